@@ -1,4 +1,4 @@
-"""What is kept: messages, runs, replies, work for later, in one SQLite file. The edge to the disk."""
+"""The store: messages, runs, replies, tasks and memory in one SQLite file."""
 
 from palaver.store.forget.person import Forgotten
 from palaver.store.store import Store

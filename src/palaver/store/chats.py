@@ -1,4 +1,4 @@
-"""Chats by their names: the entries of their histories, and the exchange that is under way."""
+"""Chats with a name: the entries of their histories, and the open exchange."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -14,7 +14,7 @@ from palaver.store.sqlite.writer import ConnectionThread, Repository
 
 
 class Chats(Repository):
-    """`run.stored_chat.Chats`, stored."""
+    """Fulfils `run.stored_chat.Chats`."""
 
     def __init__(self, writer: ConnectionThread, reader: ConnectionThread, prompts: Prompts) -> None:
         super().__init__(writer, reader)
@@ -46,7 +46,7 @@ class Chats(Repository):
         )
 
     async def remove(self, name: str) -> bool:
-        """Remove a chat with all that was asked and answered in it; whether there was one."""
+        """Remove a chat with its prompts and records; return whether there was one."""
         self._prompts.clear_cache()
         return await self._writer.run(lambda database: remove_chat(database, name))
 

@@ -14,7 +14,7 @@ AUTHORS = 10_000  # whose answers are counted
 
 
 class Ownership:
-    """`engine.coordination.Ownership` among the engines of this process."""
+    """Fulfils `engine.coordination.Ownership` for the engines of this process."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[PlaceKey, asyncio.Lock] = WeakValueDictionary()
@@ -27,7 +27,7 @@ class Ownership:
 
 
 class RateLimits:
-    """`engine.rate_limit.RateLimitStore` by a clock that only goes forward, forgotten with the process.
+    """Fulfils `engine.rate_limit.RateLimitStore` with a monotonic clock, in memory.
 
     Of more than so many *authors* the one answered longest ago is forgotten.
     """
@@ -73,7 +73,7 @@ class RateLimits:
 
 
 class StopRequests:
-    """`engine.coordination.StopRequests`, handed on at once."""
+    """Fulfils `engine.coordination.StopRequests`: each request is passed on at once."""
 
     def __init__(self) -> None:
         self._listening: dict[PlaceKey, list[Callable[[], None]]] = {}

@@ -1,4 +1,4 @@
-"""How far the messages of each place were read for facts and episodes, and what is not learned from them again."""
+"""Reading cursors: up to which message a place was read for facts and episodes; facts excluded from learning."""
 
 import hashlib
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ EXCLUDED = (
 
 
 class Cursors(Repository):
-    """`memory.facts.Cursors`."""
+    """Fulfils `memory.facts.Cursors`."""
 
     async def next_range(self, place: Place, *, most: int | None = None) -> UnreadRange | None:
         return await self._reader.run(lambda database: _next_range(database, place, most))
@@ -36,7 +36,7 @@ class Cursors(Repository):
 
 
 def set_cursor(database: Database, place: Place, number: int, what: CursorKind = "facts") -> None:
-    """Note how far a place was read: no further than there are messages."""
+    """Set the cursor of a place, at most to its number of messages."""
     column = _COLUMN[what]
     row = database.execute("SELECT id, messages FROM places WHERE place_key = ?", (place_key(place),)).fetchone()
     if row is None:
@@ -47,7 +47,7 @@ def set_cursor(database: Database, place: Place, number: int, what: CursorKind =
 
 
 def mark_read(database: Database, reading: UnreadRange) -> None:
-    """Note that a stretch was read."""
+    """Advance the cursor over a range, and mark its messages as no longer stale."""
     if reading.stop > _read_cursor(database, reading.place, "facts"):
         set_cursor(database, reading.place, reading.stop)
     done = "UPDATE messages SET stale = 0 WHERE place = ? AND number >= ? AND number < ? AND stale = 1"
@@ -55,7 +55,7 @@ def mark_read(database: Database, reading: UnreadRange) -> None:
 
 
 def is_current(database: Database, reading: UnreadRange) -> bool:
-    """Whether nothing of a stretch was read or has changed since its reading began."""
+    """Whether a range is still unread, and none of its messages has changed since it was handed out."""
     select = "SELECT id, messages, changes FROM places WHERE place_key = ?"
     row = database.execute(select, (place_key(reading.place),)).fetchone()
     if row is None or row[1] < reading.stop or row[2] < reading.changes:
@@ -68,18 +68,18 @@ def is_current(database: Database, reading: UnreadRange) -> bool:
 
 
 def fact_digest(text: str, name: str) -> str:
-    """What a fact about somebody of that name says, however it is put down, without its words."""
+    """Digest of a fact: equal for facts that say the same in other words, and not readable."""
     return hashlib.sha256(dumps(comparable_words(text, name)).encode()).hexdigest()[:16]
 
 
 def exclude_fact(database: Database, fact: int) -> None:
-    """Never learn it of that person again from what was said until now."""
+    """Exclude a fact: it is not learned again from messages that exist now."""
     about, text, name = database.execute("SELECT about, text, name FROM facts WHERE id = ?", (fact,)).fetchone()
     exclude(database, about, fact_digest(text, name))
 
 
 def exclude(database: Database, author: int, what: str = "") -> None:
-    """The same for all that could be learned of a person, or for what has a digest."""
+    """Exclude a digest for a person; without one, everything about that person."""
     keep = """INSERT INTO fact_exclusions (about, digest, last_message)
         SELECT ?, ?, coalesce(max(id), 0) FROM messages WHERE true
         ON CONFLICT (about, digest) DO UPDATE SET last_message = excluded.last_message"""

@@ -1,4 +1,4 @@
-"""Our values as JSON text and back, exactly. Pure."""
+"""Encodes values as JSON text and decodes them, without loss. Pure."""
 
 import json
 import math
@@ -25,7 +25,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")  # of a character: UTF-8 has no word 
 
 
 class JsonType(Generic[T]):
-    """How one kind of value is read again."""
+    """Decoder of one type of value."""
 
     def __init__(self, kind: Any) -> None:
         self._kind = kind
@@ -66,7 +66,7 @@ _SETTINGS = JsonType[Settings](Settings)
 
 
 def validate(value: S) -> S:
-    """*value*, whose fields are columns of a row, where each is of its kind: SQLite keeps anything in any column."""
+    """Return *value*, built from columns, if its fields have their types: SQLite stores any type in any column."""
     try:
         msgspec.convert(msgspec.structs.asdict(value), type(value))
     except msgspec.ValidationError as error:
@@ -75,12 +75,12 @@ def validate(value: S) -> S:
 
 
 def dumps(value: Any) -> str:
-    """*value* as JSON; halves of characters and numbers JSON has no word for are written as Python writes them."""
+    """Encode *value* as JSON; lone surrogates and numbers that JSON lacks are written as Python writes them."""
     return dump_bytes(value).decode()
 
 
 def dump_bytes(value: Any) -> bytes:
-    """The same in UTF-8."""
+    """Encode *value* as JSON in UTF-8."""
     try:
         data = msgspec.json.encode(value)
         if b"null" not in data or _is_finite(value):  # msgspec says null for a number that is none
@@ -93,7 +93,7 @@ def dump_bytes(value: Any) -> bytes:
 
 
 def clean(text: str) -> str:
-    """*text* as any database takes it: for columns that people read and nothing is rebuilt from."""
+    """Replace what a text column cannot hold (NUL, lone surrogates); for columns that no value is decoded from."""
     if "\0" not in text:
         try:
             text.isascii() or text.encode()
@@ -104,7 +104,7 @@ def clean(text: str) -> str:
 
 
 def validate_id(text: str, what: str) -> str:
-    """*text* where it can be kept as it is, which an id must."""
+    """Return *text* if it can be stored unchanged, as an id must; else raise `InvalidValue`."""
     if isinstance(text, str) and text.isascii() and "\0" not in text:
         return text
     if not isinstance(text, str) or clean(text) != text:
@@ -114,7 +114,7 @@ def validate_id(text: str, what: str) -> str:
 
 
 def load_settings(text: str) -> Settings:
-    """Settings as they were: a temperature of 1 stays 1 and does not become 1.0, which is another request."""
+    """Decode settings. A temperature of 1 stays an integer: 1.0 would be another request."""
     read = _SETTINGS.loads(text)
     given = ANY.loads(text)
     whole = {name: given[name] for name in ("temperature", "top_p") if isinstance(given.get(name), int)}

@@ -1,6 +1,6 @@
-"""What happened, kept: the episodes of each place, and how far it was read for them.
+"""Episodes of each place.
 
-What was forgotten is kept as one without messages: nothing that was said before it is told any more.
+Forgotten history is an episode without messages: no earlier episode is created again.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _IS_DIRECT = "json_extract(t.body, '$.kind') = 'direct'"
 
 
 class Episodes(Repository):
-    """`memory.episodes.Episodes`, kept."""
+    """Fulfils `memory.episodes.Episodes`."""
 
     async def add(self, episode: Episode, *, seen: EpisodeCursor) -> bool:
         return await self._writer.run(lambda database: _add(database, episode, seen))
@@ -61,7 +61,7 @@ def _add(database: Database, episode: Episode, seen: EpisodeCursor) -> bool:
 
 
 def _is_current(database: Database, episode: Episode, seen: EpisodeCursor) -> bool:
-    """Whether the place is the same, and nothing of the stretch was read or has changed since it was looked at."""
+    """Whether the cursor of the place is unchanged, and no message of the episode has changed since it was read."""
     now = _mark(database, episode.place)
     if now is None or (now.place, now.read) != (seen.place, seen.read):
         return False
@@ -71,7 +71,7 @@ def _is_current(database: Database, episode: Episode, seen: EpisodeCursor) -> bo
 
 
 def forget_direct_chats(database: Database, author: int) -> None:
-    """Forget for good what happened in somebody's direct chats until now, and count what was said there as read."""
+    """Remove the episodes of a person's direct chats, and mark all messages there as read."""
     select = f"""SELECT m.place, max(m.number) FROM messages m JOIN titles t ON t.id = m.title
         WHERE {_IS_DIRECT} AND m.place IN (
             SELECT o.place FROM messages o JOIN names n ON n.id = o.name WHERE n.author = ?
@@ -92,13 +92,13 @@ def forget_direct_chats(database: Database, author: int) -> None:
 
 
 def remove_spanning(database: Database, place: int, first: int) -> None:
-    """Remove what happened around number *first*, where the conversation begins now: the rest of it is told anew."""
+    """Remove the episode that contains number *first*, where the conversation now begins."""
     delete = "DELETE FROM episodes WHERE place = ? AND start < ? AND stop > ?"
     database.execute(delete, (place, first, first))
 
 
 def remove_without(database: Database, author: int) -> None:
-    """Remove what was told without somebody who was there, so that it is told again."""
+    """Remove episodes that an author took part in but is missing from, so that they are created again."""
     delete = """DELETE FROM {table} WHERE EXISTS (
             SELECT 1 FROM messages m JOIN names n ON n.id = m.name WHERE n.author = :author AND m.deleted = 0
             AND m.place = {table}.place AND {between}
@@ -111,7 +111,7 @@ def remove_without(database: Database, author: int) -> None:
 
 
 def earliest_visible(database: Database, place: int) -> int:
-    """The number before which nothing is told any more: it was forgotten, or cleared."""
+    """The first number that episodes may begin with: earlier messages were forgotten or cleared."""
     select = """SELECT max(p.beginning, coalesce((
             SELECT max(e.start) FROM episodes e WHERE e.place = p.id AND e.start = e.stop
         ), 0)) FROM places p WHERE p.id = ?"""
@@ -172,7 +172,7 @@ def _gaps(database: Database, place: Place) -> list[tuple[int, int]]:
 
 
 def _list(database: Database, place: Place, where: str, *asked: str) -> list[Episode]:
-    """The place is part of the question, and whether it is a direct chat: what was said to others is never read."""
+    """Episodes that match *where* and are of the same kind of chat, direct or not, without blocked people."""
     select = f"""SELECT {_COLUMNS} {_FROM} WHERE {where} AND ({_IS_DIRECT}) = ? AND e.stop > e.start
         AND NOT {_BLOCKED} ORDER BY e.id DESC LIMIT ?"""
     identities = IdentityCache()

@@ -32,10 +32,10 @@ _INSERT = "INSERT INTO place_events (place, number, run_id, at, body) VALUES (?,
 
 
 class Events(Repository):
-    """`conversation.journal.Events` in SQL."""
+    """Fulfils `engine.store_protocols.Events`."""
 
     def subscribe(self, published: Published, troubled: Callable[[PalaverError], None]) -> Callable[[], None]:
-        """Call *published* with the events of each commit, *troubled* with what went wrong; the result ends that."""
+        """Call *published* with the events of each commit and *troubled* with errors; return the unsubscriber."""
         lists: list[tuple[list[Any], Any]] = [
             (thread.error_listeners, troubled) for thread in {self._writer, self._reader}
         ]
@@ -53,7 +53,7 @@ class Events(Repository):
     async def read(
         self, *, after: str, place: Place | None = None, run_id: str | None = None
     ) -> Sequence[DurableEvent]:
-        """The oldest events behind a cursor; `""` is before all."""
+        """Read the oldest events after a cursor; `""` is before all."""
         return await self._reader.run(lambda database: _read(database, after, place, run_id))
 
     async def last(self) -> str:
@@ -80,7 +80,7 @@ def add(database: Database, *events: DurableEvent, at: datetime | None = None, n
 
 
 def _body(event: DurableEvent) -> str:
-    """Its kind and ids as JSON; ids that are not given are left out."""
+    """Encode the kind and the ids of an event as JSON, without empty ids."""
     ids: dict[str, Any] = {"kind": event.__struct_config__.tag}
     for name in _ids(type(event)):
         value = getattr(event, name)
@@ -109,7 +109,7 @@ def _read(database: Database, after: str, place: Place | None, run_id: str | Non
 
 
 def _row_of(cursor: str) -> int:
-    """The row that a cursor stands for; it may be of another store, and beyond all rows."""
+    """The row of a cursor, which may come from another store and be beyond all rows."""
     if cursor and not cursor.isdecimal():
         raise InvalidValue(f"`after` is the cursor of an event, not {cursor!r:.100}")
     return min(int(cursor or 0), LAST_ROW)

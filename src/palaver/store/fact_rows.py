@@ -1,4 +1,4 @@
-"""Rows of facts: reading and writing them."""
+"""Rows of facts: decoding, selecting and storing them."""
 
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ FACT_TABLES = "FROM facts f JOIN authors a ON a.id = f.about"
 
 
 def decode_fact(database: Database, row: tuple[Any, ...], identities: IdentityCache) -> Fact:
-    """The fact in a row of FACT."""
+    """Decode a row of `FACT_COLUMNS`."""
     fact, fact_id, title, platform, author, name, text, key, scope, confidence, learned_at, *since, newer, heard = row
     sources = database.execute("SELECT message_id FROM fact_sources WHERE fact = ? ORDER BY id", (fact,))
     return validate(
@@ -38,14 +38,14 @@ def decode_fact(database: Database, row: tuple[Any, ...], identities: IdentityCa
 
 
 def select_facts(database: Database, where: str, values: Any = (), order: str = "f.id") -> list[Fact]:
-    """The facts for which *where* is true, by ids of their own unless they shall be ordered otherwise."""
+    """Select the facts that match *where*, by default in the order in which they were stored."""
     identities = IdentityCache()
     rows = database.execute(f"SELECT {FACT_COLUMNS} {FACT_TABLES} WHERE {where} ORDER BY {order}", values).fetchall()
     return [decode_fact(database, row, identities) for row in rows]
 
 
 def upsert_fact(database: Database, fact: Fact) -> int:
-    """Its row."""
+    """Store a fact with its sources; return its row."""
     place = upsert_place(database, fact.place)
     values = {
         "fact_id": fact.id,

@@ -1,4 +1,4 @@
-"""Facts as rows: who may see one is part of every query, and so is whether it still holds."""
+"""Facts of people: learning, reading and forgetting them. Every query includes visibility and validity."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -41,7 +41,7 @@ _ALL = 2**31
 
 
 class Facts(Repository):
-    """`memory.facts.Facts` and `Summaries`, kept."""
+    """Fulfils `memory.facts.Facts` and `Summaries`."""
 
     def __init__(self, writer: ConnectionThread, reader: ConnectionThread, *, most: int = MAX_FACTS) -> None:
         super().__init__(writer, reader)
@@ -145,7 +145,7 @@ def _forget(database: Database, fact_ids: Iterable[str], at: datetime) -> int:
 
 
 def _same(database: Database, fact: int) -> list[int]:
-    """The facts about that person that say the same as this one, wherever it was said."""
+    """The facts about the same person that say the same, from any place."""
     select = "SELECT o.id, o.text, o.name FROM facts f JOIN facts o ON o.about = f.about WHERE f.id = ?"
     words = {row: comparable_words(text, name) for row, text, name in database.execute(select, (fact,))}
     return [row for row, said in words.items() if said == words[fact]]
@@ -184,7 +184,7 @@ def _learn(database: Database, facts: Sequence[Fact], reading: UnreadRange | Non
 
 
 def _learn_about(database: Database, facts: Sequence[Fact], most: int) -> list[Fact]:
-    """The same for facts about one person."""
+    """Merge new facts about one person into the stored ones; return what is new or changed."""
     places = {upsert_place(database, fact.place): fact.place for fact in facts}
     known = _related(database, facts[0].subject, places)
     there = [fact for fact in facts if fact.id in known or _find(database, fact.id) is None]
@@ -198,7 +198,7 @@ def _learn_about(database: Database, facts: Sequence[Fact], most: int) -> list[F
 
 
 def _related(database: Database, subject: Subject, places: Iterable[int]) -> dict[str, Fact]:
-    """What a new fact about somebody from these places could be the same as, or supersede."""
+    """The stored facts that a new one from these places may repeat or supersede."""
     here = tuple(places)
     where = f"f.about = ? AND (f.scope <> 'chat' OR f.place IN ({', '.join('?' * len(here))}))"
     found = select_facts(database, where, (find_subject(database, subject), *here))
@@ -206,7 +206,7 @@ def _related(database: Database, subject: Subject, places: Iterable[int]) -> dic
 
 
 def _remove_least_useful(database: Database, subject: Subject, place: int, most: int) -> None:
-    """Let the least useful go, with what they superseded: it is not told again for that."""
+    """Remove the least useful facts beyond the limit, with what they superseded."""
     known = select_facts(database, "f.about = ? AND f.place = ?", (find_subject(database, subject), place), "f.id DESC")
     select = "SELECT id FROM facts WHERE fact_id = ?"
     gone = [database.execute(select, (fact.id,)).fetchone()[0] for fact in facts_to_drop(known, most)]
@@ -214,7 +214,7 @@ def _remove_least_useful(database: Database, subject: Subject, place: int, most:
 
 
 def _normalize(fact: Fact) -> Fact:
-    """The fact as its row can hold it."""
+    """The fact with fields that its row can hold."""
     return replace(
         fact,
         id=validate_id(fact.id, "fact"),
@@ -231,7 +231,7 @@ def _normalize(fact: Fact) -> Fact:
 
 
 def _with_valid_sources(database: Database, fact: Fact) -> Fact | None:
-    """The fact with those of its sources that still stand, for no more ears than it was said to; or nothing."""
+    """The fact with its valid sources and a scope no wider than they allow; None without a valid source."""
     if is_blank(clean(fact.subject.id)):
         return None  # nobody knows whom it is about
     place, subject = find_place(database, fact.place), find_subject(database, fact.subject)
@@ -250,7 +250,7 @@ def _with_valid_sources(database: Database, fact: Fact) -> Fact | None:
 
 
 def _scope(database: Database, fact: Fact, place: int | None) -> Scope:
-    """What somebody said of another person in their own direct chat stays there."""
+    """The scope of a fact; what A says about B in a direct chat of A stays in that chat."""
     if fact.scope == "chat" or fact.place.kind != "direct":
         return fact.scope
     select = (

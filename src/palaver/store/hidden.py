@@ -1,4 +1,4 @@
-"""Messages that are hidden: they stay in the file, and no prompt, search, episode or quote holds them any more."""
+"""Hidden messages: stored, but in no prompt, search result, episode or quote."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ from palaver.store.sqlite.connection import Database
 
 
 def strip_quotes(database: Database, found: Iterable[tuple[int, str]], at: datetime | None) -> None:
-    """Leave of the quotes in these messages, given by row and quote, only which message was meant, and whose."""
+    """Reduce the quotes in these messages, given by row and quote, to the id and author of the quoted message."""
     for row, reply in found:
         insert_change(database, row, "removed", at, None)
         quote = QUOTE.loads(reply)
@@ -22,7 +22,7 @@ def strip_quotes(database: Database, found: Iterable[tuple[int, str]], at: datet
 
 
 def hide(database: Database, row: int, at: datetime | None, *, facts: Sequence[Statement] = ()) -> None:
-    """Hide a message, and what quotes have of it, for the *facts* that it states.
+    """Hide a message and the quotes of it, because of the *facts* that it states.
 
     The sentences that state them are noted: once it is edited to hold none of them, it is seen again. Where none of
     its sentences does by itself, it is the message as a whole.

@@ -1,4 +1,4 @@
-"""Places with their titles, authors with their names: each kept once, each version of them too."""
+"""Places with their titles, authors with their names: one row each, and one row for each version."""
 
 from collections.abc import Hashable
 from datetime import datetime
@@ -10,11 +10,11 @@ from palaver.messages import Author, Place
 from palaver.store.encoding import AUTHOR, PLACE, clean, dumps, format_time, validate_id
 from palaver.store.sqlite.connection import Database, cache_get, cache_put
 
-_CACHE_SIZE = 4096  # versions of places and authors that a reader remembers
+_CACHE_SIZE = 4096  # versions of places, and as many of authors
 
 
 def place_key(place: Place) -> str:
-    """What makes a place the same place, whatever it is called."""
+    """The key of a place: platform, id and thread, without its title."""
     return dumps([place.platform, place.id] if place.thread is None else [place.platform, place.id, place.thread])
 
 
@@ -56,19 +56,19 @@ def upsert_place(database: Database, place: Place) -> int:
 
 
 def audience_start(database: Database, place: Place) -> int:
-    """The number with which a place became a direct chat, or one where others listen: before it others were there."""
+    """The number of the first message since the place changed between direct chat and group."""
     row = read_place(database, place, _audience_start_column(place))
     return row[0] if row else 0
 
 
 def conversation_start(database: Database, place: Place) -> int:
-    """The number of the first message of the conversation: since it was cleared, or became a group or a direct chat."""
+    """The number of the first message since `clear`, or since the place changed between direct chat and group."""
     row = read_place(database, place, conversation_start_column(place))
     return row[0] if row else 0
 
 
 def conversation_start_column(place: Place) -> str:
-    """The same as a column of the table `places`."""
+    """`conversation_start` as an SQL expression on the table `places`."""
     return f"max(beginning, {_audience_start_column(place)})"
 
 
@@ -77,7 +77,7 @@ def _audience_start_column(place: Place) -> str:
 
 
 def upsert_title(database: Database, place: Place, place_row: int) -> int:
-    """The place as it calls itself now."""
+    """The row of the place with its current title."""
     what = ("title", place)
     kept: int | None = cache_get(database, what)
     if kept is not None:
@@ -114,7 +114,7 @@ def upsert_author(database: Database, platform: str, author_id: str) -> int:
 
 
 def upsert_name(database: Database, platform: str, author: Author, at: datetime | None) -> int:
-    """The author under the name they go by now."""
+    """The row of the author with their current name."""
     what = ("name", platform, author)
     kept: int | None = cache_get(database, what)
     if kept is not None:
@@ -130,7 +130,7 @@ def upsert_name(database: Database, platform: str, author: Author, at: datetime 
 
 
 class IdentityCache:
-    """Authors and places by the rows of their versions, which never change: each value is made once."""
+    """Cache of authors and places by the rows of their versions, which never change: each value is one object."""
 
     def __init__(self) -> None:
         self._authors: dict[int, Author] = {}
@@ -159,7 +159,7 @@ class IdentityCache:
 
 
 def _select_id(database: Database, what: Hashable, select: str, *values: Any) -> int | None:
-    """The row that is there, from now on at hand."""
+    """Select the id of a row and cache it."""
     row = database.execute(select, values).fetchone()
     if row is None:
         return None

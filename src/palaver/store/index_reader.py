@@ -1,4 +1,4 @@
-"""The index of what was said, asked: the place and who asks there are part of every question."""
+"""Reads the search index. Every query includes the place and the author who asks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from palaver.store.messages import COLUMNS, decode_message
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import ConnectionThread
 
-MOST = 20_000  # of a word that is in more messages of a place than this, only the newest are looked at
+MOST = 20_000  # postings of a term in a place; only the newest are read
 _LAST_CHARACTER = "\U0010ffff"
 
 _SELECT_VIEW = """SELECT p.id, s.indexed_to, s.edition FROM places p JOIN search_places s ON s.place = p.id
@@ -23,7 +23,7 @@ _SELECT_VIEW = """SELECT p.id, s.indexed_to, s.edition FROM places p JOIN search
     ) AND ((? <> 'direct' AND json_extract(t.body, '$.kind') <> 'direct') OR p.place_id = ? OR EXISTS (
         SELECT 1 FROM search_messages w JOIN names n ON n.id = w.name JOIN authors a ON a.id = n.author
         WHERE w.place = p.id AND a.author_id = ?
-    ))"""  # a direct chat is for those who talk there
+    ))"""  # a direct chat is visible to its members only
 _SELECT_ROWS = """SELECT s.number, n.author, s.at, s.length, s.traits, s.first, s.last FROM search_messages s
     JOIN names n ON n.id = s.name WHERE s.place = ? AND s.number >= ?
     AND NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author = n.author) ORDER BY s.number"""
@@ -39,7 +39,7 @@ _SELECT_PREFIX = """SELECT term, number, packed FROM search_terms WHERE place = 
 
 
 class IndexReader:
-    """`memory.index.Index`, kept."""
+    """Fulfils `memory.retrieval.index.IndexReader`."""
 
     def __init__(self, reader: ConnectionThread, *, most: int = MOST) -> None:
         self._reader = reader

@@ -1,4 +1,4 @@
-"""The search index, written: by an indexer in batches, again with each changed message, and rebuilt where wrong."""
+"""Writes the search index: in batches, again for each changed message, and anew where it is inconsistent."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,12 +39,12 @@ _INCONSISTENT = """WITH astray (place) AS (
 
 
 def find_inconsistent(database: Database) -> dict[int, int]:
-    """The places whose index lacks rows or has some of no message, with how many."""
+    """The places whose index has missing or extra rows, with their number."""
     return dict(database.execute(_INCONSISTENT).fetchall())
 
 
 def clear(database: Database, places: Iterable[int]) -> None:
-    """Remove the index of *places*: then it is made from the beginning."""
+    """Remove the index of *places*, so that it is built again."""
     for place in places:
         for table in ("search_terms", "search_messages", "search_vectors", "search_progress"):
             database.execute(f"DELETE FROM {table} WHERE place = ?", (place,))
@@ -59,7 +59,7 @@ _UPSERT_PROGRESS = """INSERT INTO search_progress (place, embedder, embedded_to)
 
 
 class IndexWriter(Repository):
-    """`memory.index.Indexing`, kept."""
+    """Fulfils `memory.retrieval.index.IndexWriter`."""
 
     async def embedder(self) -> str:
         return await self._reader.run(chosen_embedder)
@@ -96,7 +96,7 @@ class IndexWriter(Repository):
 
 
 def reindex(database: Database, message: int) -> None:
-    """Index a message as it stands now, if it was indexed before: what it said then is never found again."""
+    """Update the index of a changed message that was indexed before."""
     select = """SELECT m.place, m.number, m.deleted OR m.hidden FROM messages m
         JOIN search_places s ON s.place = m.place WHERE m.id = ? AND m.number < s.indexed_to"""
     row = database.execute(select, (message,)).fetchone()
@@ -113,7 +113,7 @@ def reindex(database: Database, message: int) -> None:
 
 
 def reindex_invisible(database: Database) -> None:
-    """Index again what was said with characters that nobody sees, where they once parted its words."""
+    """Update the index of messages with invisible characters, which once split words."""
     hidden = f"*[{INVISIBLE}]*"
     select = """SELECT m.id FROM messages m JOIN search_messages s ON s.place = m.place AND s.number = m.number
         WHERE m.text GLOB ? OR m.media GLOB ? OR m.media IS NOT NULL AND EXISTS (
@@ -135,7 +135,7 @@ def _is_up_to_date(database: Database, message: int) -> bool:
 
 
 def chosen_embedder(database: Database) -> str:
-    """The name of the embedder that somebody chose."""
+    """The name of the chosen embedder; empty for the default."""
     row = database.execute("SELECT embedder FROM search_embedder WHERE id = 1").fetchone()
     return row[0] if row else ""
 
@@ -228,7 +228,7 @@ def _embed(database: Database, stretch: IndexBatch, embedder: str, vectors: Mapp
 
 
 def _reset_on_new_length(database: Database, place: int, embedder: str, vectors: Mapping[int, bytes]) -> None:
-    """Begin the place anew where its vectors are of another length than those that are made now."""
+    """Remove the vectors of a place if the embedder now makes vectors of another length."""
     kept = "SELECT length(vector) FROM search_vectors WHERE place = ? AND embedder = ? LIMIT 1"
     row = database.execute(kept, (place, embedder)).fetchone()
     if row is None or all(len(vector) == row[0] for vector in vectors.values()):
@@ -239,7 +239,7 @@ def _reset_on_new_length(database: Database, place: int, embedder: str, vectors:
 
 
 def _changed_numbers(database: Database, stretch: IndexBatch) -> set[int]:
-    """The numbers of its messages that have changed since they were read."""
+    """The numbers of the messages of a batch that have changed since it was read."""
     select = "SELECT number FROM message_changes WHERE place = ? AND change > ? AND number >= ? AND number < ?"
     asked = (stretch.row, stretch.changes, stretch.start, stretch.stop)
     return {number for (number,) in database.execute(select, asked)}
@@ -276,7 +276,7 @@ def _read(database: Database, select: str, values: tuple[object, ...]) -> tuple[
 
 
 def _media_text(database: Database, media: str | None) -> str:
-    """What media show in words, as they came or as they were described."""
+    """The text of media: as received, or as described."""
     if media is None:
         return ""
     select = "SELECT body FROM descriptions WHERE unique_id = ?"

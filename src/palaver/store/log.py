@@ -1,4 +1,11 @@
-"""What was said in a place, read again: the same message is the same object as long as it stands as it was."""
+"""The log of messages, read through an identity map.
+
+Identity map. Rendering and token counts are cached on the message objects themselves, so an unchanged message must be
+the same object at every read. `LogCache` holds the newest messages of the places that were read last. Every change of a
+message increases `places.changes`. A read compares that number with the one its `PlaceCache` has seen, drops the
+messages that have changed since, and fetches only what is missing. The cache belongs to the reader thread: it is used
+in a transaction, so that the number and the messages are of one state.
+"""
 
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -21,9 +28,9 @@ from palaver.turns import Turn
 
 T = TypeVar("T")
 
-MAX_PLACES = 64  # places whose messages are at hand
-MAX_MESSAGES = 640  # messages of each: a window, and what lies before it
-_MAX_IDS = 500  # ids in one question
+MAX_PLACES = 64  # places in the cache
+MAX_MESSAGES = 640  # messages of each: a window and what precedes it
+_MAX_IDS = 500  # ids in one query
 CHANGES = """SELECT e.id, e.number, e.position, e.before FROM message_changes e
     WHERE e.place = ? AND e.number >= ? AND e.seen = 1 AND e.kind IN ('edited', 'deleted') AND e.before IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = e.message AND m.hidden = 1) AND NOT EXISTS (
@@ -38,14 +45,14 @@ class LogEntry(NamedTuple):
 
 
 class PlaceCache:
-    """The newest messages of one place that were read, as they stood at one change of it."""
+    """The newest messages of one place, as of its change `seen`."""
 
     def __init__(self, row: int) -> None:
         self.row = row  # of the place; another one once the place was removed and came again
         self.seen = 0
         self.entries: dict[int, LogEntry] = {}
         self.numbers: dict[str, int] = {}
-        self.edits: dict[int, Change] = {}  # by the rows of their events, in order
+        self.edits: dict[int, Change] = {}  # by the rows of their changes, in order
         self.changes: Sequence[LogChange] = ()  # these, and the reactions
         self.changes_since: int | None = None  # of which message on these are; None: something has happened since
 
@@ -65,7 +72,7 @@ class PlaceCache:
 
 
 class Log(LogProtocol):
-    """`context.reading.Log`, kept."""
+    """Fulfils `context.log.Log`."""
 
     def __init__(self, reader: ConnectionThread, cache: "LogCache | None" = None) -> None:
         self._reader = reader
@@ -98,10 +105,10 @@ class Log(LogProtocol):
 
 
 class LogCache:
-    """The shelves of the places that were read last; they belong to the thread that reads."""
+    """The caches of the places that were read last; used in the reader thread only."""
 
     def __init__(self, *, places: int = MAX_PLACES, messages: int = MAX_MESSAGES) -> None:
-        self.messages = messages  # on each shelf
+        self.messages = messages  # of each place
         self.by_place: OrderedDict[str, PlaceCache] = OrderedDict()
         self._places = places
         self.identities = IdentityCache()
@@ -111,7 +118,7 @@ class LogCache:
         self.identities.clear()
 
     def of(self, database: Database, place: Place) -> tuple[int, int, PlaceCache] | None:
-        """The place's row, how many messages it has, and its shelf without those that have changed since."""
+        """The place's row, its number of messages, and its cache without messages that have changed since."""
         key = place_key(place)
         found = read_place(database, place, "id, messages, changes")
         if found is None:
@@ -132,7 +139,7 @@ class LogCache:
 
 
 class Snapshot(LogProtocol):
-    """The log in one transaction, in which nothing changes: its methods never wait."""
+    """The log in one transaction, in which nothing changes; its methods never suspend."""
 
     def __init__(self, database: Database, cache: LogCache) -> None:
         self._database = database
@@ -234,7 +241,7 @@ class Snapshot(LogProtocol):
 
 
 def _run_sync(reading: Coroutine[Any, Any, T]) -> T:
-    """What *reading* returns, which never waits."""
+    """Run a coroutine that never suspends, and return its result."""
     try:
         reading.send(None)
     except StopIteration as done:

@@ -1,4 +1,4 @@
-"""Looking after the store: whether all is well, and everything in it as plain values."""
+"""Integrity checks, counts and the export of all rows."""
 
 import json
 from collections.abc import Iterator
@@ -94,7 +94,7 @@ COUNTED = ("places", "messages", "runs", "replies", "tasks")
 
 
 def check(database: Database) -> list[str]:
-    """What is wrong: with the file, with the numbers of messages, with tasks, the index, values that cannot be read."""
+    """Check the file, the numbers of messages, tasks, the index and every value; return the faults."""
     return (
         connection.faults(database)
         or [
@@ -132,7 +132,7 @@ def names_by_platform(database: Database, author_id: str) -> dict[str, list[str]
 
 
 def rows(database: Database) -> Iterator[dict[str, Any]]:
-    """Every row of every table but those of the index, which can be made anew; its JSON read and its layers whole."""
+    """Every row of every table except the index, which can be rebuilt; JSON decoded, layers whole."""
     for table in TABLES:
         yield from _rows_of(database, table)
 
@@ -145,7 +145,7 @@ def _rows_of(database: Database, table: str) -> Iterator[dict[str, Any]]:
 
 
 class Pages:
-    """The rows of one moment, a page at a time; the transaction that shows them ends with the connection."""
+    """The rows of one state, page by page; the transaction ends with the connection."""
 
     def __init__(self, database: Database) -> None:
         database.execute("BEGIN")
@@ -224,7 +224,7 @@ def _unreadable_layers(database: Database) -> Iterator[str]:
 
 
 def _misplaced_tasks(database: Database) -> Iterator[str]:
-    """Tasks that would be found where they are not, or not where they are."""
+    """Tasks whose columns do not match their values."""
     columns: dict[str, tuple[Any, ...]] = {}
     kept: list[Task] = []
     for task_id, body, *found in database.execute("SELECT task_id, body, run_id, status, due_at, free FROM tasks"):

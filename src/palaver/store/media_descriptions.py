@@ -1,4 +1,4 @@
-"""What media show, in words: described once for everybody who sends the same."""
+"""Descriptions of media: one for all messages with the same media."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -9,12 +9,12 @@ from palaver.store.index_writer import reindex
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Repository
 
-_MAX_IDS = 500  # ids in one question
-_MAX_REINDEXED = 50  # messages with the same media that are indexed again
+_MAX_IDS = 500  # ids in one query
+_MAX_REINDEXED = 50  # messages with the same media whose index is updated
 
 
 class Descriptions(Repository):
-    """`conversation.journal.Descriptions`, kept."""
+    """Fulfils `engine.store_protocols.Descriptions`."""
 
     async def described(self, unique_ids: Sequence[str]) -> dict[str, str]:
         asked = list(dict.fromkeys(unique_ids))
@@ -31,7 +31,7 @@ _UPSERT = """INSERT INTO descriptions (unique_id, text, body, made_by, at) VALUE
 
 
 def _upsert(database: Database, row: tuple[str, ...]) -> None:
-    """Keep the words; the newest messages with it are found by them."""
+    """Store a description, and update the index of the newest messages with that media."""
     database.execute(_UPSERT, row)
     select = "SELECT message FROM media WHERE unique_id = ? ORDER BY message DESC LIMIT ?"
     for (message,) in database.execute(select, (row[0], _MAX_REINDEXED)).fetchall():

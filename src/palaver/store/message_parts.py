@@ -1,4 +1,4 @@
-"""The parts of a reply that was split: messages of the service, each with an id, that are one message in the log.
+"""Parts of a split reply: messages of the service, each with its own id, that are one message in the log.
 
 A reply that was split is one message in the log. Its id is that of the part that was sent first; what it says are the
 parts that people see, in order. This table holds each part, so that an edit or a deletion of one changes only that.
@@ -33,7 +33,7 @@ def whole_id(database: Database, place: int | None, message_id: str) -> str:
 def add(
     database: Database, place: int, message: int, message_id: str, content: Sequence[Part], at: tuple[int, str]
 ) -> None:
-    """Add a part to a message; *at* is its number in the reply, and what stood before it there."""
+    """Add a part to a message; *at* is its number in the reply, and the separator before it."""
     number, separator = at
     insert = """INSERT INTO message_parts (place, message_id, message, part, separator, content)
         VALUES (?, ?, ?, ?, ?, ?)"""
@@ -48,7 +48,7 @@ def is_part(database: Database, place: int | None, message_id: str) -> bool:
 
 
 def change(database: Database, message: int, message_id: str, content: Sequence[Part]) -> None:
-    """Let a part of a message say something else, or nothing."""
+    """Replace the content of a part; an empty one is deleted."""
     update = "UPDATE message_parts SET content = ? WHERE message = ? AND message_id = ?"
     database.execute(update, (dumps(tuple(content)), message, message_id))
 
@@ -56,7 +56,7 @@ def change(database: Database, message: int, message_id: str, content: Sequence[
 def content_of(
     database: Database, message: int, changed: Mapping[str, Sequence[Part]] = MappingProxyType({})
 ) -> tuple[Part, ...]:
-    """What the parts of a message say together: their texts as one, then the rest; some of them *changed*."""
+    """The content of all parts: their texts joined, then other parts; *changed* ones override stored ones."""
     select = "SELECT message_id, separator, content FROM message_parts WHERE message = ? ORDER BY part"
     text, rest = "", list[Part]()
     for message_id, separator, content in database.execute(select, (message,)):
@@ -68,5 +68,5 @@ def content_of(
 
 
 def empty(database: Database, message: int) -> None:
-    """Remove what the parts of a message say."""
+    """Remove the content of all parts of a message."""
     database.execute("UPDATE message_parts SET content = '[]' WHERE message = ?", (message,))

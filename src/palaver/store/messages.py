@@ -1,4 +1,4 @@
-"""Messages as they come: received once, edited and deleted by events, taken by runs, or the agent's own."""
+"""Messages: received once, edited, deleted, claimed by runs; and the agent's own."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -45,7 +45,7 @@ COLUMNS = "m.id, m.number, m.message_id, m.name, m.title, m.sent_at, m.edited_at
 
 
 class Inbox(Repository):
-    """`conversation.journal.Inbox`, kept."""
+    """Fulfils `engine.store_protocols.Inbox`."""
 
     async def receive(self, message: Message, *, at: datetime) -> bool:
         row = MessageRow(message)
@@ -53,7 +53,7 @@ class Inbox(Repository):
         return await self._writer.run(lambda database: add(database, row, at, "waiting") is not None)
 
     async def edit(self, message: Message, *, at: datetime) -> bool:
-        MessageRow(message)  # what cannot be kept is refused before anything is under way
+        MessageRow(message)  # raises before anything is written
         return await self._writer.run(lambda database: edit(database, message, at))
 
     async def delete(self, place: Place, message_id: str, *, at: datetime) -> bool:
@@ -81,9 +81,9 @@ class Inbox(Repository):
 
 
 def require_ids(message: Message) -> None:
-    """Raise `InvalidValue` where the id of the message, its author or its place shows nothing.
+    """Raise `InvalidValue` if the id of the message, its author or its place is blank.
 
-    Only what is new is held to this: what older versions kept without ids is still read, answered and edited.
+    New messages only: messages that older versions stored without ids can still be read, answered and edited.
     """
     ids = ("its own", message.id), ("its author", message.author.id), ("its place", message.place.id)
     for whose, one in ids:
@@ -92,7 +92,7 @@ def require_ids(message: Message) -> None:
 
 
 class MessageRow:
-    """A message as its row has it; checked at once, and encoded in the thread that writes it: that may take long."""
+    """A message about to be stored: validated at once, encoded later in the writer thread."""
 
     def __init__(self, message: Message) -> None:
         if not validate_id(message.id, "message"):
@@ -135,7 +135,7 @@ def _is_naive(at: datetime | None) -> bool:
 
 
 def _with_known_id(database: Database, place: int, quote: Quote | None) -> Quote | None:
-    """The quote under the id by which the quoted message is known, where it was sent in parts."""
+    """The quote with the id of the whole message, if a part of it was quoted."""
     if quote is None or (name := message_parts.whole_id(database, place, quote.message_id)) == quote.message_id:
         return quote
     return replace(quote, message_id=name)
@@ -150,7 +150,7 @@ def _without_bytes(media: Media) -> Media:
 
 
 def add(database: Database, row: MessageRow, at: datetime | None, state: MessageState) -> int | None:
-    """The row of a new message at the end of its place; None where it is there already."""
+    """Append a new message to its place; return its row, or None if it is stored already."""
     message, is_own = row.message, state == "own"
     place = upsert_place(database, message.place)
     count = _COUNT_DIRECT if message.place.kind == "direct" else _COUNT_OPEN
@@ -169,7 +169,7 @@ def add(database: Database, row: MessageRow, at: datetime | None, state: Message
 
 
 def edit(database: Database, message: Message, at: datetime) -> bool:
-    """Put what the message says now in the place of what it said; an edit that comes late changes nothing."""
+    """Replace the content of a message; an edit older than the stored one changes nothing."""
     found = _find(database, message.place, message.id)
     if found is None:
         return False
@@ -184,7 +184,7 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
     now = replace(
         message,
         id=before.id,
-        place=before.place,  # it was said to those who were there then
+        place=before.place,  # the audience of the original message
         parts=said,
         sent_at=before.sent_at if is_part else message.sent_at or before.sent_at,
         reply_to=_with_known_id(database, place, message.reply_to) or before.reply_to,
@@ -208,7 +208,7 @@ def _is_newer(now: Message, before: Message, at: datetime) -> bool:
 
 
 def delete(database: Database, place: Place, message_id: str, at: datetime) -> bool:
-    """Mark a message as deleted; what it said is kept, and it no longer waits. Of several parts only this one goes."""
+    """Mark a message as deleted and no longer waiting; of a split message only this part is deleted."""
     found = _find(database, place, message_id)
     if found is None:
         return False
@@ -226,7 +226,7 @@ def delete(database: Database, place: Place, message_id: str, at: datetime) -> b
 
 
 def insert_own(database: Database, row: MessageRow, turns: str | None) -> int:
-    """Keep a message of the agent's own; its row. Where the platform has shown it to us already, it becomes ours."""
+    """Store a message of the agent; return its row. A copy that the platform sent before becomes that message."""
     kept = add(database, row, row.message.sent_at, "own")
     if kept is None:
         kept = _claim_as_own(database, row, turns)
@@ -239,7 +239,7 @@ def _claim_as_own(database: Database, row: MessageRow, turns: str | None) -> int
     message = row.message
     found = _find(database, message.place, message.id)
     if found is None:
-        raise AssertionError  # it would have been added
+        raise AssertionError  # `add` would have stored it
     kept, before = found
     if before.author.id != message.author.id:
         raise InvalidValue(f"{message.id!r} is the id of a message of somebody else")
@@ -258,7 +258,7 @@ def upsert_turns(database: Database, message: int, turns: str) -> None:
 def claim(
     database: Database, place: Place, message_ids: Iterable[str], state: MessageState, run_id: str | None = None
 ) -> None:
-    """Let messages that wait wait no longer; what another run has taken is refused."""
+    """Set the state of waiting messages; raise `InvalidValue` for one that another run has claimed."""
     row = find_place(database, place)
     update = "UPDATE messages SET state = ?, run_id = ? WHERE place = ? AND message_id = ? AND state = 'waiting'"
     select = "SELECT run_id FROM messages WHERE place = ? AND message_id = ? AND state = 'taken'"
@@ -308,7 +308,7 @@ def _album(database: Database, place: Place, author_id: str, album: str) -> list
 
 
 def decode_message(database: Database, row: tuple[Any, ...], identities: IdentityCache) -> Message:
-    """The message in a row of COLUMNS."""
+    """Decode a row of `COLUMNS`."""
     _, _, message_id, name, title, sent_at, edited_at, deleted, reply, parts, album = row
     return validate(
         Message(
@@ -328,7 +328,7 @@ def decode_message(database: Database, row: tuple[Any, ...], identities: Identit
 def rewrite(
     database: Database, kept: int, before: Message | None, row: MessageRow, at: datetime | None, kind: ChangeKind
 ) -> None:
-    """Put a message in the place of what is kept, and keep that as an event."""
+    """Replace a stored message, and store what it was as a change."""
     insert_change(database, kept, kind, at, before)
     values = row.content(database, upsert_place(database, row.message.place), at)
     database.execute(_REWRITE, (*values, kept))
@@ -337,7 +337,7 @@ def rewrite(
 
 
 def quote_of(database: Database, place: Place, message_id: str) -> Quote:
-    """A message as somebody who replies to it quotes it."""
+    """The quote of a message; only its id if it is deleted, hidden or unknown."""
     found = _find(database, place, message_id)
     if found is None:
         return Quote(message_id=message_id)
@@ -348,7 +348,7 @@ def quote_of(database: Database, place: Place, message_id: str) -> Quote:
 
 
 def _is_invisible(database: Database, place: Place, message_id: str) -> bool:
-    """Whether a message is hidden, or was said before the conversation of its place began."""
+    """Whether a message is hidden or older than the conversation of its place."""
     select = "SELECT hidden, number FROM messages WHERE place = ? AND message_id = ?"
     row = database.execute(select, (find_place(database, place), message_id)).fetchone()
     return row is not None and (bool(row[0]) or row[1] < conversation_start(database, place))

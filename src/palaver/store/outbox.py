@@ -1,4 +1,4 @@
-"""The outbox: replies with their status, and their receipts once they are sent."""
+"""The outbox: replies with their status, and the receipts of sent ones."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -39,11 +39,11 @@ _DECIDABLE: Mapping[Decision, tuple[SendStatus, SendStatus]] = {
     "dropped": ("doubtful", "waiting"),
 }
 
-OutboxRow = tuple[OutboxItem, dict[str, Any]]  # a reply, and its columns worded
+OutboxRow = tuple[OutboxItem, dict[str, Any]]  # a reply, and its columns
 
 
 class Outbox(Repository):
-    """`conversation.journal.Outbox`, kept."""
+    """Fulfils `engine.store_protocols.Outbox`."""
 
     async def unsent(self) -> Sequence[OutboxItem]:
         return await self.listed("waiting", "sending")
@@ -89,7 +89,7 @@ def as_row(outgoing: OutboxItem) -> OutboxRow:
 
 
 def _mutable_columns(outgoing: OutboxItem) -> dict[str, Any]:
-    """The columns that change after a reply is kept, and its id. What it says never changes."""
+    """The id of a reply and its columns that may change later; its content never does."""
     return {
         "outgoing_id": validate_id(outgoing.id, "reply"),
         "status": outgoing.status,
@@ -114,7 +114,7 @@ _UPDATE = f"""UPDATE outbox SET {", ".join(f"{column} = :{column}" for column in
 
 
 def add(database: Database, row: OutboxRow) -> bool:
-    """Keep a reply, unless it is there already: what has become of it since counts."""
+    """Store a reply if it is new; return whether it was."""
     outgoing, columns = row
     values = {"place": upsert_place(database, outgoing.reply.place), **columns}
     added = database.execute(_INSERT, values).rowcount > 0
@@ -124,14 +124,14 @@ def add(database: Database, row: OutboxRow) -> bool:
 
 
 def put(database: Database, rows: Sequence[OutboxRow]) -> None:
-    """Keep replies as they are now; once one is sent, it is a message of the place, and stays sent."""
+    """Store replies or update their status; a sent reply becomes a message and stays sent."""
     for row in rows:
         if not add(database, row):
             change(database, row)
 
 
 def change(database: Database, row: OutboxRow) -> None:
-    """Keep what has become of a reply that is kept."""
+    """Update the status of a stored reply."""
     outgoing, columns = row
     written = database.execute(_UPDATE, columns).rowcount > 0
     if written and outgoing.status in ("waiting", "sending") and outgoing.attempts:
@@ -154,14 +154,14 @@ def change(database: Database, row: OutboxRow) -> None:
 
 
 def _blank(database: Database, notice: OutboxItem) -> None:
-    """Remove the words of a notice that was sent: the answer to `/memory` must not outlive what is forgotten."""
+    """Remove the text of a sent notice: the answer to `/memory` must not outlive forgotten facts."""
     blank = replace(notice.reply, text="", media=())
     update = "UPDATE outbox SET text = '', reply = ? WHERE outgoing_id = ?"
     database.execute(update, (dumps(blank), notice.id))
 
 
 def _apply_status(database: Database, outgoing: OutboxItem) -> None:
-    """Carry out what follows from a reply's new status: a sent one becomes a message, and there is an event."""
+    """Apply a new status: store the message of a sent reply, and the event."""
     if outgoing.status == "sent":
         _add_message(database, outgoing)
     if event := _event(outgoing):
@@ -187,7 +187,7 @@ def _event(outgoing: OutboxItem) -> DurableEvent | None:
 
 
 def decide(database: Database, outgoing_id: str, status: Decision, why: str) -> OutboxItem | None:
-    """Send a reply again, or drop it, where it stands so that somebody may decide that."""
+    """Queue a doubtful or dropped reply again, or drop a doubtful or waiting one."""
     select = f"SELECT {_COLUMNS} WHERE outgoing_id = ?"
     row = database.execute(select, (outgoing_id,)).fetchone() if clean(outgoing_id) == outgoing_id else None
     if row is None:
@@ -224,7 +224,7 @@ def _abandoned_drafts(database: Database) -> list[OutboxItem]:
 
 
 def _drop_rest(database: Database, outgoing: OutboxItem) -> None:
-    """Drop what comes after a part that people will not see."""
+    """Drop the waiting parts after a dropped one."""
     update = """UPDATE outbox SET status = 'dropped', why = ? WHERE reply_id = ? AND part > ? AND status = 'waiting'
         RETURNING outgoing_id"""
     values = (f"part {outgoing.part + 1} of the reply was dropped", outgoing.reply_id, outgoing.part)
@@ -234,20 +234,20 @@ def _drop_rest(database: Database, outgoing: OutboxItem) -> None:
 
 
 def listed(database: Database, statuses: Sequence[SendStatus]) -> list[OutboxItem]:
-    """The replies of these statuses, or all; the oldest first."""
+    """The replies with these statuses, or all; oldest first."""
     chosen = f"WHERE status IN ({', '.join('?' * len(statuses))})" if statuses else ""
     select = f"SELECT {_COLUMNS} {chosen} ORDER BY id"
     return [_decode(row) for row in database.execute(select, tuple(statuses))]
 
 
 def to_retry(database: Database) -> list[OutboxItem]:
-    """The replies that wait after an attempt to send them; the oldest first."""
+    """The waiting replies with at least one attempt; oldest first."""
     select = f"SELECT {_COLUMNS} WHERE status = 'waiting' AND attempts > 0 ORDER BY id"
     return [_decode(row) for row in database.execute(select)]
 
 
 def _add_message(database: Database, outgoing: OutboxItem) -> None:
-    """The message that people see now."""
+    """Store a sent reply as a message of its place."""
     if outgoing.message_id is None or outgoing.author is None or _is_empty(outgoing):
         return
     select = f"SELECT state FROM messages WHERE id = {message_parts.FIND_MESSAGE}"
@@ -273,9 +273,9 @@ def _add_message(database: Database, outgoing: OutboxItem) -> None:
 
 
 def _add_part(database: Database, outgoing: OutboxItem, row: messages.MessageRow, reply_id: str) -> int:
-    """Make a message of the first part that was sent; add later ones to it. Return the message's row.
+    """Store the first sent part as a message, and add later parts to it; return the row of the message.
 
-    What the model did to write the reply goes with the message once people have seen all of it.
+    The turns of the model are stored with the message once all parts are sent.
     """
     select = "SELECT message_id, status, turns FROM outbox WHERE reply_id = ? ORDER BY part"
     parts = database.execute(select, (reply_id,)).fetchall()
@@ -293,7 +293,7 @@ def _add_part(database: Database, outgoing: OutboxItem, row: messages.MessageRow
 
 
 def _extend(database: Database, message: int, row: messages.MessageRow, at: tuple[int, str], turns: str | None) -> None:
-    """Add a part, *at* its number after its separator, to a message of the agent's own: both are one in the log."""
+    """Add a part to a message of the agent; *at* is its number and the separator before it."""
     sent = row.message
     place = upsert_place(database, sent.place)
     select = f"SELECT {messages.COLUMNS} FROM messages m WHERE m.id = ?"
@@ -311,7 +311,7 @@ def _extend(database: Database, message: int, row: messages.MessageRow, at: tupl
 
 
 def _remove_shown(database: Database, row: int, sent: Message) -> None:
-    """Empty a message that turned out to be a part of another one; its number stays taken."""
+    """Empty a message that is a part of another one; its number stays in use."""
     author = "SELECT a.author_id FROM messages m JOIN names n ON n.id = m.name JOIN authors a ON a.id = n.author"
     (by,) = database.execute(f"{author} WHERE m.id = ?", (row,)).fetchone()
     if by != sent.author.id:
@@ -324,7 +324,7 @@ def _remove_shown(database: Database, row: int, sent: Message) -> None:
 
 
 def _answers_hidden(database: Database, place: int, run: str) -> bool:
-    """Whether a message that a run took is hidden: then so is what the run says."""
+    """Whether a message of a run is hidden; then its reply is hidden too."""
     row = database.execute("SELECT message_ids FROM runs WHERE run_id = ? AND place = ?", (run, place)).fetchone()
     taken = STRINGS.loads(row[0]) if row else ()
     select = "SELECT hidden FROM messages WHERE place = ? AND message_id = ?"  # a join would read the whole place
@@ -333,7 +333,7 @@ def _answers_hidden(database: Database, place: int, run: str) -> bool:
 
 
 def _is_empty(outgoing: OutboxItem) -> bool:
-    """Whether what it said was removed."""
+    """Whether the content of a reply was removed."""
     return not outgoing.reply.text and not outgoing.reply.media
 
 

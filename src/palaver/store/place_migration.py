@@ -1,6 +1,6 @@
-"""A place that goes on under another id: its history, memory and tasks go with it, the ids of its messages stay apart.
+"""Migration of a place to another id, with its history, memory and tasks.
 
-The row of the old place becomes the row of the new one, so that all that refers to it goes on. An alias leads from the
+The row of the old place becomes the row of the new one, so that all references stay valid. An alias leads from the
 old key to that row. The service counts the messages of the new place anew, so the ids of the old messages get the old
 place's id in front of them. Where messages of the new place came first, they are appended to those of the old one.
 """
@@ -53,7 +53,7 @@ _MOVED = (
 
 
 def migrate(database: Database, old: Place, new: Place) -> None:
-    """Let *new* go on where *old* ends. The same again changes nothing."""
+    """Continue the place *old* as *new*. A repeated call changes nothing."""
     row, there = find_place(database, old), find_place(database, new)
     if place_key(old) == place_key(new) or (row is not None and row == there and _is_migrated(database, row, old)):
         return
@@ -68,7 +68,7 @@ def migrate(database: Database, old: Place, new: Place) -> None:
 
 
 def _move(database: Database, row: int, old: Place, new: Place) -> None:
-    """Let the place in *row* go on as *new*, with what was said there."""
+    """Continue the place in *row* as *new*."""
     there = find_place(database, new)
     _rename_messages(database, row, old)
     if there is not None and there != row:
@@ -86,7 +86,7 @@ def _add_alias(database: Database, key: str, row: int) -> None:
 
 
 def migrated_places(database: Database) -> dict[PlaceKey, Place]:
-    """The places that go on as another one, by their old keys."""
+    """The places that have migrated, by their old keys."""
     select = """SELECT a.place_key, p.platform, p.place_id, p.thread, p.service,
             (SELECT t.body FROM titles t WHERE t.place = p.id ORDER BY t.id DESC LIMIT 1)
         FROM place_aliases a JOIN places p ON p.id = a.place"""
@@ -101,13 +101,13 @@ def migrated_places(database: Database) -> dict[PlaceKey, Place]:
 
 
 def _is_migrated(database: Database, row: int, old: Place) -> bool:
-    """Whether the place of *row* has another id than *old* already; else it moves back to one that it had before."""
+    """Whether the place of *row* has another id than *old* already; if not, it migrates back to an earlier id."""
     (now,) = database.execute("SELECT place_key FROM places WHERE id = ?", (row,)).fetchone()
     return bool(now != place_key(old))
 
 
 def redirect_change(database: Database, change: C) -> C:
-    """A change that comes late from a place that has moved, as one of the place that it is now."""
+    """A late change from a place that has migrated, as a change of the current place."""
     match change:
         case Received(message=message) | Edited(message=message) | Commanded(message=message):
             if (name := _id_renamer(database, message.place)) is None:
@@ -123,7 +123,7 @@ def redirect_change(database: Database, change: C) -> C:
 
 
 def _id_renamer(database: Database, place: Place) -> Callable[[str], str] | None:
-    """How messages of a place are named now that it has moved, perhaps more than once; None where it has not."""
+    """A function from old to current ids of messages of a migrated place; None if it has not migrated."""
     select = """SELECT l.place_key FROM place_aliases a JOIN place_aliases l ON l.place = a.place AND l.rowid >= a.rowid
         WHERE a.place_key = ? ORDER BY l.rowid"""
     ids = [STRINGS.loads(key)[1] for (key,) in database.execute(select, (place_key(place),))]
@@ -136,7 +136,7 @@ def migrated_id(place_id: str, message_id: str) -> str:
 
 
 def _rename_messages(database: Database, row: int, old: Place) -> None:
-    """Put the id of the place in front of the ids of its messages, wherever they stand."""
+    """Prefix the ids of all messages of a place with its id."""
     prefix = f"{old.id}:"
     database.execute("UPDATE messages SET message_id = ? || message_id WHERE place = ?", (prefix, row))
     database.execute(
@@ -167,7 +167,7 @@ def _message(message: Message, name: Callable[[str], str]) -> Message:
 
 
 def _append(database: Database, there: int, row: int) -> None:
-    """Append all of the place *there* to the place *row*, and remove it; what was derived from it is made anew."""
+    """Append the place *there* to the place *row* and remove it; derived data is built again."""
     select = "SELECT messages, changes FROM places WHERE id = ?"
     count, changes = database.execute(select, (row,)).fetchone()
     more, changed = database.execute(select, (there,)).fetchone()
@@ -204,7 +204,7 @@ def _append(database: Database, there: int, row: int) -> None:
 
 
 def _rewrite_places(database: Database, row: int, new: Place) -> None:
-    """Put the new place into all that names the old one, and let what is still to be sent go to it."""
+    """Replace the old place by the new one in all stored values, also in replies that are not sent yet."""
 
     def migrated_places(place: Place) -> Place:
         return replace(place, platform=new.platform, id=new.id, thread=new.thread, service=new.service)
@@ -237,7 +237,7 @@ def _moved_message(message: Message, migrated_places: Callable[[Place], Place]) 
 
 
 def _moved_reply(reply: Reply, migrated_places: Callable[[Place], Place]) -> Reply:
-    """The reply in the new place, where the message it answers is not."""
+    """The reply in the new place, without the message it answers, which is not there."""
     place = migrated_places(reply.place)
     return reply if place == reply.place else replace(reply, place=place, reply_to=None)
 

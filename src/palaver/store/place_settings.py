@@ -1,4 +1,4 @@
-"""What holds for a place and its people: its delimiter, where its conversation begins, who is not answered."""
+"""Settings of places: the delimiter, the start of the conversation, blocked authors."""
 
 import secrets
 import string
@@ -19,12 +19,12 @@ _CACHE_SIZE = 4096  # delimiters, which never change
 
 
 class PlaceSettings(Repository):
-    """`conversation.journal.Standing`, kept."""
+    """Fulfils `engine.store_protocols.PlaceSettings`."""
 
     def __init__(self, writer: ConnectionThread, reader: ConnectionThread) -> None:
         super().__init__(writer, reader)
         self._delimiters: dict[str, str] = {}
-        self._blocked: frozenset[tuple[str, str]] | None = None  # as far as it was read
+        self._blocked: frozenset[tuple[str, str]] | None = None  # None: not read yet
 
     async def delimiter(self, place: Place) -> str:
         key = place_key(place)
@@ -70,14 +70,14 @@ def _delimiter(database: Database, place: Place) -> str | None:
 
 
 def _set_delimiter(database: Database, place: Place, made: str) -> str:
-    """The delimiter of *place*: *made*, unless it has one."""
+    """Set the delimiter of *place* to *made* if it has none; return its delimiter."""
     update = "UPDATE places SET delimiter = coalesce(delimiter, ?) WHERE id = ? RETURNING delimiter"
     kept: str = database.execute(update, (made, upsert_place(database, place))).fetchone()[0]
     return kept
 
 
 def _clear(database: Database, place: Place, first: int, at: datetime) -> None:
-    """Let the conversation begin with number *first*; later messages no longer quote what came before it."""
+    """Begin the conversation with number *first*; later messages lose their quotes of earlier ones."""
     row = upsert_place(database, place)
     update = "UPDATE places SET beginning = ? WHERE id = ? AND beginning < ?"
     if not database.execute(update, (first, row, first)).rowcount:
@@ -94,14 +94,14 @@ def _blocked(database: Database) -> frozenset[tuple[str, str]]:
 
 
 def _block(database: Database, platform: str, author_id: str, at: datetime) -> frozenset[tuple[str, str]]:
-    """Who is blocked now."""
+    """Block an author; return all blocked ones."""
     insert = "INSERT INTO blocked_authors (author, at) VALUES (?, ?) ON CONFLICT DO NOTHING"
     database.execute(insert, (upsert_author(database, platform, author_id), utc(at).isoformat()))
     return _blocked(database)
 
 
 def _unblock(database: Database, platform: str, author_id: str) -> frozenset[tuple[str, str]]:
-    """Who is blocked now."""
+    """Unblock an author; return all blocked ones."""
     author = find_author(database, clean(platform), clean(author_id))
     if author is not None and database.execute("DELETE FROM blocked_authors WHERE author = ?", (author,)).rowcount:
         episodes.remove_without(database, author)

@@ -1,4 +1,11 @@
-"""Prompts as they were sent: each layer once by the hash of its content, and of a layer that grew only what is new."""
+"""Prompts as they were sent, with layers stored once and as deltas.
+
+Most of a prompt repeats the one before it: instructions are equal, the history grows at its end. So a layer is stored
+once, by the hash of its content. A layer that begins like the last one at the same position of the same place is
+stored as a delta: the row of that `base`, the length of the common prefix in bytes, and the suffix. Reading follows the
+bases and joins prefixes and suffixes. A chain has at most `_MAX_DEPTH` bases, then a layer is stored whole again. The
+content of the last layers is cached for the comparison; without it a layer is stored whole, which costs only space.
+"""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
@@ -17,13 +24,13 @@ from palaver.turns import Layer, Prompt
 
 REMOVED = "[removed: it held words of somebody who was forgotten]"
 
-_MAX_DEPTH = 200  # layers that are read to rebuild one, at most
-_MIN_SHARED = 256  # bytes that two layers must share before one is kept as what it adds to the other
-CACHE_BYTES = 32 * 2**20  # bytes of layers at hand, to compare new ones with
+_MAX_DEPTH = 200  # bases in a chain
+_MIN_SHARED = 256  # bytes of common prefix from which a delta is stored
+CACHE_BYTES = 32 * 2**20  # content of cached layers
 
 
 class LayerBase(NamedTuple):
-    """A layer that was kept, for the next one to begin like."""
+    """A stored layer that the next one may begin like."""
 
     row: int
     digest: str
@@ -31,18 +38,18 @@ class LayerBase(NamedTuple):
 
 
 class PreparedLayer(NamedTuple):
-    """A layer about to be kept."""
+    """A layer about to be stored."""
 
     name: str
     digest: str
     content: bytes
-    base: int | None  # the layer it begins like
+    base: int | None  # the layer with the common prefix
     shared: int
-    seen: bool  # whether it was the same the last time
+    seen: bool  # whether it equals the cached one
 
 
 class PreparedPrompt(NamedTuple):
-    """A prompt about to be kept, for a run that is."""
+    """A prompt about to be stored."""
 
     row: tuple[Any, ...]
     tools: str
@@ -52,7 +59,7 @@ class PreparedPrompt(NamedTuple):
 
 
 class Prompts(Repository):
-    """`conversation.journal.Prompts`, kept."""
+    """Fulfils `engine.store_protocols.Prompts`."""
 
     def __init__(self, writer: ConnectionThread, reader: ConnectionThread, *, cache_bytes: int = CACHE_BYTES) -> None:
         super().__init__(writer, reader)
@@ -66,7 +73,7 @@ class Prompts(Repository):
     def prepare(
         self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: FallbackStep | None = None
     ) -> PreparedPrompt:
-        """A prompt about to be kept."""
+        """Encode a prompt and compare its layers with the cached ones."""
         place = place_key(run.place)
         keys = [(place, position, layer.name) for position, layer in enumerate(prompt.layers)]
         return PreparedPrompt(
@@ -105,7 +112,7 @@ class Prompts(Repository):
 
 
 def insert_prompt(database: Database, prepared: PreparedPrompt) -> list[int]:
-    """Keep a prompt; the rows of its layers."""
+    """Store a prompt; return the rows of its layers."""
     insert = """INSERT INTO prompts (run_id, step, at, settings, cached, fallback, why, model, toolset, left_out)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
     row = (*prepared.row, _upsert_toolset(database, prepared.tools), prepared.left_out)
@@ -123,7 +130,7 @@ def _fallback_columns(tried: FallbackStep | None) -> tuple[str | None, str, str]
 
 
 def common_prefix(one: bytes, other: bytes) -> int:
-    """How many bytes both begin with, whole characters only."""
+    """The number of bytes that both begin with, in whole characters."""
     low, high = 0, min(len(one), len(other))
     first, second = memoryview(one), memoryview(other)
     while low < high:
@@ -138,7 +145,7 @@ def common_prefix(one: bytes, other: bytes) -> int:
 
 
 def _read_sent(database: Database, run_id: str, step: int) -> SentPrompt | None:
-    """What was last asked in a step. What was left out of the context holds until another one is gathered."""
+    """The last prompt of a step. `left_out` is that of the newest prompt before it which has one."""
     select = """SELECT p.id, p.at, coalesce(nullif(p.model, ''), r.model), p.fallback, p.why, (
             SELECT l.left_out FROM prompts l WHERE l.run_id = p.run_id AND l.id <= p.id AND l.left_out IS NOT NULL
             ORDER BY l.id DESC LIMIT 1
@@ -160,7 +167,7 @@ def _read_sent(database: Database, run_id: str, step: int) -> SentPrompt | None:
 
 
 def remove_fact_ids(database: Database, places: Iterable[int]) -> None:
-    """Leave of facts that were left out of the prompts of *places* only how many they were."""
+    """Remove the ids of facts that were left out of the prompts of *places*; their number stays."""
     select = """SELECT p.id, p.left_out FROM prompts p JOIN runs r ON r.run_id = p.run_id
         WHERE r.place = ? AND p.left_out IS NOT NULL"""
     for place in places:
@@ -170,14 +177,14 @@ def remove_fact_ids(database: Database, places: Iterable[int]) -> None:
 
 
 def last_prompt(database: Database, run_id: str) -> tuple[int, Prompt] | None:
-    """The last step in which something was asked, and what."""
+    """The last step with a prompt, and that prompt."""
     select = "SELECT step, id FROM prompts WHERE run_id = ? ORDER BY id DESC LIMIT 1"
     found = database.execute(select, (run_id,)).fetchone()
     return None if found is None else (found[0], read_prompt(database, found[1]))
 
 
 def read_prompt(database: Database, row: int) -> Prompt:
-    """The prompt in a row, as it was."""
+    """Read the prompt of a row."""
     select = "SELECT t.tools, p.settings, p.cached FROM prompts p JOIN toolsets t ON t.id = p.toolset WHERE p.id = ?"
     tools, how, cached = database.execute(select, (row,)).fetchone()
     layers = "SELECT layer FROM prompt_layers WHERE prompt = ? ORDER BY position"
@@ -191,7 +198,7 @@ def read_prompt(database: Database, row: int) -> Prompt:
 
 
 def layer_content(database: Database, row: int) -> bytes | None:
-    """A layer's JSON, from the one it begins like and what it adds; None where it was removed."""
+    """A layer's JSON, joined from its bases and suffixes; None if it was removed."""
     links: list[tuple[int, bytes]] = []
     following: int | None = row
     while following is not None:
@@ -237,7 +244,7 @@ def _upsert_layer(database: Database, layer: PreparedLayer) -> int:
 
 
 def _find_layer(database: Database, layer: PreparedLayer) -> int:
-    """The row of a layer that was kept before; it is likely to be asked for again."""
+    """The row of a layer that was stored before; it is cached, since it is likely to be used again."""
     found = database.execute("SELECT id FROM layers WHERE hash = ?", (layer.digest,)).fetchone()
     row = found[0] if found else _insert_layer(database, layer)
     cache_put(database, ("layer", layer.digest), row)
@@ -245,7 +252,7 @@ def _find_layer(database: Database, layer: PreparedLayer) -> int:
 
 
 def _insert_layer(database: Database, layer: PreparedLayer) -> int | None:
-    """The row of a layer that is new."""
+    """Store a new layer; return its row, or None if there is one with the same hash."""
     base, shared, depth = layer.base, layer.shared, _depth(database, layer.base)
     if not 0 < depth <= _MAX_DEPTH:
         base, shared, depth = None, 0, 0
@@ -256,7 +263,7 @@ def _insert_layer(database: Database, layer: PreparedLayer) -> int | None:
 
 
 def _depth(database: Database, base: int | None) -> int:
-    """How deep a layer on that base would be; 0 where there is none to build on."""
+    """The depth of a layer with that base; 0 if the base does not exist."""
     if base is None:
         return 0
     found = database.execute("SELECT depth FROM layers WHERE id = ? AND removed = 0", (base,)).fetchone()

@@ -1,4 +1,4 @@
-"""What a model would forget, kept until the person it is about says yes, or too much time has passed."""
+"""Proposals of models to forget a fact, valid until their person confirms or they expire."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -41,7 +41,7 @@ _CONFIRMED = f"""f.id IN (
 
 
 class Proposals(Repository):
-    """`conversation.journal.Proposals`, kept."""
+    """Fulfils `engine.store_protocols.Proposals`."""
 
     async def propose(self, run_id: str, fact_id: str, *, now: datetime, until: datetime, most: int) -> bool:
         return await self._writer.run(

@@ -1,7 +1,7 @@
-"""Reactions to messages: what each person shows now, and what they showed when a prompt may have told of it.
+"""Reactions to messages: the current ones of each person, and earlier ones that a prompt may have shown.
 
 A service names the message it sent; a reaction to any part of a split reply belongs to our one message. What a prompt
-may have told is not altered: a later change is a row of its own, at the position that the place has reached by then.
+may have shown is not altered: a later change is a row of its own, at the position that the place has reached by then.
 """
 
 from datetime import datetime
@@ -13,11 +13,11 @@ from palaver.store.encoding import STRINGS, dumps, format_time, parse_time
 from palaver.store.identities import IdentityCache, upsert_name, upsert_place
 from palaver.store.sqlite.connection import Database
 
-MAX_SHOWN = 5  # changes of the reactions to one message that prompts tell, the first
+MAX_SHOWN = 5  # changes of reactions to one message that prompts show
 
 
 def add(database: Database, change: Reacted, at: datetime) -> None:
-    """Store the reactions that somebody shows now to a message, in place of those before."""
+    """Store the current reactions of a person to a message, in place of earlier ones."""
     name = upsert_name(database, change.place.author_namespace, change.author, at)
     place = upsert_place(database, change.place)
     theirs = """place = ? AND message_id = ? AND name IN (
@@ -43,7 +43,7 @@ def add(database: Database, change: Reacted, at: datetime) -> None:
 
 
 def read_changes(database: Database, place: int, since: int, identities: IdentityCache) -> list[Reaction]:
-    """The changes of reactions to messages from number *since* on, in order, that prompts tell."""
+    """The changes of reactions that prompts show, to messages from number *since* on, in order."""
     select = """SELECT m.number, r.position, r.name, r.emojis, r.at FROM reactions r JOIN messages m ON m.id = r.message
         WHERE r.place = ? AND r.position > ? AND m.number >= ? ORDER BY r.position, r.id"""
     return [

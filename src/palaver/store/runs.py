@@ -1,4 +1,13 @@
-"""Runs step by step: what was asked, what came back, which tools were begun and what they gave."""
+"""Runs and their journals: prompts, records of responses, tool runs.
+
+Run recovery. Each step of a run is stored before the engine acts on it: `begin` stores the run with its first prompt
+and claims its messages, in one transaction; `ask` stores each later prompt before the model is called; a tool is stored
+when it starts and again when it ends; `end` stores replies and tasks together with the end of the run. After a crash
+the engine reads the open runs, and `journal` gives the last prompt, all records and all tool runs: the run goes on
+after its last stored step, and a tool that has ended does not run again. A message is claimed by one run, so
+no other run answers it. A run whose prompts were removed, because they showed a forgotten fact, cannot
+continue: it may only end with an error notice.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -44,11 +53,11 @@ class StoredRun(NamedTuple):
 
     status: str
     taken: str
-    has_prompts: int  # 0 once they are removed, because they showed what is forgotten
+    has_prompts: int  # 0 once they are removed, because they showed a forgotten fact
 
 
 class Runs(Repository):
-    """`conversation.journal.Runs`, kept."""
+    """Fulfils `engine.store_protocols.Runs`."""
 
     def __init__(self, writer: ConnectionThread, reader: ConnectionThread, prompts: Prompts) -> None:
         super().__init__(writer, reader)
@@ -144,7 +153,7 @@ _UPSERT_TOOL = """INSERT INTO tool_runs (run_id, step, number, call, began_at, r
 
 
 def _validate_ids(run: Run) -> None:
-    """Refuse ids that cannot be kept as they are before anything is under way."""
+    """Raise `InvalidValue` for ids that cannot be stored, before anything is written."""
     validate_id(run.id, "run")
     for message_id in (run.target, *run.taken):
         validate_id(message_id, "message")
@@ -161,7 +170,7 @@ def _write_tool(database: Database, run: Run, row: tuple[Any, ...], event: Durab
 
 
 def _require_prompts(run: Run, kept: StoredRun | None) -> None:
-    """Refuse to go on with a run that was never begun, was withdrawn, or whose prompts showed what is forgotten."""
+    """Raise if a run does not exist, was withdrawn, or has lost its prompts because a fact was forgotten."""
     if kept is None:
         raise PromptOutdated(f"no run {run.id!r} was begun")
     if not kept.has_prompts:
@@ -171,7 +180,7 @@ def _require_prompts(run: Run, kept: StoredRun | None) -> None:
 def _begin(
     database: Database, run: Run, prepared: prompts.PreparedPrompt, calls_off: Policy, changes: int | None, at: datetime
 ) -> list[int] | None:
-    """Begin a run; return the rows of its layers, or None where it was begun before."""
+    """Begin a run; return the rows of its layers, or None if it was begun before."""
     place, values = _row_of(database, run)
     if not database.execute(_INSERT, values).rowcount:
         return None
@@ -208,9 +217,9 @@ def _ask(
 
 
 def _end(database: Database, run: Run, replies: list[outbox.OutboxRow], planned: list[Task]) -> None:
-    """End a run; one that has ended stays as it is, and so do its replies and tasks.
+    """End a run and store its replies and tasks; a run that has ended stays as it is.
 
-    One that showed what was forgotten since may end with an honest line, and not with what it came to.
+    A run that showed a fact forgotten since may end as failed, not as done.
     """
     kept = _find(database, run.id)
     if kept and kept.status != "open":
@@ -229,7 +238,7 @@ def _end(database: Database, run: Run, replies: list[outbox.OutboxRow], planned:
 
 
 def _upsert(database: Database, run: Run, kept: StoredRun | None) -> None:
-    """Keep the run as it is now, and take what it has taken since.
+    """Store the run and claim the messages that it has taken since.
 
     A run only ever takes more. What it took before is kept as it stands: the messages of a place that has moved
     meanwhile have other ids than the run knows.
@@ -257,7 +266,7 @@ def _find(database: Database, run_id: str) -> StoredRun | None:
 
 
 def _row_of(database: Database, run: Run) -> tuple[int, tuple[Any, ...]]:
-    """The row of the place, and what is written in that of the run."""
+    """The row of the place, and the values of the row of the run."""
     place = upsert_place(database, run.place)
     return place, (
         run.id,

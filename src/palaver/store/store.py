@@ -1,4 +1,4 @@
-"""The store: one file, opened by one process, with a room for each thing the engine wants kept."""
+"""The store: one SQLite file, opened by one process, with a member for each protocol of the engine."""
 
 import asyncio
 import os
@@ -41,7 +41,7 @@ from palaver.store.usage import Usages
 
 
 class Store:
-    """`async with Store.open(path) as store:` and each room's wishes are fulfilled under its own name."""
+    """All stored state: `async with Store.open(path) as store: await store.inbox.receive(message, at=now)`."""
 
     def __init__(
         self,
@@ -82,14 +82,14 @@ class Store:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, durable: bool = True, beside: bool = False) -> "StoreOpener":
-        """The store in a file, made where there is none; not `durable`, a loss of power may take the last moments.
+        """Open a store, created if it does not exist. Without `durable`, a power loss may lose the last commits.
 
-        `beside` another process that has it open, to look or to change a row: it is neither made nor updated.
+        `beside=True` opens a store that another process may have open: it is neither created nor migrated.
         """
         return StoreOpener(os.fspath(path), durable=durable, beside=beside)
 
     async def check(self) -> list[str]:
-        """What is wrong with the store; nothing, if all is well."""
+        """Check the store; return its faults."""
         return await self.reader.run(maintenance.check)
 
     async def count_rows(self) -> dict[str, int]:
@@ -101,11 +101,11 @@ class Store:
         return await self.reader.run(lambda database: maintenance.names_by_platform(database, author_id))
 
     async def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy the store as it is now to a new file, while it is in use."""
+        """Copy the store to a new file while it is in use."""
         await self.reader.run(lambda database: connection.copy(database, Path(path)), autocommit=True)
 
     async def export(self) -> AsyncIterator[dict[str, Any]]:
-        """Everything that is kept, row by row, as it was at one moment."""
+        """Yield every row of one state of the store."""
         if self.path == MEMORY:
             for row in await self.reader.run(lambda database: list(maintenance.rows(database))):
                 yield row
@@ -120,7 +120,7 @@ class Store:
             await own.close()
 
     async def forget(self, author_id: str, platform: str, *, at: datetime | None = None) -> Forgotten:
-        """Remove a person everywhere, from the file itself too; what was removed."""
+        """Remove a person from all rows and from the bytes of the file; return what was removed."""
         if self._beside:
             raise StoreBusy(
                 f"the store {self.path}: nobody is forgotten while another process may use it; stop that first"
@@ -133,13 +133,13 @@ class Store:
         return report
 
     async def _clear_caches(self) -> None:
-        """Put away what was read, because it was changed at its root."""
+        """Clear the caches of the members."""
         self.prompts.clear_cache()
         self.place_settings.clear_cache()
         await self.log.clear_cache()
 
     async def close(self) -> None:
-        """Finish what is under way, and let others have the file."""
+        """Finish queued jobs and release the file."""
         if self.reader is not self.writer:
             await self.reader.close()
         await self.writer.close()
@@ -155,7 +155,7 @@ class Store:
 
 
 class StoreOpener:
-    """A store about to be opened: `await` it, or enter it with `async with`; scripts that do not await, with `with`."""
+    """Opens a store: with `await`, `async with`, or `with` in scripts that do not await."""
 
     def __init__(self, path: str, *, durable: bool, beside: bool) -> None:
         self._path = path
@@ -236,7 +236,7 @@ def _open_beside(path: str) -> Store:
 
 
 def _connect_migrated(path: str, durable: bool) -> Database:
-    """A connection to a file whose tables are as this program knows them."""
+    """Connect to a file and run its migrations."""
     database = connection.connect(path, durable=durable)
     try:
         refuse_newer(database)
@@ -251,12 +251,12 @@ def _connect_migrated(path: str, durable: bool) -> Database:
 
 
 def _vacuum_marker(path: str) -> str:
-    """The empty file that is there while somebody is being forgotten."""
+    """The path of an empty file that exists while a person is being forgotten."""
     return f"{path}-forgetting"
 
 
 def _create_vacuum_marker(path: str) -> None:
-    """Note that the file must be written anew, also if this process ends before that."""
+    """Create the marker: the file is vacuumed at the next start if this process ends before that."""
     if path != MEMORY:
         with connection.translate_errors(f"the store {path}"):
             os.close(create_file(_vacuum_marker(path)))

@@ -1,4 +1,4 @@
-"""Summaries of people, kept for each place: none is shown that tells what does not hold, or is not to be heard."""
+"""Summaries of people for each place, and of what precedes a window of messages."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -35,7 +35,7 @@ def read_summary(database: Database, subject: Subject, place: Place, now: dateti
 
 
 def upsert_summary(database: Database, summary: Summary, made_of: Sequence[str]) -> None:
-    """Keep a summary, unless a fact it was made of is gone or superseded meanwhile, or not to be heard."""
+    """Store a summary, unless a fact it was made of is gone, superseded or no longer visible."""
     select = f"SELECT 1 FROM facts f WHERE fact_id = ? AND superseded_by IS NULL AND NOT {ALL_SOURCES_BLOCKED}"
     if any(database.execute(select, (clean(fact_id),)).fetchone() is None for fact_id in made_of):
         return
@@ -48,11 +48,11 @@ def upsert_summary(database: Database, summary: Summary, made_of: Sequence[str])
     database.execute(keep, (whom, upsert_place(database, summary.place), direct, *said))
 
 
-RETENTION = 1_000  # messages after which the past of an older window is removed
+RETENTION = 1_000  # messages after which the summary of an older window is removed
 
 
 class WindowPasts(Repository):
-    """`memory.episodes.WindowPasts` in SQL."""
+    """Fulfils `memory.episodes.WindowPasts`."""
 
     async def find(self, place: Place, since: int, start: int) -> WindowPast | None:
         return await self._reader.run(lambda database: _find(database, place, since, start))
@@ -62,7 +62,7 @@ class WindowPasts(Repository):
 
 
 def remove_containing(database: Database, place: int, number: int) -> None:
-    """Remove the pasts that tell of a message."""
+    """Remove the summaries of windows that contain a message."""
     database.execute("DELETE FROM window_pasts WHERE place = ? AND start > ?", (place, number))
 
 
@@ -77,7 +77,7 @@ def _find(database: Database, place: Place, since: int, start: int) -> WindowPas
 
 
 def _add(database: Database, place: Place, past: WindowPast, seen: EpisodeCursor) -> WindowPast:
-    """Store the past of a window, unless there is one; nothing is told of what has changed since it was made."""
+    """Store the summary before a window if there is none; an empty one if its messages have changed since."""
     empty = WindowPast(since=past.since, start=past.start)
     row = find_place(database, place)
     if (

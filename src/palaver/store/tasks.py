@@ -1,4 +1,4 @@
-"""Work for later: each change of a task is kept together with all that follows from it for its plan."""
+"""Tasks: each change of a task is stored with all its consequences for the other tasks of its plan."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -21,23 +21,23 @@ from palaver.tasks.policy import REPEATABLE, Policy
 from palaver.tasks.task import Task
 from palaver.timezones import utc
 
-PLAN_PREFIX = "task: "  # begins the name of a plan that is no run's
-MAX_BATCH = 256  # tasks that are begun together at most
-_END_STATUSES = ("done", "failed", "pending")  # how a task may stand that no longer runs
+PLAN_PREFIX = "task: "  # prefix of the name of a plan without a run
+MAX_BATCH = 256  # tasks that are taken at once
+_END_STATUSES = ("done", "failed", "pending")  # statuses of a task that no longer runs
 
 
 class StoredTask(NamedTuple):
-    """A task as its row has it."""
+    """A task with the columns that depend on its plan."""
 
     task: Task
-    free: bool  # whether it waits for nothing but its time
+    free: bool  # whether it waits for its time only
 
 
 Plan = Mapping[str, StoredTask]  # all tasks of one run, or one that belongs to none, by their ids
 
 
 class Tasks(Repository):
-    """`conversation.journal.Tasks`, kept."""
+    """Fulfils `engine.store_protocols.Tasks`."""
 
     async def add(self, tasks: Sequence[Task]) -> None:
         new = list(tasks)
@@ -72,11 +72,11 @@ class Tasks(Repository):
         return await self._reader.run(lambda database: _list(database, place))
 
 
-Condition = tuple[str, tuple[str, ...]]  # more of a WHERE, and its values
+Condition = tuple[str, tuple[str, ...]]  # SQL to add to a WHERE, and its values
 
 
 def _on_platforms(platforms: Collection[str] | None) -> Condition:
-    """Tasks of these platforms; of all where none are named."""
+    """The condition for tasks of these platforms; None means all."""
     if platforms is None:
         return "", ()
     marks = ", ".join("?" * len(platforms))
@@ -94,7 +94,7 @@ _FREE = "FROM tasks WHERE status = 'pending' AND free = 1"
 
 
 def add(database: Database, tasks: Iterable[Task]) -> None:
-    """Keep new tasks; one that is there already has moved on, and stays as it is."""
+    """Store new tasks; one that is stored already stays as it is."""
     new: dict[str, Task] = {}
     select = "SELECT 1 FROM tasks WHERE task_id = ?"
     for task in tasks:
@@ -106,7 +106,7 @@ def add(database: Database, tasks: Iterable[Task]) -> None:
 
 
 def group_by_plan(database: Database, tasks: Iterable[Task]) -> dict[str, list[Task]]:
-    """The tasks by the plans they belong to: those of a run, or one with all that wait for it."""
+    """Group tasks by plan: the tasks of a run, or a task without a run and all that depend on it."""
     names: dict[str, str] = {}
     found: dict[str, list[Task]] = {}
     for task in tasks:
@@ -116,7 +116,7 @@ def group_by_plan(database: Database, tasks: Iterable[Task]) -> dict[str, list[T
 
 
 def plan_name(database: Database, task: Task, names: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The name of the plan that a task belongs to; *names* are of those that are about to be kept."""
+    """The name of the plan of a task; *names* has those of tasks about to be stored."""
     if task.run is not None:
         return validate_id(task.run, "run")
     select = "SELECT run_id FROM tasks WHERE task_id = ?"
@@ -128,7 +128,7 @@ def plan_name(database: Database, task: Task, names: Mapping[str, str] = Mapping
 
 
 def upsert_plan(database: Database, name: str, before: Plan, tasks: Iterable[Task]) -> dict[str, Task]:
-    """Keep a plan with all that follows from how its tasks stand; what has not changed is not written."""
+    """Store a plan with all consequences of the statuses of its tasks; unchanged tasks are not written."""
     now = settle(tasks)
     unbound = {task.id for task in free(now)}
     rows = [
@@ -143,7 +143,7 @@ def upsert_plan(database: Database, name: str, before: Plan, tasks: Iterable[Tas
 
 
 def _publish(database: Database, before: StoredTask | None, task: Task) -> None:
-    """Tell that a task is new, or has come to its end."""
+    """Add the event of a new or ended task."""
     run = task.run or task.made_by
     if before is None:
         events.add(database, TaskPlanned(place=task.place, task_id=task.id, run_id=run))
@@ -158,23 +158,23 @@ def find(database: Database, task_id: str) -> StoredTask | None:
 
 
 def read_plan(database: Database, name: str) -> dict[str, StoredTask]:
-    """The tasks that are kept of a plan."""
+    """Read the tasks of a plan."""
     select = "SELECT task_id, body, free FROM tasks WHERE run_id = ? ORDER BY id"
     rows = database.execute(select, (name,)).fetchall()
     if not rows and name.startswith(PLAN_PREFIX) and (alone := find(database, name.removeprefix(PLAN_PREFIX))):
-        return {alone.task.id: alone}  # kept before tasks without a run had plans
+        return {alone.task.id: alone}  # stored before tasks without a run had plans
     return {task_id: StoredTask(TASK.loads(body), bool(is_free)) for task_id, body, is_free in rows}
 
 
 def change(database: Database, changed: Mapping[str, Task]) -> None:
-    """Keep tasks, by their ids, as they are now."""
+    """Update tasks, given by their ids."""
     for name in group_by_plan(database, changed.values()):
         kept = read_plan(database, name)
         upsert_plan(database, name, kept, (changed.get(one, known.task) for one, known in kept.items()))
 
 
 def call_off(database: Database, place: Place, row: int, policy: Policy) -> None:
-    """Cancel what a new message in *place* calls off of the plans that were made there."""
+    """Cancel the tasks that a new message in *place* supersedes, by *policy*."""
     waiting = [TASK.loads(body) for (body,) in database.execute(f"SELECT body {_OF_RUNS} ORDER BY id", (row,))]
     for name in group_by_plan(database, waiting):
         kept = read_plan(database, name)
@@ -182,7 +182,7 @@ def call_off(database: Database, place: Place, row: int, policy: Policy) -> None
 
 
 def _has_pending(database: Database, place: Place) -> bool:
-    """Whether anything of a run's plan for *place* was not begun."""
+    """Whether a run's plan for *place* has a pending task."""
     return database.execute(f"SELECT 1 {_OF_RUNS} LIMIT 1", (find_place(database, place),)).fetchone() is not None
 
 
@@ -196,13 +196,13 @@ def _take(database: Database, moment: str, condition: Condition) -> list[Task]:
     select = f"SELECT body {_FREE} AND due_at <= ?{more} ORDER BY due_at, id LIMIT ?"
     due = [TASK.loads(body) for (body,) in database.execute(select, (moment, *values, MAX_BATCH))]
     running = [begin(task) for task in due]
-    update = "UPDATE tasks SET status = ?, free = 0, body = ? WHERE task_id = ?"  # nothing follows from a beginning
+    update = "UPDATE tasks SET status = ?, free = 0, body = ? WHERE task_id = ?"  # no other task depends on a start
     database.executemany(update, [(task.status, dumps(task), task.id) for task in running])
     return running
 
 
 def _end(database: Database, task: Task, replies: Iterable[outbox.OutboxRow]) -> None:
-    """Keep how an attempt has ended; one that has ended before, or was called off meanwhile, stays as it is."""
+    """Store the end of an attempt; a task that has ended or was cancelled meanwhile stays as it is."""
     found = find(database, task.id)
     if found is None:
         raise InvalidValue(f"there is no task {task.id!r}")

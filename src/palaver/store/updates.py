@@ -33,17 +33,17 @@ from palaver.timezones import utc
 
 log = logging.getLogger(__name__)
 
-KEY_RETENTION = timedelta(days=90)  # how long the key of an update is known
+KEY_RETENTION = timedelta(days=90)  # of the keys of updates
 
 
 class Updates(Repository):
-    """`conversation.journal.Updates` in SQL."""
+    """Fulfils `engine.store_protocols.Updates`."""
 
     def __init__(
         self, writer: ConnectionThread, reader: ConnectionThread, *, moved: Callable[[], Awaitable[None]]
     ) -> None:
         super().__init__(writer, reader)
-        self._moved = moved  # is awaited after a place has moved: what was read of it is not so any more
+        self._moved = moved  # is awaited after a place has migrated: clears the caches
 
     async def apply(
         self, platform: str, changes: Sequence[Change], *, key: str, raw: bytes | None, at: datetime, keep: timedelta
@@ -111,7 +111,7 @@ def _apply(
     at: datetime,
     keep: timedelta,
 ) -> bool:
-    """Store an update and apply its changes; whether that was not done before."""
+    """Store an update and apply its changes; return whether it is new."""
     now = utc(at)
     _remove_old(database, now, keep)
     name = clean(platform)
@@ -158,10 +158,10 @@ def _apply_change(database: Database, change: Change, at: datetime) -> None:
 
 
 def _edit(database: Database, message: Message, at: datetime) -> None:
-    """Store what a message says now. One that is not known is stored without being answered."""
+    """Store an edit. An unknown message is stored without being answered."""
     try:
         known = messages.edit(database, message, at)
-    except InvalidValue as error:  # it is another author's; nothing was written yet
+    except InvalidValue as error:  # another author's message; nothing was written yet
         log.warning("an edit is left out: %s", error)
         return
     if not known:
@@ -190,14 +190,14 @@ def _join(database: Database, place: Place) -> None:
 
 
 def _leave(database: Database, place: Place, at: datetime) -> None:
-    """Note that we can no longer write there: what waits is not answered."""
+    """Store that we can no longer write to a place; its waiting messages are not answered."""
     row = upsert_place(database, place)
     database.execute("UPDATE places SET left_at = ? WHERE id = ?", (format_time(at), row))
     database.execute("UPDATE messages SET state = 'passed' WHERE place = ? AND state = 'waiting'", (row,))
 
 
 def _remove_old(database: Database, now: datetime, keep: timedelta) -> None:
-    """Remove what updates said after *keep*, and their keys after `KEY_RETENTION`."""
+    """Remove raw updates older than *keep*, and keys older than `KEY_RETENTION`."""
     update = "UPDATE updates SET raw = NULL WHERE at < ? AND raw IS NOT NULL"
     database.execute(update, ((now - keep).isoformat(),))
     database.execute("DELETE FROM updates WHERE at < ?", ((now - max(keep, KEY_RETENTION)).isoformat(),))
@@ -225,7 +225,7 @@ def _commands(database: Database) -> list[Command]:
 
 
 def _end(database: Database, command: Command, replies: Sequence[outbox.OutboxRow], planned: Sequence[Task]) -> None:
-    """Remove a command, and store its replies and tasks. One that is gone is refused: its author was forgotten."""
+    """Remove a command, and store its replies and tasks. A missing one is refused: its author was forgotten."""
     if not database.execute("DELETE FROM commands WHERE id = ?", (command.id,)).rowcount:
         raise InvalidValue(f"there is no command {command.id}; it was carried out, or its author was forgotten")
     for row in replies:

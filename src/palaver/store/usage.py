@@ -1,4 +1,4 @@
-"""What model calls used and cost, summed up by day, place, person and model; who was told of a cap."""
+"""Usage and cost of model calls by day, place, author and model; notices of reached caps."""
 
 from datetime import UTC, date, datetime
 
@@ -18,7 +18,7 @@ _INSERT = """INSERT INTO usage (calls, input, cached, output, thought, money, da
 
 
 class Usages(Repository):
-    """`conversation.spending.Usages`, stored."""
+    """Fulfils `engine.spend_caps.Usages`."""
 
     async def spent(self, day: date, *, place: Place | None = None, author: Author | None = None) -> Spend:
         return await self._reader.run(lambda database: _spent(database, day, place, author))
@@ -57,7 +57,7 @@ def _add(database: Database, place: int | None, author: int | None, at: datetime
 
 
 def _note_told(database: Database, message: Message, day: date) -> None:
-    """Note whom we told today; those of other days are removed."""
+    """Store a notice of today, and remove those of other days."""
     database.execute("DELETE FROM cap_notices WHERE day <> ?", (day.isoformat(),))
     insert = "INSERT INTO cap_notices (day, place, author) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
     database.execute(insert, _notice(database, message, day))
@@ -69,7 +69,7 @@ def _notice(database: Database, message: Message, day: date) -> tuple[str, int |
 
 
 def move(database: Database, old: int, new: int) -> None:
-    """Count for the place *new* what was counted for the place *old*."""
+    """Add the usage of the place *old* to the place *new*."""
     merge = """INSERT INTO usage (day, place, author, model, calls, input, cached, output, thought, money)
         SELECT day, ?, author, model, calls, input, cached, output, thought, money FROM usage WHERE place = ?
         ON CONFLICT (day, place, author, model) DO UPDATE SET calls = calls + excluded.calls,

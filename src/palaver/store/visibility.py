@@ -1,4 +1,4 @@
-"""Visibility: SQL conditions that say who may see what is known of people (`memory.facts.may_hear`)."""
+"""Visibility of facts as SQL conditions; the same rules as `memory.facts`."""
 
 from palaver.memory.facts import Subject
 from palaver.store.encoding import clean
@@ -32,11 +32,11 @@ VISIBLE = f"""f.about = :about AND f.direct <= :direct AND (
 
 
 def has_blocked(people: str) -> str:
-    """Whether somebody who is blocked is among *people*, a column of JSON with ids; `p` is the place."""
+    """Condition: a blocked author is among *people*, a column with a JSON list of ids; `p` is the place."""
     return f"""EXISTS (SELECT 1 FROM blocked_authors b JOIN authors a ON a.id = b.author
         WHERE a.platform = p.service AND a.author_id IN (SELECT value FROM json_each({people})))"""
 
 
 def find_subject(database: Database, subject: Subject) -> int | None:
-    """Their row; nobody who was ever kept has an id that cannot be."""
+    """The row of a person; None for an id that cannot be stored."""
     return find_author(database, clean(subject.platform), subject.id) if clean(subject.id) == subject.id else None

@@ -1,1 +1,1 @@
-"""All that is particular to SQLite: connections, the writer thread, locks."""
+"""SQLite: connections, the writer and reader threads, locks."""

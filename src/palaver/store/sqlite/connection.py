@@ -1,4 +1,4 @@
-"""All that is particular to SQLite: connections and their pragmas, its errors as ours, integrity, copies."""
+"""Connections to SQLite: pragmas, translated errors, integrity checks, copies."""
 
 import os
 import sqlite3
@@ -22,29 +22,29 @@ DECODE_ERRORS = (
 
 
 class CachingConnection(sqlite3.Connection):
-    """The connection of a process that alone removes rows: it remembers the rows of what never changes."""
+    """A connection that caches the ids of immutable rows; valid because only this process deletes rows."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
         self.cache: dict[Hashable, Any] = {}
-        self.events: list[Any] = []  # of the transaction under way, to be published once it is committed
+        self.events: list[Any] = []  # of the current transaction, published after its commit
 
 
 MEMORY = ":memory:"
-BEGIN = "BEGIN IMMEDIATE"  # an ordinary BEGIN would take the right to write only at the first write
-SEQUENCE = "INTEGER PRIMARY KEY AUTOINCREMENT"  # numbers that are never given twice
+BEGIN = "BEGIN IMMEDIATE"  # a plain BEGIN takes the write lock only at the first write
+SEQUENCE = "INTEGER PRIMARY KEY AUTOINCREMENT"  # ids that are never reused
 BYTES = "BLOB"
-BY_KEY = "WITHOUT ROWID"  # the rows lie in the order of their key, as other databases may or may not
+BY_KEY = "WITHOUT ROWID"  # rows are stored in the order of their key
 APPLICATION_ID = 0x504C5652  # `PLVR` in the header of the file
 
-_CACHE_SIZE = 16384  # rows at hand
+_CACHE_SIZE = 16384  # cached rows
 _MIN_VERSION = (3, 35, 0)  # the first with RETURNING
 _CHECKPOINT_PAGES = (
     4096  # pages in the log before they are copied into the file: a page that is written often is copied once
 )
-_STATEMENT_CACHE = 256  # that stay prepared
-_MAX_ERROR_LENGTH = 500  # characters of what an error says
-_BUSY_TIMEOUT = 5.0  # seconds for somebody's `sqlite3` on the same file to finish
+_STATEMENT_CACHE = 256  # prepared statements
+_MAX_ERROR_LENGTH = 500  # characters
+_BUSY_TIMEOUT = 5.0  # seconds to wait for another writer of the file
 _FULL = {sqlite3.SQLITE_FULL}
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
@@ -54,7 +54,7 @@ _SYNC_FAILURES = {sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC}
 
 
 def connect(path: str, *, durable: bool = True) -> Database:
-    """The connection that writes; nothing in the file is changed yet."""
+    """Connect for writing; the file is not changed yet."""
     if sqlite3.sqlite_version_info < _MIN_VERSION:
         raise StoreRefused(f"the store needs SQLite 3.35 or newer; this Python has {sqlite3.sqlite_version}")
     safety = "FULL" if durable else "NORMAL"
@@ -68,18 +68,18 @@ def connect(path: str, *, durable: bool = True) -> Database:
 
 
 def connect_read_only(path: str) -> Database:
-    """A connection that only reads, and sees all that was committed before a read begins."""
+    """Connect for reading only; a read sees all earlier commits."""
     return _connect(path, "query_only = ON")
 
 
 def connect_beside(path: str) -> Database:
-    """A connection to a file that is there already and may be another process's; it waits for that one's writes."""
+    """Connect to an existing file that another process may have open; wait for its writes."""
     pragmas = ("foreign_keys = ON", "secure_delete = ON", "synchronous = FULL")
     return _connect(f"{Path(path).as_uri()}?mode=rw", *pragmas, uri=True)
 
 
 def connect_read_only_beside(path: str) -> Database:
-    """One that only reads; where nothing may be made beside the file, and nothing is, the file alone is read."""
+    """Connect for reading only. In a folder without write permission, and without a WAL file, only the file is read."""
     database = _connect(f"{Path(path).as_uri()}?mode=rw", "query_only = ON", uri=True)
     try:
         database.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -92,12 +92,12 @@ def connect_read_only_beside(path: str) -> Database:
 
 
 def enable_wal(database: Database) -> None:
-    """Readers and the writer do not wait for each other from here on."""
+    """Enable the write-ahead log: readers and the writer do not wait for each other."""
     database.execute("PRAGMA journal_mode = WAL").fetchone()
 
 
 def is_new(database: Database) -> bool:
-    """Whether nothing was ever kept in the file; one of another program is refused."""
+    """Whether the file is empty; raise `StoreBroken` for a database of another program."""
     found = database.execute("PRAGMA application_id").fetchone()[0]
     tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if found != APPLICATION_ID and (found or tables):
@@ -106,12 +106,12 @@ def is_new(database: Database) -> bool:
 
 
 def write_application_id(database: Database) -> None:
-    """Write into the header whose file it is."""
+    """Write our application id into the header of the file."""
     database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
 def faults(database: Database) -> list[str]:
-    """What is wrong with the file itself."""
+    """Run the integrity checks of SQLite; return the faults."""
     try:
         broken = [str(row[0]) for row in database.execute("PRAGMA integrity_check") if row[0] != "ok"]
         orphans = database.execute("PRAGMA foreign_key_check").fetchall()
@@ -125,19 +125,19 @@ def columns(database: Database, table: str) -> list[str]:
 
 
 def vacuum(database: Database) -> None:
-    """Write the file anew, so that neither it nor its log holds anything that was removed."""
+    """Rewrite the file, so that neither it nor its log contains removed bytes."""
     database.execute("VACUUM")
     if database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
         raise StoreBusy("somebody still reads what was removed; forget once more when that has ended")
 
 
 def checkpoint(database: Database) -> None:
-    """Bring what was committed into the file and empty its log, so far as nobody reads there."""
+    """Copy the log into the file and empty it, as far as no reader needs it."""
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
 def copy(database: Database, path: Path) -> None:
-    """A copy at *path* of what is committed now; all of it or no file."""
+    """Copy the committed state to *path*, completely or not at all."""
     try:
         with create_atomically(path) as temporary, closing(sqlite3.connect(temporary)) as target:
             database.backup(target)
@@ -150,7 +150,7 @@ def copy(database: Database, path: Path) -> None:
 
 @contextmanager
 def translate_errors(what: str) -> Iterator[None]:
-    """SQLite's errors, the system's and those of reading a row as ours, in one line about *what*."""
+    """Translate errors of SQLite, the system and decoding into ours, in one line that begins with *what*."""
     try:
         yield
     except (StoreBroken, StoreBusy, StoreRefused, StoreTooNew) as error:
@@ -162,40 +162,40 @@ def translate_errors(what: str) -> Iterator[None]:
 
 
 def with_path(error: StoreBroken, database: Database) -> StoreBroken:
-    """A value that cannot be read, with the file that *database* is."""
+    """The same error with the path of the database."""
     found = StoreBroken(f"{_describe(database)}: {error}")
     found.__cause__ = error.__cause__
     return found
 
 
 def translate_error(error: Exception, database: Database) -> PalaverError:
-    """An error of SQLite, or of reading a row, as ours; with the file that *database* is."""
+    """Translate an error of SQLite or of decoding into ours, with the path of the database."""
     return _translate(error, _describe(database))
 
 
 def breaks_transaction(error: sqlite3.Error) -> bool:
-    """Whether the whole transaction is in doubt, and not only what one statement did."""
+    """Whether an error concerns the whole transaction, and not only one statement."""
     return not isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.InterfaceError)
 
 
 def is_sync_failure(error: sqlite3.Error) -> bool:
-    """Whether the disk failed to make something durable: what it says after that is worth nothing."""
+    """Whether a sync to the disk failed: later reports of the disk cannot be trusted."""
     return getattr(error, "sqlite_errorcode", 0) in _SYNC_FAILURES
 
 
 def insert_row(database: Database, statement: str, values: Any) -> int:
-    """Insert a row; its id. `RETURNING` takes twice as long."""
+    """Insert a row and return its id. `RETURNING` takes twice as long."""
     return cast("int", database.execute(statement, values).lastrowid)
 
 
 def insert_new_row(database: Database, statement: str, values: Any) -> int | None:
-    """Insert a row `ON CONFLICT DO NOTHING`; its id, or None where it is there already."""
+    """Insert a row `ON CONFLICT DO NOTHING`; return its id, or None if it exists."""
     cursor = database.execute(statement, values)
     return cursor.lastrowid if cursor.rowcount else None
 
 
 def continue_sequence(database: Database, table: str, before: str) -> None:
-    """Let the ids of a new table go on behind those that were ever given in the table *before* it."""
+    """Continue the ids of a new table after the last id of the table *before* it."""
     select = "SELECT seq FROM sqlite_sequence WHERE name = ?"
     row = database.execute(select, (before,)).fetchone()
     database.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
@@ -203,7 +203,7 @@ def continue_sequence(database: Database, table: str, before: str) -> None:
 
 
 def cache_get(database: Database, what: Hashable) -> Any:
-    """What this connection remembers of *what*; None where it remembers nothing."""
+    """The cached value of a key; None if there is none."""
     return database.cache.get(what) if isinstance(database, CachingConnection) else None
 
 
@@ -215,7 +215,7 @@ def cache_put(database: Database, what: Hashable, row: Any) -> None:
 
 
 def clear_cache(database: Database) -> None:
-    """Remember nothing: what was learned may have been taken back, or removed."""
+    """Clear the cache: cached rows may have been rolled back or removed."""
     if isinstance(database, CachingConnection):
         database.cache.clear()
 
@@ -240,7 +240,7 @@ def _connect(path: str, *pragmas: str, uri: bool = False, kind: type[Database] =
 
 
 def _describe(database: Database) -> str:
-    """The store by the path of its file, which is not opened for that; without one where it is in memory, or closed."""
+    """Name the store by the path of its file; without one if it is in memory or closed."""
     with suppress(sqlite3.Error):
         path = next(str(path) for _, name, path in database.execute("PRAGMA database_list") if name == "main")
         return f"the store {path}".strip()
@@ -278,6 +278,6 @@ def _translate_other(error: Exception, what: str, said: str) -> PalaverError:
 
 
 def _one_line(said: str) -> str:
-    """What an error says, which may quote whatever the file holds."""
+    """The text of an error on one line; it may quote anything that the file contains."""
     shown = "".join(character if character.isprintable() else " " for character in said[:_MAX_ERROR_LENGTH])
     return " ".join(shown.split())

@@ -1,4 +1,4 @@
-"""One process at a time on a database: a lock file beside it, and a lock on the database's own descriptor.
+"""Lock of a database for one process: a lock file beside it, and a lock on its own descriptor.
 
 The lock file says which process holds it, and works everywhere. It can be removed, and then stops nobody; so where the
 system has locks of open file descriptions (Linux), one byte of the database itself is locked too, far from the bytes
@@ -26,7 +26,7 @@ _spare: dict[tuple[int, int], list[int]] = {}  # descriptors that nobody needs, 
 
 
 class FileUse:
-    """A store of this process uses a file, from the making of this until `release`; make it before SQLite opens it."""
+    """Counts a store of this process as a user of a file until `release`; create it before SQLite opens the file."""
 
     def __init__(self, found: os.stat_result) -> None:
         self._key = (found.st_dev, found.st_ino)
@@ -34,7 +34,7 @@ class FileUse:
             _users[self._key] = _users.get(self._key, 0) + 1
 
     def close_later(self, file: int) -> None:
-        """Close a descriptor of the file as soon as that does no harm."""
+        """Close a descriptor of the file once no store uses the file."""
         with _guard:
             _spare.setdefault(self._key, []).append(file)
 
@@ -49,7 +49,7 @@ class FileUse:
 
 
 class Lock:
-    """Held from its making until `release`, or until the process ends in any way; the database is made if need be."""
+    """Lock on a database until `release` or the end of the process; the file is created if it does not exist."""
 
     def __init__(self, path: str) -> None:
         self._path = f"{path}.lock"
@@ -63,7 +63,7 @@ class Lock:
         os.write(self._file, f"process {os.getpid()}".encode())
 
     def release(self) -> None:
-        """Let others have the database; SQLite has closed it before."""
+        """Free the lock, after SQLite has closed the database."""
         _lock_byte(self._database, free=True)  # a forked child may have the descriptor too
         _release(self._use, self._database)
         self._unlock()
@@ -90,7 +90,7 @@ def _lock_file(path: str) -> int:
 
 
 def _lock_database(path: str) -> tuple[FileUse, int]:
-    """A descriptor of the database, locked; an empty file that only its owner may read is made where there is none."""
+    """Open and lock the database; a missing file is created, readable by its owner only."""
     while True:
         file = _open(path)
         use = FileUse(os.fstat(file))
@@ -117,7 +117,7 @@ def _open(path: str) -> int:
 
 
 def create_file(path: str) -> int:
-    """A descriptor of a file that only its owner may read, made where there is none; its folder is on the disk."""
+    """Open a file, created readable by its owner only; its folder is synced."""
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     if os.name == "posix":  # elsewhere folders cannot be synced
         folder = os.open(os.path.dirname(path), os.O_RDONLY)
@@ -127,7 +127,7 @@ def create_file(path: str) -> int:
 
 
 def _is_at(path: str, file: int) -> bool:
-    """Whether what was locked still lies where others look for it."""
+    """Whether the locked file is still the one at *path*."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(file))
     except FileNotFoundError:
@@ -135,7 +135,7 @@ def _is_at(path: str, file: int) -> bool:
 
 
 def _lock_byte(file: int, *, free: bool = False) -> None:
-    """Lock the byte of the database, or free it; OSError where another has it."""
+    """Lock or free the byte of the database; raise OSError if another process holds it."""
     if sys.platform != "linux":
         return
     kind = fcntl.F_UNLCK if free else fcntl.F_WRLCK
