@@ -1,1 +1,1 @@
-"""Forgetting: a person, a fact, what was learned from a message that is gone."""
+"""Forgetting: people, facts, and what was learned from deleted messages."""

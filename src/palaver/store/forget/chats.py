@@ -1,7 +1,7 @@
-"""Removes from chats with a name what is forgotten: whole exchanges, so that every result keeps its call.
+"""Removes forgotten content from chats with a name: whole exchanges, so that every result keeps its call.
 
-Nobody knows who speaks in such a chat. So the words of a person are looked for in it as in any place where that person
-never was, and a fact about them counts only in an exchange that also names them.
+The speaker of such a chat is unknown. So it is searched for the words of a person like a place where that person never
+was, and a fact about them counts only in an exchange that also names them.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -21,13 +21,13 @@ Holds = Callable[[str], bool]  # whether an exchange, as JSON, is to be removed
 
 
 def count(database: Database, name: str) -> int:
-    """The number of exchanges in a chat, with the one under way."""
+    """Count the exchanges of a chat, with the open one."""
     found = database.execute("SELECT exchange FROM chats WHERE name = ?", (name,)).fetchone()
     return len(list(_exchanges(database, name))) + (found is not None and found[0] is not None)
 
 
 def remove_words(database: Database, words: Vocabulary, gone: Collection[str], at: datetime) -> int:
-    """Remove the exchanges with a person's words; *gone* are the runs that lost their prompts for these words."""
+    """Remove the exchanges with a person's words; *gone* are the runs that lost their prompts for them."""
     removed = 0
     for name, exchange in database.execute("SELECT name, exchange FROM chats").fetchall():
         theirs = words.at(find_place(database, place_of_chat(name)) or 0)
@@ -40,7 +40,7 @@ def remove_words(database: Database, words: Vocabulary, gone: Collection[str], a
 
 
 def remove_statements(database: Database, told: Sequence[tuple[Statement, PersonWords]], at: datetime | None) -> None:
-    """Remove the exchanges that state one of these facts, each given with what its person is called."""
+    """Remove the exchanges that state one of these facts, each given with the names of its person."""
     telling = [(fact, called) for fact, called in told if fact.is_telling and called]
 
     def states(said: str) -> bool:
@@ -59,7 +59,7 @@ def remove_statements(database: Database, told: Sequence[tuple[Statement, Person
 
 
 def _remove_exchanges(database: Database, name: str, holds: Holds) -> int:
-    """Remove the exchanges of a chat that hold something; how many."""
+    """Remove the exchanges of a chat for which *holds* is true; return their number."""
     exchanges = list(_exchanges(database, name))
     kept = [entries for entries in exchanges if not holds("\n".join(entries))]
     if len(kept) == len(exchanges):
@@ -72,14 +72,14 @@ def _remove_exchanges(database: Database, name: str, holds: Holds) -> int:
 
 
 def _end_exchange(database: Database, name: str, run_id: str | None, at: datetime | None) -> None:
-    """End the exchange under way where it is: whoever carries it out is refused with its next write."""
+    """End the open exchange; the next write of its run is refused."""
     database.execute("UPDATE chats SET exchange = NULL, edition = edition + 1 WHERE name = ?", (name,))
     update = "UPDATE runs SET status = 'failed', ended_at = ? WHERE run_id = ? AND status = 'open'"
     database.execute(update, (at and at.isoformat(), run_id))
 
 
 def _exchanges(database: Database, name: str) -> Iterator[list[str]]:
-    """The entries of a chat, as JSON, by the exchange they belong to."""
+    """Yield the exchanges of a chat, each as the JSON of its entries."""
     exchange: list[str] = []
     for (entry,) in database.execute("SELECT entry FROM chat_entries WHERE chat = ? ORDER BY number", (name,)):
         if exchange and _begins(ENTRY.loads(entry)):
@@ -91,6 +91,6 @@ def _exchanges(database: Database, name: str) -> Iterator[list[str]]:
 
 
 def _begins(entry: HistoryEntry) -> bool:
-    """Whether an exchange begins with it: something is said, and no call is answered."""
+    """Whether an exchange begins with this entry: a turn of the user without tool results."""
     turn = entry.turn or (entry.record.turn if entry.record else None)
     return turn is not None and turn.role == "user" and not any(isinstance(part, ToolResult) for part in turn.parts)

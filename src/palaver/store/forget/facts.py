@@ -1,4 +1,4 @@
-"""Forgets facts: hides the messages that state them, and withdraws what is not sent yet and would tell them."""
+"""Forgets facts: hides the messages that state them, and withdraws unsent replies, tasks and runs."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -19,7 +19,7 @@ from palaver.tasks.task import Task
 
 REASON = "it would have told what was forgotten since"
 
-StatementsByPlace = Mapping[tuple[int, int], Sequence[Statement]]  # what facts say, by whom they are about and where
+StatementsByPlace = Mapping[tuple[int, int], Sequence[Statement]]  # by person and place
 
 _ASKED = """LEFT JOIN runs r ON r.run_id = {run}
     LEFT JOIN messages m ON m.place = r.place AND m.message_id = r.target LEFT JOIN names n ON n.id = m.name"""
@@ -28,9 +28,9 @@ _QUESTION = """(SELECT group_concat(q.text, ' ') FROM json_each(r.message_ids) t
 
 
 def withdraw(database: Database, told: StatementsByPlace, hidden: Collection[int]) -> None:
-    """Drop what states these facts and is not sent, and withdraw the runs that were shown them.
+    """Drop unsent replies and tasks that state these facts, and withdraw the runs that were shown them.
 
-    A prompt that was made and not asked yet is made anew: its place has changed.
+    A prompt that was built and not sent yet is built again, because its place has changed.
     """
     for (about, place), statements in told.items():
         _drop_replies(database, statements, about, place)
@@ -41,9 +41,9 @@ def withdraw(database: Database, told: StatementsByPlace, hidden: Collection[int
 
 
 def _drop_replies(database: Database, statements: Sequence[Statement], about: int, place: int) -> None:
-    """Empty the replies that state a fact; one that is just being sent may be seen, and is in no prompt.
+    """Empty the replies that state a fact; one that is just being sent may still arrive, but is in no prompt.
 
-    Of one that was split, what is not sent is emptied where all its parts together state it.
+    The unsent parts of a split reply are emptied if all its parts together state it.
     """
     whole = """coalesce((SELECT group_concat(p.text, ' ') FROM outbox p WHERE p.reply_id = o.reply_id), o.text)"""
     select = f"""SELECT o.id, o.reply, {whole}, o.turns, coalesce(n.author = ?, 1), {_QUESTION} FROM outbox o
@@ -68,17 +68,16 @@ def _cancel_tasks(database: Database, statements: Sequence[Statement], about: in
 
 
 def _states_fact(said: str, statements: Sequence[Statement], *, to_them: bool, question: str = "") -> bool:
-    """Whether words of the agent state a fact; to somebody else they must say enough by themselves."""
+    """Whether a text of the agent states a fact; to another person it must be clear by itself."""
     found = mentioned_in(said, statements if to_them else [one for one in statements if one.is_telling])
     return bool(found) and (states_any(said, found, by_them=False) or answers_any(question, said, found))
 
 
 def _withdraw_runs(database: Database, told: StatementsByPlace, hidden: Collection[int]) -> None:
-    """Let runs that were shown a fact begin anew; those that have begun a tool cannot, and end without their answer.
+    """Remove the runs that were shown a fact, so that they begin again; those with a tool run only lose their prompts.
 
-    Of a run that is withdrawn nothing is left, and what it took waits again: the next write of whoever carries it out
-    is refused as outdated, and a process that begins later finds only the messages. A tool must not run twice, so
-    a run that has begun one only loses its prompts, and can no longer end but with an honest line.
+    A withdrawn run is deleted and its messages wait again. The next write of its worker is refused as outdated. A
+    tool must not run twice, so a run that has started one stays without its prompts, and can only end as failed.
     """
     shown = [
         (run, place)
@@ -100,13 +99,13 @@ def _withdraw_runs(database: Database, told: StatementsByPlace, hidden: Collecti
 
 
 def _is_in_window(database: Database, hidden: Iterable[int], place: int, horizon: int) -> bool:
-    """Whether one of the messages that are about to be hidden was known when a run began."""
+    """Whether a run knew one of the messages that are about to be hidden."""
     select = "SELECT 1 FROM messages WHERE id = ? AND place = ? AND number < ?"
     return any(database.execute(select, (row, place, horizon)).fetchone() for row in hidden)
 
 
 def _text(database: Database, run: str) -> str:
-    """What a run was asked last, and what came back."""
+    """The text of the last prompt of a run, its records and its tool runs."""
     layers = """SELECT layer FROM prompt_layers WHERE prompt = (
         SELECT max(id) FROM prompts WHERE run_id = ?)"""
     contents = [layer_content(database, layer) or b"" for (layer,) in database.execute(layers, (run,)).fetchall()]
@@ -117,10 +116,10 @@ def _text(database: Database, run: str) -> str:
 
 
 def hide_facts(database: Database, facts: Sequence[int], at: datetime) -> None:
-    """Hide the messages that facts were learned from, the answers to them, and what else states these facts.
+    """Hide the sources of facts, the answers to them, and other messages that state these facts.
 
-    So are the requests to forget them, what was answered to these, and the yes that confirmed it. What is not sent yet
-    is taken back. What waits is still answered, but for what the facts were learned from.
+    Requests to forget them, the answers to those and their confirmation are hidden too. Unsent replies are withdrawn.
+    Waiting messages are still answered, except the sources.
     """
     told = _statements(database, facts)
     sources = {row for fact in facts for row in _sources(database, fact)}
@@ -146,14 +145,14 @@ def _sources(database: Database, fact: int) -> list[int]:
 
 
 def _answers(database: Database, message: int) -> list[int]:
-    """What the agent said to a message."""
+    """The answers of the agent to a message."""
     select = """SELECT a.id FROM messages m JOIN outbox o ON o.run_id = m.run_id
         JOIN messages a ON a.place = o.place AND a.message_id = o.message_id WHERE m.id = ?"""
     return [row for (row,) in database.execute(select, (message,))]
 
 
 def _requests(database: Database, fact: int) -> list[int]:
-    """What the person said to the runs that proposed to forget a fact about them, and to that which confirmed it."""
+    """The messages of the person in the runs that proposed to forget a fact, and in the one that confirmed it."""
     select = """WITH asked (run_id) AS (
             SELECT run_id FROM proposals WHERE fact = :fact
             UNION SELECT json_extract(t.body, '$.made_by') FROM tasks t
@@ -166,14 +165,14 @@ def _requests(database: Database, fact: int) -> list[int]:
 
 
 def _asking(database: Database, statements: Sequence[Statement], about: int, place: int) -> Iterable[int]:
-    """Messages of the person in a place that ask for one of these facts to be forgotten."""
+    """The messages of the person in a place that ask to forget one of these facts."""
     select = """SELECT m.id, m.text FROM messages m JOIN names n ON n.id = m.name
         WHERE m.place = ? AND n.author = ? AND m.hidden = 0"""
     return [row for row, text in database.execute(select, (place, about)) if asks_to_forget(text, statements)]
 
 
 def _statements(database: Database, facts: Iterable[int]) -> dict[tuple[int, int], list[Statement]]:
-    """What the facts say, by whom they are about and each place where they could be told."""
+    """The statements of facts, by person and by each place where they are visible."""
     found: dict[tuple[int, int], list[Statement]] = {}
     for fact in facts:
         select = "SELECT about, place, scope, text, name FROM facts WHERE id = ?"
@@ -184,23 +183,23 @@ def _statements(database: Database, facts: Iterable[int]) -> dict[tuple[int, int
 
 
 def _statement_and_names(database: Database, fact: int) -> tuple[Statement, PersonWords]:
-    """What a fact says, and what the person it is about was ever called."""
+    """The statement of a fact, and all names of its person."""
     about, text, name = database.execute("SELECT about, text, name FROM facts WHERE id = ?", (fact,)).fetchone()
     names = [name, *(other for (other,) in database.execute("SELECT name FROM names WHERE author = ?", (about,)))]
     return Statement.of(text, name), PersonWords(mark for one in names for mark in name_marks(one))
 
 
 def _places_of(database: Database, author: int, *, direct: bool) -> set[int]:
-    """The places where somebody wrote, or only the direct chats among them."""
+    """The places where an author wrote, or only their direct chats."""
     select = """SELECT DISTINCT m.place FROM messages m JOIN names n ON n.id = m.name JOIN titles t ON t.id = m.title
         WHERE n.author = ? AND (? OR json_extract(t.body, '$.kind') = 'direct')"""
     return {place for (place,) in database.execute(select, (author, not direct))}
 
 
 def _stating(database: Database, statements: Sequence[Statement], about: int, place: int) -> Iterable[int]:
-    """Messages of the person and of the agent in a place that state one of these facts, also in a tool's result.
+    """The messages of the person and of the agent in a place that state one of these facts, also in tool results.
 
-    What the agent said to somebody else counts only if it says enough by itself: “you like tea” is then about them.
+    A message of the agent to another person must be clear by itself: there “you like tea” is about that person.
     """
     select = """SELECT m.id, m.text, coalesce(t.turns, ''), n.author = :about, coalesce(m.reply_author, :about) = :about
         FROM messages m JOIN names n ON n.id = m.name LEFT JOIN turns t ON t.message = m.id
@@ -219,7 +218,7 @@ def _stating(database: Database, statements: Sequence[Statement], about: int, pl
 
 
 def _questions(database: Database, place: int) -> dict[int, str]:
-    """What the agent was asked, by the rows of its answers in a place."""
+    """The questions to the agent in a place, by the rows of its answers."""
     select = """SELECT a.id, group_concat(q.text, ' ') FROM outbox o JOIN runs r ON r.run_id = o.run_id
         JOIN messages a ON a.place = o.place AND a.message_id = o.message_id
         JOIN json_each(r.message_ids) t JOIN messages q ON q.place = o.place AND q.message_id = t.value

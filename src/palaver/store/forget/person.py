@@ -1,4 +1,12 @@
-"""Forgetting a person: what they said, what they are called, and what the agent made of it or repeated."""
+"""Forgets a person: their messages and names, and everything that was derived from them or repeats them.
+
+What is removed for certain is found by references: messages, names, quotes, reactions, facts about the person, direct
+chats, runs that answered them. But their words are also in rows of others: in prompts and records of other runs, in
+answers to other people, summaries, episodes, descriptions and titles. No reference leads there, so every such text is
+searched for marks (words, names, numbers, sentences) that only this person used; `person_words` says which. A row with
+such a mark is removed, or emptied if others refer to it: the number and id of a message stay, so that a platform which
+delivers it again adds nothing. At the end SQLite rewrites the file, so that no removed bytes are left in it.
+"""
 
 import json
 from collections.abc import Collection, Iterable
@@ -19,11 +27,11 @@ from palaver.store.identities import find_author, upsert_name
 from palaver.store.message_changes import insert_change
 from palaver.store.sqlite.connection import Database, clear_cache
 
-NOBODY = Author(id="", name="")  # who is said to have written what a forgotten person wrote
+NOBODY = Author(id="", name="")  # the author of emptied messages
 
 
 class Forgotten(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was removed, counted. Of a message in a group its number and id stay, so that it does not come again."""
+    """Counts of what was removed. Of a message in a group its number and id stay."""
 
     places: int = 0  # direct chats, with everything in them
     messages: int = 0
@@ -46,9 +54,9 @@ class Forgotten(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def forget(database: Database, platform: str, author_id: str, at: datetime) -> Forgotten:
-    """Remove a person; one transaction, after which the file must still be written anew.
+    """Remove a person in one transaction; the file must be vacuumed after it.
 
-    The person of a chat with a name is known by that name, with the service `chat`.
+    The person of a chat with a name has that name as id, and the service `chat`.
     """
     exchanges = 0
     if platform == SERVICE:
@@ -96,13 +104,13 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
 
 
 def _messages_of(database: Database, author: int) -> list[tuple[int, int, str]]:
-    """The rows of the person's messages, their places and ids."""
+    """The rows, places and ids of an author's messages."""
     select = "SELECT m.id, m.place, m.message_id FROM messages m JOIN names n ON n.id = m.name WHERE n.author = ?"
     return database.execute(select, (author,)).fetchall()
 
 
 def _places(database: Database, author: int) -> set[int]:
-    """Where the person wrote, was quoted or is remembered, and their direct chats."""
+    """The places where the person wrote, reacted, was quoted or has facts, and their direct chats."""
     select = """SELECT m.place FROM messages m JOIN names n ON n.id = m.name WHERE n.author = ?
         UNION SELECT place FROM messages WHERE reply_author = ?
         UNION SELECT r.place FROM reactions r JOIN names n ON n.id = r.name WHERE n.author = ?
@@ -113,7 +121,7 @@ def _places(database: Database, author: int) -> set[int]:
 
 
 def _is_private_chat(database: Database, place: int, author: int) -> bool:
-    """Whether a place is a direct chat in which nobody else wrote."""
+    """Whether a place is a direct chat without messages of others."""
     bodies = database.execute("SELECT body FROM titles WHERE place = ?", (place,)).fetchall()
     if not any(PLACE.loads(body).kind == "direct" for (body,) in bodies):
         return False
@@ -123,7 +131,7 @@ def _is_private_chat(database: Database, place: int, author: int) -> bool:
 
 
 def _remove_descriptions(database: Database, author: int, words: Vocabulary, direct: list[int]) -> int:
-    """Those of media that nobody else has sent, and those that hold the person's words."""
+    """Remove descriptions of media that only the person sent, and those with the person's words."""
     marks = ", ".join("?" * len(direct))
     mine = f"""SELECT m.id FROM messages m JOIN names n ON n.id = m.name
         WHERE n.author = ? OR m.place IN ({marks})"""
@@ -142,7 +150,7 @@ def _remove_descriptions(database: Database, author: int, words: Vocabulary, dir
 
 
 def _remove_facts(database: Database, author: int, direct: list[int]) -> int:
-    """What is remembered of the person, and what was learned from nobody else or in their direct chats."""
+    """Remove the facts about the person, those learned from them alone, and those of their direct chats."""
     marks = ", ".join("?" * len(direct))
     select = f"SELECT id FROM facts WHERE about = ? OR place IN ({marks})"
     theirs = [row for (row,) in database.execute(select, (author, *direct))]
@@ -152,14 +160,14 @@ def _remove_facts(database: Database, author: int, direct: list[int]) -> int:
 
 
 def _remove_facts_with_words(database: Database, words: Vocabulary) -> int:
-    """What is remembered of others and holds words of the person."""
+    """Remove the facts about others with words of the person."""
     found = [row for row, *_ in holding(database, words, "SELECT place, id, text, key, name FROM facts")]
     retraction.remove(database, found)
     return len(found)
 
 
 def _remove_summaries(database: Database, author: int, words: Vocabulary) -> int:
-    """Those of the person, and those of others that hold their words."""
+    """Remove the summaries of the person, and those of others with their words."""
     count = database.execute("DELETE FROM summaries WHERE about = ?", (author,)).rowcount
     found = holding(database, words, "SELECT place, id, text FROM summaries")
     database.executemany("DELETE FROM summaries WHERE id = ?", [(row,) for row, *_ in found])
@@ -167,7 +175,7 @@ def _remove_summaries(database: Database, author: int, words: Vocabulary) -> int
 
 
 def _remove_episodes(database: Database, author: int, words: Vocabulary, direct: list[int]) -> int:
-    """Those the person had a part in, of their direct chats, or with their words; and such pasts of windows."""
+    """Remove the episodes and window summaries with the person, of their direct chats, or with their words."""
     platform, author_id = database.execute("SELECT platform, author_id FROM authors WHERE id = ?", (author,)).fetchone()
     count = 0
     for table, texts in (("episodes", "topic, summary, tags"), ("window_pasts", "text")):
@@ -181,7 +189,7 @@ def _remove_episodes(database: Database, author: int, words: Vocabulary, direct:
 
 
 def _empty_messages(database: Database, author: int, at: datetime) -> None:
-    """Leave of each message that it was there."""
+    """Empty each message of the person."""
     for row, place, _ in _messages_of(database, author):
         service = database.execute("SELECT service FROM places WHERE id = ?", (place,)).fetchone()[0]
         update = "UPDATE messages SET name = ?, sent_at = NULL WHERE id = ?"
@@ -192,7 +200,7 @@ def _empty_messages(database: Database, author: int, at: datetime) -> None:
 def _remove_quotes(
     database: Database, author: int, words: Vocabulary, gone: Collection[tuple[int, str]], at: datetime
 ) -> int:
-    """Leave of quotes only which message was meant: of the person, of messages that are *gone*, with their words."""
+    """Reduce to an id the quotes of the person, of messages that are *gone*, and those with their words."""
     who: tuple[str, str] = database.execute(
         "SELECT platform, author_id FROM authors WHERE id = ?", (author,)
     ).fetchone()
@@ -226,19 +234,19 @@ def _is_of(quote: Quote, platform: str, who: tuple[str, str]) -> bool:
 
 
 def _repeats(quote: Quote, words: PersonWords) -> bool:
-    """Whether it quotes the agent, or nobody knows whom, with these words."""
+    """Whether a quote of the agent, or of an unknown author, has these words."""
     is_theirs = quote.author is not None and quote.author.persona is None
     return not is_theirs and words.is_in(dumps(quote.parts), quote.excerpt)
 
 
 def _names(database: Database, author: int | None) -> set[str]:
-    """What the person was called."""
+    """All names of the person."""
     found = database.execute("SELECT name, username FROM names WHERE author = ?", (author,)).fetchall()
     return {name for row in found for name in row if name}
 
 
 def _remove_updates(database: Database, names: Iterable[str], near: Collection[int]) -> None:
-    """What services sent of the places where the person was, and of others where one of the *names* is in it."""
+    """Remove the raw updates of places where the person was, and those with one of the *names*."""
     update = "UPDATE updates SET raw = NULL WHERE id IN (SELECT update_row FROM update_places WHERE place = ?)"
     database.executemany(update, [(place,) for place in near])
     forms = {form.encode("utf-8", "replace") for name in names if name for form in (name, json.dumps(name)[1:-1])}
@@ -248,7 +256,7 @@ def _remove_updates(database: Database, names: Iterable[str], near: Collection[i
 
 
 def _remove_events(database: Database, near: Collection[int]) -> None:
-    """That facts were learned where the person was; the ids of those that are gone mean nothing any more."""
+    """Remove the events of learned facts in places where the person was; their ids are no longer valid."""
     delete = "DELETE FROM place_events WHERE place = ? AND json_extract(body, '$.kind') = 'facts learned'"
     database.executemany(delete, [(place,) for place in near])
 
@@ -265,7 +273,7 @@ def _remove_names(database: Database, author: int) -> int:
 
 
 def holding(database: Database, words: Vocabulary, select: str) -> list[tuple[Any, ...]]:
-    """The rows of *select*, which begin with a place and a key, that hold words of the person in another column."""
+    """The rows of *select* (place, key, texts…) with words of the person in a text, without their place."""
     return [row[1:] for row in database.execute(select).fetchall() if words.at(row[0]).is_in(*_texts(row[2:]))]
 
 

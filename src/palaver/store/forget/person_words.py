@@ -1,9 +1,9 @@
-"""Finds in any text what only one person said: words, names, numbers, runs of characters, sentences. Pure.
+"""Finds in any text what only one person said: words, names, numbers, runs of characters, sentences.
 
 A text is taken apart into marks: `("word", "flowerpot")`, `("stem", "flowerpot")`, `("number", "380671234567")`,
 `("run", "朝阳区")`, `("words", ("the", "blue", "key"))`, `("text", '"👍"')`. What only one person said is then a
-difference of sets: their marks without those of everybody else. A text that has one of these marks holds their words.
-Characters that nobody sees are left out before: they part no words.
+difference of sets: their marks without those of everybody else. A text with one of these marks has their words.
+Invisible characters are removed first, so they split no words.
 """
 
 import re
@@ -24,13 +24,13 @@ from palaver.store.visibility import SOURCES
 
 Mark = tuple[str, Any]  # its kind, and what it is
 
-SENTENCE = 5  # words in a row that are one person's wherever they stand
-LONGEST_RUN = 6  # characters of a script without blanks that are compared together
+SENTENCE = 5  # words of a sequence that identifies a person in any place
+LONGEST_RUN = 6  # characters of a run in a script without blanks
 _FEWEST_DIGITS = 4
 _LEAST_STEMMED = 5  # letters; the stem of a shorter word is that of too many others
 _STOP = frozenset(map(fold, STOPWORDS))
 _NUMBER = re.compile(r"\d(?:[ \u00a0().-]{0,2}\d)+")
-_CALENDAR = re.compile(r"(?:19|20)\d\d(?:(?:0[1-9]|1[0-2])(?:[0-3]\d)?)?")  # a year or a day: anybody's
+_CALENDAR = re.compile(r"(?:19|20)\d\d(?:(?:0[1-9]|1[0-2])(?:[0-3]\d)?)?")  # a year or a date is not personal
 _TEXT = re.compile(r'"text":("(?:[^"\\]|\\.)*")')
 _ESCAPE = re.compile(r"\\+(?:u[0-9a-fA-F]{4}|.)")
 _INVISIBLE = re.compile(f"[{INVISIBLE}]")
@@ -38,7 +38,7 @@ _CODED = re.compile(r"(?<!\\)\\++u([0-9a-fA-F]{4})")
 
 
 class PersonWords:
-    """What is looked for in texts that people did not write themselves."""
+    """The marks and media of a person, searched for in other texts."""
 
     def __init__(self, marks: Iterable[Mark], media: Iterable[str] = ()) -> None:
         self._marks = frozenset(marks)
@@ -49,7 +49,7 @@ class PersonWords:
         return bool(self._marks or self._media)
 
     def end(self, text: str) -> int | None:
-        """Where the first of it ends in *text*, which may be JSON."""
+        """The end of the first mark in *text*, which may be JSON; None if there is none."""
         found = self._first(_plain(text))
         if found is None and _CODED.search(text):  # characters that somebody else's JSON has as numbers
             decoded = _CODED.sub(lambda code: chr(int(code.group(1), 16)), text)
@@ -69,12 +69,12 @@ class PersonWords:
 
 
 def sizes(marks: Iterable[Mark]) -> frozenset[int]:
-    """How many words the sequences among *marks* have."""
+    """The lengths of the word sequences among *marks*."""
     return frozenset(len(what) for kind, what in marks if kind == "words")
 
 
 def said_marks(text: str, sequences: Collection[int] = (SENTENCE,)) -> set[Mark]:
-    """The marks of a text that somebody wrote: its words, its sentences, and a short one as a whole."""
+    """The marks of a written text: its words, word sequences, and a short text as a whole."""
     found = {mark for mark, _ in marks_of(text, sequences)}
     words = _words(text)
     if 1 < len(words) < SENTENCE:
@@ -85,14 +85,14 @@ def said_marks(text: str, sequences: Collection[int] = (SENTENCE,)) -> set[Mark]
 
 
 def name_marks(name: str) -> set[Mark]:
-    """The marks of what somebody is called: each word of it, and all of them in a row."""
+    """The marks of a name: each word, and all words as a sequence."""
     words = _words(name)
     whole: set[Mark] = {("words", tuple(words))} if len(words) > 1 else set()
     return {mark for mark, _ in marks_of(name)} | whole
 
 
 def marks_of(text: str, sequences: Collection[int] = ()) -> Iterator[tuple[Mark, int]]:
-    """The marks of *text* and where each ends in what is visible of it; sequences of words of these sizes only."""
+    """Yield the marks of *text* with their ends in its visible characters; word sequences of these sizes only."""
     text = visible(text)
     words: list[tuple[str, int]] = []
     for found in TOKEN.finditer(text):
@@ -147,7 +147,7 @@ def _words(text: str) -> list[str]:
 
 
 def _visible_to_index(text: str, end: int) -> int:
-    """Where in *text* the first *end* of its visible characters end."""
+    """The index in *text* after its first *end* visible characters."""
     for hidden in _INVISIBLE.finditer(text):
         if hidden.start() >= end:
             break
@@ -156,11 +156,11 @@ def _visible_to_index(text: str, end: int) -> int:
 
 
 def _plain(json: str) -> str:
-    """*json* with blanks for what it escapes, of the same length."""
+    """*json* with escapes replaced by blanks, of the same length."""
     return _ESCAPE.sub(lambda found: " " * len(found.group()), json) if "\\" in json else json
 
 
-ORDINARY = 3  # people who use a word make it anybody's
+ORDINARY = 3  # users that make a word ordinary
 _ONLY_WORDS = ("word", "stem", "run")  # marks that may as well be anybody's; a number, a name or a sentence is not
 _FAR_DIGITS, _FAR_LETTERS, _FAR_RUN = 5, 6, 5  # what a mark needs to be theirs where they never were
 _PLACES = 200  # places whose instructions are read
@@ -173,7 +173,7 @@ _JSON_WORDS = """user model system assistant tool text thought media opaque tool
 
 
 class Vocabulary(Struct, frozen=True, kw_only=True):
-    """What is looked for in each place."""
+    """The words to search for in each place."""
 
     near: dict[int, PersonWords]  # where the person was
     far: PersonWords  # everywhere else
@@ -183,10 +183,10 @@ class Vocabulary(Struct, frozen=True, kw_only=True):
 
 
 def read(database: Database, author: int, author_id: str, near: Iterable[int]) -> Vocabulary:
-    """What only the person said there.
+    """The marks that only the person used, for each place.
 
-    A word is not theirs alone where anybody else there wrote it. An ordinary one is nobody's: three others use it
-    somewhere, the agent said it before the person did, or the instructions and tools of the agent have it.
+    A mark that anybody else wrote in the same place is excluded there. Ordinary words are excluded everywhere: those
+    that three others use, that the agent used before the person, or that its instructions and tools contain.
     """
     first, media = _marks_of_person(database, author)
     called = _name_marks_of(database, author, author_id)
@@ -205,7 +205,7 @@ def read(database: Database, author: int, author_id: str, near: Iterable[int]) -
 
 
 def _marks_of_person(database: Database, author: int) -> tuple[dict[Mark, int], set[str]]:
-    """The marks of all the person said, each with the message it was first said in; and the ids of their media."""
+    """The marks of all messages of the person, each with its first message; and the ids of their media."""
     first: dict[Mark, int] = {}
     media: set[str] = set()
     for row, parts in _parts_of_person(database, author):
@@ -217,7 +217,7 @@ def _marks_of_person(database: Database, author: int) -> tuple[dict[Mark, int], 
 
 
 def _parts_of_person(database: Database, author: int) -> Iterator[tuple[int, tuple[Part, ...]]]:
-    """The parts of everything the person said, before edits too, and of what was quoted of them."""
+    """Yield the parts of all messages of the person, with earlier versions, and of quotes of them."""
     select = "SELECT m.id, m.parts FROM messages m JOIN names n ON n.id = m.name WHERE n.author = ?"
     for row, parts in database.execute(select, (author,)).fetchall():
         yield row, PARTS.loads(parts)
@@ -237,7 +237,7 @@ def _name_marks_of(database: Database, author: int, author_id: str) -> set[Mark]
 
 
 def _derived_marks(database: Database, author: int) -> set[Mark]:
-    """The marks of what was made of what they said: its sentences, names and numbers; its words are the agent's."""
+    """The marks of facts, summaries and descriptions made from their messages, without single words."""
     remembered = f"""SELECT text FROM facts WHERE about = ? UNION SELECT text FROM summaries WHERE about = ?
         UNION SELECT f.text FROM {SOURCES} JOIN facts f ON f.id = c.fact GROUP BY f.text HAVING min(n.author = ?) = 1
         UNION SELECT d.text FROM descriptions d JOIN media a ON a.unique_id = d.unique_id
@@ -254,7 +254,7 @@ def _is_long(mark: Mark) -> bool:
 def _marks_of_others(
     database: Database, author: int, wanted: set[Mark]
 ) -> tuple[defaultdict[int, set[Mark]], defaultdict[Mark, set[int]]]:
-    """Which of these marks others used: by place, and by whom."""
+    """The marks among *wanted* that others used, by place, and their users."""
     used: defaultdict[int, set[Mark]] = defaultdict(set)
     users: defaultdict[Mark, set[int]] = defaultdict(set)
     lengths = sizes(wanted)
@@ -267,7 +267,7 @@ def _marks_of_others(
 
 
 def _texts_of_others(database: Database, author: int) -> Iterator[tuple[int, int, str]]:
-    """What other people wrote, by place, and what they are called there."""
+    """Yield the texts and names of other people, with place and author."""
     theirs = "JOIN names n ON n.id = m.name WHERE n.author <> ? AND m.role = 'user'"
     select = f"SELECT m.place, n.author, m.parts, m.reply FROM messages m {theirs}"
     for place, other, parts, reply in database.execute(select, (author,)):
@@ -286,7 +286,7 @@ def _texts_of_others(database: Database, author: int) -> Iterator[tuple[int, int
 
 
 def _quoted_author(database: Database, author: int, place: int, quote: Quote) -> int:
-    """The row of whoever is quoted; the person's own where the quoted message is theirs."""
+    """The author of a quote; the person, if it is unknown."""
     select = """SELECT n.author FROM messages m JOIN names n ON n.id = m.name WHERE m.place = ? AND m.message_id = ?
         UNION ALL SELECT a.id FROM authors a JOIN places p ON p.service = a.platform
         WHERE p.id = ? AND a.author_id = ? LIMIT 1"""
@@ -296,7 +296,7 @@ def _quoted_author(database: Database, author: int, place: int, quote: Quote) ->
 
 
 def _agent_marks_before(database: Database, first: dict[Mark, int]) -> set[Mark]:
-    """What the agent said before the person did."""
+    """The marks that the agent used before the person."""
     before: set[Mark] = set()
     for row, parts in database.execute("SELECT id, parts FROM messages WHERE role = 'model' ORDER BY id"):
         for text in _texts(PARTS.loads(parts)):
@@ -310,7 +310,7 @@ def _title_marks(database: Database, place: int) -> set[Mark]:
 
 
 def _configured_marks(database: Database, author: int) -> set[Mark]:
-    """What the agent's tools say, and its instructions where the person was not, or before they came."""
+    """The marks of the agent's tools, and of its instructions from before the person came."""
     texts = [_JSON_WORDS, *(tools for (tools,) in database.execute("SELECT tools FROM toolsets"))]
     wrote = "SELECT m.place, min(m.number) FROM messages m JOIN names n ON n.id = m.name WHERE n.author = ? GROUP BY 1"
     came = dict(database.execute(wrote, (author,)).fetchall())
@@ -329,7 +329,7 @@ def _configured_marks(database: Database, author: int) -> set[Mark]:
 
 
 def _is_distinct(mark: Mark, called: set[Mark]) -> bool:
-    """Whether it cannot be chance where the person never was."""
+    """Whether a mark identifies the person even in places where they never were."""
     kind, what = mark
     if kind == "words":
         return len(what) >= SENTENCE or (mark in called)

@@ -1,4 +1,4 @@
-"""Removes what holds a person's words or name: titles of groups, prompts and records of runs, whole places."""
+"""Removes titles, runs and places with a person's words."""
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterable
@@ -23,9 +23,9 @@ _COPIES: tuple[tuple[str, str, JsonType[Any]], ...] = (
 
 
 def remove_titles(database: Database, words: Vocabulary) -> int:
-    """Leave groups without a title that held the person's words; the next message brings the one they have now.
+    """Remove titles of groups with the person's words; the next message brings the current title.
 
-    A group may have had thousands of titles: each table is gone through once for all of them.
+    A group may have had thousands of titles: each table is read once for all of them.
     """
     select = "SELECT id, place, title, body FROM titles"
     found = [row for row in database.execute(select).fetchall() if words.at(row[1]).is_in(row[2])]
@@ -47,7 +47,7 @@ def remove_titles(database: Database, words: Vocabulary) -> int:
 
 
 def _bare_row(database: Database, row: int, bare: str) -> int:
-    """The row of the place without a title: that which there is, else *row*, which becomes it."""
+    """The row of the place without a title: an existing one, else *row*, which becomes it."""
     same = database.execute("SELECT id FROM titles WHERE body = ?", (bare,)).fetchone()
     if same is not None:
         return int(same[0])
@@ -56,9 +56,9 @@ def _bare_row(database: Database, row: int, bare: str) -> int:
 
 
 def _replace(database: Database, rows: list[int], by: int) -> None:
-    """Let everything refer to the row *by* in place of *rows*, which go.
+    """Replace references to *rows* by the row *by*, and remove *rows*.
 
-    SQLite looks for references to every row that is deleted; without an index it would read the whole table each time.
+    SQLite looks for references to every deleted row; without an index it would read the whole table each time.
     """
     which = dumps(rows)
     for table in _WITH_TITLE:
@@ -71,7 +71,7 @@ def _replace(database: Database, rows: list[int], by: int) -> None:
 
 
 def _remove_copies(database: Database, place: int, titles: set[str]) -> None:
-    """Take titles out of what else names the place by them."""
+    """Remove titles from stored values with that place."""
     for table, column, kind in _COPIES:
         select = f"SELECT id, {column} FROM {table} WHERE place = ? AND {column} IS NOT NULL"
         for row, text in database.execute(select, (place,)).fetchall():
@@ -81,9 +81,9 @@ def _remove_copies(database: Database, place: int, titles: set[str]) -> None:
                 database.execute(f"UPDATE {table} SET {column} = ? WHERE id = ?", (bare, row))
 
 
-_OVERLAP = 4096  # bytes before a layer's own beginning that may hold the first of words which end in it
+_OVERLAP = 4096  # bytes before a suffix that may contain the beginning of a match
 _CACHE_SIZE = 64
-_MAX_IDS = 500  # ids in one statement
+_MAX_IDS = 500  # ids in one query
 
 
 class RemovedRuns(Struct, frozen=True, kw_only=True):
@@ -93,14 +93,14 @@ class RemovedRuns(Struct, frozen=True, kw_only=True):
 
 
 class PersonRuns(Struct, frozen=True, kw_only=True):
-    """Runs by what they have to do with a person."""
+    """The runs that concern a person."""
 
     answering: frozenset[str]  # their target is a message of the person
     showing: frozenset[str]  # these, and all that showed the person's words or were given them
 
 
 def find_runs(database: Database, words: Vocabulary, theirs: Collection[tuple[int, str]]) -> PersonRuns:
-    """The runs that answered one of *theirs*, places and ids of messages, or showed the person's words."""
+    """Find the runs that answered a message of *theirs* (place, id) or whose texts have the person's words."""
     answering: set[str] = set()
     showing: set[str] = set()
     places: dict[int, None] = {}
@@ -117,7 +117,7 @@ def find_runs(database: Database, words: Vocabulary, theirs: Collection[tuple[in
 
 
 def remove_runs(database: Database, runs: Collection[str]) -> RemovedRuns:
-    """Remove what is kept of these runs but that there were such, and the layers that no other prompt has."""
+    """Remove prompts, records and tool runs of these runs, and unused layers; the runs stay."""
     counts = {"prompts": 0, "records": 0, "tool_runs": 0}
     for some, marks in _chunks(runs):
         prompts = f"SELECT id FROM prompts WHERE run_id IN ({marks})"
@@ -130,7 +130,7 @@ def remove_runs(database: Database, runs: Collection[str]) -> RemovedRuns:
 
 
 def remove_unused_layers(database: Database) -> None:
-    """Remove the layers that no prompt has; those that begin like one of them are kept whole from now on."""
+    """Remove the layers that no prompt uses; layers based on them are stored whole."""
     select = "SELECT id FROM layers WHERE id NOT IN (SELECT layer FROM prompt_layers)"
     gone = {row for (row,) in database.execute(select)}
     select = "SELECT id, base FROM layers WHERE base IS NOT NULL ORDER BY id"
@@ -165,11 +165,11 @@ def _by_layers(database: Database, place: int, layers: Collection[int]) -> set[s
 
 
 def _layers_holding(database: Database, place: int, words: PersonWords) -> set[int]:
-    """The layers of a place that hold *words*; of a layer that grew only what it adds is read.
+    """The layers of a place with *words*; of a delta only its suffix is searched.
 
-    Layers come in the order in which they were kept, so the one that a layer begins like was read before it. Where
-    the first words in that one end within what both share, the layer holds them; where they end later or nowhere,
-    there are none within it, and reading begins shortly before its own part.
+    Layers come in the order in which they were stored, so the base of a layer was searched before it. If the first
+    match in the base ends within the common prefix, the layer has it too. If it ends later or there is none, the
+    prefix has no match, and the search begins shortly before the suffix.
     """
     held: dict[int, int | None] = {}
     contents: OrderedDict[int, bytes] = OrderedDict()
@@ -205,7 +205,7 @@ def _content(
 
 
 def _chunks(values: Iterable[int | str]) -> Iterable[tuple[list[int | str], str]]:
-    """The values a few at a time, with as many marks for a statement."""
+    """Yield the values in chunks, with placeholders for a statement."""
     left = list(values)
     for start in range(0, len(left), _MAX_IDS):
         some = left[start : start + _MAX_IDS]
@@ -216,11 +216,11 @@ _PLACE_TABLES = (
     "search_terms search_vectors search_messages search_progress search_places "
     "runs outbox tasks fact_sources facts summaries episodes window_pasts reading_cursors "
     "message_changes message_parts messages titles"
-).split()  # in an order in which nothing refers to what is gone
+).split()  # referring tables first
 
 
 def remove_places(database: Database, places: Iterable[int]) -> int:
-    """Remove places; the layers of their prompts are removed by themselves."""
+    """Remove places with all their rows except layers; return their number."""
     runs = "SELECT run_id FROM runs WHERE place = ?"
     messages = "SELECT id FROM messages WHERE place = ?"
     statements = (
@@ -240,7 +240,7 @@ def remove_places(database: Database, places: Iterable[int]) -> int:
 
 
 def remove_chat(database: Database, name: str) -> bool:
-    """Remove a chat with all that was asked and answered in it; whether there was one."""
+    """Remove a chat with its prompts and records; return whether there was one."""
     place = find_place(database, place_of_chat(name))
     if place is not None:
         remove_places(database, [place])

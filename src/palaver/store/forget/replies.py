@@ -1,4 +1,4 @@
-"""Removes what the agent said and planned for a person, or with words that only they used: answers, replies, tasks."""
+"""Removes answers, replies and tasks that were for a person or have their words."""
 
 from collections.abc import Collection, Iterator
 from datetime import datetime
@@ -31,7 +31,7 @@ class RemovedReplies(Struct, frozen=True, kw_only=True):
 def remove(
     database: Database, words: Vocabulary, runs: PersonRuns, theirs: Collection[Key], at: datetime
 ) -> RemovedReplies:
-    """Remove what was for the person or holds their words; of what was for others, how it was made."""
+    """Remove what was for the person or has their words; replies to others only lose their turns."""
     planned = _remove_tasks(database, words, runs)
     sent: set[Key] = set()
     replies = 0
@@ -57,7 +57,7 @@ def remove(
 def _replies(
     database: Database, words: Vocabulary, answering: Collection[str], planned: Collection[str], theirs: Collection[Key]
 ) -> Iterator[str]:
-    """The ids of the replies, each with all its parts, that were for the person or hold their words."""
+    """Yield the ids of replies, with all parts, that were for the person or have their words."""
     select = f"""SELECT {_REPLY_ID}, place, run_id, task_id, reply, turns, why, separator FROM outbox
         ORDER BY reply_id, part"""
     said: dict[str, tuple[int, list[str]]] = {}
@@ -71,7 +71,7 @@ def _replies(
 
 
 def empty(database: Database, row: int, at: datetime) -> None:
-    """Leave of a message that it was there."""
+    """Empty a message; its number and id stay."""
     insert_change(database, row, "removed", at, None)
     database.execute("UPDATE message_changes SET before = NULL WHERE message = ?", (row,))
     database.execute("DELETE FROM turns WHERE message = ?", (row,))
@@ -86,7 +86,7 @@ def empty(database: Database, row: int, at: datetime) -> None:
 
 
 def _answers(database: Database, words: Vocabulary, theirs: Collection[Key]) -> Iterator[Key]:
-    """The agent's messages that reply to one of *theirs*, or hold the person's words now or held them once."""
+    """Yield the agent's messages that reply to one of *theirs*, or have or had the person's words."""
     select = """SELECT m.id, m.place, m.message_id, m.reply_to, m.parts, t.turns FROM messages m
         LEFT JOIN turns t ON t.message = m.id WHERE m.role = 'model'"""
     before = "SELECT before FROM message_changes WHERE message = ? AND before IS NOT NULL"
@@ -99,7 +99,7 @@ def _answers(database: Database, words: Vocabulary, theirs: Collection[Key]) -> 
 
 
 def _remove_turns(database: Database, place: int, message_id: str | None) -> None:
-    """Remove what the model did to write a message."""
+    """Remove the turns of a message."""
     select = """SELECT m.id FROM messages m JOIN turns t ON t.message = m.id
         WHERE m.place = ? AND m.message_id = ? AND m.role = 'model'"""
     for (row,) in database.execute(select, (place, message_id)).fetchall():
@@ -108,14 +108,14 @@ def _remove_turns(database: Database, place: int, message_id: str | None) -> Non
 
 
 def empty_reply(database: Database, row: int, said: Reply, why: str) -> None:
-    """Leave of a reply that it was there; it is not sent unless it was already."""
+    """Empty a reply, and drop it if it is not sent."""
     update = """UPDATE outbox SET text = '', reply = ?, turns = '[]', why = ?,
         status = CASE WHEN status = 'sent' THEN 'sent' ELSE 'dropped' END WHERE id = ?"""
     database.execute(update, (dumps(Reply(place=said.place, text="")), why, row))
 
 
 def _remove_tasks(database: Database, words: Vocabulary, runs: PersonRuns) -> set[str]:
-    """Take out of tasks what they would do, and call them off: those planned for the person or with their words."""
+    """Cancel the tasks for the person or with their words, and remove their arguments."""
     found: dict[str, Task] = {}
     for place, body in database.execute("SELECT place, body FROM tasks").fetchall():
         task = TASK.loads(body)

@@ -1,4 +1,10 @@
-"""Taking back what was learned from a message that is deleted, or says something else now."""
+"""Retracts what was learned from a message that is deleted or has changed.
+
+Merging after removal. A fact stands on its sources. When it loses its last source it is removed, and facts that it had
+superseded are freed: `superseded_by` and `valid_until` are cleared. Each freed fact, and each fact that lost one of
+several sources, is then merged with the other facts about the person as if it were new. So the rows end as they would
+be if the lost source had never existed: another fact may supersede the freed one, or it may repeat one and go.
+"""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -13,7 +19,7 @@ from palaver.timezones import utc
 
 
 def retract(database: Database, message: int) -> None:
-    """Let facts lose a message as their source; those that had no other go, and what was read of it is read again."""
+    """Remove a message as a source of facts, mark it as stale, and remove the episodes with it."""
     select = "SELECT place, message_id, number FROM messages WHERE id = ?"
     place, message_id, number = database.execute(select, (message,)).fetchone()
     remove_source(database, place, message_id)
@@ -25,7 +31,7 @@ def retract(database: Database, message: int) -> None:
 
 
 def remove_source(database: Database, place: int, message_id: str) -> int:
-    """Facts that had only this source are removed, the others stand on what is left to them; how many were removed."""
+    """Remove a source; facts without another one are removed too. Return the number of removed facts."""
     select = f"""SELECT c.fact, f.valid_from, m.sent_at FROM {SOURCES} JOIN facts f ON f.id = c.fact
         WHERE c.place = ? AND c.message_id = ?"""
     found = database.execute(select, (place, message_id)).fetchall()
@@ -40,12 +46,12 @@ def remove_source(database: Database, place: int, message_id: str) -> int:
 
 
 def remove(database: Database, facts: Sequence[int]) -> None:
-    """Remove facts, and the summaries they went into; what they had superseded stands as if they had never been."""
+    """Remove facts and the summaries of their people; facts that they superseded are merged again."""
     _remove_and_merge(database, facts, [])
 
 
 def with_superseded(database: Database, facts: Iterable[int]) -> list[int]:
-    """Facts and all that they superseded."""
+    """The facts and all that they superseded."""
     select = "SELECT o.id FROM facts f JOIN facts o ON o.superseded_by = f.fact_id WHERE f.id = ?"
     found: dict[int, None] = {}
     left = list(facts)
@@ -58,7 +64,7 @@ def with_superseded(database: Database, facts: Iterable[int]) -> list[int]:
 
 
 def remove_summaries(database: Database, facts: Iterable[int]) -> None:
-    """Those of the people that facts are about."""
+    """Remove the summaries of the people that facts are about."""
     delete = "DELETE FROM summaries WHERE about = (SELECT about FROM facts WHERE id = ?)"
     database.executemany(delete, [(fact,) for fact in facts])
 
@@ -68,7 +74,7 @@ def _has_sources(database: Database, fact: int) -> bool:
 
 
 def _update_start(database: Database, fact: int) -> None:
-    """Let it hold from when the first of its sources was said."""
+    """Set `valid_from` to the time of the oldest source."""
     select = f"SELECT m.sent_at FROM {SOURCES} WHERE c.fact = ? AND m.sent_at IS NOT NULL"
     said = [utc(datetime.fromisoformat(sent_at)) for (sent_at,) in database.execute(select, (fact,))]
     if said:
@@ -76,7 +82,7 @@ def _update_start(database: Database, fact: int) -> None:
 
 
 def _remove_and_merge(database: Database, gone: Sequence[int], left: Sequence[int]) -> None:
-    """Take facts out; what is left, and what they all had superseded, is merged with what else is known."""
+    """Remove the facts *gone*; merge those *left*, and all that both had superseded, with the others."""
     remove_summaries(database, [*gone, *left])
     free = """UPDATE facts SET superseded_by = NULL, valid_until = NULL WHERE superseded_by IS NOT NULL
         AND (id = :fact OR superseded_by = (SELECT fact_id FROM facts WHERE id = :fact)) RETURNING id"""
@@ -88,7 +94,7 @@ def _remove_and_merge(database: Database, gone: Sequence[int], left: Sequence[in
 
 
 def _merge(database: Database, row: int) -> None:
-    """Merge a fact that is kept with the others about that person, unless one of them has superseded it by now."""
+    """Merge a stored fact with the others about its person, unless it is superseded by now."""
     for fact in select_facts(database, "f.id = ? AND f.superseded_by IS NULL", (row,)):
         others = "f.about = (SELECT about FROM facts WHERE id = :fact) AND f.id <> :fact"
         known = {other.id: other for other in select_facts(database, others, {"fact": row})}
@@ -101,7 +107,7 @@ def _merge(database: Database, row: int) -> None:
 
 
 def remove_episodes(database: Database, place: int, number: int) -> None:
-    """Those that tell of a message, and the pasts in which they begin: they are told anew, the newest is read again."""
+    """Remove the episodes and window summaries that contain a message; they are created again."""
     summaries.remove_containing(database, place, number)
     delete = "DELETE FROM episodes WHERE place = ? AND start <= ? AND stop > ? RETURNING start"
     for (start,) in database.execute(delete, (place, number, number)).fetchall():
