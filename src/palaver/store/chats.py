@@ -81,7 +81,7 @@ def _write(
         raise InvalidValue(f"something in the chat {name!r} was forgotten meanwhile; what was under way is not stored")
     put = """INSERT INTO chats (name, exchange) VALUES (?, ?)
         ON CONFLICT (name) DO UPDATE SET exchange = excluded.exchange RETURNING edition"""
-    (kept,) = database.execute(put, (name, exchange)).fetchone()
+    (stored_edition,) = database.execute(put, (name, exchange)).fetchone()
     database.execute("DELETE FROM chat_entries WHERE chat = ? AND number >= ?", (name, start))
     database.executemany("INSERT INTO chat_entries (chat, number, entry) VALUES (?, ?, ?)", rows)
-    return cast("int", kept)
+    return cast("int", stored_edition)

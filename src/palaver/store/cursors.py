@@ -41,9 +41,9 @@ def set_cursor(database: Database, place: Place, number: int, what: CursorKind =
     row = database.execute("SELECT id, messages FROM places WHERE place_key = ?", (place_key(place),)).fetchone()
     if row is None:
         return
-    keep = f"""INSERT INTO reading_cursors (place, {column}) VALUES (?, ?)
+    upsert = f"""INSERT INTO reading_cursors (place, {column}) VALUES (?, ?)
         ON CONFLICT (place) DO UPDATE SET {column} = excluded.{column}"""
-    database.execute(keep, (row[0], max(0, min(number, row[1]))))
+    database.execute(upsert, (row[0], max(0, min(number, row[1]))))
 
 
 def mark_read(database: Database, reading: UnreadRange) -> None:
@@ -80,10 +80,10 @@ def exclude_fact(database: Database, fact: int) -> None:
 
 def exclude(database: Database, author: int, what: str = "") -> None:
     """Exclude a digest for a person; without one, everything about that person."""
-    keep = """INSERT INTO fact_exclusions (about, digest, last_message)
+    upsert = """INSERT INTO fact_exclusions (about, digest, last_message)
         SELECT ?, ?, coalesce(max(id), 0) FROM messages WHERE true
         ON CONFLICT (about, digest) DO UPDATE SET last_message = excluded.last_message"""
-    database.execute(keep, (author, what))
+    database.execute(upsert, (author, what))
 
 
 def _next_range(database: Database, place: Place, most: int | None) -> UnreadRange | None:

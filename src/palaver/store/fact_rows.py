@@ -68,6 +68,6 @@ def upsert_fact(database: Database, fact: Fact) -> int:
         ON CONFLICT (fact_id) DO UPDATE SET {changed} RETURNING id"""
     row: int = database.execute(insert, tuple(values.values())).fetchone()[0]
     database.execute("DELETE FROM fact_sources WHERE fact = ?", (row,))
-    keep = "INSERT INTO fact_sources (fact, place, message_id) VALUES (?, ?, ?)"
-    database.executemany(keep, [(row, place, source) for source in fact.sources])
+    insert = "INSERT INTO fact_sources (fact, place, message_id) VALUES (?, ?, ?)"
+    database.executemany(insert, [(row, place, source) for source in fact.sources])
     return row

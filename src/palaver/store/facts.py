@@ -189,8 +189,8 @@ def _learn_about(database: Database, facts: Sequence[Fact], most: int) -> list[F
     known = _related(database, facts[0].subject, places)
     there = [fact for fact in facts if fact.id in known or _find(database, fact.id) is None]
     changed = [fact for fact in merge_facts(known.values(), there) if known.get(fact.id) != fact]
-    kept = {fact: upsert_fact(database, fact) for fact in changed}
-    superseded = [row for fact, row in kept.items() if fact.superseded_by and fact.id in known]
+    rows = {fact: upsert_fact(database, fact) for fact in changed}
+    superseded = [row for fact, row in rows.items() if fact.superseded_by and fact.id in known]
     retraction.remove_summaries(database, superseded)
     for place in places:
         _remove_least_useful(database, facts[0].subject, place, most)

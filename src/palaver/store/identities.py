@@ -79,9 +79,9 @@ def _audience_start_column(place: Place) -> str:
 def upsert_title(database: Database, place: Place, place_row: int) -> int:
     """The row of the place with its current title."""
     what = ("title", place)
-    kept: int | None = cache_get(database, what)
-    if kept is not None:
-        return kept
+    cached: int | None = cache_get(database, what)
+    if cached is not None:
+        return cached
     body = dumps(current_place(database, place))
     found = _select_id(database, what, "SELECT id FROM titles WHERE body = ?", body)
     if found is not None:
@@ -116,9 +116,9 @@ def upsert_author(database: Database, platform: str, author_id: str) -> int:
 def upsert_name(database: Database, platform: str, author: Author, at: datetime | None) -> int:
     """The row of the author with their current name."""
     what = ("name", platform, author)
-    kept: int | None = cache_get(database, what)
-    if kept is not None:
-        return kept
+    cached: int | None = cache_get(database, what)
+    if cached is not None:
+        return cached
     row = upsert_author(database, platform, author.id)
     body = dumps(author)
     found = _select_id(database, what, "SELECT id FROM names WHERE author = ? AND body = ?", row, body)

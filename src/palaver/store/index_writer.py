@@ -65,9 +65,9 @@ class IndexWriter(Repository):
         return await self._reader.run(chosen_embedder)
 
     async def choose(self, embedder: str) -> None:
-        keep = """INSERT INTO search_embedder (id, embedder) VALUES (1, ?)
+        upsert = """INSERT INTO search_embedder (id, embedder) VALUES (1, ?)
             ON CONFLICT (id) DO UPDATE SET embedder = excluded.embedder"""
-        await self._writer.run(lambda database: database.execute(keep, (clean(embedder),)) and None)
+        await self._writer.run(lambda database: database.execute(upsert, (clean(embedder),)) and None)
 
     async def unread(self, embedder: str | None) -> Sequence[Place]:
         return await self._reader.run(lambda database: _unread(database, embedder))
@@ -172,9 +172,9 @@ def _add(database: Database, stretch: IndexBatch, entries: Sequence[IndexEntry])
     if not stands or _changed_numbers(database, stretch):
         return False
     _insert(database, stretch.row, entries)
-    keep = """INSERT INTO search_places (place, indexed_to) VALUES (?, ?)
+    upsert = """INSERT INTO search_places (place, indexed_to) VALUES (?, ?)
         ON CONFLICT (place) DO UPDATE SET indexed_to = excluded.indexed_to"""
-    database.execute(keep, (stretch.row, stretch.stop))
+    database.execute(upsert, (stretch.row, stretch.stop))
     return True
 
 
@@ -185,9 +185,9 @@ def _insert(database: Database, place: int, entries: Iterable[IndexEntry]) -> No
         said.append((place, one.number, one.name, one.at, one.length, one.traits, one.first, one.last))
         words.extend((place, term, one.number, packed) for term, packed in one.words.items())
     words.sort()
-    keep = """INSERT INTO search_messages (place, number, name, at, length, traits, first, last)
+    upsert = """INSERT INTO search_messages (place, number, name, at, length, traits, first, last)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
-    database.executemany(keep, said)
+    database.executemany(upsert, said)
     database.executemany("INSERT INTO search_terms (place, term, number, packed) VALUES (?, ?, ?, ?)", words)
 
 
@@ -216,11 +216,11 @@ def _embed(database: Database, stretch: IndexBatch, embedder: str, vectors: Mapp
         return  # forgotten meanwhile
     changed = _changed_numbers(database, stretch)
     _reset_on_new_length(database, place, embedder, vectors)
-    keep = """INSERT INTO search_vectors (place, embedder, number, vector)
+    upsert = """INSERT INTO search_vectors (place, embedder, number, vector)
         SELECT place, ?, number, ? FROM search_messages WHERE place = ? AND number = ?
         ON CONFLICT (place, embedder, number) DO UPDATE SET vector = excluded.vector"""
     rows = [(embedder, vector, place, number) for number, vector in vectors.items() if number not in changed]
-    database.executemany(keep, rows)
+    database.executemany(upsert, rows)
     select = "SELECT embedded_to FROM search_progress WHERE place = ? AND embedder = ?"
     done = (database.execute(select, (place, embedder)).fetchone() or (0,))[0]
     if done == stretch.start:  # else something before it has changed, and is read again
@@ -229,8 +229,8 @@ def _embed(database: Database, stretch: IndexBatch, embedder: str, vectors: Mapp
 
 def _reset_on_new_length(database: Database, place: int, embedder: str, vectors: Mapping[int, bytes]) -> None:
     """Remove the vectors of a place if the embedder now makes vectors of another length."""
-    kept = "SELECT length(vector) FROM search_vectors WHERE place = ? AND embedder = ? LIMIT 1"
-    row = database.execute(kept, (place, embedder)).fetchone()
+    vector_length = "SELECT length(vector) FROM search_vectors WHERE place = ? AND embedder = ? LIMIT 1"
+    row = database.execute(vector_length, (place, embedder)).fetchone()
     if row is None or all(len(vector) == row[0] for vector in vectors.values()):
         return
     database.execute("DELETE FROM search_vectors WHERE place = ? AND embedder = ?", (place, embedder))

@@ -226,12 +226,12 @@ def _unreadable_layers(database: Database) -> Iterator[str]:
 def _misplaced_tasks(database: Database) -> Iterator[str]:
     """Tasks whose columns do not match their values."""
     columns: dict[str, tuple[Any, ...]] = {}
-    kept: list[Task] = []
+    readable: list[Task] = []
     for task_id, body, *found in database.execute("SELECT task_id, body, run_id, status, due_at, free FROM tasks"):
         with suppress(StoreBroken):  # said already
-            kept.append(TASK.loads(body))
+            readable.append(TASK.loads(body))
             columns[task_id] = tuple(found)
-    named = group_by_plan(database, kept)
+    named = group_by_plan(database, readable)
     unbound = {task.id for plan in named.values() for task in free(plan)}
     for name, task in ((name, task) for name, plan in named.items() for task in plan):
         belongs = name if task.run is not None or name.startswith(PLAN_PREFIX) else f"{PLAN_PREFIX}{task.id}"

@@ -161,11 +161,11 @@ def add(database: Database, row: MessageRow, at: datetime | None, state: Message
     messages, event = counted
     role = "model" if is_own or message.author.persona is not None else "user"
     fixed = (place, messages - 1, message.id, role, "passed" if message.deleted else state, format_time(at))
-    kept = insert_row(database, _ADD, (*fixed, *row.content(database, place, at)))
-    _insert_media(database, kept, row.medias)
+    row_id = insert_row(database, _ADD, (*fixed, *row.content(database, place, at)))
+    _insert_media(database, row_id, row.medias)
     if not is_own:
         events.add(database, MessageReceived(place=message.place, message_id=message.id), at=at, number=event)
-    return kept
+    return row_id
 
 
 def edit(database: Database, message: Message, at: datetime) -> bool:
@@ -173,14 +173,14 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
     found = _find(database, message.place, message.id)
     if found is None:
         return False
-    kept_row, before = found
+    row_id, before = found
     if before.author.id and message.author.id != before.author.id:
         raise InvalidValue(
             f"message {message.id!r} is by {before.author.id!r}; by {message.author.id!r} it cannot be edited"
         )
     place = upsert_place(database, message.place)
     is_part = message_parts.is_part(database, place, message.id)
-    said = message_parts.content_of(database, kept_row, {message.id: message.parts}) if is_part else message.parts
+    said = message_parts.content_of(database, row_id, {message.id: message.parts}) if is_part else message.parts
     now = replace(
         message,
         id=before.id,
@@ -192,12 +192,12 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
         deleted=message.deleted or before.deleted,
     )
     if _is_newer(now, before, at):
-        rewrite(database, kept_row, before, MessageRow(replace(now, edited_at=now.edited_at or at)), at, "edited")
+        rewrite(database, row_id, before, MessageRow(replace(now, edited_at=now.edited_at or at)), at, "edited")
         if is_part:
-            message_parts.change(database, kept_row, message.id, message.parts)
+            message_parts.change(database, row_id, message.id, message.parts)
         if now.deleted or now.parts != before.parts:
-            retraction.retract(database, kept_row)
-        hidden.unhide_edited(database, kept_row, text_of(now), at)
+            retraction.retract(database, row_id)
+        hidden.unhide_edited(database, row_id, text_of(now), at)
     return True
 
 
@@ -212,27 +212,27 @@ def delete(database: Database, place: Place, message_id: str, at: datetime) -> b
     found = _find(database, place, message_id)
     if found is None:
         return False
-    kept_row, before = found
-    if not before.deleted and message_parts.content_of(database, kept_row, {message_id: ()}):
+    row_id, before = found
+    if not before.deleted and message_parts.content_of(database, row_id, {message_id: ()}):
         then = max(at, before.edited_at or at)
         return edit(database, replace(before, id=message_id, parts=(), edited_at=then), at)
     if not before.deleted:
-        insert_change(database, kept_row, "deleted", at, before)
+        insert_change(database, row_id, "deleted", at, before)
         passed = "CASE WHEN state = 'waiting' THEN 'passed' ELSE state END"
-        database.execute(f"UPDATE messages SET deleted = 1, state = {passed} WHERE id = ?", (kept_row,))
-        retraction.retract(database, kept_row)
-        index_writer.reindex(database, kept_row)
+        database.execute(f"UPDATE messages SET deleted = 1, state = {passed} WHERE id = ?", (row_id,))
+        retraction.retract(database, row_id)
+        index_writer.reindex(database, row_id)
     return True
 
 
 def insert_own(database: Database, row: MessageRow, turns: str | None) -> int:
     """Store a message of the agent; return its row. A copy that the platform sent before becomes that message."""
-    kept = add(database, row, row.message.sent_at, "own")
-    if kept is None:
-        kept = _claim_as_own(database, row, turns)
+    row_id = add(database, row, row.message.sent_at, "own")
+    if row_id is None:
+        row_id = _claim_as_own(database, row, turns)
     if turns:
-        upsert_turns(database, kept, turns)
-    return kept
+        upsert_turns(database, row_id, turns)
+    return row_id
 
 
 def _claim_as_own(database: Database, row: MessageRow, turns: str | None) -> int:
@@ -240,19 +240,19 @@ def _claim_as_own(database: Database, row: MessageRow, turns: str | None) -> int
     found = _find(database, message.place, message.id)
     if found is None:
         raise AssertionError  # `add` would have stored it
-    kept, before = found
+    row_id, before = found
     if before.author.id != message.author.id:
         raise InvalidValue(f"{message.id!r} is the id of a message of somebody else")
     if before != message or turns:
-        rewrite(database, kept, before, row, message.sent_at, "said")
-    database.execute("UPDATE messages SET state = 'own', role = 'model' WHERE id = ?", (kept,))
-    return kept
+        rewrite(database, row_id, before, row, message.sent_at, "said")
+    database.execute("UPDATE messages SET state = 'own', role = 'model' WHERE id = ?", (row_id,))
+    return row_id
 
 
 def upsert_turns(database: Database, message: int, turns: str) -> None:
-    keep = """INSERT INTO turns (message, turns) VALUES (?, ?)
+    upsert = """INSERT INTO turns (message, turns) VALUES (?, ?)
         ON CONFLICT (message) DO UPDATE SET turns = excluded.turns"""
-    database.execute(keep, (message, turns))
+    database.execute(upsert, (message, turns))
 
 
 def claim(
@@ -326,14 +326,14 @@ def decode_message(database: Database, row: tuple[Any, ...], identities: Identit
 
 
 def rewrite(
-    database: Database, kept: int, before: Message | None, row: MessageRow, at: datetime | None, kind: ChangeKind
+    database: Database, row_id: int, before: Message | None, row: MessageRow, at: datetime | None, kind: ChangeKind
 ) -> None:
     """Replace a stored message, and store what it was as a change."""
-    insert_change(database, kept, kind, at, before)
+    insert_change(database, row_id, kind, at, before)
     values = row.content(database, upsert_place(database, row.message.place), at)
-    database.execute(_REWRITE, (*values, kept))
-    _insert_media(database, kept, row.medias)
-    index_writer.reindex(database, kept)
+    database.execute(_REWRITE, (*values, row_id))
+    _insert_media(database, row_id, row.medias)
+    index_writer.reindex(database, row_id)
 
 
 def quote_of(database: Database, place: Place, message_id: str) -> Quote:
@@ -360,7 +360,7 @@ def _find(database: Database, place: Place, message_id: str) -> tuple[int, Messa
     return None if row is None else (row[0], decode_message(database, row, IdentityCache()))
 
 
-def _insert_media(database: Database, kept: int, medias: Iterable[Media]) -> None:
+def _insert_media(database: Database, row_id: int, medias: Iterable[Media]) -> None:
     insert = "INSERT INTO media (message, unique_id, media_kind) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
     for media in medias:
-        database.execute(insert, (kept, clean(media.unique_id), clean(media.media_kind)))
+        database.execute(insert, (row_id, clean(media.unique_id), clean(media.media_kind)))

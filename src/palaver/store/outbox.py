@@ -139,15 +139,15 @@ def change(database: Database, row: OutboxRow) -> None:
     found = database.execute(f"SELECT {_COLUMNS} WHERE outgoing_id = ?", (outgoing.id,)).fetchone()
     if found is None:
         raise InvalidValue(f"there is no reply {outgoing.id!r}; it was forgotten with its place")
-    kept = _decode(found)
+    stored = _decode(found)
     if written:
-        _apply_status(database, replace(outgoing, reply=kept.reply, turns=kept.turns))
-        if outgoing.status == "sent" and kept.kind == "notice" and kept.author is None and kept.run is None:
-            _blank(database, kept)
+        _apply_status(database, replace(outgoing, reply=stored.reply, turns=stored.turns))
+        if outgoing.status == "sent" and stored.kind == "notice" and stored.author is None and stored.run is None:
+            _blank(database, stored)
         if outgoing.status == "dropped":
-            _drop_rest(database, kept)
+            _drop_rest(database, stored)
         return
-    if kept.status == "dropped":
+    if stored.status == "dropped":
         raise InvalidValue(f"reply {outgoing.id!r} was dropped; it is not sent unless somebody decides so")
     if outgoing.status != "sent":
         raise InvalidValue(f"reply {outgoing.id!r} was sent already; it cannot be {outgoing.status} again")

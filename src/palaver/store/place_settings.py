@@ -30,14 +30,14 @@ class PlaceSettings(Repository):
         key = place_key(place)
         if key in self._delimiters:
             return self._delimiters[key]
-        kept = await self._reader.run(lambda database: _delimiter(database, place))
-        if kept is None:
+        delimiter = await self._reader.run(lambda database: _delimiter(database, place))
+        if delimiter is None:
             made = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
-            kept = await self._writer.run(lambda database: _set_delimiter(database, place, made))
+            delimiter = await self._writer.run(lambda database: _set_delimiter(database, place, made))
         if len(self._delimiters) >= _CACHE_SIZE:
             self._delimiters.clear()
-        self._delimiters[key] = kept
-        return kept
+        self._delimiters[key] = delimiter
+        return delimiter
 
     async def beginning(self, place: Place) -> int:
         return await self._reader.run(lambda database: conversation_start(database, place))
@@ -72,8 +72,8 @@ def _delimiter(database: Database, place: Place) -> str | None:
 def _set_delimiter(database: Database, place: Place, made: str) -> str:
     """Set the delimiter of *place* to *made* if it has none; return its delimiter."""
     update = "UPDATE places SET delimiter = coalesce(delimiter, ?) WHERE id = ? RETURNING delimiter"
-    kept: str = database.execute(update, (made, upsert_place(database, place))).fetchone()[0]
-    return kept
+    delimiter: str = database.execute(update, (made, upsert_place(database, place))).fetchone()[0]
+    return delimiter
 
 
 def _clear(database: Database, place: Place, first: int, at: datetime) -> None:

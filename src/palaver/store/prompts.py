@@ -226,9 +226,9 @@ def _read_layer(database: Database, row: int) -> Layer:
 
 
 def _upsert_toolset(database: Database, tools: str) -> int:
-    kept: int | None = cache_get(database, ("tools", tools))
-    if kept is not None:
-        return kept
+    cached: int | None = cache_get(database, ("tools", tools))
+    if cached is not None:
+        return cached
     name = layer_digest(tools.encode())
     found = database.execute("SELECT id FROM toolsets WHERE hash = ?", (name,)).fetchone()
     if found is None:
@@ -239,8 +239,8 @@ def _upsert_toolset(database: Database, tools: str) -> int:
 
 
 def _upsert_layer(database: Database, layer: PreparedLayer) -> int:
-    kept: int | None = cache_get(database, ("layer", layer.digest))
-    return kept or (None if layer.seen else _insert_layer(database, layer)) or _find_layer(database, layer)
+    cached: int | None = cache_get(database, ("layer", layer.digest))
+    return cached or (None if layer.seen else _insert_layer(database, layer)) or _find_layer(database, layer)
 
 
 def _find_layer(database: Database, layer: PreparedLayer) -> int:

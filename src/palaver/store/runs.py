@@ -169,11 +169,11 @@ def _write_tool(database: Database, run: Run, row: tuple[Any, ...], event: Durab
     events.add(database, event, at=at)
 
 
-def _require_prompts(run: Run, kept: StoredRun | None) -> None:
+def _require_prompts(run: Run, stored: StoredRun | None) -> None:
     """Raise if a run does not exist, was withdrawn, or has lost its prompts because a fact was forgotten."""
-    if kept is None:
+    if stored is None:
         raise PromptOutdated(f"no run {run.id!r} was begun")
-    if not kept.has_prompts:
+    if not stored.has_prompts:
         raise InvalidValue(f"run {run.id!r} showed what was forgotten since; it cannot go on")
 
 
@@ -207,11 +207,11 @@ def _resume(database: Database, run: Run) -> None:
 def _ask(
     database: Database, run: Run, prepared: prompts.PreparedPrompt, made: Sequence[DurableEvent], at: datetime
 ) -> list[int]:
-    kept = _find(database, run.id)
-    if kept and kept.status != "open":
+    stored = _find(database, run.id)
+    if stored and stored.status != "open":
         raise InvalidValue(f"run {run.id!r} has ended")
-    _require_prompts(run, kept)
-    _upsert(database, run, kept)
+    _require_prompts(run, stored)
+    _upsert(database, run, stored)
     events.add(database, *made, at=at)
     return prompts.insert_prompt(database, prepared)
 
@@ -221,14 +221,14 @@ def _end(database: Database, run: Run, replies: list[outbox.OutboxRow], planned:
 
     A run that showed a fact forgotten since may end as failed, not as done.
     """
-    kept = _find(database, run.id)
-    if kept and kept.status != "open":
+    stored = _find(database, run.id)
+    if stored and stored.status != "open":
         return
-    if kept is None and find_place(database, run.place) is None:
+    if stored is None and find_place(database, run.place) is None:
         return  # it was forgotten with its place
-    if run.status == "done" and (kept or run.horizon):
-        _require_prompts(run, kept)
-    _upsert(database, run, kept)
+    if run.status == "done" and (stored or run.horizon):
+        _require_prompts(run, stored)
+    _upsert(database, run, stored)
     for reply in replies:
         outbox.add(database, reply)
     tasks.add(database, planned)
@@ -237,22 +237,22 @@ def _end(database: Database, run: Run, replies: list[outbox.OutboxRow], planned:
         events.add(database, ended, at=run.ended_at)
 
 
-def _upsert(database: Database, run: Run, kept: StoredRun | None) -> None:
+def _upsert(database: Database, run: Run, stored: StoredRun | None) -> None:
     """Store the run and claim the messages that it has taken since.
 
     A run only ever takes more. What it took before is kept as it stands: the messages of a place that has moved
     meanwhile have other ids than the run knows.
     """
-    if kept is None:
+    if stored is None:
         _, values = _row_of(database, run)
         database.execute(_INSERT, values)
         claim(database, run.place, run.taken, "taken", run.id)
         started = RunStarted(place=run.place, run_id=run.id, message_id=run.target)  # and ends: no model is asked
         events.add(database, started, at=run.began_at)
         return
-    before = STRINGS.loads(kept.taken)
+    before = STRINGS.loads(stored.taken)
     more = run.taken[len(before) :]
-    taken = dumps((*before, *more)) if more else kept.taken
+    taken = dumps((*before, *more)) if more else stored.taken
     values = (taken, run.status, format_time(run.ended_at), clean(run.why), run.seconds, run.resumed, run.id)
     database.execute(_UPDATE, values)
     claim(database, run.place, more, "taken", run.id)

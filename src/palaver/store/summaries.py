@@ -39,13 +39,13 @@ def upsert_summary(database: Database, summary: Summary, made_of: Sequence[str])
     select = f"SELECT 1 FROM facts f WHERE fact_id = ? AND superseded_by IS NULL AND NOT {ALL_SOURCES_BLOCKED}"
     if any(database.execute(select, (clean(fact_id),)).fetchone() is None for fact_id in made_of):
         return
-    keep = """INSERT INTO summaries (about, place, direct, text, facts, digest, made_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+    upsert = """INSERT INTO summaries (about, place, direct, text, facts, digest, made_at) VALUES (?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (about, place, direct) DO UPDATE
         SET text = excluded.text, facts = excluded.facts, digest = excluded.digest, made_at = excluded.made_at"""
     whom = upsert_author(database, summary.subject.platform, summary.subject.id)
     said = (clean(summary.text), summary.facts, clean(summary.digest), utc(summary.made_at).isoformat())
     direct = int(summary.place.kind == "direct")
-    database.execute(keep, (whom, upsert_place(database, summary.place), direct, *said))
+    database.execute(upsert, (whom, upsert_place(database, summary.place), direct, *said))
 
 
 RETENTION = 1_000  # messages after which the summary of an older window is removed

@@ -101,8 +101,8 @@ def add(database: Database, tasks: Iterable[Task]) -> None:
         if task.id not in new and database.execute(select, (validate_id(task.id, "task"),)).fetchone() is None:
             new[task.id] = task
     for name, plan in group_by_plan(database, new.values()).items():
-        kept = read_plan(database, name)
-        upsert_plan(database, name, kept, [*(known.task for known in kept.values()), *plan])
+        stored = read_plan(database, name)
+        upsert_plan(database, name, stored, [*(known.task for known in stored.values()), *plan])
 
 
 def group_by_plan(database: Database, tasks: Iterable[Task]) -> dict[str, list[Task]]:
@@ -169,16 +169,16 @@ def read_plan(database: Database, name: str) -> dict[str, StoredTask]:
 def change(database: Database, changed: Mapping[str, Task]) -> None:
     """Update tasks, given by their ids."""
     for name in group_by_plan(database, changed.values()):
-        kept = read_plan(database, name)
-        upsert_plan(database, name, kept, (changed.get(one, known.task) for one, known in kept.items()))
+        stored = read_plan(database, name)
+        upsert_plan(database, name, stored, (changed.get(one, known.task) for one, known in stored.items()))
 
 
 def call_off(database: Database, place: Place, row: int, policy: Policy) -> None:
     """Cancel the tasks that a new message in *place* supersedes, by *policy*."""
     waiting = [TASK.loads(body) for (body,) in database.execute(f"SELECT body {_OF_RUNS} ORDER BY id", (row,))]
     for name in group_by_plan(database, waiting):
-        kept = read_plan(database, name)
-        upsert_plan(database, name, kept, supersede((known.task for known in kept.values()), place, policy=policy))
+        stored = read_plan(database, name)
+        upsert_plan(database, name, stored, supersede((known.task for known in stored.values()), place, policy=policy))
 
 
 def _has_pending(database: Database, place: Place) -> bool:
@@ -210,8 +210,10 @@ def _end(database: Database, task: Task, replies: Iterable[outbox.OutboxRow]) ->
         return
     ended = replace(task, place=found.task.place, run=found.task.run, after=found.task.after)
     name = plan_name(database, ended)
-    kept = read_plan(database, name)
-    upsert_plan(database, name, kept, (ended if known.task.id == task.id else known.task for known in kept.values()))
+    stored = read_plan(database, name)
+    upsert_plan(
+        database, name, stored, (ended if known.task.id == task.id else known.task for known in stored.values())
+    )
     for reply in replies:
         outbox.add(database, reply)
 
@@ -228,9 +230,9 @@ def _recover(database: Database, repeatable: Collection[str], condition: Conditi
     running = [TASK.loads(body) for (body,) in database.execute(select, values)]
     now: dict[str, Task] = {}
     for name in group_by_plan(database, running):
-        kept = read_plan(database, name)
+        stored = read_plan(database, name)
         now |= upsert_plan(
-            database, name, kept, recover((known.task for known in kept.values()), repeatable=repeatable)
+            database, name, stored, recover((known.task for known in stored.values()), repeatable=repeatable)
         )
     return [now[task.id] for task in running]
 
@@ -241,9 +243,9 @@ def _cancel(database: Database, task_id: str, why: str) -> Task | None:
         return None
     gone = cancel(found.task, why=why)
     name = plan_name(database, gone)
-    kept = read_plan(database, name)
+    stored = read_plan(database, name)
     now = upsert_plan(
-        database, name, kept, (gone if known.task.id == task_id else known.task for known in kept.values())
+        database, name, stored, (gone if known.task.id == task_id else known.task for known in stored.values())
     )
     return now[task_id]
 

@@ -61,14 +61,14 @@ def remove_statements(database: Database, told: Sequence[tuple[Statement, Person
 def _remove_exchanges(database: Database, name: str, holds: Holds) -> int:
     """Remove the exchanges of a chat for which *holds* is true; return their number."""
     exchanges = list(_exchanges(database, name))
-    kept = [entries for entries in exchanges if not holds("\n".join(entries))]
-    if len(kept) == len(exchanges):
+    remaining = [entries for entries in exchanges if not holds("\n".join(entries))]
+    if len(remaining) == len(exchanges):
         return 0
     database.execute("DELETE FROM chat_entries WHERE chat = ?", (name,))
-    rows = [(name, number, entry) for number, entry in enumerate(entry for entries in kept for entry in entries)]
+    rows = [(name, number, entry) for number, entry in enumerate(entry for entries in remaining for entry in entries)]
     database.executemany("INSERT INTO chat_entries (chat, number, entry) VALUES (?, ?, ?)", rows)
     database.execute("UPDATE chats SET edition = edition + 1 WHERE name = ?", (name,))
-    return len(exchanges) - len(kept)
+    return len(exchanges) - len(remaining)
 
 
 def _end_exchange(database: Database, name: str, run_id: str | None, at: datetime | None) -> None:
