@@ -55,7 +55,7 @@ class Talking:
     async def says(self, text: str, name: str, **changes: Any) -> Message:
         message = a_message(text, id=name, place=self.place, **changes)
         if message.author == GRYAG:
-            await self.store.inbox.own(message, changes.get("turns", ()))
+            await self.store.inbox.add_own(message, changes.get("turns", ()))
         else:
             await self.store.inbox.receive(message, at=NOON)
         return message
@@ -242,7 +242,7 @@ async def test_what_the_model_did_stays_when_its_message_is_edited(store: Store)
     done = (model(ToolCall(name="look", id="a")), user(ToolResult(name="look", value=1, id="a")), model("One."))
     await talking.runs(await talking.says("look", "1"))
     own = a_message("One.", id="2", author=GRYAG)
-    await store.inbox.own(own, done)
+    await store.inbox.add_own(own, done)
     await talking.runs(await talking.says("sure?", "3"))
     await talking.edits(own, "Two.")
 
@@ -282,7 +282,7 @@ async def test_what_the_agent_says_itself_replaces_what_was_shown(store: Store) 
     echoed = await talking.says("Yes", "1", author=replace(GRYAG, persona=None))
     await talking.runs(await talking.says("hm", "2"))
     await talking.edits(echoed, "Yes.")
-    await store.inbox.own(replace(echoed, author=GRYAG, parts=(Text(text="Yes?"),)), [model("Yes?")])
+    await store.inbox.add_own(replace(echoed, author=GRYAG, parts=(Text(text="Yes?"),)), [model("Yes?")])
 
     context = await talking.runs(await talking.says("so?", "3"))
 
@@ -618,7 +618,7 @@ class Story(Talking):
             text = f"w{step}w"
             call = (model(ToolCall(name="look", id="a")), user(ToolResult(name="look", value=1, id="a")))
             own = a_message(text, id=str(step), place=self.place, author=GRYAG)
-            await self.store.inbox.own(own, (*(call if tools else ()), model(text)))
+            await self.store.inbox.add_own(own, (*(call if tools else ()), model(text)))
             self.kept.append(own)
 
     def holds(self, context: Context, prompt: Prompt) -> None:

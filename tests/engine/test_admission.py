@@ -114,7 +114,7 @@ async def test_a_rule_that_fails_answers_nothing_and_does_not_stand_in_the_way_o
 
 async def test_a_reply_that_says_only_which_message_it_answers_is_for_whoever_wrote_that(store: Store) -> None:
     ours, theirs = said("Hello!", 1, place=GROUP, author=OURS), said("Hi!", 2, place=GROUP, author=BOB)
-    await store.inbox.own(ours, ())
+    await store.inbox.add_own(ours, ())
     await store.inbox.receive(theirs, at=NOON)
     replies = [said("And you?", 3 + at, place=GROUP, reply_to=Quote(message_id=one)) for at, one in enumerate("129")]
 

@@ -79,7 +79,7 @@ async def test_a_reply_to_another_account_that_bears_our_name_is_none_to_us(stor
 
 
 async def test_a_persona_that_was_renamed_knows_its_own_messages(store: Store) -> None:
-    await store.inbox.own(said("Hello.", author=replace(ME, persona="Gryag the First")), ())
+    await store.inbox.add_own(said("Hello.", author=replace(ME, persona="Gryag the First")), ())
     model = Scripted(*["Well."] * len(PROFILES))
     shown = {}
     for number, profile in enumerate(WITH_HISTORY):

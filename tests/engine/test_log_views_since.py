@@ -53,7 +53,7 @@ async def test_a_message_that_is_not_kept_has_no_number(store: Store) -> None:
 
 async def test_the_turns_behind_own_messages_are_the_same(store: Store) -> None:
     own = a_message("Yes.", id="own", author=GRYAG)
-    await store.inbox.own(own, [model("Yes.")])
+    await store.inbox.add_own(own, [model("Yes.")])
 
     assert await LogSlice(store.log, 6).turns([own]) == {"own": (model("Yes."),)}
 

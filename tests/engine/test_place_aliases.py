@@ -25,7 +25,7 @@ async def test_whatever_moves_where_the_engine_knows_what_the_store_knows(moves:
             outcome = await store.updates.apply("telegram", [change], key=str(number), raw=None, at=NOON, keep=keep)
             assert not outcome.refused
             moved.move(old, new)
-        known = await store.updates.moved()
+        known = await store.updates.migrated_places()
         assert await store.check() == []
 
     assert {place.key: moved.current(place).key for place in PLACES} == {

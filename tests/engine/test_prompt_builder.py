@@ -413,7 +413,7 @@ async def test_a_source_that_fails_is_an_honest_line_and_nothing_is_asked(
 @pytest.mark.parametrize(("profile", "shown"), [("tail", {"9"}), ("native", {"9"}), ("plain", {"9"})])
 async def test_a_budget_is_that_of_the_sources(profile: str, shown: set[str], store: Store) -> None:
     for number in range(10):
-        await store.inbox.own(said(f"<{number}> {'word ' * 90}", f"own {number}", author=ME), [])
+        await store.inbox.add_own(said(f"<{number}> {'word ' * 90}", f"own {number}", author=ME), [])
     model = Scripted("Yes.")
     budget = Budget(window=150, immediate=150, recent=0)
     async with engine_with(model, store=store, profile=profile, budget=budget) as engine:

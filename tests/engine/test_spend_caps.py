@@ -163,7 +163,7 @@ async def test_a_description_is_counted_for_who_sent_what_is_described(store: St
     async with engine_with(answers(1), store=store, describe=eyes, **capped()) as engine:
         await talked(engine, said("look", 1, parts=(a_photo(),)))
 
-    assert await store.descriptions.described(["p1"]) == {"p1": "A cat."}
+    assert await store.descriptions.find(["p1"]) == {"p1": "A cat."}
     assert await store.usage.spent(DAY, place=DIRECT, author=ALICE) == Spend(tokens=2000, money=2.0)
 
 

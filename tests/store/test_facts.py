@@ -788,7 +788,7 @@ async def test_a_photo_of_a_source_is_no_reason_to_stumble(store: Store) -> None
 
 
 async def test_what_the_agent_says_is_no_source_of_facts_about_people(store: Store) -> None:
-    await store.inbox.own(a_message("You like tea!", author=GRYAG), [])
+    await store.inbox.add_own(a_message("You like tea!", author=GRYAG), [])
     await store.inbox.receive(a_message("yes", id="m2"), at=NOON)
     await store.facts.learn([a_fact("likes tea"), a_fact("agrees", sources=("m1", "m2")), a_fact("talks", about=GRYAG)])
 

@@ -31,7 +31,7 @@ async def tell(store: Store, message: Message, *turns: Turn) -> None:
     if message.author.persona is None:
         await store.inbox.receive(message, at=NOON)
     else:
-        await store.inbox.own(message, turns)
+        await store.inbox.add_own(message, turns)
 
 
 async def seen(store: Store, place: Place) -> list[str]:

@@ -55,7 +55,7 @@ def in_memory() -> Kept:
 def in_store(store: Store) -> Kept:
     async def add(message: Message, turns: Iterable[Turn]) -> None:
         if turns:
-            await store.inbox.own(message, tuple(turns))
+            await store.inbox.add_own(message, tuple(turns))
         else:
             await store.inbox.receive(message, at=NOON)
 
@@ -300,7 +300,7 @@ async def test_more_messages_than_one_question_takes_have_their_turns() -> None:
     async with Store.open(":memory:") as store:
         talk = a_talk(1200, authors=(GRYAG,))
         for message in talk:
-            await store.inbox.own(message, DONE)
+            await store.inbox.add_own(message, DONE)
 
         assert await store.log.turns(talk) == {message.id: DONE for message in talk}
 

@@ -34,7 +34,7 @@ async def fill(store: Store) -> None:
     for message in a_talk(5):
         await store.inbox.receive(message, at=NOON)
     await store.inbox.edit(a_message("edited", id="0", parts=(a_photo(),), reply_to=a_quote()), at=NOON)
-    await store.inbox.own(a_message("Yes?", id="own", author=GRYAG), [model("Yes?")])
+    await store.inbox.add_own(a_message("Yes?", id="own", author=GRYAG), [model("Yes?")])
     part = an_outgoing(author=GRYAG, reply_id="o0", id="o0", status="sent", message_id="s0")
     await store.outbox.put(part)
     await store.place_settings.delimiter(GROUP)
@@ -45,7 +45,7 @@ async def fill(store: Store) -> None:
     await store.proposals.propose(a_run().id, a_fact().id, now=NOON, until=NOON + timedelta(hours=1), most=9)
     spent = CallCost(model="gpt-5", usage=Usage(input=5, output=1), money=0.01)
     await store.runs.add_record(a_run(), 0, a_record(), spent=spent)
-    await store.usage.note_told(a_message("hi", id="0"), NOON.date())
+    await store.usage.add_notice(a_message("hi", id="0"), NOON.date())
     await store.chats.write("a chat", 0, [HistoryEntry(record=a_record())], OpenExchange(run_id="r1"), edition=None)
     await store.runs.begin_tool(a_run(), a_tool_run())
     await store.runs.end(a_run(status="done", ended_at=NOON), replies=[an_outgoing()], tasks=[a_task()])

@@ -93,7 +93,7 @@ async def test_what_comes_late_from_a_place_that_moved_twice_has_the_name_of_its
     await apply(store, "u6", Edited(message=a_message("one, edited", id="1", place=OLD, author=ALICE)))
 
     assert await told(store, NEWEST) == [("-100:-5:1", "one, edited", None), ("-100:-5:2", "late", None)]
-    assert await store.updates.moved() == {OLD.key: NEWEST, NEW.key: NEWEST}
+    assert await store.updates.migrated_places() == {OLD.key: NEWEST, NEW.key: NEWEST}
 
 
 async def test_more_may_have_been_said_in_the_new_place_than_in_the_old_one(store: Store) -> None:
@@ -114,7 +114,7 @@ async def test_a_place_that_is_told_to_move_to_two_places_moves_on_to_the_second
     await apply(store, "u5", PlaceMigrated(old=OLD, new=NEWEST))
 
     assert await told(store, NEWEST) == [("-100:-5:1", "one", None), ("-100:1", "two", None), ("3", "three", None)]
-    assert await store.updates.moved() == {OLD.key: NEWEST, NEW.key: NEWEST}
+    assert await store.updates.migrated_places() == {OLD.key: NEWEST, NEW.key: NEWEST}
     assert await store.check() == []
 
 
@@ -126,7 +126,7 @@ async def test_a_place_that_moves_to_one_that_has_moved_goes_on_where_that_does(
     await apply(store, "u4", PlaceMigrated(old=other, new=OLD))
 
     assert await told(store, NEW) == [("-9:1", "other", None), ("-5:1", "one", None)]
-    assert await store.updates.moved() == {other.key: NEW, OLD.key: NEW}
+    assert await store.updates.migrated_places() == {other.key: NEW, OLD.key: NEW}
     assert await store.check() == []
 
 
@@ -138,7 +138,7 @@ async def test_a_place_may_move_back(store: Store) -> None:
     await apply(store, "u5", said("three", 1, OLD))
 
     assert await told(store, OLD) == [("-100:-5:1", "one", None), ("-100:1", "two", None), ("1", "three", None)]
-    assert await store.updates.moved() == {NEW.key: OLD}
+    assert await store.updates.migrated_places() == {NEW.key: OLD}
     assert await store.check() == []
 
 
@@ -147,7 +147,7 @@ async def test_a_place_where_nothing_was_said_may_move(store: Store) -> None:
     await apply(store, "u2", said("three", 1, NEW))
 
     assert await told(store, NEW) == [("1", "three", None)]
-    assert await store.updates.moved() == {OLD.key: NEW}
+    assert await store.updates.migrated_places() == {OLD.key: NEW}
 
 
 async def test_what_both_places_spent_is_spent_in_one(store: Store) -> None:
@@ -156,14 +156,14 @@ async def test_what_both_places_spent_is_spent_in_one(store: Store) -> None:
     for place in (OLD, NEW):
         for author in (ALICE, None):
             await store.usage.add(spent, place=place, author=author, at=NOON)
-        await store.usage.note_told(a_message("hi", place=place, author=ALICE), NOON.date())
+        await store.usage.add_notice(a_message("hi", place=place, author=ALICE), NOON.date())
 
     await apply(store, "u2", MOVED)
     await store.usage.add(spent, place=NEW, at=NOON)
 
     assert await store.usage.spent(NOON.date(), place=NEW) == Spend(tokens=25)
     assert await store.usage.spent(NOON.date(), place=NEW, author=ALICE) == Spend(tokens=10)
-    assert await store.usage.is_told(a_message("hi", place=NEW, author=ALICE), NOON.date())
+    assert await store.usage.has_notice(a_message("hi", place=NEW, author=ALICE), NOON.date())
     assert await store.check() == []
 
 
@@ -190,7 +190,7 @@ async def test_memory_and_tasks_go_on_and_what_is_to_be_sent_goes_to_the_new_pla
     assert about == [replace(fact, place=NEW, sources=("-5:1",))]
     assert await store.tasks.listed(NEW) == [replace(task, place=NEW, args={"text": "later", "reply_to": None})]
     assert await store.outbox.listed() == [replace(waiting, reply=Reply(place=NEW, text="now"))]
-    assert await store.updates.moved() == {OLD.key: NEW}
+    assert await store.updates.migrated_places() == {OLD.key: NEW}
     assert await store.check() == []
 
 

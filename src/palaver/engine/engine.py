@@ -166,7 +166,7 @@ class Engine:
                 await platform.open()
         self._events.start()
         self._identity.require_accounts()
-        self._moved.learn(await self._store.updates.moved())
+        self._moved.learn(await self._store.updates.migrated_places())
         await self._worker.recover()
         await self._outbox_sender.recover()
         await self._completion.end_drafts()

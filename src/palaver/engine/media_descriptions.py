@@ -79,7 +79,7 @@ class MediaDescriber:
         """The media of messages that somebody can look at and nobody has described, by their ids."""
         seen = [(media, message) for message in messages for media in _bare(_parts(message))]
         found = {media.unique_id: (media, message) for media, message in reversed(seen) if media.data or media.uri}
-        known = await self._known.described(sorted(found)) if found else {}
+        known = await self._known.find(sorted(found)) if found else {}
         return {name: found[name] for name in reversed(found) if name not in known}
 
     async def describe(self, missing: Mapping[str, tuple[Media, Message]]) -> None:
@@ -93,7 +93,7 @@ class MediaDescriber:
         """The context with the words that are known for its media."""
         messages = chain(context.batch, context.window, context.recent, context.immediate, context.newer)
         ids = set(chain.from_iterable(map(_undescribed, messages)))
-        words = await self._known.described(sorted(ids)) if ids else {}
+        words = await self._known.find(sorted(ids)) if ids else {}
         return _with_words(context, words) if words else context
 
     async def _asked(self, media: Media, message: Message) -> str:

@@ -296,12 +296,12 @@ class PlaceWorker:
         if not await parts.spend_tracker.is_reached(self.place, target.author):
             return True
         await parts.rate_limiter.give_back(target)
-        if await parts.spend_tracker.is_told(target):  # today
+        if await parts.spend_tracker.has_notice(target):  # today
             await parts.store.inbox.pass_over(self.place, batch.ids)
         else:
             run = self._new_run(batch.messages, target)
             await parts.completion.with_notice(run, target, SPENT, why="a cap on what may be spent is reached")
-            await parts.spend_tracker.note_told(target)
+            await parts.spend_tracker.add_notice(target)
         return False
 
     async def tell_limit(self, message: Message) -> None:

@@ -53,11 +53,11 @@ class UsageStore(Protocol):
         """Count a call that belongs to no run; those of runs are counted with their responses."""
         ...
 
-    async def is_told(self, message: Message, day: date) -> bool:
+    async def has_notice(self, message: Message, day: date) -> bool:
         """Whether the author of a message was told in its place that a cap is reached that day."""
         ...
 
-    async def note_told(self, message: Message, day: date) -> None: ...
+    async def add_notice(self, message: Message, day: date) -> None: ...
 
 
 class SpendTracker:
@@ -90,12 +90,12 @@ class SpendTracker:
             return False
         return caps.person.is_reached(await self._usages.spent(day, place=place, author=author))
 
-    async def is_told(self, message: Message) -> bool:
+    async def has_notice(self, message: Message) -> bool:
         """Whether its author was told today, in its place, that a cap is reached."""
-        return await self._usages.is_told(message, self._day())
+        return await self._usages.has_notice(message, self._day())
 
-    async def note_told(self, message: Message) -> None:
-        await self._usages.note_told(message, self._day())
+    async def add_notice(self, message: Message) -> None:
+        await self._usages.add_notice(message, self._day())
 
     async def count(self, response: Response, model: Model, place: Place, author: Author | None) -> None:
         spent = call_cost(model.name, response.usage, self._prices)

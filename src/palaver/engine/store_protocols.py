@@ -129,7 +129,7 @@ class InboxStore(Protocol):
 
     async def pass_over(self, place: Place, message_ids: Sequence[str]) -> None: ...
 
-    async def own(self, message: Message, turns: Sequence[Turn]) -> None:
+    async def add_own(self, message: Message, turns: Sequence[Turn]) -> None:
         """Keep a message of the agent's own, with what the model did to write it."""
         ...
 
@@ -147,7 +147,7 @@ class UpdateStore(Protocol):
 
     async def last(self, place: Place) -> Message | None: ...
 
-    async def moved(self) -> Mapping[PlaceKey, Place]:
+    async def migrated_places(self) -> Mapping[PlaceKey, Place]:
         """The places that go on as another one, by their old keys."""
         ...
 
@@ -349,7 +349,7 @@ class PromptStore(Protocol):
 
 
 class DescriptionStore(Protocol):
-    async def described(self, unique_ids: Sequence[str]) -> dict[str, str]: ...
+    async def find(self, unique_ids: Sequence[str]) -> dict[str, str]: ...
 
     async def describe(self, unique_id: str, words: str, *, by: str, at: datetime) -> None: ...
 

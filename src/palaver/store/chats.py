@@ -14,7 +14,7 @@ from palaver.store.sqlite.writer import ConnectionThread, Repository
 
 
 class Chats(Repository):
-    """Fulfils `run.stored_chat.Chats`."""
+    """Implements `run.stored_chat.Chats`."""
 
     def __init__(self, writer: ConnectionThread, reader: ConnectionThread, prompts: Prompts) -> None:
         super().__init__(writer, reader)

@@ -14,7 +14,7 @@ AUTHORS = 10_000  # whose answers are counted
 
 
 class Ownership:
-    """Fulfils `engine.coordination.Ownership` for the engines of this process."""
+    """Implements `engine.coordination.Ownership` for the engines of this process."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[PlaceKey, asyncio.Lock] = WeakValueDictionary()
@@ -27,7 +27,7 @@ class Ownership:
 
 
 class RateLimits:
-    """Fulfils `engine.rate_limit.RateLimitStore` with a monotonic clock, in memory.
+    """Implements `engine.rate_limit.RateLimitStore` with a monotonic clock, in memory.
 
     Of more than so many *authors* the one answered longest ago is forgotten.
     """
@@ -73,7 +73,7 @@ class RateLimits:
 
 
 class StopRequests:
-    """Fulfils `engine.coordination.StopRequests`: each request is passed on at once."""
+    """Implements `engine.coordination.StopRequests`: each request is passed on at once."""
 
     def __init__(self) -> None:
         self._listening: dict[PlaceKey, list[Callable[[], None]]] = {}

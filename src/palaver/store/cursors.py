@@ -20,7 +20,7 @@ EXCLUDED = (
 
 
 class Cursors(Repository):
-    """Fulfils `memory.facts.Cursors`."""
+    """Implements `memory.facts.Cursors`."""
 
     async def next_range(self, place: Place, *, most: int | None = None) -> UnreadRange | None:
         return await self._reader.run(lambda database: _next_range(database, place, most))

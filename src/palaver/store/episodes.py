@@ -26,7 +26,7 @@ _IS_DIRECT = "json_extract(t.body, '$.kind') = 'direct'"
 
 
 class Episodes(Repository):
-    """Fulfils `memory.episodes.Episodes`."""
+    """Implements `memory.episodes.Episodes`."""
 
     async def add(self, episode: Episode, *, seen: EpisodeCursor) -> bool:
         return await self._writer.run(lambda database: _add(database, episode, seen))

@@ -32,7 +32,7 @@ _INSERT = "INSERT INTO place_events (place, number, run_id, at, body) VALUES (?,
 
 
 class Events(Repository):
-    """Fulfils `engine.store_protocols.Events`."""
+    """Implements `engine.store_protocols.EventStore`."""
 
     def subscribe(self, published: Published, troubled: Callable[[PalaverError], None]) -> Callable[[], None]:
         """Call *published* with the events of each commit and *troubled* with errors; return the unsubscriber."""

@@ -41,7 +41,7 @@ _ALL = 2**31
 
 
 class Facts(Repository):
-    """Fulfils `memory.facts.Facts` and `Summaries`."""
+    """Implements `memory.facts.Facts` and `Summaries`."""
 
     def __init__(self, writer: ConnectionThread, reader: ConnectionThread, *, most: int = MAX_FACTS) -> None:
         super().__init__(writer, reader)

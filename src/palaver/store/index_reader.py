@@ -39,7 +39,7 @@ _SELECT_PREFIX = """SELECT term, number, packed FROM search_terms WHERE place = 
 
 
 class IndexReader:
-    """Fulfils `memory.retrieval.index.IndexReader`."""
+    """Implements `memory.retrieval.index.IndexReader`."""
 
     def __init__(self, reader: ConnectionThread, *, most: int = MOST) -> None:
         self._reader = reader

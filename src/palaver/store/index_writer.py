@@ -59,7 +59,7 @@ _UPSERT_PROGRESS = """INSERT INTO search_progress (place, embedder, embedded_to)
 
 
 class IndexWriter(Repository):
-    """Fulfils `memory.retrieval.index.IndexWriter`."""
+    """Implements `memory.retrieval.index.IndexWriter`."""
 
     async def embedder(self) -> str:
         return await self._reader.run(chosen_embedder)

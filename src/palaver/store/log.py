@@ -72,7 +72,7 @@ class PlaceCache:
 
 
 class Log(LogProtocol):
-    """Fulfils `context.log.Log`."""
+    """Implements `context.log.Log`."""
 
     def __init__(self, reader: ConnectionThread, cache: "LogCache | None" = None) -> None:
         self._reader = reader

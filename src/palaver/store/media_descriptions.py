@@ -14,9 +14,9 @@ _MAX_REINDEXED = 50  # messages with the same media whose index is updated
 
 
 class Descriptions(Repository):
-    """Fulfils `engine.store_protocols.Descriptions`."""
+    """Implements `engine.store_protocols.DescriptionStore`."""
 
-    async def described(self, unique_ids: Sequence[str]) -> dict[str, str]:
+    async def find(self, unique_ids: Sequence[str]) -> dict[str, str]:
         asked = list(dict.fromkeys(unique_ids))
         return await self._reader.run(lambda database: _read(database, asked)) if asked else {}
 

@@ -45,7 +45,7 @@ COLUMNS = "m.id, m.number, m.message_id, m.name, m.title, m.sent_at, m.edited_at
 
 
 class Inbox(Repository):
-    """Fulfils `engine.store_protocols.Inbox`."""
+    """Implements `engine.store_protocols.InboxStore`."""
 
     async def receive(self, message: Message, *, at: datetime) -> bool:
         row = MessageRow(message)
@@ -75,7 +75,7 @@ class Inbox(Repository):
     async def pass_over(self, place: Place, message_ids: Sequence[str]) -> None:
         await self._writer.run(lambda database: claim(database, place, message_ids, "passed"))
 
-    async def own(self, message: Message, turns: Sequence[Turn]) -> None:
+    async def add_own(self, message: Message, turns: Sequence[Turn]) -> None:
         row, made = MessageRow(message), dumps(tuple(turns)) if turns else None
         await self._writer.run(lambda database: insert_own(database, row, made))
 

@@ -43,7 +43,7 @@ OutboxRow = tuple[OutboxItem, dict[str, Any]]  # a reply, and its columns
 
 
 class Outbox(Repository):
-    """Fulfils `engine.store_protocols.Outbox`."""
+    """Implements `engine.store_protocols.OutboxStore`."""
 
     async def unsent(self) -> Sequence[OutboxItem]:
         return await self.listed("waiting", "sending")

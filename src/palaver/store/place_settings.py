@@ -19,7 +19,7 @@ _CACHE_SIZE = 4096  # delimiters, which never change
 
 
 class PlaceSettings(Repository):
-    """Fulfils `engine.store_protocols.PlaceSettings`."""
+    """Implements `engine.store_protocols.PlaceSettings`."""
 
     def __init__(self, writer: ConnectionThread, reader: ConnectionThread) -> None:
         super().__init__(writer, reader)

@@ -59,7 +59,7 @@ class PreparedPrompt(NamedTuple):
 
 
 class Prompts(Repository):
-    """Fulfils `engine.store_protocols.Prompts`."""
+    """Implements `engine.store_protocols.PromptStore`."""
 
     def __init__(self, writer: ConnectionThread, reader: ConnectionThread, *, cache_bytes: int = CACHE_BYTES) -> None:
         super().__init__(writer, reader)

@@ -41,7 +41,7 @@ _CONFIRMED = f"""f.id IN (
 
 
 class Proposals(Repository):
-    """Fulfils `engine.store_protocols.Proposals`."""
+    """Implements `engine.store_protocols.ProposalStore`."""
 
     async def propose(self, run_id: str, fact_id: str, *, now: datetime, until: datetime, most: int) -> bool:
         return await self._writer.run(

@@ -57,7 +57,7 @@ class StoredRun(NamedTuple):
 
 
 class Runs(Repository):
-    """Fulfils `engine.store_protocols.Runs`."""
+    """Implements `engine.store_protocols.RunStore`."""
 
     def __init__(self, writer: ConnectionThread, reader: ConnectionThread, prompts: Prompts) -> None:
         super().__init__(writer, reader)

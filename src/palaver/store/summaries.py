@@ -52,7 +52,7 @@ RETENTION = 1_000  # messages after which the summary of an older window is remo
 
 
 class WindowPasts(Repository):
-    """Fulfils `memory.episodes.WindowPasts`."""
+    """Implements `memory.episodes.WindowPasts`."""
 
     async def find(self, place: Place, since: int, start: int) -> WindowPast | None:
         return await self._reader.run(lambda database: _find(database, place, since, start))

@@ -37,7 +37,7 @@ Plan = Mapping[str, StoredTask]  # all tasks of one run, or one that belongs to 
 
 
 class Tasks(Repository):
-    """Fulfils `engine.store_protocols.Tasks`."""
+    """Implements `engine.store_protocols.TaskStore`."""
 
     async def add(self, tasks: Sequence[Task]) -> None:
         new = list(tasks)

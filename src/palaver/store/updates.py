@@ -37,7 +37,7 @@ KEY_RETENTION = timedelta(days=90)  # of the keys of updates
 
 
 class Updates(Repository):
-    """Fulfils `engine.store_protocols.Updates`."""
+    """Implements `engine.store_protocols.UpdateStore`."""
 
     def __init__(
         self, writer: ConnectionThread, reader: ConnectionThread, *, moved: Callable[[], Awaitable[None]]
@@ -69,7 +69,7 @@ class Updates(Repository):
     async def last(self, place: Place) -> Message | None:
         return await self._reader.run(lambda database: _last(database, place))
 
-    async def moved(self) -> Mapping[PlaceKey, Place]:
+    async def migrated_places(self) -> Mapping[PlaceKey, Place]:
         return await self._reader.run(place_migration.migrated_places)
 
     async def commands(self) -> Sequence[Command]:

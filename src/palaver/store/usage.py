@@ -18,7 +18,7 @@ _INSERT = """INSERT INTO usage (calls, input, cached, output, thought, money, da
 
 
 class Usages(Repository):
-    """Fulfils `engine.spend_caps.Usages`."""
+    """Implements `engine.spend_caps.UsageStore`."""
 
     async def spent(self, day: date, *, place: Place | None = None, author: Author | None = None) -> Spend:
         return await self._reader.run(lambda database: _spent(database, day, place, author))
@@ -30,14 +30,14 @@ class Usages(Repository):
 
         await self._writer.run(work)
 
-    async def is_told(self, message: Message, day: date) -> bool:
+    async def has_notice(self, message: Message, day: date) -> bool:
         select = "SELECT 1 FROM cap_notices WHERE day = ? AND place IS ? AND author IS ?"
         return await self._reader.run(
             lambda database: database.execute(select, _notice(database, message, day)).fetchone() is not None
         )
 
-    async def note_told(self, message: Message, day: date) -> None:
-        await self._writer.run(lambda database: _note_told(database, message, day))
+    async def add_notice(self, message: Message, day: date) -> None:
+        await self._writer.run(lambda database: _add_notice(database, message, day))
 
 
 def add(database: Database, run: Run, at: datetime, spent: CallCost) -> None:
@@ -56,7 +56,7 @@ def _add(database: Database, place: int | None, author: int | None, at: datetime
         database.execute(_INSERT, row)
 
 
-def _note_told(database: Database, message: Message, day: date) -> None:
+def _add_notice(database: Database, message: Message, day: date) -> None:
     """Store a notice of today, and remove those of other days."""
     database.execute("DELETE FROM cap_notices WHERE day <> ?", (day.isoformat(),))
     insert = "INSERT INTO cap_notices (day, place, author) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"

@@ -313,7 +313,7 @@ async def test_the_agents_own_words_and_quotes_of_them_are_not_learned() -> None
     own = replace(said("I live in Lviv", 2), author=replace(ME, persona="Gryag"))
     async with a_store() as store:
         await hear(store, said("> I live in Lviv", 1))
-        await store.inbox.own(own, ())
+        await store.inbox.add_own(own, ())
         await read(a_learner(store))
 
         assert await told(store) == []

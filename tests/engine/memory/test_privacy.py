@@ -467,7 +467,7 @@ async def test_of_a_forgotten_person_nothing_is_left_in_what_the_agent_said(tmp_
     own = a_message("So you live in Zaqbbbvi near the old blue harbour wall!", id="2", author=GRYAG)
     async with Store.open(tmp_path / "s.db") as store:
         await store.inbox.receive(a_message("I live in Zaqbbbvi near the old blue harbour wall", id="1"), at=NOON)
-        await store.inbox.own(own, ())
+        await store.inbox.add_own(own, ())
 
         await store.forget(ALICE.id, GROUP.platform)
 

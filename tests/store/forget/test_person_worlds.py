@@ -93,7 +93,9 @@ class World:
         match self.of(["say", "fact", "summary", "describe"]):
             case "say":
                 own = a_message(f"I think {word}", id=self.name("a"), author=GRYAG, place=message.place)
-                await self.store.inbox.own(own, [model(f"hm {self.repeated(message.place)}"), model(f"I think {word}")])
+                await self.store.inbox.add_own(
+                    own, [model(f"hm {self.repeated(message.place)}"), model(f"I think {word}")]
+                )
                 self.said.append(own)
             case "fact":
                 about = self.of([BOB, CAROL, HER])

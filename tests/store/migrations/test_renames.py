@@ -56,7 +56,7 @@ async def test_a_file_of_every_older_version_opens(tmp_path: Path, number: int) 
     async with Store.open(path) as store, Store.open(tmp_path / "new.db") as new:
         assert await store.reader.run(schema) == await new.reader.run(schema)
         assert [message.text for message in await store.log.read(GROUP, 0, 2)] == ["hello", "hello"]
-        assert await store.descriptions.described(["p1"]) == {"p1": "a cat"}
+        assert await store.descriptions.find(["p1"]) == {"p1": "a cat"}
         rows = {row["table"]: row async for row in store.export()}
         assert rows["runs"]["message_ids"] == ["m0"]
         assert rows["message_changes"]["kind"] == "edited"
