@@ -105,8 +105,8 @@ def remove_without(database: Database, author: int) -> None:
         ) AND NOT EXISTS (
             SELECT 1 FROM authors a JOIN json_each({table}.people) j ON j.value = a.author_id WHERE a.id = :author
         )"""
-    told = {"episodes": "m.number >= start AND m.number < stop", "window_pasts": "m.number < start"}
-    for table, between in told.items():
+    ranges = {"episodes": "m.number >= start AND m.number < stop", "window_pasts": "m.number < start"}
+    for table, between in ranges.items():
         database.execute(delete.format(table=table, between=between), {"author": author})
 
 
@@ -161,10 +161,10 @@ def _gaps(database: Database, place: Place) -> list[tuple[int, int]]:
         return []
     select = f"""SELECT e.start, e.stop FROM episodes e JOIN places p ON p.id = e.place
         WHERE e.place = ? AND NOT {_BLOCKED} ORDER BY e.start"""
-    told = database.execute(select, (found.place,)).fetchall()
+    episodes = database.execute(select, (found.place,)).fetchall()
     reached = earliest_visible(database, found.place)
     holes: list[tuple[int, int]] = []
-    for start, stop in [*told, (found.read, found.read)]:
+    for start, stop in [*episodes, (found.read, found.read)]:
         if start > reached:
             holes.append((reached, min(start, found.read)))
         reached = max(reached, stop)
@@ -177,9 +177,9 @@ def _list(database: Database, place: Place, where: str, *asked: str) -> list[Epi
         AND NOT {_BLOCKED} ORDER BY e.id DESC LIMIT ?"""
     identities = IdentityCache()
     rows = database.execute(select, (*asked, place.kind == "direct", MOST)).fetchall()
-    told = [_episode(identities.place(database, title), *row) for title, *row in rows]
-    firsts = {one: conversation_start(database, one) for one in {episode.place for episode in told}}
-    found = [episode for episode in told if episode.start >= firsts[episode.place]]
+    episodes = [_episode(identities.place(database, title), *row) for title, *row in rows]
+    firsts = {one: conversation_start(database, one) for one in {episode.place for episode in episodes}}
+    found = [episode for episode in episodes if episode.start >= firsts[episode.place]]
     return sorted(found, key=lambda episode: (episode.place.thread or "", episode.start))
 
 

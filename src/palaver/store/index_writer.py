@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 
 from palaver.characters import INVISIBLE
 from palaver.memory.retrieval.index import (
@@ -14,7 +13,7 @@ from palaver.memory.retrieval.index import (
     index_entry,
 )
 from palaver.messages import Place
-from palaver.store.encoding import ANY, PLACE, clean
+from palaver.store.encoding import ANY, PLACE, clean, parse_time
 from palaver.store.identities import find_place
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Repository
@@ -108,8 +107,8 @@ def reindex(database: Database, message: int) -> None:
     database.execute("UPDATE search_places SET edition = edition + 1 WHERE place = ?", (place,))
     database.execute("UPDATE search_progress SET embedded_to = min(embedded_to, ?) WHERE place = ?", (number, place))
     if not gone:
-        said = _read(database, f"{_SELECT_MESSAGES} WHERE m.id = ?", (message,))
-        _insert(database, place, map(index_entry, said))
+        messages = _read(database, f"{_SELECT_MESSAGES} WHERE m.id = ?", (message,))
+        _insert(database, place, map(index_entry, messages))
 
 
 def reindex_invisible(database: Database) -> None:
@@ -124,8 +123,8 @@ def reindex_invisible(database: Database) -> None:
 
 
 def _is_up_to_date(database: Database, message: int) -> bool:
-    (said,) = _read(database, f"{_SELECT_MESSAGES} WHERE m.id = ?", (message,))
-    now = index_entry(said)
+    (indexed,) = _read(database, f"{_SELECT_MESSAGES} WHERE m.id = ?", (message,))
+    now = index_entry(indexed)
     numbers = """SELECT s.place, s.length, s.traits, s.first, s.last FROM search_messages s
         JOIN messages m ON m.place = s.place AND m.number = s.number WHERE m.id = ?"""
     place, *before = database.execute(numbers, (message,)).fetchone()
@@ -162,8 +161,8 @@ def _unindexed(database: Database, place: Place, most: int) -> IndexBatch | None
     stop = min(count, start + most)
     between = f"""{_SELECT_MESSAGES} WHERE m.place = ? AND m.number >= ? AND m.number < ?
         AND m.deleted = 0 AND m.hidden = 0 ORDER BY m.number"""
-    said = _read(database, between, (row, start, stop))
-    return IndexBatch(row=row, start=start, stop=stop, changes=changes, said=said)
+    messages = _read(database, between, (row, start, stop))
+    return IndexBatch(row=row, start=start, stop=stop, changes=changes, said=messages)
 
 
 def _add(database: Database, stretch: IndexBatch, entries: Sequence[IndexEntry]) -> bool:
@@ -179,15 +178,15 @@ def _add(database: Database, stretch: IndexBatch, entries: Sequence[IndexEntry])
 
 
 def _insert(database: Database, place: int, entries: Iterable[IndexEntry]) -> None:
-    said: list[tuple[int, ...]] = []
+    messages: list[tuple[int, ...]] = []
     words: list[tuple[int, str, int, int]] = []
     for one in entries:
-        said.append((place, one.number, one.name, one.at, one.length, one.traits, one.first, one.last))
+        messages.append((place, one.number, one.name, one.at, one.length, one.traits, one.first, one.last))
         words.extend((place, term, one.number, packed) for term, packed in one.words.items())
     words.sort()
     upsert = """INSERT INTO search_messages (place, number, name, at, length, traits, first, last)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
-    database.executemany(upsert, said)
+    database.executemany(upsert, messages)
     database.executemany("INSERT INTO search_terms (place, term, number, packed) VALUES (?, ?, ?, ?)", words)
 
 
@@ -204,9 +203,13 @@ def _unembedded(database: Database, place: Place, embedder: str, most: int) -> I
         WHERE s.place = ? AND s.number >= ? AND s.number < ? AND NOT EXISTS (
             SELECT 1 FROM search_vectors v WHERE v.place = s.place AND v.embedder = ? AND v.number = s.number
         ) ORDER BY s.number LIMIT ?"""
-    said = _read(database, lacking, (row, start, stop, embedder, most))
+    messages = _read(database, lacking, (row, start, stop, embedder, most))
     return IndexBatch(
-        row=row, start=start, stop=stop if len(said) < most else said[-1].number + 1, changes=changes, said=said
+        row=row,
+        start=start,
+        stop=stop if len(messages) < most else messages[-1].number + 1,
+        changes=changes,
+        said=messages,
     )
 
 
@@ -269,7 +272,7 @@ def _progress(database: Database, embedder: str | None) -> IndexProgress:
 def _read(database: Database, select: str, values: tuple[object, ...]) -> tuple[MessageText, ...]:
     return tuple(
         MessageText(
-            number=number, name=name, author=author, at=_moment(at), text=text, shown=_media_text(database, media)
+            number=number, name=name, author=author, at=parse_time(at), text=text, shown=_media_text(database, media)
         )
         for number, name, author, at, text, media in database.execute(select, values).fetchall()
     )
@@ -282,13 +285,9 @@ def _media_text(database: Database, media: str | None) -> str:
     select = "SELECT body FROM descriptions WHERE unique_id = ?"
     words: list[str] = []
     for one in json.loads(media):
-        told = one.get("rendered_text")
-        if not told:
+        text = one.get("rendered_text")
+        if not text:
             row = database.execute(select, (clean(one.get("unique_id", "")),)).fetchone()
-            told = ANY.loads(row[0]) if row else ""
-        words.append(clean(told))
+            text = ANY.loads(row[0]) if row else ""
+        words.append(clean(text))
     return " ".join(filter(None, words))
-
-
-def _moment(at: str | None) -> datetime | None:
-    return None if at is None else datetime.fromisoformat(at)

@@ -207,8 +207,8 @@ class Snapshot(LogProtocol):
         if cached.changes_since != since:
             rows = self._database.execute(CHANGES, (row, since)).fetchall()
             cached.edits = {event: cached.edits.get(event) or _decode_change(*change) for event, *change in rows}
-            told = reactions.read_changes(self._database, row, since, self._cache.identities)
-            cached.changes = (*cached.edits.values(), *told)
+            shown = reactions.read_changes(self._database, row, since, self._cache.identities)
+            cached.changes = (*cached.edits.values(), *shown)
             cached.changes_since = since
         return cached.changes
 

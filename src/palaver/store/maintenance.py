@@ -228,16 +228,16 @@ def _misplaced_tasks(database: Database) -> Iterator[str]:
     columns: dict[str, tuple[Any, ...]] = {}
     readable: list[Task] = []
     for task_id, body, *found in database.execute("SELECT task_id, body, run_id, status, due_at, free FROM tasks"):
-        with suppress(StoreBroken):  # said already
+        with suppress(StoreBroken):  # reported already
             readable.append(TASK.loads(body))
             columns[task_id] = tuple(found)
     named = group_by_plan(database, readable)
     unbound = {task.id for plan in named.values() for task in free(plan)}
     for name, task in ((name, task) for name, plan in named.items() for task in plan):
         belongs = name if task.run is not None or name.startswith(PLAN_PREFIX) else f"{PLAN_PREFIX}{task.id}"
-        said = (belongs, task.status, task.due_at.isoformat(), int(task.id in unbound))
-        if columns.get(task.id) != said:
-            yield f"task {task.id} is kept as if it were another: {columns.get(task.id)} instead of {said}"
+        expected = (belongs, task.status, task.due_at.isoformat(), int(task.id in unbound))
+        if columns.get(task.id) != expected:
+            yield f"task {task.id} is kept as if it were another: {columns.get(task.id)} instead of {expected}"
 
 
 def _misindexed(database: Database) -> Iterator[str]:

@@ -61,8 +61,8 @@ def content_of(
     text, rest = "", list[Part]()
     for message_id, separator, content in database.execute(select, (message,)):
         parts = changed.get(message_id, PARTS.loads(content))
-        said = joined_text(parts, "\n")
-        text += f"{separator if text and said else ''}{said}"
+        part_text = joined_text(parts, "\n")
+        text += f"{separator if text and part_text else ''}{part_text}"
         rest += [part for part in parts if not isinstance(part, Text)]
     return (*([Text(text=text)] if text else []), *rest)
 

@@ -180,12 +180,12 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
         )
     place = upsert_place(database, message.place)
     is_part = message_parts.is_part(database, place, message.id)
-    said = message_parts.content_of(database, row_id, {message.id: message.parts}) if is_part else message.parts
+    parts = message_parts.content_of(database, row_id, {message.id: message.parts}) if is_part else message.parts
     now = replace(
         message,
         id=before.id,
         place=before.place,  # the audience of the original message
-        parts=said,
+        parts=parts,
         sent_at=before.sent_at if is_part else message.sent_at or before.sent_at,
         reply_to=_with_known_id(database, place, message.reply_to) or before.reply_to,
         album=message.album or before.album,

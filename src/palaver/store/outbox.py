@@ -63,8 +63,8 @@ class Outbox(Repository):
         await self._writer.run(lambda database: change(database, row))
 
     async def decide(self, outgoing_id: str, status: Decision, *, why: str = "") -> OutboxItem | None:
-        said = clean(why)
-        return await self._writer.run(lambda database: decide(database, outgoing_id, status, said))
+        reason = clean(why)
+        return await self._writer.run(lambda database: decide(database, outgoing_id, status, reason))
 
     async def listed(self, *statuses: SendStatus) -> Sequence[OutboxItem]:
         return await self._reader.run(lambda database: listed(database, statuses))
@@ -265,11 +265,11 @@ def _add_message(database: Database, outgoing: OutboxItem) -> None:
     )
     if outgoing.reply_id is None:
         turns = dumps(outgoing.turns) if outgoing.turns else None
-        said = messages.insert_own(database, messages.MessageRow(message), turns)
+        message_row = messages.insert_own(database, messages.MessageRow(message), turns)
     else:
-        said = _add_part(database, outgoing, messages.MessageRow(message), outgoing.reply_id)
+        message_row = _add_part(database, outgoing, messages.MessageRow(message), outgoing.reply_id)
     if outgoing.run is not None and _answers_hidden(database, row, outgoing.run):
-        hide(database, said, outgoing.sent_at)
+        hide(database, message_row, outgoing.sent_at)
 
 
 def _add_part(database: Database, outgoing: OutboxItem, row: messages.MessageRow, reply_id: str) -> int:
@@ -287,9 +287,9 @@ def _add_part(database: Database, outgoing: OutboxItem, row: messages.MessageRow
     if known:
         _extend(database, known[0], row, at, turns)
         return known[0]
-    said = messages.insert_own(database, row, turns)
-    message_parts.add(database, place, said, row.message.id, row.message.parts, at)
-    return said
+    message_row = messages.insert_own(database, row, turns)
+    message_parts.add(database, place, message_row, row.message.id, row.message.parts, at)
+    return message_row
 
 
 def _extend(database: Database, message: int, row: messages.MessageRow, at: tuple[int, str], turns: str | None) -> None:
@@ -338,8 +338,8 @@ def _is_empty(outgoing: OutboxItem) -> bool:
 
 
 def _decode(row: tuple[Any, ...]) -> OutboxItem:
-    outgoing_id, run, task, kind, status, attempts, made_at, sent_at, message_id, why, author, turns, *said = row
-    reply, reply_id, part, separator, edits, unknown_attempts = said
+    outgoing_id, run, task, kind, status, attempts, made_at, sent_at, message_id, why, author, turns, *rest = row
+    reply, reply_id, part, separator, edits, unknown_attempts = rest
     return validate(
         OutboxItem(
             id=outgoing_id,

@@ -59,7 +59,7 @@ def migrate(database: Database, old: Place, new: Place) -> None:
         return
     if there is not None and row != there:
         new = current_place(database, new)
-    if row is None:  # nothing was said there
+    if row is None:  # without messages
         row = there if there is not None else upsert_place(database, new)
         _add_alias(database, place_key(old), row)
     else:
@@ -206,20 +206,20 @@ def _append(database: Database, there: int, row: int) -> None:
 def _rewrite_places(database: Database, row: int, new: Place) -> None:
     """Replace the old place by the new one in all stored values, also in replies that are not sent yet."""
 
-    def migrated_places(place: Place) -> Place:
+    def move(place: Place) -> Place:
         return replace(place, platform=new.platform, id=new.id, thread=new.thread, service=new.service)
 
     for title, body in database.execute("SELECT id, body FROM titles WHERE place = ?", (row,)).fetchall():
-        _rewrite_title(database, title, dumps(migrated_places(PLACE.loads(body))))
+        _rewrite_title(database, title, dumps(move(PLACE.loads(body))))
     _rewrite(
         database,
         row,
         "message_changes",
         "before",
-        lambda text: dumps(_moved_message(MESSAGE.loads(text), migrated_places)),
+        lambda text: dumps(_moved_message(MESSAGE.loads(text), move)),
     )
-    _rewrite(database, row, "outbox", "reply", lambda text: dumps(_moved_reply(REPLY.loads(text), migrated_places)))
-    _rewrite(database, row, "tasks", "body", lambda text: dumps(_moved_task(TASK.loads(text), migrated_places)))
+    _rewrite(database, row, "outbox", "reply", lambda text: dumps(_moved_reply(REPLY.loads(text), move)))
+    _rewrite(database, row, "tasks", "body", lambda text: dumps(_moved_task(TASK.loads(text), move)))
 
 
 def _rewrite_title(database: Database, title: int, body: str) -> None:
@@ -232,18 +232,18 @@ def _rewrite_title(database: Database, title: int, body: str) -> None:
     database.execute("DELETE FROM titles WHERE id = ?", (title,))
 
 
-def _moved_message(message: Message, migrated_places: Callable[[Place], Place]) -> Message:
-    return replace(message, place=migrated_places(message.place))
+def _moved_message(message: Message, move: Callable[[Place], Place]) -> Message:
+    return replace(message, place=move(message.place))
 
 
-def _moved_reply(reply: Reply, migrated_places: Callable[[Place], Place]) -> Reply:
+def _moved_reply(reply: Reply, move: Callable[[Place], Place]) -> Reply:
     """The reply in the new place, without the message it answers, which is not there."""
-    place = migrated_places(reply.place)
+    place = move(reply.place)
     return reply if place == reply.place else replace(reply, place=place, reply_to=None)
 
 
-def _moved_task(task: Task, migrated_places: Callable[[Place], Place]) -> Task:
-    place = migrated_places(task.place)
+def _moved_task(task: Task, move: Callable[[Place], Place]) -> Task:
+    place = move(task.place)
     if place == task.place:
         return task
     args: dict[str, Any] = {**task.args, **({"reply_to": None} if "reply_to" in task.args else {})}

@@ -276,7 +276,7 @@ def _write_beside(path: str) -> Database:
     try:
         return connection.connect_beside(path)
     except connection.DatabaseError:
-        return connection.connect_read_only_beside(path)  # who writes is told then that it cannot be
+        return connection.connect_read_only_beside(path)  # a write then raises
 
 
 def _read_beside(path: str) -> Database:

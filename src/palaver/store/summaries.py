@@ -42,10 +42,10 @@ def upsert_summary(database: Database, summary: Summary, made_of: Sequence[str])
     upsert = """INSERT INTO summaries (about, place, direct, text, facts, digest, made_at) VALUES (?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (about, place, direct) DO UPDATE
         SET text = excluded.text, facts = excluded.facts, digest = excluded.digest, made_at = excluded.made_at"""
-    whom = upsert_author(database, summary.subject.platform, summary.subject.id)
-    said = (clean(summary.text), summary.facts, clean(summary.digest), utc(summary.made_at).isoformat())
+    author = upsert_author(database, summary.subject.platform, summary.subject.id)
+    values = (clean(summary.text), summary.facts, clean(summary.digest), utc(summary.made_at).isoformat())
     direct = int(summary.place.kind == "direct")
-    database.execute(upsert, (whom, upsert_place(database, summary.place), direct, *said))
+    database.execute(upsert, (author, upsert_place(database, summary.place), direct, *values))
 
 
 RETENTION = 1_000  # messages after which the summary of an older window is removed

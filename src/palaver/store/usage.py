@@ -76,8 +76,10 @@ def move(database: Database, old: int, new: int) -> None:
         input = input + excluded.input, cached = cached + excluded.cached, output = output + excluded.output,
         thought = thought + excluded.thought, money = money + excluded.money"""
     database.execute(merge, (new, old))
-    told = "INSERT INTO cap_notices SELECT day, ?, author FROM cap_notices WHERE place = ? ON CONFLICT DO NOTHING"
-    database.execute(told, (new, old))
+    merge_notices = (
+        "INSERT INTO cap_notices SELECT day, ?, author FROM cap_notices WHERE place = ? ON CONFLICT DO NOTHING"
+    )
+    database.execute(merge_notices, (new, old))
     for table in ("usage", "cap_notices"):
         database.execute(f"DELETE FROM {table} WHERE place = ?", (old,))
 
