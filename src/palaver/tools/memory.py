@@ -124,11 +124,8 @@ def memory_tools(store: StoreProtocol, now: Callable[[], datetime], zone: str = 
     async def recall(context: RunContext, about: About = "") -> list[RecalledFact]:
         """What is remembered about a person and may be told in this conversation, the most useful first."""
         request = await _read_request(log, context)
-        whom = await _find_person(log, request, about)
-        return [
-            _as_result(fact, clock)
-            for fact in await _visible_facts(facts, request, subject_of(whom, request.place), MOST_RECALLED)
-        ]
+        subject = subject_of(await _find_person(log, request, about), request.place)
+        return [_as_result(fact, clock) for fact in await _visible_facts(facts, request, subject, MOST_RECALLED)]
 
     @tool(repeatable=True)
     async def why(context: RunContext, fact: Which) -> list[SourceMessage]:
