@@ -152,7 +152,7 @@ def window(
 ) -> Source:
     """The long history, in place of the levels: it grows to the high mark and is cut to the low one.
 
-    *as_they_are* are the marks of the newest messages whose media go as they are.
+    *media_marks* are the marks of the newest messages whose media go as they are.
     """
     within = marks or Marks.up_to(history_size)
     allowed = budget or Budget()

@@ -52,7 +52,7 @@ def models_of(describe: Describe | None) -> list[Model]:
 class MediaDescriber:
     """Words for media: `describe` asks for those that nobody has yet, `described` is a source of those that are known.
 
-    Each has *timeout* seconds. A model's calls are counted, for the author of the message, where *spending* is given.
+    Each has *timeout* seconds. *spend_tracker* counts a model's calls, for the author of the message.
     """
 
     def __init__(

@@ -51,7 +51,7 @@ class TaskHandler(Struct, frozen=True, kw_only=True):
 
 
 def kinds_with(task_handlers: Mapping[str, TaskHandler], *, may: Collection[str] = ()) -> dict[str, Kind]:
-    """All kinds of blocks as a model may use them: those that every agent knows, and those of *works*."""
+    """All kinds of blocks as a model may use them: those that every agent knows, and those of *task_handlers*."""
     return for_model({**KINDS, **{kind: _logged(kind, work.read) for kind, work in task_handlers.items()}}, may=may)
 
 

@@ -87,7 +87,7 @@ class MiniLM:
 
 
 class EmbeddingService(Protocol):
-    """A client that embeds, such as `models.gemini.Gemini`."""
+    """A client that embeds, such as `models.gemini.client.Gemini`."""
 
     name: str
 

@@ -1,0 +1,92 @@
+"""Docstrings name modules, names and parameters that exist."""
+
+import ast
+import importlib
+import importlib.util
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[1] / "src" / "palaver"
+DOTTED = re.compile(r"`(?:palaver\.)?([a-z_]+(?:\.[a-z_]+)*\.\w+)`")
+PARAMETER = re.compile(r"(?<![*\w])\*([a-z_]+)\*(?![*\w])")
+Node = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def docstrings() -> Iterator[tuple[str, ast.AST, tuple[ast.AST, ...], str]]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        tree = ast.parse(path.read_text("utf-8"))
+        yield from within(str(path.relative_to(SOURCE)), tree, ())
+
+
+def within(
+    name: str, node: ast.AST, above: tuple[ast.AST, ...]
+) -> Iterator[tuple[str, ast.AST, tuple[ast.AST, ...], str]]:
+    if isinstance(node, Node) and (text := ast.get_docstring(node)):
+        yield f"{name}:{getattr(node, 'name', 'module')}", node, above, text
+    for child in ast.iter_child_nodes(node):
+        yield from within(name, child, (*above, node))
+
+
+@cache
+def exists(dotted: str) -> bool:
+    names = dotted.split(".")
+    for length in range(len(names), 0, -1):
+        module = ".".join(["palaver", *names[:length]])
+        try:
+            found: object = importlib.import_module(module)
+        except ImportError:
+            continue
+        for name in names[length:]:
+            annotations = getattr(found, "__annotations__", {})
+            if not hasattr(found, name) and name not in annotations:
+                return False
+            found = getattr(found, name, None)
+        return True
+    return False
+
+
+def is_foreign(dotted: str) -> bool:
+    return (
+        not (SOURCE / dotted.partition(".")[0]).exists()
+        and importlib.util.find_spec(dotted.partition(".")[0]) is not None
+    )
+
+
+def parameters(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        every = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]
+        return {argument.arg for argument in every if argument}
+    if isinstance(node, ast.ClassDef):
+        fields = {
+            item.target.id
+            for item in node.body
+            if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
+        }
+        return fields.union(*(parameters(item) for item in node.body if getattr(item, "name", "") == "__init__"))
+    return set()
+
+
+def test_dotted_names_in_docstrings_exist() -> None:
+    named = [
+        (where, dotted)
+        for where, _, _, text in docstrings()
+        for dotted in DOTTED.findall(text)
+        if dotted.count(".") > 1
+    ]
+
+    assert named
+    assert [(where, dotted) for where, dotted in named if not exists(dotted) and not is_foreign(dotted)] == []
+
+
+def test_parameters_in_docstrings_exist() -> None:
+    unknown = [
+        (where, name)
+        for where, node, above, text in docstrings()
+        if not isinstance(node, ast.Module)
+        for name in PARAMETER.findall(text)
+        if name not in set().union(*(parameters(one) for one in (node, *above)))
+    ]
+
+    assert unknown == []
