@@ -177,3 +177,12 @@ _OURS = re.compile(
 def holds_markup(text: str) -> bool:
     """Whether there may be markup of ours in *text*: too often rather than too seldom, fences not looked at."""
     return _OURS.search(text) is not None
+
+
+HEADER = "From: Alice (u123) — id: m1 — 2025-01-15 14:27"
+CONTEXT = "Here is the current conversation context (last up to 60 messages):"
+BLOCKS = [
+    f"{CONTEXT}\n\n```\nuser [meta] user_id=5: Tea?\nbot [meta] user_id=1: Yes. [REPLY TO THIS]\n```",
+    f"{CONTEXT}\n```text\nAlice: Tea?\nbot: Yes.\n\n # «send»\n```",
+    f"{CONTEXT}\r\n\r\n~~~~\r\nAlice: ~~~\r\n~~~~",
+]
