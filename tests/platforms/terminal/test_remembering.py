@@ -26,7 +26,7 @@ from palaver.platforms.terminal.defaults import PLACE, person
 from palaver.platforms.terminal.event_reader import EventReader
 from palaver.platforms.terminal.model_choice import ModelChoice
 from palaver.platforms.terminal.output import JsonDisplay, Output, ScreenDisplay
-from palaver.platforms.terminal.session import MEMORY_OFF, TerminalSession
+from palaver.platforms.terminal.session import MEMORY_OFF, SessionOptions, TerminalSession
 from palaver.sim import GeminiSim
 from palaver.sim.gemini import Echo
 from palaver.turns import Prompt
@@ -108,7 +108,7 @@ async def talked(model: Model, *lines: Any, store: Store, name: str = "smollm2",
         store=store,
         reader=Patient(out, *lines),
         display=options.pop("display", None) or ScreenDisplay(out, out, coloured=False),
-        **options,
+        options=SessionOptions(**options),
     )
     await conversation.run()
     seen = out.getvalue().splitlines()

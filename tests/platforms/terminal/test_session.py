@@ -23,7 +23,7 @@ from palaver.models import Gemini, OpenAI, Scripted
 from palaver.platforms.terminal.defaults import ME, PLACE, person
 from palaver.platforms.terminal.model_choice import ModelChoice
 from palaver.platforms.terminal.output import ScreenDisplay
-from palaver.platforms.terminal.session import TerminalSession
+from palaver.platforms.terminal.session import SessionOptions, TerminalSession
 from palaver.run.journal import CallCost, Run
 from palaver.sim import GeminiSim, OpenAISim
 from palaver.sim.gemini import BlockedPrompt, ContentFilter, CutStream, Empty, MaxTokens
@@ -80,7 +80,11 @@ class Talk:
     async def run_on(self, store: Any) -> int:
         screen = ScreenDisplay(self.out, self.out, coloured=False)
         conversation = TerminalSession(
-            self._chosen, store=store, reader=Typed(*self._lines), display=screen, **self._options
+            self._chosen,
+            store=store,
+            reader=Typed(*self._lines),
+            display=screen,
+            options=SessionOptions(**self._options),
         )
         return await conversation.run()
 

@@ -1,4 +1,4 @@
-"""A chat in the terminal: `palaver chat`."""
+"""The terminal as a platform: `palaver chat`."""
 
 from palaver.platforms.terminal.main import converse, run
 from palaver.platforms.terminal.model_choice import choose_model

@@ -1,4 +1,4 @@
-"""What a person types to run this program: hints are there to be followed."""
+"""Commands: what a person types in the chat, and the commands that hints and errors name."""
 
 import os
 import re
@@ -7,49 +7,6 @@ import shutil
 import sys
 
 from msgspec import Struct
-
-
-def program_command(script: str | None = None, *, python: str = sys.executable) -> str:
-    """`palaver` where the shell finds it, else the path it was run by, or `python -m palaver`."""
-    script = sys.argv[0] if script is None else script
-    if os.path.basename(script) == "__main__.py":
-        return f"{_shortest_path(python)} -m palaver"
-    return _shortest_path(script) if os.path.basename(script) == "palaver" else "palaver"
-
-
-def _shortest_path(path: str) -> str:
-    """The shortest way to type a command: its name where the shell finds it by that, else its path from here."""
-    name = os.path.basename(path)
-    found = shutil.which(name)
-    if found and os.path.abspath(found) == os.path.abspath(path):
-        return name
-    near = os.path.relpath(path)
-    return shlex.quote(path if near.startswith("..") else os.path.join(os.path.dirname(near) or ".", name))
-
-
-class Hints(Struct, frozen=True, kw_only=True):
-    model: str  # chooses a model
-    address: str  # says where a model is served
-    key: str  # gives a key; {names} are the variables
-    instead: str  # goes on without the model that was asked for
-    forget: str  # makes a conversation shorter
-
-
-START_HINTS = Hints(
-    model="--model",
-    address="--base-url http://…/v1",
-    key="set {names}",
-    instead="leave --model out and talk to the embedded model",
-    forget="Begin with less, or anew with --db :memory:.",
-)
-CHAT_HINTS = Hints(
-    model="/model",
-    address="/model NAME http://…/v1",
-    key="start again with {names} set",
-    instead="stay with the model that answers now",
-    forget="/clear begins anew.",
-)
-
 
 HELP = """\
 /help               this page
@@ -80,7 +37,7 @@ MAX_WORDS = {
     "clear": 0,
     "quit": 0,
     "exit": 0,
-}  # after it, at most
+}  # after the command; None: any number
 
 _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 
@@ -91,7 +48,7 @@ class Command(Struct, frozen=True, kw_only=True):
 
 
 def parse_line(line: str) -> Command | str:
-    """The command a line gives, or the message it is: /help is one, /etc/hosts and " /help" are messages."""
+    """Parse a line as a command or a message: /help is a command, /etc/hosts and " /help" are messages."""
     found = _COMMAND.fullmatch(line.rstrip())
     if not found:
         return line.strip()
@@ -99,7 +56,7 @@ def parse_line(line: str) -> Command | str:
 
 
 def usage_error(command: Command) -> str | None:
-    """What is wrong with a command: there is none of that name, or it takes less."""
+    """What is wrong with a command: its name is unknown, or it has too many words."""
     if command.name not in MAX_WORDS:
         return f"there is no /{command.name}; /help shows what there is"
     most = MAX_WORDS[command.name]
@@ -107,3 +64,47 @@ def usage_error(command: Command) -> str | None:
         return None
     takes = f"at most {most} words" if most else "nothing"
     return f"/{command.name} takes {takes} after it; to send this as a message, put a space before it"
+
+
+def program_command(script: str | None = None, *, python: str = sys.executable) -> str:
+    """The command that runs this program: `palaver` if the shell finds it, else its path, or `python -m palaver`."""
+    script = sys.argv[0] if script is None else script
+    if os.path.basename(script) == "__main__.py":
+        return f"{_shortest_path(python)} -m palaver"
+    return _shortest_path(script) if os.path.basename(script) == "palaver" else "palaver"
+
+
+def _shortest_path(path: str) -> str:
+    """The shortest way to type a command: its name if the shell finds it, else its relative path."""
+    name = os.path.basename(path)
+    found = shutil.which(name)
+    if found and os.path.abspath(found) == os.path.abspath(path):
+        return name
+    near = os.path.relpath(path)
+    return shlex.quote(path if near.startswith("..") else os.path.join(os.path.dirname(near) or ".", name))
+
+
+class Hints(Struct, frozen=True, kw_only=True):
+    """What errors tell the person to do, at the start of the program or in the chat."""
+
+    model: str  # how to choose a model
+    address: str  # how to give the URL of a model
+    key: str  # how to give a key; {names} are the variables
+    instead: str  # how to do without the model
+    forget: str  # how to make the conversation shorter
+
+
+START_HINTS = Hints(
+    model="--model",
+    address="--base-url http://…/v1",
+    key="set {names}",
+    instead="leave --model out and talk to the embedded model",
+    forget="Begin with less, or anew with --db :memory:.",
+)
+CHAT_HINTS = Hints(
+    model="/model",
+    address="/model NAME http://…/v1",
+    key="start again with {names} set",
+    instead="stay with the model that answers now",
+    forget="/clear begins anew.",
+)

@@ -1,4 +1,4 @@
-"""Where one talks in the terminal, and who does."""
+"""Defaults of the chat in the terminal: its place and people, and what suits each model."""
 
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -20,10 +20,15 @@ from palaver.turns import Settings
 PLACE = Place(platform="terminal", id="terminal", kind="direct")
 ME = Author(id="palaver", name="palaver")
 YOU = "you"
+SYSTEM = (
+    "You talk with somebody at a terminal. Answer in plain text without markup, briefly unless more is asked for. "
+    "Use the tools for arithmetic and for what you cannot know, such as the time."
+)
+SMALL_SYSTEM = "You are a helpful assistant. Give short, plain answers."
 
 
 def person() -> Author:
-    """Who sits at the terminal."""
+    """The person at the terminal, by their user name."""
     try:
         name = getuser().strip()
     except (OSError, KeyError, ImportError):
@@ -32,16 +37,9 @@ def person() -> Author:
     return Author(id=name, name=name)
 
 
-SYSTEM = (
-    "You talk with somebody at a terminal. Answer in plain text without markup, briefly unless more is asked for. "
-    "Use the tools for arithmetic and for what you cannot know, such as the time."
-)
-SMALL_SYSTEM = "You are a helpful assistant. Give short, plain answers."
-
-
 @asynccontextmanager
 async def open_tools(environment: Mapping[str, str], *, weather: bool) -> AsyncIterator[list[Function]]:
-    """The calculator and the clock; what asks the network only where somebody has set it up or asked for it."""
+    """Open the tools: calculator and clock; search and weather, which need the network, only if they are configured."""
     async with AsyncExitStack() as services:
         tools: list[Function] = [calculate, clock(lambda: datetime.now(UTC), local_zone(environment))]
         if environment.get("PALAVER_SEARXNG_URL"):
@@ -57,12 +55,12 @@ async def open_tools(environment: Mapping[str, str], *, weather: bool) -> AsyncI
 
 
 def toolbox_for(choice: ModelChoice, tools: Sequence[Function | Tool]) -> Toolbox:
-    """All tools, but none for the small model, which calls them at random, nor where the service refuses them."""
+    """The tools of a model: none for the small one, which calls them at random, and where the service refuses them."""
     return Toolbox(() if choice.small or _is_plain(choice) else tools)
 
 
 def memory_model_for(choice: ModelChoice) -> Model | None:
-    """The model that reads what was said for what is worth remembering; patterns where it would make too much up."""
+    """The model that extracts facts; None for models that would invent too many: patterns extract them."""
     model: Model = choice.model
     return None if choice.kind == "local" or _is_plain(choice) else model
 
@@ -76,12 +74,12 @@ def settings_for(choice: ModelChoice) -> Settings:
 
 
 def _is_plain(choice: ModelChoice) -> bool:
-    """Whether its service takes neither tools nor schemas for it."""
+    """Whether the service takes neither tools nor schemas for the model."""
     return choice.name.removeprefix("models/").startswith("gemma-") or "-image" in choice.name
 
 
 def local_zone(environment: Mapping[str, str]) -> str:
-    """The IANA name of this machine's time zone; UTC where it cannot be told."""
+    """The IANA name of the time zone of this machine; UTC if it is unknown."""
     linked = os.path.realpath("/etc/localtime").rpartition("zoneinfo/")[2]
     for name in (environment.get("TZ", "").lstrip(":"), linked):
         try:

@@ -1,4 +1,4 @@
-"""The reader of the engine's events that shows the person what happens: the answer as it comes, tools, trouble."""
+"""EventReader: shows the engine's events: the answer as it streams, tools, retries, trouble with the store."""
 
 import asyncio
 from collections import deque
@@ -34,33 +34,33 @@ from palaver.platforms.terminal.output import Display, Output
 from palaver.platforms.terminal.text import MAX_ERROR, one_line
 from palaver.store import Store
 
-MAX_LAG = 5.0  # seconds that a reply waits for what streamed before it; another process may cause events too
+MAX_LAG = 5.0  # seconds that a reply waits for earlier events
 
 
 class EventReader:
-    """Reads the events of the terminal's place, one after another, and remembers what of them is on the screen."""
+    """Reads the events of the terminal's place in order, and remembers what is on the screen."""
 
     def __init__(self, store: Store, output: Output, display: Display) -> None:
-        self.stuck = asyncio.Event()  # the store cannot be written, and nothing goes on until it can
-        self.broken: errors.StoreBroken | None = None  # the store's file is damaged
+        self.stuck = asyncio.Event()  # the store cannot be written
+        self.broken: errors.StoreBroken | None = None  # the file of the store is damaged
         self.prompts: deque[tuple[str, int]] = deque(maxlen=2)  # the run and step of the last requests
-        self.usage: Usage | None = None  # what the service reported for the last of them
+        self.usage: Usage | None = None  # of the last response
         self._store = store
         self._output = output
         self._display = display
-        self._cursor = ""  # of the last durable event that was read
+        self._cursor = ""  # of the last durable event
         self._read = asyncio.Condition()
-        self._live = ""  # the run of which all that was said is on the screen
-        self._said = ""  # by the response that streams in
-        self._answered = -1  # the step of the last response
-        self._tools: dict[tuple[str, int, int], datetime] = {}  # when each call under way began
-        self._failed: dict[str, RunFailed] = {}  # by run, until the line about it is shown
-        self._in_mind: set[str] = set()  # what came to mind last
+        self._live_run = ""  # the run whose text is all on the screen
+        self._text = ""  # by the response that streams
+        self._last_step = -1  # the step of the last response
+        self._tools: dict[tuple[str, int, int], datetime] = {}  # the start of each running call
+        self._failed: dict[str, RunFailed] = {}  # by run, until it is shown
+        self._recalled_texts: set[str] = set()  # the texts recalled last
 
     async def run(self, events: AsyncIterator[Event]) -> None:
-        """Read until the events end."""
+        """Read events until they end."""
         async for event in events:
-            with suppress(errors.StoreTrouble, errors.StoreBroken):  # of which an event tells
+            with suppress(errors.StoreTrouble, errors.StoreBroken):  # an event reports it
                 await self._handle(event)
             if cursor := getattr(event, "cursor", ""):
                 self._cursor = cursor
@@ -68,7 +68,7 @@ class EventReader:
                     self._read.notify_all()
 
     async def catch_up(self, until: Delivery | None = None) -> None:
-        """Wait until all that has happened in the place is read, or all up to when a reply was queued."""
+        """Wait until all events are read, or those before a delivery was queued."""
         pending = await self._pending()
         if until is not None:
             pending = [one for one in pending if getattr(one, "delivery_id", None) == until.id][:1]
@@ -80,25 +80,25 @@ class EventReader:
                     await self._read.wait()
 
     async def _pending(self) -> Sequence[DurableEvent]:
-        """What has happened in the place and is not read yet."""
+        """The durable events of the place that are not read yet."""
         return await self._store.events.read(after=self._cursor, place=PLACE)
 
     def was_streamed(self, delivery: Delivery) -> bool:
-        """Whether the reply is on the screen already."""
-        return delivery.streamed and delivery.run_id == self._live
+        """Whether the reply is on the screen."""
+        return delivery.streamed and delivery.run_id == self._live_run
 
     def failure_of(self, delivery: Delivery) -> RunFailed | None:
-        """What went wrong in the run of a line that says so; it is asked for once."""
+        """Return the failure of the run of an error line, once."""
         return self._failed.pop(delivery.run_id or "", None)
 
     def reset_trouble(self) -> None:
-        """Trouble with the store is told again, should there be any again."""
+        """Report the next trouble with the store again."""
         self.stuck.clear()
 
     async def _handle(self, event: Event) -> None:
         match event:
             case RunStarted():
-                self._live, self._said, self._answered = event.run_id, "", -1
+                self._live_run, self._text, self._last_step = event.run_id, "", -1
             case PromptSent():
                 self.prompts.append((event.run_id, event.step))
                 self.usage = None
@@ -123,22 +123,22 @@ class EventReader:
             case StoreUnavailable():
                 self._trouble(event)
             case Missed():
-                self._live = ""
+                self._live_run = ""
 
     def _delta(self, event: Delta) -> None:
-        """Show a piece of what a model says, unless somebody is typing: then the reply is shown when it is whole."""
+        """Show a piece of the answer, unless somebody is typing: then the whole reply is shown later."""
         if not self._output.is_live:
-            self._live = ""
+            self._live_run = ""
             return
         if isinstance(event.part, Text):
-            self._said += event.part.text
+            self._text += event.part.text
         self._output.show(partial(self._display.piece, event.part))
 
     def _response(self, response: Response) -> None:
         if self.prompts:
-            self._answered = self.prompts[-1][1]
+            self._last_step = self.prompts[-1][1]
         self.usage = response.usage
-        said, self._said = self._said, ""
+        said, self._text = self._text, ""
         if self._output.is_live and not _calls_tools(response):
             self._output.show(partial(self._display.end, response, said))
 
@@ -152,7 +152,7 @@ class EventReader:
             self._output.show(partial(self._display.piece, result, seconds))
 
     async def _fallback(self, event: FallbackTried) -> None:
-        if self._answered == event.step - 1:  # how the answer ended was shown
+        if self._last_step == event.step - 1:  # the reason was shown
             self._note("asked again")
             return
         journal = await self._store.runs.journal(event.run_id)
@@ -160,26 +160,26 @@ class EventReader:
         self._note(f"{why}; asked again, differently")
 
     def _recalled(self, texts: Sequence[str]) -> None:
-        """Show what came to mind for a message, and had not for the one before."""
-        fresh = [text for text in texts if text not in self._in_mind]
-        self._in_mind = set(texts)
+        """Show the recalled texts that were not recalled for the message before."""
+        fresh = [text for text in texts if text not in self._recalled_texts]
+        self._recalled_texts = set(texts)
         if fresh:
             self._output.notify(partial(self._display.recalled, fresh))
 
     async def _learned(self, fact_ids: Sequence[str]) -> Callable[[], None] | None:
-        """What was learned, as far as it is in the store by then."""
+        """Return what shows the learned facts that are still current; None if there are none."""
         found = [fact for one in fact_ids if (fact := await self._store.facts.get(one))]
         facts = [fact for fact in found if is_current(fact, datetime.now(UTC))]
         return partial(self._display.learned, facts) if facts else None
 
     def report_trouble(self, why: str, *, error: str) -> None:
-        """Tell of trouble with the store: once, however often it is tried again."""
+        """Show trouble with the store, once."""
         if not self.stuck.is_set():
             self.stuck.set()
             self._output.notify(partial(self._display.failed, one_line(why, MAX_ERROR), error=error))
 
     def _trouble(self, event: StoreUnavailable) -> None:
-        self._live = ""  # what was being said may be said again
+        self._live_run = ""  # the text may be streamed again
         if event.damaged:
             self.broken = errors.StoreBroken(event.why)
         else:
@@ -190,5 +190,5 @@ class EventReader:
 
 
 def _calls_tools(response: Response) -> bool:
-    """Whether tools are run now, and the model is asked again."""
+    """Whether tools run next, and the model is asked again."""
     return bool(response.function_calls) and response.finish.outcome == "complete"

@@ -1,4 +1,4 @@
-"""What the store tells about the conversation in the terminal: where it stands, what was said, what is planned."""
+"""HistoryView: the stored conversation, as lines for the terminal."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -12,11 +12,13 @@ from palaver.run.clean.cleaner import clean
 from palaver.store import Store
 from palaver.turns import Turn
 
-MAX_MESSAGES = 50  # messages that are shown
+MAX_MESSAGES = 50  # that /history shows
 UNANSWERED = "(what was said last had no answer yet; here it is)"
 
 
 class HistoryView:
+    """Reads the messages of the terminal's place from the store."""
+
     def __init__(self, store: Store) -> None:
         self._store = store
 
@@ -24,7 +26,7 @@ class HistoryView:
         return await self._store.place_settings.delimiter(PLACE)
 
     async def summary(self, now: datetime, *, anew: str) -> list[str]:
-        """Where an earlier process left off, in a line or two; nothing where nothing was said."""
+        """How many messages there are and how old the last one is, in a line or two; none for an empty history."""
         start, count = await self._span()
         if count <= start:
             return []
@@ -33,21 +35,21 @@ class HistoryView:
         return [*lines, UNANSWERED] if await self._is_open() else lines
 
     async def history(self) -> list[str]:
-        """The last messages since the conversation began, with what the model did to write its own."""
+        """The last messages of the conversation; those of the model with its calls and results."""
         start, count = await self._span()
         first = max(start, count - MAX_MESSAGES)
         messages = [message for message in await self._store.log.read(PLACE, first, count) if not message.deleted]
         if not messages:
             return ["(nothing has been said yet)"]
-        made = await self._store.log.turns(messages)
+        turns = await self._store.log.turns(messages)
         hidden = await self.delimiter()
         lines = [f"(… {first - start:,} before)"] if first > start else []
         for message in messages:
-            lines += message_lines(message, list(_clean_turns(made.get(message.id, ()), hidden)))
+            lines += message_lines(message, list(_clean_turns(turns.get(message.id, ()), hidden)))
         return lines
 
     async def _span(self) -> tuple[int, int]:
-        """The numbers of the first message of the conversation and of the next that comes."""
+        """The numbers of the first message of the conversation and of the next message."""
         return await self._store.place_settings.beginning(PLACE), await self._store.log.count(PLACE)
 
     async def _is_open(self) -> bool:
@@ -56,7 +58,7 @@ class HistoryView:
 
 
 def _clean_turns(turns: Sequence[Turn], hidden: str) -> Iterator[Turn]:
-    """The turns without our markup, which nobody is to see."""
+    """The turns without our markup."""
     for turn in turns:
         yield (
             turn

@@ -1,4 +1,4 @@
-"""What the person types, message by message: with an editor in a terminal, line by line elsewhere."""
+"""Readers of what the person types: an editor in a terminal, lines or JSON elsewhere."""
 
 import json
 import signal
@@ -16,19 +16,19 @@ CONTINUATION_PROMPT = ". "
 
 class Reader(Protocol):
     async def read(self) -> str:
-        """The next message; EOFError when there is none, KeyboardInterrupt when Ctrl-C was pressed.
+        """Return the next message. Raise EOFError at the end, KeyboardInterrupt for Ctrl-C.
 
-        Ctrl-C with something written already only throws that away: the message is empty.
+        Ctrl-C in a line that has text only deletes the text: the message is empty.
         """
         ...
 
     async def aside(self, show: Callable[[], None]) -> None:
-        """Let something be shown without harm to a line that is being typed."""
+        """Call *show* without damage to the line that is being typed."""
         ...
 
 
 class LineReader:
-    """Lines of a stream; one that ends in a backslash goes on in the next. People are shown *prompts*."""
+    """Reads lines of a stream; a line that ends in a backslash continues. Prompts are written to *prompts*."""
 
     def __init__(self, stream: TextIO, *, prompts: TextIO | None = None) -> None:
         self._stream = stream
@@ -45,7 +45,7 @@ class LineReader:
             self._prompt("\n")
             if not said:
                 raise
-            return said[:-1]  # what it was to go on with does not come
+            return said[:-1]  # the line that should continue it does not come
         except KeyboardInterrupt:
             self._prompt("\n")
             if not said or self._prompts is None:
@@ -70,7 +70,7 @@ class LineReader:
 
 
 class JsonReader:
-    """Lines of a stream, each a message; one that is a JSON string may hold line breaks."""
+    """Reads a message from each line of a stream; a JSON string may hold line breaks."""
 
     def __init__(self, stream: TextIO) -> None:
         self._lines = stream
@@ -93,7 +93,7 @@ class JsonReader:
 
 
 class EditorReader:
-    """A line editor with a history in memory; Alt-Enter or a backslash at the end begins another line."""
+    """Reads with a line editor that has a history; Alt-Enter or a backslash at the end begins another line."""
 
     def __init__(self) -> None:
         from prompt_toolkit import PromptSession
@@ -102,7 +102,7 @@ class EditorReader:
 
         output = create_output()
         if isinstance(output, Vt100_Output):
-            output.enable_cpr = False  # nothing opens below the prompt; and not every terminal answers
+            output.enable_cpr = False  # not needed without menus, and not every terminal answers
         self._session: PromptSession[str] = PromptSession(
             PROMPT,
             multiline=True,
@@ -116,7 +116,7 @@ class EditorReader:
         return await self._session.prompt_async()
 
     async def aside(self, show: Callable[[], None]) -> None:
-        """The line is put away and written again below."""
+        """Hide the line, call *show*, and write the line again below."""
         if not self._session.app.is_running:
             show()
             return
@@ -155,7 +155,7 @@ def _keys() -> "KeyBindings":
 
 @contextmanager
 def on_interrupt(act: Callable[[int, Any], object]) -> Iterator[None]:
-    """Let Ctrl-C *act* meanwhile."""
+    """Call *act* for Ctrl-C within the block."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""A conversation on the standard streams, whatever they are: a terminal, a dumb one, a pipe."""
+"""`palaver chat`: a session on the standard streams, which may be a terminal, a dumb terminal or a pipe."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ from palaver.platforms.terminal.defaults import local_zone, open_tools, read_per
 from palaver.platforms.terminal.input import EditorReader, JsonReader, LineReader, Reader
 from palaver.platforms.terminal.model_choice import choose_model
 from palaver.platforms.terminal.output import Display, JsonDisplay, ScreenDisplay, show_error, wants_colour
-from palaver.platforms.terminal.session import INTERRUPTED, LEARN_TIMEOUT, TerminalSession
+from palaver.platforms.terminal.session import INTERRUPTED, LEARN_TIMEOUT, SessionOptions, TerminalSession
 from palaver.platforms.terminal.text import error_text
 from palaver.store import Store
 from palaver.toolbox.toolbox import Function, Tool
@@ -30,7 +30,7 @@ from palaver.tools.reminders import reminder_tool
 
 START_FAILED = 2
 MEMORY = ":memory:"
-IN_MEMORY_LEARN_TIMEOUT = 0.2  # seconds: what is learned is not kept, and only shown
+IN_MEMORY_LEARN_TIMEOUT = 0.2  # seconds: what is learned is only shown, not stored
 
 
 async def converse(
@@ -42,35 +42,37 @@ async def converse(
     weather: bool = False,
     db: str | Path = MEMORY,
 ) -> int:
-    """Talk on the standard streams; the exit status. What cannot begin raises a PalaverError.
+    """Run a session on the standard streams; return the exit status. Raise a PalaverError if it cannot start.
 
-    What is said is kept in the store *db*, and the conversation goes on from what is there.
+    Messages are stored in *db*, and the session continues from those that are there.
     """
     config = _config(os.environ)
     system = None if persona is None else read_persona(persona)
     choice = choose_model(model_name, base_url)
-    typed = sys.stdin or StringIO()  # a shell can close it
-    _replace_unencodable(typed, sys.stdout, sys.stderr)
-    interactive = typed.isatty() and sys.stdout.isatty() and not as_json
+    stdin = sys.stdin or StringIO()  # a shell may have closed it
+    _replace_unencodable(stdin, sys.stdout, sys.stderr)
+    interactive = stdin.isatty() and sys.stdout.isatty() and not as_json
     zone = local_zone(os.environ)
     async with open_tools(os.environ, weather=weather) as tools, _open_store(db) as store:
-        equipment: list[Function | Tool] = [*tools, reminder_tool(store.tasks, _now, zone)]
+        all_tools: list[Function | Tool] = [*tools, reminder_tool(store.tasks, _now, zone)]
         if config.memory:
-            equipment += memory_tools(store, _now, zone)
-        conversation = TerminalSession(
+            all_tools += memory_tools(store, _now, zone)
+        session = TerminalSession(
             choice,
             store=store,
-            reader=_reader(typed, interactive=interactive, as_json=as_json),
+            reader=_reader(stdin, interactive=interactive, as_json=as_json),
             display=_display(interactive=interactive, as_json=as_json),
-            tools=equipment,
-            system=system,
-            parse_line=str.strip if as_json else parse_line,
-            interactive=interactive,
-            config=config,
-            zone=zone,
-            learn_timeout=IN_MEMORY_LEARN_TIMEOUT if str(db) == MEMORY else LEARN_TIMEOUT,
+            options=SessionOptions(
+                tools=all_tools,
+                system=system,
+                parse_line=str.strip if as_json else parse_line,
+                interactive=interactive,
+                config=config,
+                zone=zone,
+                learn_timeout=IN_MEMORY_LEARN_TIMEOUT if str(db) == MEMORY else LEARN_TIMEOUT,
+            ),
         )
-        return await conversation.run()
+        return await session.run()
 
 
 def run(
@@ -82,9 +84,9 @@ def run(
     weather: bool = False,
     db: str | Path = MEMORY,
 ) -> int:
-    """`converse` for the command line: programs are told in their own format what could not begin."""
+    """Run `converse` for the command line: with *as_json*, an error at the start is a line of JSON."""
     if not os.environ.get("PALAVER_TRACEBACK"):
-        logging.getLogger("palaver").addHandler(logging.NullHandler())  # a tool's failure is shown as its result
+        logging.getLogger("palaver").addHandler(logging.NullHandler())  # failures of tools are shown as their results
     talk = converse(model_name, base_url=base_url, persona=persona, as_json=as_json, weather=weather, db=db)
     try:
         return asyncio.run(talk)
@@ -99,7 +101,7 @@ def run(
 
 @asynccontextmanager
 async def _open_store(db: str | Path) -> AsyncIterator[Store]:
-    """The store, open; an error about its file says what can be done."""
+    """Open the store; an error about its file says what to do."""
     opening = Store.open(db)
     try:
         store = await opening
@@ -118,19 +120,19 @@ def _now() -> datetime:
 
 
 def _config(environment: Mapping[str, str]) -> Config:
-    """The settings of the environment, with the profile that suits one person and any model unless it names one."""
+    """The settings of the environment, with the profile `plain` unless it names one."""
     config = from_environment(environment)
     return config if environment.get("PALAVER_PROFILE") else replace(config, profile="plain")
 
 
-def _reader(typed: TextIO, *, interactive: bool, as_json: bool) -> Reader:
+def _reader(stdin: TextIO, *, interactive: bool, as_json: bool) -> Reader:
     if as_json:
-        return JsonReader(typed)
+        return JsonReader(stdin)
     if interactive and os.environ.get("TERM", "dumb") != "dumb":
         return EditorReader()
-    if typed.isatty():
-        return LineReader(typed, prompts=sys.stdout if interactive else sys.stderr)
-    return LineReader(typed)
+    if stdin.isatty():
+        return LineReader(stdin, prompts=sys.stdout if interactive else sys.stderr)
+    return LineReader(stdin)
 
 
 def _display(*, interactive: bool, as_json: bool) -> Display:
@@ -141,7 +143,7 @@ def _display(*, interactive: bool, as_json: bool) -> Display:
 
 
 def _replace_unencodable(*streams: object) -> None:
-    """Let a character that a stream cannot carry become a question mark instead of an error."""
+    """Write a question mark for characters that a stream cannot encode."""
     for stream in streams:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")

@@ -1,4 +1,4 @@
-"""Which model a name means, and whether it can be asked at all."""
+"""ModelChoice: the model that a name means, checked before it is asked."""
 
 import os
 import reprlib
@@ -17,17 +17,17 @@ from palaver.models.local.weights import WEIGHTS, find_weights
 from palaver.models.model_names import model_file, provider_of, unknown_model, vendor_and_url
 from palaver.platforms.terminal.commands import START_HINTS, Hints, program_command
 
-SMALL = "smollm2"  # 135 million parameters: everything said about it says so
+SMALL = "smollm2"  # 135 million parameters
 BETTER = "qwen"
 GEMINI_KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 
 
 class ModelChoice(Struct, frozen=True, kw_only=True):
-    """A model, and how it was asked for."""
+    """A model, and how it was chosen."""
 
     model: Any  # a Model
     name: str  # as the person wrote it
-    base_url: str | None = None  # where it is served, if that was said: with the name, or in the environment
+    base_url: str | None = None  # as given with the name, or in the environment
 
     @property
     def small(self) -> bool:
@@ -46,7 +46,7 @@ def choose_model(
     environment: Mapping[str, str] = os.environ,
     local: Callable[[str], Model] | None = None,
 ) -> ModelChoice:
-    """The model *text* names; without a name the embedded one, the better of the two where it has been fetched."""
+    """The model that *text* names; without a name the better local model that is installed."""
     local = local or partial(_local, hints=hints)
     kind = "local" if text is None else provider_of(text)
     if kind == "local" and base_url:
@@ -65,12 +65,12 @@ def choose_model(
 def _default(local: Callable[[str], Model]) -> ModelChoice:
     try:
         return ModelChoice(model=local(BETTER), name=BETTER)
-    except NotInstalled:  # it has not been fetched; or nothing is here, and the other one says so
+    except NotInstalled:  # if nothing is installed, the small model raises the error
         return ModelChoice(model=local(SMALL), name=SMALL)
 
 
 def _local(name: str, *, hints: Hints) -> Model:
-    """A model in this process, if all it needs is here."""
+    """A local model; raise NotInstalled if something is missing."""
     if find_spec("xllamacpp") is None:
         raise NotInstalled(
             "the embedded model needs xllamacpp: pip install 'palaver[local]', "

@@ -1,4 +1,4 @@
-"""The screen, shared by an answer that streams in, a line that is being typed, and notes."""
+"""Output to the screen or as JSON, beside a line that is being typed."""
 
 import asyncio
 import os
@@ -18,23 +18,27 @@ from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResu
 from palaver.platforms.terminal.model_choice import ModelChoice
 from palaver.platforms.terminal.text import call_text, ending_text, facts_line, result_text
 
-ShowAside = Callable[[Callable[[], None]], Awaitable[None]]  # lets something be shown beside a line that is being typed
-PendingNote = Callable[[], Awaitable[Callable[[], None] | None]]  # gives what is to be shown, if anything by then
+ShowAside = Callable[[Callable[[], None]], Awaitable[None]]  # shows beside the line that is being typed
+PendingNote = Callable[[], Awaitable[Callable[[], None] | None]]  # returns what to show, if anything
+
+# What controls a terminal: control characters besides tab and newline, and marks of the writing direction.
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+DIM, RED, CYAN, RESET = "\x1b[2m", "\x1b[31m", "\x1b[36m", "\x1b[0m"
 
 
 class Output:
-    """Decides when something is shown; `left` is set once nobody reads it any more."""
+    """Decides when something is shown: at once, beside the line that is being typed, or after the answer."""
 
     def __init__(self, aside: ShowAside) -> None:
-        self.closed = asyncio.Event()
-        self.is_live = False  # nobody types
+        self.closed = asyncio.Event()  # nobody reads any more
+        self.is_live = False  # nobody types, and an answer is shown as it streams
         self._aside = aside
-        self._pending: list[PendingNote] = []  # to be shown when nobody speaks
+        self._pending: list[PendingNote] = []  # shown after the answer
         self._tasks: set[asyncio.Task[None]] = set()
 
     @contextmanager
     def live(self) -> Iterator[None]:
-        """Meanwhile nobody types, and what a model says is shown as it comes."""
+        """Within the block nobody types, and an answer is shown as it streams."""
         self.is_live = True
         try:
             yield
@@ -51,31 +55,31 @@ class Output:
             self.closed.set()
 
     async def show_aside(self, show: Callable[[], None]) -> None:
-        """Show something beside the line that is being typed. Raise `NotSent` if nobody reads it any more."""
+        """Show something beside the line that is being typed. Raise `NotSent` if nobody reads any more."""
         if self.closed.is_set():
-            raise NotSent("nobody reads it any more")
+            raise NotSent("nobody reads the output any more")
         try:
             await self._aside(show)
         except OSError as error:
             self.closed.set()
-            raise NotSent("nobody reads it any more") from error
+            raise NotSent("nobody reads the output any more") from error
 
     def notify(self, show: Callable[[], None]) -> None:
-        """Show something that is nobody's answer: at once, or beside the line that is being typed."""
+        """Show a notice: at once, or beside the line that is being typed."""
         if self.is_live:
             self.show(show)
             return
         self._start(self._show_aside_quietly(show))
 
     def notify_later(self, notify_later: PendingNote) -> None:
-        """The same for what can wait until an answer that streams in has ended; it says then what there is to show."""
+        """Show a notice after the answer that streams; *notice* is called then."""
         if self.is_live:
             self._pending.append(notify_later)
             return
         self._start(self._show_note(notify_later))
 
     async def show_pending(self) -> None:
-        """Show what was to wait until the answer had ended."""
+        """Show the notices that waited for the end of the answer."""
         mentioned, self._pending = self._pending, []
         for notify_later in mentioned:
             if show := await notify_later():
@@ -95,45 +99,40 @@ class Output:
         task.add_done_callback(self._tasks.discard)
 
 
-# What steers a terminal: control characters besides tab and newline, and what turns the direction of writing about.
-_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-DIM, RED, CYAN, RESET = "\x1b[2m", "\x1b[31m", "\x1b[36m", "\x1b[0m"
-
-
 class Display(Protocol):
     def greet(self, choice: ModelChoice, lines: Iterable[str]) -> None:
-        """Say who answers from now on."""
+        """Show which model answers from now on."""
 
     def piece(self, piece: Part, seconds: float | None = None) -> None:
-        """Show a piece of the answer; a tool's result with the time it took."""
+        """Show a piece of the answer; the result of a tool with its duration."""
 
     def end(self, response: Response, said: str) -> None:
-        """Show how an answer ended that *said* this, without our markup."""
+        """Show how an answer ended; *said* is its text without our markup."""
 
     def reply(self, reply: Reply) -> None:
-        """Show what was not shown piece by piece."""
+        """Show a whole reply."""
 
     def recalled(self, texts: Sequence[str]) -> None:
-        """Show what the model is reminded of."""
+        """Show the recalled texts."""
 
     def learned(self, facts: Sequence[Fact]) -> None:
-        """Show what is remembered from now on."""
+        """Show the learned facts."""
 
     def failed(self, words: str, *, error: str, retry_after: float | None = None) -> None:
-        """Say what went wrong; *error* names its kind."""
+        """Show what went wrong; *error* is its type."""
 
     def note(self, *lines: str) -> None:
-        """Say something that is no part of the conversation."""
+        """Show lines that are no part of the conversation."""
 
 
 class ScreenDisplay:
-    """Answers go to *out*, all else to *notes*: the same in a terminal, standard error where answers are piped on."""
+    """Writes answers to *out*, and everything else to *notes*: the same terminal, or standard error in a pipe."""
 
     def __init__(self, out: TextIO, notes: TextIO, *, coloured: bool) -> None:
         self._out = out
         self._notes = notes
         self._coloured = coloured
-        self._open: TextIO | None = None  # where a line has begun and not ended
+        self._open: TextIO | None = None  # the stream whose line has not ended
         self._last: type[Part] | None = None
 
     def greet(self, choice: ModelChoice, lines: Iterable[str]) -> None:
@@ -195,7 +194,7 @@ class ScreenDisplay:
         self._open = self._last = None
 
     def _write(self, stream: TextIO, text: str, style: str = "") -> None:
-        """Write to a stream; what a model says must not steer a terminal."""
+        """Write to a stream; text of a model must not control the terminal."""
         said = escape_controls(text.replace("\r", "")) if stream.isatty() else text
         if not said:
             return
@@ -205,7 +204,7 @@ class ScreenDisplay:
 
 
 class JsonDisplay:
-    """One object a line for every event."""
+    """Writes each event as a line of JSON."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -253,7 +252,7 @@ class JsonDisplay:
 
 
 def escape_controls(text: str) -> str:
-    """*text* with what would steer a terminal written out, as in JSON: \\u001b, \\u202e."""
+    """Escape the characters that control a terminal as JSON does: \\u001b, \\u202e."""
     return _CONTROL_CHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 

@@ -1,4 +1,4 @@
-"""The terminal as a platform: a reply is shown where it has not streamed in."""
+"""The terminal as a platform: a reply is shown unless its text was streamed."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -11,15 +11,17 @@ from palaver.platforms.terminal.defaults import ME, PLACE
 from palaver.platforms.terminal.event_reader import EventReader
 from palaver.platforms.terminal.output import Display, Output
 
-Talk = Callable[[Inbox], Awaitable[None]]  # reads lines and applies what they mean
+Talk = Callable[[Inbox], Awaitable[None]]  # reads lines and applies them
 
 
 class Terminal(Platform):
-    """One screen."""
+    """The platform of one screen."""
 
     name = PLACE.platform
     me = ME
-    capabilities = Capabilities(idempotency_window=timedelta.max)  # the same person sees the same screen
+    capabilities = Capabilities(
+        idempotency_window=timedelta.max
+    )  # sending again is safe: the same person sees the same screen
 
     def __init__(self, output: Output, display: Display, events: EventReader, *, talk: Talk) -> None:
         self.failed = False  # whether a message could not be answered
@@ -29,7 +31,7 @@ class Terminal(Platform):
         self._talk = talk
 
     async def run(self, inbox: Inbox) -> None:
-        """Apply what is typed, until the person leaves."""
+        """Read and apply lines until the person leaves."""
         await self._talk(inbox)
 
     async def send(self, delivery: Delivery) -> str:
@@ -50,4 +52,4 @@ class Terminal(Platform):
         wait = failure.retry_after if failure else None
         display = partial(self._display.failed, delivery.reply.text, error=error, retry_after=wait)
         await self._output.show_aside(display)
-        raise SendRefused("it was shown as an error, which is no part of the conversation")
+        raise SendRefused("shown as an error, which is no message of the conversation")

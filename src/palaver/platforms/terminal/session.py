@@ -1,4 +1,4 @@
-"""The chat in the terminal from the first line to the last."""
+"""TerminalSession: a chat in the terminal, from the first line to the exit status."""
 
 import asyncio
 import os
@@ -8,6 +8,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from uuid import uuid4
+
+from msgspec import Struct
 
 from palaver.config import Config
 from palaver.context.values import Persona
@@ -29,6 +31,7 @@ from palaver.platforms.terminal.commands import (
     HELP,
     START_HINTS,
     Command,
+    Hints,
     parse_line,
     program_command,
     usage_error,
@@ -52,19 +55,41 @@ from palaver.wire.signatures import Wire
 Choose = Callable[[str | None, str | None], ModelChoice]
 
 CHOOSE_IN_CHAT: Choose = partial(choose_model, hints=CHAT_HINTS)
-MEMORY_OFF = "(memory is off, by PALAVER_MEMORY: nothing of this is recalled, and nothing learned)"
+MEMORY_OFF = "(memory is off, by PALAVER_MEMORY: nothing of this is recalled, and nothing learned)"  # after /memory
 PLAIN_CONFIG = Config(profile="plain")
-INTERRUPTED = 130  # as shells have it
-STOP_TIMEOUT = 2.0  # seconds for a stopped answer to end; what waits for the store goes on beside the next line
-LEARN_TIMEOUT = 2.0  # seconds for a line of a pipe to be learned from; what is not by its end, the next start does
+INTERRUPTED = 130  # the exit status of shells for Ctrl-C
+STOP_TIMEOUT = 2.0  # seconds for a stopped answer to end; what waits for the store continues in the background
+LEARN_TIMEOUT = 2.0  # seconds for memory to read a line of a pipe; what it has not read, the next start reads
 
 
 async def _do_nothing(_: Task) -> None:
-    """With memory off, nothing is remembered."""
+    """Handle a `remember` task while memory is off."""
+
+
+class SessionOptions(Struct, frozen=True, kw_only=True):
+    """How a session behaves; the defaults fit a person at a terminal."""
+
+    choose: Choose = CHOOSE_IN_CHAT  # for `/model NAME`
+    tools: Sequence[Function | Tool] = ()
+    system: str | None = None  # None: the instruction that suits the model
+    parse_line: Callable[[str], Command | str] = parse_line
+    interactive: bool = True  # a person reads along; else it is a pipe
+    config: Config = PLAIN_CONFIG
+    zone: str = "UTC"
+    learn_timeout: float = LEARN_TIMEOUT
+    sleep: Sleep = asyncio.sleep
+
+    @property
+    def hints(self) -> Hints:
+        """What an error tells to do: nobody types commands into a pipe."""
+        return CHAT_HINTS if self.interactive else START_HINTS
+
+
+DEFAULT_OPTIONS = SessionOptions()
 
 
 class TerminalSession:
-    """One person, one screen, and the model that answers at the moment; what is said is in the store."""
+    """One person at one screen, and the model that answers; the messages are in the store."""
 
     def __init__(
         self,
@@ -73,71 +98,55 @@ class TerminalSession:
         store: Store,
         reader: Reader,
         display: Display,
-        choose: Choose = CHOOSE_IN_CHAT,
-        tools: Sequence[Function | Tool] = (),
-        system: str | None = None,
-        parse_line: Callable[[str], Command | str] = parse_line,
-        interactive: bool = True,
-        config: Config = PLAIN_CONFIG,
-        zone: str = "UTC",
-        learn_timeout: float = LEARN_TIMEOUT,
-        sleep: Sleep = asyncio.sleep,
+        options: SessionOptions = DEFAULT_OPTIONS,
     ) -> None:
+        self._options = options
+        self._store = store
         self._reader = reader
         self._display = display
-        self._choose = choose
-        self._tools = tools
-        self._system = system  # None: the one that suits the model
-        self._understand = parse_line
-        self._interactive = interactive
-        self._hints = CHAT_HINTS if interactive else START_HINTS  # nobody sits at a pipe to type commands
+        self._person = person()
+        self._system = options.system
         self._status = 0
         self._leaving = False
-        self._path = store.path
         self._history_view = HistoryView(store)
-        self._person = person()
-        self._store = store
         self._output = Output(reader.aside)
         self._events = EventReader(store, self._output, display)
         self._terminal = Terminal(self._output, display, self._events, talk=self._read_lines)
-        self._learn_timeout = learn_timeout
-        self._memory = (
-            Memory(
-                store,
-                model=memory_model_for(choice),
-                reads=partial(is_same_place, PLACE),
-                sleep=sleep,
-            )
-            if config.memory
-            else None
-        )
-        self._engine = Engine(
-            store,
+        self._memory = self._create_memory(choice) if options.config.memory else None
+        self._engine = self._create_engine(choice)
+        self._use_model(choice)
+
+    def _create_memory(self, choice: ModelChoice) -> Memory:
+        model, reads = memory_model_for(choice), partial(is_same_place, PLACE)
+        return Memory(self._store, model=model, reads=reads, sleep=self._options.sleep)
+
+    def _create_engine(self, choice: ModelChoice) -> Engine:
+        no_memory = {"remember": TaskHandler(run=_do_nothing, repeatable=True, about=None)}
+        return Engine(
+            self._store,
             choice.model,
             [self._terminal],
-            config=config,
+            config=self._options.config,
             behavior=Behavior(
                 burst=0.0,
                 limit=RateLimit(messages=1_000_000),
-                excuse=partial(error_text, hints=self._hints),
+                excuse=partial(error_text, hints=self._options.hints),
                 proposal=proposal_text,
             ),
-            zone=zone,
+            zone=self._options.zone,
             memory=self._memory,
-            task_handlers={}
-            if config.memory
-            else {"remember": TaskHandler(run=_do_nothing, repeatable=True, about=None)},
-            sleep=sleep,
+            task_handlers={} if self._memory else no_memory,
+            sleep=self._options.sleep,
         )
-        self._use_model(choice)
 
     async def run(self) -> int:
-        """Talk until the person leaves; the exit status."""
-        standing = await self._history_view.summary(_now(), anew="/clear" if self._interactive else "--db :memory:")
+        """Read and answer until the person leaves; return the exit status."""
+        anew = "/clear" if self._options.interactive else "--db :memory:"
+        summary = await self._history_view.summary(_now(), anew=anew)
         self._greet()
-        if self._interactive:
+        if self._options.interactive:
             self._display.note("/help shows what you can do; Ctrl-D leaves.")
-        for line in standing:
+        for line in summary:
             self._display.note(line)
         since = await self._store.events.last()
         reading = asyncio.create_task(self._events.run(self._engine.events(place=PLACE, after=since)))
@@ -150,7 +159,7 @@ class TerminalSession:
         finally:
             reading.cancel()
             await _close_model(self.choice)
-        return 0 if self._interactive else self._status or int(self._terminal.failed)
+        return 0 if self._options.interactive else self._status or int(self._terminal.failed)
 
     async def _read_lines(self, inbox: Inbox) -> None:
         interrupted = False
@@ -158,13 +167,13 @@ class TerminalSession:
             if self._events.broken:
                 raise self._events.broken
             try:
-                said = self._understand(await self._reader.read())
+                said = self._options.parse_line(await self._reader.read())
             except EOFError:
                 break
             except KeyboardInterrupt:
-                if not self._interactive:
+                if not self._options.interactive:
                     self._status = INTERRUPTED
-                if interrupted or not self._interactive:
+                if interrupted or not self._options.interactive:
                     break
                 interrupted = True
                 self._display.note("(Ctrl-C again leaves)")
@@ -173,8 +182,8 @@ class TerminalSession:
             await self._handle(said, inbox)
 
     async def _wait_for_memory(self) -> None:
-        """Let what was said be learned from, for a moment, before the next line of a pipe, or its end."""
-        if self._interactive or self._leaving or self._status == INTERRUPTED:
+        """In a pipe, wait until memory has read the line, and show what it learned."""
+        if self._options.interactive or self._leaving or self._status == INTERRUPTED:
             return
         await self._memory_done()
         if self._memory:
@@ -182,11 +191,11 @@ class TerminalSession:
             await self._output.show_pending()
 
     async def _memory_done(self) -> None:
-        """Wait, for a moment at most, until memory has read what was said."""
+        """Wait until memory has read all messages, at most for the timeout."""
         if self._memory is None:
             return
         with self._output.live(), suppress(TimeoutError):
-            async with asyncio.timeout(self._learn_timeout):
+            async with asyncio.timeout(self._options.learn_timeout):
                 await self._memory.done()
 
     async def _handle(self, said: Command | str, inbox: Inbox) -> None:
@@ -202,7 +211,7 @@ class TerminalSession:
             self._events.report_trouble(str(error), error=type(error).__name__)
         except PalaverError as error:
             self._status = 1
-            show_error(self._display, error, error_text(error, self._hints))
+            show_error(self._display, error, error_text(error, self._options.hints))
 
     async def _answer(self, text: str, inbox: Inbox) -> None:
         said = self._message(text)
@@ -211,15 +220,15 @@ class TerminalSession:
         await self._wait_for_memory()
 
     async def _wait_for_answer(self, applying: Awaitable[bool] | None = None) -> None:
-        """Wait until nothing is left to answer; Ctrl-C stops it, and ends the chat where nobody is there to go on.
+        """Wait until everything is answered; Ctrl-C stops the answer, and in a pipe the session.
 
-        What is *applying* comes first: it waits while the store has no room.
+        *applying* is awaited first: it waits while the store cannot be written.
         """
         loop = asyncio.get_running_loop()
         stopped = asyncio.Event()
         with self._output.live(), on_interrupt(lambda *_: loop.call_soon_threadsafe(stopped.set)):
             settled = asyncio.ensure_future(self._apply_and_settle(applying))
-            ends = [stopped, self._output.closed, *([] if self._interactive else [self._events.stuck])]
+            ends = [stopped, self._output.closed, *([] if self._options.interactive else [self._events.stuck])]
             events = [asyncio.ensure_future(event.wait()) for event in ends]
             try:
                 await asyncio.wait([settled, *events], return_when=asyncio.FIRST_COMPLETED)
@@ -228,8 +237,8 @@ class TerminalSession:
                 if stopped.is_set() and not settled.done():
                     await self._stop(settled)
                 elif settled.done():
-                    settled.result()  # raises where the store's file is damaged
-                else:  # what could not be kept is taken up by the next who starts
+                    settled.result()  # raises if the file of the store is damaged
+                else:  # the store cannot be written; the next start continues
                     self._status, self._leaving = 1, True
             finally:
                 for waiting in (settled, *events):
@@ -242,14 +251,14 @@ class TerminalSession:
         await self._engine.settled()
 
     async def _stop(self, settled: asyncio.Future[None]) -> None:
-        """End the answer under way, which may be about to begin."""
+        """Stop the answer; it is tried again and again, since a run may be about to start."""
         waited = 0.0
         while not settled.done() and waited < STOP_TIMEOUT:
             self._engine.stop(PLACE)
             await asyncio.wait([settled], timeout=0.05)
             waited += 0.05
         self._display.note("(stopped)")
-        if not self._interactive:
+        if not self._options.interactive:
             self._status, self._leaving = INTERRUPTED, True
 
     async def _command(self, command: Command, inbox: Inbox) -> None:
@@ -274,7 +283,7 @@ class TerminalSession:
                 await self._engine_command(command, inbox)
 
     async def _engine_command(self, command: Command, inbox: Inbox) -> None:
-        """Let the engine carry out a command, and add what is only true of this program."""
+        """Let the engine run a command, and add what is specific to the terminal."""
         await self._memory_done()
         known = await self._facts() if command.name == "forget" else []
         said = self._message(f"/{command.name} {command.rest}".strip())
@@ -282,8 +291,8 @@ class TerminalSession:
         await self._wait_for_answer(inbox.apply([commanded], key=said.id))
         if command.name == "memory" and not self._memory:
             self._display.note(MEMORY_OFF)
-        if command.name == "clear" and self._path != MEMORY:
-            self._display.note(_removal_hint(self._path, self._person))
+        if command.name == "clear" and self._store.path != MEMORY:
+            self._display.note(_removal_hint(self._store.path, self._person))
         left = {fact.id for fact in await self._facts()} if known else set()
         gone = [f"(forgotten: {one_line(fact.text)})" for fact in known if fact.id not in left]
         if gone:
@@ -312,7 +321,7 @@ class TerminalSession:
         return prompt_lines(ledger.entries[-1], receipts, left_out=sent.left_out, unsaid=unsaid)
 
     async def _switch(self, rest: str) -> None:
-        """Let another model go on with the same conversation; an address stays with the service it was given for."""
+        """Continue the conversation with another model; a base URL is kept for models of the same provider."""
         if not rest:
             self._greet()
             self._display.note(f"/model NAME chooses another: {NAME_FORMS}")
@@ -320,7 +329,7 @@ class TerminalSession:
         name, _, given = rest.partition(" ")
         before = self.choice
         address = before.base_url if provider_of(name) == before.kind else None
-        self._use_model(self._choose(name, given.strip() or address))
+        self._use_model(self._options.choose(name, given.strip() or address))
         if self._memory:
             await self._memory.change(memory_model_for(self.choice))
         await _close_model(before)
@@ -335,14 +344,14 @@ class TerminalSession:
     def _greet(self) -> None:
         key = next((key for key in GEMINI_KEYS if os.environ.get(key)), None)
         fetched = find_weights(BETTER) is not None
-        lines = greeting(self.choice, self._hints, program=program_command(), fetched=fetched, key=key)
+        lines = greeting(self.choice, self._options.hints, program=program_command(), fetched=fetched, key=key)
         self._display.greet(self.choice, lines)
 
     def _use_model(self, choice: ModelChoice) -> None:
         self.choice = choice
         self._events.prompts.clear()
         self._engine.models = (choice.model,)
-        self._engine.toolbox = toolbox_for(choice, self._tools)
+        self._engine.toolbox = toolbox_for(choice, self._options.tools)
         self._engine.settings = settings_for(choice)
         self._engine.persona = Persona(text=system_for(choice) if self._system is None else self._system)
 
@@ -352,7 +361,7 @@ def _now() -> datetime:
 
 
 def _removal_hint(path: str, person: Author) -> str:
-    """What a person who clears is told about the file."""
+    """The command that removes the person from the file, shown after /clear."""
     given = shlex.join([person.id, "--platform", PLACE.platform, "--db", path])
     return f"(to remove you from the file too, leave and run: {program_command()} db forget {given})"
 
