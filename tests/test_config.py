@@ -38,12 +38,12 @@ def test_words_for_yes_and_no(word: str, on: bool) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "complaint"),
     [
-        ("ENABLE_MULTI_LEVEL_CONTEXT", "maybe", "ENABLE_MULTI_LEVEL_CONTEXT is on or off, not 'maybe'"),
-        ("SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES", "9", "is a number from 10 to 200, not '9'"),
-        ("SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES", "many", "is a number from 10 to 200, not 'many'"),
-        ("SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES", "²0", "is a number from 10 to 200, not '²0'"),
-        ("PALAVER_MEMORY", "none", "PALAVER_MEMORY is on or off, not 'none'"),
-        ("HISTORY_SIZE", "-1", "HISTORY_SIZE is a number from 0 to 100000, not '-1'"),
+        ("ENABLE_MULTI_LEVEL_CONTEXT", "maybe", "ENABLE_MULTI_LEVEL_CONTEXT must be on or off, not 'maybe'"),
+        ("SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES", "9", "must be a number from 10 to 200, not '9'"),
+        ("SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES", "many", "must be a number from 10 to 200, not 'many'"),
+        ("SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES", "²0", "must be a number from 10 to 200, not '²0'"),
+        ("PALAVER_MEMORY", "none", "PALAVER_MEMORY must be on or off, not 'none'"),
+        ("HISTORY_SIZE", "-1", "HISTORY_SIZE must be a number from 0 to 100000, not '-1'"),
     ],
 )
 def test_a_bad_value_is_named(name: str, value: str, complaint: str) -> None:

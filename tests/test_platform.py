@@ -83,5 +83,5 @@ def test_the_first_part_quotes_and_the_last_has_the_media() -> None:
 def test_what_no_service_can_be_is_refused_in_one_line() -> None:
     with pytest.raises(InvalidValue, match=r"^Capabilities\(drafts=True\) needs edits=True"):
         Capabilities(drafts=True)
-    with pytest.raises(InvalidValue, match=r"one character or more, not for length=0$"):
+    with pytest.raises(InvalidValue, match=r"^Capabilities\(length=0\) must be 1 or more"):
         Capabilities(length=0)

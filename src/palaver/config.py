@@ -1,4 +1,4 @@
-"""One tree of settings, read from the environment. Pure."""
+"""Config: the settings, and how they are read from the environment. Pure."""
 
 from collections.abc import Mapping
 
@@ -21,13 +21,13 @@ class ContextBlock(Struct, frozen=True, kw_only=True):
 class Config(Struct, frozen=True, kw_only=True):
     profile: str = "layered"
     block: ContextBlock = ContextBlock()
-    levels: bool = True  # immediate, recent, relevant, background, episodic; else the plain window
+    levels: bool = True  # context in levels (immediate to episodic); else only the window
     history_size: int = 500  # messages at most; 0: none
-    memory: bool = True  # whether people and what happened are remembered; else it costs nothing
+    memory: bool = True  # whether facts, summaries and episodes are learned and recalled
 
 
 def from_environment(environment: Mapping[str, str]) -> Config:
-    """The settings that the environment names; the others are as they come."""
+    """Read the settings from environment variables; the others have their defaults."""
     default = Config()
     return Config(
         profile=environment.get("PALAVER_PROFILE") or default.profile,
@@ -47,7 +47,7 @@ def _switch(environment: Mapping[str, str], name: str, default: bool) -> bool:
     if not value:
         return default
     if value not in _YES | _NO:
-        raise InvalidValue(f"{name} is on or off, not {environment[name]!r}")
+        raise InvalidValue(f"{name} must be on or off, not {environment[name]!r}")
     return value in _YES
 
 
@@ -56,5 +56,5 @@ def _number(environment: Mapping[str, str], name: str, default: int, low: int, h
     if not value:
         return default
     if not value.isascii() or not value.isdigit() or len(value) > 9 or not low <= int(value) <= high:
-        raise InvalidValue(f"{name} is a number from {low} to {high}, not {environment[name]!r}")
+        raise InvalidValue(f"{name} must be a number from {low} to {high}, not {environment[name]!r}")
     return int(value)

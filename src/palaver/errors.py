@@ -1,45 +1,45 @@
-"""What can go wrong, sorted by who must act. Pure.
+"""Errors, sorted by who must act. Pure.
 
 PalaverError
-├── CallerMustAct            the program that called us asks for something that cannot be
-│   ├── InvalidValue         a value that no service could take
-│   ├── NotAllowed           a person may not do this where they are
-│   ├── NothingToSend        no turn is left that a model could answer
-│   ├── RequestRefused       the service says the request is not legal
-│   │   └── ContextTooLong   … because it holds more tokens than the model takes
-│   └── ScriptEnded          a scripted model was asked once more than it has answers
-├── OperatorMustAct          whoever runs the program: configuration, key, account
+├── CallerMustAct            the calling program: its call cannot work
+│   ├── InvalidValue         a value is invalid
+│   ├── NotAllowed           a person may not do this in this place
+│   ├── NothingToSend        the prompt has no turn that a model can answer
+│   ├── RequestRefused       the service refused the request as invalid
+│   │   └── ContextTooLong   … because it has more tokens than the model takes
+│   └── ScriptEnded          a scripted model has no more answers
+├── OperatorMustAct          the operator: configuration, key, account
 │   ├── NotInstalled         an optional package is missing
 │   ├── KeyMissing           no key was given
-│   ├── KeyRefused           the service does not know the key, or it may not do this
-│   ├── ModelUnknown         the service has no such model, or no longer
-│   ├── QuotaExhausted       the plan's quota is used up for longer than waiting helps
-│   │   └── SpendCapReached  … or what may be spent in a day, by a cap of our own
+│   ├── KeyRefused           the service does not accept the key, or not for this
+│   ├── ModelUnknown         the service does not have the model
+│   ├── QuotaExhausted       the quota is used up; a short wait does not help
+│   │   └── SpendCapReached  … or our own daily spend cap is reached
 │   ├── PlaceRefused         the service is not offered where the program runs
 │   └── StoreTrouble         the store cannot be used
 │       ├── StoreBusy        … another process has it open
 │       ├── StoreBroken      … its file is damaged, or another program's
-│       ├── StoreFull        … it has no room left to write
+│       ├── StoreFull        … the disk is full
 │       ├── StoreRefused     … its file may not be opened or written
 │       └── StoreTooNew      … a newer program has written it
-├── ModelUnavailable         nobody: wait `retry_after` seconds where given, then ask again
-│   ├── RateLimited          too many requests or tokens just now
+├── ModelUnavailable         nobody: wait `retry_after` seconds if given, then retry
+│   ├── RateLimited          too many requests or tokens
 │   ├── Overloaded           the service is busy
-│   ├── ServiceFault         the service failed inside
+│   ├── ServiceFault         the service failed
 │   ├── TimedOut             no answer in time
 │   └── ConnectionLost       no connection, or it broke off
-├── RunTimedOut              nobody: a run took longer than it may
-├── HandleGone               the engine: make the thing again and go on without it meanwhile
+├── RunTimedOut              nobody: a run took too long
+├── HandleGone               the engine: create it again, or continue without it
 │   ├── CacheGone            the explicit cache has expired or was deleted
 │   └── FileGone             the uploaded file has expired, was deleted, or is not ready
-├── SendingFailed            the engine: a reply did not go out
-│   ├── NotSent              … and may later: wait `retry_after` seconds where given, then send it again
-│   └── SendRefused          … and never will
-└── ResponseUnreadable       us: the service answered something we cannot read
-    └── AnswerUnfit          … or the model something that does not fit what was asked for, twice
+├── SendingFailed            the engine: a reply was not sent
+│   ├── NotSent              … retry, after `retry_after` seconds if given
+│   └── SendRefused          … and never will be
+└── ResponseUnreadable       us: the answer of the service cannot be decoded
+    └── AnswerUnfit          … or twice does not fit the answer type
 """
 
-LONGEST_WAIT = 86_400.0  # seconds; who asks for more does not know
+LONGEST_WAIT = 86_400.0  # seconds; longer waits are ignored
 
 
 class PalaverError(Exception):
@@ -99,7 +99,7 @@ class QuotaExhausted(OperatorMustAct):
 
 
 class SpendCapReached(QuotaExhausted):
-    """What may be spent in a day is spent: a cap of our own, and no model is asked until tomorrow."""
+    """The daily spend cap is reached; no model is asked until tomorrow."""
 
 
 class PlaceRefused(OperatorMustAct):
@@ -131,7 +131,7 @@ class StoreTooNew(StoreTrouble):
 
 
 def seconds_to_wait(asked: object) -> float | None:
-    """The seconds that somebody asks to wait; None where nobody could: for no number, a negative or endless one."""
+    """The seconds to wait, as a service asked for; None if that is no number, negative or too long."""
     if isinstance(asked, bool) or not isinstance(asked, int | float) or not 0 <= asked <= LONGEST_WAIT:
         return None
     return float(asked)
@@ -140,7 +140,7 @@ def seconds_to_wait(asked: object) -> float | None:
 class ModelUnavailable(PalaverError):
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
-        self.retry_after = seconds_to_wait(retry_after)  # as the service asked; None when it did not say
+        self.retry_after = seconds_to_wait(retry_after)  # as the service asked; None if it did not
 
 
 class RateLimited(ModelUnavailable):
@@ -178,8 +178,8 @@ class CacheGone(HandleGone):
 class FileGone(HandleGone):
     def __init__(self, message: str, *, file: str = "", for_now: bool = False) -> None:
         super().__init__(message)
-        self.file = file  # its id or address, where the service says which
-        self.for_now = for_now  # whether it is only not ready yet
+        self.file = file  # its id or URI, if the service names it
+        self.for_now = for_now  # whether it is not ready yet
 
 
 class SendingFailed(PalaverError):
@@ -189,7 +189,7 @@ class SendingFailed(PalaverError):
 class NotSent(SendingFailed):
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
-        self.retry_after = seconds_to_wait(retry_after)  # as the platform asked; None when it did not say
+        self.retry_after = seconds_to_wait(retry_after)  # as the platform asked; None if it did not
 
 
 class SendRefused(SendingFailed):

@@ -1,7 +1,7 @@
-"""What the engine did and saw, as values: one stream of events, which everything outside reads. Pure.
+"""Events: what the engine did, as values in one stream. Pure.
 
-Durable events are stored in the transaction that caused them. They hold ids of what is stored, and no copy of it.
-Ephemeral events are for those who listen at that moment.
+Durable events are stored in the transaction that caused them. They hold ids of stored values, and no copies. Ephemeral
+events reach only those who listen at that moment.
 """
 
 from datetime import datetime
@@ -20,7 +20,7 @@ class _Event(Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=
 
 class _Durable(_Event, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True):
     number: int = 0  # in its place, from 1
-    cursor: str = ""  # opaque; `engine.events(after=cursor)` goes on behind it
+    cursor: str = ""  # opaque; `engine.events(after=cursor)` continues behind it
     at: datetime | None = None
 
 
@@ -44,7 +44,7 @@ class PromptSent(_Durable, frozen=True, kw_only=True, tag="prompt sent"):
 
 
 class FallbackTried(_Durable, frozen=True, kw_only=True, tag="fallback tried"):
-    """The prompt of this step was made because the one before came to nothing; the journal says why."""
+    """The prompt of this step was sent because the one before failed; the journal says why."""
 
     run_id: str
     step: int
@@ -89,7 +89,7 @@ class ReplyDoubtful(_Durable, frozen=True, kw_only=True, tag="reply doubtful"):
 
 
 class ReplyRefused(_Durable, frozen=True, kw_only=True, tag="reply refused"):
-    """A reply is not sent: the service refused it for good, or somebody dropped it."""
+    """A reply will not be sent: the service refused it, or somebody dropped it."""
 
     delivery_id: str
     run_id: str | None = None
@@ -105,7 +105,7 @@ class TaskPlanned(_Durable, frozen=True, kw_only=True, tag="task planned"):
 
 
 class TaskDone(_Durable, frozen=True, kw_only=True, tag="task done"):
-    """A task came to its end: it was carried out, failed for good, or was cancelled."""
+    """A task has ended: it ran, failed for good, or was cancelled."""
 
     task_id: str
     status: str
@@ -113,28 +113,28 @@ class TaskDone(_Durable, frozen=True, kw_only=True, tag="task done"):
 
 
 class Delta(_Event, frozen=True, kw_only=True, tag="delta"):
-    """A piece of the answer as it comes. Text is cleaned: nothing internal is in it."""
+    """A piece of the answer as it streams. Its text is cleaned of internal markup."""
 
     run_id: str
     part: Part
 
 
 class AnswerSoFar(_Event, frozen=True, kw_only=True, tag="answer so far"):
-    """The text of an answer that was being written when somebody began to listen; deltas follow."""
+    """The text so far of an answer that streams when somebody begins to listen; deltas follow."""
 
     run_id: str
     text: str
 
 
 class ResponseReceived(_Event, frozen=True, kw_only=True, tag="response received"):
-    """The model's response is whole and stored."""
+    """The response of the model is complete and stored."""
 
     run_id: str
     response: Response
 
 
 class Waiting(_Event, frozen=True, kw_only=True, tag="waiting"):
-    """The model is not to be had; it is asked again after so many seconds."""
+    """The model is unavailable; it is asked again after so many seconds."""
 
     run_id: str
     seconds: float
@@ -142,14 +142,14 @@ class Waiting(_Event, frozen=True, kw_only=True, tag="waiting"):
 
 
 class Recalled(_Event, frozen=True, kw_only=True, tag="recalled"):
-    """What came to mind for a message."""
+    """The texts that memory recalled for a message."""
 
     message_id: str
     texts: tuple[str, ...]
 
 
 class RunFailed(_Event, frozen=True, kw_only=True, tag="run failed"):
-    """A run ends with an honest line; `error` names the kind of error, `why` says what went wrong inside."""
+    """A run ended with an error line; `error` is the type of the error, `why` its text."""
 
     run_id: str
     error: str
@@ -158,23 +158,23 @@ class RunFailed(_Event, frozen=True, kw_only=True, tag="run failed"):
 
 
 class StoreUnavailable(Struct, frozen=True, kw_only=True, tag_field="kind", tag="store unavailable"):
-    """The store cannot be written, or is damaged for good."""
+    """The store cannot be written, or is damaged."""
 
     why: str
-    error: str = "StoreTrouble"  # its kind
+    error: str = "StoreTrouble"  # the type of the error
     damaged: bool = False
     place: Place | None = None
 
 
 class MemoryBehind(Struct, frozen=True, kw_only=True, tag_field="kind", tag="memory behind"):
-    """So many messages have no vectors yet."""
+    """The number of messages without vectors."""
 
     messages: int
     place: Place | None = None
 
 
 class Missed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="missed"):
-    """Whoever listens was too slow: so many ephemeral events are gone. The durable ones follow."""
+    """The listener was too slow: so many ephemeral events are lost. Durable events are not."""
 
     events: int
     place: Place | None = None

@@ -15,7 +15,7 @@ _MAX_DEPTH = 60  # levels of a tool's arguments or result; services read a hundr
 
 
 def dumps(value: Any) -> bytes:
-    """*value* as JSON; what JSON cannot say is written as its text, and broken characters as U+FFFD."""
+    """Encode *value*; what JSON does not have is encoded as its text, lone surrogates as U+FFFD."""
     try:
         return orjson.dumps(value)
     except (orjson.JSONEncodeError, RecursionError):
@@ -24,19 +24,19 @@ def dumps(value: Any) -> bytes:
 
 
 def loads(data: bytes | str) -> Any:
-    """What *data* says, in values that can be written again, or ResponseUnreadable."""
+    """Decode *data* into values that can be encoded again; raise ResponseUnreadable."""
     try:
         return msgspec.json.decode(data)  # keeps integers of any size, which orjson rounds
     except (ValueError, RecursionError):
         pass
     try:
-        return _jsonable(json.loads(data))  # numbers and halves of characters that it does not take
+        return _jsonable(json.loads(data))  # it takes numbers and lone surrogates that msgspec does not
     except (ValueError, RecursionError) as error:
         raise ResponseUnreadable(f"the service sent what is no JSON: {error}") from error
 
 
 def object_or_empty(value: Any) -> dict[str, Any]:
-    """The fields of *value* that are not null; none when it is no object."""
+    """The fields of *value* that are not null; empty if it is no object."""
     return {key: item for key, item in value.items() if item is not None} if isinstance(value, dict) else {}
 
 
@@ -46,12 +46,12 @@ def list_or_empty(value: Any) -> list[Any]:
 
 
 def count_or_zero(value: Any) -> int:
-    """A number of things; 0 for whatever is no number."""
+    """*value* as a count; 0 if it is no number."""
     return int(value) if isinstance(value, int | float) and value == value and abs(value) < 2**53 else 0
 
 
 def error_object(body: bytes) -> dict[str, Any]:
-    """What stands under `error`, also in a list of one, as a bare object, and where the body is not JSON."""
+    """The object under `error` of a body, also in a list of one; the object itself without one; else its text."""
     try:
         found = loads(body)
     except ResponseUnreadable:
@@ -65,7 +65,7 @@ def error_object(body: bytes) -> dict[str, Any]:
 
 
 def join_items(head: bytes, items: list[bytes], tail: bytes) -> bytes:
-    """*head*, the items with commas between them, and *tail*, copied once: the items may hold megabytes."""
+    """Join *head*, the items with commas, and *tail*, with one copy: the items may have megabytes."""
     if not items:
         return head + tail
     ends = [*items]
@@ -75,7 +75,7 @@ def join_items(head: bytes, items: list[bytes], tail: bytes) -> bytes:
 
 
 def limit_depth(value: Any) -> Any:
-    """*value* as deep as a service reads it; what lies deeper is said to."""
+    """*value* with everything below the depth that services read replaced by a note."""
     return _jsonable(value, _MAX_DEPTH) if deeper_than(value, _MAX_DEPTH) else value
 
 
@@ -100,7 +100,7 @@ def _jsonable(value: Any, levels: int = 200) -> Any:
 
 
 def deeper_than(value: Any, levels: int) -> bool:
-    """Whether objects and lists lie within each other more than *levels* deep."""
+    """Whether objects and lists are nested more than *levels* deep."""
     layer = [value] if isinstance(value, dict | list) else []
     for _ in range(levels):
         inner = (child for one in layer for child in (one.values() if isinstance(one, dict) else one))
@@ -114,7 +114,7 @@ T = TypeVar("T")
 
 
 def jsonable(turn: Turn) -> Turn:
-    """The turn as it will be read again; itself where JSON holds all of it exactly."""
+    """The turn as it will be decoded again; itself if JSON holds all of it exactly."""
     try:
         if msgspec.json.decode(msgspec.json.encode(turn), type=Turn) == turn:
             return turn
@@ -138,11 +138,17 @@ def _encode_unknown(value: Any) -> Any:
     return value.model_dump(mode="json") if hasattr(value, "model_dump") else str(value)
 
 
-_ELSEWHERE = ("http", "https", "ftp", "file", "data")  # where fastjsonschema would look for what a schema refers to
+_FETCHED_SCHEMES = (
+    "http",
+    "https",
+    "ftp",
+    "file",
+    "data",
+)  # the schemes that fastjsonschema would fetch references from
 
 
 def lower_types(schema: Any) -> Any:
-    """A schema with its types in JSON Schema's own small letters."""
+    """A schema with its types in lower case, as JSON Schema has them."""
     if isinstance(schema, list):
         return [lower_types(item) for item in schema]
     if not isinstance(schema, dict):
@@ -154,24 +160,24 @@ def lower_types(schema: Any) -> Any:
 
 
 def validator(schema: dict[str, Any]) -> Callable[[Any], Any]:
-    """What gives a value back that fits *schema*, and raises ValueError with what does not fit.
+    """Return a function that returns a value that fits *schema*, and raises ValueError for any other.
 
-    Nothing a schema refers to is fetched. One that cannot be read is an InvalidValue.
+    References to other documents are not fetched. Raise InvalidValue for a schema that cannot be read.
     """
     import fastjsonschema  # late: only answers need it
 
     try:
-        check = fastjsonschema.compile(lower_types(schema), handlers=dict.fromkeys(_ELSEWHERE, _not_fetched))
+        check = fastjsonschema.compile(lower_types(schema), handlers=dict.fromkeys(_FETCHED_SCHEMES, _not_fetched))
     except (ValueError, TypeError, AttributeError, RecursionError, re.error) as error:
         raise InvalidValue(f"the schema of the answer cannot be read: {error}") from error
 
-    def fitting(value: Any) -> Any:
+    def validate(value: Any) -> Any:
         try:
             return check(value)
         except fastjsonschema.JsonSchemaValueException as error:
             raise ValueError(error.message) from error
 
-    return fitting
+    return validate
 
 
 def _not_fetched(address: str) -> NoReturn:

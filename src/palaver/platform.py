@@ -1,4 +1,4 @@
-"""The seam between the engine and a chat service: `Platform`, what happens there, and what is sent there."""
+"""Platform: the interface to a chat service, the changes that it reports, and the deliveries that it sends."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ DeliveryKind = Literal["answer", "error", "notice", "task", "draft"]
 class Capabilities(Struct, frozen=True, kw_only=True):
     """What a chat service can do. The defaults fit a service that can only send."""
 
-    idempotency_window: timedelta = timedelta(0)  # how long a delivery id sent twice is one message; 0: no keys
-    edits: bool = False  # whether `Delivery.edits` is understood
+    idempotency_window: timedelta = timedelta(0)  # how long the service recognizes a delivery id; 0: never
+    edits: bool = False  # whether `Delivery.edits` works
     previews: bool = False  # whether `preview` shows something
-    typing: bool = False  # whether `preview` with an empty text shows that we write
-    drafts: bool = False  # whether an answer is shown as a message that is edited while it is written; needs `edits`
+    typing: bool = False  # whether `preview` with an empty text shows that we are typing
+    drafts: bool = False  # whether an answer is a message that is edited while it streams; needs `edits`
     preview_interval: float = 1.5  # seconds between two previews, or two edits of a draft
     length: int | None = None  # characters of one message; None: no limit
 
@@ -30,18 +30,18 @@ class Capabilities(Struct, frozen=True, kw_only=True):
         if self.drafts and not self.edits:
             raise InvalidValue("Capabilities(drafts=True) needs edits=True: the answer edits its draft")
         if self.length is not None and self.length < 1:
-            raise InvalidValue(f"a message has room for one character or more, not for length={self.length}")
+            raise InvalidValue(f"Capabilities(length={self.length}) must be 1 or more, or None for no limit")
 
 
 class Delivery(Struct, frozen=True, kw_only=True):
     """One message to send."""
 
-    id: str  # the idempotency key: the same delivery keeps it in every attempt
-    run_id: str | None  # the run that wrote it; None for what no run wrote
+    id: str  # the idempotency key: the same in every attempt
+    run_id: str | None  # the run that wrote it, if any
     kind: DeliveryKind
     reply: Reply
-    edits: str | None = None  # the id of our own message that this one replaces
-    streamed: bool = False  # the deltas of its run said all of it; not known any more after a restart
+    edits: str | None = None  # the id of our message that this one replaces
+    streamed: bool = False  # whether the deltas of its run had all of its text; false after a restart
 
 
 class Received(Struct, frozen=True, kw_only=True, tag_field="kind", tag="received"):
@@ -51,7 +51,7 @@ class Received(Struct, frozen=True, kw_only=True, tag_field="kind", tag="receive
 
 
 class Edited(Struct, frozen=True, kw_only=True, tag_field="kind", tag="edited"):
-    """Somebody edited a message; it is given whole, as it is now."""
+    """Somebody edited a message; `message` is its new version."""
 
     message: Message
 
@@ -69,12 +69,12 @@ class Reacted(Struct, frozen=True, kw_only=True, tag_field="kind", tag="reacted"
     place: Place
     message_id: str
     author: Author
-    emojis: tuple[str, ...]  # all that they show now; empty: none any more
+    emojis: tuple[str, ...]  # all of them; empty: all were removed
     at: datetime | None = None
 
 
 class Commanded(Struct, frozen=True, kw_only=True, tag_field="kind", tag="commanded"):
-    """Somebody gave a command, as `/forget peanuts`. It is no part of the conversation."""
+    """Somebody sent a command, such as `/forget peanuts`. It is no message of the conversation."""
 
     message: Message  # as it was posted
     name: str  # without the slash, lower case
@@ -82,7 +82,7 @@ class Commanded(Struct, frozen=True, kw_only=True, tag_field="kind", tag="comman
 
 
 class PlaceMigrated(Struct, frozen=True, kw_only=True, tag_field="kind", tag="place migrated"):
-    """A place goes on under another id."""
+    """A place has a new id."""
 
     old: Place
     new: Place
@@ -95,22 +95,22 @@ class PlaceLeft(Struct, frozen=True, kw_only=True, tag_field="kind", tag="place 
 
 
 class Stopped(Struct, frozen=True, kw_only=True, tag_field="kind", tag="stopped"):
-    """Somebody stopped the answer that was being written, as with a button."""
+    """Somebody stopped the answer that streams, for example with a button."""
 
     place: Place
-    author: Author | None = None  # who may stop it like `/stop`: they asked, or administer the place; None: it stops
+    author: Author | None = None  # must be who asked, or an administrator, as for `/stop`; None: not checked
 
 
 Change = Received | Edited | Deleted | Reacted | Commanded | PlaceMigrated | PlaceLeft | Stopped
 
 
 def type_fault(value: object, kind: Any) -> str | None:
-    """What keeps *value* from being a *kind* with a value of its type in each field; None where nothing does.
+    """What is wrong with the types of *value*, which should be a *kind*; None if nothing is.
 
-    Python holds nobody to the types of a struct, and what is stored with another one cannot be read again.
+    Python does not check the fields of a struct, and a value with other types cannot be decoded from the store.
     """
     if not isinstance(value, kind):
-        return f"a value of the type {type(value).__name__} cannot be there"  # its words are nothing for a log
+        return f"a value of the type {type(value).__name__} cannot be there"  # its text may be private
     try:
         convert(to_builtins(value, builtin_types=(bytes, datetime)), type(value))
     except (ValidationError, ValueError, TypeError, RecursionError) as error:
@@ -132,26 +132,26 @@ def places_of(change: Change) -> tuple[Place, ...]:
 
 
 class Update(Struct, frozen=True, kw_only=True):
-    """What a service sent, as it is stored."""
+    """An update of a service, as it is stored."""
 
     key: str
     raw: bytes
 
 
 class Inbox(Protocol):
-    """What a platform tells the engine. Everything is on the disk when a call returns."""
+    """Where a platform reports changes. They are on disk when a call returns."""
 
     async def apply(self, changes: Sequence[Change], *, key: str, raw: bytes | None = None) -> bool:
-        """Store and apply all that one update means, in one transaction. Return whether the update was new.
+        """Store and apply the changes of one update, in one transaction. Return whether the update was new.
 
-        *key* is the service's id of the update, unique for the platform's name: the same key again changes nothing.
-        *raw* is the update as it came, stored with it. An update that could not be read has no changes: it
-        is stored unread, and applied once the same key comes with changes.
+        *key* is the id of the update on the service, unique for the name of the platform: the same key again changes
+        nothing. *raw* is the update as received, stored with it. An update that could not be decoded has no changes: it
+        is stored as unread, and applied when the same key comes with changes.
         """
         ...
 
     async def last(self, place: Place) -> Message | None:
-        """The newest message that was received in a place."""
+        """The last message that was received in a place."""
         ...
 
     async def unread(self) -> Sequence[Update]:
@@ -168,36 +168,36 @@ class Platform(ABC):
 
     @property
     def service(self) -> str:
-        """The service whose accounts people have: those of one service are the same people for all its platforms."""
+        """The service whose accounts people have: an account is the same person on all platforms of a service."""
         return self.name
 
     async def open(self) -> None:  # noqa: B027 (a platform that needs nothing writes nothing)
-        """Get ready to send, and learn who `me` is. It is awaited before everything else."""
+        """Prepare to send, and set `me`. It is awaited first."""
 
     @abstractmethod
     async def run(self, inbox: Inbox) -> None:
-        """Connect, and apply what happens until cancelled. Reconnect by itself."""
+        """Connect, and apply changes until cancelled; reconnect if needed."""
 
     @abstractmethod
     async def send(self, delivery: Delivery) -> str:
         """Send a message; return its id on the service.
 
-        Where `capabilities.edits`, a delivery with `edits` replaces our message of that id instead; that it says this
-        already counts as sent.
+        With `capabilities.edits`, a delivery with `edits` replaces our message of that id instead. If the message has
+        this text already, the delivery counts as sent.
 
-        Raise `errors.NotSent` if it certainly did not go out and may be tried again, `errors.SendRefused` if it never
-        will. Let any other error propagate: the message may have arrived.
+        Raise `errors.NotSent` if the message was certainly not sent and can be retried, `errors.SendRefused` if it
+        never can be sent. Let any other error propagate: the message may have arrived.
         """
 
     def split(self, reply: Reply) -> Sequence[Reply]:
-        """Split a reply into messages of the service. Pure: the same reply is always split alike."""
+        """Split a reply into messages of the service. Pure: the same reply gives the same messages."""
         return split_reply(reply, self.capabilities.length)
 
     async def preview(self, place: Place, run_id: str, text: str) -> None:  # noqa: B027
-        """Show the answer so far while it is being written; best effort. An empty text: show that we write."""
+        """Show the answer so far while it streams; best effort. An empty text: show that we are typing."""
 
     async def role(self, place: Place, author: Author) -> PlaceRole:
-        """Return an author's role. By default a direct chat is the person's own; elsewhere all are members."""
+        """Return the role of an author. By default: owner of a direct chat, member of any other place."""
         return "owner" if place.kind == "direct" else "member"
 
 
@@ -222,7 +222,7 @@ def split_text(text: str, length: int) -> list[str]:
 
 
 def _end_of_piece(text: str, length: int) -> tuple[int, str]:
-    """Where a piece of *text* ends, after a third of *length* if it can, and what separates it from the next."""
+    """Return the end of a piece of *text*, after a third of *length* if possible, and the separator behind it."""
     for separator in ("\n\n", "\n", " "):
         end = text.rfind(separator, length // 3, length + len(separator))
         if end > 0:

@@ -468,7 +468,7 @@ BROKEN = [
 def test_a_broken_platform_is_caught(
     platform: type[Platform], promise: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contract_session, "PATIENCE", 0.5)
+    monkeypatch.setattr(contract_session, "TIMEOUT", 0.5)
 
     with pytest.raises((AssertionError, OSError)):
         judge(platform, promise, tmp_path)

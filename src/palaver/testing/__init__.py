@@ -1,4 +1,4 @@
-"""What users test their bots and platforms with.
+"""Fakes, fixtures and the platform contract, for tests of bots and platforms.
 
 `palaver.testing.fixtures` (a pytest plugin) and `palaver.testing.platform_contract` need pytest; the rest does not.
 """

@@ -1,17 +1,17 @@
-"""A clock for tests: time passes when it is told to."""
+"""Clock: time for tests, which passes only when it is advanced."""
 
 import asyncio
 import heapq
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
-ROUNDS = 50  # of the event loop, in which those who were woken may go on
+ROUNDS = 50  # of the event loop, for the sleepers that were woken
 
 
 class Clock:
     """`Engine(…, now=clock.now, sleep=clock.sleep)`, and then `await clock.advance(60)`.
 
-    Time jumps from one sleeper that is due to the next; nobody really waits.
+    Time jumps from one due sleeper to the next; nothing really waits.
     """
 
     def __init__(self, start: datetime = datetime(2025, 1, 15, 12, 0, tzinfo=UTC)) -> None:
@@ -23,7 +23,7 @@ class Clock:
         return self._now
 
     async def sleep(self, seconds: float) -> None:
-        """Sleep until the clock was advanced by so much."""
+        """Sleep until the clock was advanced by so many seconds."""
         if seconds <= 0:
             await asyncio.sleep(0)
             return
@@ -32,19 +32,19 @@ class Clock:
         await woken
 
     async def advance(self, seconds: float) -> None:
-        """Let so much time pass, and wake everybody who is due meanwhile, each at their own time."""
+        """Advance the time, and wake each sleeper at the time when it is due."""
         end = self._now + timedelta(seconds=seconds)
-        await _others_go_on()
+        await _run_others()
         while self._sleepers and self._sleepers[0][0] <= end:
             due, _, woken = heapq.heappop(self._sleepers)
-            if woken.done():  # whoever slept was cancelled
+            if woken.done():  # the sleeper was cancelled
                 continue
             self._now = max(self._now, due)
             woken.set_result(None)
-            await _others_go_on()
+            await _run_others()
         self._now = end
 
 
-async def _others_go_on() -> None:
+async def _run_others() -> None:
     for _ in range(ROUNDS):
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""An engine on the platform under test, started, stopped and crashed as a test of the contract asks."""
+"""Session: an engine on the platform under test, which a test of the contract starts, stops and crashes."""
 
 import asyncio
 import functools
@@ -23,8 +23,8 @@ from palaver.testing.platform_world import Missing, PlatformWorld, Shown
 
 T = TypeVar("T")
 
-PATIENCE = 30.0  # seconds for what a test waits for
-MOST = 0.05  # seconds that the engine pauses, whatever it would wait for
+TIMEOUT = 30.0  # seconds that a test waits for something
+MAX_SLEEP = 0.05  # seconds that the engine sleeps at most
 
 
 class Session:
@@ -49,12 +49,12 @@ class Session:
             await self.world.close()
 
     async def direct_chat(self) -> tuple[Author, Place]:
-        """Somebody, and their direct chat with the bot."""
+        """A person, and their direct chat with the bot."""
         alice = await self.world.person("Alice")
         return alice, await self.world.direct(alice)
 
     async def start(self, *script: Any, model: Model | None = None, inbox: Inbox | None = None) -> Platform:
-        """Start a process whose model answers with *script*; *inbox* may stand in for that of the engine."""
+        """Start a process whose model answers with *script*; *inbox* may replace that of the engine."""
         await self.start_sending(*script, model=model)
         running = asyncio.create_task(self.platform.run(inbox or self.engine.inbox(self.platform.name)))
         self._lives.push_async_callback(_cancelled, running)
@@ -76,7 +76,7 @@ class Session:
         await lives.aclose()
 
     async def crash(self) -> None:
-        """End the process as `kill -9` does: the next one finds what was on the disk at this moment."""
+        """End the process as `kill -9` does: the next one continues from the disk of this moment."""
         self._crashed = True  # nothing more is sent
         self._copies += 1
         copy = self._folder / f"bot-{self._copies}.db"
@@ -89,11 +89,11 @@ class Session:
         return [part.text for part in self.world.platform().split(Reply(place=place, text=text))]
 
     async def texts(self, place: Place) -> list[str]:
-        """What people see of the bot in a place."""
+        """The texts of the bot that people see in a place."""
         return [message.text for message in await self.world.shown(place)]
 
     async def shows(self, place: Place, *texts: str) -> Sequence[Shown]:
-        """Wait until people see exactly these texts, and nothing more is under way."""
+        """Wait until people see exactly these texts, and the engine has nothing to do."""
         await self.until(lambda: self._is_shown(place, texts), lambda: self._said(place, texts))
         await self.engine.settled()
         assert await self.texts(place) == list(texts)
@@ -104,7 +104,7 @@ class Session:
         return await self.store.log.read(place, 0, 10_000)
 
     async def logged(self, place: Place, *texts: str) -> Sequence[Message]:
-        """Wait until the last messages of a place say this; the messages."""
+        """Wait until the last messages of a place have these texts; return the messages."""
         found: Sequence[Message] = ()
 
         async def there() -> bool:
@@ -116,12 +116,12 @@ class Session:
         return found
 
     async def outbox(self) -> dict[str, str]:
-        """What became of each text that was to be sent."""
+        """The status of each delivery, by its text."""
         return {outgoing.reply.text: outgoing.status for outgoing in await self._outgoing()}
 
     async def until(self, condition: Callable[[], Awaitable[bool]], words: Callable[[], Any]) -> None:
-        """Wait until something is so; after 30 seconds the test fails with *words*."""
-        end = asyncio.get_running_loop().time() + PATIENCE
+        """Wait until the condition holds; after 30 seconds the test fails with *words*."""
+        end = asyncio.get_running_loop().time() + TIMEOUT
         while not await condition():
             if asyncio.get_running_loop().time() > end:
                 said = words()
@@ -151,7 +151,7 @@ class HasWorld(Protocol):
 
 
 def check(test: Callable[[Any, Session], Awaitable[None]]) -> Callable[[HasWorld, Path], None]:
-    """Run a test in a loop of its own; one that asks for what a service or its world cannot do is skipped."""
+    """Run a test in its own event loop; skip it if the service or its world cannot do what it needs."""
 
     @functools.wraps(test)
     def run(self: HasWorld, tmp_path: Path) -> None:
@@ -164,12 +164,12 @@ def check(test: Callable[[Any, Session], Awaitable[None]]) -> Callable[[HasWorld
         except Missing as missing:
             pytest.skip(f"neither the world nor the capabilities have `{missing}`")
 
-    del run.__wrapped__  # pytest reads the fixtures of a test from what it wraps
+    del run.__wrapped__  # else pytest reads the fixtures of the wrapped function
     return run
 
 
 def require(capability: T | None, name: str) -> T:
-    """Skip the test under the name of a capability that the platform does not have."""
+    """Return a capability; skip the test under its name if the platform does not have it."""
     if not capability:
         raise Missing(name)
     return capability
@@ -180,7 +180,7 @@ def _text(message: Message) -> str:
 
 
 async def _short_sleep(seconds: float) -> None:
-    await asyncio.sleep(min(seconds, MOST))
+    await asyncio.sleep(min(seconds, MAX_SLEEP))
 
 
 async def _cancelled(task: "asyncio.Task[None]") -> None:

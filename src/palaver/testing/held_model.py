@@ -1,4 +1,4 @@
-"""A scripted model that waits before it answers, or while it does."""
+"""HeldModel: a scripted model that waits before or within an answer."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ class HeldModel(Scripted):
         self._pieces = pieces
 
     def release(self) -> None:
-        """Let every answer go out."""
+        """Let all answers continue."""
         self._released.set()
 
     async def respond(self, prompt: Prompt) -> Response:

@@ -1,4 +1,4 @@
-"""What a platform tells the engine: the part of the contract about `run`."""
+"""IncomingContract: the tests of `Platform.run`, which applies changes."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ HOSTILE = (
     "# «block»",
     "<b>Robert'); DROP TABLE messages;--</b>",
     "👩\u200d👩\u200d👧 %s {name} ${name}",
-    "\u3164",  # nothing that can be seen
+    "\u3164",  # invisible
 )
 
 
 class IncomingContract:
-    """What happens on the service arrives: once, in order, as it was meant."""
+    """Changes on the service arrive once, in order and complete."""
 
     @check
     async def test_a_message_is_answered_where_it_was_posted(self, session: Session) -> None:
@@ -330,7 +330,7 @@ class IncomingContract:
 
 
 class _NeverStored:
-    """An inbox on whose disk nothing is ever written."""
+    """An inbox that never stores anything."""
 
     def __init__(self) -> None:
         self._asked = False

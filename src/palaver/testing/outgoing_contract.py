@@ -1,4 +1,4 @@
-"""What a platform sends: the part of the contract about `send` and `split`."""
+"""OutgoingContract: the tests of `Platform.send` and `split`."""
 
 from palaver.engine.run_completion import STOPPED_LINE
 from palaver.messages import Author, Message, Place
@@ -9,7 +9,7 @@ from palaver.testing.platform_world import Shown
 
 
 class OutgoingContract:
-    """What the engine says is seen once, in order, as it was said; what may have been lost is listed as doubtful."""
+    """Replies are shown once, in order and complete; one that may have been lost is listed as doubtful."""
 
     @check
     async def test_a_process_that_receives_nothing_sends(self, session: Session) -> None:
@@ -203,7 +203,7 @@ def _said(message: Message) -> str:
 
 
 async def _said_once(session: Session, status: str) -> None:
-    """What the bot says is seen once, and its delivery ends with *status*."""
+    """Check that a text of the bot is shown once, and its delivery ends with *status*."""
     _, place = await session.direct_chat()
     await session.start()
     await session.engine.say(place, "One.")
@@ -230,7 +230,7 @@ def _require_drafts(session: Session) -> None:
 
 
 async def _drafted(session: Session, model: HeldModel) -> tuple[Shown, Place, Author]:
-    """A message is asked and the beginning of its answer can be seen: the draft, where it is, and who asked."""
+    """Post a message, and wait for the draft of its answer; return the draft, its place, and who asked."""
     _require_drafts(session)
     alice, place = await session.direct_chat()
     await session.start(model=model)
@@ -241,7 +241,7 @@ async def _drafted(session: Session, model: HeldModel) -> tuple[Shown, Place, Au
 
 
 async def _shows_preview(session: Session, model: HeldModel, text: str) -> None:
-    """People see a beginning of *text* while the answer is written, and then the answer."""
+    """Check that people see the start of *text* while the answer streams, and then the answer."""
     alice, place = await session.direct_chat()
     await session.start(model=model)
     await session.world.post(place, alice, "tell me")

@@ -1,4 +1,4 @@
-"""The suite that every platform passes. It needs pytest, and no plugin of it.
+"""PlatformContract: the tests that every platform passes. They need pytest, and no plugin of it.
 
 class TestMine(PlatformContract):
     def world(self) -> PlatformWorld:
@@ -9,7 +9,7 @@ import pytest
 
 pytest.register_assert_rewrite("palaver.testing.incoming_contract", "palaver.testing.outgoing_contract")
 
-from palaver.testing.incoming_contract import IncomingContract  # noqa: E402 (asserts are told of before)
+from palaver.testing.incoming_contract import IncomingContract  # noqa: E402 (after the rewriting of asserts is registered)
 from palaver.testing.outgoing_contract import OutgoingContract  # noqa: E402
 from palaver.testing.platform_world import Fault, Missing, PlatformWorld, Shown  # noqa: E402
 
@@ -17,9 +17,9 @@ __all__ = ["Fault", "Missing", "PlatformContract", "PlatformWorld", "Shown"]
 
 
 class PlatformContract(IncomingContract, OutgoingContract):
-    """What the engine relies on, as tests. A subclass is called `Test…` and writes `world`.
+    """What the engine relies on, as tests. A subclass is called `Test…` and defines `world`.
 
-    What a service cannot do is skipped by the name of the method of its world, or of the capability.
+    A test of what a service cannot do is skipped, under the name of the method of the world or of the capability.
     """
 
     def world(self) -> PlatformWorld:

@@ -1,4 +1,4 @@
-"""What the author of a platform supplies to `platform_contract`: the service, as its people use it."""
+"""PlatformWorld: the service for `platform_contract`, as people use it; the author of a platform implements it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from palaver.messages import Author, Place
 from palaver.platform import Platform
 
 Fault = Literal[
-    "busy",  # the service refuses a message for a moment, as with a 429
+    "busy",  # the service refuses a message for now, as with a 429
     "refused",  # it refuses a message for good
     "request lost",  # the connection ends before the service has the message
     "receipt lost",  # it ends after people see the message, and before the platform knows
@@ -19,7 +19,7 @@ Fault = Literal[
 
 
 class Missing(Exception):
-    """The service, or its world, cannot do what a test asks for; the test is skipped under that name."""
+    """The service or its world cannot do what a test needs; the test is skipped under that name."""
 
 
 class Shown(Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class Shown(Struct, frozen=True, kw_only=True):
 
 
 class PlatformWorld(ABC):
-    """A chat service for the tests of its platform. What is not written is skipped, by its name."""
+    """A chat service for the tests of its platform. Tests that need a missing method are skipped."""
 
     def __init__(self) -> None:
         self._people = count(101)
@@ -44,7 +44,7 @@ class PlatformWorld(ABC):
 
     @abstractmethod
     def platform(self) -> Platform:
-        """The platform under test, for one more process: the service knows what it did before."""
+        """Return the platform under test, for a new process: the service remembers what it did before."""
 
     @abstractmethod
     async def direct(self, author: Author) -> Place:

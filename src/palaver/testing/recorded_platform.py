@@ -1,4 +1,4 @@
-"""A platform that records what is sent, and fails as it is told."""
+"""RecordedPlatform: a platform that records deliveries, and fails on request."""
 
 import asyncio
 from collections.abc import Sequence
@@ -70,5 +70,5 @@ class RecordedPlatform(Platform):
         return message_id
 
     def _new_id(self, delivery: Delivery) -> str:
-        """The id of a message to show: the same for the same delivery where the platform knows its key again."""
+        """The id of a new message; the same for the same delivery if the platform has an idempotency window."""
         return f"s-{delivery.id if self.capabilities.idempotency_window else len(self.deliveries)}"
