@@ -3,7 +3,7 @@
 import asyncio
 import shlex
 import socket
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from datetime import UTC, datetime
 from functools import partial
 from io import StringIO
@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from palaver import Message, Record, Reply, Settings, Store, Text, Thought, ToolCall, model, user
+from palaver import Message, Part, Prompt, Record, Reply, Settings, Store, Text, Thought, ToolCall, model, user
 from palaver.cli import app
 from palaver.config import Config
 from palaver.engine.behavior import NOTHING_TO_SAY
 from palaver.engine.store_protocols import OutboxItem
 from palaver.errors import InvalidValue, KeyRefused, Overloaded, RequestRefused, StoreBroken, StoreFull
-from palaver.models import Gemini, OpenAI, Scripted
+from palaver.models import Gemini, Local, OpenAI, Response, Scripted
 from palaver.platforms.terminal.defaults import ME, PLACE, person
 from palaver.platforms.terminal.model_choice import ModelChoice
 from palaver.platforms.terminal.output import ScreenDisplay
@@ -386,6 +386,24 @@ async def test_the_last_request_is_shown_layer_by_layer() -> None:
     assert (nothing, left) == ("(nothing has been asked yet)", "nothing was left out")
     assert tokens.endswith("% as in the request before")
     assert [line.split()[0] for line in (static, buffered, trigger)] == ["static", "buffered", "trigger"]
+
+
+class SmallContext(Local):
+    """A local model that has no room for the oldest two exchanges."""
+
+    omitted_exchanges = 2
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Part | Response, None]:
+        async for piece in Scripted("Hello.").stream(prompt):
+            yield piece
+
+
+async def test_the_exchanges_that_a_local_model_had_no_room_for_are_counted() -> None:
+    talk = Talk(ModelChoice(model=SmallContext("smollm2"), name="smollm2"), "hi", "/prompt")
+
+    await talk.run()
+
+    assert "left out for want of room: the oldest 2 exchanges" in talk.seen
 
 
 async def test_it_takes_up_where_it_left_off(tmp_path: Path) -> None:

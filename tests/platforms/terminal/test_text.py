@@ -189,7 +189,7 @@ TABLE = ["  static        900 tokens  f00", "  trigger       100 tokens  ba7"]
 
 
 @pytest.mark.parametrize(
-    ("entry", "receipts", "unsaid", "lines"),
+    ("entry", "receipts", "omitted", "lines"),
     [
         (
             LedgerEntry(layers=LAYERS, tokens=1000, stable=0),
@@ -213,15 +213,15 @@ TABLE = ["  static        900 tokens  f00", "  trigger       100 tokens  ba7"]
         ),
     ],
 )
-def test_a_request_layer_by_layer(entry: LedgerEntry, receipts: list[Receipt], unsaid: int, lines: list[str]) -> None:
-    assert prompt_lines(entry, receipts, unsaid=unsaid) == lines
+def test_a_request_layer_by_layer(entry: LedgerEntry, receipts: list[Receipt], omitted: int, lines: list[str]) -> None:
+    assert prompt_lines(entry, receipts, omitted=omitted) == lines
 
 
 def test_a_request_tells_what_was_left_out_of_it_and_why() -> None:
     entry = LedgerEntry(layers=LAYERS, tokens=1000, stable=0)
     left = [LeftOut(source="window", why="over the budget of 9 tokens", count=12)]
 
-    lines = prompt_lines(entry, [], left_out=left, unsaid=0)
+    lines = prompt_lines(entry, [], left_out=left, omitted=0)
 
     assert lines[-1] == "left out of window: 12 (over the budget of 9 tokens)"
 

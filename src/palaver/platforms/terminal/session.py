@@ -22,6 +22,7 @@ from palaver.engine.task_worker import TaskHandler
 from palaver.errors import PalaverError, StoreBroken, StoreTrouble
 from palaver.memory.facts import Fact, is_same_place, subject_of
 from palaver.messages import Author, Message
+from palaver.models.local.client import Local
 from palaver.models.local.weights import find_weights
 from palaver.models.model_names import NAME_FORMS, provider_of
 from palaver.parts import Text
@@ -317,8 +318,9 @@ class TerminalSession:
             ledger.record_usage(self._events.usage)
         wire: Wire = "gemini" if self.choice.kind == "gemini" else "openai"
         _, receipts = repair(sent.prompt.turns, self.choice.model.name, wire=wire)
-        unsaid = getattr(self.choice.model, "left_out", 0)
-        return prompt_lines(ledger.entries[-1], receipts, left_out=sent.left_out, unsaid=unsaid)
+        model = self.choice.model
+        omitted = model.omitted_exchanges if isinstance(model, Local) else 0
+        return prompt_lines(ledger.entries[-1], receipts, left_out=sent.left_out, omitted=omitted)
 
     async def _switch(self, rest: str) -> None:
         """Continue the conversation with another model; a base URL is kept for models of the same provider."""

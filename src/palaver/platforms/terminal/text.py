@@ -133,7 +133,7 @@ def facts_line(verb: str, texts: Sequence[str]) -> str:
 
 
 def prompt_lines(
-    entry: LedgerEntry, receipts: Sequence[Receipt], *, left_out: Sequence[LeftOut] = (), unsaid: int
+    entry: LedgerEntry, receipts: Sequence[Receipt], *, left_out: Sequence[LeftOut] = (), omitted: int
 ) -> list[str]:
     """The layers of a request with their tokens, how much of it is new, and what was left out or repaired."""
     known = "the first request to this model"
@@ -145,10 +145,10 @@ def prompt_lines(
     if entry.reported and entry.reported.input:
         lines.append(f"the service counted {entry.reported.input:,}, {entry.reported.cached:,} of them cached")
     lines += [f"left out of {one.source}: {one.count} ({one.why})" for one in left_out]
-    if unsaid:
-        lines.append(f"left out for want of room: the oldest {unsaid} exchange{'s' if unsaid > 1 else ''}")
+    if omitted:
+        lines.append(f"left out for want of room: the oldest {omitted} exchange{'s' if omitted > 1 else ''}")
     lines += [f"changed to be legal: {receipt.where}: {receipt.action}" for receipt in receipts]
-    return lines if left_out or unsaid or receipts else [*lines, "nothing was left out"]
+    return lines if left_out or omitted or receipts else [*lines, "nothing was left out"]
 
 
 def _part_text(part: Part) -> str:
