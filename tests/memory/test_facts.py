@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
+from memory.visibility import may_hear
 from palaver.errors import InvalidValue
 from palaver.memory.facts import (
     Fact,
@@ -19,7 +20,6 @@ from palaver.memory.facts import (
     facts_digest,
     facts_to_drop,
     is_single_key,
-    may_hear,
     merge_facts,
     subject_of,
 )

@@ -101,7 +101,7 @@ async def test_a_result_says_why_and_has_its_neighbours() -> None:
         assert first.message == said[7]
         assert first.why == "it says buy, painting; its author is named"
         assert (first.before, first.after) == ((said[6],), (said[8],))
-        assert first.neighbours == (said[6], said[8])
+        assert (*first.before, *first.after) == (said[6], said[8])
 
 
 async def test_a_time_in_the_question_counts() -> None:
@@ -159,7 +159,7 @@ async def test_nothing_of_who_is_blocked_is_found_until_they_are_not() -> None:
 
         async def ids(author: Author = ALICE) -> set[str]:
             hits = await search.find("xylophone", place=GROUP, author=author, limit=9)
-            return {one.id for hit in hits for one in (hit.message, *hit.neighbours)}
+            return {one.id for hit in hits for one in (hit.message, *hit.before, *hit.after)}
 
         assert await ids() == {"0", "1", "2"}
         await store.place_settings.block("telegram", BOB.id, at=NOON)
@@ -260,7 +260,7 @@ async def isolated(store: Store, probes: int) -> None:
         where, who = rng.randrange(8), rng.randrange(8)
         query = f"secret{rng.randrange(8)} shared word{rng.randrange(6)}"
         hits = await search.find(query, place=places[where], author=people[who], limit=10)
-        shown = {one.place for hit in hits for one in (hit.message, *hit.neighbours)}
+        shown = {one.place for hit in hits for one in (hit.message, *hit.before, *hit.after)}
         assert shown <= ({places[where]} if where >= 4 or who == where else set())
 
 

@@ -12,10 +12,11 @@ import pytest
 from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject, taught
+from memory.visibility import may_hear
 from palaver.context.values import Background
 from palaver.engine.memory.recall import KnownFacts
 from palaver.errors import InvalidValue
-from palaver.memory.facts import MAX_FACTS, MAX_SOURCES, Fact, Subject, Summary, UnreadRange, facts_digest, may_hear
+from palaver.memory.facts import MAX_FACTS, MAX_SOURCES, Fact, Subject, Summary, UnreadRange, facts_digest
 from palaver.messages import Author, Place
 from palaver.store import Store, migrations
 from palaver.store.facts import Facts

@@ -108,7 +108,7 @@ async def test_what_was_said_in_a_direct_chat_is_not_found_where_it_has_become_a
 
     async def finds(place: Place, author: Author) -> list[str]:
         hits = await search.find("xylophone lessons", place=place, author=author, limit=9)
-        return [one.id for hit in hits for one in (hit.message, *hit.neighbours)]
+        return [one.id for hit in hits for one in (hit.message, *hit.before, *hit.after)]
 
     await hear(store, *talk("xylophone lessons", "the sea", place=home, authors=[HER]))
     await index(store, lambda _: LETTERS)

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from palaver.errors import InvalidValue
-from palaver.tasks.blocks import ParsedText, format_text, parse
+from palaver.tasks.blocks import ParsedText, parse
 from palaver.tasks.kinds import KINDS, LONGEST_WAIT, Body
 from palaver.tasks.task import (
     Block,
@@ -22,6 +22,7 @@ from palaver.tasks.task import (
     Wait,
 )
 from sizes import in_time, size
+from tasks.block_text import format_text
 
 PANCAKES = """# «think»
 She wants the recipe, then the timer.

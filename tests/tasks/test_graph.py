@@ -22,9 +22,7 @@ from palaver.tasks.graph import (
     cancel,
     fail,
     finish,
-    next_due,
     plan,
-    ready,
     recover,
     settle,
     supersede,
@@ -47,6 +45,7 @@ from palaver.tasks.task import (
 )
 from people import DIRECT, GROUP, NOON
 from sizes import in_time, size
+from tasks.ready_tasks import next_due, ready
 from tasks.test_blocks import BLOCKS, PANCAKES
 
 KYIV = ZoneInfo("Europe/Kyiv")

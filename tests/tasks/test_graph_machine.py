@@ -15,15 +15,14 @@ from palaver.tasks.graph import (
     cancel,
     fail,
     finish,
-    next_due,
     plan,
-    ready,
     recover,
     settle,
     supersede,
 )
 from palaver.tasks.task import Block, BlockAuthor, Remember, Send, Task, Think, Wait
 from people import DIRECT, GROUP, NOON
+from tasks.ready_tasks import next_due, ready
 
 BLOCKS: st.SearchStrategy[Block] = st.one_of(
     st.just(Send(text="a")),

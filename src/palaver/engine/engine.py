@@ -1,7 +1,6 @@
 """The engine: what people say goes in and is kept; what the model says to it comes out, once, whatever happens."""
 
 import asyncio
-import logging
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -54,8 +53,6 @@ from palaver.tasks.task import Task
 from palaver.timezones import utc
 from palaver.toolbox.toolbox import Function, Tool, Toolbox
 from palaver.turns import Settings, ToolSpec
-
-log = logging.getLogger(__name__)
 
 
 class Engine:

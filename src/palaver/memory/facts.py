@@ -101,7 +101,7 @@ class Facts(Protocol):
         limit: int = 50,
         at: datetime | None = None,
     ) -> Sequence[Fact]:
-        """Current facts about a person that *asked_by* may see in *place* (`may_hear`), the most useful first.
+        """Current facts about a person that *asked_by* may see in *place*, the most useful first.
 
         Without *asked_by*: what everybody there may see; in a direct chat, what its person may see.
         """
@@ -165,17 +165,6 @@ def subject_of(author: Author, place: Place) -> Subject:
 
 def default_scope(place: Place) -> Scope:
     return "direct" if place.kind == "direct" else "chat"
-
-
-def may_hear(fact: Fact, place: Place, listener: Subject) -> bool:
-    """Whether *listener* may see a fact in *place*: the rule of privacy. The store has the same rule as SQL."""
-    if fact.place.kind == "direct" and place.kind != "direct":
-        return False
-    if fact.scope != "direct" and is_same_place(fact.place, place):
-        return True  # the place where it was said
-    if not is_same_person(fact.subject, listener) or place.author_namespace != listener.platform:
-        return False
-    return place.kind == "direct" if fact.scope == "direct" else fact.scope == "everywhere"
 
 
 def is_same_place(one: Place, other: Place) -> bool:

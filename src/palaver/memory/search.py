@@ -39,10 +39,6 @@ class SearchResult(Struct, frozen=True, kw_only=True):
     before: tuple[Message, ...] = ()  # its neighbour
     after: tuple[Message, ...] = ()
 
-    @property
-    def neighbours(self) -> tuple[Message, ...]:
-        return (*self.before, *self.after)
-
 
 class Search:
     """`await Search(store.index_reader).find("where did we eat", place=place, author=author)`."""

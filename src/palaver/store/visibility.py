@@ -1,4 +1,4 @@
-"""Visibility of facts as SQL conditions; the same rules as `memory.facts`."""
+"""Visibility of facts, as SQL conditions."""
 
 from palaver.memory.facts import Subject
 from palaver.store.encoding import clean
@@ -28,7 +28,7 @@ VISIBLE = f"""f.about = :about AND f.direct <= :direct AND (
         OR (f.scope = 'everywhere' OR (f.scope = 'direct' AND :direct)) AND {IS_SUBJECT}
     ) AND f.superseded_by IS NULL AND (f.valid_until IS NULL OR f.valid_until > :now)
     AND NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author IN (f.about, :listener))
-    AND NOT {ALL_SOURCES_BLOCKED}"""  # (`memory.facts.may_hear`)
+    AND NOT {ALL_SOURCES_BLOCKED}"""
 
 
 def has_blocked(people: str) -> str:

@@ -23,13 +23,12 @@ from palaver.tasks.kinds import (
     LONGEST_WAIT,
     Body,
     Kind,
-    body_of,
     is_usable,
     read_body,
     trim,
     usable_kinds,
 )
-from palaver.tasks.task import Block, Send, Wait, kind_of
+from palaver.tasks.task import Block, Send, Wait
 
 HEADING_END = "»"  # ends the kind in a heading
 
@@ -104,18 +103,6 @@ def parse(text: str, *, kinds: Mapping[str, Kind] = KINDS) -> ParsedText:
         else:
             blocks.append(block)
     return ParsedText(text=before, blocks=tuple(blocks), problems=tuple(problems))
-
-
-def format_text(parsed: ParsedText, *, kinds: Mapping[str, Kind] = KINDS) -> str:
-    """Return a text that `parse` reads as *parsed*; raise `InvalidValue` where there is none."""
-    pieces = [f"{parsed.text}\n"] if parsed.text else []
-    for block in parsed.blocks:
-        body = body_of(block)
-        pieces.append(f"{heading_line(kind_of(block), body.id)}\n" + (f"{body.text}\n" if body.text else ""))
-    text = "".join(pieces)
-    if parse(text, kinds=kinds) != ParsedText(text=parsed.text, blocks=parsed.blocks):
-        raise InvalidValue("these blocks cannot be written so that they are read again as they are")
-    return text
 
 
 def lines_for_model(kinds: Mapping[str, Kind], about: Mapping[str, str | None]) -> tuple[str, ...]:

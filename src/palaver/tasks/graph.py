@@ -66,18 +66,6 @@ def free(tasks: Iterable[Task]) -> list[Task]:
     ]
 
 
-def ready(tasks: Iterable[Task], now: datetime) -> tuple[Task, ...]:
-    """Return the tasks that may begin, in the order in which they are due."""
-    moment = utc(now)
-    due = (task for task in free(tasks) if task.due_at <= moment)
-    return tuple(sorted(due, key=lambda task: (task.due_at, task.id)))
-
-
-def next_due(tasks: Iterable[Task]) -> datetime | None:
-    """Return when the next task may begin, if nothing else happens; it may be past."""
-    return min((task.due_at for task in free(tasks)), default=None)
-
-
 def begin(task: Task) -> Task:
     return _change(task, "running", attempts=task.attempts + 1, why="")
 

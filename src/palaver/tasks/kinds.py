@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
-from typing import assert_never
 
 from msgspec import Struct, json
 
@@ -89,27 +88,6 @@ def trim(text: str) -> str:
     return text[found.end() if found else 0 :].rstrip(" \t\r\n")
 
 
-def body_of(block: Block) -> Body:
-    """Write *block* as the body below its heading."""
-    match block:
-        case Send():
-            return Body(text=block.text, id=block.reply_to)
-        case Wait():
-            return Body(text=f"delay: {block.seconds}")
-        case Sticker():
-            return Body(text=_body_lines(block.set, block.name), id=block.reply_to)
-        case Remember():
-            return Body(text=_body_lines(*block.facts))
-        case Think():
-            return Body(text=block.text)
-        case BlockAuthor() | UnblockAuthor() | ClearConversation():
-            return Body(text="")
-        case Custom():
-            return Body(text=block.body, id=block.id)
-        case _:
-            assert_never(block)
-
-
 def _send(body: Body) -> Send:
     if not body.text.strip():
         raise InvalidValue("there is no text below it to send")
@@ -171,11 +149,6 @@ def _without_id(block: Block) -> Kind:
 
 def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.split("\n") if line.strip()]
-
-
-def _body_lines(*lines: str) -> str:
-    """Join lines so that none is read as a heading: four blanks make it code, and are removed when it is read."""
-    return "\n".join(f"    {line}" if line.lstrip("\ufeff").startswith("#") else line for line in lines)
 
 
 def _short(value: str) -> str:

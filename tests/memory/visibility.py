@@ -1,0 +1,15 @@
+"""The rule of privacy for facts in Python; the store has it as SQL (`palaver.store.visibility`)."""
+
+from palaver.memory.facts import Fact, Subject, is_same_person, is_same_place
+from palaver.messages import Place
+
+
+def may_hear(fact: Fact, place: Place, listener: Subject) -> bool:
+    """Whether *listener* may see a fact in *place*: the rule of privacy. The store has the same rule as SQL."""
+    if fact.place.kind == "direct" and place.kind != "direct":
+        return False
+    if fact.scope != "direct" and is_same_place(fact.place, place):
+        return True  # the place where it was said
+    if not is_same_person(fact.subject, listener) or place.author_namespace != listener.platform:
+        return False
+    return place.kind == "direct" if fact.scope == "direct" else fact.scope == "everywhere"

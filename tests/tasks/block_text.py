@@ -1,0 +1,59 @@
+"""Task blocks written as a model writes them: the inverse of `parse`."""
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from palaver.errors import InvalidValue
+from palaver.tasks.blocks import ParsedText, heading_line, parse
+from palaver.tasks.kinds import KINDS, Body, Kind
+from palaver.tasks.task import (
+    Block,
+    BlockAuthor,
+    ClearConversation,
+    Custom,
+    Remember,
+    Send,
+    Sticker,
+    Think,
+    UnblockAuthor,
+    Wait,
+    kind_of,
+)
+
+
+def format_text(parsed: ParsedText, *, kinds: Mapping[str, Kind] = KINDS) -> str:
+    """Return a text that `parse` reads as *parsed*; raise `InvalidValue` where there is none."""
+    pieces = [f"{parsed.text}\n"] if parsed.text else []
+    for block in parsed.blocks:
+        body = body_of(block)
+        pieces.append(f"{heading_line(kind_of(block), body.id)}\n" + (f"{body.text}\n" if body.text else ""))
+    text = "".join(pieces)
+    if parse(text, kinds=kinds) != ParsedText(text=parsed.text, blocks=parsed.blocks):
+        raise InvalidValue("these blocks cannot be written so that they are read again as they are")
+    return text
+
+
+def body_of(block: Block) -> Body:
+    """Write *block* as the body below its heading."""
+    match block:
+        case Send():
+            return Body(text=block.text, id=block.reply_to)
+        case Wait():
+            return Body(text=f"delay: {block.seconds}")
+        case Sticker():
+            return Body(text=_body_lines(block.set, block.name), id=block.reply_to)
+        case Remember():
+            return Body(text=_body_lines(*block.facts))
+        case Think():
+            return Body(text=block.text)
+        case BlockAuthor() | UnblockAuthor() | ClearConversation():
+            return Body(text="")
+        case Custom():
+            return Body(text=block.body, id=block.id)
+        case _:
+            assert_never(block)
+
+
+def _body_lines(*lines: str) -> str:
+    """Join lines so that none is read as a heading: four blanks make it code, and are removed when it is read."""
+    return "\n".join(f"    {line}" if line.lstrip("\ufeff").startswith("#") else line for line in lines)
