@@ -167,7 +167,7 @@ def validator(schema: dict[str, Any]) -> Callable[[Any], Any]:
     import fastjsonschema  # late: only answers need it
 
     try:
-        check = fastjsonschema.compile(lower_types(schema), handlers=dict.fromkeys(_FETCHED_SCHEMES, _not_fetched))
+        check = fastjsonschema.compile(lower_types(schema), handlers=dict.fromkeys(_FETCHED_SCHEMES, _refuse_fetch))
     except (ValueError, TypeError, AttributeError, RecursionError, re.error) as error:
         raise InvalidValue(f"the schema of the answer cannot be read: {error}") from error
 
@@ -180,5 +180,5 @@ def validator(schema: dict[str, Any]) -> Callable[[Any], Any]:
     return validate
 
 
-def _not_fetched(address: str) -> NoReturn:
+def _refuse_fetch(address: str) -> NoReturn:
     raise ValueError(f"it refers to {address}, which is not fetched")

@@ -21,7 +21,7 @@ from palaver.platforms.terminal.defaults import PLACE
 from palaver.sim import GeminiSim
 from palaver.sim.gemini import Echo
 from people import ALICE, GROUP, NOON, a_message, a_talk
-from platforms.terminal.test_command import FLASH, beside, environment
+from platforms.terminal.test_main import FLASH, beside, environment
 from sizes import size
 from store.builders import PROMPT, a_record, a_run, a_task, a_tool_run, an_outgoing
 

@@ -35,8 +35,8 @@ class CountingService(ExampleService):
         self.count("asked")
         return await super()._answer(request)
 
-    def _written(self, request: dict[str, Any], fault: Fault | None) -> dict[str, Any] | None:
-        answer = super()._written(request, fault)
+    def _write(self, request: dict[str, Any], fault: Fault | None) -> dict[str, Any] | None:
+        answer = super()._write(request, fault)
         self.count("written")
         return answer
 

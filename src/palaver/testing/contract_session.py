@@ -57,7 +57,7 @@ class Session:
         """Start a process whose model answers with *script*; *inbox* may replace that of the engine."""
         await self.start_sending(*script, model=model)
         running = asyncio.create_task(self.platform.run(inbox or self.engine.inbox(self.platform.name)))
-        self._lives.push_async_callback(_cancelled, running)
+        self._lives.push_async_callback(_cancel, running)
         return self.platform
 
     async def start_sending(self, *script: Any, model: Model | None = None) -> None:
@@ -94,7 +94,7 @@ class Session:
 
     async def shows(self, place: Place, *texts: str) -> Sequence[Shown]:
         """Wait until people see exactly these texts, and the engine has nothing to do."""
-        await self.until(lambda: self._is_shown(place, texts), lambda: self._said(place, texts))
+        await self.until(lambda: self._is_shown(place, texts), lambda: self._difference(place, texts))
         await self.engine.settled()
         assert await self.texts(place) == list(texts)
         return await self.world.shown(place)
@@ -142,7 +142,7 @@ class Session:
     async def _is_shown(self, place: Place, texts: Sequence[str]) -> bool:
         return await self.texts(place) == list(texts)
 
-    async def _said(self, place: Place, texts: Sequence[str]) -> str:
+    async def _difference(self, place: Place, texts: Sequence[str]) -> str:
         return f"people see {await self.texts(place)}, not {list(texts)}; outbox: {await self.outbox()}"
 
 
@@ -183,7 +183,7 @@ async def _short_sleep(seconds: float) -> None:
     await asyncio.sleep(min(seconds, MAX_SLEEP))
 
 
-async def _cancelled(task: "asyncio.Task[None]") -> None:
+async def _cancel(task: "asyncio.Task[None]") -> None:
     task.cancel()
     await asyncio.wait([task])
     if not task.cancelled() and (error := task.exception()):

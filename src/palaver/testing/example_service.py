@@ -48,7 +48,7 @@ class ExampleService:
         self._connections: set[asyncio.Task[Any]] = set()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", self.port, limit=LONGEST)
+        self._server = await asyncio.start_server(self._connect, "127.0.0.1", self.port, limit=LONGEST)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -62,7 +62,7 @@ class ExampleService:
     def post(self, place: str, author: Author, text: str, **fields: Any) -> str:
         """Post a message; its id. *fields* may be `place_kind` (direct, unless given), `album` and `reply_to`."""
         message_id = f"m{len(self._updates)}"
-        self._happens("post", place=place, id=message_id, text=text, **_named(author), **fields)
+        self._happens("post", place=place, id=message_id, text=text, **_author_fields(author), **fields)
         return message_id
 
     def edit(self, message_id: str, text: str) -> None:
@@ -73,7 +73,7 @@ class ExampleService:
         self._happens("delete", place=place, id=message_id)
 
     def react(self, place: str, message_id: str, author: Author, *emojis: str) -> None:
-        self._happens("react", place=place, id=message_id, emojis=emojis, **_named(author))
+        self._happens("react", place=place, id=message_id, emojis=emojis, **_author_fields(author))
 
     def migrate(self, place: str) -> str:
         """Let a group go on under another id; that id."""
@@ -86,7 +86,7 @@ class ExampleService:
 
     def stop(self, place: str, author: Author) -> None:
         """Stop the answer that the bot writes."""
-        self._happens("stop", place=place, id="", **_named(author))
+        self._happens("stop", place=place, id="", **_author_fields(author))
 
     def deliver_again(self) -> None:
         """Deliver all updates again, as a service does that lost its acknowledgements."""
@@ -107,7 +107,7 @@ class ExampleService:
         self._happened.set()
         self._happened = asyncio.Event()
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = asyncio.current_task()
         assert connection is not None
         self._connections.add(connection)
@@ -134,7 +134,7 @@ class ExampleService:
             case "role":
                 return {"role": self.roles.get((request["place"], request["author"]), "member")}
             case "send" | "edit":
-                return self._written(request, self.faults.popleft() if self.faults else None)
+                return self._write(request, self.faults.popleft() if self.faults else None)
             case _:
                 return {"error": "refused"}
 
@@ -145,7 +145,7 @@ class ExampleService:
             await self._happened.wait()
         return self._updates[self._acknowledged]
 
-    def _written(self, request: dict[str, Any], fault: Fault | None) -> dict[str, Any] | None:
+    def _write(self, request: dict[str, Any], fault: Fault | None) -> dict[str, Any] | None:
         """Show what the bot sends or edits, or fail."""
         if fault == "request lost":
             return None
@@ -179,5 +179,5 @@ class ExampleService:
         return {"id": message_id}
 
 
-def _named(author: Author) -> dict[str, Any]:
+def _author_fields(author: Author) -> dict[str, Any]:
     return {"author": author.id, "name": author.name, "username": author.username}

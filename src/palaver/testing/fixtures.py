@@ -20,19 +20,19 @@ S = TypeVar("S", bound=AbstractAsyncContextManager[Any])
 @pytest.fixture
 def gemini_sim() -> Iterator[GeminiSim]:
     """A strict Gemini API at `gemini_sim.url`; `gemini_sim.requests` is what it was asked."""
-    with served(GeminiSim()) as sim:
+    with serve(GeminiSim()) as sim:
         yield sim
 
 
 @pytest.fixture
 def openai_sim() -> Iterator[OpenAISim]:
     """A strict OpenAI API at `openai_sim.url`; `openai_sim.requests` is what it was asked."""
-    with served(OpenAISim()) as sim:
+    with serve(OpenAISim()) as sim:
         yield sim
 
 
 @contextmanager
-def served(sim: S) -> Iterator[S]:
+def serve(sim: S) -> Iterator[S]:
     """Serve a simulator in a thread until the block ends."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="palaver simulator", daemon=True)

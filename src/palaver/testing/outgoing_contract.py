@@ -118,7 +118,7 @@ class OutgoingContract:
     @check
     async def test_a_draft_becomes_the_answer(self, session: Session) -> None:
         model = HeldModel("One two three.", pieces=2)
-        draft, place, _ = await _drafted(session, model)
+        draft, place, _ = await _start_draft(session, model)
 
         model.release()
 
@@ -130,7 +130,7 @@ class OutgoingContract:
         self, session: Session
     ) -> None:
         model = HeldModel("One two three.", pieces=2)
-        draft, place, _ = await _drafted(session, model)
+        draft, place, _ = await _start_draft(session, model)
         await session.until(lambda: _has_receipt(session), lambda: "nobody knows that the draft is sent")
 
         await session.world.fail("receipt lost", "receipt lost")  # of the last edit of the draft, or of the answer's
@@ -143,7 +143,7 @@ class OutgoingContract:
     @check
     async def test_a_draft_of_an_answer_that_somebody_stops_says_so(self, session: Session) -> None:
         model = HeldModel("One two three.", pieces=2)
-        draft, place, alice = await _drafted(session, model)
+        draft, place, alice = await _start_draft(session, model)
         await session.until(lambda: _has_receipt(session), lambda: "nobody knows that the draft is sent")
 
         await session.world.stop(place, alice)
@@ -153,7 +153,7 @@ class OutgoingContract:
 
     @check
     async def test_a_draft_that_is_visible_when_the_process_crashes_becomes_the_answer(self, session: Session) -> None:
-        draft, place, _ = await _drafted(session, HeldModel("One two three.", pieces=2))
+        draft, place, _ = await _start_draft(session, HeldModel("One two three.", pieces=2))
         await session.until(lambda: _has_receipt(session), lambda: "nobody knows that the draft is sent")
 
         await session.crash()
@@ -168,7 +168,7 @@ class OutgoingContract:
         _require_drafts(session)
         await session.world.fail("receipt lost")
         model = HeldModel("One two three.", pieces=2)
-        _, place, _ = await _drafted(session, model)
+        _, place, _ = await _start_draft(session, model)
         await session.until(lambda: _is_doubtful(session), lambda: "the draft is not doubtful")
 
         model.release()
@@ -187,7 +187,7 @@ class OutgoingContract:
             await session.world.post(place, alice, text)
             await session.shows(place, *texts[:number])
 
-        assert [_said(message) for message in await session.log(place)] == [text for text in texts for _ in "ab"]
+        assert [_text_of(message) for message in await session.log(place)] == [text for text in texts for _ in "ab"]
 
 
 def _capabilities(session: Session) -> Capabilities:
@@ -198,7 +198,7 @@ def _has_keys(session: Session) -> bool:
     return bool(_capabilities(session).idempotency_window)
 
 
-def _said(message: Message) -> str:
+def _text_of(message: Message) -> str:
     return "".join(getattr(part, "text", "") for part in message.parts)
 
 
@@ -229,7 +229,7 @@ def _require_drafts(session: Session) -> None:
     require(_capabilities(session).drafts, "drafts")
 
 
-async def _drafted(session: Session, model: HeldModel) -> tuple[Shown, Place, Author]:
+async def _start_draft(session: Session, model: HeldModel) -> tuple[Shown, Place, Author]:
     """Post a message, and wait for the draft of its answer; return the draft, its place, and who asked."""
     _require_drafts(session)
     alice, place = await session.direct_chat()

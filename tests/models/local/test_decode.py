@@ -19,9 +19,9 @@ from palaver.models.local.decode import (
     check_response,
     decode_chunk,
     parse_choice,
+    refused_tokens,
     reply_so_far,
     respond,
-    tokens_refused,
 )
 from palaver.models.local.schema import answer_check
 from palaver.parts import Part, Text, ToolCall, is_generated_id
@@ -156,8 +156,8 @@ def test_an_error_is_read_as_ours() -> None:
 def test_a_refusal_for_its_length_says_how_long_it_was() -> None:
     refusal = {"error": {"code": 400, "type": "exceed_context_size_error", "n_prompt_tokens": 5031, "n_ctx": 2048}}
 
-    assert tokens_refused(orjson.dumps(refusal)) == 5031
-    assert tokens_refused(b'{"choices":[]}') == 0
+    assert refused_tokens(orjson.dumps(refusal)) == 5031
+    assert refused_tokens(b'{"choices":[]}') == 0
 
 
 NUMBER = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}

@@ -94,7 +94,7 @@ def test_nor_do_thoughts_calls_results_and_notes() -> None:
     screen.piece(Thought(text="\x1bc\n"))
     screen.piece(ToolCall(name="\x1bc", args={"\u202e": "\x9b"}))
     screen.piece(ToolResult(name="look", value="\x1bc"))
-    screen.failed("\u202ebusy", error="Overloaded")
+    screen.error("\u202ebusy", error="Overloaded")
     screen.note("\x1bc")
 
     assert not {"\x1b", "\x9b", "\u202e"} & set(tty.getvalue())
@@ -124,7 +124,7 @@ def test_an_error_and_an_ending_stand_on_lines_of_their_own() -> None:
     screen.piece(Text(text="Hel"))
     screen.end(Response(turn=model("Hel"), finish=Finish(outcome="cut", reason="MAX_TOKENS")), "Hel")
     screen.piece(Media(media_kind="photo", unique_id="1"))
-    screen.failed("busy. Wait.", error="Overloaded")
+    screen.error("busy. Wait.", error="Overloaded")
 
     assert tty.getvalue() == (
         "Hel\n(the answer was cut: the limit of tokens was reached (MAX_TOKENS))\n[photo]\nbusy. Wait.\n"
@@ -197,8 +197,8 @@ def test_what_is_remembered_and_learned_is_a_dim_line() -> None:
     tty = Tty()
     screen = ScreenDisplay(tty, tty, coloured=True)
 
-    screen.recalled(["Lives\n in Lviv.", "x" * 100, "Likes \x1b[2Jtea.", "Has a cat."])
-    screen.learned(facts("Likes tea."))
+    screen.recollections(["Lives\n in Lviv.", "x" * 100, "Likes \x1b[2Jtea.", "Has a cat."])
+    screen.facts(facts("Likes tea."))
 
     assert tty.getvalue() == (
         f"\x1b[2m(remembered: Lives in Lviv.; {'x' * 79}…; Likes \\u001b[2Jtea.; …)\x1b[0m\n"
@@ -209,8 +209,8 @@ def test_what_is_remembered_and_learned_is_a_dim_line() -> None:
 def test_programs_get_all_that_is_remembered_and_learned() -> None:
     out = StringIO()
 
-    JsonDisplay(out).recalled(["Lives\nin Lviv.", "x" * 300])
-    JsonDisplay(out).learned(facts("Likes tea.", "Has a cat."))
+    JsonDisplay(out).recollections(["Lives\nin Lviv.", "x" * 300])
+    JsonDisplay(out).facts(facts("Likes tea.", "Has a cat."))
 
     learned = [{"id": "a", "text": text, "sources": ["1"]} for text in ("Likes tea.", "Has a cat.")]
     assert [json.loads(line) for line in out.getvalue().splitlines()] == [

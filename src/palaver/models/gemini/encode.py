@@ -72,15 +72,15 @@ def _part(part: Part, model: str) -> Iterator[dict[str, Any]]:
         return
     match part:
         case Text(text=text, signature=signature):
-            yield _signed({"text": text}, signature)
+            yield _with_signature({"text": text}, signature)
         case Thought(text=text, signature=signature):
-            yield _signed({"thought": True, "text": text}, signature)
+            yield _with_signature({"thought": True, "text": text}, signature)
         case ToolCall(raw=None):
-            yield _signed({"functionCall": _call(part)}, part.signature)
+            yield _with_signature({"functionCall": _call(part)}, part.signature)
         case ToolResult(raw=None):
             yield {"functionResponse": _result(part, model)}
         case Media():
-            yield _signed(_media(part), part.signature)
+            yield _with_signature(_media(part), part.signature)
         case ToolCall(raw=raw) | ToolResult(raw=raw) | Opaque(raw=raw):
             if raw:
                 yield raw
@@ -88,20 +88,20 @@ def _part(part: Part, model: str) -> Iterator[dict[str, Any]]:
             assert_never(part)
 
 
-def _signed(part: dict[str, Any], signature: str | None) -> dict[str, Any]:
+def _with_signature(part: dict[str, Any], signature: str | None) -> dict[str, Any]:
     return {**part, "thoughtSignature": signature} if signature else part
 
 
-def _named(name: str, call_id: str | None) -> dict[str, Any]:
+def _id_and_name(name: str, call_id: str | None) -> dict[str, Any]:
     return {"name": name} if not call_id or is_generated_id(call_id) else {"id": call_id, "name": name}
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    return {**_named(call.name, call.id), "args": limit_depth(call.args)}
+    return {**_id_and_name(call.name, call.id), "args": limit_depth(call.args)}
 
 
 def _result(result: ToolResult, model: str) -> dict[str, Any]:
-    encoded = {**_named(result.name, result.id), "response": _response(result)}
+    encoded = {**_id_and_name(result.name, result.id), "response": _response(result)}
     inside = [_media(media) for media in result.media if fits_in_result(media, model)]
     return {**encoded, "parts": inside} if inside else encoded
 

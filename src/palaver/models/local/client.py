@@ -15,8 +15,8 @@ from palaver.models.local.decode import (
     check_response,
     decode_chunk,
     is_progress,
+    refused_tokens,
     respond,
-    tokens_refused,
 )
 from palaver.models.local.encode import encode_request, length, omitted_exchanges, reserve, text_prompt, with_one_call
 from palaver.models.local.runtime import Runtime, runtime_for
@@ -103,7 +103,7 @@ class Local:
             async with aclosing(runtime.events(encode_request(prompt, sent, model=self.name))) as events:
                 refused = 0
                 async for event in events:
-                    refused = tokens_refused(event)
+                    refused = refused_tokens(event)
                     if refused:
                         break
                     chunk = decode_chunk(event, about=self.name)

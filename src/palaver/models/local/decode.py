@@ -41,7 +41,7 @@ def decode_chunk(data: bytes, *, about: str) -> Chunk:
     return chunk
 
 
-def tokens_refused(data: bytes) -> int:
+def refused_tokens(data: bytes) -> int:
     """The number of tokens of a request that was refused as too long; else 0."""
     if b"exceed_context_size_error" not in data:
         return 0

@@ -40,8 +40,8 @@ TextTurn = tuple[Role, str]
 
 def text_prompt(prompt: Prompt, *, room: int) -> Prompt:
     """The prompt as text, in about *room* characters: the oldest exchanges are omitted if there are more."""
-    instruction, _, kept = _text_exchanges(prompt, room)
-    turns = [Turn(role=role, parts=(Text(text=text),)) for role, text in _merge_roles(kept)]
+    instruction, _, fitting = _text_exchanges(prompt, room)
+    turns = [Turn(role=role, parts=(Text(text=text),)) for role, text in _merge_roles(fitting)]
     if turns and turns[-1].role == "model":
         turns.append(CONTINUE)
     return replace(Prompt.of(*turns, system=instruction), settings=prompt.settings)
@@ -49,17 +49,17 @@ def text_prompt(prompt: Prompt, *, room: int) -> Prompt:
 
 def omitted_exchanges(prompt: Prompt, *, room: int) -> int:
     """The number of the oldest exchanges `media_as_words` leaves out."""
-    _, told, kept = _text_exchanges(prompt, room)
-    return len(told) - len(kept)
+    _, texts, fitting = _text_exchanges(prompt, room)
+    return len(texts) - len(fitting)
 
 
 def _text_exchanges(prompt: Prompt, room: int) -> tuple[str, list[list[TextTurn]], list[list[TextTurn]]]:
     """The instruction, all exchanges as text, and the exchanges that fit."""
     tools = callable_tools(prompt)
     instruction = cut("\n\n".join(filter(None, [prompt.instruction or INSTRUCTION, _tools(tools)])), room // 2)
-    told = [list(_exchange_texts(exchange, tools=bool(tools))) for exchange in exchanges(prompt.turns)]
-    spoken = [exchange for exchange in told if exchange]
-    return instruction, spoken, _fitting_exchanges(spoken, room - len(instruction))
+    texts = [list(_exchange_texts(exchange, tools=bool(tools))) for exchange in exchanges(prompt.turns)]
+    nonempty = [exchange for exchange in texts if exchange]
+    return instruction, nonempty, _fitting_exchanges(nonempty, room - len(instruction))
 
 
 def length(prompt: Prompt) -> int:
@@ -101,16 +101,16 @@ def cut(text: str, size: int) -> str:
     return text[:half] + _GAP + text[-half:]
 
 
-def _fitting_exchanges(told: list[list[TextTurn]], room: int) -> list[list[TextTurn]]:
-    sizes = [sum(len(text) for _, text in exchange) for exchange in told]
+def _fitting_exchanges(texts: list[list[TextTurn]], room: int) -> list[list[TextTurn]]:
+    sizes = [sum(len(text) for _, text in exchange) for exchange in texts]
     step = max(room // STEPS, 1)
     excess = -((room - sum(sizes)) // step) * step if sum(sizes) > room else 0
     first = 0
-    while excess > 0 and first < len(told) - 1:
+    while excess > 0 and first < len(texts) - 1:
         excess -= sizes[first]
         first += 1
-    kept = told[first:]
-    return [_shorten_exchange(exchange, room) for exchange in kept] if sum(sizes[first:]) > room else kept
+    fitting = texts[first:]
+    return [_shorten_exchange(exchange, room) for exchange in fitting] if sum(sizes[first:]) > room else fitting
 
 
 def _shorten_exchange(exchange: list[TextTurn], room: int) -> list[TextTurn]:
@@ -144,10 +144,10 @@ def _exchange_texts(exchange: Iterable[Turn], *, tools: bool) -> Iterator[TextTu
             yield turn.role, text
 
 
-def _merge_roles(told: Iterable[Sequence[TextTurn]]) -> list[TextTurn]:
+def _merge_roles(texts: Iterable[Sequence[TextTurn]]) -> list[TextTurn]:
     """Join neighbours of the same role: some models require that roles alternate."""
     joined: list[TextTurn] = []
-    for role, text in (said for exchange in told for said in exchange):
+    for role, text in (turn for exchange in texts for turn in exchange):
         if joined and joined[-1][0] == role:
             text = f"{joined.pop()[1]}\n{text}"
         joined.append((role, text))
@@ -210,11 +210,11 @@ REPEAT_PENALTY = 1.1  # … and repeat themselves
 MAX_TOKENS = 512
 
 
-def encode_request(prompt: Prompt, told: Prompt, *, model: str) -> bytes:
-    """Encode a streaming request for the answer to *prompt*, whose text is *told*."""
+def encode_request(prompt: Prompt, text: Prompt, *, model: str) -> bytes:
+    """Encode a streaming request for the answer to *prompt*; *text* is the prompt as text."""
     schema = answer_schema(prompt)
     body = openai.encode_request(
-        replace(told, tools=(), settings=_settings(prompt)), model=model, vendor=LLAMA
+        replace(text, tools=(), settings=_settings(prompt)), model=model, vendor=LLAMA
     ).removesuffix(b"}")
     body += b',"stream":true,"stream_options":{"include_usage":true}'
     body += b',"return_progress":true'  # so that we are called, and can stop it, while it reads the prompt

@@ -117,9 +117,9 @@ class EventReader:
             case RunFailed():
                 self._failed[event.run_id] = event
             case Recalled():
-                self._recalled(event.texts)
+                self._show_recalled(event.texts)
             case FactsLearned():
-                self._output.notify_later(partial(self._learned, event.fact_ids))
+                self._output.notify_later(partial(self._learned_facts, event.fact_ids))
             case StoreUnavailable():
                 self._trouble(event)
             case Missed():
@@ -159,24 +159,24 @@ class EventReader:
         why = next((one.why for one in journal.tried if one.step == event.step), "") if journal else ""
         self._note(f"{why}; asked again, differently")
 
-    def _recalled(self, texts: Sequence[str]) -> None:
+    def _show_recalled(self, texts: Sequence[str]) -> None:
         """Show the recalled texts that were not recalled for the message before."""
         fresh = [text for text in texts if text not in self._recalled_texts]
         self._recalled_texts = set(texts)
         if fresh:
-            self._output.notify(partial(self._display.recalled, fresh))
+            self._output.notify(partial(self._display.recollections, fresh))
 
-    async def _learned(self, fact_ids: Sequence[str]) -> Callable[[], None] | None:
+    async def _learned_facts(self, fact_ids: Sequence[str]) -> Callable[[], None] | None:
         """Return what shows the learned facts that are still current; None if there are none."""
         found = [fact for one in fact_ids if (fact := await self._store.facts.get(one))]
         facts = [fact for fact in found if is_current(fact, datetime.now(UTC))]
-        return partial(self._display.learned, facts) if facts else None
+        return partial(self._display.facts, facts) if facts else None
 
     def report_trouble(self, why: str, *, error: str) -> None:
         """Show trouble with the store, once."""
         if not self.stuck.is_set():
             self.stuck.set()
-            self._output.notify(partial(self._display.failed, one_line(why, MAX_ERROR), error=error))
+            self._output.notify(partial(self._display.error, one_line(why, MAX_ERROR), error=error))
 
     def _trouble(self, event: StoreUnavailable) -> None:
         self._live_run = ""  # the text may be streamed again

@@ -112,13 +112,13 @@ class Display(Protocol):
     def reply(self, reply: Reply) -> None:
         """Show a whole reply."""
 
-    def recalled(self, texts: Sequence[str]) -> None:
+    def recollections(self, texts: Sequence[str]) -> None:
         """Show the recalled texts."""
 
-    def learned(self, facts: Sequence[Fact]) -> None:
+    def facts(self, facts: Sequence[Fact]) -> None:
         """Show the learned facts."""
 
-    def failed(self, words: str, *, error: str, retry_after: float | None = None) -> None:
+    def error(self, words: str, *, error: str, retry_after: float | None = None) -> None:
         """Show what went wrong; *error* is its type."""
 
     def note(self, *lines: str) -> None:
@@ -169,13 +169,13 @@ class ScreenDisplay:
             self._write(self._out, words)
             self._end_line()
 
-    def recalled(self, texts: Sequence[str]) -> None:
+    def recollections(self, texts: Sequence[str]) -> None:
         self.note(facts_line("remembered", texts))
 
-    def learned(self, facts: Sequence[Fact]) -> None:
+    def facts(self, facts: Sequence[Fact]) -> None:
         self.note(facts_line("learned", [fact.text for fact in facts]))
 
-    def failed(self, words: str, *, error: str, retry_after: float | None = None) -> None:
+    def error(self, words: str, *, error: str, retry_after: float | None = None) -> None:
         self._line(words, RED)
 
     def note(self, *lines: str) -> None:
@@ -233,14 +233,14 @@ class JsonDisplay:
     def reply(self, reply: Reply) -> None:
         self._event(kind="reply", text=reply.text, media=[media.caption for media in reply.media])
 
-    def recalled(self, texts: Sequence[str]) -> None:
+    def recollections(self, texts: Sequence[str]) -> None:
         self._event(kind="recalled", texts=list(texts))
 
-    def learned(self, facts: Sequence[Fact]) -> None:
-        told = [{"id": fact.id, "text": fact.text, "sources": list(fact.sources)} for fact in facts]
-        self._event(kind="learned", facts=told)
+    def facts(self, facts: Sequence[Fact]) -> None:
+        values = [{"id": fact.id, "text": fact.text, "sources": list(fact.sources)} for fact in facts]
+        self._event(kind="learned", facts=values)
 
-    def failed(self, words: str, *, error: str, retry_after: float | None = None) -> None:
+    def error(self, words: str, *, error: str, retry_after: float | None = None) -> None:
         self._event(kind="error", error=error, message=words, retry_after=retry_after)
 
     def note(self, *lines: str) -> None:
@@ -256,8 +256,8 @@ def escape_controls(text: str) -> str:
     return _CONTROL_CHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def show_error(show: Display, error: PalaverError, words: str) -> None:
-    show.failed(words, error=type(error).__name__, retry_after=getattr(error, "retry_after", None))
+def show_error(display: Display, error: PalaverError, words: str) -> None:
+    display.error(words, error=type(error).__name__, retry_after=getattr(error, "retry_after", None))
 
 
 def wants_colour(stream: TextIO) -> bool:

@@ -50,6 +50,6 @@ class Terminal(Platform):
         failure = self._events.failure_of(delivery)
         error = failure.error if failure else PalaverError.__name__
         wait = failure.retry_after if failure else None
-        display = partial(self._display.failed, delivery.reply.text, error=error, retry_after=wait)
+        display = partial(self._display.error, delivery.reply.text, error=error, retry_after=wait)
         await self._output.show_aside(display)
         raise SendRefused("shown as an error, which is no message of the conversation")

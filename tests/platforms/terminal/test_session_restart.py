@@ -13,7 +13,7 @@ from palaver import Store
 from palaver.sim import GeminiSim
 from palaver.sim.gemini import Echo, Script
 from platforms.terminal.pseudo import ENTER, PROMPT, terminal
-from platforms.terminal.test_command import CHAT, FLASH, HALF, beside, environment, piped, piped_here, texts
+from platforms.terminal.test_main import CHAT, FLASH, HALF, beside, environment, piped, piped_here, texts
 
 NOBODY = "http://127.0.0.1:9"  # no service is there
 REMIND = {"functionCall": {"name": "remind_me", "args": {"when": "in 2 seconds", "text": "Tea!\n\nIt is ready."}}}

@@ -32,7 +32,7 @@ from palaver.sim.gemini import Echo
 from palaver.turns import Prompt
 from people import a_context
 from platforms.terminal.pseudo import ENTER, terminal
-from platforms.terminal.test_command import CHAT, FLASH, beside, environment, piped, piped_here, texts
+from platforms.terminal.test_main import CHAT, FLASH, beside, environment, piped, piped_here, texts
 
 LEARN = object()  # is typed once something was learned
 LVIV = "(learned: Lives in Lviv.)"
