@@ -101,11 +101,11 @@ class ScriptedService(CountingService):
             return {"kind": "end"}
         return await super()._update(None)
 
-    def _written(self, request: dict[str, Any], fault: Fault | None) -> dict[str, Any] | None:
+    def _write(self, request: dict[str, Any], fault: Fault | None) -> dict[str, Any] | None:
         if request["key"] not in self._refused and self._chance.random() < BUSY:
             self._refused.add(request["key"])
             fault = "busy"
-        return super()._written(request, fault)
+        return super()._write(request, fault)
 
     def _send(self, request: dict[str, Any]) -> dict[str, Any]:
         before = self.counts["sent"]
