@@ -100,6 +100,11 @@ class ToolResult(_Part, frozen=True, kw_only=True, tag="tool_result"):
     media: tuple[Media, ...] = ()  # pictures and documents a tool returned beside its value
     raw: dict[str, Any] | None = None  # as received, where the fields above do not say it all
 
+    @property
+    def outcome(self) -> str:
+        """The verb for it in a sentence: `answered` or `failed`."""
+        return "failed" if self.failed else "answered"
+
 
 class Opaque(_Part, frozen=True, kw_only=True, tag="opaque"):
     raw: dict[str, Any]  # anything else a model returned; goes back as it came, and only to its maker

@@ -69,7 +69,7 @@ def _cache_key(context: Context) -> str:
 def _entry(message: Message, context: Context, quote: Quote | None) -> str:
     parts = _own_parts(message, context) if context.is_own(message) else message.parts
     spoken = text_with_markers(parts, lambda text: escape.text(text, context.delimiter))
-    told = " ".join(filter(None, (*map(_work, parts), spoken))) or EMPTY
+    told = " ".join(filter(None, (*map(_tool_sentence, parts), spoken))) or EMPTY
     said = escape.without_delimiter(told, context.delimiter)
     if isinstance(message, Notice):
         return "\n".join([notice_line(message, context), *([said] if has_words(message) else [])])
@@ -91,20 +91,43 @@ def _own_parts(message: Message, context: Context) -> tuple[Part, ...]:
     return tuple(part for part in done if isinstance(part, ToolCall | ToolResult)) + message.parts
 
 
-def _work(part: Part) -> str:
+# A model that sees no calls and results reads them as sentences. The values in them are shortened and escaped, so that
+# nothing that a tool returned passes for a line of ours. `models.local.encode` words a result for the embedded model
+# itself, which takes all of it.
+
+
+def call_sentence(call: ToolCall) -> str:
+    """`(called search with {"query":"tea"})`"""
+    return f"(called {escape.fold(call.name)} with {_shorten_value(call.args)})"
+
+
+def result_sentence(result: ToolResult) -> str:
+    """`(search answered: 3 shops)`"""
+    return f"({escape.fold(result.name)} {result.outcome}: {_shorten_value(result.value)})"
+
+
+def exchange_sentence(call: ToolCall | None, result: ToolResult) -> str:
+    """`(You called search with {"query":"tea"}; it answered: "3 shops" [photo])`: a call and its result, as JSON."""
+    arguments = f" with {_shorten(dumps(call.args).decode())}" if call else ""
+    media = "".join(f" {escape.fold(one.words)}" for one in result.media)
+    value = _shorten(dumps(result.value).decode())
+    return f"(You called {escape.fold(result.name)}{arguments}; it {result.outcome}: {value}{media})"
+
+
+def _tool_sentence(part: Part) -> str:
     match part:
-        case ToolCall(name=name, args=args):
-            return f"(called {escape.fold(name)} with {_short(args)})"
-        case ToolResult(name=name, value=value, failed=failed):
-            return f"({escape.fold(name)} {'failed' if failed else 'answered'}: {_short(value)})"
+        case ToolCall():
+            return call_sentence(part)
+        case ToolResult():
+            return result_sentence(part)
     return ""
 
 
-def _short(value: object) -> str:
-    return short(value if isinstance(value, str) else dumps(value).decode())
+def _shorten_value(value: object) -> str:
+    return _shorten(value if isinstance(value, str) else dumps(value).decode())
 
 
-def short(written: str) -> str:
-    """The beginning of what a tool was asked or answered, on one line and without our markup."""
-    text = escape.text(escape.fold(written[: 2 * TOOL_LENGTH]))
-    return text if len(text) <= TOOL_LENGTH else text[:TOOL_LENGTH] + "…"
+def _shorten(text: str) -> str:
+    """The first `TOOL_LENGTH` characters of *text*, on one line and escaped."""
+    line = escape.text(escape.fold(text[: 2 * TOOL_LENGTH]))
+    return line if len(line) <= TOOL_LENGTH else line[:TOOL_LENGTH] + "…"

@@ -14,10 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec.structs import replace
 
 from palaver.errors import ContextTooLong, HandleGone, PalaverError, RequestRefused
-from palaver.jsonio import dumps
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
-from palaver.prompt import escape
-from palaver.prompt.history import short
+from palaver.prompt.history import exchange_sentence
 from palaver.tokens import part_tokens, turn_tokens
 from palaver.turns import Prompt, Turn
 from palaver.wire.rules import PLACEHOLDER_SIGNATURE
@@ -221,7 +219,7 @@ def _flatten_turn(turn: Turn, calls: list[ToolCall]) -> Turn | None:
     parts: list[Part] = []
     for part in turn.parts:
         if isinstance(part, ToolResult):
-            parts.append(Text(text=_in_words(part, _take_call(calls, part))))
+            parts.append(Text(text=exchange_sentence(_take_call(calls, part), part)))
         elif not isinstance(part, ToolCall):
             parts.append(part)
     return _with_parts(turn, parts) if parts or not turn.parts else None
@@ -233,13 +231,6 @@ def _take_call(calls: list[ToolCall], result: ToolResult) -> ToolCall | None:
     if found is not None:
         calls.remove(found)
     return found
-
-
-def _in_words(result: ToolResult, call: ToolCall | None) -> str:
-    asked = f" with {short(dumps(call.args).decode())}" if call else ""
-    media = "".join(f" {escape.fold(one.words)}" for one in result.media)
-    done = "failed" if result.failed else "answered"
-    return f"(You called {escape.fold(result.name)}{asked}; it {done}: {short(dumps(result.value).decode())}{media})"
 
 
 def _with_parts(turn: Turn, parts: Sequence[Part]) -> Turn:

@@ -171,7 +171,7 @@ def _words(part: Part, *, tools: bool) -> str:
 def _result(result: ToolResult) -> str:
     value = result.value if isinstance(result.value, str) else dumps(result.value).decode()
     seen = "".join(f" {media.words}" for media in result.media)
-    return f"The tool {result.name} {'failed' if result.failed else 'answered'}: {value}{seen}"
+    return f"The tool {result.name} {result.outcome}: {value}{seen}"
 
 
 def _tools(tools: Iterable[ToolSpec]) -> str:
