@@ -1,4 +1,8 @@
-"""What fits: the oldest and the least relevant go first, the newest survive, and what went is reported. Pure."""
+"""The token budget of each source, and reports of what it left out. Pure.
+
+Messages: the newest are taken, the oldest left out. Ranked items: the first are taken, the last left out. Every item
+that is left out has a `LeftOut` that says why.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -18,14 +22,14 @@ from palaver.turns import Turn
 T = TypeVar("T")
 
 HEADER_TOKENS = 40  # tokens of a header, or of the line that says whose words follow
-FRAME_TOKENS = 8  # where it is plain who speaks
-EXCERPT_LENGTH = 40  # characters of what has no id
-MAX_IDS = 20  # that are stored of what was left out of one source for one reason
+FRAME_TOKENS = 8  # of a message without a header
+EXCERPT_LENGTH = 40  # characters of an item without an id, in its report
+MAX_IDS = 20  # in a merged report
 OLDER = "older than what was left out"
 
 
 class Budget(Struct, frozen=True, kw_only=True):
-    """Tokens each source may take, who counts them, and how many pictures and recordings go as they are."""
+    """The tokens that each source may use, the counter, and the number of media that are sent themselves."""
 
     window: int = 100_000
     immediate: int = 16_000
@@ -44,21 +48,21 @@ class Budget(Struct, frozen=True, kw_only=True):
 
 
 def count_tokens(messages: Sequence[Message], turns: Mapping[str, tuple[Turn, ...]], counter: Counter) -> list[int]:
-    """The tokens of each message with what says who speaks; of the turns that stand for it, if the agent wrote it.
+    """Return the tokens of each message, with its header; of an own message, those of its turns.
 
-    Every reply counts with what it quotes: whether that is told depends on the cut, and the cut on what is counted.
+    A reply counts with its quote. Whether the quote is shown depends on the cut, and the cut on these counts.
     """
-    said = HEADER_TOKENS if messages and messages[0].place.kind != "direct" else FRAME_TOKENS
+    header = HEADER_TOKENS if messages and messages[0].place.kind != "direct" else FRAME_TOKENS
     replies = {message.id: quote_tokens(message, counter) for message in messages if message.reply_to is not None}
     if not turns and not replies:
-        return [0 if message.deleted else message_tokens(message, counter) + said for message in messages]
+        return [0 if message.deleted else message_tokens(message, counter) + header for message in messages]
     of_turn = turn_tokens if counter is ESTIMATOR else partial(turn_tokens, counter=counter)
     return [
         0
         if message.deleted
         else sum(map(of_turn, turns[message.id]))
         if message.id in turns
-        else message_tokens(message, counter) + said + replies.get(message.id, 0)
+        else message_tokens(message, counter) + header + replies.get(message.id, 0)
         for message in messages
     ]
 
@@ -66,7 +70,7 @@ def count_tokens(messages: Sequence[Message], turns: Mapping[str, tuple[Turn, ..
 def drop_oversized(
     messages: tuple[Message, ...], counts: list[int], budget: int
 ) -> tuple[tuple[Message, ...], list[int], tuple[LeftOut, ...]]:
-    """The window with messages too large for all of it left out; like deleted ones they keep their place."""
+    """Replace messages larger than the whole budget by deleted ones, which keep their place in the window."""
     if not counts or max(counts) <= budget:
         return messages, counts, ()
     giants = {index for index, count in enumerate(counts) if count > budget}
@@ -81,7 +85,10 @@ def drop_oversized(
 def take_newest(
     messages: Sequence[Message], counts: Sequence[int], budget: int, source: SourceName
 ) -> tuple[tuple[Message, ...], tuple[LeftOut, ...]]:
-    """The newest messages that fit, and what was left out; one too large for itself does not take others along."""
+    """Take the newest messages that fit. A message larger than the whole budget is skipped; it does not end the scan.
+
+    At the first message that does not fit the scan ends, so that the messages taken have no gap.
+    """
     kept: list[Message] = []
     left: list[LeftOut] = []
     room = budget
@@ -89,7 +96,7 @@ def take_newest(
         if tokens > budget:
             left.append(LeftOut(source=source, ids=(message.id,), why=too_large(budget), tokens=tokens))
         elif tokens > room:
-            room = -1  # what is older stays out too, so that no gap is left
+            room = -1
             left.append(LeftOut(source=source, ids=(message.id,), why=over_budget(budget), tokens=tokens))
         else:
             room -= tokens
@@ -100,7 +107,7 @@ def take_newest(
 def report_messages(
     messages: Sequence[Message], counts: Sequence[int], source: SourceName, why: str
 ) -> tuple[LeftOut, ...]:
-    """The report of messages that were left out together."""
+    """Report messages that were left out for one reason."""
     return tuple(
         LeftOut(source=source, ids=(message.id,), why=why, tokens=tokens)
         for message, tokens in zip(messages, counts, strict=True)
@@ -109,13 +116,13 @@ def report_messages(
 
 
 def report_item(source: SourceName, why: str, ids: tuple[str, ...], text: str, tokens: int) -> LeftOut:
-    """The report of what has ids, or else of the beginning of a text."""
+    """Report one item: by its ids, or by the beginning of its text where it has none."""
     beginning = "" if ids else text if len(text) <= EXCERPT_LENGTH else f"{text[: EXCERPT_LENGTH - 1]}…"
     return LeftOut(source=source, why=why, ids=ids, text=beginning, tokens=tokens)
 
 
 def group_reports(left: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
-    """What was left out of each source for one reason as one, without texts and with at most `MAX_IDS` ids."""
+    """Merge the reports of each source and reason into one, without texts and with at most `MAX_IDS` ids."""
     groups: dict[tuple[SourceName, str], list[LeftOut]] = {}
     for one in left:
         groups.setdefault((one.source, one.why), []).append(one)
@@ -148,9 +155,9 @@ def take_first(
     ids: Callable[[T], tuple[str, ...]] = lambda _: (),
     text: Callable[[T], str],
 ) -> tuple[tuple[T, ...], tuple[LeftOut, ...], int]:
-    """The first items that fit, those that did not, and the room that is left: items come best first.
+    """Take the items that fit, the best first. Return them, the reports of the others, and the tokens that are left.
 
-    What did not fit is reported by its *ids*, or by its *text* where it has none.
+    An item is reported by its *ids*, or by its *text* where it has none.
     """
     kept: list[T] = []
     left: list[LeftOut] = []

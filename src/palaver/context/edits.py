@@ -1,4 +1,9 @@
-"""What changed after it was shown: it stays as it was, and a notice tells what it says now, or who reacted. Pure."""
+"""Edits, deletions and reactions after a message was shown: the message stays, a notice tells of the change. Pure.
+
+A change of an old message in the middle of a prompt would end the stable prefix there. So a message that a run has
+shown stays in the window as it was, and a `Notice` stands where the change happened: behind the messages that the place
+had then. Once the window is cut again, messages appear as they are now, without notices.
+"""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -17,7 +22,7 @@ from palaver.value_cache import cached_for
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """An edit or a deletion of a message that a run had shown before."""
+    """An edit or a deletion of a message that a run has shown."""
 
     number: int  # of the message
     position: int  # how many messages the place had then
@@ -40,10 +45,10 @@ LogChange = Change | Reaction
 def shown_versions(
     messages: tuple[Message, ...], changes: Iterable[LogChange], *, start: int, stored: int, taken: Sequence[int]
 ) -> tuple[tuple[Message, ...], tuple[Notice, ...]]:
-    """The messages as they stood when they were shown, and notices of what has become of them since, in order.
+    """Return the messages as they were first shown, and the notices of their changes since, in order.
 
-    *start* is the number of the first one, counted as if those with the numbers *taken*, which are in order, were not
-    there; *stored* is how many messages the place has.
+    *start* is the number of the first message. It is counted without the messages of the batch, whose numbers are
+    *taken*, in order. *stored* is the number of messages of the place.
     """
     shown = list(messages)
     notices: list[tuple[int, Notice]] = []
@@ -69,7 +74,7 @@ def shown_versions(
 def fit_notices(
     notices: tuple[Notice, ...], counts: list[int], budget: Budget
 ) -> tuple[tuple[Notice, ...], list[int], tuple[LeftOut, ...]]:
-    """The notices but for those too large for the whole window; each is counted with the message before it."""
+    """Drop notices larger than the whole window. Add the tokens of the others to the message before them."""
     if not notices:
         return notices, counts, ()
     kept: list[Notice] = []
@@ -89,7 +94,7 @@ def fit_notices(
 
 
 def shift_notices(notices: Iterable[Notice], cut: int) -> tuple[Notice, ...]:
-    """The notices that are left when the window has lost its first *cut* messages, and what was told after them."""
+    """Return the notices of a window without its first *cut* messages, at their new positions."""
     if not cut:
         return tuple(notices)
     return tuple(replace(notice, at=notice.at - cut) for notice in notices if notice.at > cut)
@@ -107,7 +112,7 @@ def _index(number: int, start: int, taken: Sequence[int]) -> int:
 
 
 def _versions(its: Sequence[Change], now: Message) -> Iterable[tuple[int, Message, Message]]:
-    """What a message became at each position, the last where it changed more than once, and what it was before."""
+    """Return the position, the new and the old version of each change; of several at one position the last."""
     became = zip(its, [*(change.before for change in its[1:]), now], strict=True)
     latest = {change.position: version for change, version in became}
     previous = [its[0].before, *latest.values()]

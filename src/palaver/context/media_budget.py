@@ -1,8 +1,8 @@
-"""Which pictures and recordings go as they are, and which in words. Pure.
+"""The media of the history: which are sent themselves, and which as words. Pure.
 
-Which messages are shown is decided as if all media were words. Media go as they are in the room that is then left, the
-newest first: all that are newer than one boundary. In a window the boundary falls on fixed numbers, so that only now
-and then a message that was sent before is sent otherwise.
+First it is decided which messages are shown, as if all media were words. The tokens that are left then go to media, the
+newest first: all media behind one boundary are sent themselves, all before it as words. In a window the boundary falls
+on fixed message numbers (`stable_prefix`), so that a message rarely changes after it was sent.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,26 +25,26 @@ MANY = "more media than the {allowed} that may go as they are: the others go in 
 OVER = "its media go in words: over the budget of {budget} tokens"
 OLD = "its media go in words: it is not among the newest messages"
 
-MEDIA_MARKS = Marks(low=8, high=32)  # messages whose media go as they are; older ones go over in one step
-NEWEST_MEDIA_MARKS = Marks(low=4, high=4)  # the same where the newest messages are paid for anew with each request
+MEDIA_MARKS = Marks(low=8, high=32)  # of the newest messages, whose media are sent themselves
+NEWEST_MEDIA_MARKS = Marks(low=4, high=4)  # the same in a profile that sends the newest messages behind the prefix
 
 
 class MediaLimits(Struct, frozen=True, kw_only=True):
-    """How many media may go as they are, and in how many tokens."""
+    """How many media are sent themselves, and within how many tokens."""
 
     media: int
     budget: int  # tokens for all that is shown
-    room: int  # tokens of it that words leave
+    room: int  # tokens that are left beside the words
     counter: Counter
 
     @classmethod
     def of(cls, budget: Budget, tokens: int, *, used: int) -> "MediaLimits":
-        """The limits where *tokens* may be shown, and words take as many as are *used*."""
+        """Return the limits of a source with a budget of *tokens*, of which words have *used* some."""
         return cls(media=budget.media, budget=tokens, room=tokens - used, counter=budget.counter)
 
 
 def messages_in_words(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages with words for their media."""
+    """Return the messages with words for their media."""
     return tuple(
         [
             message if (kept := message.__dict__.get(_IN_WORDS, False)) is None else kept or message_in_words(message)
@@ -56,9 +56,9 @@ def messages_in_words(messages: Sequence[Message]) -> tuple[Message, ...]:
 def window_with_newest_media(
     messages: Sequence[Message], shown: Sequence[Message], number: int, limits: MediaLimits, marks: Marks
 ) -> tuple[tuple[Message, ...], tuple[LeftOut, ...]]:
-    """The *messages* of a window, *shown* in words so far, with the media of the newest as they are.
+    """Return a window with the media of its newest messages. *shown* are the same *messages* in words.
 
-    *number* is that of the first one in its place.
+    *number* is that of the first message in its place.
     """
     old = max(0, min(marks.start(number + len(messages)) - number, len(messages)))
     told, left, _ = with_newest_media(messages, shown, limits, old=old, number=number, step=marks.high - marks.low)
@@ -74,9 +74,10 @@ def with_newest_media(
     number: int = 0,
     step: int = 1,
 ) -> tuple[tuple[Message, ...], tuple[LeftOut, ...], int]:
-    """The *messages*, *shown* in words so far, with the media beyond a boundary as they are; of an album its first.
+    """Return messages with their media behind the boundary, reports of the others, and how many more media may go.
 
-    The first *old* ones stay in words. And how many more media may go as they are before these: none if some did not.
+    *shown* are the same *messages* in words. The first *old* ones stay in words. Of an album with more media than are
+    allowed the first go. No more media may go before these messages if any of theirs did not.
     """
     if all(map(is_, messages, shown)):  # no media: most of the time
         return tuple(shown), (), limits.media
@@ -105,7 +106,7 @@ def with_newest_media(
 def levels_with_newest_media(
     levels: Sequence[Sequence[Message]], messages: Mapping[str, Message], limits: Sequence[MediaLimits]
 ) -> tuple[list[tuple[Message, ...]], tuple[LeftOut, ...]]:
-    """The levels, in words so far, with the newest media as they are; *messages* are those they show, by id."""
+    """Return the levels, given in words, with the newest media. *messages* are the originals by id."""
     media = min(one.media for one in limits)
     shown: list[tuple[Message, ...]] = []
     left: tuple[LeftOut, ...] = ()
@@ -118,7 +119,7 @@ def levels_with_newest_media(
 
 
 def _within_limits(message: Message, limits: MediaLimits) -> Message:
-    """The message with as many of its media as may go as they are; in words where these alone are over the budget."""
+    """Return the message with as many of its media as are allowed; in words if these alone are over the budget."""
     many = _media_count(message)
     if not many:
         return message
@@ -137,12 +138,12 @@ def _first_as_they_are(message: Message, room: int) -> Message:
 
 
 def message_in_words(message: Message) -> Message:
-    """The message with words for its media; cached."""
+    """Return the message with words for its media; cached."""
     return cached(message, _IN_WORDS, _media_as_words) or message
 
 
 def _media_as_words(message: Message) -> Message | None:
-    """The same; None where it has no media."""
+    """Return the same, or None where the message has no media."""
     parts = (_without_content(part) if isinstance(part, Media) else part for part in message.parts)
     return replace(message, parts=tuple(parts)) if _media_count(message) else None
 
@@ -152,7 +153,7 @@ def _without_content(media: Media) -> Media:
 
 
 def _media_count(message: Message) -> int:
-    """How many media of a message go as they are."""
+    """Return how many media of a message have content to send."""
     return sum(map(_is_sendable, message.parts))
 
 

@@ -1,4 +1,10 @@
-"""Which messages before the target are shown: the newest, and those that replies and names point to. Pure."""
+"""Selection of the messages before the target: the newest, and those that replies and names point to. Pure.
+
+In a busy group the 35 newest messages may be another conversation. So some places go to messages that belong to the
+target: first the chain of replies and its neighbours, then what the author and their partners said. Partners are people
+whom the target names, or with whom the author spoke by name or reply lately. Their messages are taken in turns, the
+newest of each first. Without any name nothing tells the conversations apart, and the newest fill all places.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,12 +14,12 @@ from palaver.characters import visible
 from palaver.messages import Author, Message
 from palaver.parts import Text
 
-ALWAYS_SHOWN = 20  # the newest that are always shown
-MAX_CANDIDATES = 256  # messages before the target among which is chosen
-REPLY_DEPTH = 8  # replies to replies that are followed
-MAX_PARTNERS = 3  # people besides those the target names whose talk with its author is followed
+ALWAYS_SHOWN = 20  # of the newest messages
+MAX_CANDIDATES = 256  # messages before the target
+REPLY_DEPTH = 8
+MAX_PARTNERS = 3  # besides the people whom the target names
 
-_SPOKEN = 2_000  # characters of a message in which names are looked for
+_MAX_TEXT = 2_000  # characters of a message in which names are looked for
 _WORD = re.compile(r"@?\w[\w'’.^|`\\\[\]{}-]*")
 _TRAILING = "'’.-"
 _LOOSE = 4  # letters that a name must share with another form of it
@@ -21,67 +27,67 @@ _FORM = "\0"  # ends what a name begins with, where it may end otherwise
 
 
 def select_messages(before: Sequence[Message], target: Message, *, most: int, certain: int = ALWAYS_SHOWN) -> list[int]:
-    """The indexes of at most *most* messages *before* the target, in order.
+    """Return the indexes of at most *most* messages *before* the target, in order.
 
-    The *certain* newest are among them, then what replies and names point to; the rest are the newest too.
+    The *certain* newest are among them, then those that replies and names point to, then the newest of the rest.
     """
     count = len(before)
     if count <= most:
         return list(range(count))
     newest = range(count - 1, -1, -1)
     found: dict[int, None] = {}
-    for index in chain(newest[:certain], _pointed(before, target), newest):
+    for index in chain(newest[:certain], _references(before, target), newest):
         if len(found) >= most:
             break
         found[index] = None
     return sorted(found)
 
 
-def _pointed(before: Sequence[Message], target: Message) -> Iterator[int]:
-    """What the target points to, the surest first."""
+def _references(before: Sequence[Message], target: Message) -> Iterator[int]:
+    """Yield the indexes that the target points to, the most certain first."""
     replied = list(_chain(before, target))
     yield from replied
     yield from (beside for index in replied[:1] for beside in (index + 1, index - 1) if 0 <= beside < len(before))
-    if target.place.kind == "direct":  # it is plain there who speaks to whom
+    if target.place.kind == "direct":  # there is one partner
         return
     people = _people(before)
-    heard = [_addressed(message, people) for message in before]
-    yield from _in_turn(_talks(before, target.author.id, _named(target, people), heard))
+    addressees = [_addressed(message, people) for message in before]
+    yield from _in_turn(_talks(before, target.author.id, _named(target, people), addressees))
 
 
-def _talks(before: Sequence[Message], author: str, named: set[str], heard: Sequence[set[str]]) -> list[list[int]]:
-    """What was said to the author, what the author said, and what those said whom the author speaks to.
+def _talks(before: Sequence[Message], author: str, named: set[str], addressees: Sequence[set[str]]) -> list[list[int]]:
+    """Return lists of indexes, the newest first: messages to the author, by the author, and by each partner.
 
-    Nothing where nobody was spoken to by name: nothing tells one message from another then.
+    Return nothing where nobody is addressed by name.
     """
-    said: dict[str, list[int]] = {}
+    by_author: dict[str, list[int]] = {}
     for index in range(len(before) - 1, -1, -1):
-        said.setdefault(before[index].author.id, []).append(index)
-    own = said.get(author, [])
-    to_author = [index for index in range(len(before) - 1, -1, -1) if author in heard[index]]
-    partners = dict.fromkeys(chain(sorted(named), _partners(before, own, to_author, heard)))
+        by_author.setdefault(before[index].author.id, []).append(index)
+    own = by_author.get(author, [])
+    to_author = [index for index in range(len(before) - 1, -1, -1) if author in addressees[index]]
+    partners = dict.fromkeys(chain(sorted(named), _partners(before, own, to_author, addressees)))
     partners.pop(author, None)
     if not partners:
         return []
     talks = [to_author, own]
     for person in islice(partners, len(named) + MAX_PARTNERS):
-        theirs = said.get(person, [])
-        talks += [[index for index in theirs if author in heard[index]], theirs] if person in named else [theirs]
+        theirs = by_author.get(person, [])
+        talks += [[index for index in theirs if author in addressees[index]], theirs] if person in named else [theirs]
     return talks
 
 
 def _partners(
-    before: Sequence[Message], own: Sequence[int], to_author: Sequence[int], heard: Sequence[set[str]]
+    before: Sequence[Message], own: Sequence[int], to_author: Sequence[int], addressees: Sequence[set[str]]
 ) -> Iterator[str]:
-    """Whom the author spoke to and who spoke to the author, the latest first."""
+    """Yield the ids of people whom the author addressed, or who addressed the author, the latest first."""
     for index in sorted({*own, *to_author}, reverse=True):
-        yield from sorted(heard[index])
+        yield from sorted(addressees[index])
         if before[index].author.id:
             yield before[index].author.id
 
 
 def _chain(before: Sequence[Message], target: Message) -> Iterator[int]:
-    """What the target replies to, what that replies to, and so on."""
+    """Yield the message that the target replies to, the one that it replies to, and so on."""
     places = {message.id: index for index, message in enumerate(before)}
     quote = target.reply_to
     for _ in range(REPLY_DEPTH):
@@ -93,13 +99,13 @@ def _chain(before: Sequence[Message], target: Message) -> Iterator[int]:
 
 
 def _in_turn(lists: Iterable[Iterable[int]]) -> Iterator[int]:
-    """The first of each list, then the second of each, and so on."""
+    """Yield the first of each list, then the second of each, and so on."""
     for round_ in zip_longest(*lists):
         yield from (index for index in round_ if index is not None)
 
 
 def _people(before: Iterable[Message]) -> dict[str, set[str]]:
-    """The ids of those who spoke, by what they may be called."""
+    """Return the ids of authors by each name that they may be called."""
     called: dict[str, set[str]] = {}
     for author in {message.author.id: message.author for message in before if message.author.id}.values():
         for name in _names(author):
@@ -116,27 +122,27 @@ def _names(author: Author) -> set[str]:
 
 
 def _named(message: Message, people: Mapping[str, set[str]]) -> set[str]:
-    """The ids of those whom a message names anywhere, or is for."""
+    """Return the ids of people whom a message names anywhere or addresses."""
     found = _addressed(message, people)
-    for word in _WORD.findall(_said(message)):
+    for word in _WORD.findall(_text(message)):
         found |= people.get(_bare(word), set())
     return found - {message.author.id}
 
 
 def _addressed(message: Message, people: Mapping[str, set[str]]) -> set[str]:
-    """The ids of those a message is for: whom it answers, calls at its beginning, or mentions with an @."""
-    quote, said = message.reply_to, _said(message)
+    """Return the ids of people whom a message addresses: by a reply, a name at its beginning, or an @mention."""
+    quote, text = message.reply_to, _text(message)
     found = {quote.author.id} if quote is not None and quote.author is not None and quote.author.id else set[str]()
-    if first := _WORD.search(said):
+    if first := _WORD.search(text):
         found |= _known(_bare(first.group()), people)
-    if "@" in said:
-        for word in _WORD.findall(said):
+    if "@" in text:
+        for word in _WORD.findall(text):
             found |= people.get(_bare(word), set()) if word[0] == "@" else set()
     return found
 
 
 def _known(word: str, people: Mapping[str, set[str]]) -> set[str]:
-    """Whom *word* names, also where the name has another ending in it."""
+    """Return the ids of people whom *word* names, also with another ending of the name."""
     if word in people:
         return people[word]
     forms = [form for form in (word, word[:-1], word[:-2]) if len(form) >= _LOOSE]
@@ -144,9 +150,10 @@ def _known(word: str, people: Mapping[str, set[str]]) -> set[str]:
     return next((people[key] for key in keys if key in people), set())
 
 
-def _said(message: Message) -> str:
-    said = " ".join(part.text[:_SPOKEN] for part in message.parts if isinstance(part, Text))[:_SPOKEN]
-    return visible(said).casefold()
+def _text(message: Message) -> str:
+    """Return the beginning of its texts, to search for names."""
+    text = " ".join(part.text[:_MAX_TEXT] for part in message.parts if isinstance(part, Text))[:_MAX_TEXT]
+    return visible(text).casefold()
 
 
 def _bare(word: str) -> str:
