@@ -1,4 +1,4 @@
-"""Where code fences are open, line by line, as CommonMark has them. Pure."""
+"""Code fences of Markdown, line by line, by the rules of CommonMark. Pure."""
 
 import re
 
@@ -22,14 +22,14 @@ class Fence(Struct, frozen=True, kw_only=True):
 
 
 class Fences:
-    """Told every line that is shown, knows whether the next one is code."""
+    """The fence that is open after the lines so far, if any."""
 
     def __init__(self, *, without: str = "") -> None:
         self._open: Fence | None = None
         self._without = without  # a word that will be taken out of the lines
 
     def line(self, line: str) -> None:
-        """Take notice of a whole line."""
+        """Add a whole line."""
         line = line.rstrip("\r\n")
         if self._without:
             line = line.replace(self._without, "")
@@ -41,7 +41,7 @@ class Fences:
             self._open = None
 
     def covers(self, text: str, at: int, *, ended: bool) -> bool | None:
-        """Whether the line that begins there is code; None while that is open, which it is not in an *ended* text."""
+        """Return whether the line that begins at *at* is code; None while more text could decide it (not *ended*)."""
         if self._open is None:
             return False
         start, newline, _ = text[at : at + _PREFIX].partition("\n")
@@ -52,7 +52,7 @@ class Fences:
 
 
 def opened(line: str) -> Fence | None:
-    """The fence that *line* opens where none is open; it comes without its end."""
+    """Return the fence that *line*, given without its end, opens."""
     found = _OPENING.match(line)
     if found is None or _width(found["before"]) > _DEEPEST:
         return None
@@ -68,7 +68,7 @@ def opened(line: str) -> Fence | None:
 
 
 def closes(fence: Fence, line: str) -> bool:
-    """Whether *line*, without its end, closes *fence*."""
+    """Return whether *line*, given without its end, closes *fence*."""
     inner = _inside_quotes(line, fence.quotes)
     found = _CLOSING.match(inner) if inner is not None else None
     return found is not None and found["run"].startswith(fence.run) and _width(found["before"]) <= fence.most
@@ -87,7 +87,7 @@ def _within(fence: Fence, start: str, *, ended: bool) -> bool | None:
 
 
 def _inside_quotes(line: str, quotes: int) -> str | None:
-    """The rest of *line* after so many quote marks, or None if it has fewer."""
+    """Return the rest of *line* after so many quote marks, or None if it has fewer."""
     for _ in range(quotes):
         mark = _QUOTE.match(line)
         if mark is None:
@@ -101,7 +101,7 @@ def _width(blank: str) -> int:
 
 
 def unfence(text: str) -> str:
-    """The JSON alone, where a model has put it into a code fence."""
+    """Return the JSON alone where a model put it into a code fence."""
     stripped = text.strip()
     if stripped.startswith("```") and stripped.endswith("```"):
         return stripped.strip("`").removeprefix("json").strip()

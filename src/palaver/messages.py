@@ -1,4 +1,4 @@
-"""What people said, and where: the values of the platforms. Pure."""
+"""Messages, their authors and places: the values of platforms. Pure."""
 
 from datetime import datetime
 from typing import Literal
@@ -13,7 +13,7 @@ PlaceKey = tuple[str, str, str | None]
 
 
 class Place(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where people talk: a direct chat, a group, a channel, or a thread of one."""
+    """A place where people talk: a direct chat, a group, a channel, or a thread of one."""
 
     platform: str
     id: str
@@ -24,12 +24,12 @@ class Place(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def author_namespace(self) -> str:
-        """Where the ids of its people are unique. Accounts of ours on one service share it."""
+        """The namespace in which author ids are unique. Our accounts on one service share it."""
         return self.service or self.platform
 
     @property
     def key(self) -> PlaceKey:
-        """What tells it from other places, whatever it is called."""
+        """The identity of the place: platform, id and thread."""
         return self.platform, self.id, self.thread
 
 
@@ -42,12 +42,12 @@ class Author(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_person(self) -> bool:
-        """Whether things are learned of the author: of no agent, of no unknown account, of nobody without an id."""
+        """Whether facts may be learned about the author: not an agent, not an unknown account, and with an id."""
         return self.persona is None and not self.unknown and not is_blank(self.id)
 
 
 class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The message being replied to, as it is known."""
+    """The message that a message replies to, as far as it is known."""
 
     message_id: str
     author: Author | None = None
@@ -60,14 +60,14 @@ class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return joined_text(self.parts, " ")
 
     def update_from(self, message: "Message") -> "Quote":
-        """The quote with what *message*, which it quotes, says now: it may have been edited since, or deleted."""
+        """Return the quote with the current parts of *message*, which it quotes: edited since, or deleted."""
         parts = () if message.deleted else message.parts
         excerpt = self.excerpt if self.excerpt and self.excerpt in joined_text(parts, " ") else None
         return Quote(message_id=self.message_id, author=message.author, parts=parts, excerpt=excerpt)
 
 
 class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
-    """One message as it stands now. The instance keeps the turn it is rendered as, so that it is rendered once."""
+    """One message in its current version. Its turn is cached with it (`value_cache`)."""
 
     id: str
     place: Place
@@ -96,7 +96,7 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
 
 
 class Reply(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What we send to people."""
+    """A message that we send."""
 
     place: Place
     text: str

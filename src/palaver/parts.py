@@ -1,4 +1,4 @@
-"""The pieces a message or a turn is made of. Pure."""
+"""Parts: the pieces of a message or a turn. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +31,7 @@ USUAL_MIME = {  # what media of a kind mostly are, where nothing says
 
 
 class _Part(Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True):
-    """What all parts share: frozen, named fields, and `kind` as the tag in JSON."""
+    """The base of all parts: frozen, keyword-only, tagged by `kind` in JSON."""
 
 
 class Text(_Part, frozen=True, kw_only=True, tag="text"):
@@ -52,27 +52,27 @@ class Media(_Part, frozen=True, kw_only=True, tag="media"):
 
     @property
     def words(self) -> str:
-        """`[photo described: a cat]`, or `[photo]`: what stands for it where the media itself cannot go.
+        """`[photo described: a cat]`, or `[photo]`: the words for media where they cannot be sent themselves.
 
-        A description has no square bracket and no line break here, so that nothing in it can end the mark and pass for
-        what the sender said.
+        The description loses square brackets and line breaks, so that it cannot end the marker and pass for words of
+        the sender.
         """
-        told = f"{DESCRIBED}{one_line(self.rendered_text)}" if self.rendered_text and self.is_described else ""
-        return f"[{self.kind_word}{told}]"
+        description = f"{DESCRIBED}{one_line(self.rendered_text)}" if self.rendered_text and self.is_described else ""
+        return f"[{self.kind_word}{description}]"
 
     @property
     def caption(self) -> str:
-        """What people are shown for it where they cannot see it."""
+        """The text for people who cannot see it."""
         return self.rendered_text or self.words
 
     @property
     def is_described(self) -> bool:
-        """Whether there are words for it in which there is something to be seen."""
+        """Whether it has a description with visible characters."""
         return self.rendered_text is not None and not is_blank(self.rendered_text)
 
     @property
     def kind_word(self) -> str:
-        """The kind as a word that can stand in a mark."""
+        """The kind as a word for a marker."""
         return re.sub(r"[^\w·-]", "", visible("_".join(self.media_kind[:200].split())))[:40] or "unknown"
 
 
@@ -115,7 +115,7 @@ P = TypeVar("P", bound=Part)
 
 
 def cut(text: str, room: int = LONGEST) -> str:
-    """*text* if there is room for it; else its beginning and its end, and between them how much is left out."""
+    """Return *text*, or if it is longer than *room* its beginning and end with a notice of the length between."""
     if len(text) <= room:
         return text
     end = min(_END, room // 4)
@@ -125,9 +125,9 @@ def cut(text: str, room: int = LONGEST) -> str:
 
 
 def cut_parts(parts: Sequence[Part]) -> Sequence[Part]:
-    """*parts* as a model is shown them: with no more words than there is room for, and a notice of what is left out.
+    """Return *parts* with at most `LONGEST` characters of text, and a notice where more is left out.
 
-    Each tool result has as much room as all the words together.
+    Each tool result may be as long as all texts together.
     """
     parts = cut_results(parts)
     if sum(len(_words(part)) for part in parts) <= LONGEST:
@@ -136,13 +136,13 @@ def cut_parts(parts: Sequence[Part]) -> Sequence[Part]:
 
 
 def cut_results(parts: Sequence[Part]) -> Sequence[Part]:
-    """*parts* with the tool results as a model is shown them; the same *parts* where none is too long."""
+    """Return *parts* with their tool results cut; the same *parts* where none is too long."""
     shown = [_cut_result(part) if isinstance(part, ToolResult) else part for part in parts]
     return parts if all(map(is_, shown, parts)) else tuple(shown)
 
 
 def _cut_result(result: ToolResult) -> ToolResult:
-    """The result, its value cut as text where it is too long, and so the descriptions of its media."""
+    """Return the result with its value, as text, and the descriptions of its media cut."""
     text = result.value if isinstance(result.value, str) else _json(result.value)
     if len(text) > LONGEST:
         result = replace(result, value=cut(text), raw=None)
@@ -152,7 +152,7 @@ def _cut_result(result: ToolResult) -> ToolResult:
 
 
 def _json(value: Any) -> str:
-    """*value* as JSON; nothing where JSON cannot hold it, which no stored value is."""
+    """Return *value* as JSON, or nothing where JSON cannot hold it; no stored value is such."""
     try:
         return msgspec.json.encode(value).decode()
     except (TypeError, ValueError, RecursionError):
@@ -197,9 +197,9 @@ def _with_words(part: P, words: str | None) -> P:
     return replace(part, rendered_text=words) if isinstance(part, Media) else replace(part, text=words)
 
 
-GENERATED_ID_PREFIX = "palaver-"  # how the ids begin that we gave to calls which came without one
+GENERATED_ID_PREFIX = "palaver-"  # of ids that we gave to calls without one
 
 
 def is_generated_id(call_id: str | None) -> bool:
-    """Whether the service that made the call never saw this id."""
+    """Return whether we made the id: the service never saw it."""
     return call_id is not None and call_id.startswith(GENERATED_ID_PREFIX)

@@ -1,4 +1,4 @@
-"""Profiles: named ways to lay a context out as a prompt, each with the sources it draws on. Pure."""
+"""Profiles: named ways to lay a context out as a prompt, each with its sources. Pure."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -24,7 +24,7 @@ Build = Callable[[Context], Prompt]
 
 
 class Profile(Struct, frozen=True, kw_only=True):
-    """A way to lay a context out as a prompt, and the sources that context is gathered from."""
+    """A function from a context to a prompt, and the sources of that context."""
 
     name: str
     build: Build
@@ -52,7 +52,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType({profile.name: profile for pr
 
 
 def profile_of(given: str | Profile | Build, config: Config) -> Profile:
-    """The profile of that name as it is configured, or the one given; a function is one that draws on the window."""
+    """Return the profile of that name as configured, or the one given; a function gets the sources of a window."""
     match given:
         case Profile():
             return given
@@ -64,7 +64,7 @@ def profile_of(given: str | Profile | Build, config: Config) -> Profile:
 
 
 def _named(name: str, config: Config) -> Profile:
-    """`native` with the context block switched on is `block`."""
+    """Return the profile of a name; `native` with the context block switched on is `block`."""
     if name not in PROFILES:
         raise InvalidValue(f"no profile is called {name!r}; there are {', '.join(PROFILES)}")
     is_block = name == "block" or (name == "native" and config.block.enabled)

@@ -1,4 +1,4 @@
-"""How many tokens things are: one estimator behind a protocol, and the sums over parts, turns and prompts. Pure."""
+"""Token counts: a protocol, an estimator without a vocabulary, and sums over parts, turns and prompts. Pure."""
 
 from collections.abc import Iterable, Iterator
 from operator import mul
@@ -96,10 +96,10 @@ class Counter(Protocol):
 
 
 class Estimator:
-    """The default: near enough for any script, without a vocabulary."""
+    """The default counter: an estimate for any script, without a vocabulary."""
 
     def text(self, text: str) -> int:
-        """About how many tokens *text* is: 0 only when empty, and never less for having more text around it."""
+        """Return about how many tokens *text* has: 0 only when empty, and never less for a longer text."""
         return int(1.5 + sum(map(mul, _WEIGHTS, features(text)))) if text else 0
 
 
@@ -125,7 +125,7 @@ _FAR_SHAPES, _FAR_MARKS = tuple(FAR_SHAPES), tuple(FAR_MARKS)
 
 
 def features(text: str) -> list[int]:
-    """How often each shape and mark is in *text*, in the order of the tables, as far as its scripts need them."""
+    """Return how often each shape and mark is in *text*, in the order of the tables that its scripts need."""
     raw = text.encode("utf-8", "surrogatepass")
     classes = raw.translate(_CLASS_OF, _CONTINUED)
     shape, mark = classes.count, raw.count
@@ -139,7 +139,7 @@ def features(text: str) -> list[int]:
 
 
 def part_tokens(part: Part, counter: Counter = ESTIMATOR) -> int:
-    """The tokens of one part, its signature among them."""
+    """Return the tokens of one part with its signature."""
     match part:
         case Text(text=text, signature=signature) | Thought(text=text, signature=signature):
             return counter.text(text) + _signature_tokens(signature)
@@ -158,7 +158,7 @@ def part_tokens(part: Part, counter: Counter = ESTIMATOR) -> int:
 
 
 def turn_tokens(turn: Turn, counter: Counter = ESTIMATOR) -> int:
-    """The tokens of a turn as a model is shown it; the default counter's are cached."""
+    """Return the tokens of a turn with long results cut; those of the default counter are cached."""
     if counter is not ESTIMATOR:
         return _of_turn(turn, counter)
     tokens: int | None = turn.__dict__.get(_KEY)
@@ -166,7 +166,7 @@ def turn_tokens(turn: Turn, counter: Counter = ESTIMATOR) -> int:
 
 
 def message_tokens(message: Message, counter: Counter = ESTIMATOR) -> int:
-    """The tokens of what a message says, without what a profile writes about it; cached like a turn's."""
+    """Return the tokens of a message without its header; cached like a turn's."""
     if counter is not ESTIMATOR:
         return _of_message(message, counter)
     tokens: int | None = message.__dict__.get(_KEY)
@@ -174,7 +174,7 @@ def message_tokens(message: Message, counter: Counter = ESTIMATOR) -> int:
 
 
 def tool_tokens(tool: ToolSpec, counter: Counter = ESTIMATOR) -> int:
-    """The tokens of a declaration; cached like a turn's."""
+    """Return the tokens of a declaration; cached like a turn's."""
     return cached(tool, _KEY, _of_tool) if counter is ESTIMATOR else _of_tool(tool, counter)
 
 
@@ -191,18 +191,18 @@ def _of_tool(tool: ToolSpec, counter: Counter = ESTIMATOR) -> int:
 
 
 def layer_tokens(layer: Layer, counter: Counter = ESTIMATOR) -> int:
-    """The tokens of a layer: its instruction and its turns."""
+    """Return the tokens of a layer: its instruction and its turns."""
     return counter.text(layer.instruction) + sum([turn_tokens(turn, counter) for turn in layer.turns])
 
 
 def prompt_tokens(prompt: Prompt, counter: Counter = ESTIMATOR) -> int:
-    """The tokens of everything a model reads: all layers and the tools."""
+    """Return the tokens of all layers and tools."""
     layers = sum(layer_tokens(layer, counter) for layer in prompt.layers)
     return layers + sum(tool_tokens(tool, counter) for tool in prompt.tools)
 
 
 def parts_tokens(parts: Iterable[Part], counter: Counter) -> int:
-    """The tokens of the parts of one turn."""
+    """Return the tokens of the parts of one turn."""
     return _TURN + sum(part_tokens(part, counter) for part in parts)
 
 
@@ -211,7 +211,7 @@ def _signature_tokens(signature: str | None) -> int:
 
 
 def _media_tokens(media: Media, counter: Counter) -> int:
-    """What services count; the length is guessed from the bytes, and media that go as words count as words."""
+    """Return what services count. The duration is guessed from the bytes; media sent as words count as words."""
     if not media.data and not media.uri:
         return counter.text(media.words)
     mime = (media.mime or _MIME_OF_KIND.get(media.media_kind, "")).lower()
@@ -233,7 +233,7 @@ def _seconds(data: bytes | None, a_second: int) -> int:
 
 
 def _json(value: Any) -> str:
-    """*value* as JSON, or what it holds word by word where JSON cannot say it."""
+    """Return *value* as JSON, or its keys and leaves where JSON cannot hold it."""
     try:
         return orjson.dumps(value).decode()
     except (orjson.JSONEncodeError, RecursionError):
@@ -241,7 +241,7 @@ def _json(value: Any) -> str:
 
 
 def _words(value: Any) -> Iterator[str]:
-    """The keys and leaves of *value*, however deep it is, each container once."""
+    """Yield the keys and leaves of *value*, at any depth, each container once."""
     waiting, seen = [value], set()
     while waiting:
         item = waiting.pop()

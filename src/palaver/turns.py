@@ -1,4 +1,4 @@
-"""What a model sees: turns, the layers of a prompt, the tools it may call, and how a turn is kept. Pure."""
+"""Turns, prompts with their layers, tool declarations and settings: what a model sees. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
 
 class Turn(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
-    """A role and its parts. The instance keeps its encoded bytes beside its fields, so that it is encoded once."""
+    """A role and its parts. Its encoded bytes are cached with it (`value_cache`)."""
 
     role: Role
     parts: tuple[Part, ...]
@@ -36,18 +36,18 @@ class Turn(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
 
 
 def cut_turn(turn: Turn) -> Turn:
-    """The turn as a model is shown it: long tool results are cut, with a notice. Cached."""
+    """Return the turn with long tool results cut, with a notice; cached."""
     return cached(turn, "shown", _cut) or turn
 
 
 def _cut(turn: Turn) -> Turn | None:
-    """The turn with its results cut; None where none is too long."""
+    """Return the turn with its results cut, or None where none is too long."""
     parts = cut_results(turn.parts)
     return None if parts is turn.parts else replace(turn, parts=parts)
 
 
 class ToolSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
-    """A tool as it is declared to a model; `parameters` is a JSON schema."""
+    """A tool as declared to a model; `parameters` is a JSON schema."""
 
     name: str
     description: str = ""
@@ -62,7 +62,7 @@ class ToolSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True)
 
 
 class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How to answer. What a model would refuse is left out of its request."""
+    """Settings of a request. Those that a model would refuse are left out of it."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -84,7 +84,7 @@ class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Layer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One layer of a prompt: words of instruction, turns, or both."""
+    """One layer of a prompt: an instruction, turns, or both."""
 
     name: str
     instruction: str = ""
@@ -105,7 +105,7 @@ class Prompt(Struct, frozen=True, kw_only=True, omit_defaults=True):
         tools: Iterable[ToolSpec] = (),
         settings: Settings | None = None,
     ) -> "Prompt":
-        """A plain prompt: an instruction and the turns of one conversation."""
+        """Return a plain prompt: an instruction and the turns of one conversation."""
         spoken = tuple(user(turn) if isinstance(turn, str) else turn for turn in turns)
         layers = (Layer(name="static", instruction=system), Layer(name="buffered", turns=spoken))
         return cls(layers=layers, tools=tuple(tools), settings=settings or Settings())
@@ -120,7 +120,7 @@ class Prompt(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A turn as kept, valid or not, with the response it came in."""
+    """A turn as stored, valid or not, with the response that it came in."""
 
     turn: Turn
     at: datetime
@@ -130,12 +130,12 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def user(*parts: Part | str) -> Turn:
-    """A turn of the person's: words, or parts in their order."""
+    """Return a user turn of texts and parts, in their order."""
     return Turn(role="user", parts=_as_parts(parts))
 
 
 def model(*parts: Part | str, by: str | None = None) -> Turn:
-    """A turn of the model's, made *by* the model of that name."""
+    """Return a model turn, made *by* the model of that name."""
     return Turn(role="model", parts=_as_parts(parts), model=by)
 
 

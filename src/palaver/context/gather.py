@@ -1,4 +1,4 @@
-"""Which sources a context is gathered from: functions from what can be read to a list of sources."""
+"""`gather`: the context of a message from a list of sources; and the lists of sources that profiles use."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -20,7 +20,7 @@ from palaver.messages import Message
 
 
 class SourceInputs(Struct, frozen=True, kw_only=True):
-    """What the sources of a run read, and how much of it they may take."""
+    """What the sources of a run read, and the budget of each."""
 
     log: Log
     memory: Knowledge
@@ -32,7 +32,7 @@ SourceList = Callable[[SourceInputs], Sequence[Source]]
 
 
 def window_sources(given: SourceInputs, *, media_marks: Marks = MEDIA_MARKS) -> list[Source]:
-    """The long history, what was said before it, and what is remembered."""
+    """Return the sources of a long history: the window, what was said before it, and memory."""
     budget = given.budget
     history = [
         sources.window(given.log, history_size=given.config.history_size, budget=budget, media_marks=media_marks),
@@ -44,9 +44,9 @@ def window_sources(given: SourceInputs, *, media_marks: Marks = MEDIA_MARKS) -> 
 
 
 def level_sources(given: SourceInputs, *, most: int = sources.IMMEDIATE + sources.RECENT) -> list[Source]:
-    """At most *most* messages before the target and after it, and what is remembered.
+    """Return the sources of levels: at most *most* messages before the target and after it, and memory.
 
-    With `ENABLE_MULTI_LEVEL_CONTEXT=false` the long history is gathered instead.
+    With `ENABLE_MULTI_LEVEL_CONTEXT=false` they are those of a long history.
     """
     if not given.config.levels:
         return window_sources(given)
@@ -55,14 +55,14 @@ def level_sources(given: SourceInputs, *, most: int = sources.IMMEDIATE + source
 
 
 def block_sources(given: SourceInputs, *, most: int) -> list[Source]:
-    """As many messages as a context block shows, their media in words."""
+    """Return the sources of a context block: as many messages as it shows, their media in words."""
     size = max(given.config.history_size, 4 * most)  # so that the low mark of the window is *most* too
     config = replace(given.config, history_size=size)
     return level_sources(replace(without_media(given), config=config), most=most)
 
 
 def without_media(given: SourceInputs) -> SourceInputs:
-    """The same inputs; no media of the history go as they are."""
+    """Return the inputs with a budget in which no media of the history are sent themselves."""
     return replace(given, budget=replace(given.budget, media=0))
 
 
@@ -78,9 +78,9 @@ def _memory_sources(given: SourceInputs) -> list[Source]:
 async def gather(
     message: Message, sources: Iterable[AnySource], now: datetime, *, batch: Sequence[Message] = ()
 ) -> Context:
-    """The context of *message*: each source in turn adds what it knows.
+    """Return the context of *message*: each source in turn adds what it knows.
 
-    *batch* is all the messages that are answered together, in the order they were sent, with *message* among them.
+    *batch* is all messages that are answered together, in the order they were sent; *message* is one of them.
     """
     if now.tzinfo is None:
         raise InvalidValue("now is a time without a zone; give an aware one")

@@ -1,4 +1,4 @@
-"""Everything in memory: the sources' protocols fulfilled without a store, for tests, scripts and the command line."""
+"""The protocols of sources, in memory: for tests, scripts and `palaver render`."""
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class InMemoryLog(Log):
-    """The messages of any number of places, and the turns behind the agent's own."""
+    """A log in memory: the messages of any number of places, and the turns of the agent's own."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self._messages: dict[PlaceKey, list[Message]] = {}
@@ -23,15 +23,15 @@ class InMemoryLog(Log):
             self.add(message)
 
     def add(self, message: Message, *, turns: Iterable[Turn] = ()) -> None:
-        """Keep a message at the end of its place; one that is there already is replaced where it stands."""
+        """Add a message at the end of its place, or replace the one of that id where it is."""
         key = message.place.key
-        kept, numbers = self._messages.setdefault(key, []), self._numbers.setdefault(key, {})
+        stored, numbers = self._messages.setdefault(key, []), self._numbers.setdefault(key, {})
         if message.id in numbers:
-            kept[numbers[message.id]] = message
+            stored[numbers[message.id]] = message
             self._turns.pop((key, message.id), None)  # it says something else now
         else:
-            numbers[message.id] = len(kept)
-            kept.append(message)
+            numbers[message.id] = len(stored)
+            stored.append(message)
         if made := tuple(turns):
             self._turns[key, message.id] = made
 
@@ -45,8 +45,8 @@ class InMemoryLog(Log):
         return self._numbers.get(message.place.key, {}).get(message.id)
 
     async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
-        numbers, kept = self._numbers.get(place.key, {}), self._messages.get(place.key, [])
-        return [(number, kept[number]) for name in message_ids if (number := numbers.get(name)) is not None]
+        numbers, stored = self._numbers.get(place.key, {}), self._messages.get(place.key, [])
+        return [(number, stored[number]) for name in message_ids if (number := numbers.get(name)) is not None]
 
     async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
         if not self._turns or not messages:
@@ -55,7 +55,7 @@ class InMemoryLog(Log):
         return {message.id: known[key, message.id] for message in messages if (key, message.id) in known}
 
     async def changes(self, _: Place, __: int) -> Sequence[LogChange]:
-        """None: it knows of no runs, and what was replaced stands as it is now."""
+        """Return nothing: no run has shown anything."""
         return ()
 
     async def in_snapshot(self, reading: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
@@ -63,7 +63,7 @@ class InMemoryLog(Log):
 
 
 class InMemoryKnowledge:
-    """What is known, given once: the same for every message."""
+    """Memory with fixed contents, the same for every target."""
 
     def __init__(
         self,

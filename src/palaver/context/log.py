@@ -1,4 +1,4 @@
-"""What was said in a place, as a log keeps it, and how it is read for one message."""
+"""The log of messages as a protocol, and how a window is read from it for one target."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -27,15 +27,15 @@ class Log(Protocol):
     async def count(self, place: Place) -> int: ...
 
     async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
-        """The messages with the numbers from *start* up to *stop*."""
+        """Return the messages with the numbers from *start* up to *stop*."""
         ...
 
     async def number(self, message: Message) -> int | None:
-        """The number of a message in its place, or None if it is not kept there."""
+        """Return the number of a message in its place, or None if the log does not hold it."""
         ...
 
     async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
-        """Those of the messages with these ids that are kept in a place, each with its number."""
+        """Return the messages with these ids that the log holds, each with its number."""
         ...
 
     async def get(self, place: Place, message_id: str) -> Message | None:
@@ -44,37 +44,34 @@ class Log(Protocol):
         return found[0][1] if found else None
 
     async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
-        """By id, for those among *messages* that the agent wrote: what the model did and said to write them."""
+        """Return by id, for the agent's own among *messages*, the turns of the model that wrote them."""
         ...
 
     async def changes(self, place: Place, since: int) -> Sequence[LogChange]:
-        """The edits and deletions, in order, of messages from that number on which a run had shown before.
+        """Return the edits and deletions of messages that a run has shown, then the reactions; each in order.
 
-        A message that was forgotten, or that the agent has said since, has none from before that. Behind them the
-        reactions to the messages from that number on, in order.
+        They are of messages from number *since* on. A forgotten message has none, nor has an own one from before it
+        was sent.
         """
         ...
 
     async def in_snapshot(self, reading: "Callable[[Log], Coroutine[Any, Any, T]]") -> T:
-        """What *reading* returns: all it reads is from one state of the log, in one round trip.
-
-        It awaits nothing but the log it is given.
-        """
+        """Run *reading* on a snapshot of the log, in one round trip; it awaits nothing but that log."""
         ...
 
 
 class WindowRead(NamedTuple):
     """The messages of a window as they were first shown, and what was read with them."""
 
-    context: Context  # with what its batch replies to as it stands now
-    start: int  # the number of the first message, counted as if those of the batch were not there
+    context: Context  # with current quotes
+    start: int  # the number of the first message, counted without the batch
     messages: tuple[Message, ...]
     notices: tuple[Notice, ...]
     turns: Mapping[str, tuple[Turn, ...]]
 
 
 async def read_window(log: Log, context: Context, marks: Marks) -> WindowRead:
-    """The messages from the cut of *marks* on, without those of the batch."""
+    """Read the messages from the cut of *marks* on, without the batch, and their changes since that cut."""
     stored = await log.count(context.place)
     taken = await numbers_of(log, context.batch)
     count = stored - len(taken)
@@ -82,11 +79,11 @@ async def read_window(log: Log, context: Context, marks: Marks) -> WindowRead:
     if marks.high == 0:
         return WindowRead(context, count, (), (), {})
     start, messages = await read_without_batch(log, context.place, marks.start(count), taken, stored)
-    began = marks.last_cut(count)
+    cut_at = marks.last_cut(count)
     changes = [
         one
         for one in await log.changes(context.place, start)
-        if one.position >= began or isinstance(one, Reaction)  # an older edit stands in the message itself
+        if one.position >= cut_at or isinstance(one, Reaction)  # an older edit is in the message itself
     ]
     notices: tuple[Notice, ...] = ()
     if changes:
@@ -97,13 +94,13 @@ async def read_window(log: Log, context: Context, marks: Marks) -> WindowRead:
 class AroundRead(NamedTuple):
     """The newest messages before a target, and after it."""
 
-    context: Context  # with what its batch replies to as it stands now
+    context: Context  # with current quotes
     before: tuple[Message, ...]
     after: tuple[Message, ...]
 
 
 async def read_around(log: Log, context: Context, *, before: int, after: int) -> AroundRead:
-    """At most so many messages *before* the target of the context, and *after* it."""
+    """Read at most so many messages *before* the target of the context, and *after* it."""
     context = await with_current_quotes(log, context)
     stored, number = await log.count(context.place), await log.number(context.target)
     target = stored if number is None else number
@@ -112,32 +109,35 @@ async def read_around(log: Log, context: Context, *, before: int, after: int) ->
 
 
 async def unedited_turns(log: Log, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
-    """The turns behind the agent's own messages, but for those it has edited since: they say something else now."""
+    """Return the turns of the agent's own messages that were not edited since: an edited one says something else."""
     found = await log.turns(messages)
     edited = {message.id for message in messages if message.edited_at} if found else ()
     return {name: turns for name, turns in found.items() if name not in edited} if edited else found
 
 
 async def with_current_quotes(log: Log, context: Context) -> Context:
-    """The context with what its batch replies to as it stands in the log now."""
+    """Return the context with the current quotes of its batch."""
     if not any(message.reply_to for message in context.batch):
         return context
     return context.with_batch([await with_current_quote(log, message) for message in context.batch])
 
 
 async def with_current_quote(log: Log, message: Message) -> Message:
-    """The message with what it replies to as that stands in the log now: edited since, deleted, or not heard."""
+    """Return the message with its quote as the log has it now: the quoted message may be edited, deleted or hidden."""
     if message.reply_to is None:
         return message
-    kept = await log.get(message.place, message.id)
-    quote = kept.reply_to if kept and kept.reply_to else message.reply_to
+    stored = await log.get(message.place, message.id)
+    quote = stored.reply_to if stored and stored.reply_to else message.reply_to
     quoted = await log.get(message.place, quote.message_id)
     current = quote.update_from(quoted) if quoted else quote
     return message if current == message.reply_to else replace(message, reply_to=current)
 
 
 async def with_unshown_quotes(log: Log, context: Context, read: Sequence[Message] = ()) -> Context:
-    """The context with what its history replies to, and does not show, as it stands now; *read* is known already."""
+    """Return the context with current quotes in its history, where it does not show the quoted message itself.
+
+    Quoted messages among those *read* are not read again.
+    """
     unshown = context.unshown_quotes((*context.window, *context.recent, *context.immediate, *context.newer))
     if not unshown:
         return context
@@ -160,14 +160,17 @@ async def with_unshown_quotes(log: Log, context: Context, read: Sequence[Message
 
 
 async def numbers_of(log: Log, messages: Iterable[Message]) -> list[int]:
-    """The numbers of those among *messages* that are kept, in order."""
+    """Return the numbers of those among *messages* that the log holds, in order."""
     return sorted([number for message in messages if (number := await log.number(message)) is not None])
 
 
 async def read_without_batch(
     log: Log, place: Place, start: int, taken: Sequence[int], stored: int
 ) -> tuple[int, tuple[Message, ...]]:
-    """The messages from *start* on, counted as if those with the numbers *taken*, in order, were not there."""
+    """Read the messages from *start* on without the batch, whose numbers are *taken*, in order.
+
+    *start*, given and returned, is counted without the batch too.
+    """
     first = start
     for number in taken:
         first += number <= first
@@ -180,7 +183,7 @@ async def read_without_batch(
 
 
 async def _read_with_calls(log: Log, place: Place, start: int, stop: int) -> tuple[int, tuple[Message, ...]]:
-    """The messages from *start* on, or from before it where a result would be parted from its call."""
+    """Read the messages from *start* on, or from before it where a result would be separated from its call."""
     messages = tuple(await log.read(place, start, stop))
     furthest = max(0, start - _PAGE)
     while start > furthest and messages and holds_results(messages[0]):
@@ -190,7 +193,7 @@ async def _read_with_calls(log: Log, place: Place, start: int, stop: int) -> tup
 
 
 async def read_newest(log: Log, context: Context, first: int, stop: int, *, most: int) -> tuple[Message, ...]:
-    """The newest messages from number *first* up to *stop*, *most* of them, but for the deleted and the batch."""
+    """Read at most *most* of the newest messages numbered from *first* up to *stop*; no deleted ones, no batch."""
     taken = {message.id for message in context.batch}
     found: list[Message] = []
     while stop > first and len(found) < most:

@@ -1,4 +1,4 @@
-"""What messages of the history reply to: as it stands now, and how much it takes where it is told with them. Pure."""
+"""Quotes in the history: their current version, their brief form and its tokens. Pure."""
 
 from msgspec.structs import replace
 
@@ -11,19 +11,19 @@ BRIEF_LENGTH = 300  # characters of a quote beside a message of the history, and
 
 
 def with_quote(message: Message, quote: Quote) -> Message:
-    """The message with *quote* as what it replies to; cached for as long as the quote stays the same."""
+    """Return the message with *quote* as its quote; cached while the quote stays the same."""
     if quote == message.reply_to:
         return message
     return cached_for(message, "with quote", quote, lambda: replace(message, reply_to=quote))
 
 
 def media_in_brief(quote: Quote) -> tuple[Media, ...]:
-    """The quoted media without their content."""
+    """Return the quoted media without their content."""
     return tuple(_in_brief(part) for part in quote.parts if isinstance(part, Media))
 
 
 def quote_tokens(message: Message, counter: Counter) -> int:
-    """The tokens of what a message replies to in brief; cached."""
+    """Return the tokens of the quote of a message in brief; cached."""
     quote = message.reply_to
     return 0 if quote is None else cached_for(message, "tokens of quote", counter, lambda: _tokens(quote, counter))
 
@@ -34,6 +34,6 @@ def _tokens(quote: Quote, counter: Counter) -> int:
 
 
 def _in_brief(media: Media) -> Media:
-    told = media.rendered_text
-    brief = told if told is None or len(told) <= BRIEF_LENGTH else f"{told[:BRIEF_LENGTH]}…"
+    text = media.rendered_text
+    brief = text if text is None or len(text) <= BRIEF_LENGTH else f"{text[:BRIEF_LENGTH]}…"
     return replace(media, data=None, uri=None, raw=None, signature=None, rendered_text=brief)

@@ -1,4 +1,4 @@
-"""Where a context comes from: five sources, each asking a small protocol for what it knows."""
+"""The sources of a context: functions that add what they know, each from a small protocol and within its budget."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -49,33 +49,33 @@ AnySource = Callable[[Context], Context | Awaitable[Context]]  # what users give
 
 class Search(Protocol):
     async def relevant(self, target: Message) -> Sequence[Hit]:
-        """What was said before and bears on *target*, in any order."""
+        """Return earlier messages that are relevant to *target*, in any order."""
         ...
 
 
 class People(Protocol):
     async def background(self, target: Message) -> Background:
-        """What is known of the author of *target*, the most telling first."""
+        """Return what is known of the author of *target*, the most useful first."""
         ...
 
 
 class Episodes(Protocol):
     async def episodes(self, target: Message) -> Sequence[Episode]:
-        """What happened with these people before, the most telling first."""
+        """Return earlier episodes with these people, the most relevant first."""
         ...
 
 
 class Past(Protocol):
     async def past(self, place: Place, start: int) -> str:
-        """What was said before message number *start* of the conversation, in short, a line for each thing.
+        """Return a summary of the messages before number *start*, a line for each topic.
 
-        It never changes for as long as nothing of it is taken back: also nothing stays nothing.
+        It stays the same, also when empty, unless something in it is forgotten: it is part of the stable prefix.
         """
         ...
 
 
 class Knowledge(Search, People, Episodes, Past, Protocol):
-    """All that is remembered."""
+    """All of memory."""
 
 
 def scene(
@@ -87,9 +87,9 @@ def scene(
     task_blocks: tuple[str, ...] = (),
     model: str = "",
 ) -> Source:
-    """Who the agent is, the time zone and the delimiter of the place, and the model that is asked.
+    """Add who the agent is, the time zone and the delimiter of the place, and the model that is asked.
 
-    *account* is the id of the author of the agent's own messages; without one they are known by the persona's name.
+    *account* is the author id of the agent's own messages; without it they are those of the persona's name.
     """
     if delimiter and not DELIMITER.fullmatch(delimiter):
         raise InvalidValue(f"a delimiter is 6 to 64 letters and digits, not {delimiter!r}")
@@ -110,7 +110,7 @@ def scene(
 
 
 def workspace(value: Workspace) -> Source:
-    """File references, artifacts and todos; shown by `layered` and `tail`."""
+    """Add file references, artifacts and todos; `layered` and `tail` show them."""
 
     async def source(context: Context) -> Context:
         return replace(context, workspace=value)
@@ -119,7 +119,7 @@ def workspace(value: Workspace) -> Source:
 
 
 def stickers(known: Iterable[Sticker]) -> Source:
-    """The stickers the agent may send; shown by `headers`."""
+    """Add the stickers that the agent may send; `headers` shows them."""
     listed = tuple(known)
 
     async def source(context: Context) -> Context:
@@ -129,9 +129,9 @@ def stickers(known: Iterable[Sticker]) -> Source:
 
 
 def notes(by_model: Mapping[str, str]) -> Source:
-    """Notes for the model that is asked, by its name or a pattern such as `gemini-*`; shown by every profile.
+    """Add notes for the model that is asked, by its name or a pattern such as `gemini-*`; every profile shows them.
 
-    All that match are added, in their order, to the notes of the persona.
+    All that match follow the notes of the persona, in their order.
     """
 
     async def source(context: Context) -> Context:
@@ -150,9 +150,10 @@ def window(
     budget: Budget | None = None,
     media_marks: Marks = MEDIA_MARKS,
 ) -> Source:
-    """The long history, in place of the levels: it grows to the high mark and is cut to the low one.
+    """Add the long history in place of levels: it grows to the high mark and is cut to the low one.
 
-    *media_marks* are the marks of the newest messages whose media go as they are.
+    Cuts keep the prefix stable (`stable_prefix`). *media_marks* are those of the newest messages, whose media are sent
+    themselves.
     """
     within = marks or Marks.up_to(history_size)
     allowed = budget or Budget()
@@ -160,21 +161,21 @@ def window(
     async def source(context: Context) -> Context:
         read = await log.in_snapshot(lambda snapshot: read_window(snapshot, context, within))
         start, messages, notices, turns = read.start, read.messages, read.notices, read.turns
-        told = messages_in_words(messages)
-        counts = count_tokens(told, turns, allowed.counter)
-        told, counts, too_large = drop_oversized(told, counts, allowed.window)
+        shown = messages_in_words(messages)
+        counts = count_tokens(shown, turns, allowed.counter)
+        shown, counts, too_large = drop_oversized(shown, counts, allowed.window)
         notices, counts, unfit = fit_notices(notices, counts, allowed)
-        cut = keep_results_with_calls(told, stable_cut(counts, start, allowed.window, (within.high - within.low) // 4))
-        left = report_messages(told[:cut], counts[:cut], "window", over_budget(allowed.window))
+        cut = keep_results_with_calls(shown, stable_cut(counts, start, allowed.window, (within.high - within.low) // 4))
+        left = report_messages(shown[:cut], counts[:cut], "window", over_budget(allowed.window))
         if start:
             why = BEFORE_WINDOW.format(high=within.high)
             left = (LeftOut(source="window", why=why, count=start), *left)
         media = MediaLimits.of(allowed, allowed.window, used=sum(counts[cut:]))
-        told, in_words = window_with_newest_media(messages[cut:], told[cut:], start + cut, media, media_marks)
+        shown, in_words = window_with_newest_media(messages[cut:], shown[cut:], start + cut, media, media_marks)
         context = replace(
             read.context,
             levels=False,
-            window=told,
+            window=shown,
             window_start=start + cut,
             notices=shift_notices(notices, cut),
             turns={**context.turns, **turns},
@@ -186,7 +187,7 @@ def window(
 
 
 def past(known: Past, *, budget: Budget | None = None) -> Source:
-    """What was said before the window, which comes first: it stays as it is until the window is cut again."""
+    """Add a summary of what was said before the window. It stays the same until the window is cut again."""
     allowed = budget or Budget()
 
     async def source(context: Context) -> Context:
@@ -202,10 +203,9 @@ def past(known: Past, *, budget: Budget | None = None) -> Source:
 def levels(
     log: Log, *, history_size: int = HISTORY_SIZE, most: int = IMMEDIATE + RECENT, budget: Budget | None = None
 ) -> Source:
-    """Immediate: the 5 messages before the target. Recent: 30 before those, the newest and what the target points to.
+    """Add the levels: immediate, the 5 messages before the target; recent, 30 before those (`selection`); newer.
 
-    Newer: what was said after the target. *most* are all of them before the target, and again after it; fewer where the
-    history is smaller.
+    Newer messages came after the target. *most* limits the messages before the target, and those after it.
     """
     allowed = budget or Budget()
     reach = min(Marks.up_to(history_size).high, MAX_CANDIDATES)
@@ -235,26 +235,26 @@ def levels(
 def fit_levels(
     before: Sequence[Message], after: Sequence[Message], turns: Mapping[str, tuple[Turn, ...]], allowed: Budget
 ) -> tuple[list[tuple[Message, ...]], tuple[LeftOut, ...], tuple[LeftOut, ...]]:
-    """Recent, immediate and newer messages as far as they fit, what was left out, and whose media go in words."""
+    """Return recent, immediate and newer messages within their budgets, and reports: left out, media as words."""
     shown = messages_in_words((*before, *after))
     counts = count_tokens(shown, turns, allowed.counter)
     split, end = max(0, len(before) - IMMEDIATE), len(before)
     newer, left_newer = take_newest(shown[end:], counts[end:], allowed.immediate, "immediate")
     immediate, left = take_newest(shown[split:end], counts[split:end], allowed.immediate, "immediate")
     recent, left_recent = take_newest(shown[:split], counts[:split], allowed.recent, "recent")
-    if any(one.tokens <= allowed.immediate for one in left):  # no gap is left
+    if any(one.tokens <= allowed.immediate for one in left):  # else there would be a gap
         recent, left_recent = (), report_messages(shown[:split], counts[:split], "recent", OLDER)
     levels = (recent, immediate, newer)
     limits = [
         MediaLimits.of(allowed, tokens, used=sum(count_tokens(level, turns, allowed.counter)))
         for tokens, level in zip((allowed.recent, allowed.immediate, allowed.immediate), levels, strict=True)
     ]
-    told, words = levels_with_newest_media(levels, {message.id: message for message in (*before, *after)}, limits)
-    return told, left_recent + left + left_newer, words
+    with_media, words = levels_with_newest_media(levels, {message.id: message for message in (*before, *after)}, limits)
+    return with_media, left_recent + left + left_newer, words
 
 
 def relevant(search: Search, *, budget: Budget | None = None) -> Source:
-    """What was said long ago and bears on the target, the most relevant first."""
+    """Add earlier messages that are relevant to the target, the most relevant first."""
     allowed = budget or Budget()
     counter = allowed.counter
 
@@ -276,7 +276,7 @@ def relevant(search: Search, *, budget: Budget | None = None) -> Source:
 
 
 def background(people: People, *, budget: Budget | None = None) -> Source:
-    """What is known of the author: a summary, key facts, memories, as far as they fit in this order."""
+    """Add what is known of the author: a summary, key facts, memories, as far as they fit in this order."""
     allowed = budget or Budget()
     count = allowed.counter.text
 
@@ -293,7 +293,7 @@ def background(people: People, *, budget: Budget | None = None) -> Source:
             ids=lambda pair: known.fact_ids.get(pair[0], ()),
             text=lambda pair: pair[0],
         )
-        told, left_memories, _ = take_first(
+        memories, left_memories, _ = take_first(
             known.memories,
             room,
             count=count,
@@ -305,7 +305,7 @@ def background(people: People, *, budget: Budget | None = None) -> Source:
             context,
             summary="".join(summary),
             key_facts=dict(facts),
-            memories=told,
+            memories=memories,
             left_out=context.left_out + left + left_facts + left_memories,
         )
 
@@ -313,14 +313,14 @@ def background(people: People, *, budget: Budget | None = None) -> Source:
 
 
 def memories(people: People, *, budget: Budget | None = None) -> Source:
-    """All that is remembered of the author as a list, without a summary: for those who do without the levels.
+    """Add `background` as one list of memories, for `ENABLE_MULTI_LEVEL_CONTEXT=false`.
 
-    A key fact that a memory states already is left out, so that it stands once.
+    A key fact that a memory states already is left out.
     """
-    told = background(people, budget=budget)
+    known_of_author = background(people, budget=budget)
 
     async def source(context: Context) -> Context:
-        known = await told(context)
+        known = await known_of_author(context)
         stated = "\n".join(known.memories).casefold()
         facts = [f"{label}: {fact}" for label, fact in known.key_facts.items() if fact.casefold() not in stated]
         return replace(known, memories=(*facts, *known.memories), summary="", key_facts={})
@@ -329,7 +329,7 @@ def memories(people: People, *, budget: Budget | None = None) -> Source:
 
 
 def episodic(episodes: Episodes, *, budget: Budget | None = None) -> Source:
-    """What happened before and the window does not show: the 3 most telling."""
+    """Add the 3 most relevant earlier episodes that the window does not show."""
     allowed = budget or Budget()
 
     def tokens(episode: Episode) -> int:
@@ -355,12 +355,12 @@ def episodic(episodes: Episodes, *, budget: Budget | None = None) -> Source:
 
 
 def _is_shown(episode: Episode, context: Context) -> bool:
-    """Whether the window shows all of it."""
+    """Return whether the window shows all of an episode."""
     return bool(context.window) and episode.start is not None and episode.start >= context.window_start
 
 
 def drop_repeated_hits(context: Context) -> Context:
-    """The context without hits that are shown as messages already, or are answered, or came twice."""
+    """Drop hits that the context shows as messages, or shows twice."""
     if not context.relevant:
         return context
     messages = (*context.window, *context.recent, *context.immediate, *context.newer, *context.batch)
@@ -381,7 +381,7 @@ def drop_repeated_hits(context: Context) -> Context:
 
 
 def _with_speaker(hit: Hit, zone: str) -> Hit:
-    """The hit with who said it and on which day, as that is in the zone of the place."""
+    """Return the hit with its author and day, in the zone of the place, before its text."""
     if not hit.said_by:
         return hit
     day = f" ({hit.said_at.astimezone(zone_named(zone)):%Y-%m-%d})" if hit.said_at else ""
@@ -397,5 +397,5 @@ def _message_ids(hit: Hit) -> tuple[str, ...]:
 
 
 def _by_score(hit: Hit) -> float:
-    """The best first; a score that is no number last."""
+    """Sort the best first, and a score that is no number last."""
     return -hit.score if hit.score == hit.score else float("inf")

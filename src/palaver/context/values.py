@@ -1,4 +1,4 @@
-"""What the agent should know to answer one message: the context, gathered and frozen. Pure."""
+"""The context: what the agent should know to answer one batch of messages; frozen. Pure."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,18 +17,18 @@ SourceName = Literal["window", "immediate", "recent", "relevant", "background", 
 
 
 class Persona(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who the agent is. Its words are the operator's own: they are trusted, and go out as they are."""
+    """Who the agent is. The operator wrote its texts: they are trusted, and are not escaped."""
 
     name: str = ""  # where no account is known, messages whose author bears this persona are the agent's own
     text: str = ""
     role: str = ""  # the part it plays in this place
     rules: str = ""
     procedure: str = ""
-    notes: str = ""  # what the model that is asked must be told besides
+    notes: str = ""  # for the model that is asked
 
 
 class Hit(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something said long ago that bears on the target."""
+    """An earlier message that is relevant to the target."""
 
     text: str
     score: float
@@ -39,7 +39,7 @@ class Hit(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Episode(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something that happened, and what it was about."""
+    """A stretch of conversation: its topic and a summary."""
 
     topic: str
     summary: str
@@ -57,7 +57,7 @@ class Background(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Workspace(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the agent works with: JSON values, as its tools left them."""
+    """What the agent works with: JSON values that its tools made."""
 
     file_references: tuple[Any, ...] = ()
     artifacts: tuple[Any, ...] = ()
@@ -65,7 +65,7 @@ class Workspace(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Sticker(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One the agent may send."""
+    """A sticker that the agent may send."""
 
     set: str
     name: str
@@ -73,7 +73,7 @@ class Sticker(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class LeftOut(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What did not go in, and why."""
+    """A report of what a source left out, and why."""
 
     source: SourceName
     why: str
@@ -84,31 +84,32 @@ class LeftOut(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Notice(Message, frozen=True, kw_only=True, omit_defaults=True):
-    """Tells, where it happened, that a message changed after it was shown: its parts are what that says now.
+    """A notice of an edit or a deletion after a message was shown; its parts are the new ones.
 
-    Its own id is none that a message can have, so that nothing which belongs to the message is taken for its own.
+    It stands in the window where the change happened. Its id cannot be that of a message, so that turns and quotes of
+    the message are not taken for its own.
     """
 
-    shown: Message  # as it stands in the history
+    shown: Message  # as the window shows it
     at: int  # the index in the window of the message it stands before
     is_deletion: bool = False  # whether the message was deleted
-    late: bool = False  # whether nothing came after it yet: it goes with the target, and its place is not settled
+    late: bool = False  # whether no message came after it yet: it goes with the trigger, not in the window
 
 
 class ReactionNotice(Notice, frozen=True, kw_only=True, omit_defaults=True):
-    """Tells, where it happened, that its author reacted to a message."""
+    """A notice that its author reacted to a message."""
 
-    emojis: tuple[str, ...]  # all that they show since then; empty: they took them back
+    emojis: tuple[str, ...]  # all of the author's since then; empty: the reaction was removed
 
 
 class Album(Message, frozen=True, kw_only=True, omit_defaults=True):
-    """Messages that were sent as one album, as one message: it has the id of the first and the parts of all."""
+    """The messages of an album as one: the id of the first, and the parts of all."""
 
     ids: tuple[str, ...]
 
 
 class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Everything a profile lays out as a prompt. Lists of messages are chronological."""
+    """Everything that a profile lays out as a prompt. Messages are in the order they were sent."""
 
     target: Message
     earlier: tuple[Message, ...] = ()  # answered together with the target, and sent before it
@@ -122,11 +123,11 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     immediate: tuple[Message, ...] = ()
     recent: tuple[Message, ...] = ()
     newer: tuple[Message, ...] = ()  # sent after the target, and not answered with it
-    window: tuple[Message, ...] = ()  # deleted ones keep their place in it, so that nothing else moves
-    notices: tuple[Notice, ...] = ()  # of what changed after it was shown, and stands in the window as it was; in order
+    window: tuple[Message, ...] = ()  # deleted messages keep their place in it
+    notices: tuple[Notice, ...] = ()  # of changes after a message of the window was shown; in order
     window_start: int = 0  # how many messages of the place came before the window
-    past: str = ""  # what these said, in short; the same for as long as the window begins there
-    turns: dict[str, tuple[Turn, ...]] = {}  # by the id of an own message: what the model did and said to write it
+    past: str = ""  # a summary of these; the same while the window begins there
+    turns: dict[str, tuple[Turn, ...]] = {}  # by the id of an own message: the turns of the model that wrote it
     steps: tuple[Turn, ...] = ()  # of the run under way, after the target: calls and their results
     relevant: tuple[Hit, ...] = ()
     memories: tuple[str, ...] = ()
@@ -136,38 +137,38 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     workspace: Workspace = Workspace()
     stickers: tuple[Sticker, ...] = ()
     task_blocks: tuple[str, ...] = ()  # a line for each kind of task block that the model may write
-    delimiter: str = ""  # kept per place; nobody who writes there can know it
+    delimiter: str = ""  # a secret of the place that marks our own lines
     model: str = ""  # the name of the model that is asked
     left_out: tuple[LeftOut, ...] = ()
 
     def is_own(self, message: Message) -> bool:
-        """Whether the agent itself wrote *message*."""
+        """Return whether the agent itself wrote *message*."""
         return self.is_me(message.author)
 
     def is_me(self, author: Author) -> bool:
-        """Whether *author* is the agent itself: by its account, or by its persona where no account is known."""
+        """Return whether *author* is the agent: by its account, or by its persona where no account is known."""
         if self.account is not None:
             return author.id == self.account
         return bool(author.persona) and author.persona == self.persona.name
 
     @property
     def identity(self) -> str:
-        """What decides which messages are the agent's own; part of the key under which rendered messages are kept."""
+        """What decides which messages are the agent's own; part of the key of cached turns."""
         return f"persona {self.persona.name}" if self.account is None else f"account {self.account}"
 
     @property
     def batch(self) -> tuple[Message, ...]:
-        """All messages that are answered, in the order they were sent; the target is among them."""
+        """All messages that are answered, in the order they were sent; the target is one of them."""
         return (*self.earlier, self.target, *self.later)
 
     def with_batch(self, messages: Sequence[Message]) -> "Context":
-        """The context with *messages* in place of those of its batch, one for one."""
+        """Return the context with *messages* in place of those of its batch, one for one."""
         at = len(self.earlier)
         return replace(self, earlier=tuple(messages[:at]), target=messages[at], later=tuple(messages[at + 1 :]))
 
     @property
     def quote(self) -> Quote | None:
-        """What the batch replies to: the quote of the target, else the newest; none that quotes the batch itself."""
+        """The quote of the target, else the newest of the batch; none that quotes the batch itself."""
         ids = {message.id for message in self.batch}
         quotes = [message.reply_to for message in (*self.earlier, *self.later, self.target) if message.reply_to]
         return next((quote for quote in reversed(quotes) if quote.message_id not in ids), None)
@@ -182,15 +183,15 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def history(self) -> tuple[Message, ...]:
-        """The messages besides the batch: by levels, or the window without the deleted ones."""
+        """The messages besides the batch: the levels, or the window with its notices and without deleted messages."""
         if self.levels:
             return (*self.recent, *self.immediate, *self.newer)
         return tuple(message for message in self.window_with_notices() if not message.deleted)
 
     def unshown_quotes(self, history: Sequence[Message]) -> dict[str, Quote]:
-        """By the ids of messages of a *history*: what they reply to, where neither it nor the batch holds that.
+        """Return, by message id, the quotes of a *history* whose quoted message is neither in it nor in the batch.
 
-        A quoted message that is deleted keeps its place in the window: its words are not told.
+        A deleted message is still in the window, so quotes of it are not shown.
         """
         replies = [message for message in history if message.reply_to is not None and not message.deleted]
         if not replies:
@@ -200,7 +201,7 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def recollections(self) -> tuple[str, ...]:
-        """What came to mind, each thing once: of the person, of what was said, of what happened."""
+        """The texts from memory, each once: of the author, relevant messages, episodes."""
         known = (*self.key_facts.values(), *self.memories) or (self.summary,)
         happened = (": ".join(filter(None, (one.topic, one.summary))) for one in self.episodes)
         texts = (*known, *(hit.text for hit in self.relevant), *happened)
@@ -208,23 +209,23 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def late_notices(self) -> tuple[Notice, ...]:
-        """The notices that go with the target."""
+        """The notices that go with the trigger."""
         return tuple(notice for notice in self.notices if notice.late)
 
     def window_with_notices(self, start: int = 0, stop: int | None = None) -> tuple[Message, ...]:
-        """The window from index *start* up to *stop* with the notices that stand there; to its end unless it stops."""
+        """Return the window from index *start* up to *stop*, by default to its end, with the notices that stand there."""
         if not self.notices:
             return self.window[start:stop]
-        told: list[Message] = []
+        shown: list[Message] = []
         for notice in self.notices:
             if start <= notice.at and (stop is None or notice.at < stop) and not notice.late:
-                told += (*self.window[start : notice.at], notice)
+                shown += (*self.window[start : notice.at], notice)
                 start = notice.at
-        return (*told, *self.window[start:stop])
+        return (*shown, *self.window[start:stop])
 
 
 def with_albums(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages, with those of an album that follow one another as one."""
+    """Return the messages with each album as one message."""
     if not any([message.album for message in messages]):  # noqa: C419 (a list is faster here, for every turn)
         return messages
     joined: list[Message] = []
@@ -238,7 +239,7 @@ def with_albums(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _album_of(members: list[Message]) -> Album:
-    """The album of these messages; cached on the first, so that it is rendered once."""
+    """Return the album of these messages; cached on the first, so that it is rendered once."""
     first = members[0]
 
     def make() -> Album:
