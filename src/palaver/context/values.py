@@ -213,7 +213,7 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return tuple(notice for notice in self.notices if notice.late)
 
     def window_with_notices(self, start: int = 0, stop: int | None = None) -> tuple[Message, ...]:
-        """Return the window from index *start* up to *stop*, by default to its end, with the notices that stand there."""
+        """Return the window from index *start* up to *stop*, by default to its end, with the notices in it."""
         if not self.notices:
             return self.window[start:stop]
         shown: list[Message] = []
