@@ -1,1 +1,1 @@
-"""What the model is told: a context laid out as the layers of a prompt."""
+"""From a context to a prompt: messages rendered as turns, layers, sections, escaping, and our own profiles."""

@@ -1,6 +1,7 @@
-"""What people wrote, made unable to pass for what we write around it. Pure.
+"""Escaping of people's texts, so that they cannot pass for our own markup. Pure.
 
-Texts change only where they hold our own markup; names and titles are folded to one line.
+A text changes only where it holds our markup: a header, a marker in brackets, a task line, the delimiter. Names and
+titles also become one line. Look-alikes count as what they look like: wide letters, other scripts, invisible characters.
 """
 
 import re
@@ -13,7 +14,7 @@ from palaver.characters import HIDING, INVISIBLE, SHAPING, visible
 from palaver.characters import OPEN as _OPEN
 
 NAME_LENGTH = 64
-REPLACEMENT = "······"  # stands where somebody wrote the delimiter
+REPLACEMENT = "······"  # for the delimiter in a text
 
 _LONGEST = 1_000  # characters of a name that are read at all
 _CHUNK = 256  # characters normalized at once: sorting the marks on one letter takes the square of their number
@@ -59,7 +60,7 @@ _PHRASES = {"\ufdfa": "\u0635", "\ufdfb": "\u062c"}  # one character each for wh
 
 
 def _loosely(word: str) -> str:
-    """*word* in a pattern: in wide letters too, with the unseen between them."""
+    """Return a pattern for *word*, also in wide letters and with invisible characters between them."""
     between = f"[{INVISIBLE}]{{0,4}}+"
     return between.join(f"[{letter}{chr(ord(letter) + 0xFEE0)}]" for letter in word)
 
@@ -77,7 +78,7 @@ _OPENED = re.compile(
 
 
 def without_delimiter(text: str, delimiter: str) -> str:
-    """*text* without the delimiter, should anybody have learned it."""
+    """Return *text* without the delimiter, should anybody have learned it."""
     if not delimiter:
         return text
     wanted = delimiter.casefold()
@@ -87,7 +88,7 @@ def without_delimiter(text: str, delimiter: str) -> str:
 
 
 def text(text: str, delimiter: str = "") -> str:
-    """A person's text beside our markup: what looks like ours in it no longer does."""
+    """Return a person's text with everything changed in it that looks like our markup."""
     text = without_delimiter(_CONTROL.sub("", text), delimiter)
     if not _SUSPECT.search(text.lower() if text.isascii() else normalize(text)):
         return text
@@ -96,39 +97,39 @@ def text(text: str, delimiter: str = "") -> str:
 
 
 def without_markers(text: str) -> str:
-    """*text* with round brackets around what would be a marker of ours in square ones."""
+    """Return *text* with round brackets for the square ones around what would be a marker."""
     return _BRACKETED.sub(_in_round, text)
 
 
 def without_labels(text: str) -> str:
-    """*text* with a round bracket before what would say whose words follow, or begin a line of ours."""
+    """Return *text* with a round bracket before what would be a quote label or a delimiter mark."""
     return _LABELLED.sub("(", _BRACKETED.sub(_label_in_round, text))
 
 
 def without_brackets(text: str) -> str:
-    """*text* without square brackets, and what looks like them."""
+    """Return *text* without square brackets and what looks like them."""
     return _SQUARE.sub("", text)
 
 
 def fold(text: str) -> str:
-    """*text* on one line, single spaces, without characters that hide or turn what stands beside them."""
+    """Return *text* on one line with single spaces, without characters that hide or reverse others."""
     shown = _CONTROL.sub(" ", text)
     return " ".join((shown if shown.isascii() else _INVISIBLE.sub("", shown)).split())
 
 
 def line(text: str) -> str:
-    """*text* on one line, single spaces, as it was written; folded only where the unseen hides a mark of Markdown."""
+    """Return *text* on one line with single spaces; folded only where invisible characters hide Markdown."""
     shown = " ".join(_CONTROL.sub(" ", text).split())
     return fold(shown) if not shown.isascii() and _HIDEABLE.search(visible(shown)) else shown
 
 
 def name(text: str) -> str:
-    """A name that can stand in a header: one line, no dash that parts its fields, no id in brackets, no marker."""
+    """Return a name for a header: one line, no dash that separates fields, no id in brackets, no marker."""
     return _name(text[:_LONGEST])
 
 
 def identity(text: str) -> str:
-    """An id that can stand in a header: ordinary ones as they are, and no two alike."""
+    """Return an id for a header: ordinary ids unchanged, and no two alike."""
     shown = text[: NAME_LENGTH + 1]
     if _IDENTITY.search(shown) or (not shown.isascii() and unicodedata.normalize("NFKC", shown) != shown):
         shown = re.sub(r"[^A-Za-z0-9@._:+-]", _percent, shown)
@@ -138,24 +139,24 @@ def identity(text: str) -> str:
 
 
 def token(text: str) -> str:
-    """A word that can stand in a marker: no blank, no bracket, no dash that parts the fields of a header."""
+    """Return a word for a marker: no blank, no bracket, no dash that separates fields of a header."""
     return _DASHES.sub("-", re.sub(rf"[\s()（）{_OPEN}{_CLOSE}]", "", fold(text[:_LONGEST])))[:NAME_LENGTH]
 
 
 def inline(text: str) -> str:
-    """A value after a label of Markdown: one line that opens no emphasis, fence, heading or marker of its own."""
+    """Return a value after a Markdown label: one line that opens no emphasis, fence, heading or marker."""
     shown = line(text).replace("**", "").replace("```", "'''")
     shown = _OPENED.sub("(", without_markers(shown))
     return f"\\{shown}" if _HEADING.match(normalize(shown)) else shown
 
 
 def paragraph(text: str) -> str:
-    """Lines below a heading of ours that are no headings and no fences themselves."""
+    """Return lines for below a heading: none is a heading or a fence itself."""
     return "\n".join(_below_heading(inline(line)) if line else "" for line in text.splitlines()).strip()
 
 
 def normalize(text: str) -> str:
-    """What a reader takes *text* for: compatibility forms resolved, the unseen left out, in lower case."""
+    """Return *text* as a reader takes it: compatibility forms resolved, no invisible characters, lower case."""
     if text.isascii():
         return _CONTROL.sub("", text.lower()).strip()
     read = _resolved(text).strip()
@@ -163,7 +164,7 @@ def normalize(text: str) -> str:
 
 
 def skeleton(text: str) -> str:
-    """What a name looks like: letters and digits alone, those of other scripts as the Latin ones they resemble."""
+    """Return what a name looks like: letters and digits alone, look-alikes of other scripts as Latin letters."""
     return re.sub(r"[\W_]", "", normalize(text).translate(_LOOKALIKES))
 
 
@@ -193,7 +194,7 @@ def _escape_line(line: str) -> str:
 
 
 def _is_header(read: str) -> bool:
-    """Whether a line reads as one of our headers; every character of it is looked at a fixed number of times."""
+    """Return whether a line reads as one of our headers; in linear time."""
     lead = _LEAD.match(read)
     start = lead.end() if lead else 0
     begun = _FROM.match(read, start)
@@ -209,7 +210,7 @@ def _percent(found: re.Match[str]) -> str:
 
 
 def _disguised(text: str, delimiter: str) -> str:
-    """*text* without the delimiter, which stands in it in other letters or with the unseen among them."""
+    """Return *text* without the delimiter, written in it with look-alikes or invisible characters."""
     read = [(letter, place) for place, shown in enumerate(text) for letter in _letters(shown)]
     letters = "".join(letter for letter, _ in read)
     pieces, done = [], 0

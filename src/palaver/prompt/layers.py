@@ -1,4 +1,8 @@
-"""The layers that profiles share: what never changes, what changes every time, and what is to be answered. Pure."""
+"""The layers that profiles share: static, dynamic, and the trigger. Pure.
+
+The order of layers keeps the prefix stable. The static layer is the same for every message of a place. The dynamic one
+changes with each request, so `tail` puts it behind the history.
+"""
 
 import re
 from collections.abc import Container, Iterable
@@ -31,7 +35,7 @@ _UNSEEN = re.compile(f"[\x7f-\x9f\u200b\u2028\u2029\ufeff{TURNING}]")  # JSON ma
 
 
 def static(context: Context) -> Layer:
-    """The instruction: the same for every message of a place."""
+    """Return the instruction: the same for every message of a place."""
     return Layer(
         name="static",
         instruction=templates.static(
@@ -44,7 +48,7 @@ def static(context: Context) -> Layer:
 
 
 def dynamic(context: Context) -> Layer:
-    """What may have changed since the last message, as JSON; it is built for a run and never kept."""
+    """Return as JSON what may have changed since the last message: time, author, quote, memory, workspace."""
     text = templates.dynamic(_with_delimiter(_dynamic_values(context), context.delimiter))
     return Layer(name="dynamic", turns=(user(_UNSEEN.sub(_escaped, text)),))
 
@@ -52,10 +56,10 @@ def dynamic(context: Context) -> Layer:
 def batch_turns(
     context: Context, style: Style, shown: Iterable[Message], *, told: Container[str] | None = None
 ) -> tuple[Turn, ...]:
-    """The turns to answer, each with what it replies to where that is not among what is *shown*.
+    """Return the turns of the batch, each with its quote where the quoted message is not among those *shown*.
 
-    Of quoted messages with the ids *told* another layer tells the words: that is the quote of the whole batch, but for
-    where media go in words.
+    Of quotes with the ids *told* another layer has the text. By default that is the quote of the whole batch, unless
+    media go as words.
     """
     if told is None:
         told = (context.quote.message_id,) if context.quote and style != "worded" else ()
@@ -74,17 +78,17 @@ def batch_turns(
 
 
 def trigger_turns(context: Context, style: Style, shown: Iterable[Message]) -> tuple[Turn, ...]:
-    """The same after what changed since the newest message came: in the history it will stand behind the batch."""
+    """Return the late notices, then the turns of the batch."""
     return (*turns_of(context.late_notices, context, style), *batch_turns(context, style, shown))
 
 
 def run_layer(context: Context) -> tuple[Layer, ...]:
-    """The steps of the run under way, after what they answer."""
+    """Return a layer with the steps of the current run, behind the batch; none without steps."""
     return (Layer(name="run", turns=context.steps),) if context.steps else ()
 
 
 def place_style(context: Context) -> Style:
-    """In a direct chat it is plain who speaks; elsewhere a header says it."""
+    """Return the style of a place: messages have headers in groups and channels alone."""
     return "direct" if context.place.kind == "direct" else "headed"
 
 
@@ -119,7 +123,7 @@ def _dynamic_values(context: Context) -> dict[str, Any]:
 
 
 def _with_delimiter(known: dict[str, Any], delimiter: str) -> dict[str, Any]:
-    """What is known with the delimiter as its mark, and nowhere else."""
+    """Return the values with the delimiter as `mark`, and nowhere else."""
     if not delimiter:
         return known
     written = dumps(known).decode()
@@ -164,10 +168,10 @@ def _quote(quote: Quote) -> dict[str, str]:
 
 
 def _without_empty(**fields: str) -> dict[str, str]:
-    """The fields that are not empty."""
+    """Return the fields that are not empty."""
     return {key: value for key, value in fields.items() if value}
 
 
 def _visible_text(text: str) -> str:
-    """*text*, or nothing where there is nothing to be seen."""
+    """Return *text*, or nothing where it has no visible character."""
     return text if escape.normalize(text) else ""

@@ -1,4 +1,4 @@
-"""The cache ledger: what of each request was the beginning of the one before, and which layer ended it. Pure."""
+"""The cache ledger: how long the stable prefix of each request is, and which layer ended it. Pure."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -28,17 +28,17 @@ class LayerEntry(Struct, frozen=True, kw_only=True):
 
 
 class LedgerEntry(Struct, frozen=True, kw_only=True):
-    """One request: its layers, and how much of it the service has seen before."""
+    """One request: its layers, and the length of its stable prefix."""
 
     layers: tuple[LayerEntry, ...]
     tokens: int
-    stable: int  # tokens at its beginning that are the beginning of the request before it
-    broken_by: str | None = None  # the layer of the request before that is not there any more; None: nothing is lost
-    reported: Usage | None = None  # what the service said it took, and had cached
+    stable: int  # tokens of the prefix that it shares with the request before it
+    broken_by: str | None = None  # the layer of the request before in which the prefix ends; None: it is all there
+    reported: Usage | None = None  # by the service
 
     @property
     def share(self) -> float:
-        """The predicted share of the request that is unchanged."""
+        """The share of the stable prefix in the request."""
         return self.stable / self.tokens if self.tokens else 0.0
 
 
@@ -51,7 +51,7 @@ class Ledger:
         self._last: tuple[Piece, ...] = ()
 
     def record_request(self, prompt: Prompt) -> LedgerEntry:
-        """Enter a request that is about to be sent."""
+        """Add a request that is about to be sent."""
         pieces = tuple(_pieces(prompt))
         stable, broken_by = _stable_prefix(self._last, pieces)
         layers = layer_entries(prompt)
@@ -63,13 +63,13 @@ class Ledger:
         return entry
 
     def record_usage(self, usage: Usage) -> None:
-        """Enter what the service reported for the last request."""
+        """Add the usage that the service reported for the last request."""
         if self.entries:
             self.entries[-1] = replace(self.entries[-1], reported=usage)
 
 
 def _pieces(prompt: Prompt) -> Iterator[Piece]:
-    """The prompt in the order a service reads it: tools, instruction, turns."""
+    """Yield the pieces of a prompt in the order a service reads them: tools, instruction, turns."""
     if prompt.tools:
         yield "tools", prompt.tools
     for layer in prompt.layers:
@@ -81,7 +81,7 @@ def _pieces(prompt: Prompt) -> Iterator[Piece]:
 
 
 def _stable_prefix(before: tuple[Piece, ...], now: tuple[Piece, ...]) -> tuple[int, str | None]:
-    """The tokens that both begin with, and the layer of *before* in which they end."""
+    """Return the tokens of the common prefix, and the layer of *before* in which it ends."""
     tokens = 0
     for old, new in zip_longest(before, now):
         if old is None:
@@ -93,7 +93,7 @@ def _stable_prefix(before: tuple[Piece, ...], now: tuple[Piece, ...]) -> tuple[i
 
 
 def _common_prefix(old: Turn | str | tuple[ToolSpec, ...], new: Turn | str | tuple[ToolSpec, ...]) -> int:
-    """The tokens at the beginning of two pieces that are not the same throughout."""
+    """Return the tokens of the common prefix of two different pieces."""
     match old, new:
         case str(), str():
             return _common_words(old, new)
@@ -131,7 +131,7 @@ def _tokens(piece: Turn | str | tuple[ToolSpec, ...]) -> int:
 
 
 def layer_entries(prompt: Prompt) -> tuple[LayerEntry, ...]:
-    """The tools and layers of a prompt, in order."""
+    """Return name, fingerprint and tokens of the tools and layers of a prompt, in order."""
     return tuple(_layers(prompt))
 
 

@@ -1,4 +1,4 @@
-"""The words in brackets that stand for media in a prompt: where a model repeats them, they are not for people. Pure."""
+"""Markers of media in a prompt, such as `[photo]`; the cleaner removes them where a model repeats them. Pure."""
 
 import re
 from collections import Counter
@@ -34,10 +34,10 @@ _OURS = ("From: ", "id: ", "[#")  # what begins a turn in which people's own wor
 
 
 def markers_in(prompt: Prompt, *, takes: Takes | None = None) -> frozenset[str]:
-    """The markers that stood in the request for *prompt*; what people wrote themselves is not among them.
+    """Return the markers in the request for *prompt*, without those that people wrote themselves.
 
-    *takes* tells which media the service gets; it gets words for the others. Without it, all that have content. Where
-    they are more than a request may carry, any of those that go inside it may be words.
+    *takes* tells which media are sent themselves; the others are markers. By default it is all that have content. Where
+    inline media exceed the limit of a request, any of them may be a marker.
     """
     over = (
         sum(cached(turn, "inline size", inline_size) for layer in prompt.layers for turn in layer.turns) > INLINE_LIMIT
@@ -65,13 +65,13 @@ def _of_layer(layer: Layer, takes: Takes, *, over: bool) -> Iterator[str]:
 
 
 def _of_turn(turn: Turn) -> tuple[frozenset[str], tuple[Media, ...]]:
-    """The markers in the words of a turn, and its media without a description."""
+    """Return the markers in the texts of a turn, and its media without a description."""
     media = tuple(one for part in turn.parts for one in _media(part) if not one.is_described)
     return frozenset(_markers_of(turn)), media
 
 
 def _media(part: Part) -> tuple[Media, ...]:
-    """The media that a part holds; those of a tool's result may stand beside it."""
+    """Return the media of a part or of a tool result."""
     if isinstance(part, Media):
         return (part,)
     return part.media if isinstance(part, ToolResult) else ()
@@ -91,7 +91,7 @@ def _markers_of(turn: Turn) -> Iterator[str]:
 
 
 def _of_quote(turn: Turn) -> Iterator[str]:
-    """The kinds of the media that are replied to, in what is known now."""
+    """Yield the markers of quoted media in the dynamic layer."""
     text = turn.text
     if '"quote": {' not in text:
         return

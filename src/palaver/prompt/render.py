@@ -1,4 +1,8 @@
-"""Messages as turns: who speaks, what was said, what stands for media. Pure."""
+"""Messages rendered as turns: headers, texts, media or their markers, quotes and notices. Pure.
+
+A message is rendered once: its turns are cached with it (`value_cache`), under a key of everything that decides them.
+So the same history is the same turn objects in each request, and each of these is encoded once.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,10 +24,10 @@ from palaver.turns import Turn, cut_turn
 from palaver.value_cache import cached, cached_for
 
 Style = Literal[
-    "verbatim",  # what was said, and nothing else; as in all of them, nobody can write the delimiter
-    "direct",  # the same, but nobody can write whose words or media follow
-    "headed",  # who speaks stands before it
-    "worded",  # the same, with words for media
+    "verbatim",  # the parts alone; as in all styles, without the delimiter
+    "direct",  # the same, with quote labels escaped
+    "headed",  # with a header
+    "worded",  # with a header, and markers for media
 ]
 
 Voice = Literal["author", "model", "results"]  # who speaks in a part of a message
@@ -49,9 +53,9 @@ MONTHS = (
 def turns_of(
     messages: Iterable[Message], context: Context, style: Style, quotes: Mapping[str, Quote] = NO_QUOTES
 ) -> tuple[Turn, ...]:
-    """The messages as the model sees them, in order; deleted ones are not there.
+    """Return the turns of messages in order, without deleted ones.
 
-    *quotes* are told in brief with the messages that reply to them, by whose ids they are given.
+    *quotes*, by the ids of the messages that reply to them, are added in brief.
     """
     key, render, made = _key(context, style), partial(render_message, context=context, style=style), context.turns
     said = [message for message in with_albums(tuple(messages)) if not message.deleted]
@@ -70,7 +74,10 @@ def turns_of(
 def turns_without_opening_call(
     messages: Sequence[Message], context: Context, style: Style, quotes: Mapping[str, Quote] = NO_QUOTES
 ) -> tuple[Turn, ...]:
-    """The same where nothing stands before: what the agent wrote before anybody spoke is words, as no call opens."""
+    """Return the turns of a history that begins a prompt: without calls before the first user turn.
+
+    Services refuse a call there. Own messages before it are rendered as their text.
+    """
     turns = turns_of(messages, context, style, quotes)
     if not turns or turns[0].role == "user" or not context.turns:
         return turns
@@ -86,17 +93,17 @@ def _has_calls(turns: Iterable[Turn]) -> bool:
 
 
 def turns_of_message(message: Message, context: Context, style: Style) -> tuple[Turn, ...]:
-    """One message as the model sees it, whatever has become of it since."""
+    """Return the turns of one message, deleted or not; cached."""
     return cached(message, _key(context, style), lambda one: render_message(one, context, style))
 
 
 def _key(context: Context, style: Style) -> str:
-    """Under which the turns of a message are cached: everything that decides how it is rendered."""
+    """Return the cache key of rendered turns: everything that decides them besides the message."""
     return f"{style} {context.zone} {context.delimiter} {context.identity}"
 
 
 def _with_brief(message: Message, quote: Quote, key: str, context: Context, style: Style) -> tuple[Turn, ...]:
-    """The message rendered with what it replies to in brief; cached."""
+    """Return the turns of a message with its quote in brief; cached."""
     return cached_for(
         message, f"{key} quoting", quote, lambda: render_message(message, context, style, beside=brief_quote(quote))
     )
@@ -105,7 +112,7 @@ def _with_brief(message: Message, quote: Quote, key: str, context: Context, styl
 def render_message(
     message: Message, context: Context, style: Style, *, beside: Sequence[Part] = ()
 ) -> tuple[Turn, ...]:
-    """A message as turns: calls in it are the model's and results are nobody's words, whoever its author is."""
+    """Render a message as turns: calls are model turns and results user turns, whoever its author is."""
     if isinstance(message, Notice):
         return (_notice_turn(message, context, style),)
     if not any(isinstance(part, ToolCall | ToolResult) for part in message.parts):
@@ -137,7 +144,7 @@ def _turn_of_voice(voice: Voice, message: Message, context: Context, style: Styl
 
 
 def turn_of(message: Message, context: Context, style: Style, *, beside: Sequence[Part] = ()) -> Turn | None:
-    """What one message says, with what is *beside* it at its end; none for an empty one of the agent's own."""
+    """Return the turn of one message, with the parts *beside* it at its end; None for an empty own one."""
     if context.is_own(message):
         parts = [*_own_parts(message.parts, context.delimiter, style)]
         return Turn(role="model", parts=tuple(parts)) if parts else None
@@ -146,7 +153,7 @@ def turn_of(message: Message, context: Context, style: Style, *, beside: Sequenc
         parts.insert(0, Text(text=words))
     if beside and style != "verbatim":
         parts.append(Text(text=quote_label(message.reply_to, context.delimiter)))
-    elif any(not _is_sendable(part) for part in beside):  # words of others, where only the mark of the place is ours
+    elif any(not _is_sendable(part) for part in beside):  # a quoted text: in this style only the mark tells it apart
         parts.append(
             Text(text=f"{delimiter_mark(context.delimiter)} {quote_label(message.reply_to, context.delimiter)}")
         )
@@ -157,14 +164,14 @@ def turn_of(message: Message, context: Context, style: Style, *, beside: Sequenc
 
 
 def _notice_turn(notice: Notice, context: Context, style: Style) -> Turn:
-    """A notice is nobody's turn: a line of ours, which nobody else can write, and what the message says now."""
+    """Return the turn of a notice: a line behind the delimiter mark, then the new parts."""
     said = tuple(_escape_parts(notice.parts, context, style))
     rest = (said or (Text(text=EMPTY),)) if has_words(notice) else ()
     return Turn(role="user", parts=(Text(text=notice_line(notice, context)), *rest))
 
 
 def has_words(notice: Notice) -> bool:
-    """Whether the words of the message follow the line of a notice."""
+    """Return whether the parts of the message follow the line of a notice."""
     return not notice.is_deletion and not isinstance(notice, ReactionNotice)
 
 
@@ -178,16 +185,16 @@ def notice_line(notice: Notice, context: Context) -> str:
 
 
 def notice_subject(notice: Notice) -> Message:
-    """The message with whose header a notice begins: the one that changed; of a reaction its author alone is told."""
+    """Return the message whose header begins a notice: the changed one; of a reaction the author alone."""
     if isinstance(notice, ReactionNotice):
         return Message(id="", place=notice.place, author=notice.author)
     return replace(notice.shown, sent_at=notice.sent_at, reply_to=None)
 
 
 def notice_text(notice: Notice, context: Context) -> str:
-    """What a notice tells, in our words around the beginning of what was said.
+    """Return the text of a notice, with the beginning of the message.
 
-    A reaction names the message by its id where a header shows that.
+    A reaction names the message by its id where headers show ids.
     """
     if isinstance(notice, ReactionNotice) and not context.is_own(notice.shown) and context.place.kind != "direct":
         return _reaction_text(notice, f"id: {escape.identity(notice.shown.id)}")
@@ -208,25 +215,25 @@ def _reaction_text(notice: ReactionNotice, target: str) -> str:
 
 
 def delimiter_mark(delimiter: str) -> str:
-    """What begins a line of ours that says whose words follow."""
+    """Return `[#7f3a9c2e]`, the beginning of a line of ours."""
     return f"[#{delimiter}]"
 
 
 def speaker(message: Message, context: Context) -> str:
-    """Whose words follow."""
+    """Return who speaks: `You`, `Person` in a direct chat, or a header."""
     if context.is_own(message):
         return "You"
     return "Person" if context.place.kind == "direct" else header(message, context.zone, context.delimiter)
 
 
 def quote_label(quote: Quote | None, delimiter: str = "") -> str:
-    """`[replied to: Alice (987)]`: whose the media are that follow."""
+    """Return `[replied to: Alice (987)]`, the author of the quoted parts that follow."""
     speaker = author_label(quote.author) if quote and quote.author else ""
     return escape.without_delimiter(f"[replied to: {escape.without_brackets(speaker).strip() or 'Someone'}]", delimiter)
 
 
 def header(message: Message, zone: str, delimiter: str = "") -> str:
-    """`From: Alice (u123) — id: m1 — 2025-01-15 14:27`, and ` — reply to: m0`; what is not known is left out."""
+    """`From: Alice (u123) — id: m1 — 2025-01-15 14:27`, and ` — reply to: m0`; unknown fields are left out."""
     fields = []
     if speaker := author_label(message.author):
         fields.append(f"From: {speaker}")
@@ -242,13 +249,13 @@ def header(message: Message, zone: str, delimiter: str = "") -> str:
 
 
 def author_label(author: Author) -> str:
-    """A name and an id, so that two people of one name are told apart."""
+    """Return name and id, which tell people of one name apart."""
     name, identity = escape.name(author.name), escape.identity(author.id)
     return f"{name} ({identity})".strip() if identity else name
 
 
 def text_with_markers(parts: Iterable[Part], safe: Safe = escape.text) -> str:
-    """What the parts say in words, one after another: people's words made *safe*, our own as they are."""
+    """Return the texts of the parts, made *safe*, with markers for media."""
     pieces: list[str] = []
     spoken: list[str] = []
     for part in cut_parts(tuple(parts)):
@@ -262,7 +269,7 @@ def text_with_markers(parts: Iterable[Part], safe: Safe = escape.text) -> str:
 
 
 def media_placeholder(media: Media) -> str:
-    """What stands for media in words: what they show, marked as ours; or only that they are there."""
+    """Return the marker of media: their description, or only their kind."""
     if media.is_described:
         return media.words
     if media.media_kind in KINDS:
@@ -271,7 +278,7 @@ def media_placeholder(media: Media) -> str:
 
 
 def quote_text(quote: Quote, safe: Safe = escape.text) -> str:
-    """The words that are replied to: the passage that was marked, or all of them; nothing for media without words."""
+    """Return the text of a quote: the marked passage, or all; nothing for media without a description."""
     marked = cut(quote.excerpt or "")
     if escape.normalize(marked):
         return safe(marked)
@@ -279,15 +286,15 @@ def quote_text(quote: Quote, safe: Safe = escape.text) -> str:
 
 
 def shorten(text: str, most: int) -> str:
-    """The beginning of *text*; a description that is cut still ends its mark."""
+    """Return the beginning of *text*; a cut description still ends with its bracket."""
     beginning = text[:most]
     return f"{beginning}]" if beginning != text and _OPEN_MARK.search(beginning) else beginning
 
 
 def quote_parts(quote: Quote | None, shown: Mapping[str, Message], style: Style, *, told: bool) -> tuple[Part, ...]:
-    """What a message replies to, where that is not *shown*, which is by id: its media, and its words.
+    """Return the text and media of a quote, unless the quoted message is among those *shown*, by id.
 
-    Words that are *told* in another layer are left out.
+    Text that another layer has (*told*) is left out.
     """
     if quote is None or (style == "worded" and quote.message_id in shown):
         return ()
@@ -296,12 +303,12 @@ def quote_parts(quote: Quote | None, shown: Mapping[str, Message], style: Style,
 
 
 def brief_quote(quote: Quote) -> tuple[Part, ...]:
-    """The beginning of the quoted words, and words for the quoted media."""
+    """Return the beginning of the quoted text, and markers for the quoted media."""
     return (*_quoted_text(quote, BRIEF_LENGTH), *media_in_brief(quote))
 
 
 def _quoted_text(quote: Quote, most: int) -> Iterator[Text]:
-    """The words of a quote as one part of *most* characters, none where there is nothing to be seen."""
+    """Yield the text of a quote as one part of at most *most* characters; none without visible characters."""
     texts = (quote.excerpt or "", quote.inline_text)
     if said := next((text for text in texts if escape.normalize(text[:most])), ""):
         yield Text(text=said if len(said) <= most else f"{said[:most]}…")
@@ -320,7 +327,7 @@ def _is_sendable(part: Part) -> bool:
 
 
 def local_time(moment: datetime, zone: str) -> datetime:
-    """The time on the clocks there; at the ends of the calendar, where they show none, as it was given."""
+    """Return the time in a zone; at the ends of the calendar, where there is none, the time given."""
     try:
         return moment.astimezone(zone_named(zone))
     except OverflowError:
@@ -334,7 +341,7 @@ def long_time(moment: datetime, zone: str) -> str:
 
 
 def _own_parts(parts: Iterable[Part], delimiter: str, style: Style) -> Iterator[Part]:
-    """What the agent said, without the delimiter, should it have said that."""
+    """Yield the agent's own parts without the delimiter."""
     for part in parts:
         match part:
             case Text(text=text) if (safe := escape.without_delimiter(text, delimiter)) != text:

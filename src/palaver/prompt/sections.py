@@ -1,4 +1,4 @@
-"""The headed paragraphs of an instruction in Markdown; a section that has nothing to say is not there. Pure."""
+"""Sections: the headed paragraphs of an instruction in Markdown; an empty one is left out. Pure."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -20,7 +20,7 @@ CHAT_TYPES = {"direct": "a direct chat", "group": "a group chat", "channel": "a 
 
 
 def instruction(sections: Iterable[Section], context: Context) -> str:
-    """The sections that have something to say, a blank line between them."""
+    """Return the sections that are not empty, with a blank line between them."""
     return "\n\n".join(filter(None, (section(context) for section in sections)))
 
 
@@ -65,19 +65,19 @@ def reply_context(context: Context) -> str:
 
 
 def _inline(part: Part) -> Part:
-    """Media with a description that opens nothing of Markdown; texts are made so where they are joined."""
+    """Return media with their description escaped for Markdown; texts are escaped where they are joined."""
     if not isinstance(part, Media) or not part.rendered_text:
         return part
     return replace(part, rendered_text=escape.inline(part.rendered_text))
 
 
 def memory_sections(context: Context) -> str:
-    """The recollections, framed as that; nothing where there are none."""
+    """Return the sections from memory behind a line that says so; nothing without any."""
     return _section(f"{RECALLED}\n", recollections(context))
 
 
 def recollections(context: Context) -> str:
-    """All that is remembered, each kind under its heading."""
+    """Return all sections from memory."""
     return escape.without_delimiter(instruction(_RECOLLECTIONS, _escaped(context)), context.delimiter)
 
 
@@ -114,7 +114,7 @@ _RECOLLECTIONS: tuple[Section, ...] = (memories, user_profile, key_facts, releva
 
 
 def _escaped(context: Context) -> Context:
-    """The context with nothing among its recollections that could pass for a header, a marker or a task of ours."""
+    """Return the context with its texts from memory escaped."""
 
     def said(text: str) -> str:
         return escape.text(escape.line(text), context.delimiter)
@@ -130,7 +130,7 @@ def _escaped(context: Context) -> Context:
 
 
 def relevance(hit: Hit) -> float:
-    """The score of a hit as a number that can be written."""
+    """Return the score of a hit, rounded; 0 for one that is not finite."""
     return round(hit.score, 2) if math.isfinite(hit.score) else 0.0
 
 
@@ -149,7 +149,7 @@ def who_speaks(_: Context) -> str:
 
 
 def task_blocks(context: Context) -> str:
-    """Which task blocks the model may write, and how."""
+    """Return which task blocks the model may write, and how."""
     return _section(
         "# Task Blocks",
         "\n".join(
@@ -186,7 +186,7 @@ def _bullets(texts: Iterable[str]) -> str:
 
 
 def _visible_line(text: str) -> str:
-    """*text* on one line; nothing where there is nothing to be seen."""
+    """Return *text* on one line; nothing without visible characters."""
     line = escape.inline(text)
     return line if escape.normalize(line) else ""
 

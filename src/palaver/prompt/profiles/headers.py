@@ -1,4 +1,4 @@
-"""The `headers` profile: every message of others behind a header, media in words, the target last. Pure."""
+"""The `headers` profile: each message of others has a header, media are markers, the trigger is last. Pure."""
 
 from palaver.context.values import Context
 from palaver.prompt import escape, sections

@@ -11,7 +11,10 @@ from palaver.turns import Layer, Prompt
 
 
 def layered(context: Context, *, buffer: Marks = BUFFER) -> Prompt:
-    """Old turns go from the buffer to the static layer in whole chunks, each once, so that its beginning stays."""
+    """Move old messages from the buffer to the static layer in chunks, each once, so that the prefix stays stable.
+
+    The chunks are those of `Marks`: a function of message numbers alone.
+    """
     style = place_style(context)
     window = context.window
     promoted = max(0, buffer.start(context.window_start + len(window)) - context.window_start)
@@ -21,7 +24,7 @@ def layered(context: Context, *, buffer: Marks = BUFFER) -> Prompt:
     old = history_turns(context.window_with_notices(0, promoted), context, quotes)
     trigger = trigger_turns(context, style, window)
     recent = turns_of(context.window_with_notices(promoted), context, style, quotes)
-    if context.steps:  # the results that were asked for are in the buffer, and nothing is left to trigger
+    if context.steps:  # they answer the batch, so all of it goes to the buffer
         recent, trigger = (*recent, *trigger, *context.steps), ()
     layers = (
         replace(instructed, turns=past_turns(context) + old),

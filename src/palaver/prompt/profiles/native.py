@@ -1,4 +1,4 @@
-"""The `native` profile: everything known in a Markdown instruction, a history of role and parts alone. Pure."""
+"""The `native` profile: a Markdown instruction, and a history of roles and parts alone. Pure."""
 
 from palaver.context.values import Context
 from palaver.prompt import escape, sections
@@ -19,7 +19,7 @@ SECTIONS: tuple[sections.Section, ...] = (
 
 
 def native(context: Context) -> Prompt:
-    """Who speaks in the history, and what it replies to, is not said: that is this format."""
+    """Lay out without headers and quotes in the history: this format has none."""
     shown = context.history
     trigger = batch_turns if context.levels else trigger_turns
     layers = (

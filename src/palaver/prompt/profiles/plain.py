@@ -1,4 +1,4 @@
-"""The `plain` profile: the persona's own words, and what was said as nothing but its words. Pure."""
+"""The `plain` profile: the persona's text, and messages without any header. Pure."""
 
 from palaver.context.values import Context, Persona
 from palaver.messages import Quote
@@ -10,7 +10,7 @@ from palaver.turns import Layer, Prompt, user
 
 
 def plain(context: Context) -> Prompt:
-    """For one person and one model, small ones too: nothing is said that was not said, or remembered, by somebody."""
+    """Lay out for one person and any model, small ones too: no markup but a delimiter mark."""
     quotes = context.unshown_quotes(context.window)
     said = turns_without_opening_call(context.window_with_notices(), context, "verbatim", quotes)
     layers = (
@@ -23,7 +23,7 @@ def plain(context: Context) -> Prompt:
 
 
 def _remembered(context: Context) -> tuple[Layer, ...]:
-    """A turn of our own behind everything that was said, so that what comes to mind does not change the beginning."""
+    """Return a layer with quote and memory behind the history, so that they do not change the stable prefix."""
     quote = context.quote
     outside = quote is not None and bool(quote.parts or quote.excerpt) and not _shows(context, quote)
     replied = escape.without_delimiter(sections.reply_context(context), context.delimiter) if outside else ""
@@ -40,6 +40,6 @@ def _shows(context: Context, quote: Quote) -> bool:
 
 
 def _instruction(persona: Persona) -> str:
-    """All that the operator wrote, without headings."""
+    """Return all texts of the persona, without headings."""
     written = (persona.text, persona.role, persona.rules, persona.procedure, persona.notes)
     return "\n\n".join(filter(None, written))

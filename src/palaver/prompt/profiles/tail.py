@@ -1,4 +1,4 @@
-"""The `tail` profile: what never changes first, the long history next, what changes at the end. Pure."""
+"""The `tail` profile: the static layer first, then the long history, then what changes. Pure."""
 
 from palaver.context.values import Context
 from palaver.prompt.history import past_turns
@@ -8,7 +8,7 @@ from palaver.turns import Layer, Prompt
 
 
 def tail(context: Context) -> Prompt:
-    """Static, buffered, dynamic, trigger: the longest beginning that stays the same."""
+    """Lay out as static, buffered, dynamic, trigger: the longest stable prefix."""
     style = place_style(context)
     quotes = context.unshown_quotes(context.window)
     layers = (
