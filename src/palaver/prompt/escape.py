@@ -1,7 +1,7 @@
 """Escaping of people's texts, so that they cannot pass for our own markup. Pure.
 
 A text changes only where it holds our markup: a header, a marker in brackets, a task line, the delimiter. Names and
-titles also become one line. Look-alikes count as what they look like: wide letters, other scripts, invisible characters.
+titles also become one line. Look-alikes count as what they look like: wide letters, other scripts, hidden characters.
 """
 
 import re
