@@ -1,4 +1,7 @@
-"""Authors of imported messages: accounts that are gone, and people of whom the source says nothing. Pure."""
+"""Compact lines of chat bots' logs, read into messages: `Alice#987654: text`, `Bob#1 → Alice#2: text`. Pure.
+
+Also the authors of all imported messages: deleted accounts, and people of whom the source says nothing.
+"""
 
 import re
 from collections import Counter
@@ -11,19 +14,19 @@ from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Media, Part, Text
 
-PERSON = "person"  # what an author is called, and mostly known by, of whom the source says nothing
+PERSON = "person"  # name, and mostly id, of an author of whom the source says nothing
 
 _GONE = frozenset({"deleted account", "deleted user", "[deleted]", "deleted-user", "deleted_user"})
 
 
 def author_of(*, identity: str | None, name: str, username: str | None = None) -> Author:
-    """An author as the source has them. A deleted account is nobody's, and keeps the id that tells it apart."""
+    """Return an author as the source has them. A deleted account is unknown, and keeps its id."""
     gone = " ".join(visible(name).casefold().split()) in _GONE
     return Author(id=identity or name, name=name, username=username, unknown=gone)
 
 
 def unknown_author(taken: Container[str]) -> Author:
-    """The author of messages of whose author the source says nothing, under an id that is not among those *taken*."""
+    """Return an unknown author with an id that is not *taken*."""
     identity = PERSON
     while identity in taken:
         identity += "-"
@@ -50,7 +53,7 @@ _MARKER = re.compile(rf"\[({'|'.join(MARKERS)})(?: x([1-9][0-9]?))?\](?:\s|\Z)")
 
 
 class Label(Struct, frozen=True):
-    """Who speaks, or is replied to, as a line says it; the agent mostly has no number."""
+    """An author or a reply's target as a line names them; the agent mostly has no number."""
 
     name: str
     number: str | None = None
@@ -61,7 +64,7 @@ class Label(Struct, frozen=True):
 
 
 class CompactMessage(Struct, frozen=True):
-    """What the first line of a message says, and the lines of its text."""
+    """The speaker, the target and the lines of a message."""
 
     speaker: Label
     target: Label | None
@@ -69,7 +72,7 @@ class CompactMessage(Struct, frozen=True):
 
 
 def read(text: str, *, agent: str | None = None) -> tuple[Message, ...]:
-    """The messages in *text*; whoever speaks without a number is the agent, unless *agent* says who it is."""
+    """Return the messages in *text*; the speaker without a number is the agent, unless *agent* names it."""
     lines = [line.removesuffix("\r") for line in _without_cue(text).split("\n")]
     own = _agent_called(agent, lines) if agent else _agent_in(lines)
     spoken = list(_split_messages(lines, own))
@@ -91,7 +94,7 @@ def read(text: str, *, agent: str | None = None) -> tuple[Message, ...]:
 
 
 def is_compact(text: str) -> bool:
-    """Whether anybody speaks in *text* under a number."""
+    """Return whether any line of *text* begins with `Name#number`."""
     return any(_first_line(line.removesuffix("\r"), None) for line in text.split("\n"))
 
 
@@ -102,7 +105,7 @@ def _author(label: Label, agent: Label | None) -> Author:
 
 
 def _author_labels(label: Label) -> list[Label]:
-    """What can stand for an author in a reply: the number; with the name, also its last digits, or a longer one."""
+    """Return the labels under which an author may be a reply's target: the number, or name and last digits."""
     number = label.number
     if number is None:
         return [label]
@@ -110,7 +113,7 @@ def _author_labels(label: Label) -> list[Label]:
 
 
 def _target_labels(label: Label) -> list[Label]:
-    """The same for whom a reply names: last digits mean somebody with a longer number, and the other way round."""
+    """Return the labels of authors whom a reply may mean: last digits match a longer number, and vice versa."""
     number = label.number
     if number is None:
         return [label]
@@ -118,7 +121,7 @@ def _target_labels(label: Label) -> list[Label]:
 
 
 def _quote(target: Label, latest: Mapping[Label, Message], agent: Label | None) -> Quote:
-    """The latest message of whom the line replies to; it does not say which one it was."""
+    """Return a quote of the target's latest message: the line does not say which one it is."""
     message = next((latest[label] for label in _target_labels(target) if label in latest), None)
     if message is None:
         return Quote(message_id="", author=_author(target, agent))
@@ -131,7 +134,7 @@ def _without_cue(text: str) -> str:
 
 
 def _split_messages(lines: Iterable[str], agent: Label | None) -> Iterator[CompactMessage]:
-    """The messages with their lines: one that begins no message belongs to the one before."""
+    """Yield the messages with their lines; a line that begins no message belongs to the one before."""
     current: CompactMessage | None = None
     for number, line in enumerate(lines, 1):
         opened = _first_line(line, agent)
@@ -147,7 +150,7 @@ def _split_messages(lines: Iterable[str], agent: Label | None) -> Iterator[Compa
 
 
 def _first_line(line: str, agent: Label | None) -> CompactMessage | None:
-    """The message that *line* begins, if it does."""
+    """Return the message that *line* begins, if any."""
     if agent and (after := _AFTER_AGENT.match(line, _end_of(agent, line))):
         return _with_target(agent, line[after.end() :], agent, reply=after[1] is not None)
     if found := _SPEAKER.match(line):
@@ -168,12 +171,12 @@ def _with_target(speaker: Label, rest: str, agent: Label | None, *, reply: bool)
 
 
 def _end_of(label: Label, line: str) -> int:
-    """Where the label that *line* begins with ends; where the line does if it begins with another."""
+    """Return where *label* ends in *line*; the end of the line if it begins with another."""
     return len(label.text) if line.startswith(label.text) else len(line)
 
 
 def _agent_called(name: str, lines: Iterable[str]) -> Label:
-    """The agent by its name, or name and number; under a number where it never speaks without, if it is but one."""
+    """Return the agent by name, or name and number; with its number where it has one in every line."""
     if found := _LABEL.fullmatch(name):
         return Label(found[1], found[2])
     plain = Label(name)
@@ -188,7 +191,7 @@ def _agent_called(name: str, lines: Iterable[str]) -> Label:
 
 
 def _agent_in(lines: Iterable[str]) -> Label | None:
-    """Who speaks, or is replied to, without a number most often; words before a colon are not always a speaker."""
+    """Return the most frequent name without a number; not all words before a colon are a name."""
     names: Counter[str] = Counter()
     beside_arrows: Counter[str] = Counter()
     for line in lines:
@@ -200,7 +203,7 @@ def _agent_in(lines: Iterable[str]) -> Label | None:
 
 
 def _beside_arrow(line: str) -> str | None:
-    """Who replies to a number, or is replied to by one, without a number of their own."""
+    """Return the name without a number that replies to a number, or is replied to by one."""
     found = _UNNUMBERED.match(line)
     if found and found[2] and _TARGET.match(line, found.end()):
         return found[1]
@@ -214,7 +217,7 @@ def _before_colon(line: str) -> str | None:
 
 
 def _parts(text: str, message_id: str) -> Iterator[Part]:
-    """The media whose markers *text* begins with, and the words after them."""
+    """Yield the media whose markers *text* begins with, and the text after them."""
     start = count = 0
     while found := _MARKER.match(text, start):
         start = found.end()

@@ -1,4 +1,9 @@
-"""Metadata of a message as a `[meta]` block, and the lines of the system context block. Pure."""
+"""The context block of chat bots with `[meta]` metadata: the history as lines of the instruction. Profile `block`.
+
+```
+user [meta] chat_id=-123 message_id=4 user_id=987 name="Alice": Hi! [REPLY TO THIS]
+```
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,14 +32,14 @@ _ROLES = re.compile("bot|user|system|tool|model|assistant")
 
 
 class Lookup(Struct, frozen=True, kw_only=True):
-    """Who and what a block is about, looked up once for all its lines."""
+    """The people and messages of a block, looked up once for all its lines."""
 
-    names: dict[Author, str] | None  # what is written before each one's words; None where metadata say it
-    messages: dict[str, Message]  # as they stand now, by id
+    names: dict[Author, str] | None  # the name before each author's lines; None where metadata have it
+    messages: dict[str, Message]  # the current ones, by id
 
 
 def lookup_of(context: Context, *, include_meta: bool) -> Lookup:
-    """The people and the messages that the lines of a block can speak of."""
+    """Return the people and messages that the lines of a block can name."""
     changed = {
         one.shown.id for one in context.notices if not isinstance(one, ReactionNotice)
     }  # of these it is not said here what they say now
@@ -44,7 +49,7 @@ def lookup_of(context: Context, *, include_meta: bool) -> Lookup:
 
 
 def meta(message: Message, messages: Mapping[str, Message] | None = None) -> str:
-    """`[meta] chat_id=-123 message_id=4 user_id=987 name="Alice"`: what is known of a message, in this order."""
+    """`[meta] chat_id=-123 message_id=4 user_id=987 name="Alice"`: the known fields of a message, in this order."""
     author, quote = message.author, message.reply_to
     told = _current(quote, messages or {}) if quote else None
     replied = quote.author if quote else None
@@ -65,39 +70,39 @@ def meta(message: Message, messages: Mapping[str, Message] | None = None) -> str
 
 
 def excerpt(quote: Quote) -> str:
-    """The words that are replied to; where there are none, the kinds of its media.
+    """Return the text of a quote, or the kinds of its media where it has none.
 
-    What media show is not told here: this format takes the brackets away that would mark it as ours.
+    Descriptions of media are left out: this format removes the brackets that would tell them from the author's words.
     """
     said = tuple(part for part in quote.parts if isinstance(part, Text))
     return quote_text(replace(quote, parts=said)) or marker_line(quote.parts)
 
 
-def line(message: Message, context: Context, cast: Lookup, *, marked: bool) -> str:
-    """A message as one line of the block; *marked* with the kinds of its media."""
+def line(message: Message, context: Context, lookup: Lookup, *, marked: bool) -> str:
+    """Return a message as one line of the block; *marked* with the kinds of its media."""
     if isinstance(message, Notice):
         who = notice_subject(message) if isinstance(message, ReactionNotice) else message.shown
-        return f"{_speaker(who, context, cast)}: {_notice(message, context)}"
+        return f"{_speaker(who, context, lookup)}: {_notice(message, context)}"
     said = _one_line(message.parts, context)
     marks = marker_line(message.parts) if marked else ""
     text = " ".join(filter(None, (said, marks))) or "(no content)"
-    return f"{_speaker(message, context, cast)}: {text}"
+    return f"{_speaker(message, context, lookup)}: {text}"
 
 
 def _notice(notice: Notice, context: Context) -> str:
-    """What has become of a message, behind a mark that nobody else can write."""
+    """Return the text of a notice behind the delimiter mark."""
     told = _one_line((Text(text=notice_text(notice, context)),), context)
     said = (_one_line(notice.parts, context) or "(no content)") if has_words(notice) else ""
     return " ".join(filter(None, (delimiter_mark(context.delimiter), told, said)))
 
 
-def quote_line(quote: Quote, context: Context, cast: Lookup) -> str:
-    """The message that is replied to as a line, where it is older than the block."""
+def quote_line(quote: Quote, context: Context, lookup: Lookup) -> str:
+    """Return the line of a quoted message that is older than the block."""
     author = quote.author or SOMEONE
     marked: tuple[Part, ...] = (Text(text=quote.excerpt or ""), *_media(quote.parts))
     parts = marked if quote.excerpt else quote.parts
     message = Message(id=quote.message_id, place=context.place, author=author, parts=parts)
-    return line(message, context, cast, marked=True)
+    return line(message, context, lookup, marked=True)
 
 
 def _media(parts: Iterable[Part]) -> tuple[Media, ...]:
@@ -105,22 +110,24 @@ def _media(parts: Iterable[Part]) -> tuple[Media, ...]:
 
 
 def _current(quote: Quote, messages: Mapping[str, Message]) -> Quote:
-    """The quote as what it quotes stands now, where it told something and that has changed."""
+    """Return the quote in its current version, where it has content and that has changed."""
     message = messages.get(quote.message_id)
     if message is None or not (message.deleted or message.edited_at) or not (quote.parts or quote.excerpt):
         return quote
     return quote.update_from(message)
 
 
-def _speaker(message: Message, context: Context, cast: Lookup) -> str:
+def _speaker(message: Message, context: Context, lookup: Lookup) -> str:
     own = context.is_own(message)
-    if cast.names is None:
-        return f"{'bot' if own else 'user'} {escape.without_delimiter(meta(message, cast.messages), context.delimiter)}"
-    return "bot" if own else escape.without_delimiter(cast.names[message.author], context.delimiter)
+    if lookup.names is None:
+        return (
+            f"{'bot' if own else 'user'} {escape.without_delimiter(meta(message, lookup.messages), context.delimiter)}"
+        )
+    return "bot" if own else escape.without_delimiter(lookup.names[message.author], context.delimiter)
 
 
 def _names(speakers: Iterable[Author]) -> dict[Author, str]:
-    """A name before a colon; with the id where it could be taken for somebody else's, or was another before."""
+    """Return the name of each author; with the id where it looks like another's, or was another before."""
     shown = {author: _name(author) for author in speakers}
     looks = {name: escape.skeleton(name) for name in shown.values()}
     alike: dict[str, set[str]] = {}
@@ -142,7 +149,7 @@ def _name(author: Author) -> str:
 
 
 def _is_impersonation(looks: str, author: Author, identities: Mapping[str, str]) -> bool:
-    """Whether a name that *looks* so could be taken for a role, for nobody's, or for another's by the id in it."""
+    """Return whether a name that *looks* so could pass for a role, for no name, or for another's by an id in it."""
     if _ROLES.match(looks) or (not looks and author.id):
         return True
     return any(found in looks and one != author.id for one, found in identities.items())
@@ -161,7 +168,7 @@ def _one_line(parts: Iterable[Part], context: Context) -> str:
 
 
 def _identity(value: str | None) -> str:
-    """An id: bare where it is a number."""
+    """Return an id: unquoted where it is a number."""
     if not value:
         return ""
     return value if _NUMBER.fullmatch(value) else _text(escape.identity(value), OTHERS)
@@ -179,7 +186,7 @@ SMALLEST, LARGEST = 10, 200
 
 
 def block(context: Context, *, max_messages: int = MAX_MESSAGES, include_meta: bool = True) -> Prompt:
-    """The history is empty: the block says it, and the trigger follows as it was sent."""
+    """Lay out the history as a block in the instruction, and the batch as turns behind it."""
     if not SMALLEST <= max_messages <= LARGEST:
         raise InvalidValue(
             f"SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES is a number from {SMALLEST} to {LARGEST}, not {max_messages}"
@@ -212,25 +219,25 @@ def _lines(context: Context, max_messages: int, *, include_meta: bool) -> list[s
     if outside:
         shown = said[max(0, len(said) - room + 1) :]
     replied = quote.message_id if quote else None
-    cast = lookup_of(context, include_meta=include_meta)
-    lines = [line(message, context, cast, marked=message.id == replied) for message in shown]
+    lookup = lookup_of(context, include_meta=include_meta)
+    lines = [line(message, context, lookup, marked=message.id == replied) for message in shown]
     if quote is not None and outside and room:
-        lines.append(quote_line(quote, context, cast))
+        lines.append(quote_line(quote, context, lookup))
     for message in batch:
         cue = " [REPLY TO THIS]" if message is context.target else ""
-        lines.append(f"{line(message, context, cast, marked=True)}{cue}")
+        lines.append(f"{line(message, context, lookup, marked=True)}{cue}")
     return lines
 
 
 def _newest_of_batch(context: Context, most: int) -> tuple[Message, ...]:
-    """The target and the newest of what is answered with it, *most* in all."""
+    """Return the target and the newest of its batch, *most* in all."""
     others = (*context.earlier, *context.later)
     left = {message.id for message in others[: max(0, len(others) - most + 1)]}
     return tuple(message for message in context.batch if message.id not in left)
 
 
 def _quoted_ids(context: Context) -> frozenset[str]:
-    """The ids of what the batch replies to: its lines tell the words."""
+    """Return the ids of messages that the batch quotes: the lines of the block have their text."""
     return frozenset(message.reply_to.message_id for message in context.batch if message.reply_to)
 
 

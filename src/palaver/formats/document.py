@@ -1,4 +1,4 @@
-"""A conversation as one JSON document, as `palaver render` reads it: into messages and what is known. Pure."""
+"""A conversation as one JSON document, the input of `palaver render`: read into messages and memory. Pure."""
 
 from collections.abc import Iterator
 from datetime import datetime, tzinfo
@@ -80,7 +80,7 @@ class Document(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Conversation(Struct, frozen=True, kw_only=True):
-    """The document as our values: the message to answer, and where to gather its context from."""
+    """A document as our values: the message to answer, and what its sources read."""
 
     target: Message
     now: datetime
@@ -95,7 +95,7 @@ class Conversation(Struct, frozen=True, kw_only=True):
 
 
 def read_conversation(data: bytes | Any, *, agent: str | None = None) -> Conversation:
-    """The conversation in a JSON document; what is wrong with it is said in one line that names the field."""
+    """Read the conversation of a JSON document; raise `InvalidValue` with one line that names the wrong field."""
     document = _document(data)
     name = document.timezone or zone_of(document.now)
     zone = _zone(name)
@@ -128,7 +128,7 @@ def _document(data: bytes | Any) -> Document:
 
 
 def _with_known_kinds(found: Any) -> Any:
-    """The document with parts of kinds we do not know as media of that kind: they are shown as placeholders."""
+    """Return the document with parts of unknown kinds as media of that kind, which are shown as markers."""
     match found:
         case {"kind": str(kind), **rest} if kind not in PART_KINDS:
             return {
@@ -236,5 +236,5 @@ def _aware(moment: datetime, zone: tzinfo) -> datetime:
 
 
 def _usual_delimiter(chat: PlaceEntry) -> str:
-    """Always the same for a place, so that the same conversation is always the same prompt."""
+    """Return a delimiter that is always the same for a place, so that a document is always the same prompt."""
     return sha256(f"{chat.platform}\0{chat.id}\0{chat.thread}".encode("utf-8", "replace")).hexdigest()[:12]

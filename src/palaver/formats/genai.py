@@ -1,4 +1,4 @@
-"""Our turns as `google.genai.types.Content` and back."""
+"""Histories of the google-genai library: our turns as `google.genai.types.Content`, and back."""
 
 from palaver.models.gemini.sdk import from_contents, to_contents
 

@@ -1,4 +1,4 @@
-"""Conversations that other programs kept, read into our turns or messages. Pure."""
+"""Import of conversations that other programs stored: the format is detected, and read into turns or messages. Pure."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -27,22 +27,22 @@ _AT_NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # none of these formats says whe
 
 
 class ImportedConversation(Struct, frozen=True, kw_only=True):
-    """What was read: turns from lists for a model, messages from logs of people; either can be made of the other."""
+    """A conversation as read: turns of a list, or messages of a log; `as_turns` and `as_messages` convert."""
 
     form: Form
     turns: tuple[Turn, ...] = ()
     messages: tuple[Message, ...] = ()
     system: str = ""
-    names: dict[int, str] = {}  # by the number of a turn: who speaks in it, where that is said
-    agent: str | None = None  # who the agent is, as far as known
-    left_out: tuple[str, ...] = ()  # fields that have no place here
-    unsaid: int = 0  # thoughts, calls and results that stood beside the messages
+    names: dict[int, str] = {}  # authors by the numbers of turns, where the source has them
+    agent: str | None = None  # the agent's name, if known
+    left_out: tuple[str, ...] = ()  # unknown fields
+    unsaid: int = 0  # thoughts, calls and results beside the messages
 
 
 def read(
     data: bytes, *, form: str | None = None, agent: str | None = None, model: str | None = None
 ) -> ImportedConversation:
-    """The conversation in *data*; what is wrong with it is said in one line that says where."""
+    """Read the conversation in *data*; raise `InvalidValue` with one line that says where it is wrong."""
     text = _text(data)
     match _known(form) or _form_of_text(text):
         case "compact":
@@ -58,7 +58,7 @@ def read(
 
 
 def as_turns(found: ImportedConversation) -> tuple[Turn, ...]:
-    """The conversation as a model sees it; among several people each message begins with who speaks."""
+    """Return the conversation as turns; among several people each message has a header."""
     if not found.messages:
         return found.turns
     place = found.messages[-1].place
@@ -67,7 +67,7 @@ def as_turns(found: ImportedConversation) -> tuple[Turn, ...]:
 
 
 def as_messages(found: ImportedConversation) -> tuple[Message, ...]:
-    """The conversation as what people and the agent said."""
+    """Return the conversation as messages of people and the agent."""
     if not found.turns:
         return found.messages
     people = {_speaker(found, number).id for number, turn in enumerate(found.turns) if turn.role == "user"}
@@ -80,7 +80,7 @@ def as_messages(found: ImportedConversation) -> tuple[Message, ...]:
 
 
 def as_document(found: ImportedConversation, *, now: datetime) -> dict[str, Any]:
-    """The conversation as `palaver render` reads it; *now* is the time where no message has one."""
+    """Return the conversation as a document for `palaver render`; *now* is used where no message has a time."""
     messages = as_messages(found)
     document: dict[str, Any] = {"persona": found.system} if found.system else {}
     if found.agent:
@@ -108,13 +108,13 @@ def _entries(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 
 def _is_whole(quote: Quote, known: dict[str, Message]) -> bool:
-    """Whether the id alone says all that is known of what is replied to."""
+    """Return whether the id alone says all of a quote."""
     message = known.get(quote.message_id)
     return message is not None and quote == Quote(message_id=message.id, author=message.author, parts=message.parts)
 
 
 def _one_place(messages: Iterable[Message]) -> Place:
-    """Where all was said; a thread only where all was said in the same."""
+    """Return the place of all messages; with a thread only where it is the same for all."""
     places = list(dict.fromkeys(message.place for message in messages))
     chats = list(dict.fromkeys(place.id for place in places))
     if len(chats) > 1:
@@ -151,7 +151,7 @@ def _text(data: bytes) -> str:
 
 
 def _form_of_text(text: str) -> Form | None:
-    """Compact lines are no JSON; which of the lists JSON holds is seen when it is read."""
+    """Return `compact` for text that is no JSON; None for JSON, whose format is seen when it is read."""
     if text.lstrip().startswith(("{", "[")):
         return None
     if compact.is_compact(text):
@@ -172,7 +172,7 @@ def _json(text: str) -> Any:
 
 
 def _guess_form(found: Any, agent: str | None, model: str | None) -> ImportedConversation:
-    """What the JSON holds by the fields it has."""
+    """Read JSON in the format that its fields show."""
     if _has(found, "messages", "content"):
         return _from_list("openai", read_openai(found, model=model), agent)
     if not _has(found, "contents", "parts") and found != []:
@@ -182,7 +182,7 @@ def _guess_form(found: Any, agent: str | None, model: str | None) -> ImportedCon
 
 
 def _has(found: Any, listed: str, held: str) -> bool:
-    """Whether it is a body with such a list, such an item, or a list of such items."""
+    """Return whether it is a body with such a list, such an item, or a list of such items."""
     if isinstance(found, dict):
         return listed in found or held in found
     return isinstance(found, list) and any(isinstance(item, dict) and held in item for item in found)

@@ -1,4 +1,4 @@
-"""Histories as other libraries keep them, lists of contents or of messages, read into turns. Pure."""
+"""Histories of google-genai (`contents`) and OpenAI (`messages`), read into turns. Pure."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -32,16 +32,16 @@ _MESSAGE = frozenset("role content name toolCallId".split())
 
 
 class TurnList(Struct, frozen=True, kw_only=True):
-    """A list as read: its turns, the instruction beside them, and what of it had no place in either."""
+    """A list as read: its turns, its instruction, and the names of unknown fields."""
 
     turns: tuple[Turn, ...] = ()
     system: str = ""
-    names: dict[int, str] = {}  # by the number of a turn: who speaks in it, where the list says so
+    names: dict[int, str] = {}  # authors by the numbers of turns, where the list has them
     left_out: tuple[str, ...] = ()  # fields
 
 
 def read_genai(found: Any, *, model: str | None = None) -> TurnList:
-    """Contents, bare or in the body of a request, in either spelling; *model* made the model's among them."""
+    """Read contents, alone or in the body of a request, in either spelling; *model* made the model turns."""
     maker = model or _model_in(found)
     contents = [_content(item, f"contents[{n}]") for n, item in enumerate(_items(found, "contents", "parts"))]
     system = list(_instructions(found))
@@ -60,7 +60,7 @@ def read_genai(found: Any, *, model: str | None = None) -> TurnList:
 
 
 def read_openai(found: Any, *, model: str | None = None) -> TurnList:
-    """Chat-completions messages, bare or in the body of a request; results that follow each other are one turn."""
+    """Read chat-completions messages, alone or in the body of a request; results in a row become one turn."""
     maker = model or _model_in(found)
     messages = [_message(item, f"messages[{n}]") for n, item in enumerate(_items(found, "messages", "content"))]
     system: list[str] = []
@@ -84,12 +84,12 @@ def read_openai(found: Any, *, model: str | None = None) -> TurnList:
 
 
 def message_parts(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """What of a turn is a message: no thoughts, calls and results, and no signatures."""
+    """Return the parts of a turn that make a message: no thoughts, calls, results or signatures."""
     return tuple(_message_parts(parts))
 
 
 def count_tool_parts(turns: Iterable[Turn]) -> int:
-    """How many thoughts, calls and results the turns hold."""
+    """Return how many thoughts, calls and results the turns hold."""
     return sum(isinstance(part, Thought | ToolCall | ToolResult) for turn in turns for part in turn.parts)
 
 
@@ -105,7 +105,7 @@ def _message_parts(parts: Iterable[Part]) -> Iterator[Part]:
 
 
 def _items(found: Any, name: str, holds: str) -> list[Any]:
-    """The list itself, the one under *name* in a body, or one item alone, which *holds* what items hold."""
+    """Return the list itself, the one under *name* in a body, or one item alone: an object with the key *holds*."""
     if isinstance(found, list):
         return found
     if not isinstance(found, dict):
@@ -123,7 +123,7 @@ def _items(found: Any, name: str, holds: str) -> list[Any]:
 
 
 def _content(content: Any, where: str) -> dict[str, Any]:
-    """A content as the decoder takes it: an object, its role one we know, its parts a list of objects."""
+    """Return a content as the decoder takes it: an object, its role a known one, its parts a list of objects."""
     if isinstance(content, str):
         return {"role": "user", "parts": [{"text": content}]}
     fields = _object(content, where)
@@ -152,7 +152,7 @@ def _a_part(part: Any, where: str) -> dict[str, Any]:
 
 
 def _message(message: Any, where: str) -> dict[str, Any]:
-    """A message as the decoder takes it: an object, its role one we know, its content text or parts."""
+    """Return a message as the decoder takes it: an object, its role a known one, its content text or parts."""
     fields = _object(message, where)
     if not fields.get("role"):
         raise InvalidValue(f"{where}: no `role` in it")
@@ -210,7 +210,7 @@ def _call_names(turns: Iterable[Turn]) -> dict[str, str]:
 
 
 def _merge_results(turns: Iterable[Turn], called: dict[str, str]) -> Turn:
-    """Results as one turn; one that does not say which tool it is of bears the name its call has."""
+    """Merge results into one turn; a result without a name gets that of its call."""
     parts = (part for turn in turns for part in turn.parts)
     return Turn(role="user", parts=tuple(_with_tool_name(part, called) for part in parts))
 
@@ -222,7 +222,7 @@ def _with_tool_name(part: Part, called: dict[str, str]) -> Part:
 
 
 def _instructions(found: Any) -> Iterator[str]:
-    """The instruction in the body of a request, or in the SDK's configuration beside the contents."""
+    """Yield the instructions in the body of a request, and in the SDK's configuration beside the contents."""
     if not isinstance(found, dict):
         return
     config = found.get("config")
@@ -244,7 +244,7 @@ def _unknown_body_fields(found: Any, name: str) -> list[str]:
 
 
 def _unknown_fields(value: dict[str, Any], known: frozenset[str]) -> list[str]:
-    """The fields of an object that are not among those we know."""
+    """Return the fields of an object that are not among those *known*."""
     return [key for key, item in value.items() if item is not None and camel(key) not in known]
 
 

@@ -1,4 +1,4 @@
-"""Contents that begin with a `[meta]` block or a `[speaker …]`, read into messages. Pure."""
+"""Histories of chat bots that write `[meta]` or `[speaker …]` before each text, read into messages. Pure."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ _SPEAKER_KEYS = {"id": "user_id"}
 
 
 class Header(Struct, frozen=True, kw_only=True):
-    """What a block says, by the keys of `[meta]`, and the text after it."""
+    """The values of a block, by the keys of `[meta]`, and the text after it."""
 
     kind: str
     pairs: dict[str, str]
@@ -34,7 +34,7 @@ class Header(Struct, frozen=True, kw_only=True):
 
 
 def read_header(text: str) -> Header | None:
-    """The block that *text* begins with, if it does."""
+    """Return the block that *text* begins with, if any."""
     if text.startswith(_OPEN):
         return _open_block(text)
     found = _WRAPPED.match(text)
@@ -42,20 +42,20 @@ def read_header(text: str) -> Header | None:
 
 
 def has_headers(turns: Iterable[Turn]) -> bool:
-    """Whether any person says anything after a block."""
+    """Return whether any user turn begins with a block."""
     texts = (_first_text(turn.parts) for turn in turns if turn.role == "user")
     return any(read_header(text.text) is not None for text in texts if text is not None)
 
 
 def read(turns: Sequence[Turn], *, agent: str | None = None) -> tuple[Message, ...]:
-    """The turns as messages, each by whom its block names; the model's are the agent's, whatever they say."""
-    peeled, people = _without_repeated_headers([_headed_turn(turn) for turn in turns])
-    persona = agent or next((one.pairs["name"] for one in peeled if one.own and "name" in one.pairs), AGENT)
+    """Return the turns as messages, each by the author of its block; those of the model are the agent's."""
+    headed, people = _without_repeated_headers([_headed_turn(turn) for turn in turns])
+    persona = agent or next((one.pairs["name"] for one in headed if one.own and "name" in one.pairs), AGENT)
     place = Place(platform="", id="", kind="group" if len(people) > 1 else "direct")
-    place = next((_place(one.pairs, place) for one in peeled if "chat_id" in one.pairs), place)
+    place = next((_place(one.pairs, place) for one in headed if "chat_id" in one.pairs), place)
     messages: list[Message] = []
     taken: set[str] = set()
-    for number, one in enumerate(peeled):
+    for number, one in enumerate(headed):
         if not one.headed and not one.parts:
             continue
         place = _place(one.pairs, place)
@@ -69,7 +69,7 @@ def read(turns: Sequence[Turn], *, agent: str | None = None) -> tuple[Message, .
 
 
 class _HeadedTurn(Struct, frozen=True, kw_only=True):
-    """What a turn says, and the pairs of the block that stood before it."""
+    """The parts of a turn, and the pairs of the block before them."""
 
     own: bool
     headed: bool
@@ -88,25 +88,25 @@ def _headed_turn(turn: Turn) -> _HeadedTurn:
     return _HeadedTurn(own=own, headed=True, pairs=header.pairs, parts=message_parts(parts))
 
 
-def _without_repeated_headers(peeled: Sequence[_HeadedTurn]) -> tuple[list[_HeadedTurn], set[str]]:
-    """All, and who the people are, an unknown one among them where a block is missing.
+def _without_repeated_headers(headed: Sequence[_HeadedTurn]) -> tuple[list[_HeadedTurn], set[str]]:
+    """Return the turns, and the ids of people, with an unknown one where a block is missing.
 
-    A block that a model repeated after one of them says nothing of the agent.
+    A person's block that a model repeated says nothing of the agent: it is dropped.
     """
-    people = {_author(one.pairs, "").id for one in peeled if not one.own and (one.headed or one.parts)}
-    repeated = [one.own and _author(one.pairs, "").id in people for one in peeled]
-    kept = [replace(one, pairs={}) if again else one for one, again in zip(peeled, repeated, strict=True)]
+    people = {_author(one.pairs, "").id for one in headed if not one.own and (one.headed or one.parts)}
+    repeated = [one.own and _author(one.pairs, "").id in people for one in headed]
+    kept = [replace(one, pairs={}) if again else one for one, again in zip(headed, repeated, strict=True)]
     return kept, people
 
 
 def _agree(header: Header, second: Header) -> bool:
-    """Whether a second block is ours too: of the other kind, and of the same author. Else it is what somebody wrote."""
+    """Return whether a second block is a header too: of the other kind, and of the same author."""
     known = header.pairs.get("user_id")
     return header.kind != second.kind and known is not None and known == second.pairs.get("user_id")
 
 
 def _without_header(parts: tuple[Part, ...]) -> tuple[Header | None, tuple[Part, ...]]:
-    """The block at the beginning of the first text, and the parts without it."""
+    """Return the block at the beginning of the first text, and the parts without it."""
     index = next((n for n, part in enumerate(parts) if isinstance(part, Text)), None)
     text = parts[index] if index is not None else None
     header = read_header(text.text) if isinstance(text, Text) else None
@@ -154,7 +154,7 @@ def _value(found: re.Match[str]) -> str:
 
 
 def _place(pairs: dict[str, str], known: Place) -> Place:
-    """Where the block says; where it says nothing, as before. Only chats of several people have negative numbers."""
+    """Return the place of the block, or the known one. Only chats of several people have negative numbers."""
     chat = pairs.get("chat_id")
     if chat is None:
         return known
@@ -163,7 +163,7 @@ def _place(pairs: dict[str, str], known: Place) -> Place:
 
 
 def _author(pairs: dict[str, str], prefix: str) -> Author:
-    """Who the keys with this prefix name; by whatever is known where there is no id."""
+    """Return the author of the keys with this prefix; identified by any of them where there is no id."""
     name, username = pairs.get(f"{prefix}name"), pairs.get(f"{prefix}username")
     handle = f"@{username.removeprefix('@')}" if username else None
     identity = pairs.get(f"{prefix}user_id") or handle
@@ -187,7 +187,7 @@ def _quote(pairs: dict[str, str]) -> Quote | None:
 
 
 def _free(message_id: str | None, number: int, taken: set[str]) -> str:
-    """The message's id; one made up from its place in the list where it has none, or another has it already."""
+    """Return the id of a message, or one from its number where it has none or the id is taken."""
     found = message_id if message_id and message_id not in taken else f"content-{number}"
     while found in taken:
         found += "-"

@@ -1,4 +1,4 @@
-"""The `key=value` pairs of the old formats: `[meta]` blocks, wrapped ones, and `[speaker …]`. Pure."""
+"""Grammars of `[meta]`, `[speaker …]` and context block lines: the cleaner removes them from replies. Pure."""
 
 from collections.abc import Generator
 

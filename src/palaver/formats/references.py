@@ -1,4 +1,8 @@
-"""A message and what it refers to as the one message an OpenAI-compatible service gets. Pure."""
+"""Messages with a reference, as JSON of OpenAI-compatible personality bots, combined into one message. Pure.
+
+`{"messageContent": …, "referencedMessage": {"content": …, "author": …}, "userName": …}` becomes one user message in the
+words of `single`.
+"""
 
 import re
 from collections.abc import Callable, Iterable
@@ -33,13 +37,13 @@ _NAMES = ("author", "personalityName", "displayName")
 
 
 def ignore(warning: str) -> None:
-    """What is done with a warning where nobody wants it."""
+    """Ignore a warning."""
 
 
 def combine(content: object, *, personality: str, warn: Warn = ignore) -> list[dict[str, Any]]:
-    """*content* as one user message: text, a list of elements, or an object with these and what they refer to.
+    """Return *content* as one user message: a text, a list of elements, or an object with these and a reference.
 
-    What had to be left out of it is told to *warn*, a line each.
+    *warn* gets a line for everything that is left out.
     """
     quoted = None
     message, where = content, "content"
@@ -52,7 +56,7 @@ def combine(content: object, *, personality: str, warn: Warn = ignore) -> list[d
 
 
 def user_message(text: str, elements: Iterable[dict[str, Any]], quoted: QuoteWords | None) -> list[dict[str, Any]]:
-    """The message: plain text where there is nothing else, or the text first, then the media of both."""
+    """Return the message: a plain text where there is nothing else, or a list of the text and the media of both."""
     media = [*elements, *map(element_of, quoted.media if quoted else ())]
     if not media and quoted is None:
         return [{"role": "user", "content": text}]
@@ -60,19 +64,19 @@ def user_message(text: str, elements: Iterable[dict[str, Any]], quoted: QuoteWor
 
 
 def element_of(media: Media) -> dict[str, Any]:
-    """Media of a quote, which have an address: the image or the audio at it."""
+    """Return the element of quoted media, which have an address."""
     kind = f"{kind_of(media)}_url"
     return {"type": kind, kind: {"url": media.uri}}
 
 
 def _message(content: dict[str, Any]) -> object:
-    """What the person said; a reference may stand without any."""
+    """Return the message content; a reference may have none."""
     message = content.get("messageContent")
     return "" if message is None and content.get("referencedMessage") is not None else message
 
 
 def _split_content(message: object, where: str, warn: Warn, *, alone: bool) -> tuple[list[str], list[dict[str, Any]]]:
-    """The texts of a message, and its other elements in their order; one that stands *alone* must say something."""
+    """Return the texts of a message, and its other elements in order; one that is *alone* must have some."""
     if isinstance(message, str):
         return [message], []
     if not isinstance(message, list | tuple):
@@ -98,7 +102,7 @@ def _split_content(message: object, where: str, warn: Warn, *, alone: bool) -> t
 
 
 def _own_media(element: dict[str, Any], kind: str, where: str, warn: Warn) -> list[dict[str, Any]]:
-    """The element as it is, if it has an address."""
+    """Return the element, cleaned, if it has an address."""
     match element.get(kind):
         case str(url) | {"url": str(url)} if clean(url).strip():
             if not is_address(clean(url).strip()):
@@ -111,7 +115,7 @@ def _own_media(element: dict[str, Any], kind: str, where: str, warn: Warn) -> li
 
 
 def _unknown(element: object, where: str) -> dict[str, Any]:
-    """An element of a kind we do not know: it goes along as it is."""
+    """Return an element of an unknown kind, cleaned."""
     if not isinstance(element, dict):
         raise InvalidValue(f"{where} is {_name_of(element)}; it should be an element")
     kind = element.get("type")
@@ -124,7 +128,7 @@ def _unknown(element: object, where: str) -> dict[str, Any]:
 
 
 def _clean_json(value: object, where: str) -> Any:
-    """A copy of JSON in which no text has control characters."""
+    """Return a copy of JSON without control characters in its texts."""
     if deeper_than(value, _DEEPEST):
         raise InvalidValue(f"{where} is nested more than {_DEEPEST} levels deep")
     return _copy(value)
@@ -145,7 +149,7 @@ def _copy(value: object) -> Any:
 
 
 def _quote(reference: object, user: object, personality: str, warn: Warn) -> QuoteWords | None:
-    """The reference ready to be worded; None where there is none, or none we understand."""
+    """Return the quote of a reference; None without one, or where it is not understood."""
     if reference is None:
         return None
     if odd := _problem(reference):
@@ -163,7 +167,7 @@ def _quote(reference: object, user: object, personality: str, warn: Warn) -> Quo
 
 
 def _problem(reference: object) -> str:
-    """What makes a reference none; empty when it is one."""
+    """Return what is wrong with a reference; empty when nothing is."""
     if not isinstance(reference, dict):
         return f"it is {_name_of(reference)}, not an object"
     content = reference.get("content")
@@ -190,7 +194,7 @@ def _is_true(value: object, warn: Warn) -> bool:
 
 
 def _extract_markers(text: str, warn: Warn) -> tuple[str, tuple[Media, ...]]:
-    """The text without its markers, and the media of them that go along.
+    """Return the text without its media markers, and the media that are sent with it.
 
     Taking a marker out may join its surroundings into another one, so the text is read on a stack of words and blanks.
     """
@@ -214,7 +218,7 @@ def _extract_markers(text: str, warn: Warn) -> tuple[str, tuple[Media, ...]]:
 
 
 def _marker(stack: list[str], word: str) -> Media | None:
-    """The marker that a closing bracket would end here."""
+    """Return the media of the marker that a closing bracket ends here, if there is one."""
     kind = _MARKERS.get(stack[-2][-len("[Image:") :]) if stack and stack[-1] == " " else None
     if kind is None or not _ADDRESS.fullmatch(word):
         return None

@@ -1,4 +1,13 @@
-"""A quote in words: who said it, what it said, which of its media go along, and nobody posing in it. Pure."""
+"""The one message of OpenAI-compatible personality bots: a text, its quote in words, media. Profile `single`. Pure.
+
+```
+What do you think?
+Alice said:
+"Tea is better than coffee."
+```
+
+Quotation marks are escaped where a text or a name could begin such a reference itself.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -43,21 +52,21 @@ _PHRASES: dict[Kind, tuple[str, str]] = {  # how media are announced, and what s
 
 
 class QuoteWords(Struct, frozen=True, kw_only=True):
-    """What is replied to, ready to be worded."""
+    """A quote with what its sentence needs."""
 
     voice: Voice
     name: str  # as it is shown
     text: str
-    media: tuple[Media, ...] = ()  # those that go along
+    media: tuple[Media, ...] = ()  # those that are sent with it
 
 
 def clean(text: str) -> str:
-    """*text* without control characters; newline, tab and carriage return stay."""
+    """Return *text* without control characters; newline, tab and carriage return stay."""
     return _HALVES.sub("\ufffd", _CONTROL.sub("", text))
 
 
 def display_name(name: str | None) -> str:
-    """A name on one line, in typographic quotes where it would read as our own words; empty when there is none."""
+    """Return a name on one line, in typographic quotes where it would read as our own words; empty without one."""
     lines = (line.strip() for line in clean(name or "").splitlines())
     folded = " ".join(filter(None, lines))[:NAME_LENGTH].strip()
     read = normalize(folded)
@@ -67,19 +76,19 @@ def display_name(name: str | None) -> str:
 
 
 def agent_name(display: str | None, persona: str | None) -> str:
-    """`Albert Einstein (albert-einstein)`, or the one that is known; equal ones are said once."""
+    """`Albert Einstein (albert-einstein)`, or the one that is known; equal ones once."""
     names = list(dict.fromkeys(filter(None, (display_name(display), display_name(persona)))))
     return f"{names[0]} ({names[1]})" if len(names) == 2 else "".join(names)
 
 
 def quote_media(media: Sequence[Media]) -> tuple[Media, ...]:
-    """The media of a quote that go along: the first audio alone, or all where there is none."""
+    """Return the media of a quote that are sent with it: the first audio alone, or all where there is none."""
     audio = next((one for one in media if kind_of(one) == "audio"), None)
     return (audio,) if audio else tuple(media)
 
 
 def message_text(message: str, quoted: QuoteWords | None, kinds: Sequence[Kind]) -> str:
-    """The text of the one message: what the person said, beside media of these kinds, and then the quote."""
+    """Return the text of the message: the author's own beside media of these kinds, then the quote."""
     said = message if message.strip() else ""
     if quoted is None:
         return escape_speech(said) or (placeholder(kinds) if kinds else EMPTY)
@@ -87,12 +96,12 @@ def message_text(message: str, quoted: QuoteWords | None, kinds: Sequence[Kind])
 
 
 def placeholder(kinds: Sequence[Kind]) -> str:
-    """What is said where media stand alone."""
+    """Return the text for media alone."""
     return _PHRASES["audio" if "audio" in kinds else kinds[0]][1]
 
 
 def join_texts(texts: Iterable[str]) -> str:
-    """Several texts of one message as one."""
+    """Join the texts of one message."""
     return " ".join(filter(None, map(clean, texts)))
 
 
@@ -114,9 +123,9 @@ def _reference(quoted: QuoteWords) -> str:
 
 
 def escape_speech(text: str, *, inside: bool = False) -> str:
-    """*text* in which no line opens a reference: the quotation marks of one that would become typographic.
+    """Return *text* with typographic quotation marks in lines that would begin a reference.
 
-    Text that stands *inside* a quote begins in the middle of a line.
+    Text *inside* a quote begins in the middle of a line.
     """
     if '"' not in text:
         return text
@@ -133,7 +142,7 @@ def escape_speech(text: str, *, inside: bool = False) -> str:
 
 
 def _escape_quote(text: str) -> str:
-    """A quoted text that cannot end its quote to begin another: a mark before a line of speech becomes typographic."""
+    """Return a quoted text with a typographic mark where it would end its quote and begin another."""
     if '"' not in text:
         return text
     lines = text.splitlines(keepends=True)
@@ -148,7 +157,7 @@ def _escape_quote(text: str) -> str:
 
 
 def kind_of(media: Media) -> Kind:
-    """What a person would call it; by its MIME type before its kind."""
+    """Return image, audio, video or other: by the MIME type, else by the kind."""
     match mime_of(media).partition("/")[0]:
         case "image" | "audio" | "video" as kind:
             return kind
@@ -156,19 +165,19 @@ def kind_of(media: Media) -> Kind:
 
 
 def is_address(url: str) -> bool:
-    """Whether *url* is one that a service could follow: of the web with a host, or with the data in it."""
+    """Return whether a service could fetch *url*: a web address with a host, or a data URL."""
     return bool(_ADDRESS.fullmatch(url))
 
 
 def mime_of(media: Media) -> str:
-    """The MIME type, or what media of this kind usually are; empty when neither is known."""
+    """Return the MIME type, or the usual one of the kind; empty when neither is known."""
     mime = (media.mime or "").partition(";")[0].strip().lower()
     known = _MIME.fullmatch(mime) and mime != "application/octet-stream"
     return mime if known else USUAL_MIME.get(media.media_kind, "")
 
 
 def clean_media(media: Media) -> Media:
-    """*media* with its words and address cleaned; without an address that leads nowhere."""
+    """Return *media* with description and address cleaned, and without an address that is none."""
     words = clean(media.rendered_text) if media.rendered_text else media.rendered_text
     uri = clean(media.uri).strip() if media.uri else media.uri
     uri = uri if uri and is_address(uri) else None
@@ -178,7 +187,7 @@ def clean_media(media: Media) -> Media:
 
 
 def single(context: Context) -> Prompt:
-    """One turn: the words of the target and of its quote first, then the media of both."""
+    """Lay out as one turn: the text of the target and its quote, then the media of both."""
     text, media, quoted = _message(context)
     words = Text(text=text) if quoted is None else as_list_text(text)
     turn = user(words, *media, *(quoted.media if quoted else ()))
@@ -190,12 +199,12 @@ def single(context: Context) -> Prompt:
 
 
 def as_list_text(text: str) -> Text:
-    """A text that goes as a list of one element, as a message with a reference does."""
+    """Return a text that is sent as a list of one element, as this format has it for references."""
     return Text(text=text, raw={"type": "text", "text": text})
 
 
 def _message(context: Context) -> tuple[str, tuple[Media, ...], QuoteWords | None]:
-    """The text of the one message, which is all of the batch, its media, and what it replies to."""
+    """Return the text of the whole batch, its media, and its quote."""
     text = "\n".join(filter(None, (_text(message.parts) for message in context.batch)))
     media = tuple(one for message in context.batch for one in _media(message.parts))
     quoted = _quote(context)
@@ -203,7 +212,7 @@ def _message(context: Context) -> tuple[str, tuple[Media, ...], QuoteWords | Non
 
 
 def _quote(context: Context) -> QuoteWords | None:
-    """What is replied to; None where nothing is known of it."""
+    """Return the quote of the batch, or None where nothing is known of it."""
     quote = context.quote
     if quote is None:
         return None
