@@ -13,6 +13,6 @@ our own profiles uses none of them but `meta_grammar`.
 | lists of google-genai and of OpenAI | `genai` | `lists` |
 | a conversation as one JSON document (ours) | `importers.as_document` | `document` (`palaver render`) |
 
-`importers` chooses among the readers, for `palaver import`. With `meta_grammar` the cleaner (`run.clean`) removes what a
+`importers` chooses among the readers, for `palaver import`. With `meta_grammar` the cleaner removes what a
 model repeats of these formats from replies.
 """
