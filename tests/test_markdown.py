@@ -1,6 +1,6 @@
 import pytest
 
-from palaver.markdown import Fence, Fences, closes, opened
+from palaver.markdown import Fence, Fences, is_closing_fence, opening_fence
 
 OPENINGS = [
     ("```", Fence(run="```")),
@@ -26,12 +26,12 @@ CLOSINGS = [
 
 @pytest.mark.parametrize(("line", "fence"), OPENINGS)
 def test_a_line_opens_a_fence_where_commonmark_says_so(line: str, fence: Fence | None) -> None:
-    assert opened(line) == fence
+    assert opening_fence(line) == fence
 
 
 @pytest.mark.parametrize(("fence", "line", "closed"), CLOSINGS)
 def test_a_fence_is_closed_by_its_own_kind_at_least_as_long(fence: Fence, line: str, closed: bool) -> None:
-    assert closes(fence, line) is closed
+    assert is_closing_fence(fence, line) is closed
 
 
 def test_lines_are_code_from_one_fence_to_the_next() -> None:

@@ -36,8 +36,8 @@ class Fences:
         if "```" not in line and "~~~" not in line:
             return
         if self._open is None:
-            self._open = opened(line)
-        elif closes(self._open, line):
+            self._open = opening_fence(line)
+        elif is_closing_fence(self._open, line):
             self._open = None
 
     def covers(self, text: str, at: int, *, ended: bool) -> bool | None:
@@ -51,7 +51,7 @@ class Fences:
         return covered
 
 
-def opened(line: str) -> Fence | None:
+def opening_fence(line: str) -> Fence | None:
     """Return the fence that *line*, given without its end, opens."""
     found = _OPENING.match(line)
     if found is None or _width(found["before"]) > _DEEPEST:
@@ -67,7 +67,7 @@ def opened(line: str) -> Fence | None:
     return Fence(run=found["run"], quotes=quotes)
 
 
-def closes(fence: Fence, line: str) -> bool:
+def is_closing_fence(fence: Fence, line: str) -> bool:
     """Return whether *line*, given without its end, closes *fence*."""
     inner = _inside_quotes(line, fence.quotes)
     found = _CLOSING.match(inner) if inner is not None else None

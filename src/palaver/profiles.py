@@ -57,13 +57,13 @@ def profile_of(given: str | Profile | Build, config: Config) -> Profile:
         case Profile():
             return given
         case str():
-            return _named(given, config)
+            return _by_name(given, config)
     if not callable(given):
         raise InvalidValue(f"a profile is a name, a Profile or a function from Context to Prompt, not {given!r}")
     return Profile(name=_name(given), build=given)
 
 
-def _named(name: str, config: Config) -> Profile:
+def _by_name(name: str, config: Config) -> Profile:
     """Return the profile of a name; `native` with the context block switched on is `block`."""
     if name not in PROFILES:
         raise InvalidValue(f"no profile is called {name!r}; there are {', '.join(PROFILES)}")

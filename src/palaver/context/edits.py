@@ -124,7 +124,7 @@ def _is_same_text(one: Message, other: Message) -> bool:
 
 
 def _notice(version: Message, shown: Message, name: str, place: tuple[int, bool]) -> Notice:
-    """The notice of an edit; cached, so that it is rendered once. Rebuilt when its position changes."""
+    """Return the notice of an edit; cached, and rebuilt when its position changes."""
     return cached_for(version, "notice", (shown, name, place), lambda: _notice_of(version, shown, name, place))
 
 
@@ -145,7 +145,7 @@ def _notice_of(version: Message, shown: Message, name: str, place: tuple[int, bo
 
 
 def _reaction_notice(reaction: Reaction, shown: Message, place: tuple[int, bool]) -> ReactionNotice:
-    """The notice of a reaction; cached on the message that it is a reaction to."""
+    """Return the notice of a reaction; cached on the message that it is a reaction to."""
     name = f"{shown.id}\0{reaction.position}\0{reaction.author.id}"
     at, late = place
 

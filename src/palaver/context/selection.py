@@ -51,8 +51,8 @@ def _references(before: Sequence[Message], target: Message) -> Iterator[int]:
     if target.place.kind == "direct":  # there is one partner
         return
     people = _people(before)
-    addressees = [_addressed(message, people) for message in before]
-    yield from _in_turn(_talks(before, target.author.id, _named(target, people), addressees))
+    addressees = [_addressees(message, people) for message in before]
+    yield from _in_turn(_talks(before, target.author.id, _mentions(target, people), addressees))
 
 
 def _talks(before: Sequence[Message], author: str, named: set[str], addressees: Sequence[set[str]]) -> list[list[int]]:
@@ -121,27 +121,27 @@ def _names(author: Author) -> set[str]:
     return {name for name in chain(whole, firsts) if len(name) > 1}
 
 
-def _named(message: Message, people: Mapping[str, set[str]]) -> set[str]:
+def _mentions(message: Message, people: Mapping[str, set[str]]) -> set[str]:
     """Return the ids of people whom a message names anywhere or addresses."""
-    found = _addressed(message, people)
+    found = _addressees(message, people)
     for word in _WORD.findall(_text(message)):
         found |= people.get(_bare(word), set())
     return found - {message.author.id}
 
 
-def _addressed(message: Message, people: Mapping[str, set[str]]) -> set[str]:
+def _addressees(message: Message, people: Mapping[str, set[str]]) -> set[str]:
     """Return the ids of people whom a message addresses: by a reply, a name at its beginning, or an @mention."""
     quote, text = message.reply_to, _text(message)
     found = {quote.author.id} if quote is not None and quote.author is not None and quote.author.id else set[str]()
     if first := _WORD.search(text):
-        found |= _known(_bare(first.group()), people)
+        found |= _people_called(_bare(first.group()), people)
     if "@" in text:
         for word in _WORD.findall(text):
             found |= people.get(_bare(word), set()) if word[0] == "@" else set()
     return found
 
 
-def _known(word: str, people: Mapping[str, set[str]]) -> set[str]:
+def _people_called(word: str, people: Mapping[str, set[str]]) -> set[str]:
     """Return the ids of people whom *word* names, also with another ending of the name."""
     if word in people:
         return people[word]

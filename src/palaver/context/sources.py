@@ -152,8 +152,7 @@ def window(
 ) -> Source:
     """Add the long history in place of levels: it grows to the high mark and is cut to the low one.
 
-    Cuts keep the prefix stable (`stable_prefix`). *media_marks* are those of the newest messages, whose media are sent
-    themselves.
+    Cuts keep the prefix stable (`stable_prefix`). Media of the newest messages, by *media_marks*, are sent themselves.
     """
     within = marks or Marks.up_to(history_size)
     allowed = budget or Budget()

@@ -74,7 +74,7 @@ class CompactMessage(Struct, frozen=True):
 def read(text: str, *, agent: str | None = None) -> tuple[Message, ...]:
     """Return the messages in *text*; the speaker without a number is the agent, unless *agent* names it."""
     lines = [line.removesuffix("\r") for line in _without_cue(text).split("\n")]
-    own = _agent_called(agent, lines) if agent else _agent_in(lines)
+    own = _find_agent(agent, lines) if agent else _guess_agent(lines)
     spoken = list(_split_messages(lines, own))
     numbers = {label.number for one in spoken for label in (one.speaker, one.target) if label and label != own}
     place = Place(platform="", id="", kind="group" if len(numbers) > 1 else "direct")
@@ -175,7 +175,7 @@ def _end_of(label: Label, line: str) -> int:
     return len(label.text) if line.startswith(label.text) else len(line)
 
 
-def _agent_called(name: str, lines: Iterable[str]) -> Label:
+def _find_agent(name: str, lines: Iterable[str]) -> Label:
     """Return the agent by name, or name and number; with its number where it has one in every line."""
     if found := _LABEL.fullmatch(name):
         return Label(found[1], found[2])
@@ -190,7 +190,7 @@ def _agent_called(name: str, lines: Iterable[str]) -> Label:
     return Label(name, numbers.pop())
 
 
-def _agent_in(lines: Iterable[str]) -> Label | None:
+def _guess_agent(lines: Iterable[str]) -> Label | None:
     """Return the most frequent name without a number; not all words before a colon are a name."""
     names: Counter[str] = Counter()
     beside_arrows: Counter[str] = Counter()

@@ -44,7 +44,7 @@ def read(
 ) -> ImportedConversation:
     """Read the conversation in *data*; raise `InvalidValue` with one line that says where it is wrong."""
     text = _text(data)
-    match _known(form) or _form_of_text(text):
+    match _check_form(form) or _form_of_text(text):
         case "compact":
             return _from_compact(text, agent)
         case "openai":
@@ -132,7 +132,7 @@ def _speaker(found: ImportedConversation, number: int) -> Author:
     return author_of(identity=None, name=name) if name and not is_blank(name) else unknown_author(found.names.values())
 
 
-def _known(form: str | None) -> Form | None:
+def _check_form(form: str | None) -> Form | None:
     found = next((one for one in FORMS if one == form), None)
     if form is not None and found is None:
         raise InvalidValue(f"{form[:40]!r} is no format we read: {', '.join(FORMS)}")

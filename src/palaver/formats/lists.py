@@ -75,7 +75,7 @@ def read_openai(found: Any, *, model: str | None = None) -> TurnList:
         elif kind == "results":
             turns.append(_merge_results(decoded, called))
         else:
-            names |= {len(turns) + n: one["name"] for n, one in enumerate(said) if _is_named(one)}
+            names |= {len(turns) + n: one["name"] for n, one in enumerate(said) if _has_name(one)}
             called |= _call_names(decoded)
             turns += decoded
     strange = (key for one in messages if _kind(one) != "model" for key in _unknown_fields(one, _MESSAGE))
@@ -201,7 +201,7 @@ def _kind(item: dict[str, Any]) -> Kind:
     return _KINDS[item["role"]]
 
 
-def _is_named(message: dict[str, Any]) -> bool:
+def _has_name(message: dict[str, Any]) -> bool:
     return isinstance(message.get("name"), str) and bool(message["name"])
 
 

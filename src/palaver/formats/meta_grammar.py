@@ -49,7 +49,7 @@ def round_meta(own: Candidate) -> Steps:
 
 
 def _is_metadata(own: Candidate) -> Generator[None, str, bool]:
-    """Whether the name goes on as `metadata`."""
+    """Return whether the name goes on as `metadata`."""
     char = yield
     if char not in ("d", "D"):
         own.unread(char)
@@ -76,7 +76,7 @@ def round_speaker(own: Candidate) -> Steps:
 
 
 def at_line_end(grammar: Grammar) -> Grammar:
-    """The same after a blank that is not needed, as nothing follows in the line."""
+    """Return the grammar after a blank, where nothing else follows in the line: the blank goes too."""
 
     def ending(own: Candidate) -> Steps:
         yield from literal(" ")
@@ -91,7 +91,7 @@ def at_line_end(grammar: Grammar) -> Grammar:
 
 
 def indented(grammar: Grammar) -> Grammar:
-    """The same after the blanks that begin a line."""
+    """Return the grammar after the blanks that begin a line."""
 
     def after_blanks(own: Candidate) -> Steps:
         for _ in range(MOST_INDENT):
@@ -105,7 +105,7 @@ def indented(grammar: Grammar) -> Grammar:
 
 
 def speaker_line(role: str) -> Grammar:
-    """What begins a line of the context block: `user [meta] user_id=5: `."""
+    """Return the grammar of the beginning of a context block line: `user [meta] user_id=5: `."""
 
     def grammar(own: Candidate) -> Steps:
         yield from literal(f"{role} [meta")
@@ -124,7 +124,7 @@ def speaker_line(role: str) -> Grammar:
 
 
 def _open_block(own: Candidate, *, loose: bool) -> Steps:
-    """Pairs up to the last one; then the block has ended. Where its name is *loose*, it must begin with an id.
+    """Read pairs up to the last one, which ends the block. A block with a *loose* name must begin with an id.
 
     A comma goes with the pair before it where another pair follows, or where the block begins a line.
     """
@@ -149,7 +149,7 @@ def _open_block(own: Candidate, *, loose: bool) -> Steps:
 
 
 def _bracketed_pairs(own: Candidate, keys: frozenset[str], *, end: str = "]") -> Generator[None, str, list[str]]:
-    """Pairs up to the bracket, with commas between them or not: their keys."""
+    """Read pairs up to the bracket, with or without commas between them; return their keys."""
     found = [(yield from _pair(own, keys, after=","))]
     while not (yield from _is_next(own, end)):
         yield from _is_next(own, ",")
@@ -173,12 +173,12 @@ def gap(own: Candidate) -> Steps:
 
 
 def _needs_gap(own: Candidate) -> bool:
-    """Whether a blank after it must stay between what stands before and what follows."""
+    """Return whether a blank after the piece must stay between what is before and after it."""
     return own.reopened or (not own.fresh and not own.before.isspace() and own.before not in "*_~(")
 
 
 def _block_name(own: Candidate, name: str) -> Steps:
-    """The name of a block, in letters of any size."""
+    """Read the name of a block, in upper or lower case."""
     for expected in name:
         if (yield) not in (expected, expected.upper()):
             raise Miss
@@ -227,7 +227,7 @@ def _number(own: Candidate, *, sure: bool, after: str, listed: bool) -> Steps:
 
 
 def _bare_end(own: Candidate, *, sure: bool, after: str) -> Steps:
-    """A blank, a bracket, a mark of emphasis, or the colon that ends who speaks, which is not yet read."""
+    """Require a blank, a bracket, emphasis, or the colon that ends the speaker, without reading it."""
     char = yield
     ended = not char or char.isspace() or char in f"[])*_~{after}" or (char == ":" and (yield from _follows(own, "")))
     ended = ended or (sure and not char.isalnum())
@@ -237,7 +237,7 @@ def _bare_end(own: Candidate, *, sure: bool, after: str) -> Steps:
 
 
 def _quoted_value(own: Candidate, *, after: str) -> Steps:
-    """Up to the quotation mark that ends it.
+    """Read up to the quotation mark that ends the value.
 
     A backslash itself is written as it is. So `"C:\\"` is a whole value too, where nothing else could end it.
     """
@@ -262,7 +262,7 @@ def _quoted_value(own: Candidate, *, after: str) -> Steps:
 
 
 def _is_listed(own: Candidate) -> Generator[None, str, bool]:
-    """Whether a comma and a blank follow, which are not yet read."""
+    """Return whether a comma and a blank follow, without reading them."""
     comma = yield
     if comma != ",":
         own.unread(comma)
@@ -273,7 +273,7 @@ def _is_listed(own: Candidate) -> Generator[None, str, bool]:
 
 
 def _follows(own: Candidate, also: str) -> Generator[None, str, bool]:
-    """Whether a blank, the end, or one of these characters follows, which is not yet read."""
+    """Return whether a blank, the end, or one of these characters follows, without reading it."""
     char = yield
     own.unread(char)
     return not char or char.isspace() or char in also

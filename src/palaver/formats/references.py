@@ -93,7 +93,7 @@ def _split_content(message: object, where: str, warn: Warn, *, alone: bool) -> t
             case {"type": "image_url" | "audio_url" as kind}:
                 elements += _own_media(element, kind, f"{where}[{number}]", warn)
             case _:
-                elements.append(_unknown(element, f"{where}[{number}]"))
+                elements.append(_unknown_element(element, f"{where}[{number}]"))
     if missing and alone and not texts and not elements:
         raise InvalidValue(f"{missing[0]}.text is missing; it should be text")
     for place in missing:
@@ -114,7 +114,7 @@ def _own_media(element: dict[str, Any], kind: str, where: str, warn: Warn) -> li
     return []
 
 
-def _unknown(element: object, where: str) -> dict[str, Any]:
+def _unknown_element(element: object, where: str) -> dict[str, Any]:
     """Return an element of an unknown kind, cleaned."""
     if not isinstance(element, dict):
         raise InvalidValue(f"{where} is {_name_of(element)}; it should be an element")

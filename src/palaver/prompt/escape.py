@@ -83,7 +83,7 @@ def without_delimiter(text: str, delimiter: str) -> str:
         return text
     wanted = delimiter.casefold()
     if not text.isascii() or _CONTROL.search(text):
-        return _disguised(text, wanted) if wanted in _letters(text) else text
+        return _replace_disguised(text, wanted) if wanted in _letters(text) else text
     return re.sub(re.escape(delimiter), REPLACEMENT, text, flags=re.IGNORECASE) if wanted in text.lower() else text
 
 
@@ -159,7 +159,7 @@ def normalize(text: str) -> str:
     """Return *text* as a reader takes it: compatibility forms resolved, no invisible characters, lower case."""
     if text.isascii():
         return _CONTROL.sub("", text.lower()).strip()
-    read = _resolved(text).strip()
+    read = _decompose(text).strip()
     return read.translate(_LOOKALIKES) if _LATIN.search(read) else read
 
 
@@ -209,7 +209,7 @@ def _percent(found: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "surrogatepass"))
 
 
-def _disguised(text: str, delimiter: str) -> str:
+def _replace_disguised(text: str, delimiter: str) -> str:
     """Return *text* without the delimiter, written in it with look-alikes or invisible characters."""
     read = [(letter, place) for place, shown in enumerate(text) for letter in _letters(shown)]
     letters = "".join(letter for letter, _ in read)
@@ -223,10 +223,10 @@ def _disguised(text: str, delimiter: str) -> str:
 
 
 def _letters(text: str) -> str:
-    return _resolved(text).translate(_LOOKALIKES)
+    return _decompose(text).translate(_LOOKALIKES)
 
 
-def _resolved(text: str) -> str:
+def _decompose(text: str) -> str:
     for phrase, letter in _PHRASES.items():  # a table of translation takes ten times as long
         text = text.replace(phrase, letter)
     chunks = (text[start : start + _CHUNK] for start in range(0, len(text), _CHUNK))

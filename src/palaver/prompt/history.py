@@ -134,6 +134,6 @@ def _shorten_value(value: object) -> str:
 
 
 def _shorten(text: str) -> str:
-    """The first `TOOL_LENGTH` characters of *text*, on one line and escaped."""
+    """Return the first `TOOL_LENGTH` characters of *text*, on one line and escaped."""
     line = escape.text(escape.fold(text[: 2 * TOOL_LENGTH]))
     return line if len(line) <= TOOL_LENGTH else line[:TOOL_LENGTH] + "…"

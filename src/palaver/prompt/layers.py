@@ -50,7 +50,7 @@ def static(context: Context) -> Layer:
 def dynamic(context: Context) -> Layer:
     """Return as JSON what may have changed since the last message: time, author, quote, memory, workspace."""
     text = templates.dynamic(_with_delimiter(_dynamic_values(context), context.delimiter))
-    return Layer(name="dynamic", turns=(user(_UNSEEN.sub(_escaped, text)),))
+    return Layer(name="dynamic", turns=(user(_UNSEEN.sub(_json_escape, text)),))
 
 
 def batch_turns(
@@ -148,7 +148,7 @@ def _without(value: Any, delimiter: str) -> Any:
     return value
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _json_escape(found: re.Match[str]) -> str:
     return f"\\u{ord(found[0]):04x}"
 
 

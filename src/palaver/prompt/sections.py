@@ -78,7 +78,7 @@ def memory_sections(context: Context) -> str:
 
 def recollections(context: Context) -> str:
     """Return all sections from memory."""
-    return escape.without_delimiter(instruction(_RECOLLECTIONS, _escaped(context)), context.delimiter)
+    return escape.without_delimiter(instruction(_RECOLLECTIONS, _escape_memory(context)), context.delimiter)
 
 
 def memories(context: Context) -> str:
@@ -113,19 +113,19 @@ def memorable_events(context: Context) -> str:
 _RECOLLECTIONS: tuple[Section, ...] = (memories, user_profile, key_facts, relevant_past, memorable_events)
 
 
-def _escaped(context: Context) -> Context:
+def _escape_memory(context: Context) -> Context:
     """Return the context with its texts from memory escaped."""
 
-    def said(text: str) -> str:
+    def line(text: str) -> str:
         return escape.text(escape.line(text), context.delimiter)
 
     return replace(
         context,
-        memories=tuple(map(said, context.memories)),
+        memories=tuple(map(line, context.memories)),
         summary=escape.text(context.summary, context.delimiter),
-        key_facts={said(name): said(value) for name, value in context.key_facts.items()},
-        relevant=tuple(replace(hit, text=said(hit.text)) for hit in context.relevant),
-        episodes=tuple(Episode(topic=said(one.topic), summary=said(one.summary)) for one in context.episodes),
+        key_facts={line(name): line(value) for name, value in context.key_facts.items()},
+        relevant=tuple(replace(hit, text=line(hit.text)) for hit in context.relevant),
+        episodes=tuple(Episode(topic=line(one.topic), summary=line(one.summary)) for one in context.episodes),
     )
 
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from palaver.errors import InvalidValue
-from palaver.markdown import Fence, Fences, closes, opened
+from palaver.markdown import Fence, Fences, is_closing_fence, opening_fence
 from palaver.tasks.kinds import (
     ABOUT,
     KINDS,
@@ -358,7 +358,7 @@ def may_be_outer_fence(text: str, kinds: Collection[str]) -> bool | None:
 
 def _plain_fence(line: str) -> Fence | None:
     """Return the fence that a line opens, if it is neither indented, quoted nor labelled as another language."""
-    fence = opened(line.rstrip("\r"))
+    fence = opening_fence(line.rstrip("\r"))
     plain = fence is not None and fence == Fence(run=fence.run) and _label(fence, line) in ("", *_LABELS)
     return fence if plain else None
 
@@ -371,7 +371,7 @@ def _closes_last(fence: Fence, lines: list[str]) -> bool:
     """Whether the last of *lines* is the first that closes the fence."""
     inner = Fences()
     for number, line in enumerate(lines, start=1):
-        if not inner.covers(line, 0, ended=True) and closes(fence, line.rstrip("\r")):
+        if not inner.covers(line, 0, ended=True) and is_closing_fence(fence, line.rstrip("\r")):
             return number == len(lines)
         inner.line(line)
     return False

@@ -16,13 +16,13 @@ def plain(context: Context) -> Prompt:
     layers = (
         Layer(name="static", instruction=_instruction(context.persona)),
         Layer(name="buffered", turns=past_turns(context) + said),
-        *_remembered(context),
+        *_memory_layer(context),
         Layer(name="trigger", turns=trigger_turns(context, "verbatim", context.window)),
     )
     return Prompt(layers=layers + run_layer(context))
 
 
-def _remembered(context: Context) -> tuple[Layer, ...]:
+def _memory_layer(context: Context) -> tuple[Layer, ...]:
     """Return a layer with quote and memory behind the history, so that they do not change the stable prefix."""
     quote = context.quote
     outside = quote is not None and bool(quote.parts or quote.excerpt) and not _shows(context, quote)

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=256)
 def static(*, persona: Persona, delimiter: str, group: bool, task_blocks: str = "") -> str:
-    """The instruction: all of it is the operator's and ours, nothing in it was said by people."""
+    """Return the instruction: texts of the operator and ours, none of people."""
     template = _environment().get_template("static.j2")
     return template.render(persona=persona, delimiter=delimiter, group=group, task_blocks=task_blocks).strip()
 
 
 def dynamic(known: dict[str, Any]) -> str:
-    """What is known now as a JSON object: every value is written as JSON, whatever it holds."""
+    """Return the current values as a JSON object: every value is encoded as JSON."""
     return _json_environment().get_template("dynamic.j2").render(known=known)
 
 

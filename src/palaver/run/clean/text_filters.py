@@ -8,7 +8,7 @@ place, wherever it stands.
 
 import re
 
-from palaver.markdown import Fence, closes, opened
+from palaver.markdown import Fence, is_closing_fence, opening_fence
 
 _LONGEST = 32  # characters at the start of a line that wait for the first word
 _MOST_MARKS = 3
@@ -148,7 +148,7 @@ class ContextBlockSkipper:
         while (end := text.find("\n", at) + 1) or (ended and at < len(text)):
             line = text[at : end or len(text)]
             at, whole, self._in_long_line = end or len(text), not self._in_long_line, False
-            if whole and closes(self._fence, line.rstrip("\r\n")):
+            if whole and is_closing_fence(self._fence, line.rstrip("\r\n")):
                 return at, True
         if len(text) - at > _LONGEST_FENCE_LINE:
             at, self._in_long_line = len(text), True
@@ -163,7 +163,7 @@ class ContextBlockSkipper:
         line, newline, _ = words.partition("\n")
         if not newline and not ended and len(line) <= _MOST_BLANK:
             return None
-        self._fence = opened(line.rstrip("\r"))
+        self._fence = opening_fence(line.rstrip("\r"))
         self.has_fence = self._fence is not None
         return at + blank + len(line) + len(newline) if self.has_fence else at
 
