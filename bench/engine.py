@@ -167,7 +167,7 @@ async def fill(store: Store, place: Place, first: int, count: int) -> None:
     for start in range(0, count, 256):
         some = ids[start : start + 256]
         await asyncio.gather(*(store.inbox.receive(_old(place, name), at=at) for name in some))
-        await store.inbox.pass_over(place, some)
+        await store.inbox.skip(place, some)
 
 
 def _old(place: Place, name: str) -> Message:

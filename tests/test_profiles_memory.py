@@ -13,7 +13,7 @@ from palaver.context.gather import SourceInputs
 from palaver.context.in_memory import InMemoryKnowledge, InMemoryLog
 from palaver.context.sources import scene
 from palaver.context.values import Background, Context, Episode, Hit
-from palaver.engine.prompt_builder import prompt_for
+from palaver.engine.prompt_builder import build_prompt
 from palaver.parts import Text
 from palaver.profiles import PROFILES
 from palaver.prompt.profiles.plain import plain
@@ -53,7 +53,7 @@ def said(prompt: Prompt) -> str:
 
 @pytest.mark.parametrize("name", PROFILES)
 async def test_every_profile_tells_all_that_is_remembered_once_as_information(name: str) -> None:
-    prompt = prompt_for(await gathered(name), PROFILES[name])
+    prompt = build_prompt(await gathered(name), PROFILES[name])
 
     assert [said(prompt).count(text) for text in TELLING] == [1] * len(TELLING)
     assert FRAMED in said(prompt) or name in ("native", "block")  # whose format is its headings alone

@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from cli.command import palaver
 from engine.scripted_service import ScriptedService
 from palaver.engine.behavior import FAILED
-from palaver.engine.place_worker import GIVEN_UP
+from palaver.engine.place_worker import GAVE_UP
 from palaver.store import Store
 from palaver.tasks.policy import RETRY
 
@@ -225,4 +225,4 @@ def _is_cut(row: dict[str, Any]) -> bool:
 
 
 def _is_given_up(row: dict[str, Any]) -> bool:
-    return bool(row["why"] == GIVEN_UP.format(times=row["resumes"]))
+    return bool(row["why"] == GAVE_UP.format(times=row["resumes"]))

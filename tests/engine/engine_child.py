@@ -33,7 +33,7 @@ from testing.docs_page import corner
 MODEL = "gemini-3.8-flash"
 WRITES = {
     "updates": ("apply",),
-    "inbox": ("pass_over",),
+    "inbox": ("skip",),
     "runs": ("begin", "resume", "ask", "add_record", "begin_tool", "end_tool", "end"),
     "outbox": ("change",),
     "tasks": ("add", "take", "end", "recover"),

@@ -14,7 +14,7 @@ from palaver import Media, Prompt, Reply, Text
 from palaver.engine import answer_preview
 from palaver.engine.behavior import FAILED
 from palaver.engine.engine import Engine
-from palaver.engine.outbox_sender import on_draft
+from palaver.engine.outbox_sender import edit_draft
 from palaver.engine.store_protocols import OutboxItem
 from palaver.errors import InvalidValue, ModelUnavailable, NotSent, PalaverError, SendRefused
 from palaver.messages import Place
@@ -165,7 +165,7 @@ async def test_a_preview_that_never_ends_does_not_hold_up_the_answer(
                     await ended.wait()
                     return
 
-    monkeypatch.setattr(answer_preview, "PATIENCE", 0.01)
+    monkeypatch.setattr(answer_preview, "PREVIEW_TIMEOUT", 0.01)
     writer, platform, ended = Writer(), Hanging(capabilities=can), asyncio.Event()
     async with engine_with(writer, platform, store=store) as engine:
         await engine.receive(said("hi", 1))
@@ -441,8 +441,8 @@ def test_media_go_with_a_new_message_since_a_draft_has_only_text() -> None:
     answer = OutboxItem(id="r-0", reply=Reply(place=DIRECT, text="See:", media=(photo,)), made_at=NOON)
     line = OutboxItem(id="line", reply=Reply(place=DIRECT, text="(stopped)"), made_at=NOON)
 
-    parts = on_draft(a_draft(), [answer], line=line)
-    silent = on_draft(a_draft(), [replace(answer, reply=replace(answer.reply, text=""))], line=line)
+    parts = edit_draft(a_draft(), [answer], line=line)
+    silent = edit_draft(a_draft(), [replace(answer, reply=replace(answer.reply, text=""))], line=line)
 
     assert [(one.id, one.reply.text, len(one.reply.media), one.edits, one.reply_id, one.part) for one in parts] == [
         ("r-0", "See:", 0, "s-0", "r-0", 0),

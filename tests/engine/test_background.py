@@ -23,7 +23,7 @@ async def busy() -> None:
 async def test_a_bug_is_logged_with_its_traceback_and_without_keys(caplog: pytest.LogCaptureFixture) -> None:
     background = BackgroundTasks()
 
-    background.begin(failing())
+    background.start(failing())
     await background.done()
 
     (logged,) = caplog.messages
@@ -37,7 +37,7 @@ async def test_a_bug_is_logged_with_its_traceback_and_without_keys(caplog: pytes
 async def test_an_error_of_ours_is_logged_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
     background = BackgroundTasks()
 
-    background.begin(busy())
+    background.start(busy())
     await background.done()
 
     assert caplog.messages == ["Overloaded: busy"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.engine.batches import burst_from, follow_ups, time_left
+from palaver.engine.batches import burst_at, follow_ups, time_left
 from palaver.engine.store_protocols import WaitingMessage
 from palaver.messages import Author
 from people import NOON, a_message
@@ -49,7 +49,7 @@ TOGETHER: list[tuple[int, list[Said], list[int]]] = [
 def test_messages_of_one_author_belong_together_while_no_pause_is_too_long(
     first: int, said: list[Said], found: list[int]
 ) -> None:
-    assert numbers(burst_from(first, waiting(*said), GAP, LONGEST)) == found
+    assert numbers(burst_at(first, waiting(*said), GAP, LONGEST)) == found
 
 
 FOLLOWING: list[tuple[set[str], list[Said], list[int]]] = [
@@ -93,7 +93,7 @@ def test_more_is_waited_for_until_the_gap_is_over_or_it_took_too_long(
 def test_without_a_gap_each_message_is_answered_at_once() -> None:
     said = waiting(("a", 0), ("a", 0.001))
 
-    assert numbers(burst_from(0, said, timedelta(0), LONGEST)) == [0]
+    assert numbers(burst_at(0, said, timedelta(0), LONGEST)) == [0]
     assert time_left(said[:1], NOON, timedelta(0), LONGEST) == timedelta(0)
 
 
@@ -105,7 +105,7 @@ def test_whatever_waits_is_in_one_burst_and_in_the_order_it_came(said: list[Said
     left = waiting(*said)
     answered: list[WaitingMessage] = []
     while left:
-        burst = burst_from(0, left, GAP, LONGEST)
+        burst = burst_at(0, left, GAP, LONGEST)
         assert burst[0] == left[0]
         assert {one.message.author for one in burst} == {left[0].message.author}
         assert all(after.since - before.since <= GAP for before, after in pairwise(burst))
@@ -121,6 +121,6 @@ def test_whatever_waits_is_in_one_burst_and_in_the_order_it_came(said: list[Said
 
 @given(SAID, st.integers(-100, 100))
 def test_nobody_is_kept_waiting_longer_than_the_gap_whatever_the_clock_says(said: list[Said], now: int) -> None:
-    burst = burst_from(0, waiting(*said), GAP, LONGEST)
+    burst = burst_at(0, waiting(*said), GAP, LONGEST)
 
     assert time_left(burst, NOON + timedelta(seconds=now), GAP, LONGEST) <= GAP

@@ -31,7 +31,7 @@ def of(store: Store) -> BuiltinTasks:
         store.log,
         Behavior(),
         delimiters=DelimiterCache(store.place_settings),
-        administers=nobody,
+        is_administrator=nobody,
         now=lambda: NOON,
     )
 
@@ -75,15 +75,15 @@ MALFORMED: list[tuple[str, dict[str, Any], str]] = [
     ("send", {}, "task t1 is no send"),
     ("send", {"text": 5}, "task t1 is no send"),
     ("sticker", {"set": "cats"}, "task t1 is no sticker"),
-    ("remember", ABOUT_ALICE, "task t1 has nothing to remember"),
-    ("remember", {**ABOUT_ALICE, "facts": "tea"}, "task t1 has nothing to remember"),
-    ("remember", {"facts": ["tea"], "source": "1"}, "task t1 does not say whom it is about"),
-    ("block", {}, "task t1 does not say whom it is about"),
-    ("block", {"author": "1"}, "task t1 does not say whom it is about"),
-    ("unblock", {"author": {"id": 1}}, "task t1 does not say whom it is about"),
-    (FORGET_CONFIRMED, {"facts": "all"}, "task t1 does not say what is to be forgotten"),
-    ("clear-conversation", {}, "task t1 does not say where the conversation is to begin"),
-    ("clear-conversation", {"beginning": "now"}, "task t1 does not say where the conversation is to begin"),
+    ("remember", ABOUT_ALICE, "task t1 has no facts to remember"),
+    ("remember", {**ABOUT_ALICE, "facts": "tea"}, "task t1 has no facts to remember"),
+    ("remember", {"facts": ["tea"], "source": "1"}, "task t1 has no author"),
+    ("block", {}, "task t1 has no author"),
+    ("block", {"author": "1"}, "task t1 has no author"),
+    ("unblock", {"author": {"id": 1}}, "task t1 has no author"),
+    (FORGET_CONFIRMED, {"facts": "all"}, "task t1 has no list of facts to forget"),
+    ("clear-conversation", {}, "task t1 has no number at which the conversation begins"),
+    ("clear-conversation", {"beginning": "now"}, "task t1 has no number at which the conversation begins"),
 ]
 
 

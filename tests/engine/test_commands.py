@@ -50,7 +50,7 @@ def fact(number: int, text: str, place: Place = DIRECT, author: Author = ALICE) 
 async def knowing(store: Store, *facts: Fact) -> None:
     for place in {one.place.key: one.place for one in facts}.values():
         await store.inbox.receive(said("so it is", 1, place=place), at=NOON)
-        await store.inbox.pass_over(place, ["1"])
+        await store.inbox.skip(place, ["1"])
     await store.facts.learn(facts)
 
 
@@ -162,7 +162,7 @@ async def test_a_role_that_a_platform_cannot_tell_is_no_right(store: Store, capl
         (answer,) = await told(engine, platform, "/clear", place=GROUP)
 
     assert answer == "Only an administrator can let this conversation begin anew."
-    assert "cannot tell the role" in caplog.text
+    assert "role failed for author" in caplog.text
 
 
 async def test_tasks_lists_what_is_planned_in_the_place(store: Store) -> None:

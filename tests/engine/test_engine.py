@@ -987,7 +987,11 @@ async def test_what_was_planned_while_it_was_allowed_is_not_done_once_it_is_not(
         await engine.settled()
 
     (task,) = await store.tasks.listed()
-    assert (task.kind, task.status, task.why) == ("block", "failed", "a model may not block here")
+    assert (task.kind, task.status, task.why) == (
+        "block",
+        "failed",
+        f"task {task.id}: Behavior.model_may does not allow block",
+    )
     assert await store.place_settings.blocked() == frozenset()
 
 

@@ -110,7 +110,7 @@ class Crash(BaseException):
 
 async def test_an_author_who_was_told_of_the_limit_is_not_answered_as_well_after_a_crash() -> None:
     def crash(point: str) -> None:
-        if point == "before inbox.pass_over":
+        if point == "before inbox.skip":
             raise Crash
 
     platform, model = RecordedPlatform(), Scripted("1", "2")

@@ -460,8 +460,8 @@ class Conversations(RuleBasedStateMachine):
                 continue
             prompt_builder = self.engine._places._parts.prompt_builder  # noqa: SLF001 (no engine says what it would ask)
             answered = Batch(messages=tuple(batch), target=batch[0], snapshot=snapshot)
-            context = await prompt_builder.context(answered, model=self.name)
-            prompt = prompt_builder.prompt(context, self.engine.toolbox.specs, self.engine.settings)
+            context = await prompt_builder.gather_context(answered, model=self.name)
+            prompt = prompt_builder.build(context, self.engine.toolbox.specs, self.engine.settings)
             faults += violations(prompt, self.name)
         return faults
 

@@ -184,7 +184,7 @@ def test_an_engine_that_is_woken_at_the_moment_it_is_closed_closes(world: World,
     world.loop.run(engine.schedule([later]))
     world.loop.tick(20)  # the worker is asleep until then
 
-    engine._worker.wake()  # noqa: SLF001 (whatever wakes it from outside takes ticks of the loop)
+    engine._task_worker.wake()  # noqa: SLF001 (whatever wakes it from outside takes ticks of the loop)
     if ticks:
         world.loop.tick(ticks)
     world.loop.run(engine.close())

@@ -9,7 +9,7 @@ import pytest
 from engine.engines import BOB, DIRECT, GROUP, engine_with, said, talked
 from palaver.context.budget import Budget
 from palaver.engine.behavior import Behavior
-from palaver.engine.event_stream import MOST, EventStream
+from palaver.engine.event_stream import MAX_QUEUE, EventStream
 from palaver.engine.memory import Memory
 from palaver.engine.rate_limit import RateLimit
 from palaver.engine.task_worker import TaskHandler
@@ -306,7 +306,7 @@ async def test_what_stood_for_media_is_in_no_delta(store: Store) -> None:
 
 
 async def test_a_slow_reader_is_told_what_it_missed_and_misses_nothing_durable(store: Store) -> None:
-    async with engine_with(Scripted("One. " * MOST, "Two."), store=store) as engine:
+    async with engine_with(Scripted("One. " * MAX_QUEUE, "Two."), store=store) as engine:
         events = engine.events(after="")
         waiting = asyncio.ensure_future(anext(events))
         await asyncio.sleep(0)

@@ -140,7 +140,7 @@ async def test_a_platform_without_an_account_is_refused(store: Store) -> None:
     for account in ("", " ", "\u200b"):
         nobody = RecordedPlatform()
         nobody.me = Author(id=account, name="Gryag")
-        with pytest.raises(InvalidValue, match="the platform 'recorded' has no id of our account"):
+        with pytest.raises(InvalidValue, match="platform 'recorded': `me` must be an Author with an id"):
             async with engine_with(Scripted(), nobody, store=store):
                 pass
 
@@ -155,7 +155,7 @@ def test_ours_is_what_our_account_wrote(author: Author, quoted: Author | None, c
     identity = Identity(Persona(name=called), {"recorded": RecordedPlatform()})
     quote = quoted and Quote(message_id="0", author=quoted)
 
-    kept = identity.attributed(said("hello", author=author, place=GROUP, reply_to=quote))
+    kept = identity.attribute(said("hello", author=author, place=GROUP, reply_to=quote))
 
     ours = called or ME.name
     assert kept.author == (replace(author, persona=ours) if author.id == ME.id else author)
@@ -170,13 +170,13 @@ async def test_a_platform_that_does_not_say_who_administers_a_place_is_not_waite
             await asyncio.Event().wait()
             return "owner"
 
-    identity = Identity(Persona(), {"recorded": Hanging()}, patience=0.01)
+    identity = Identity(Persona(), {"recorded": Hanging()}, role_timeout=0.01)
 
-    assert not await identity.administers(GROUP, ALICE)
+    assert not await identity.is_administrator(GROUP, ALICE)
 
 
 def test_two_platforms_of_one_name_are_refused(store: Store) -> None:
-    with pytest.raises(InvalidValue, match="two platforms are called 'recorded': each account needs a name of its own"):
+    with pytest.raises(InvalidValue, match="two platforms are named 'recorded': give each account its own name"):
         Engine(store, Scripted(), [RecordedPlatform(), RecordedPlatform()])
 
 
@@ -195,9 +195,9 @@ class Anonymous(Nameless):
 
 
 WRONG = [
-    (RecordedPlatform(), r"platforms are given as a list: Engine\(store, model, \[RecordedPlatform\(…\)\]\)"),
-    ([RecordedPlatform], "a platform is an instance of a subclass of Platform, not <class"),
-    ([Nameless()], "Nameless has no `name`: every platform names itself"),
+    (RecordedPlatform(), r"platforms must be a list: Engine\(store, model, \[RecordedPlatform\(…\)\]\)"),
+    ([RecordedPlatform], "a platform must be an instance of Platform, not <class"),
+    ([Nameless()], "Nameless has no `name`: set it on the class or in __init__"),
 ]
 
 
@@ -208,5 +208,5 @@ def test_what_is_no_list_of_platforms_with_names_is_refused_in_one_line(store: S
 
 
 async def test_a_platform_that_does_not_say_who_it_is_is_refused_in_one_line(store: Store) -> None:
-    with pytest.raises(InvalidValue, match="the platform 'anonymous' has no id of our account: `me` needs one"):
+    with pytest.raises(InvalidValue, match="platform 'anonymous': `me` must be an Author with an id"):
         await Engine(store, Scripted(), [Anonymous()]).run()

@@ -144,7 +144,7 @@ async def test_ours_is_what_the_account_of_the_receiving_platform_wrote(store: S
 async def test_a_place_of_another_platform_is_refused(store: Store) -> None:
     async with engine_with(Scripted(), store=store) as engine:
         elsewhere = said("hello", place=Place(platform="elsewhere", id="1", kind="direct"))
-        with pytest.raises(InvalidValue, match="names it as its platform, not 'elsewhere'"):
+        with pytest.raises(InvalidValue, match="has a place of platform 'elsewhere'"):
             await engine.inbox("recorded").apply([Received(message=elsewhere)], key="u1")
 
 
@@ -216,7 +216,7 @@ async def test_what_says_nothing_is_not_said(store: Store, text: Any) -> None:
 
 async def test_what_came_of_an_update_is_bytes(store: Store) -> None:
     async with engine_with(Scripted(), store=store) as engine:
-        with pytest.raises(InvalidValue, match="as it came, in bytes, not 'text'"):
+        with pytest.raises(InvalidValue, match="raw must be the bytes of the update, not 'text'"):
             await engine.inbox("recorded").apply([], key="u1", raw="text")  # type: ignore[arg-type]
 
 
@@ -225,7 +225,7 @@ async def test_changes_are_a_list_and_what_is_none_of_them_brings_no_words_into_
 ) -> None:
     async with engine_with(Scripted(), store=store) as engine:
         inbox = engine.inbox("recorded")
-        with pytest.raises(InvalidValue, match="changes are given as a list, not as Received"):
+        with pytest.raises(InvalidValue, match="changes must be a list, not Received"):
             await inbox.apply(Received(message=said("hello")), key="u1")  # type: ignore[arg-type]
 
         assert await inbox.apply([said("hello")], key="u2")  # type: ignore[list-item]
@@ -554,7 +554,7 @@ async def test_an_engine_that_cannot_start_leaves_nothing_running(store: Store, 
         await Engine(store, Scripted(), [RecordedPlatform(), platform]).run()
 
     assert asyncio.all_tasks() == before
-    assert store.writer.listeners == []  # type: ignore[attr-defined]
+    assert store.writer.commit_listeners == []  # type: ignore[attr-defined]
 
 
 async def test_a_platform_that_needs_its_operator_ends_the_engine() -> None:

@@ -46,9 +46,9 @@ def describer(store: Store, eyes: Describe | None) -> MediaDescriber:
 
 async def described(store: Store, eyes: Describe | None, context: Context) -> Context:
     made = describer(store, eyes)
-    if made.is_asked:
-        await made.describe(await made.missing(context.batch))
-    return await made.described(context)
+    if made.is_enabled:
+        await made.describe(await made.find_undescribed(context.batch))
+    return await made.add_descriptions(context)
 
 
 def words(message: Message) -> list[str | None]:
@@ -154,7 +154,7 @@ async def test_a_store_without_room_is_told_to_whoever_asked(store: Store) -> No
             raise StoreFull("there is no room left")
 
     made = MediaDescriber(Full(), Eyes(), now=lambda: NOON)
-    missing = await made.missing([with_media(PHOTO)])
+    missing = await made.find_undescribed([with_media(PHOTO)])
 
     with pytest.raises(StoreFull):
         await made.describe(missing)

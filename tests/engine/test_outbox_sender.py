@@ -1,250 +1,438 @@
-"""A reply that a platform splits is one row of the outbox for each part, and one message in the log."""
-
 import asyncio
-from collections.abc import Sequence
-from itertools import zip_longest
+import math
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from engine.engines import DIRECT, GROUP, ME, engine_with, said, talked, texts_of
-from palaver import Media, Reply, Text
-from palaver.engine.outbox_sender import separators_in, split_replies
+from engine.engine_world import REMEMBERS, World
+from engine.engines import ALICE, DIRECT, GROUP, ME
+from palaver.engine.outbox_sender import CUT_OFF, MAX_COPIES, MAX_EDIT_RETRIES, SEND_TIMEOUT, OutboxSender
 from palaver.engine.store_protocols import OutboxItem
-from palaver.engine.task_worker import TaskHandler
-from palaver.errors import NotSent, SendRefused
-from palaver.messages import Quote
-from palaver.models import Scripted
-from palaver.platform import Capabilities, Commanded
+from palaver.errors import KeyRefused, NotSent, PalaverError, SendRefused, StoreFull
+from palaver.messages import Place, Reply
+from palaver.platform import Capabilities, Delivery
 from palaver.store import Store
-from palaver.tasks.task import Task
 from palaver.testing import RecordedPlatform
-from people import NOON
-
-LONG = "one two\n\nthree four\n\nfive six"  # three parts of at most ten characters
-PARTS = ["one two", "three four", "five six"]
+from people import NOON, a_message
 
 
-class Short(RecordedPlatform):
-    """A platform whose messages hold ten characters."""
+class Slept:
+    """Time that passes at once, and is counted."""
 
-    capabilities = Capabilities(length=10)
+    def __init__(self) -> None:
+        self.pauses: list[float] = []
+
+    async def __call__(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        await asyncio.sleep(0)
 
 
-def item(text: str = LONG, **changes: Any) -> OutboxItem:
-    reply = Reply(place=DIRECT, text=text, reply_to="7")
-    fields: dict[str, Any] = {"id": "o1", "reply": reply, "made_at": NOON, "author": ME}
+def item(name: str = "o1", place: Place = DIRECT, **changes: Any) -> OutboxItem:
+    fields: dict[str, Any] = {"id": name, "reply": Reply(place=place, text=name), "made_at": NOON, "author": ME}
     return OutboxItem(**fields | changes)
 
 
-def test_each_part_is_a_row_of_its_own_and_the_first_has_the_id_of_the_reply() -> None:
-    photo = Media(media_kind="photo", unique_id="p", data=b"x", mime="image/png")
-    whole = item(reply=Reply(place=DIRECT, text=LONG, reply_to="7", media=(photo,)))
-
-    parts = split_replies([whole], {"recorded": Short()})
-
-    assert parts == (
-        item(reply=Reply(place=DIRECT, text="one two", reply_to="7"), reply_id="o1"),
-        item(id="o1.1", reply=Reply(place=DIRECT, text="three four"), reply_id="o1", part=1, separator="\n\n"),
-        item(
-            id="o1.2",
-            reply=Reply(place=DIRECT, text="five six", media=(photo,)),
-            reply_id="o1",
-            part=2,
-            separator="\n\n",
-        ),
-    )
+def outbox_sender(store: Store, platform: RecordedPlatform, **changes: Any) -> OutboxSender:
+    named: dict[str, Any] = {"now": lambda: NOON, "sleep": Slept()} | changes
+    return OutboxSender(store.outbox, {platform.name: platform}, **named)
 
 
-def test_a_reply_that_fits_stays_as_it_is() -> None:
-    assert split_replies([item("short")], {"recorded": Short()}) == (item("short"),)
+async def kept(store: Store, *replies: OutboxItem) -> None:
+    for one in replies:
+        await store.outbox.put(one)
 
 
-class Broken(RecordedPlatform):
-    def __init__(self, given: Any) -> None:
-        super().__init__()
-        self.given = given
-
-    def split(self, reply: Reply) -> Sequence[Reply]:
-        if isinstance(self.given, BaseException):
-            raise self.given
-        return self.given  # type: ignore[no-any-return]
+async def carried(store: Store, platform: RecordedPlatform, *replies: OutboxItem, **changes: Any) -> list[OutboxItem]:
+    """What has become of replies that were given to a courier."""
+    await kept(store, *replies)
+    made = outbox_sender(store, platform, **changes)
+    made.enqueue(replies)
+    await made.done()
+    return list(await store.outbox.listed())
 
 
-NOT_SPLIT: list[Any] = [
-    ValueError("no"),
-    SystemExit(3),
-    None,
-    (),
-    (Reply(place=DIRECT, text=" "),),
-    ("one two", "three four"),
-    (Reply(place=DIRECT, text="one two"), None),
-    (Reply(place=DIRECT, text=5),),  # type: ignore[arg-type]
-    (Reply(place=DIRECT, text="one two", media="photo"),),  # type: ignore[arg-type]
-    (Reply(place=DIRECT, text="one two", reply_to=7), Reply(place=DIRECT, text="three")),  # type: ignore[arg-type]
+async def test_a_reply_that_is_sent_has_its_receipt_and_is_a_message_of_the_place(store: Store) -> None:
+    (one,) = await carried(store, RecordedPlatform(), item())
+
+    assert one == item(status="sent", attempts=1, message_id="s-0", sent_at=NOON)
+    assert [(message.id, message.author) for message in await store.log.read(DIRECT, 0, 9)] == [("s-0", ME)]
+
+
+async def test_it_is_kept_as_being_sent_before_the_platform_has_it(store: Store) -> None:
+    seen: list[Any] = []
+
+    class Looking(RecordedPlatform):
+        async def send(self, delivery: Delivery) -> str:
+            seen.extend(await store.outbox.listed())
+            return await super().send(delivery)
+
+    await carried(store, Looking(), item())
+
+    assert seen == [item(status="sending", attempts=1, sent_at=NOON)]
+
+
+async def test_in_each_place_replies_go_one_after_another_and_places_side_by_side(store: Store) -> None:
+    let, first = asyncio.Event(), asyncio.Event()
+
+    class Slow(RecordedPlatform):
+        async def send(self, delivery: Delivery) -> str:
+            if delivery.id == "o1":
+                first.set()
+                await let.wait()
+            return await super().send(delivery)
+
+    platform = Slow()
+    replies = [item("o1"), item("o2"), item("o3", place=GROUP)]
+    await kept(store, *replies)
+    made = outbox_sender(store, platform)
+    made.enqueue(replies)
+    made.enqueue(replies)  # what it has already is not taken twice
+    await asyncio.gather(first.wait(), platform.sent.wait())
+    assert (platform.texts, made.busy) == (["o3"], True)
+    let.set()
+    await made.done()
+
+    assert (platform.texts, made.busy) == (["o3", "o1", "o2"], False)
+
+
+async def test_a_reply_that_is_taken_twice_is_not_sent_again_once_it_is_in_doubt(store: Store) -> None:
+    platform = RecordedPlatform(OSError())
+
+    (one,) = await carried(store, platform, item(), item())
+
+    assert (one.status, platform.texts) == ("doubtful", ["o1"])
+
+
+UNKNOWN: list[tuple[BaseException, str]] = [
+    (OSError("broken pipe"), "OSError while sending"),
+    (ZeroDivisionError(), "ZeroDivisionError while sending"),
+    (PalaverError("the gateway said 502"), "the gateway said 502"),
+    (KeyRefused(), "KeyRefused while sending"),
+    (StoreFull("not ours: the platform's own"), "not ours: the platform's own"),
+    (asyncio.CancelledError(), "cancelled by the platform, not by shutdown"),
+    (TimeoutError("no answer"), "TimeoutError while sending"),
 ]
 
 
-@pytest.mark.parametrize("given", NOT_SPLIT)
-def test_what_a_platform_cannot_split_goes_whole(given: Any, caplog: pytest.LogCaptureFixture) -> None:
-    assert split_replies([item()], {"recorded": Broken(given)}) == (item(),)
-    assert "it goes whole" in caplog.text
+@pytest.mark.parametrize(("error", "why"), UNKNOWN)
+async def test_whatever_else_a_platform_raises_nobody_knows_whether_it_went_out(
+    store: Store, error: Any, why: str
+) -> None:
+    platform = RecordedPlatform(error)
+
+    first, second = await carried(store, platform, item("o1"), item("o2"))
+
+    assert first == item(status="doubtful", attempts=1, unknown_attempts=1, sent_at=NOON, why=why)
+    assert (second.status, platform.texts) == ("sent", ["o1", "o2"])
+    assert await store.log.count(DIRECT) == 1
 
 
-@pytest.mark.parametrize("texts", [["one two"], ["one two", "three"]])
-def test_every_part_goes_to_the_place_of_its_reply(texts: list[str]) -> None:
-    elsewhere = [Reply(place=GROUP, text=text) for text in texts]
+async def test_a_platform_that_knows_keys_is_asked_again_under_the_same(store: Store) -> None:
+    platform = RecordedPlatform(OSError(), OSError(), capabilities=Capabilities(idempotency_window=REMEMBERS))
 
-    parts = split_replies([item()], {"recorded": Broken(elsewhere)})
+    (one,) = await carried(store, platform, item())
 
-    assert [(part.reply.place, part.reply.text) for part in parts] == [(DIRECT, text) for text in texts]
-
-
-@given(st.text(alphabet="ab \n", max_size=60), st.integers(1, 12))
-def test_the_parts_and_what_stands_between_them_are_the_text_as_it_was_written(text: str, length: int) -> None:
-    platform = Short()
-    platform.capabilities = Capabilities(length=length)
-
-    parts = split_replies([item(text)], {"recorded": platform})
-
-    if len(parts) > 1:
-        assert "".join(part.separator + part.reply.text for part in parts).strip() == text.strip()
+    assert (one.status, one.attempts, platform.keys, platform.texts) == ("sent", 3, ["o1"] * 3, ["o1"])
 
 
-def test_where_a_platform_has_changed_the_text_a_line_ends_between_its_parts() -> None:
-    assert separators_in("a b c", ["a", "*b*", "c"]) == ["", "\n", "\n"]
+async def test_by_policy_a_reply_is_sent_again_but_not_for_ever(store: Store) -> None:
+    platform, slept = RecordedPlatform(*[OSError()] * 99), Slept()
+
+    (one,) = await carried(store, platform, item(), doubtful="send again", sleep=slept)
+
+    assert (len(platform.texts), slept.pauses) == (MAX_COPIES, [1.0, 2.0, 4.0, 8.0])
+    assert (one.status, one.attempts) == ("doubtful", MAX_COPIES)
 
 
-async def log_of(store: Store) -> list[tuple[str, str]]:
-    return [(message.id, *texts_of([message])) for message in await store.log.read(DIRECT, 0, 99)]  # type: ignore[misc]
+EDIT = item(edits="d1")
 
 
-async def test_an_answer_goes_out_in_parts_and_is_one_message_of_log_and_prompt(store: Store) -> None:
-    platform, model = Short(), Scripted(LONG, "ok")
-    async with engine_with(model, platform, store=store) as engine:
-        await talked(engine, said("hi", 1), said("more", 2))
+async def test_an_edit_of_unknown_outcome_is_made_again_but_not_for_ever(store: Store) -> None:
+    platform = RecordedPlatform(*[OSError()] * 99, capabilities=Capabilities(edits=True))
 
-    assert platform.texts == [*PARTS, "ok"]
-    assert await log_of(store) == [("1", "hi"), ("s-0", LONG), ("2", "more"), ("s-3", "ok")]
-    spoken = [turn for turn in model.prompts[1].turns if turn.role == "model"]
-    assert texts_of(spoken) == [LONG]
+    (one,) = await carried(store, platform, EDIT, sleep=Slept())
+
+    assert (one.status, one.attempts, one.unknown_attempts) == ("doubtful", MAX_EDIT_RETRIES, MAX_EDIT_RETRIES)
 
 
-async def test_what_is_said_by_itself_by_a_task_or_by_a_command_is_split_too(store: Store) -> None:
-    platform = Short()
-
-    async def ring(_: Task) -> Sequence[Reply]:
-        return [Reply(place=DIRECT, text=LONG)]
-
-    async with engine_with(Scripted(), platform, store=store, task_handlers={"ring": TaskHandler(run=ring)}) as engine:
-        await engine.say(DIRECT, LONG)
-        await engine.settled()
-        await engine.schedule([Task(id="t", kind="ring", place=DIRECT, due_at=NOON)])
-        await engine.settled()
-        command = Commanded(message=said("/tasks", 3), name="tasks")
-        await engine.inbox("recorded").apply([command], key="u")
-        await engine.settled()
-
-    assert platform.texts == [*PARTS, *PARTS, "Nothing is", "planned", "here."]
-    assert [text for _, text in await log_of(store)] == [LONG, LONG]
+OUTAGES = [(EDIT, "hold", MAX_EDIT_RETRIES), (item(), "send again", MAX_COPIES)]
 
 
-async def test_a_refused_part_drops_the_rest_and_the_log_shows_what_people_saw(store: Store) -> None:
-    platform = Short()
-    async with engine_with(Scripted(LONG), platform, store=store) as engine:
-        send = platform.send
+@pytest.mark.parametrize(("one", "doubtful", "most"), OUTAGES)
+async def test_attempts_that_did_not_go_out_bring_nothing_nearer_to_doubt(
+    store: Store, one: OutboxItem, doubtful: Any, most: int
+) -> None:
+    platform = RecordedPlatform(*[NotSent("down")] * 2 * most, OSError(), capabilities=Capabilities(edits=True))
 
-        async def refuse_second(delivery: Any) -> str:
-            if delivery.reply.text == PARTS[1]:
-                raise SendRefused("no")
-            return await send(delivery)
+    (sent,) = await carried(store, platform, one, doubtful=doubtful, sleep=Slept())
 
-        platform.send = refuse_second  # type: ignore[method-assign]
-        await talked(engine, said("hi", 1))
+    assert (sent.status, sent.attempts, sent.unknown_attempts) == ("sent", 2 * most + 2, 1)
 
-    assert [(one.status, one.why) for one in await store.outbox.listed()] == [
-        ("sent", ""),
-        ("dropped", "no"),
-        ("dropped", "part 2 of the reply was dropped"),
+
+async def test_nor_is_it_for_ever_over_many_lives(store: Store) -> None:
+    """Each life ends while the reply is being sent."""
+    shown = 0
+    await kept(store, item())
+    for _ in range(3 * MAX_COPIES):
+        begun = asyncio.Event()
+
+        class Endless(RecordedPlatform):
+            async def send(self, delivery: Delivery, begun: asyncio.Event = begun) -> str:
+                nonlocal shown
+                shown += 1
+                begun.set()
+                await asyncio.get_running_loop().create_future()
+                return delivery.id
+
+        made = outbox_sender(store, Endless(), doubtful="send again", grace=0.0)
+        await made.recover()
+        if not made.busy:
+            break
+        await begun.wait()
+        await made.close()
+
+    (one,) = await store.outbox.listed()
+    assert (shown, one.status, one.attempts, one.why) == (MAX_COPIES, "doubtful", MAX_COPIES, CUT_OFF)
+
+
+LOST = [
+    (timedelta(0), REMEMBERS, "sent"),
+    (REMEMBERS - timedelta(seconds=1), REMEMBERS, "sent"),
+    (REMEMBERS, REMEMBERS, "doubtful"),
+    (timedelta(days=9), REMEMBERS, "doubtful"),
+    (timedelta(seconds=-1), REMEMBERS, "doubtful"),  # the clock was set back: its key may be long forgotten
+    (timedelta(days=-9), REMEMBERS, "doubtful"),
+    (timedelta(0), timedelta(0), "doubtful"),
+]
+
+
+@pytest.mark.parametrize(("age", "remembers", "status"), LOST)
+async def test_what_an_earlier_process_was_sending_goes_out_again_only_where_its_key_is_known(
+    store: Store, age: timedelta, remembers: timedelta, status: str
+) -> None:
+    await kept(store, item(status="sending", attempts=1, sent_at=NOON - age))
+    platform = RecordedPlatform(capabilities=Capabilities(idempotency_window=remembers))
+    made = outbox_sender(store, platform)
+
+    await made.recover()
+    await made.done()
+
+    (one,) = await store.outbox.listed()
+    assert (one.status, platform.texts) == (status, ["o1"] if status == "sent" else [])
+    if status == "doubtful":
+        assert (one.attempts, one.why) == (1, CUT_OFF)
+
+
+async def test_one_of_which_nobody_knows_when_it_was_sent_is_in_doubt(store: Store) -> None:
+    await kept(store, item(status="sending", attempts=1))
+    made = outbox_sender(store, RecordedPlatform(capabilities=Capabilities(idempotency_window=REMEMBERS)))
+
+    await made.recover()
+
+    assert [one.status for one in await store.outbox.listed()] == ["doubtful"]
+
+
+async def test_a_clock_that_is_set_back_between_two_attempts_leaves_it_in_doubt(store: Store) -> None:
+    clock = [NOON]
+
+    def now() -> datetime:
+        return clock.pop(0) if len(clock) > 1 else clock[0]
+
+    platform = RecordedPlatform(OSError(), capabilities=Capabilities(idempotency_window=REMEMBERS))
+    clock += [NOON, NOON - timedelta(hours=1)]
+
+    (one,) = await carried(store, platform, item(), now=now)
+
+    assert (one.status, platform.keys) == ("doubtful", ["o1"])
+
+
+async def test_only_what_is_to_be_sent_is_taken_up(store: Store) -> None:
+    other = Place(platform="icq", id="1", kind="direct")
+    await kept(
+        store,
+        item("waits"),
+        item("sent", status="sent", message_id="x", sent_at=NOON),
+        item("doubtful", status="doubtful", attempts=1, sent_at=NOON),
+        item("dropped", status="dropped"),
+        item("elsewhere", place=other),
+        item("lost elsewhere", place=other, status="sending", attempts=1, sent_at=NOON),
+    )
+    platform = RecordedPlatform()
+    made = outbox_sender(store, platform)
+
+    await made.recover()
+    await made.done()
+
+    assert platform.texts == ["waits"]
+    assert [one.status for one in await store.outbox.listed()] == [
+        *("sent", "sent", "doubtful", "dropped", "waiting", "sending")
     ]
-    assert await log_of(store) == [("1", "hi"), ("s-0", "one two")]
 
 
-async def test_a_doubtful_part_is_listed_and_the_rest_follows(store: Store) -> None:
-    platform = Short(TimeoutError())
-    async with engine_with(Scripted(LONG), platform, store=store) as engine:
-        await talked(engine, said("hi", 1))
+async def test_what_somebody_decides_to_send_again_is_found(store: Store) -> None:
+    await kept(store, item("never tried"), item("again", status="doubtful", attempts=1, sent_at=NOON))
+    await store.outbox.decide("again", "waiting")
+    platform = RecordedPlatform()
+    made = outbox_sender(store, platform)
 
-    assert [one.status for one in await store.outbox.listed()] == ["doubtful", "sent", "sent"]
-    assert await log_of(store) == [("1", "hi"), ("s-1", "three four\n\nfive six")]
+    await made.enqueue_retries()
+    await made.done()
 
-
-async def test_a_doubtful_part_that_is_sent_after_all_stands_where_it_belongs(store: Store) -> None:
-    platform = Short(TimeoutError())
-    async with engine_with(Scripted(LONG), platform, store=store) as engine:
-        await talked(engine, said("@gryag_bot hi", 1, place=GROUP))
-        (doubtful,) = await store.outbox.listed("doubtful")
-        await store.outbox.decide(doubtful.id, "waiting")
-    async with engine_with(Scripted(), platform, store=store) as engine:
-        await engine.settled()
-
-    (_, ours) = await store.log.read(GROUP, 0, 9)
-    assert (ours.id, ours.parts) == ("s-1", (Text(text=LONG),))
-    assert ours.reply_to is not None
+    assert platform.texts == ["again"]
 
 
-async def test_a_part_that_waits_holds_the_next_back(store: Store) -> None:
-    platform = Short()
-    platform.fail_before = [NotSent("busy"), NotSent("busy")]
+async def test_what_somebody_has_dropped_meanwhile_is_not_sent_and_holds_nothing_up(store: Store) -> None:
+    replies = [item("o1"), item("o2")]
+    await kept(store, *replies)
+    await store.outbox.decide("o1", "dropped", why="not needed")
+    platform = RecordedPlatform()
+    made = outbox_sender(store, platform)
 
-    async def at_once(_: float) -> None:
-        await asyncio.sleep(0)
+    made.enqueue(replies)
+    await made.done()
 
-    async with engine_with(Scripted(LONG), platform, store=store, sleep=at_once) as engine:
-        await talked(engine, said("hi", 1))
-
-    assert platform.texts == PARTS
-    assert [one.attempts for one in await store.outbox.listed()] == [3, 1, 1]
-
-
-async def test_in_a_group_a_reply_to_any_part_is_a_reply_to_us(store: Store) -> None:
-    platform, model = Short(), Scripted(LONG, "ok")
-    async with engine_with(model, platform, store=store) as engine:
-        await talked(engine, said("@gryag_bot hi", 1, place=GROUP))
-        await talked(engine, said("what?", 2, place=GROUP, reply_to=Quote(message_id="s-2")))
-
-    assert platform.texts == [*PARTS, "ok"]
-    assert (await store.log.read(GROUP, 2, 3))[0].reply_to == Quote(message_id="s-0")
+    assert platform.texts == ["o2"]
+    assert [one.status for one in await store.outbox.listed()] == ["dropped", "sent"]
 
 
-@given(st.lists(st.sampled_from(["sent", "refused", "doubtful"]), min_size=3, max_size=3))
-def test_whatever_becomes_of_the_parts_they_go_in_order_and_each_once(fates: list[str]) -> None:
-    errors = {"refused": SendRefused("no"), "doubtful": TimeoutError()}
+async def test_what_is_refused_for_good_is_dropped_and_holds_nothing_up(store: Store) -> None:
+    platform = RecordedPlatform()
+    platform.fail_before = [SendRefused("they blocked us")]
 
-    async def fated() -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
-        platform = Short()
-        send, left = platform.send, list(fates)
+    first, second = await carried(store, platform, item("o1"), item("o2"))
 
-        async def sends(delivery: Any) -> str:
-            fate = left.pop(0)
-            receipt = await send(delivery) if fate != "refused" else ""
-            if fate in errors:
-                raise errors[fate]
-            return receipt
+    assert first == item("o1", status="dropped", attempts=1, why="they blocked us")
+    assert second.status == "sent"
 
-        platform.send = sends  # type: ignore[method-assign]
-        async with Store.open(":memory:") as store, engine_with(Scripted(LONG), platform, store=store) as engine:
-            await talked(engine, said("hi", 1))
-            statuses = [one.status for one in await store.outbox.listed()]
-            return platform.texts, statuses, [text for _, text in (await log_of(store))[1:]]
 
-    shown, statuses, logged = asyncio.run(fated())
+ASKED: list[tuple[list[float | None], list[float]]] = [
+    ([None, None, None], [1.0, 2.0, 4.0]),
+    ([None] * 11, [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 300.0, 300.0]),
+    ([7.5, None, 0.25], [7.5, 2.0, 0.25]),
+    ([0.0, 0.0, 0.0], [1.0, 2.0, 4.0]),
+    ([86_400.0], [86_400.0]),
+    ([-5.0, math.nan, math.inf, 1e9], [1.0, 2.0, 4.0, 8.0]),
+]
 
-    tried = fates[: fates.index("refused") + 1] if "refused" in fates else fates
-    became = {"sent": "sent", "refused": "dropped", "doubtful": "doubtful"}
-    assert statuses == [became[one] if one else "dropped" for one, _ in zip_longest(tried, PARTS)]
-    assert shown == [part for part, fate in zip(PARTS, tried, strict=False) if fate != "refused"]
-    seen = [part for part, fate in zip(PARTS, tried, strict=False) if fate == "sent"]
-    assert logged == (["\n\n".join(seen)] if seen else [])
+
+@pytest.mark.parametrize(("asked", "pauses"), ASKED)
+async def test_a_reply_that_did_not_go_out_is_tried_again_after_as_long_as_the_platform_asks_where_that_can_be(
+    store: Store, asked: list[float | None], pauses: list[float]
+) -> None:
+    platform, slept = RecordedPlatform(), Slept()
+    platform.fail_before = [NotSent("slow down", retry_after=seconds) for seconds in asked]
+
+    first, second = await carried(store, platform, item("o1"), item("o2"), sleep=slept)
+
+    assert slept.pauses == pauses
+    assert (first.status, first.attempts, second.status) == ("sent", len(asked) + 1, "sent")
+
+
+async def test_a_reply_in_doubt_that_did_not_go_out_this_time_stays_in_doubt(store: Store) -> None:
+    moments = iter([NOON + timedelta(minutes=minutes) for minutes in range(0, 99, 4)])
+    platform = RecordedPlatform(OSError("first"), capabilities=Capabilities(idempotency_window=REMEMBERS))
+
+    class Later(RecordedPlatform):
+        async def send(self, delivery: Delivery) -> str:
+            if platform.keys:
+                raise NotSent("no connection")
+            return await platform.send(delivery)
+
+    (one,) = await carried(
+        store, Later(capabilities=Capabilities(idempotency_window=REMEMBERS)), item(), now=lambda: next(moments)
+    )
+
+    assert (one.status, one.sent_at, platform.keys) == ("doubtful", NOON, ["o1"])
+
+
+@pytest.mark.parametrize("given", ["\ud800", "\0", 7, True, None, "", b"1", 1.5])
+async def test_whatever_a_platform_gives_for_an_id_the_reply_is_sent_once(store: Store, given: Any) -> None:
+    class Odd(RecordedPlatform):
+        async def send(self, delivery: Delivery) -> str:
+            await super().send(delivery)
+            return given  # type: ignore[no-any-return]
+
+    platform = Odd(capabilities=Capabilities(idempotency_window=REMEMBERS))
+    (one,) = await carried(store, platform, item())
+    made = outbox_sender(store, platform)
+    await made.recover()
+    await made.done()
+
+    assert (one.status, platform.keys) == ("sent", ["o1"])
+    assert one.message_id == ("7" if given == 7 else "o1-unknown")
+    assert await store.log.count(DIRECT) == 1
+
+
+async def test_an_id_that_is_another_messages_is_kept_with_the_reply_and_nowhere_else(store: Store) -> None:
+    await store.inbox.receive(a_message("hello", id="s-0", place=DIRECT, author=ALICE), at=NOON)
+
+    (one,) = await carried(store, RecordedPlatform(), item())
+
+    assert (one.status, one.message_id, one.author) == ("sent", "s-0", None)
+    assert [message.author for message in await store.log.read(DIRECT, 0, 9)] == [ALICE]
+
+
+class Full:
+    """An outbox that has no room for a while."""
+
+    def __init__(self, outbox: Any, times: int) -> None:
+        self._outbox = outbox
+        self._times = times
+
+    async def change(self, one: OutboxItem) -> None:
+        if self._times and one.status == "sent":
+            self._times -= 1
+            raise StoreFull("there is no room left")
+        await self._outbox.change(one)
+
+
+async def test_a_receipt_is_kept_in_the_end_also_if_there_is_no_room_for_a_while(store: Store) -> None:
+    platform, slept = RecordedPlatform(), Slept()
+    await kept(store, item())
+    full: Any = Full(store.outbox, 3)
+    made = OutboxSender(full, {platform.name: platform}, now=lambda: NOON, sleep=slept)
+
+    made.enqueue([item()])
+    await made.done()
+
+    assert (slept.pauses, platform.texts) == ([1.0, 2.0, 4.0], ["o1"])
+    assert [one.status for one in await store.outbox.listed()] == ["sent"]
+
+
+def test_a_platform_that_does_not_answer_is_not_waited_for_for_ever(world: World) -> None:
+    class Silent(RecordedPlatform):
+        async def send(self, delivery: Delivery) -> str:
+            await asyncio.sleep(math.inf if delivery.id == "o1" else 0)
+            return await super().send(delivery)
+
+    platform = Silent()
+    replies = [item("o1"), item("o2")]
+
+    async def work() -> list[OutboxItem]:
+        return await carried(world.store, platform, *replies, now=world.now)
+
+    first, second = world.loop.run(work())
+
+    assert (first.status, first.why) == ("doubtful", "TimeoutError while sending")
+    assert (second.status, platform.texts) == ("sent", ["o2"])
+    assert world.loop.moment == SEND_TIMEOUT
+
+
+def test_an_engine_that_closes_does_not_wait_for_such_a_platform_either(world: World) -> None:
+    class Silent(RecordedPlatform):
+        async def send(self, delivery: Delivery) -> str:
+            await asyncio.sleep(math.inf)
+            return delivery.id
+
+    async def work() -> None:
+        await kept(world.store, item("o1"), item("o2"))
+        made = outbox_sender(world.store, Silent())
+        made.enqueue([item("o1"), item("o2")])
+        await asyncio.sleep(1)
+        await made.close()
+
+    world.loop.run(work())
+
+    assert world.loop.moment < SEND_TIMEOUT
+    assert world.rows("SELECT outgoing_id, status FROM outbox") == [("o1", "sending"), ("o2", "waiting")]

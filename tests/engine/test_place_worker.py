@@ -48,9 +48,9 @@ class NotedWorker(PlaceWorker):
         self.done.append(("answer", list(batch.all_ids), batch.target.id))
         if self.during is not None:
             await self.during(batch.messages)
-        await self._parts.store.inbox.pass_over(batch.target.place, batch.ids)
+        await self._parts.store.inbox.skip(batch.target.place, batch.ids)
 
-    async def call_off(self) -> None:
+    async def cancel_old_plans(self) -> None:
         if self.waiting is not None:
             await self.waiting()
         else:
@@ -59,10 +59,10 @@ class NotedWorker(PlaceWorker):
     async def resume(self, run: Run) -> None:
         self.done.append(("resume", run.id))
 
-    async def unfinished(self) -> Sequence[Run]:
+    async def read_open_runs(self) -> Sequence[Run]:
         return self.open
 
-    async def tell_limit(self, message: Message) -> None:
+    async def send_limit_notice(self, message: Message) -> None:
         self.done.append(("too many", message.id))
 
 
@@ -96,7 +96,7 @@ async def test_each_message_is_answered_in_turn_and_then_nothing_waits(store: St
     await received(store, said("one", 1), said("two", 2))
 
     worker = a_worker(store)
-    await worker.work()
+    await worker.run()
 
     assert worker.done == [("answer", ["1"], "1"), ("answer", ["2"], "2")]
     assert await store.inbox.waiting(DIRECT) == []
@@ -106,7 +106,7 @@ async def test_runs_that_were_left_open_come_first(store: Store) -> None:
     await received(store, said("one", 1))
 
     worker = a_worker(store, runs=[a_run(id="r1"), a_run(id="r2")])
-    await worker.work()
+    await worker.run()
 
     assert worker.done == [("resume", "r1"), ("resume", "r2"), ("answer", ["1"], "1")]
 
@@ -121,7 +121,7 @@ async def test_what_is_not_for_us_is_passed_over_and_keeps_nobody_waiting(store:
     )
 
     worker = a_worker(store, GROUP)
-    await worker.work()
+    await worker.run()
 
     assert worker.done == [("answer", ["3"], "3")]
     assert await store.inbox.waiting(GROUP) == []
@@ -158,7 +158,7 @@ async def test_a_burst_is_answered_as_one(store: Store, messages: list[Message],
     await received(store, *(replace(message, place=GROUP) for message in messages))
 
     worker = a_worker(store, GROUP, behavior=BURST)
-    await worker.work()
+    await worker.run()
 
     assert worker.done == done
 
@@ -167,11 +167,11 @@ async def test_messages_of_an_album_that_were_passed_over_are_answered_with_the_
     store: Store,
 ) -> None:
     await received(store, said("", 1, place=GROUP, album="a"), said("so", 2, place=GROUP))
-    await store.inbox.pass_over(GROUP, ["1", "2"])
+    await store.inbox.skip(GROUP, ["1", "2"])
     await received(store, said("Gryag?", 3, place=GROUP, album="a"))
 
     worker = a_worker(store, GROUP)
-    await worker.work()
+    await worker.run()
 
     assert worker.done == [("answer", ["1", "3"], "3")]
 
@@ -179,11 +179,11 @@ async def test_messages_of_an_album_that_were_passed_over_are_answered_with_the_
 async def test_what_comes_of_an_album_after_its_answer_is_context(store: Store) -> None:
     await received(store, said("look", 1, album="a"))
     worker = a_worker(store)
-    await worker.work()
+    await worker.run()
     await store.writer.run(lambda database: database.execute("UPDATE messages SET state = 'taken', run_id = 'r1'"))
     await received(store, said("", 2, album="a"), said("well?", 3))
 
-    await worker.work()
+    await worker.run()
 
     assert worker.done == [("answer", ["1"], "1"), ("answer", ["3"], "3")]
     assert await store.inbox.waiting(DIRECT) == []
@@ -201,7 +201,7 @@ async def test_an_album_of_which_more_may_come_waits_and_then_wait_no_longer(sto
         return moments.pop(0) if len(moments) > 1 else moments[0]
 
     worker = a_worker(store, GROUP, behavior=behavior, now=now)
-    attending = asyncio.create_task(worker.work())
+    attending = asyncio.create_task(worker.run())
     await looked.wait()
     waited = [one.message.id for one in await store.inbox.waiting(GROUP)]
     await store.inbox.receive(said("Gryag?", 3, place=GROUP, album="a"), at=NOON + timedelta(seconds=1))
@@ -217,7 +217,7 @@ async def test_in_a_direct_chat_the_last_is_replied_to(store: Store) -> None:
     await received(store, said("one", 1), said("two", 2))
 
     worker = a_worker(store, behavior=BURST)
-    await worker.work()
+    await worker.run()
 
     assert worker.done == [("answer", ["1", "2"], "2")]
 
@@ -242,7 +242,7 @@ def test_a_burst_is_waited_for_and_calls_off_at_once_what_was_planned(world: Wor
     async def attend(worker: NotedWorker) -> None:
         for pause in (0.5, 1.5):
             await asyncio.sleep(pause)
-            await worker.work()
+            await worker.run()
 
     world.loop.run(work())
 
@@ -261,7 +261,7 @@ def test_what_is_deleted_while_more_is_waited_for_is_not_answered(world: World) 
 
     async def work() -> None:
         await world.store.inbox.receive(said("one", 1), at=world.now())
-        attending = asyncio.ensure_future(worker.work())
+        attending = asyncio.ensure_future(worker.run())
         await asyncio.sleep(1)
         await world.store.inbox.delete(DIRECT, "1", at=world.now())
         worker.wake()
@@ -283,7 +283,7 @@ async def test_what_comes_during_a_run_is_answered_before_the_place_is_left(stor
             worker.wake()
 
     worker.during = more
-    await worker.work()
+    await worker.run()
 
     assert worker.done == [("answer", ["1"], "1"), ("answer", ["2"], "2")]
 
@@ -293,7 +293,7 @@ async def test_and_so_is_what_comes_when_it_is_about_to_be_left(store: Store) ->
     class Late:
         """An inbox in which something comes just after it was found empty."""
 
-        pass_over = staticmethod(store.inbox.pass_over)
+        skip = staticmethod(store.inbox.skip)
 
         async def snapshot(self, place: Place, *, most: int | None = None) -> PlaceSnapshot:
             found = await store.inbox.snapshot(place, most=most)
@@ -302,7 +302,7 @@ async def test_and_so_is_what_comes_when_it_is_about_to_be_left(store: Store) ->
             return found
 
     worker = a_worker(store, store=with_inbox(store, Late()))
-    await worker.work()
+    await worker.run()
 
     assert worker.done == [("answer", ["1"], "1")]
 
@@ -313,13 +313,13 @@ async def test_a_run_that_is_stopped_is_over_and_the_next_message_is_answered(st
 
     async def stopped(messages: Sequence[Message]) -> None:
         if messages[0].id == "1":
-            await store.inbox.pass_over(DIRECT, ["1"])
+            await store.inbox.skip(DIRECT, ["1"])
             worker.stop()
             await asyncio.sleep(0)
             pytest.fail("it goes on though it was stopped")
 
     worker.during = stopped
-    await worker.work()
+    await worker.run()
 
     assert worker.done == [("answer", ["1"], "1"), ("answer", ["2"], "2")]
 
@@ -329,13 +329,13 @@ async def test_a_run_whose_end_was_not_kept_when_it_was_stopped_is_taken_up_agai
     worker = a_worker(store)
 
     async def stopped(_: Sequence[Message]) -> None:
-        await store.inbox.pass_over(DIRECT, ["1"])
+        await store.inbox.skip(DIRECT, ["1"])
         worker.open = [a_run(id="r1")]
         worker.stop()
         await asyncio.sleep(0)
 
     worker.during = stopped
-    await worker.work()
+    await worker.run()
 
     assert worker.done == [("answer", ["1"], "1"), ("resume", "r1")]
 
@@ -345,7 +345,7 @@ async def test_stopping_where_nothing_is_under_way_changes_nothing(store: Store)
     worker.stop()
     await received(store, said("one", 1))
 
-    await worker.work()
+    await worker.run()
 
     assert worker.done == [("answer", ["1"], "1")]
 
@@ -368,7 +368,7 @@ async def test_a_store_in_trouble_is_tried_again_after_growing_pauses_with_the_r
 
     worker = a_worker(store, sleep=sleep)
     worker.during = trouble
-    await worker.work()
+    await worker.run()
 
     assert pauses == [1.0, 2.0, 4.0]
     assert worker.done == [*[("answer", ["1"], "1")] * 3, ("resume", "r1"), ("answer", ["1"], "1")]
@@ -380,7 +380,7 @@ async def test_who_has_said_too_much_is_told_and_not_answered(store: Store) -> N
     await store.rate_limits.take((DIRECT.author_namespace, ALICE.id), once)
     await received(store, said("one", 1), said("two", 2), said("three", 3, author=BOB))
 
-    await worker.work()
+    await worker.run()
 
     assert worker.done == [("too many", "1"), ("too many", "2"), ("answer", ["3"], "3")]
     assert await store.inbox.waiting(DIRECT) == []
@@ -523,7 +523,7 @@ class Counted:
 
     def __init__(self, store: Store) -> None:
         self.reads = 0
-        self.pass_over = store.inbox.pass_over
+        self.skip = store.inbox.skip
         self._store = store
 
     async def snapshot(self, place: Place, *, most: int | None = None) -> PlaceSnapshot:
@@ -547,15 +547,15 @@ async def test_a_message_is_judged_once_however_often_it_is_read_until_it_is_edi
         store=with_inbox(store, inbox),
     )
 
-    async def call_off() -> None:
+    async def cancel_old_plans() -> None:
         """The worker is about to wait: meanwhile a message is edited."""
         await store.inbox.edit(said("not three", 3, place=GROUP), at=NOON)
         worker.wake()
 
-    worker.waiting = call_off
+    worker.waiting = cancel_old_plans
     for message in (said("two", 2, place=GROUP), said("three", 3, place=GROUP)):
         await store.inbox.receive(message, at=NOON)
-    await worker.work()
+    await worker.run()
 
     assert worker.done == [("answer", ["2", "3"], "2")]
     assert (judged, inbox.reads) == (["2 two", "3 not three"], 2)
@@ -565,13 +565,13 @@ async def test_who_is_blocked_meanwhile_is_judged_again(store: Store) -> None:
     moments = iter([NOON, NOON, NOON])
     worker = a_worker(store, behavior=Behavior(burst=30.0, longest_burst=60.0), now=lambda: next(moments, NOON + LATER))
 
-    async def call_off() -> None:
+    async def cancel_old_plans() -> None:
         await store.place_settings.block("recorded", said("hi").author.id, at=NOON)
         worker.wake()
 
-    worker.waiting = call_off
+    worker.waiting = cancel_old_plans
     await received(store, said("hi"))
-    await worker.work()
+    await worker.run()
 
     assert (worker.done, await store.inbox.waiting(DIRECT)) == ([], [])
 

@@ -16,7 +16,7 @@ from palaver.context.gather import SourceInputs, SourceList, level_sources, wind
 from palaver.context.in_memory import InMemoryKnowledge, InMemoryLog
 from palaver.context.values import Background, Context, Episode, Hit, Persona, Sticker, Workspace
 from palaver.engine.behavior import FAILED, Behavior
-from palaver.engine.prompt_builder import prompt_for
+from palaver.engine.prompt_builder import build_prompt
 from palaver.engine.task_worker import TaskHandler
 from palaver.errors import InvalidValue
 from palaver.messages import Message
@@ -47,7 +47,7 @@ async def nothing(_: Task) -> None:
 async def told(name: str, config: Config) -> Prompt:
     given = profile_of(name, config).sources(SourceInputs(log=InMemoryLog(TALK), memory=KNOWN, config=config))
     context = await gather(TALK[-1], [sources.scene(persona=PERSONA), *given], TALK[-1].sent_at)  # type: ignore[arg-type]
-    return prompt_for(context, profile_of(name, config))
+    return build_prompt(context, profile_of(name, config))
 
 
 def test_profiles_are_a_mapping_of_names_to_functions() -> None:
@@ -111,7 +111,7 @@ async def test_in_a_block_its_own_maximum_decides(levels: bool, most: int, size:
         )
         context = await gather(talk[-1], [sources.scene(persona=PERSONA), *given], NOON)
 
-        prompt = prompt_for(context, profile_of(name, config))
+        prompt = build_prompt(context, profile_of(name, config))
 
         assert prompt.instruction.count("message_id=") == most
 
@@ -155,7 +155,7 @@ async def test_with_media_too_most_of_a_request_is_the_beginning_of_the_one_befo
     for number, message in enumerate(pictured(said, every)):
         if number >= 150 and message.author != GRYAG:
             context = await gather(message, [scene, *given], NOON)
-            entry = ledger.record_request(prompt_for(context, profile_of(name, config)))
+            entry = ledger.record_request(build_prompt(context, profile_of(name, config)))
             tokens, stable = tokens + entry.tokens, stable + entry.stable
         log.add(message)
 
@@ -171,7 +171,7 @@ async def test_tools_and_settings_come_with_the_prompt() -> None:
     context = await gather(TALK[-1], given, TALK[-1].sent_at)  # type: ignore[arg-type]
     tools, settings = (ToolSpec(name="look"),), Settings(temperature=0.5)
 
-    prompt = prompt_for(context, PROFILES["tail"], tools=tools, settings=settings)
+    prompt = build_prompt(context, PROFILES["tail"], tools=tools, settings=settings)
 
     assert (prompt.tools, prompt.settings) == (tools, settings)
 
@@ -209,7 +209,7 @@ async def test_every_message_that_is_answered_is_told_once_and_no_other_twice(
 
     context = await gather(target, [sources.scene(persona=PERSONA, delimiter=DELIMITER), *given], NOON, batch=batch)
 
-    prompt = prompt_for(context, profile_of(name, config))
+    prompt = build_prompt(context, profile_of(name, config))
     told = [text for turn in prompt.turns for part in turn.parts for text in _marks(part.text)]  # type: ignore[union-attr]
     answered, others = [message.id for message in batch], [one.id for one in talk if one not in batch]
     assert told[-len(batch) :] == answered
@@ -235,7 +235,7 @@ async def test_what_others_said_after_the_target_stands_in_its_place_in_the_hist
 
     context = await gather(talk[3], [scene, *given], NOON, batch=[talk[3], talk[5]])
 
-    prompt = prompt_for(context, profile_of(name, config))
+    prompt = build_prompt(context, profile_of(name, config))
     said = "".join(part.text for turn in prompt.turns for part in turn.parts if isinstance(part, Text))
     assert _marks(prompt.instruction if name == "block" else said) == list("0124678935")
 
@@ -309,7 +309,7 @@ async def test_a_function_draws_on_the_window_and_all_that_is_remembered(given: 
     profile = profile_of(given, Config())
 
     context = await gather(TALK[-1], profile.sources(SourceInputs(log=InMemoryLog(TALK), memory=KNOWN)), NOON)
-    prompt = prompt_for(context, profile)
+    prompt = build_prompt(context, profile)
 
     assert (profile.name, len(prompt.turns), prompt.instruction) == ("the_texts", shown, "5")
 
@@ -324,7 +324,7 @@ async def test_a_profile_of_ones_own_draws_on_the_sources_it_names(
     model = Scripted("One.", "Two.")
 
     context = await gather(TALK[-1], profile.sources(SourceInputs(log=InMemoryLog(TALK), memory=KNOWN)), NOON)
-    prompt = prompt_for(context, profile_of(profile, Config()))
+    prompt = build_prompt(context, profile_of(profile, Config()))
     async with engine_with(model, store=store, profile=profile) as engine:
         await talked(engine, said("first", 1), said("second", 2))
 

@@ -93,7 +93,7 @@ async def test_words_that_come_to_nothing_are_an_honest_line_unless_the_model_ch
 ) -> None:
     answered = RunAnswered(run=the_run(), response=Response(turn=model(text)), turns=(model(text),))
 
-    found = await completion(store).words_of(answered, said("hi"), ParsedTexts())
+    found = await completion(store).make_output(answered, said("hi"), ParsedTexts())
 
     assert [one.reply.text for one in found.replies] == replies
     assert [task.kind for task in found.tasks] == tasks
@@ -111,7 +111,7 @@ async def test_an_end_is_kept_with_its_replies_and_tasks_before_they_are_carried
     )
     ended = Ended()
 
-    await completion(store, ended).with_words(run, words, said("hi"))
+    await completion(store, ended).complete(run, words, said("hi"))
 
     assert await kept_run(store) == replace(run, status="done", ended_at=NOON)
     assert await store.outbox.listed() == ended.sent == list(words.replies)
@@ -122,7 +122,7 @@ async def test_without_tasks_nobody_is_woken(store: Store) -> None:
     ended = Ended()
     await store.inbox.receive(said("hi"), at=NOON)
 
-    await completion(store, ended).with_words(the_run(), RunOutput(replies=(a_line("Hello."),)), said("hi"))
+    await completion(store, ended).complete(the_run(), RunOutput(replies=(a_line("Hello."),)), said("hi"))
 
     assert (len(ended.sent), ended.planned) == (1, 0)
 
@@ -148,7 +148,9 @@ async def test_what_could_not_be_kept_is_not_carried_out(store: Store) -> None:
 
     ended = Ended()
     with pytest.raises(StoreFull):
-        await completion(store, ended, runs=Troubled(store, full)).with_notice(the_run(), said("hi"), "Sorry.", why="?")
+        await completion(store, ended, runs=Troubled(store, full)).complete_with_notice(
+            the_run(), said("hi"), "Sorry.", why="?"
+        )
 
     assert (ended.sent, await store.outbox.listed()) == ([], [])
 
@@ -163,7 +165,7 @@ async def test_an_end_that_is_being_kept_is_kept_and_carried_out_also_if_it_is_c
     ended = Ended()
     await store.inbox.receive(said("hi"), at=NOON)
     made = completion(store, ended, runs=Troubled(store, slow))
-    ending = asyncio.create_task(made.with_words(the_run(), RunOutput(replies=(a_line("Hello."),)), said("hi")))
+    ending = asyncio.create_task(made.complete(the_run(), RunOutput(replies=(a_line("Hello."),)), said("hi")))
     await begun.wait()
     ending.cancel()
     await asyncio.sleep(0)
@@ -185,7 +187,7 @@ async def test_and_if_it_cannot_be_kept_then_it_is_said(store: Store, caplog: py
         raise StoreFull("there is no room left")
 
     ending = asyncio.create_task(
-        completion(store, runs=Troubled(store, full)).with_notice(the_run(), said("hi"), "Sorry.", why="?")
+        completion(store, runs=Troubled(store, full)).complete_with_notice(the_run(), said("hi"), "Sorry.", why="?")
     )
     await begun.wait()
     ending.cancel()
@@ -193,7 +195,7 @@ async def test_and_if_it_cannot_be_kept_then_it_is_said(store: Store, caplog: py
     await asyncio.wait([ending])
 
     assert ending.cancelled()
-    assert caplog.messages == ["run r1 is still open: there is no room left"]
+    assert caplog.messages == ["run r1 is not ended: there is no room left"]
 
 
 @pytest.mark.parametrize(("place", "beside"), [(DIRECT, None), (GROUP, "1")])
@@ -204,7 +206,7 @@ async def test_an_excuse_is_a_reply_to_the_message_and_what_went_wrong_is_kept_w
     target = said("hi", place=place)
     await store.inbox.receive(target, at=NOON)
 
-    await completion(store, ended).with_excuse(the_run(place=place), target, PalaverError("x" * 5_000))
+    await completion(store, ended).complete_with_error(the_run(place=place), target, PalaverError("x" * 5_000))
 
     assert ended.sent == [a_line(FAILED, kind="error", reply=Reply(place=place, text=FAILED, reply_to=beside))]
     run = await kept_run(store)
@@ -230,7 +232,7 @@ async def test_an_excuse_that_fails_is_excused_too(store: Store, excuse: Any, wo
     ended = Ended()
     await store.inbox.receive(said("hi"), at=NOON)
 
-    await completion(store, ended, excuse=excuse).with_excuse(the_run(), said("hi"), Overloaded("?"))
+    await completion(store, ended, excuse=excuse).complete_with_error(the_run(), said("hi"), Overloaded("?"))
 
     assert ended.sent == [a_line(words, kind="error")]
     assert (await kept_run(store)).status == "failed"
@@ -250,7 +252,7 @@ async def test_a_run_ends_with_nothing(store: Store) -> None:
     ended = Ended()
     await store.inbox.receive(said("hi"), at=NOON)
 
-    await completion(store, ended).with_nothing(the_run(), why="somebody stopped it")
+    await completion(store, ended).complete_silently(the_run(), why="somebody stopped it")
 
     run = await kept_run(store)
     assert (run.status, run.why, ended.sent, ended.planned) == ("failed", "somebody stopped it", [], 0)
@@ -263,7 +265,7 @@ async def test_a_run_that_was_begun_keeps_what_it_took_and_saw(store: Store) -> 
     begun = the_run(taken=("0", "1"), target="1", horizon=2)
     await begin(store, begun)
 
-    await completion(store).with_nothing(replace(begun, taken=("1",), horizon=99), why="?")
+    await completion(store).complete_silently(replace(begun, taken=("1",), horizon=99), why="?")
 
     run = await kept_run(store)
     assert (run.taken, run.horizon) == (("0", "1"), 2)
@@ -274,11 +276,9 @@ async def test_a_run_that_never_began_has_shown_nothing(store: Store) -> None:
     for number in range(3):
         await store.inbox.receive(said("hi", number), at=NOON)
     await begin(store, the_run(id="r0", target="0", taken=("0",), horizon=1))
-    await completion(store).with_words(
-        the_run(id="r0", target="0", taken=("0",), horizon=1), RunOutput(), said("hi", 0)
-    )
+    await completion(store).complete(the_run(id="r0", target="0", taken=("0",), horizon=1), RunOutput(), said("hi", 0))
 
-    await completion(store).with_excuse(the_run(target="2", taken=("1", "2")), said("hi", 2), PalaverError("?"))
+    await completion(store).complete_with_error(the_run(target="2", taken=("1", "2")), said("hi", 2), PalaverError("?"))
     for number in (0, 1):
         await store.inbox.edit(said("changed", number), at=NOON + timedelta(minutes=1))
 

@@ -6,7 +6,7 @@ import pytest
 
 from engine.engines import DIRECT, engine_with, said, talked
 from palaver.engine.behavior import Behavior, excuse
-from palaver.engine.run_executor import models_in
+from palaver.engine.run_executor import as_models
 from palaver.errors import InvalidValue, QuotaExhausted, RunTimedOut, TimedOut
 from palaver.messages import Author, Place
 from palaver.models.base import Response
@@ -132,4 +132,4 @@ async def test_the_second_model_answers_where_the_first_is_out_of_quota(store: S
 @pytest.mark.parametrize("given", [[], "gpt-5.6", [Scripted(), Scripted()]])
 def test_what_cannot_be_asked_is_refused(given: Any) -> None:
     with pytest.raises(InvalidValue):
-        models_in(given)
+        as_models(given)

@@ -171,7 +171,7 @@ async def test_a_description_is_counted_for_who_sent_what_is_described(store: St
 def test_a_cap_on_money_needs_the_price_of_every_model(store: Store, who: str) -> None:
     other = Scripted(name="unpriced")
     given: Any = {"memory": Memory(store, model=other)} if who == "memory" else {"describe": by_model(other)}
-    with pytest.raises(InvalidValue, match="money is capped, but no price of unpriced is known"):
+    with pytest.raises(InvalidValue, match="money is capped, but unpriced has no price"):
         Engine(store, Scripted(), [RecordedPlatform()], **capped(total=Cap(money=1.0)) | given)
 
 
@@ -202,7 +202,7 @@ async def test_a_person_who_is_forgotten_leaves_numbers_behind(store: Store, pla
 
 
 def test_a_cap_on_money_needs_a_price(store: Store) -> None:
-    with pytest.raises(InvalidValue, match="money is capped, but no price of scripted is known"):
+    with pytest.raises(InvalidValue, match="money is capped, but scripted has no price"):
         Engine(store, Scripted(), [RecordedPlatform()], behavior=Behavior(caps=Caps(total=Cap(money=1.0))))
 
 

@@ -10,7 +10,7 @@ import pytest
 from engine.engine_world import World
 from engine.engines import DIRECT, ME, engine_with, said
 from palaver.engine.store_protocols import OutboxItem
-from palaver.engine.task_worker import GLANCE, TaskHandler, TaskWorker, as_it_stands, kinds_with
+from palaver.engine.task_worker import CLOCK_CHECK, TaskHandler, TaskWorker, block_kinds, raw_text
 from palaver.errors import InvalidValue, KeyRefused, Overloaded, StoreFull
 from palaver.messages import Place, Reply
 from palaver.models.scripted import Scripted
@@ -117,7 +117,7 @@ async def test_a_kind_that_nobody_runs_fails_for_good_and_so_does_what_waits_for
         pass
 
     first, second, third = await store.tasks.listed()
-    assert (first.status, first.why) == ("failed", "nothing here runs tasks of the kind 'dance'")
+    assert (first.status, first.why) == ("failed", "no handler for tasks of kind 'dance'")
     assert (second.status, third.status, hands.done) == ("cancelled", "done", ["c"])
 
 
@@ -131,7 +131,7 @@ FAILING: list[tuple[BaseException, str, float]] = [
     (Overloaded("busy", retry_after=math.nan), "busy", 5.0),
     (Overloaded("busy", retry_after=math.inf), "busy", 5.0),
     (KeyRefused("the key"), "the key", 5.0),
-    (asyncio.CancelledError(), "it was cancelled from within", 5.0),
+    (asyncio.CancelledError(), "cancelled by the handler, not by shutdown", 5.0),
     (OSError("\0"), "OSError: \0", 5.0),
 ]
 
@@ -362,7 +362,7 @@ def test_a_task_is_begun_at_its_time(world: World) -> None:
     assert at == pytest.approx(due, abs=0.001)
 
 
-@pytest.mark.parametrize(("ahead", "after"), [(3_600.0, GLANCE), (-3_600.0, 7_200.0)])
+@pytest.mark.parametrize(("ahead", "after"), [(3_600.0, CLOCK_CHECK), (-3_600.0, 7_200.0)])
 def test_a_clock_that_is_set_is_noticed(world: World, ahead: float, after: float) -> None:
     """What is due in an hour is begun when the clock on the wall says so."""
     at: list[float] = []
@@ -389,7 +389,7 @@ def test_a_full_disk_is_looked_at_again_after_a_while(world: World) -> None:
     assert hands.done == []
     world.life.room = None
 
-    world.loop.run(asyncio.sleep(GLANCE))
+    world.loop.run(asyncio.sleep(CLOCK_CHECK))
 
     assert hands.done == ["t1"]
     assert world.rows("SELECT status FROM tasks") == [("done",)]
@@ -423,7 +423,7 @@ async def test_what_is_added_while_it_sleeps_is_done_when_it_is_woken(store: Sto
 
 
 def test_a_kind_may_take_anything_for_its_body() -> None:
-    assert as_it_stands(Body(text="a cat\n", id="5")) == "a cat\n"
+    assert raw_text(Body(text="a cat\n", id="5")) == "a cat\n"
 
 
 def test_a_kind_that_fails_to_read_its_block_is_logged_and_one_that_refuses_it_is_not(
@@ -438,10 +438,10 @@ def test_a_kind_that_fails_to_read_its_block_is_logged_and_one_that_refuses_it_i
     async def nothing(_: Task) -> None:
         return None
 
-    kinds = kinds_with({"fail": TaskHandler(run=nothing, read=fail), "refuse": TaskHandler(run=nothing, read=refuse)})
+    kinds = block_kinds({"fail": TaskHandler(run=nothing, read=fail), "refuse": TaskHandler(run=nothing, read=refuse)})
 
     found = parse("# «fail»\nx\n# «refuse»\ny\n", kinds=kinds)
 
     assert found.problems == ("line 1, `# «fail»`: KeyError: 'x'", "line 3, `# «refuse»`: it needs a date")
     (logged,) = caplog.messages
-    assert logged.startswith("a block of the kind fail cannot be read: Traceback (most recent call last):")
+    assert logged.startswith("task block fail: read failed: Traceback (most recent call last):")

@@ -84,7 +84,7 @@ def toolbox(did: Callable[[str], None]) -> Toolbox:
     return Toolbox([book, look])
 
 
-def prompt_for(tools: Toolbox) -> Prompt:
+def build_prompt(tools: Toolbox) -> Prompt:
     return Prompt.of("Book me a seat.", system="You book seats.", tools=tools.specs)
 
 
@@ -102,7 +102,7 @@ async def main(path: str, url: str, log: str) -> None:
     tools = toolbox(did)
     async with Store.open(path) as store, Gemini(MODEL, key="k", base_url=url) as model:
         runs = Watched(store.runs, lambda point, *_: kill_at(point))
-        await run_to_end(runs, a_run(), prompt_for(tools), model=model, toolbox=tools)
+        await run_to_end(runs, a_run(), build_prompt(tools), model=model, toolbox=tools)
         kill_at("after the run")
 
 

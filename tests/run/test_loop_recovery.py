@@ -31,7 +31,7 @@ from palaver.store import Store
 from palaver.toolbox.toolbox import Toolbox
 from palaver.turns import Prompt, Turn, model, user
 from people import NOON
-from run.loop_child import MODEL, Watched, prompt_for, toolbox
+from run.loop_child import MODEL, Watched, build_prompt, toolbox
 from run.loops import resumed, run_to_end
 from run.scripted_runs import BOOK, LOOK, REBOOK, RUN, TALK, counting, names, polls, ran_with
 from sizes import size
@@ -82,7 +82,7 @@ async def gone_on(store: Store, answering: Model) -> Ran:
         "runs": Watched(store.runs, tell), "model": answering, "toolbox": tools, "now": lambda: NOON,
     }  # fmt: skip
     if found is None:
-        answered = await run_to_end(prompt=prompt_for(tools), run=RUN, **equipment)
+        answered = await run_to_end(prompt=build_prompt(tools), run=RUN, **equipment)
     else:
         answered = await resumed(journal=found, **equipment)
     journal = await store.runs.journal(RUN.id)

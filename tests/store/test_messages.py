@@ -88,10 +88,10 @@ async def test_messages_wait_until_a_run_takes_them_or_they_are_passed_over(stor
     ]
 
     await begin(store, a_run(target="1", taken=("0", "1")))
-    await store.inbox.pass_over(GROUP, ["2", "never seen"])
+    await store.inbox.skip(GROUP, ["2", "never seen"])
 
     assert list(await store.inbox.waiting(GROUP)) == [WaitingMessage(message=talk[3], since=NOON, number=3)]
-    await store.inbox.pass_over(GROUP, ["3"])
+    await store.inbox.skip(GROUP, ["3"])
     assert list(await store.inbox.places()) == [DIRECT]
 
 
@@ -314,7 +314,7 @@ async def test_no_message_is_lost_or_doubled_by_anything_that_happens(steps: lis
                         said[name] = replace(said[name], deleted=True)
                         waiting = [other for other in waiting if other != name]
                 case "pass":
-                    await store.inbox.pass_over(GROUP, [name])
+                    await store.inbox.skip(GROUP, [name])
                     waiting = [other for other in waiting if other != name]
                 case "take":
                     await begin(store, a_run(id=f"r{number}", target=name, taken=tuple(waiting)))

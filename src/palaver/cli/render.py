@@ -65,7 +65,7 @@ def _render(found: Any, profile: str, wire: Wire, model: str, personality: str |
     import os
 
     from palaver.config import from_environment
-    from palaver.engine.prompt_builder import prompt_for
+    from palaver.engine.prompt_builder import build_prompt
     from palaver.profiles import profile_of
 
     config = from_environment(os.environ)
@@ -73,7 +73,7 @@ def _render(found: Any, profile: str, wire: Wire, model: str, personality: str |
     if profile == "single" and not (isinstance(found, dict) and "messages" in found):
         return _encode_references(found, wire, model, personality or "")
     context, tools = _gather_context(found, chosen, config, personality)
-    return _encode(prompt_for(context, chosen, tools=tools), wire, model)
+    return _encode(build_prompt(context, chosen, tools=tools), wire, model)
 
 
 def _encode_references(found: Any, wire: Wire, model: str, personality: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Work that goes on in the background: begun by anybody, awaited or ended together; and waiting for the store."""
+"""Background tasks, retries of writes to the store, slots for runs, and the guard around foreign code."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 async def retry_forever(write: Callable[[], Awaitable[T]], *, sleep: Sleep = asyncio.sleep) -> T:
-    """Retry *write* with backoff until it succeeds. A damaged file stays damaged: `StoreBroken` is not retried."""
+    """Retry *write* with backoff until it succeeds. Only `StoreTrouble` is retried, and not `StoreBroken`."""
     failures = 0
     while True:
         try:
@@ -36,7 +36,7 @@ async def retry_forever(write: Callable[[], Awaitable[T]], *, sleep: Sleep = asy
 
 
 async def wait_for_event(event: asyncio.Event, seconds: float, *, sleep: Sleep = asyncio.sleep) -> None:
-    """Wait until *event* is set, at most so many seconds. They are counted by *sleep*, so that a test can pass them."""
+    """Wait until *event* is set, at most so many seconds, which *sleep* measures."""
     waits = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(sleep(seconds))]
     try:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -46,17 +46,16 @@ async def wait_for_event(event: asyncio.Event, seconds: float, *, sleep: Sleep =
 
 
 def is_cancelled() -> bool:
-    """Whether the task that runs is to end; a CancelledError can also be somebody else's."""
+    """Return whether the current task was cancelled. A `CancelledError` can also come from the code that it called."""
     task = asyncio.current_task()
     return task is not None and bool(task.cancelling())
 
 
 @contextmanager
 def foreign_code(what: str) -> Iterator[None]:
-    """Code that is not ours runs here: what would end the program with it becomes an ordinary error.
+    """Raise `RuntimeError` where foreign code (*what*) raises a `BaseException` that would end the program.
 
-    A model's client, a platform or a handler may raise any BaseException: a panic of a library in another language, or
-    SystemExit. Ctrl-C and being cancelled are nobody's failure.
+    Such are `SystemExit` and the panics of libraries in other languages. Ctrl-C and `CancelledError` pass.
     """
     try:
         yield
@@ -67,23 +66,23 @@ def foreign_code(what: str) -> Iterator[None]:
 
 
 def error_text(error: BaseException) -> str:
-    """Return an error for the log: one line for a `PalaverError`, else its traceback. Keys are redacted."""
+    """Return an error as text for the log: one line for a `PalaverError`, else the traceback. Keys are redacted."""
     if isinstance(error, PalaverError):
         return redact_keys(f"{type(error).__name__}: {error}")
     return redact_keys("".join(traceback.format_exception(error)).strip())
 
 
 class BackgroundTasks:
-    """What is under way; a failure is logged, and ends nothing else."""
+    """A set of asyncio tasks. The failure of one is logged, and ends no other."""
 
     def __init__(self) -> None:
-        self.broken: StoreBroken | None = None  # what was met of a damaged file; whoever waits is told
+        self.broken: StoreBroken | None = None  # raised by `done`
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._log_failure)
         return task
 
     @property
@@ -91,14 +90,14 @@ class BackgroundTasks:
         return bool(self._tasks)
 
     async def done(self) -> None:
-        """Wait until nothing is under way. Raise `StoreBroken` if the store's file turned out to be damaged."""
+        """Wait until no task is left. Raise `StoreBroken` where one of them failed with it."""
         while self._tasks:
             await asyncio.wait(self._tasks)
         if self.broken is not None:
             raise self.broken
 
     async def stop(self, *, grace: float = 0.0) -> None:
-        """Cancel what is still under way after so many seconds; what does not end then either is left behind."""
+        """Cancel the tasks that are left after *grace* seconds; abandon those that ignore every cancellation."""
         if self._tasks and grace:
             await asyncio.wait(self._tasks, timeout=grace)
         for _ in range(CANCEL_ATTEMPTS):
@@ -106,11 +105,11 @@ class BackgroundTasks:
                 return
             for task in self._tasks:
                 task.cancel()
-            await asyncio.wait(self._tasks, timeout=1.0)  # a cancel can be lost on its way
+            await asyncio.wait(self._tasks, timeout=1.0)  # a task may swallow one cancellation
         if self._tasks:
-            log.error("%d pieces of work do not end though they were cancelled", len(self._tasks))
+            log.error("%d background tasks did not end after %d cancellations", len(self._tasks), CANCEL_ATTEMPTS)
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
+    def _log_failure(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         if isinstance(error, StoreBroken):
@@ -122,35 +121,35 @@ class BackgroundTasks:
 
 
 class Slot:
-    """One slot of a semaphore, for a run: `async with Slot(free) as slot:`."""
+    """One slot of a semaphore, held by a run: `async with Slot(free) as slot:`."""
 
     def __init__(self, free: asyncio.Semaphore) -> None:
         self._free = free
         self._held = False
 
     async def __aenter__(self) -> Self:
-        await self._take()
+        await self._acquire()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._give()
+        self._release()
 
     @asynccontextmanager
-    async def given_back(self) -> AsyncIterator[None]:
-        """Give the slot back, and take one again afterwards; a run that is cancelled meanwhile needs none."""
-        self._give()
+    async def release(self) -> AsyncIterator[None]:
+        """Release the slot while the block runs, then acquire one again; a cancelled run needs none."""
+        self._release()
         try:
             yield
         except Exception:
-            await self._take()
+            await self._acquire()
             raise
-        await self._take()
+        await self._acquire()
 
-    async def _take(self) -> None:
+    async def _acquire(self) -> None:
         await self._free.acquire()
         self._held = True
 
-    def _give(self) -> None:
+    def _release(self) -> None:
         if self._held:
             self._held = False
             self._free.release()

@@ -1,4 +1,10 @@
-"""Batches: which waiting messages are answered together. Pure."""
+"""Batches: which waiting messages are answered together. Pure.
+
+A burst is a series of messages by one author, each within `gap` of the one before and all within `longest` of the
+first. An album is never split: with one of its messages all of them are in the burst. A burst is complete when `gap`
+has passed since its last message, or `longest` since its first. A batch is one complete burst, and in a group also the
+follow-ups: messages by its author that came later and are not addressed to us.
+"""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
@@ -8,16 +14,16 @@ from msgspec import Struct
 from palaver.engine.store_protocols import PlaceSnapshot, WaitingMessage
 from palaver.messages import Message
 
-Album = tuple[str, str]  # the id of an author, and that of an album
+Album = tuple[str, str]  # the id of an author and the id of an album
 
 
 class Batch(Struct, frozen=True, kw_only=True):
-    """The messages that one run answers, in the order they were sent, as they were when the snapshot was read."""
+    """The messages that one run answers, in order, as they were when the snapshot was read."""
 
     messages: tuple[Message, ...]  # that wait
     target: Message  # the one that is replied to
     snapshot: PlaceSnapshot
-    passed: tuple[Message, ...] = ()  # of its albums, which were passed over before anything spoke to us
+    skipped: tuple[Message, ...] = ()  # messages of its albums that were skipped before one of them was addressed to us
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -25,33 +31,28 @@ class Batch(Struct, frozen=True, kw_only=True):
 
     @property
     def all_ids(self) -> tuple[str, ...]:
-        return tuple(message.id for message in self.shown)
+        return tuple(message.id for message in self.all_messages)
 
     @property
-    def shown(self) -> tuple[Message, ...]:
-        """All messages that are answered."""
-        return self.passed + self.messages
+    def all_messages(self) -> tuple[Message, ...]:
+        """All messages that the run answers, with those that were skipped before."""
+        return self.skipped + self.messages
 
-    def only(self, messages: Sequence[Message]) -> "Batch | None":
-        """The batch with some of its messages; the last is the target where that is not among them."""
+    def subset(self, messages: Sequence[Message]) -> "Batch | None":
+        """Return the batch with only these messages, or None. The last becomes the target where that is left out."""
         if not messages:
             return None
         target = next((one for one in messages if one.id == self.target.id), messages[-1])
-        return Batch(messages=tuple(messages), target=target, snapshot=self.snapshot, passed=self.passed)
+        return Batch(messages=tuple(messages), target=target, snapshot=self.snapshot, skipped=self.skipped)
 
 
 def album_of(message: Message) -> Album | None:
-    """The album a message was sent in, if any."""
+    """Return the album that a message belongs to, if any."""
     return (message.author.id, message.album) if message.album else None
 
 
-def burst_from(
-    first: int, waiting: Sequence[WaitingMessage], gap: timedelta, longest: timedelta
-) -> list[WaitingMessage]:
-    """Return the messages of one author from number *first* on, each within *gap* of the one before.
-
-    With one message of an album all of it belongs to them, also what came before.
-    """
+def burst_at(first: int, waiting: Sequence[WaitingMessage], gap: timedelta, longest: timedelta) -> list[WaitingMessage]:
+    """Return the burst that begins with message number *first* of those that wait."""
     author = waiting[first].message.author.id
     found = {first: waiting[first]}
     last = waiting[first]
@@ -68,10 +69,7 @@ def burst_from(
 
 
 def follow_ups(taken: Collection[str], waiting: Sequence[WaitingMessage], longest: timedelta) -> list[WaitingMessage]:
-    """Return what the author of the *taken* messages wrote after them, within *longest* of the first.
-
-    The burst of what is taken was over before these came.
-    """
+    """Return the later messages by the author of the *taken* ones, within *longest* of the first."""
     first = next((number for number, one in enumerate(waiting) if one.message.id in taken), None)
     if first is None:
         return []
@@ -87,13 +85,13 @@ def follow_ups(taken: Collection[str], waiting: Sequence[WaitingMessage], longes
 def bursts_of(
     addressed: Collection[int], waiting: Sequence[WaitingMessage], gap: timedelta, longest: timedelta
 ) -> list[list[WaitingMessage]]:
-    """The bursts that begin with the *addressed* messages; none is in two of them."""
+    """Return the bursts that begin with the *addressed* messages. No message is in two of them."""
     bursts: list[list[WaitingMessage]] = []
     taken: set[str] = set()
     for number in sorted(addressed):
         if waiting[number].message.id in taken:
             continue
-        burst = [one for one in burst_from(number, waiting, gap, longest) if one.message.id not in taken]
+        burst = [one for one in burst_at(number, waiting, gap, longest) if one.message.id not in taken]
         taken |= {one.message.id for one in burst}
         bursts.append(burst)
     return bursts
@@ -102,7 +100,7 @@ def bursts_of(
 def open_albums(
     waiting: Sequence[WaitingMessage], now: datetime, gap: timedelta, longest: timedelta
 ) -> dict[Album, timedelta]:
-    """Return the albums of which more may come, each with how long to wait for it."""
+    """Return the incomplete albums, each with how long to wait for the rest of it."""
     albums: dict[Album, list[WaitingMessage]] = {}
     for one in waiting:
         if album := album_of(one.message):
@@ -112,6 +110,6 @@ def open_albums(
 
 
 def time_left(burst: Sequence[WaitingMessage], now: datetime, gap: timedelta, longest: timedelta) -> timedelta:
-    """Return how long to wait for more of a burst; 0 where the clock was set back since."""
+    """Return how long to wait until a burst is complete; 0 where the clock was set back."""
     left = min(burst[-1].since + gap, burst[0].since + longest) - now
     return timedelta(0) if left > gap else left

@@ -8,7 +8,7 @@ from datetime import datetime
 from msgspec import ValidationError, convert
 
 from palaver.context.log import Log
-from palaver.engine.behavior import Administers, Behavior, require_right_to_clear
+from palaver.engine.behavior import Behavior, IsAdministrator, require_right_to_clear
 from palaver.engine.delimiters import DelimiterCache
 from palaver.engine.memory.recall import evidence_messages
 from palaver.engine.store_protocols import PlaceSettings
@@ -38,7 +38,7 @@ class BuiltinTasks:
         behavior: Behavior,
         *,
         delimiters: DelimiterCache,
-        administers: Administers,
+        is_administrator: IsAdministrator,
         now: Callable[[], datetime],
     ) -> None:
         self._place_settings = place_settings
@@ -46,7 +46,7 @@ class BuiltinTasks:
         self._messages = messages
         self._now = now
         self._behavior = behavior
-        self._administers = administers
+        self._administers = is_administrator
         self._delimiters = delimiters
         self.handlers: Mapping[str, TaskHandler] = {
             kind: TaskHandler(run=run, repeatable=True)
@@ -64,14 +64,14 @@ class BuiltinTasks:
     async def _say(self, task: Task) -> Sequence[Reply]:
         step = block_of(task)
         if not isinstance(step, Send | Sticker):
-            raise InvalidValue(f"task {task.id} says nothing")
+            raise InvalidValue(f"task {task.id}: kind {task.kind} sends nothing")
         reply = make_reply(step, task.place, None, delimiter=await self._delimiters.get(task.place))
         return [reply] if reply else []
 
     async def _remember(self, task: Task) -> None:
         said, source = task.args.get("facts"), task.args.get("source")
         if not isinstance(said, list) or not isinstance(source, str):
-            raise InvalidValue(f"task {task.id} has nothing to remember")
+            raise InvalidValue(f"task {task.id} has no facts to remember")
         author = _author(task)
         heard = await evidence_messages(self._messages, author, place=task.place, target=source)
         found = [
@@ -89,23 +89,23 @@ class BuiltinTasks:
                 scope=default_scope(task.place),
             )
             for number, text, sources in found
-            if sources and not unfit_reason(text)  # what nobody said, an instruction or a secret is no fact
+            if sources and not unfit_reason(text)  # rejects claims without support, instructions and secrets
         ]
         if len(facts) < len(found):
-            log.info("task %s: %d of %d facts are not remembered", task.id, len(found) - len(facts), len(found))
+            log.info("task %s: %d of %d facts rejected", task.id, len(found) - len(facts), len(found))
         await self._facts.learn(facts)
 
     async def _forget(self, task: Task) -> Sequence[Reply]:
         facts, near = task.args.get("facts"), task.args.get("reply_to")
         if not isinstance(facts, list):
-            raise InvalidValue(f"task {task.id} does not say what is to be forgotten")
+            raise InvalidValue(f"task {task.id} has no list of facts to forget")
         await self._facts.forget(list(map(str, facts)), at=self._now())
         return [Reply(place=task.place, text=FORGOTTEN, reply_to=near)]
 
     def _refuse_models(self, task: Task) -> None:
-        """Refuse a destructive task of a model's plan, also one that was allowed when it was planned."""
+        """Raise `InvalidValue` for a destructive task of a model that `model_may` does not allow now."""
         if task.run is not None and task.kind not in self._behavior.model_may:
-            raise InvalidValue(f"a model may not {task.kind} here")
+            raise InvalidValue(f"task {task.id}: Behavior.model_may does not allow {task.kind}")
 
     async def _block(self, task: Task) -> None:
         self._refuse_models(task)
@@ -118,15 +118,15 @@ class BuiltinTasks:
         self._refuse_models(task)
         beginning = task.args.get("beginning")
         if not isinstance(beginning, int):
-            raise InvalidValue(f"task {task.id} does not say where the conversation is to begin")
-        if task.run is not None and task.place.kind != "direct":  # a model's; the program's own needs no right
+            raise InvalidValue(f"task {task.id} has no number at which the conversation begins")
+        if task.run is not None and task.place.kind != "direct":  # planned by a model, so its author needs the right
             await require_right_to_clear(task.place, _author(task), self._administers)
         await self._place_settings.clear(task.place, beginning, at=self._now())
 
 
 def _author(task: Task) -> Author:
-    """Whose message led to the task."""
+    """Return the author of the message that led to the task."""
     try:
         return convert(task.args.get("author"), Author)
     except ValidationError as error:
-        raise InvalidValue(f"task {task.id} does not say whom it is about") from error
+        raise InvalidValue(f"task {task.id} has no author") from error

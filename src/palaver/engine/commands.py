@@ -1,4 +1,4 @@
-"""Commands that people give, as `/memory` and `/forget`: carried out once, for all platforms alike."""
+"""Commands that people give, as `/memory` and `/forget`, on all platforms."""
 
 import asyncio
 import logging
@@ -36,14 +36,14 @@ HELP = {
     "clear": "/clear: begin anew; I no longer see what has been said here",
     "stop": "/stop: stop the answer that is being written",
 }
-ALWAYS = frozenset({"forget", "stop"})  # are carried out for everybody, however often they ask
+UNLIMITED = frozenset({"forget", "stop"})  # carried out also for blocked authors and over the rate limit
 NOTHING = "Nothing is remembered of you."
 BEGUN_ANEW = "Begun anew: I no longer see what was said here before."
 LIKE_THAT = "Nothing like that is remembered of you."
-TO_LEARN = 2.0  # seconds for memory to read what was said last
-SHORTEST = 6  # characters of an id that it takes where words could be meant as well
-MOST = 50  # facts or tasks that are listed
-LONGEST = 200  # characters of one of them
+MEMORY_TIMEOUT = 2.0  # seconds to wait until memory has learned from the last messages
+MIN_ID = 6  # characters of an abbreviated id, where words could be meant as well
+MAX_LISTED = 50  # facts or tasks
+MAX_LINE = 200  # characters of one fact or task
 
 
 async def no_memory() -> None:
@@ -51,7 +51,7 @@ async def no_memory() -> None:
 
 
 class CommandOutcome(Struct, frozen=True, kw_only=True):
-    """What a command comes to."""
+    """The reply lines and tasks of a command."""
 
     lines: tuple[str, ...] = ()
     tasks: tuple[Task, ...] = ()
@@ -62,7 +62,7 @@ def says(*lines: str) -> CommandOutcome:
 
 
 class Commands:
-    """Carries out stored commands, in order. A command that a crash cut off is carried out again."""
+    """Runs stored commands in order. A command that a crash interrupted runs again."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Commands:
         self._platforms = platforms
         self._zone = ZoneInfo(zone)
         self._rate_limiter = rate_limiter
-        self._learned = learned  # waits until memory has read what was said
+        self._learned = learned  # waits until memory has learned from all messages
         self._stop = stop
         self._sent = sent
         self._planned = planned
@@ -104,14 +104,14 @@ class Commands:
         }
 
     def wake(self) -> None:
-        """Carry out what is stored, soon; returns at once."""
+        """Run stored commands in the background; return at once."""
         self._more = True
         if self._working is None or self._working.done():
-            self._working = self._background.begin(self._work())
+            self._working = self._background.start(self._work())
 
     def stop_for(self, place: Place, author: Author) -> None:
-        """Stop the run of a place, soon, if an author may; returns at once."""
-        self._background.begin(self._stop_for(place, author))
+        """Stop the run of a place in the background, if an author may; return at once."""
+        self._background.start(self._stop_for(place, author))
 
     @property
     def busy(self) -> bool:
@@ -127,17 +127,17 @@ class Commands:
         while self._more:
             self._more = False
             for command in await retry_forever(self._store.updates.commands, sleep=self._sleep):
-                if self._identity.knows(command.message.place.platform):
-                    await self._carry_out(command)
+                if self._identity.has_platform(command.message.place.platform):
+                    await self._run_command(command)
 
-    async def _carry_out(self, command: Command) -> None:
-        """Carry out one command; its end is stored together with what it says."""
+    async def _run_command(self, command: Command) -> None:
+        """Run one command; store its end and its reply in one transaction."""
         try:
             outcome = await self._outcome(command)
         except NotAllowed as error:
             outcome = says(f"{error}.")
-        except Exception as error:  # noqa: BLE001 (a platform's or a store's; whoever asked is told)
-            log.error("the command /%s: %s", command.name, error_text(error))
+        except Exception as error:  # noqa: BLE001 (of a platform or the store; the person gets a reply)
+            log.error("command /%s failed: %s", command.name, error_text(error))
             outcome = says("Something went wrong on my side, and this was not done. Please try again.")
         said = [self._notice(command, outcome.lines)] if outcome.lines else []
         replies = split_replies(said, self._platforms)
@@ -145,7 +145,7 @@ class Commands:
             await retry_forever(
                 lambda: self._store.updates.end(command, replies=replies, tasks=outcome.tasks), sleep=self._sleep
             )
-        except InvalidValue as error:  # its author was forgotten meanwhile
+        except InvalidValue as error:  # its author was forgotten
             log.info("%s", error)
             return
         self._sent(replies)
@@ -153,12 +153,12 @@ class Commands:
 
     async def _outcome(self, command: Command) -> CommandOutcome:
         handler, message = self._handlers.get(command.name), command.message
-        if handler is None and message.place.kind != "direct":  # in a group it may be meant for somebody else
+        if handler is None and message.place.kind != "direct":  # in a group it may be for another bot
             return CommandOutcome()
         author = (message.place.author_namespace, message.author.id)
-        may_ask = command.name in ALWAYS or author not in await self._store.place_settings.blocked()
+        may_ask = command.name in UNLIMITED or author not in await self._store.place_settings.blocked()
         is_answered = may_ask and await self._rate_limiter.take(message)
-        if not is_answered and command.name not in ALWAYS:
+        if not is_answered and command.name not in UNLIMITED:
             return says(TOO_MANY) if may_ask and await self._rate_limiter.warn(message) else CommandOutcome()
         if handler is None:
             return says(f"There is no /{_short(command.name)}; /help lists what there is.")
@@ -166,7 +166,7 @@ class Commands:
         return outcome if is_answered else CommandOutcome(tasks=outcome.tasks)
 
     def _notice(self, command: Command, lines: Sequence[str]) -> OutboxItem:
-        """A reply that is no part of the conversation."""
+        """Return a reply that does not enter the log."""
         message = command.message
         near = None if message.place.kind == "direct" else message.id
         return OutboxItem(
@@ -180,11 +180,11 @@ class Commands:
         return says(*HELP.values())
 
     async def _memory(self, command: Command) -> CommandOutcome:
-        await self._until_learned()
+        await self._wait_for_memory()
         known = await self._facts(command)
         how, _, given = command.argument.strip().partition(" ")
         if not how:
-            return says(*self._lines(known[:MOST], known) or [NOTHING])
+            return says(*self._lines(known[:MAX_LISTED], known) or [NOTHING])
         if how.casefold() != "why" or not given.strip():
             return says(HELP["memory"])
         found = _by_id(given.strip(), known)
@@ -194,17 +194,17 @@ class Commands:
         return says(self._fact(found[0]), *(reasons or ["The messages it was learned from are hidden, or gone."]))
 
     async def _forget(self, command: Command) -> CommandOutcome:
-        """Forget by a task that is stored with the end of the command, so that it happens once and says so once."""
+        """Forget by a task that is stored with the end of the command, so that it is done and confirmed once."""
         given = command.argument.strip()
         if not given:
             return says(HELP["forget"])
-        await self._until_learned()  # else what was said last is learned after it is forgotten
+        await self._wait_for_memory()  # else the last messages would be learned afterwards
         message = command.message
         if given.casefold() == "all":
             await self._store.facts.forget_all(subject_of(message.author, message.place), at=self._now())
             return says("Nothing is remembered of you any more.")
         known = await self._facts(command)
-        named = [_by_id(word, known, least=SHORTEST) for word in given.split()]
+        named = [_by_id(word, known, least=MIN_ID) for word in given.split()]
         if any(len(found) != 1 for found in named):
             named = [_by_words(given, known)]
             if len(named[0]) > 1:
@@ -220,11 +220,11 @@ class Commands:
     async def _tasks(self, command: Command) -> CommandOutcome:
         listed = await self._store.tasks.listed(command.message.place)
         planned = sorted((one for one in listed if one.status in ("pending", "running")), key=lambda one: one.due_at)
-        return says(*map(self._task, planned[:MOST])) if planned else says("Nothing is planned here.")
+        return says(*map(self._task, planned[:MAX_LISTED])) if planned else says("Nothing is planned here.")
 
     async def _clear(self, command: Command) -> CommandOutcome:
         place, author = command.message.place, command.message.author
-        if place.kind != "direct" and not await self._identity.administers(place, author):
+        if place.kind != "direct" and not await self._identity.is_administrator(place, author):
             raise NotAllowed("Only an administrator can let this conversation begin anew")
         await self._store.place_settings.clear(place, command.horizon, at=self._now())
         return says(BEGUN_ANEW)
@@ -245,8 +245,8 @@ class Commands:
             self._stop(place)
 
     async def _may_stop(self, place: Place, author: Author, runs: Sequence[Run]) -> bool:
-        """Whether a person may stop the run of a place: they asked, or they administer the place."""
-        if place.kind == "direct" or await self._identity.administers(place, author):
+        """Return whether a person may stop the run of a place: they asked, or they administer the place."""
+        if place.kind == "direct" or await self._identity.is_administrator(place, author):
             return True
         asked = await self._store.log.get(place, runs[0].target) if runs else None
         return asked is not None and asked.author.id == author.id
@@ -255,16 +255,16 @@ class Commands:
         return [run for run in await self._store.runs.open() if run.place.key == place.key]
 
     async def _facts(self, command: Command) -> Sequence[Fact]:
-        """What is known of the person and may be told where they ask; in their own chat that is everything."""
+        """Return the facts about the person that are visible in the place; in a direct chat all of them."""
         place = command.message.place
         subject = subject_of(command.message.author, place)
         if place.kind == "direct":
             return [fact for fact in await self._store.facts.listed(subject) if is_current(fact, self._now())]
         return await self._store.facts.about(subject, place=place, asked_by=subject, at=self._now())
 
-    async def _until_learned(self) -> None:
+    async def _wait_for_memory(self) -> None:
         with suppress(TimeoutError, PalaverError):
-            async with asyncio.timeout(TO_LEARN):
+            async with asyncio.timeout(MEMORY_TIMEOUT):
                 await self._learned()
 
     def _lines(self, facts: Iterable[Fact], known: Iterable[Fact]) -> list[str]:
@@ -293,19 +293,19 @@ class Commands:
 
 
 def _by_id(given: str, facts: Sequence[Fact], *, least: int = 1) -> list[Fact]:
-    """The fact of that id, or those whose ids begin so."""
+    """Return the fact with that id, or those whose ids begin with it."""
     found = match_ids(given, (fact.id for fact in facts), min_length=least)
     return [fact for fact in facts if fact.id in found]
 
 
 def _by_words(given: str, facts: Sequence[Fact]) -> list[Fact]:
-    """The fact that says exactly this, or those that hold all the words that say something, in whatever form."""
+    """Return the fact with exactly this text, or those with all its terms."""
     exact = [fact for fact in facts if fact.text.casefold() == given.casefold()]
     wanted = set(terms(given))
     return exact or [fact for fact in facts if wanted and wanted <= set(terms(fact.text))]
 
 
-def _short(text: str, longest: int = LONGEST) -> str:
-    """*text* on one line, and not too long."""
+def _short(text: str, longest: int = MAX_LINE) -> str:
+    """Return *text* as one line of at most *longest* characters."""
     line = " ".join(text.split())
     return line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"

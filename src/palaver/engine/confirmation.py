@@ -1,4 +1,4 @@
-"""A plain yes: by it a person confirms that what a model would forget is to be forgotten."""
+"""Confirmation: a plain yes by which a person confirms that proposed facts are forgotten."""
 
 import re
 import unicodedata
@@ -28,7 +28,7 @@ _LONGEST = 80  # characters; a plain yes has fewer
 
 
 class Confirmations:
-    """Finds what a message confirms. The model has no part in it."""
+    """Finds the facts that a message confirms. No model takes part in that."""
 
     def __init__(
         self, proposals: ProposalStore, identity: Identity, behavior: Behavior, *, now: Callable[[], datetime]
@@ -38,8 +38,8 @@ class Confirmations:
         self._behavior = behavior
         self._now = now
 
-    async def of(self, message: Message) -> Sequence[Fact]:
-        """The facts that are to be forgotten because *message* says yes to it; in a group it must say it to us."""
+    async def find_facts(self, message: Message) -> Sequence[Fact]:
+        """Return the facts that *message* confirms by a yes; in a group it must be addressed to us."""
         me = self._identity.author_on(message.place.platform)
         mention = f"@{me.username.lstrip('@')}" if me.username else ""
         names = [name for name in (mention, me.name, *self._behavior.names) if name]
@@ -51,7 +51,7 @@ class Confirmations:
 
 
 def is_yes(message: Message, names: Iterable[str] = ()) -> bool:
-    """Whether a message says yes and nothing else, but for one of *names* and a please."""
+    """Return whether a message says only yes, with or without one of *names* and a please."""
     if len(message.parts) != 1 or len(_said(message)) > _LONGEST:
         return False
     text = _text(message)
@@ -66,7 +66,7 @@ def _is_called(message: Message, names: Iterable[str]) -> bool:
 
 
 def _text(message: Message) -> str:
-    """What a message says, for comparing."""
+    """Return the text of a message, normalized for comparison."""
     return unicodedata.normalize("NFC", visible(_said(message))).casefold()
 
 

@@ -1,4 +1,4 @@
-"""Debounce: waits until no more messages of a batch come, then hands the batch over."""
+"""Debounce: waits until a burst of messages is complete, then returns it as a batch."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -6,20 +6,20 @@ from datetime import datetime, timedelta
 
 from palaver.engine.admission import Admission, DecisionCache
 from palaver.engine.background import Sleep, wait_for_event
-from palaver.engine.batches import Batch, album_of, burst_from, follow_ups, open_albums, time_left
+from palaver.engine.batches import Batch, album_of, burst_at, follow_ups, open_albums, time_left
 from palaver.engine.behavior import Behavior
 from palaver.engine.rate_limit import RateLimiter
 from palaver.engine.store_protocols import InboxStore, PlaceSnapshot, WaitingMessage
 from palaver.messages import Message, Place
 
-AT_ONCE = 500  # messages that wait and are looked at
+MAX_WAITING = 500  # waiting messages that are read at once
 
 
 class Debounce:
-    """Reads what waits in one place and makes batches of it.
+    """Makes batches of the messages that wait in one place; messages that are not answered are skipped.
 
-    Messages that are not for us are passed over. *rate_limited* is called with each message whose author has had enough
-    answers, *waiting* once when a batch is found of which more may come.
+    Call *rate_limited* with each message whose author is over the rate limit, and *waiting* once for a batch that is
+    found before it is complete.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Debounce:
         now: Callable[[], datetime],
         sleep: Sleep,
     ) -> None:
-        self.changed = asyncio.Event()  # something came in, or was edited or deleted
+        self.changed = asyncio.Event()  # set when a message came in, or was edited or deleted
         self._place = place
         self._rate_limiter = rate_limiter
         self._inbox = inbox
@@ -48,51 +48,55 @@ class Debounce:
         self._decisions = DecisionCache(admission)
 
     def move(self, place: Place) -> None:
-        """Go on in the place that this one has become."""
+        """Continue in the place that this one has migrated to."""
         self._place = place
         self.changed.set()
 
     async def next_batch(self) -> Batch | None:
-        """Wait until a batch is complete, and return it; None where nothing waits that is for us."""
+        """Wait until a batch is complete, and return it; None where no message is left to answer.
+
+        Each round reads what waits, finds the first message to answer, and sleeps for as long as its burst, or an album
+        that nobody has addressed to us yet, may still grow. A new message, an edit or a deletion ends the sleep early.
+        """
         has_waited = False
         while True:
-            snapshot = await self._inbox.snapshot(self._place, most=AT_ONCE)
+            snapshot = await self._inbox.snapshot(self._place, most=MAX_WAITING)
             waiting = snapshot.waiting
             self._decisions.retain(one.message for one in waiting)
-            first, left = await self._first(waiting)
+            first, left = await self._find_first(waiting)
             if first is not None:
-                burst = burst_from(first, waiting, self._gap, self._longest)
+                burst = burst_at(first, waiting, self._gap, self._longest)
                 left = time_left(burst, self._now(), self._gap, self._longest)
                 if left <= timedelta(0):
-                    return await self._batch_of([one.message for one in burst], waiting[first].message, snapshot)
+                    return await self._make_batch([one.message for one in burst], waiting[first].message, snapshot)
                 if not has_waited:
                     await self._waiting()
                 has_waited = True
             elif left <= timedelta(0):
-                if len(waiting) < AT_ONCE:
+                if len(waiting) < MAX_WAITING:
                     return None
                 continue
             await wait_for_event(self.changed, left.total_seconds(), sleep=self._sleep)
             self.changed.clear()
 
-    async def refreshed(self, batch: Batch) -> Batch | None:
-        """Read a batch again; None where nothing of it waits any more."""
-        snapshot = await self._inbox.snapshot(self._place, most=AT_ONCE)
-        passed = await self._passed(batch.messages)
-        now = Batch(messages=batch.messages, target=batch.target, snapshot=snapshot, passed=passed)
-        still = now.only([one.message for one in snapshot.waiting if one.message.id in batch.ids])
-        return still and await self._with_follow_ups(still)
+    async def refresh(self, batch: Batch) -> Batch | None:
+        """Read a batch again, with its edits and without its deletions; None where no message of it waits."""
+        snapshot = await self._inbox.snapshot(self._place, most=MAX_WAITING)
+        skipped = await self._read_skipped(batch.messages)
+        now = Batch(messages=batch.messages, target=batch.target, snapshot=snapshot, skipped=skipped)
+        still = now.subset([one.message for one in snapshot.waiting if one.message.id in batch.ids])
+        return still and await self._add_follow_ups(still)
 
-    async def _first(self, waiting: Sequence[WaitingMessage]) -> tuple[int | None, timedelta]:
-        """Find the first message to answer; where there is none yet, how long to wait.
+    async def _find_first(self, waiting: Sequence[WaitingMessage]) -> tuple[int | None, timedelta]:
+        """Return the number of the first message to answer, and how long incomplete albums need.
 
-        Those before it are passed over, except for an album of which more may come, or whose other message is answered.
+        The messages before it are skipped, except those of an incomplete album or of the album that is answered.
         """
         passed: list[Message] = []
         found = None
         for number, one in enumerate(waiting):
             decision = await self._decisions.decide(one.message)
-            if decision == "answer" and not await self._is_late(one.message):
+            if decision == "answer" and not await self._is_album_answered(one.message):
                 if await self._rate_limiter.allows(one.message):
                     found = number
                     break
@@ -103,26 +107,23 @@ class Debounce:
         if found is not None and (answered := album_of(waiting[found].message)):
             albums[answered] = left
         if gone := [message.id for message in passed if album_of(message) not in albums]:
-            await self._inbox.pass_over(self._place, gone)
+            await self._inbox.skip(self._place, gone)
         return found, left
 
-    async def _batch_of(self, burst: Sequence[Message], first: Message, snapshot: PlaceSnapshot) -> Batch:
-        """Make a batch of a burst; its target is the last message that speaks to us."""
+    async def _make_batch(self, burst: Sequence[Message], first: Message, snapshot: PlaceSnapshot) -> Batch:
+        """Make a batch of a burst; its target is the last message that is addressed to us."""
         target = first
         for message in reversed(burst):
             if message is first or await self._decisions.decide(message) == "answer":
                 target = message
                 break
-        passed = await self._passed(burst)
-        batch = Batch(messages=tuple(burst), target=target, snapshot=snapshot, passed=passed)
-        return await self._with_follow_ups(batch)
+        skipped = await self._read_skipped(burst)
+        batch = Batch(messages=tuple(burst), target=target, snapshot=snapshot, skipped=skipped)
+        return await self._add_follow_ups(batch)
 
-    async def _with_follow_ups(self, batch: Batch) -> Batch:
-        """Add what its author wrote when the burst was over, where that speaks to nobody by itself.
-
-        No other run would answer it: the author goes on with what is being answered.
-        """
-        if self._place.kind == "direct":  # where everything speaks to us
+    async def _add_follow_ups(self, batch: Batch) -> Batch:
+        """Add the follow-ups: no other run would answer them, since they are not addressed to us."""
+        if self._place.kind == "direct":  # where every message is addressed to us
             return batch
         waiting = batch.snapshot.waiting
         more = [
@@ -131,16 +132,16 @@ class Debounce:
             if await self._decisions.decide(one.message) == "not addressed"
         ]
         wanted = {*batch.ids, *more}
-        return batch.only([one.message for one in waiting if one.message.id in wanted]) or batch
+        return batch.subset([one.message for one in waiting if one.message.id in wanted]) or batch
 
-    async def _passed(self, burst: Sequence[Message]) -> tuple[Message, ...]:
-        """The messages of the albums in a burst that were passed over before."""
+    async def _read_skipped(self, burst: Sequence[Message]) -> tuple[Message, ...]:
+        """Return the messages of the albums in a burst that were skipped before."""
         albums = dict.fromkeys(album for message in burst if (album := album_of(message)))
         found = [await self._inbox.album(self._place, *album) for album in albums]
         return tuple(message for members in found for message, state in members if state == "passed")
 
-    async def _is_late(self, message: Message) -> bool:
-        """Whether the album of a message has been answered already: then the message is context."""
+    async def _is_album_answered(self, message: Message) -> bool:
+        """Return whether the album of a message was answered already: then the message is only context."""
         album = album_of(message)
         if album is None:
             return False

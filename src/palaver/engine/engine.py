@@ -1,4 +1,4 @@
-"""The engine: what people say goes in and is kept; what the model says to it comes out, once, whatever happens."""
+"""The engine: stores incoming messages, answers them with a model, and sends the replies, each once."""
 
 import asyncio
 import secrets
@@ -12,23 +12,16 @@ from palaver.context.sources import AnySource
 from palaver.context.values import Persona
 from palaver.engine.background import Sleep, foreign_code
 from palaver.engine.behavior import Behavior, require_right_to_clear
-from palaver.engine.commands import no_memory
-from palaver.engine.delimiters import DelimiterCache
-from palaver.engine.event_stream import EventStream
-from palaver.engine.identity import Identity, platforms_by_name
 from palaver.engine.inbox import PlatformInbox
 from palaver.engine.media_descriptions import Describe, models_of
 from palaver.engine.memory import Memory
-from palaver.engine.outbox_sender import OutboxSender, split_replies
-from palaver.engine.place_aliases import PlaceAliases
+from palaver.engine.outbox_sender import split_replies
 from palaver.engine.place_worker import PlaceWorkers
 from palaver.engine.platform_runner import run_platforms, stop_signals
-from palaver.engine.rate_limit import RateLimiter
-from palaver.engine.run_executor import models_in
-from palaver.engine.spend_caps import SpendTracker
+from palaver.engine.run_executor import as_models
 from palaver.engine.store_protocols import OutboxItem, StoreProtocol
-from palaver.engine.task_worker import TaskHandler, kinds_with
-from palaver.engine.wiring import EngineParts
+from palaver.engine.task_worker import TaskHandler
+from palaver.engine.wiring import engine_parts
 from palaver.errors import InvalidValue, PalaverError, seconds_to_wait
 from palaver.events import Event, MemoryBehind, RunFailed
 from palaver.messages import Author, Message, Place, PlaceKey, Reply
@@ -58,8 +51,8 @@ from palaver.turns import Settings, ToolSpec
 class Engine:
     """`await Engine(store, model, [platform]).run()` runs a bot until it is stopped.
 
-    `async with Engine(…) as engine:` runs all but the platforms; messages are then given by `engine.receive(message)`.
-    Whatever an earlier process left undone is done first.
+    `async with Engine(…) as engine:` runs all but the platforms; `engine.receive(message)` gives it messages.
+    Runs, replies and tasks that an earlier process left are resumed first.
     """
 
     def __init__(
@@ -83,43 +76,19 @@ class Engine:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        config, behavior, task_handlers = config or Config(), behavior or Behavior(), task_handlers or {}
-        self.models = models_in(models)  # the first is asked; each other where the one before it does not answer
+        config, behavior = config or Config(), behavior or Behavior()
+        self.models = as_models(models)  # the first is called; each other is a fallback for the one before
         self.toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
         self.settings = settings or Settings()
-        self.memory = memory if config.memory else None  # None: nothing is recalled, and nothing learned
-        self._store = store
-        self._platforms = platforms_by_name(platforms)
-        self._behavior = behavior
-        self._now = now
-        self._sleep = sleep
-        self._events = EventStream(store.events)
-        self._identity = Identity(persona or Persona(), self._platforms)
-        self._moved = PlaceAliases()
-        self._delimiters = DelimiterCache(store.place_settings)
-        self._outbox_sender = OutboxSender(
-            store.outbox, self._platforms, now=now, doubtful=behavior.doubtful, sleep=sleep, moved=self._moved
+        self.memory = memory if config.memory else None  # None: nothing is recalled or learned
+        self._parts = parts = engine_parts(
+            store, platforms, behavior, persona=persona, task_handlers=task_handlers, now=now, sleep=sleep
         )
-        spend_tracker = SpendTracker(store.usage, behavior.caps, prices=behavior.prices, now=now)
-        spend_tracker.require_prices([*self.models, *models_of(describe)])
+        parts.spend_tracker.require_prices([*self.models, *models_of(describe)])
         if self.memory:
-            self.memory.charge(spend_tracker)
-        parts = EngineParts(
-            store=store,
-            platforms=self._platforms,
-            behavior=behavior,
-            identity=self._identity,
-            delimiters=self._delimiters,
-            rate_limiter=RateLimiter(store.rate_limits, behavior.limit),
-            outbox_sender=self._outbox_sender,
-            events=self._events,
-            spend_tracker=spend_tracker,
-            now=now,
-            sleep=sleep,
-        )
-        self._worker = parts.task_worker(task_handlers)
-        self._completion = parts.completion(planned=self._worker.wake, failed=self._failed)
-        kinds = kinds_with(task_handlers, may=behavior.model_may)
+            self.memory.charge(parts.spend_tracker)
+        self._task_worker = parts.task_worker()
+        self._completion = parts.completion(planned=self._task_worker.wake, failed=self._publish_failure)
         prompt_builder = parts.prompt_builder(
             profile_of(config.profile if profile is None else profile, config),
             memory=self.memory,
@@ -128,28 +97,24 @@ class Engine:
             zone=zone,
             budget=budget or Budget(),
             sources=sources,
-            task_handlers=task_handlers,
-            kinds=kinds,
         )
-        self._commands = parts.commands(
-            zone, learned=self.memory.done if self.memory else no_memory, stop=self.stop, planned=self._worker.wake
-        )
-        executor = parts.executor(self._completion, kinds=kinds, tool_ended=self._worker.wake)  # it may have planned
+        self._commands = parts.commands(zone, memory=self.memory, stop=self.stop, planned=self._task_worker.wake)
+        executor = parts.executor(self._completion, tool_ended=self._task_worker.wake)  # a tool may have added a task
         workers = parts.worker_parts(self, prompt_builder, executor, self._completion)
-        self._places = PlaceWorkers(workers, moved=self._moved, left=self._left)
-        self._working: asyncio.Task[None] | None = None
+        self._places = PlaceWorkers(workers, aliases=parts.aliases, on_idle=self._on_place_idle)
+        self._task_loop: asyncio.Task[None] | None = None
 
     @property
     def persona(self) -> Persona:
-        """Who the agent is; may be set between runs."""
-        return self._identity.persona
+        """The persona of the agent; may be set between runs."""
+        return self._parts.identity.persona
 
     @persona.setter
     def persona(self, persona: Persona) -> None:
-        self._identity.persona = persona
+        self._parts.identity.persona = persona
 
     async def start(self) -> None:
-        """Do what an earlier process left undone, and wait for more."""
+        """Open the platforms, resume what an earlier process left, and start the workers."""
         try:
             await self._start()
         except BaseException:
@@ -157,47 +122,47 @@ class Engine:
             raise
 
     async def _start(self) -> None:
-        utc(self._now())  # a clock without a zone is refused before anything is kept
-        for platform in self._platforms.values():
+        utc(self._parts.now())  # a naive clock is refused before anything is stored
+        for platform in self._parts.platforms.values():
             with foreign_code(platform.name):
                 await platform.open()
-        self._events.start()
-        self._identity.require_accounts()
-        self._moved.learn(await self._store.updates.migrated_places())
-        await self._worker.recover()
-        await self._outbox_sender.recover()
-        await self._completion.end_drafts()
+        self._parts.events.start()
+        self._parts.identity.require_accounts()
+        self._parts.aliases.add(await self._parts.store.updates.migrated_places())
+        await self._task_worker.recover()
+        await self._parts.outbox_sender.recover()
+        await self._completion.close_drafts()
         opened: dict[PlaceKey, list[Run]] = {}
-        for run in await self._store.runs.open():
+        for run in await self._parts.store.runs.open():
             opened.setdefault(run.place.key, []).append(run)
-        for place in [*(runs[0].place for runs in opened.values()), *await self._store.inbox.places()]:
-            if place.platform in self._platforms:
+        for place in [*(runs[0].place for runs in opened.values()), *await self._parts.store.inbox.places()]:
+            if place.platform in self._parts.platforms:
                 self._places.wake(place, runs=opened.get(place.key, ()))
-        self._working = asyncio.create_task(self._worker.run())
+        self._task_loop = asyncio.create_task(self._task_worker.run())
         self._commands.wake()
         if self.memory:
-            self.memory.on_behind(lambda missing: self._events.publish(MemoryBehind(messages=missing)))
+            self.memory.on_behind(lambda missing: self._parts.events.publish(MemoryBehind(messages=missing)))
             await self.memory.start()
 
     async def close(self) -> None:
-        """Let go of everything; what is under way is taken up by the next who starts."""
-        if self._working is not None:
-            self._working.cancel()
-            await asyncio.wait([self._working])
-            self._working = None
+        """Stop all workers. The next start resumes what they leave."""
+        if self._task_loop is not None:
+            self._task_loop.cancel()
+            await asyncio.wait([self._task_loop])
+            self._task_loop = None
         await self._commands.close()
         await self._places.tasks.stop()
-        await self._worker.close()  # what it says in its last moments is still sent
-        await self._outbox_sender.close()
+        await self._task_worker.close()  # before the sender, which sends its last replies
+        await self._parts.outbox_sender.close()
         if self.memory:
             await self.memory.close()
-        self._events.close()
+        self._parts.events.close()
 
     def events(
         self, *, place: Place | None = None, run: str | None = None, after: str | None = None
     ) -> AsyncIterator[Event]:
-        """Events as they happen, of a place or a run if one is given; with *after*, all since that cursor first."""
-        return self._events.read(place=place, run_id=run, after=after)
+        """Yield events as they happen, of a place or a run if given; with *after*, all since that cursor first."""
+        return self._parts.events.read(place=place, run_id=run, after=after)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -209,124 +174,130 @@ class Engine:
     async def run(self) -> None:
         """Run platforms, workers and memory until SIGTERM or Ctrl-C, or until every platform has ended by itself."""
         async with self, stop_signals() as stopped:
-            inboxes = {platform: self.inbox(name) for name, platform in self._platforms.items()}
-            await run_platforms(inboxes, until=stopped, sleep=self._sleep)
+            inboxes = {platform: self.inbox(name) for name, platform in self._parts.platforms.items()}
+            await run_platforms(inboxes, until=stopped, sleep=self._parts.sleep)
 
     def inbox(self, platform: str) -> Inbox:
-        """Return the inbox through which a platform tells the engine what happens on it."""
+        """Return the inbox of a platform."""
         return PlatformInbox(
             platform,
-            self._store.updates,
-            self._identity,
-            keep=self._behavior.keep_updates,
-            applied=self._applied,
-            now=self._now,
-            sleep=self._sleep,
+            self._parts.store.updates,
+            self._parts.identity,
+            keep=self._parts.behavior.keep_updates,
+            applied=self._act_on,
+            now=self._parts.now,
+            sleep=self._parts.sleep,
         )
 
     async def say(self, place: Place, text: str) -> str:
-        """Say something that no message asked for; the id of its delivery. It is stored when this returns."""
-        self._require(place)
-        reply = Reply(place=self._identity.placed(place), text=text)
+        """Send a text that answers no message; return the id of its delivery. It is stored when this returns."""
+        self._require_running(place)
+        reply = Reply(place=self._parts.identity.with_service(place), text=text)
         _require_types(reply, Reply)
         if not text.strip():
-            raise InvalidValue("there is nothing to say: the text is empty")
+            raise InvalidValue("the text to say is empty")
         said = OutboxItem(
             id=secrets.token_hex(10),
             reply=reply,
-            made_at=self._now(),
+            made_at=self._parts.now(),
             kind="notice",
-            author=self._identity.author_on(place.platform),
+            author=self._parts.identity.author_on(place.platform),
         )
-        deliveries = split_replies([said], self._platforms)
-        await self._store.outbox.put(*deliveries)
-        self._outbox_sender.take(deliveries)
+        deliveries = split_replies([said], self._parts.platforms)
+        await self._parts.store.outbox.put(*deliveries)
+        self._parts.outbox_sender.enqueue(deliveries)
         return said.id
 
     async def receive(self, message: Message) -> bool:
-        """Keep a message, and answer it in time; whether it is new. It is kept for good when this returns."""
+        """Store a message, to be answered; return whether it is new. It is stored when this returns."""
         _require_types(message, Message)
-        self._require(message.place)
-        keeping = asyncio.ensure_future(self._store.inbox.receive(self._identity.attributed(message), at=self._now()))
-        keeping.add_done_callback(lambda kept: self._kept(message.place, kept))  # also if nobody waits any more
-        return await asyncio.shield(keeping)
+        self._require_running(message.place)
+        storing = asyncio.ensure_future(
+            self._parts.store.inbox.receive(self._parts.identity.attribute(message), at=self._parts.now())
+        )
+        storing.add_done_callback(
+            lambda stored: self._on_received(message.place, stored)
+        )  # also where the caller is cancelled
+        return await asyncio.shield(storing)
 
     async def edit(self, message: Message) -> bool:
-        """Keep what a message says now; whether there is such a message."""
+        """Store the new content of a message; return whether it exists."""
         _require_types(message, Message)
-        self._require(message.place)
-        known = await self._store.inbox.edit(self._identity.attributed(message), at=self._now())
-        self._changed(message.place)
-        return known
+        self._require_running(message.place)
+        exists = await self._parts.store.inbox.edit(self._parts.identity.attribute(message), at=self._parts.now())
+        self._on_message_change(message.place)
+        return exists
 
     async def delete(self, place: Place, message_id: str) -> bool:
-        """Keep that a message was deleted; whether there is such a message."""
-        self._require(place)
-        known = await self._store.inbox.delete(place, message_id, at=self._now())
-        self._changed(place)
-        return known
+        """Store that a message was deleted; return whether it exists."""
+        self._require_running(place)
+        exists = await self._parts.store.inbox.delete(place, message_id, at=self._parts.now())
+        self._on_message_change(place)
+        return exists
 
     def stop(self, place: Place) -> None:
-        """End the run that is under way in a place, without an answer. It may have begun before the place moved."""
-        place = self._moved.current(place)
-        for one in (place, *self._moved.former(place)):
-            self._store.stop_requests.request(one)
+        """Stop the run of a place, also one that began before the place migrated. It ends without an answer."""
+        place = self._parts.aliases.current(place)
+        for one in (place, *self._parts.aliases.former_places(place)):
+            self._parts.store.stop_requests.request(one)
 
     async def clear(self, place: Place, *, asked_by: Author | None = None) -> None:
-        """Let the conversation of a place begin anew: what was said is in no later prompt, and stays in the store.
+        """Start the conversation of a place over: earlier messages stay in the store but enter no prompt.
 
-        Where a person asks for it, `NotAllowed` in a group unless they own or administer it.
+        With *asked_by*, raise `NotAllowed` in a group unless that person owns or administers it.
         """
         if asked_by is not None:
-            await require_right_to_clear(place, asked_by, self._identity.administers)
-        await self._store.place_settings.clear(place, await self._store.log.count(place), at=self._now())
+            await require_right_to_clear(place, asked_by, self._parts.identity.is_administrator)
+        await self._parts.store.place_settings.clear(
+            place, await self._parts.store.log.count(place), at=self._parts.now()
+        )
 
     async def schedule(self, tasks: Sequence[Task]) -> None:
-        """Keep work for later, and do it when it is due."""
-        await self._store.tasks.add(tasks)
-        self._worker.wake()
+        """Store tasks, which run when they are due."""
+        await self._parts.store.tasks.add(tasks)
+        self._task_worker.wake()
 
     async def settled(self) -> None:
-        """Wait until all that can be done now is done. Raise `StoreBroken` if the store's file is damaged."""
-        parts = (self._places.tasks, self._commands, self._worker, self._outbox_sender)
+        """Wait until no message, command, task or reply is left to process. Raise `StoreBroken` for a damaged file."""
+        parts = (self._places.tasks, self._commands, self._task_worker, self._parts.outbox_sender)
         while True:
             for part in parts:
                 await part.done()
             if not any(part.busy for part in parts):
                 return
 
-    def _failed(self, run: Run, error: PalaverError) -> None:
+    def _publish_failure(self, run: Run, error: PalaverError) -> None:
         wait = seconds_to_wait(getattr(error, "retry_after", None))
         why, kind = str(error), type(error).__name__
-        self._events.publish(RunFailed(place=run.place, run_id=run.id, error=kind, why=why, retry_after=wait))
+        self._parts.events.publish(RunFailed(place=run.place, run_id=run.id, error=kind, why=why, retry_after=wait))
 
-    def _require(self, place: Place) -> None:
-        if self._working is None:
-            raise InvalidValue("the engine is not started: `async with Engine(…) as engine:` does it")
-        if place.platform not in self._platforms:
-            there = ", ".join(self._platforms) or "none"
+    def _require_running(self, place: Place) -> None:
+        if self._task_loop is None:
+            raise InvalidValue("the engine is not started: use `async with Engine(…) as engine:`")
+        if place.platform not in self._parts.platforms:
+            there = ", ".join(self._parts.platforms) or "none"
             raise InvalidValue(f"the engine has no platform {place.platform!r}; there are: {there}")
 
-    async def _left(self, place: Place) -> None:
-        """Nothing waits in a place any more: memory may learn from it, and what could not be sent is tried again."""
+    async def _on_place_idle(self, place: Place) -> None:
+        """Let memory learn from a place whose worker has ended, and retry items of the outbox."""
         if self.memory:
             self.memory.wake(place)
-        await self._outbox_sender.look()
+        await self._parts.outbox_sender.enqueue_retries()
 
-    def _applied(self, changes: Sequence[Change]) -> None:
+    def _act_on(self, changes: Sequence[Change]) -> None:
         """Act on changes that are stored."""
-        if self._working is None:
+        if self._task_loop is None:
             return
         for change in changes:
             match change:
                 case Received(message=message):
                     self._places.wake(message.place)
                 case Edited(message=message):
-                    self._changed(message.place)
+                    self._on_message_change(message.place)
                 case Deleted(place=place):
-                    self._changed(place)
+                    self._on_message_change(place)
                 case PlaceMigrated(old=old, new=new):
-                    self._delimiters.clear()
+                    self._parts.delimiters.clear()
                     self._places.move(old, new)
                 case PlaceLeft(place=place):
                     self.stop(place)
@@ -334,7 +305,7 @@ class Engine:
                     if author is None:
                         self.stop(place)
                     else:
-                        self._commands.stop_for(self._moved.current(place), author)
+                        self._commands.stop_for(self._parts.aliases.current(place), author)
                 case Commanded():
                     self._commands.wake()
                 case Reacted():
@@ -342,18 +313,18 @@ class Engine:
                 case _:
                     assert_never(change)
 
-    def _changed(self, place: Place) -> None:
+    def _on_message_change(self, place: Place) -> None:
         self._places.changed(place)
         if self.memory:
             self.memory.wake(place)
 
-    def _kept(self, place: Place, kept: "asyncio.Future[bool]") -> None:
-        """A message is there to be answered; also if it is not new: who delivered it before may have given up."""
-        if not kept.cancelled() and kept.exception() is None and self._working is not None:
+    def _on_received(self, place: Place, stored: "asyncio.Future[bool]") -> None:
+        """Wake the place's worker, also for a duplicate: an earlier `receive` may have been cancelled."""
+        if not stored.cancelled() and stored.exception() is None and self._task_loop is not None:
             self._places.wake(place)
 
 
 def _require_types(value: object, kind: type) -> None:
-    """Raise `InvalidValue` where a field has another type than it says: what is stored so cannot be read again."""
+    """Raise `InvalidValue` where a field has the wrong type: it could be stored, but not read again."""
     if fault := type_fault(value, kind):
         raise InvalidValue(fault)

@@ -1,8 +1,8 @@
-"""The stream of events: durable ones from the store, ephemeral ones as they happen, for any number of readers.
+"""Event stream: durable events from the store and ephemeral events as they happen, for any number of readers.
 
-A reader has a queue of its own. Durable events are put into it in the order of their commits, before whoever waits for
-the commit goes on; so they stand in order with the ephemeral ones. A queue that is full is emptied: its reader is told
-how many ephemeral events it missed, and reads the durable ones from the store.
+Each reader has a queue. Durable events enter it in the order of their commits, before the waiter of the commit
+continues, so they are in order with the ephemeral ones. A full queue is emptied: its reader gets the number of
+ephemeral events that it missed, and reads the durable ones from the store.
 """
 
 import asyncio
@@ -25,12 +25,12 @@ from palaver.events import (
 from palaver.messages import Place, PlaceKey
 from palaver.parts import Text
 
-MOST = 1_000  # events that wait for a reader
-LONGEST = 100_000  # characters of an answer so far that are remembered
+MAX_QUEUE = 1_000  # events that wait for one reader
+MAX_ANSWER = 100_000  # characters of `AnswerSoFar`
 
 
 class EventStream:
-    """Publishes to its readers; without readers it costs next to nothing."""
+    """Publishes events to its readers."""
 
     def __init__(self, events: EventStore) -> None:
         self._events = events
@@ -44,14 +44,14 @@ class EventStream:
         return bool(self._readers)
 
     def start(self) -> None:
-        """Publish what the store commits from now on."""
+        """Publish the events of each commit from now on."""
         self._is_closed = False
         loop = asyncio.get_running_loop()
 
         def published(events: Sequence[DurableEvent]) -> None:
-            if not self._readers:  # who comes later reads them from the store
+            if not self._readers:  # later readers read them from the store
                 return
-            with suppress(RuntimeError):  # the loop is closed: nobody reads any more
+            with suppress(RuntimeError):  # the event loop is closed
                 loop.call_soon_threadsafe(self._publish, events)
 
         def troubled(error: PalaverError) -> None:
@@ -63,7 +63,7 @@ class EventStream:
         self._unsubscribe = self._events.subscribe(published, troubled)
 
     def close(self) -> None:
-        """End the stream: every reader reads what it has, and ends; so does one that comes later."""
+        """End the stream: every reader, also a later one, reads what is in its queue and ends."""
         self._is_closed = True
         if self._unsubscribe:
             self._unsubscribe()
@@ -80,13 +80,13 @@ class EventStream:
             reader.put(event)
 
     def discard(self, run_id: str) -> None:
-        """Forget the answer so far of a run: it is whole, or void."""
+        """Drop the answer so far of a run: it is complete, or void."""
         self._answers.pop(run_id, None)
 
     async def read(
         self, *, place: Place | None = None, run_id: str | None = None, after: str | None = None
     ) -> AsyncIterator[Event]:
-        """Yield events from now on, or all that came after a cursor; of a place or a run, if one is given."""
+        """Yield events from now on, or all after a cursor; only those of a place or a run, if one is given."""
         reader = _Reader(place.key if place else None, run_id)
         self._readers.add(reader)
         if self._is_closed:
@@ -97,7 +97,7 @@ class EventStream:
                 async for stored in self._stored(reader, place):
                     yield stored
             for run, (where, texts) in self._answers.items():
-                so_far = AnswerSoFar(place=where, run_id=run, text="".join(texts)[:LONGEST])
+                so_far = AnswerSoFar(place=where, run_id=run, text="".join(texts)[:MAX_ANSWER])
                 if reader.wants(so_far):
                     yield so_far
             while True:
@@ -133,7 +133,7 @@ class _Reader:
         self.last = ""  # the cursor of the last durable event it has read
         self._place = place
         self._queue: deque[Event] = deque()
-        self._stored: dict[str, None] = {}  # the cursors of the last events that were read from the store
+        self._stored: dict[str, None] = {}  # cursors of the last events read from the store
         self._news = asyncio.Event()
         self._missed = 0
         self._ended = False
@@ -146,7 +146,7 @@ class _Reader:
     def put(self, event: Event) -> None:
         if not self.wants(event):
             return
-        if self._missed or len(self._queue) >= MOST:
+        if self._missed or len(self._queue) >= MAX_QUEUE:
             lost = [*self._queue, event]
             self._queue.clear()
             self._missed += sum(not _is_durable(one) for one in lost)
@@ -160,7 +160,7 @@ class _Reader:
         self._news.set()
 
     def is_new(self, event: Event) -> bool:
-        """Whether the reader has not read a durable event from the store already."""
+        """Return False for a durable event that the reader has already read from the store."""
         cursor = getattr(event, "cursor", "")
         if cursor in self._stored:
             return False
@@ -168,14 +168,14 @@ class _Reader:
         return True
 
     def note(self, event: DurableEvent) -> None:
-        """Note an event that was read from the store: it may be in the queue as well, or come into it."""
+        """Remember an event that was read from the store: it may also be in the queue, or enter it."""
         self.last = event.cursor
         self._stored[event.cursor] = None
-        if len(self._stored) > MOST:
+        if len(self._stored) > MAX_QUEUE:
             del self._stored[next(iter(self._stored))]
 
     async def next(self) -> Event | None:
-        """The next event; None at the end."""
+        """Return the next event; None at the end."""
         while True:
             if self._missed:
                 missed, self._missed = self._missed, 0

@@ -1,4 +1,4 @@
-"""What a platform tells the engine: changes are attributed, stored in one transaction, and then acted on."""
+"""Inbox of a platform: attributes changes, stores them in one transaction, then acts on them."""
 
 import asyncio
 import logging
@@ -51,23 +51,23 @@ class PlatformInbox:
         self._updates = updates
         self._identity = identity
         self._keep = keep
-        self._applied = applied  # acts on changes that are stored
+        self._applied = applied  # called with stored changes
         self._now = now
-        self._sleep = sleep  # while the store cannot be written
+        self._sleep = sleep  # between retries of a write
 
     async def apply(self, changes: Sequence[Change], *, key: str, raw: bytes | None = None) -> bool:
         if not isinstance(changes, Sequence) or isinstance(changes, str | bytes):
-            raise InvalidValue(f"changes are given as a list, not as {type(changes).__name__}")
+            raise InvalidValue(f"changes must be a list, not {type(changes).__name__}")
         if raw is not None and not isinstance(raw, bytes):
-            raise InvalidValue(f"an update is given as it came, in bytes, not {raw!r:.200}")
+            raise InvalidValue(f"raw must be the bytes of the update, not {raw!r:.200}")
         fault = next(filter(None, (type_fault(change, Change) for change in changes)), "")
-        made = [] if fault else [self._attributed(change) for change in changes]
+        made = [] if fault else [self._attribute(change) for change in changes]
         applying = asyncio.ensure_future(self._apply(made, key, raw, fault))
-        return await asyncio.shield(applying)  # it goes on also if nobody waits any more
+        return await asyncio.shield(applying)  # it continues where the caller is cancelled
 
     async def _apply(self, changes: Sequence[Change], key: str, raw: bytes | None, fault: str) -> bool:
         at, updates = self._now(), self._updates
-        outcome = await self._insist(
+        outcome = await self._retry(
             lambda: updates.apply(self._platform, changes, key=key, raw=raw, at=at, keep=self._keep)
         )
         if refused := fault or outcome.refused:
@@ -77,26 +77,26 @@ class PlatformInbox:
         return outcome.new
 
     async def last(self, place: Place) -> Message | None:
-        return await self._insist(lambda: self._updates.last(place))
+        return await self._retry(lambda: self._updates.last(place))
 
     async def unread(self) -> Sequence[Update]:
-        return await self._insist(lambda: self._updates.unread(self._platform))
+        return await self._retry(lambda: self._updates.unread(self._platform))
 
-    async def _insist(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Retry *work* while the store is full or locked: a platform can do nothing about that."""
+    async def _retry(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Retry while the store is full or locked: a platform can do nothing about that."""
         return await retry_forever(work, sleep=self._sleep)
 
-    def _attributed(self, change: Change) -> Change:
-        """Return the change with our persona on what our account did, and the service of its place."""
+    def _attribute(self, change: Change) -> Change:
+        """Return the change with our persona on our own messages, and with the service of its place."""
         identity, others = self._identity, {place.platform for place in places_of(change)} - {self._platform}
         if others:
-            raise InvalidValue(f"a place of {self._platform!r} names it as its platform, not {others.pop()!r}")
+            raise InvalidValue(f"a change by {self._platform!r} has a place of platform {others.pop()!r}")
         match change:
             case Received(message=message) | Edited(message=message) | Commanded(message=message):
-                return replace(change, message=identity.attributed(message))
+                return replace(change, message=identity.attribute(message))
             case PlaceMigrated(old=old, new=new):
-                return PlaceMigrated(old=identity.placed(old), new=identity.placed(new))
+                return PlaceMigrated(old=identity.with_service(old), new=identity.with_service(new))
             case Deleted() | Reacted() | PlaceLeft() | Stopped():
-                return replace(change, place=identity.placed(change.place))
+                return replace(change, place=identity.with_service(change.place))
             case _:
                 assert_never(change)

@@ -1,4 +1,4 @@
-"""A log in which nobody hears those who are blocked, nor what was said to others."""
+"""Views of a log: `VisibleLog` hides what may not be seen in a place, `LogSlice` is a range of its messages."""
 
 import sys
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
@@ -18,10 +18,10 @@ NOBODY = Author(id="", name="")
 
 
 class VisibleLog(Log):
-    """The log with what the *blocked* say left out, as if it were deleted, also where others quote it.
+    """The log without messages of blocked authors, and without those sent while the chat had another kind.
 
-    The same in a group for what was said while it was a direct chat, and the other way round. Every message keeps its
-    number, and once they are blocked no longer all is as it was.
+    A chat changes its kind when a direct chat becomes a group, or the other way round. A hidden message becomes a
+    deleted placeholder, so every message keeps its number. Nothing is stored: unblocking shows all of it again.
     """
 
     def __init__(self, log: Log, blocked: Blocked) -> None:
@@ -53,7 +53,7 @@ class VisibleLog(Log):
     async def changes(self, place: Place, since: int) -> Sequence[LogChange]:
         blocked = await self._blocked()
         changes = await self._log.changes(place, since)
-        return [shown for change in changes if (shown := _heard_change(change, place, blocked)) is not None]
+        return [shown for change in changes if (shown := _visible_change(change, place, blocked)) is not None]
 
     async def in_snapshot(self, reading: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
         blocked = await self._blocked()
@@ -64,8 +64,8 @@ class VisibleLog(Log):
         return await self._log.in_snapshot(lambda log: reading(VisibleLog(log, known)))
 
 
-def _heard_change(change: LogChange, place: Place, blocked: Collection[tuple[str, str]]) -> LogChange | None:
-    """The change as it is heard in *place*; None where it is not."""
+def _visible_change(change: LogChange, place: Place, blocked: Collection[tuple[str, str]]) -> LogChange | None:
+    """Return the change as visible in *place*; None where it is hidden."""
     if not isinstance(change, Change):
         return None if (place.author_namespace, change.author.id) in blocked else change
     before = visible_message(change.before, place, blocked)
@@ -75,9 +75,9 @@ def _heard_change(change: LogChange, place: Place, blocked: Collection[tuple[str
 
 
 def visible_message(message: Message, place: Place, blocked: Collection[tuple[str, str]]) -> Message:
-    """The message as it is heard in *place*: of what is not, only that it was there, and of a quote which it was.
+    """Return the message as visible in *place*; a deleted placeholder where it is hidden.
 
-    Once somebody is blocked, that is also all of a quote of nobody knows whom.
+    A quote of a blocked author keeps only its id, and so does one of an unknown author once anybody is blocked.
     """
     elsewhere = (message.place.kind == "direct") != (place.kind == "direct")
     if elsewhere or (place.author_namespace, message.author.id) in blocked:
@@ -89,12 +89,12 @@ def visible_message(message: Message, place: Place, blocked: Collection[tuple[st
 
 
 def hidden_message(message: Message) -> Message:
-    """What is left of a message that is not to be heard: that it was there."""
+    """Return the placeholder of a hidden message: its id and place, deleted, without an author."""
     return Message(id=message.id, place=message.place, author=NOBODY, deleted=True)
 
 
 class LogSlice(Log):
-    """The log of one place from number *beginning* up to *end*, counted from 0 again."""
+    """The messages of one place from number *beginning* up to *end*, numbered from 0."""
 
     def __init__(self, log: Log, beginning: int, end: int = sys.maxsize) -> None:
         self._log = log

@@ -1,4 +1,4 @@
-"""Media in words, once for each: asked for when somebody first sends it, and known from then on."""
+"""Media descriptions: each media is described in words once, when it is first sent, and stored."""
 
 import asyncio
 import logging
@@ -28,7 +28,7 @@ Describe = Callable[[Media], Awaitable[str]]
 
 
 class ModelDescriber:
-    """`by_model`."""
+    """Asks a model for a description: see `by_model`."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -40,19 +40,19 @@ class ModelDescriber:
 
 
 def by_model(model: Model) -> ModelDescriber:
-    """Have a model describe what it is shown."""
+    """Return a describer that asks a model."""
     return ModelDescriber(model)
 
 
 def models_of(describe: Describe | None) -> list[Model]:
-    """The model that is asked, where one is known."""
+    """Return the model of a describer, where it has one."""
     return [describe.model] if isinstance(describe, ModelDescriber) else []
 
 
 class MediaDescriber:
-    """Words for media: `describe` asks for those that nobody has yet, `described` is a source of those that are known.
+    """Describes media: `describe` asks for missing descriptions, `add_descriptions` is a source of the stored ones.
 
-    Each has *timeout* seconds. *spend_tracker* counts a model's calls, for the author of the message.
+    Each request has *timeout* seconds. With *spend_tracker*, a model's calls are counted for the author of the message.
     """
 
     def __init__(
@@ -71,32 +71,32 @@ class MediaDescriber:
         self._now = now
 
     @property
-    def is_asked(self) -> bool:
-        """Whether anybody describes anything."""
+    def is_enabled(self) -> bool:
+        """Return whether there is a describer."""
         return self._describe is not None
 
-    async def missing(self, messages: Sequence[Message]) -> dict[str, tuple[Media, Message]]:
-        """The media of messages that somebody can look at and nobody has described, by their ids."""
-        seen = [(media, message) for message in messages for media in _bare(_parts(message))]
+    async def find_undescribed(self, messages: Sequence[Message]) -> dict[str, tuple[Media, Message]]:
+        """Return the media of messages that have data or a URI and no description, by their ids."""
+        seen = [(media, message) for message in messages for media in _undescribed_media(_parts(message))]
         found = {media.unique_id: (media, message) for media, message in reversed(seen) if media.data or media.uri}
         known = await self._known.find(sorted(found)) if found else {}
         return {name: found[name] for name in reversed(found) if name not in known}
 
     async def describe(self, missing: Mapping[str, tuple[Media, Message]]) -> None:
-        """Ask for words for all of these at once; a failure leaves them as they are."""
-        said = await asyncio.gather(*(self._asked(media, message) for media, message in missing.values()))
+        """Ask for all these descriptions at once, and store them. A failure leaves a media undescribed."""
+        said = await asyncio.gather(*(self._ask(media, message) for media, message in missing.values()))
         for name, words in zip(missing, said, strict=True):
             if words:
                 await self._known.describe(name, words, by=getattr(self._describe, "name", ""), at=self._now())
 
-    async def described(self, context: Context) -> Context:
-        """The context with the words that are known for its media."""
+    async def add_descriptions(self, context: Context) -> Context:
+        """Return the context with the stored descriptions of its media."""
         messages = chain(context.batch, context.window, context.recent, context.immediate, context.newer)
         ids = set(chain.from_iterable(map(_undescribed, messages)))
         words = await self._known.find(sorted(ids)) if ids else {}
         return _with_words(context, words) if words else context
 
-    async def _asked(self, media: Media, message: Message) -> str:
+    async def _ask(self, media: Media, message: Message) -> str:
         describe = self._describe
         if self._spend_tracker and isinstance(describe, ModelDescriber):
             asked = MeteredModel(
@@ -105,16 +105,18 @@ class MediaDescriber:
             describe = ModelDescriber(asked)
         try:
             async with asyncio.timeout(self._timeout):
-                with foreign_code("whoever describes"):
+                with foreign_code("the describer"):
                     return await describe(media) if describe else ""
-        except Exception as error:  # noqa: BLE001 (whoever describes may fail in any way)
-            log.warning("%s %s was not described: %s", media.media_kind, media.unique_id, error_text(error))
+        except Exception as error:  # noqa: BLE001 (the describer is foreign code)
+            log.warning("%s %s not described: %s", media.media_kind, media.unique_id, error_text(error))
             return ""
 
 
 def _undescribed(message: Message) -> tuple[str, ...]:
     """The ids of its media that come without words; cached."""
-    return cached(message, "undescribed", lambda one: tuple(media.unique_id for media in _bare(_parts(one))))
+    return cached(
+        message, "undescribed", lambda one: tuple(media.unique_id for media in _undescribed_media(_parts(one)))
+    )
 
 
 def _parts(message: Message) -> Iterable[Part]:
@@ -123,7 +125,7 @@ def _parts(message: Message) -> Iterable[Part]:
         yield from message.reply_to.parts
 
 
-def _bare(parts: Iterable[Part]) -> Iterable[Media]:
+def _undescribed_media(parts: Iterable[Part]) -> Iterable[Media]:
     return (part for part in parts if isinstance(part, Media) and part.rendered_text is None and part.unique_id)
 
 
@@ -134,8 +136,8 @@ def _with_words(context: Context, words: Mapping[str, str]) -> Context:
         quote = message.reply_to
         return replace(
             message,
-            parts=_told(message.parts, words),
-            reply_to=quote and replace(quote, parts=_told(quote.parts, words)),
+            parts=_add_text(message.parts, words),
+            reply_to=quote and replace(quote, parts=_add_text(quote.parts, words)),
         )
 
     return replace(
@@ -147,7 +149,7 @@ def _with_words(context: Context, words: Mapping[str, str]) -> Context:
     )
 
 
-def _told(parts: Iterable[Part], words: Mapping[str, str]) -> tuple[Part, ...]:
+def _add_text(parts: Iterable[Part], words: Mapping[str, str]) -> tuple[Part, ...]:
     return tuple(
         replace(part, rendered_text=words[part.unique_id])
         if isinstance(part, Media) and part.rendered_text is None and part.unique_id in words

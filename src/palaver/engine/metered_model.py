@@ -1,4 +1,4 @@
-"""A model whose calls are counted and capped, for what is asked outside of runs."""
+"""Metered model: counts the calls of a model outside of runs, and holds them to the spend caps."""
 
 from collections.abc import AsyncIterator
 
@@ -12,9 +12,9 @@ from palaver.turns import Prompt
 
 
 class MeteredModel:
-    """A model for calls in a place that belong to no run, for *author* if one is given.
+    """A model for calls in a place that belong to no run, counted for *author* if one is given.
 
-    Each call is counted, and must be over after *timeout* seconds. Once a cap is reached, `SpendCapReached` is raised.
+    Each call has *timeout* seconds. Raise `SpendCapReached` once a cap is reached.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class MeteredModel:
 
     async def respond(self, prompt: Prompt) -> Response:
         if await self._spend_tracker.is_reached(self._place, self._author):
-            raise SpendCapReached(f"{self.name} is not asked until tomorrow: a cap on what may be spent is reached")
+            raise SpendCapReached(f"{self.name} is not called until tomorrow: a spend cap is reached")
         response = await self._calls.respond(self._model, prompt)
         await self._spend_tracker.count(response, self._model, self._place, self._author)
         return response

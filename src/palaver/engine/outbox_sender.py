@@ -1,4 +1,14 @@
-"""Splits replies into the messages of a service: one row of the outbox for each."""
+"""Outbox sender: splits replies into outbox items, and sends each item with retries and backoff.
+
+An item is stored as "sending" before each attempt and with its outcome after it. The outcomes of an attempt:
+
+- sent: the platform returned a receipt, the id of the message;
+- `NotSent`: it was certainly not sent, and is retried after a backoff, or after `retry_after` where the platform asks;
+- `SendRefused`: it is dropped; an edit of a draft becomes a new message instead;
+- anything else, also a crash of the process: the outcome is unknown. A retry could duplicate the message. So it is
+  retried only within the platform's idempotency window, or where it is an edit, since a second edit changes nothing, or
+  where `Behavior.doubtful` is "send again". Else it becomes "doubtful", and `palaver outbox` lists it for a decision.
+"""
 
 import asyncio
 import logging
@@ -28,10 +38,17 @@ from palaver.platform import Delivery, Platform, type_fault
 log = logging.getLogger(__name__)
 
 GAP = "\n"  # between two parts, where a platform has changed the text it split
+FIRST_RETRY, LONGEST_RETRY = 1.0, 300.0  # seconds between attempts
+LONGEST_RETRY_AFTER = 86_400.0  # seconds that a platform may ask to wait
+SEND_TIMEOUT = 120.0  # seconds of one attempt
+MAX_EDIT_RETRIES = 20  # attempts at an edit with an unknown outcome
+MAX_COPIES = 5  # attempts with an unknown outcome, where `doubtful` is "send again"
+GRACE = 5.0  # seconds that attempts may take to get their receipts when the engine closes
+CUT_OFF = "the program stopped while it was being sent; the outcome is unknown"
 
 
 def split_replies(replies: Iterable[OutboxItem], platforms: Mapping[str, Platform]) -> tuple[OutboxItem, ...]:
-    """Split each reply by its platform's `split`. The parts share a reply id, which is also the id of the first."""
+    """Split each reply by its platform's `split`. The parts share a reply id, which is the id of the first part."""
     return tuple(part for reply in replies for part in _parts(reply, platforms.get(reply.reply.place.platform)))
 
 
@@ -55,17 +72,17 @@ def _parts(item: OutboxItem, platform: Platform | None) -> list[OutboxItem]:
     ]
 
 
-def as_message_id(given: object) -> str | None:
-    """The id of a message as its platform gave it, which may be a number; None for what is no id."""
+def parse_message_id(given: object) -> str | None:
+    """Return the message id that a platform returned, also where it is a number; None for anything else."""
     if isinstance(given, int) and not isinstance(given, bool):
         given = str(given)
     return given if isinstance(given, str) and given and given.isprintable() else None
 
 
-def on_draft(draft: OutboxItem, deliveries: Sequence[OutboxItem], *, line: OutboxItem) -> tuple[OutboxItem, ...]:
-    """Let the first of *deliveries* edit a draft that people see: its text, since media go only with a new message.
+def edit_draft(draft: OutboxItem, deliveries: Sequence[OutboxItem], *, line: OutboxItem) -> tuple[OutboxItem, ...]:
+    """Return the deliveries such that the first edits a visible draft. Its media become a message of their own.
 
-    Where no text comes, the draft is edited to the *line*.
+    Without a text to edit it to, the draft is edited to the *line*.
     """
     if not deliveries or not deliveries[0].reply.text:
         return (replace(line, edits=draft.message_id), *deliveries)
@@ -80,23 +97,21 @@ def on_draft(draft: OutboxItem, deliveries: Sequence[OutboxItem], *, line: Outbo
 
 
 def _split(reply: Reply, platform: Platform) -> Sequence[Reply]:
-    """Return the parts of a reply; the whole where `split` fails, or gives a part that says nothing."""
+    """Return the parts of a reply; the whole reply where `split` fails or returns an empty part."""
     try:
         with foreign_code(platform.name):
             parts = list(platform.split(reply))
     except Exception as error:  # noqa: BLE001 (a platform's own)
-        log.error("%s cannot split a reply; it goes whole: %s", platform.name, error_text(error))
+        log.error("%s.split failed; the reply is sent whole: %s", platform.name, error_text(error))
         return [reply]
     if parts == [reply] or (parts and all(map(_is_part, parts))):
         return parts
-    log.error(
-        "%s splits a reply into %d parts, not all of which say something; it goes whole", platform.name, len(parts)
-    )
+    log.error("%s.split returned %d parts, some invalid or empty; the reply is sent whole", platform.name, len(parts))
     return [reply]
 
 
 def _is_part(part: Reply) -> bool:
-    """Whether it is a reply that says something."""
+    """Return whether a part is a valid reply with text or media."""
     return type_fault(part, Reply) is None and bool(part.text.strip() or part.media)
 
 
@@ -112,17 +127,8 @@ def separators_in(text: str, parts: Sequence[str]) -> list[str]:
     return ["", *separators[1:]]
 
 
-FIRST, LONGEST = 1.0, 300.0  # seconds between attempts
-LONGEST_ASKED = 86_400.0  # seconds that a platform may ask to wait
-PATIENCE = 120.0  # seconds that a platform may take for one reply
-MOST_EDITS = 20  # attempts at an edit of which nobody knows whether it was made
-MOST_COPIES = 5  # of a reply that is sent again though nobody knows whether it went out
-GRACE = 5.0  # seconds in which what is being sent may come to its receipt when the program ends
-CUT_OFF = "the program stopped while it was being sent; nobody knows whether it went out"
-
-
 class OutboxSender:
-    """Sends replies: those of one place one after another, places side by side."""
+    """Sends outbox items: those of one place in order, places concurrently."""
 
     def __init__(
         self,
@@ -132,9 +138,9 @@ class OutboxSender:
         now: Callable[[], datetime],
         doubtful: Literal["hold", "send again"] = "hold",
         sleep: Sleep = asyncio.sleep,
-        patience: float = PATIENCE,
+        send_timeout: float = SEND_TIMEOUT,
         grace: float = GRACE,
-        moved: PlaceAliases | None = None,
+        aliases: PlaceAliases | None = None,
     ) -> None:
         self._outbox = outbox
         self._platforms = platforms
@@ -144,109 +150,109 @@ class OutboxSender:
         self._now = now
         self._doubtful = doubtful
         self._sleep = sleep
-        self._patience = patience
-        self._moved = PlaceAliases() if moved is None else moved
-        self._bags: dict[PlaceKey, deque[OutboxItem]] = {}
+        self._send_timeout = send_timeout
+        self._aliases = PlaceAliases() if aliases is None else aliases
+        self._queues: dict[PlaceKey, deque[OutboxItem]] = {}
 
     async def recover(self) -> None:
-        """Send what an earlier process left. First decide about what it was sending when it ended."""
+        """Enqueue the items that an earlier process left; first resolve those it was sending when it ended."""
         for item in await self._outbox.unsent():
             if item.reply.place.platform not in self._platforms:
                 continue
             if item.status == "sending":
-                item = self._settled(_lost(item), CUT_OFF)
+                item = self._resolve_unknown_outcome(_count_unknown_attempt(item), CUT_OFF)
                 await self._outbox.change(item)
             if item.status != "doubtful":
-                self.take([item])
+                self.enqueue([item])
 
-    async def look(self) -> None:
-        """Send what another process, as `palaver outbox --send`, has decided to send again."""
+    async def enqueue_retries(self) -> None:
+        """Enqueue the items that another process, as `palaver outbox --send`, has set to be retried."""
         for item in await self._outbox.to_retry():
             if item.reply.place.platform in self._platforms:
-                self.take([item])
+                self.enqueue([item])
 
-    def take(self, replies: Iterable[OutboxItem]) -> None:
-        """Send replies that are in the outbox, after those of their place that were taken before."""
+    def enqueue(self, replies: Iterable[OutboxItem]) -> None:
+        """Send stored items, each after those of its place that are queued already."""
         for item in replies:
             key = item.reply.place.key
-            if any(known.id == item.id for known in self._bags.get(key, ())):
+            if any(known.id == item.id for known in self._queues.get(key, ())):
                 continue
-            if key in self._bags:
-                self._bags[key].append(item)
+            if key in self._queues:
+                self._queues[key].append(item)
                 continue
-            self._bags[key] = deque([item])
-            self._background.begin(self._carry(key))
+            self._queues[key] = deque([item])
+            self._background.start(self._send_queue(key))
 
     def is_idle(self, place: Place) -> bool:
-        """Whether nothing is on its way to a place."""
-        return place.key not in self._bags
+        """Return whether no item for a place is queued."""
+        return place.key not in self._queues
 
     @property
     def busy(self) -> bool:
         return self._background.busy
 
     async def done(self) -> None:
-        """Wait until everything is sent, or cannot be."""
+        """Wait until the queues are empty."""
         await self._background.done()
 
     async def close(self) -> None:
-        """Begin to send nothing more; what is being sent has a little time to come to its receipt."""
+        """Stop; attempts that have begun have *grace* seconds to get their receipts."""
         await self._background.stop()
         await self._attempts.stop(grace=self._grace)
 
-    async def _carry(self, key: PlaceKey) -> None:
-        bag = self._bags[key]
+    async def _send_queue(self, key: PlaceKey) -> None:
+        bag = self._queues[key]
         try:
             while bag:
                 try:
-                    await self._deliver(bag[0])
-                except InvalidValue as error:  # somebody has decided otherwise meanwhile
+                    await self._send_with_retries(bag[0])
+                except InvalidValue as error:  # removed or dropped meanwhile
                     log.info("%s", error)
                 bag.popleft()
         finally:
-            del self._bags[key]
+            del self._queues[key]
 
-    async def _deliver(self, item: OutboxItem) -> None:
-        """Send one reply; retry with backoff while that is safe and may help."""
+    async def _send_with_retries(self, item: OutboxItem) -> None:
+        """Send one item; retry with backoff until it is sent, dropped or doubtful."""
         platform = self._platforms[item.reply.place.platform]
         for failures in count(1):
-            item, wait = await asyncio.shield(self._attempts.begin(self._attempt(platform, item)))
+            item, wait = await asyncio.shield(self._attempts.start(self._attempt(platform, item)))
             if item.status not in ("waiting", "sending"):
                 return
-            pause = backoff(failures, first=FIRST, longest=LONGEST)
-            await self._sleep(wait if wait and 0 < wait <= LONGEST_ASKED else pause)
+            pause = backoff(failures, first=FIRST_RETRY, longest=LONGEST_RETRY)
+            await self._sleep(wait if wait and 0 < wait <= LONGEST_RETRY_AFTER else pause)
 
-    async def _keep(self, item: OutboxItem) -> None:
+    async def _store_status(self, item: OutboxItem) -> None:
         try:
             await retry_forever(lambda: self._outbox.change(item), sleep=self._sleep)
         except InvalidValue as error:
             if item.status != "sent":
                 raise
-            log.error("%s is not part of the conversation: %s", item.id, error)  # its id is another message's
+            log.error("%s is sent but not in the log: %s", item.id, error)  # another message has its id
             await retry_forever(lambda: self._outbox.change(replace(item, author=None)), sleep=self._sleep)
 
     async def _attempt(self, platform: Platform, item: OutboxItem) -> tuple[OutboxItem, float | None]:
-        """Make one attempt, stored before and after. It runs to its end also if the sender is cancelled."""
-        if item.edits and self._is_elsewhere(item.reply.place, item.edits):
-            item = _without_draft(item, "the place has moved since")
-        doubt = item.sent_at if item.status == "sending" else None  # since when it may be out already
+        """Make one attempt; store the item before and after. Cancelling the sender does not cancel it."""
+        if item.edits and self._is_in_former_place(item.reply.place, item.edits):
+            item = _without_draft(item, "the place has migrated since")
+        doubt = item.sent_at if item.status == "sending" else None  # when it may have been sent before
         if doubt:
-            item = self._settled(item, item.why)  # the platform may have forgotten its key meanwhile
+            item = self._resolve_unknown_outcome(item, item.why)  # the idempotency window may be over
         if item.status in ("doubtful", "dropped"):
-            await self._keep(item)
+            await self._store_status(item)
             return item, None
         begun = replace(item, status="sending", attempts=item.attempts + 1, sent_at=doubt or self._now())
-        await self._keep(begun)
-        ended, wait = await self._tried(platform, begun)
+        await self._store_status(begun)
+        ended, wait = await self._send_once(platform, begun)
         if doubt and ended.status == "waiting":
             ended = replace(ended, status="sending", sent_at=doubt)
-        await self._keep(ended)
+        await self._store_status(ended)
         return ended, wait
 
-    async def _tried(self, platform: Platform, item: OutboxItem) -> tuple[OutboxItem, float | None]:
-        """Return the reply with the outcome of one attempt, and how long the platform asks us to wait."""
+    async def _send_once(self, platform: Platform, item: OutboxItem) -> tuple[OutboxItem, float | None]:
+        """Return the item with the outcome of one attempt, and the seconds that the platform asks us to wait."""
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._send_timeout):
                 with foreign_code(platform.name):
                     receipt = await platform.send(self._delivery(item))
                 message_id = _receipt(receipt, item)
@@ -261,18 +267,20 @@ class OutboxSender:
         except asyncio.CancelledError:
             if is_cancelled():
                 raise
-            return self._settled(_lost(item), "it was cancelled from within"), None
-        except Exception as error:  # noqa: BLE001 (a platform's own: nobody knows whether it was sent)
+            return self._resolve_unknown_outcome(
+                _count_unknown_attempt(item), "cancelled by the platform, not by shutdown"
+            ), None
+        except Exception as error:  # noqa: BLE001 (foreign code; the outcome is unknown)
             log.warning("%s failed to send %s: %s", platform.name, item.id, error_text(error))
-            return self._settled(_lost(item), _words(error)), None
+            return self._resolve_unknown_outcome(_count_unknown_attempt(item), _failure_reason(error)), None
         return replace(item, status="sent", message_id=message_id, sent_at=self._now(), why=""), None
 
     def _delivery(self, item: OutboxItem) -> Delivery:
-        """The message to send; in a place that has moved it quotes nothing, since what it answers is not there."""
+        """Return the delivery of an item; in a place that has migrated it quotes nothing."""
         reply = item.reply
-        if reply.reply_to and self._is_elsewhere(reply.place, reply.reply_to):
+        if reply.reply_to and self._is_in_former_place(reply.place, reply.reply_to):
             reply = replace(reply, reply_to=None)
-        reply = replace(reply, place=self._moved.current(reply.place))
+        reply = replace(reply, place=self._aliases.current(reply.place))
         return Delivery(
             id=item.id,
             run_id=item.run,
@@ -282,43 +290,43 @@ class OutboxSender:
             streamed=item.streamed,
         )
 
-    def _is_elsewhere(self, place: Place, message_id: str) -> bool:
-        """Return whether a message is not in the place that is written to, since that has moved."""
-        return self._moved.has_moved(place) or self._moved.is_former_message(place, message_id)
+    def _is_in_former_place(self, place: Place, message_id: str) -> bool:
+        """Return whether a message is from before the place migrated, and so cannot be quoted or edited."""
+        return self._aliases.has_moved(place) or self._aliases.is_former_message(place, message_id)
 
-    def _settled(self, item: OutboxItem, why: str) -> OutboxItem:
-        """Decide about a reply of unknown outcome: retry where that makes no second message, else by `doubtful`."""
+    def _resolve_unknown_outcome(self, item: OutboxItem, why: str) -> OutboxItem:
+        """Return the item as "sending" where a retry is safe or wanted, else as "doubtful"."""
         platform = self._platforms[item.reply.place.platform]
         age = None if item.sent_at is None else self._now() - item.sent_at
         window = platform.capabilities.idempotency_window
-        known = age is not None and timedelta(0) <= age < window  # no clock was set back since
-        known = known or (item.edits is not None and item.unknown_attempts < MOST_EDITS)  # twice is the same as once
-        again = known or (self._doubtful == "send again" and item.unknown_attempts < MOST_COPIES)
-        if again and item.kind != "draft":  # of which the answer is sent anew
+        is_safe = age is not None and timedelta(0) <= age < window  # negative where the clock was set back
+        is_safe = is_safe or (item.edits is not None and item.unknown_attempts < MAX_EDIT_RETRIES)
+        again = is_safe or (self._doubtful == "send again" and item.unknown_attempts < MAX_COPIES)
+        if again and item.kind != "draft":  # the answer is sent as a new message
             return replace(item, status="sending", why=why)
-        log.warning("nobody knows whether %s was sent (%s); `palaver outbox` lists it", item.id, why)
+        log.warning("the outcome of sending %s is unknown (%s); `palaver outbox` lists it", item.id, why)
         return replace(item, status="doubtful", why=why)
 
 
-def _lost(item: OutboxItem) -> OutboxItem:
-    """A reply after an attempt of which nobody knows whether it went out."""
+def _count_unknown_attempt(item: OutboxItem) -> OutboxItem:
+    """Return the item after an attempt with an unknown outcome."""
     return replace(item, unknown_attempts=item.unknown_attempts + 1)
 
 
 def _without_draft(item: OutboxItem, why: str) -> OutboxItem:
-    """A reply whose draft cannot be edited: a new message. A line that only ends the draft is dropped."""
+    """Return the item as a new message: its draft cannot be edited. A line that only ends the draft is dropped."""
     if item.author is None:
         return replace(item, status="dropped", sent_at=None, why=why)
     return replace(item, status="waiting", sent_at=None, edits=None, why=why)
 
 
 def _receipt(given: object, item: OutboxItem) -> str:
-    """Return the service's id of a sent message; an id of ours where the platform gave none."""
-    if (message_id := as_message_id(given)) is not None:
+    """Return the id of a sent message; an id of ours where the platform returned none."""
+    if (message_id := parse_message_id(given)) is not None:
         return message_id
-    log.warning("%s was sent, but its platform gave %r for the id of the message", item.id, given)
+    log.warning("%s was sent, but the platform returned %r, not a message id", item.id, given)
     return item.edits or f"{item.id}-unknown"
 
 
-def _words(error: Exception) -> str:
+def _failure_reason(error: Exception) -> str:
     return str(error) if isinstance(error, PalaverError) and str(error) else f"{type(error).__name__} while sending"

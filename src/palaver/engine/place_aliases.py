@@ -1,4 +1,4 @@
-"""Places that go on under another id."""
+"""Place aliases: the former ids of places that have migrated."""
 
 from collections.abc import Mapping
 
@@ -8,38 +8,38 @@ from palaver.messages import Place, PlaceKey
 
 
 class PlaceAliases:
-    """Tells where a place that has moved goes on, and which ids it had before."""
+    """Maps each former id of a place to its current one."""
 
     def __init__(self) -> None:
-        self._now: dict[PlaceKey, Place] = {}  # by the old keys
+        self._current: dict[PlaceKey, Place] = {}  # by former keys
 
-    def learn(self, known: Mapping[PlaceKey, Place]) -> None:
-        """Learn of places by their old keys."""
-        self._now.update(known)
+    def add(self, known: Mapping[PlaceKey, Place]) -> None:
+        """Add places by their former keys."""
+        self._current.update(known)
 
     def move(self, old: Place, new: Place) -> None:
-        """Let a place go on as *new*, with all ids that it had before."""
+        """Make *new* the current id of a place, with all its former ids."""
         before, there = self.current(old).key, self.current(new).key
-        if before == there != old.key:  # its move is told again
+        if before == there != old.key:  # the same migration again
             return
         new = new if before == there else self.current(new)
-        keys = [key for key, place in self._now.items() if place.key == before]
-        self._now.update(dict.fromkeys((*keys, before), new))
-        self._now.pop(new.key, None)  # it has moved back
+        keys = [key for key, place in self._current.items() if place.key == before]
+        self._current.update(dict.fromkeys((*keys, before), new))
+        self._current.pop(new.key, None)  # it has migrated back
 
     def has_moved(self, place: Place) -> bool:
-        """Return whether a place goes on under another id than this one."""
-        return place.key in self._now
+        """Return whether this id of a place is a former one."""
+        return place.key in self._current
 
     def current(self, place: Place) -> Place:
         """Return the place under the id that it has now."""
-        return self._now.get(place.key, place)
+        return self._current.get(place.key, place)
 
-    def former(self, place: Place) -> list[Place]:
-        """Return the place under each id that it had before."""
-        keys = [key for key, moved in self._now.items() if moved.key == place.key]
+    def former_places(self, place: Place) -> list[Place]:
+        """Return the place under each of its former ids."""
+        keys = [key for key, moved in self._current.items() if moved.key == place.key]
         return [replace(place, platform=platform, id=name, thread=thread) for platform, name, thread in keys]
 
     def is_former_message(self, place: Place, message_id: str) -> bool:
-        """Return whether a message was posted before the place had its present id, under which it cannot be quoted."""
-        return any(message_id.startswith(f"{one.id}:") for one in self.former(place))
+        """Return whether a message was posted under a former id of the place, and so cannot be quoted."""
+        return any(message_id.startswith(f"{one.id}:") for one in self.former_places(place))

@@ -1,4 +1,10 @@
-"""Place workers: what waits in a place becomes batches, each batch a run, and each run comes to its end."""
+"""Place workers: answer the messages that wait in each place, one run at a time.
+
+A run is stored with its first prompt before the model is called, and every step after it. So a worker finds each run
+that a crash, a full disk or a stop left open, and resumes it from its journal: model calls and tools whose results are
+stored are not repeated. A run is resumed at most `Behavior.resumes` times, then it ends with an error line. A run whose
+messages are edited or deleted before it begins gets a new prompt; later it is withdrawn, and its messages wait again.
+"""
 
 import asyncio
 import logging
@@ -38,21 +44,23 @@ from palaver.turns import Settings, Turn
 
 log = logging.getLogger(__name__)
 
-STOPPED = "somebody stopped it"
-GIVEN_UP = "it was taken up again {times} times and never came to an end"
+STOPPED = "stopped by a request"
+CANCELLED = "cancelled by the callee, not by shutdown"
+RATE_LIMITED = "the rate limit of the author is reached"
+GAVE_UP = "gave up after {times} resumes"
 
 
 class RunSetup(Protocol):
-    """What runs are made with at the moment: an `Engine`, whose fields may be set between runs."""
+    """What new runs use: an `Engine`, whose attributes may be set between runs."""
 
-    models: tuple[Model, ...]  # the first is asked; each other where the one before it does not answer
+    models: tuple[Model, ...]  # the first is called; each other is a fallback for the one before
     toolbox: Toolbox
     settings: Settings
     memory: Memory | None
 
 
 class WorkerParts(Struct, frozen=True, kw_only=True):
-    """What the workers of all places share."""
+    """Parts that the workers of all places share."""
 
     store: StoreProtocol
     setup: RunSetup
@@ -65,18 +73,18 @@ class WorkerParts(Struct, frozen=True, kw_only=True):
     executor: RunExecutor
     completion: RunCompletion
     events: EventStream
-    slots: asyncio.Semaphore  # of the runs that work at once
-    resumed: set[str]  # runs that this process has resumed
+    slots: asyncio.Semaphore  # for `Behavior.at_once` runs
+    resumed: set[str]  # ids of the runs that this process has resumed
     now: Callable[[], datetime]
     sleep: Sleep
 
 
 class PlaceWorker:
-    """Answers what waits in one place, one run at a time."""
+    """Answers the messages that wait in one place, one run at a time."""
 
     def __init__(self, place: Place, parts: WorkerParts, *, runs: Sequence[Run] | None = ()) -> None:
         self.place = place
-        self.keys = [place.key]  # those that the place had since the worker began, the newest last
+        self.keys = [place.key]  # of the place and of its former ids, the newest last
         self._parts = parts
         self._debounce = Debounce(
             place,
@@ -84,133 +92,132 @@ class PlaceWorker:
             parts.rate_limiter,
             parts.store.inbox,
             parts.behavior,
-            rate_limited=self.tell_limit,
-            waiting=self.call_off,
+            rate_limited=self.send_limit_notice,
+            waiting=self.cancel_old_plans,
             now=parts.now,
             sleep=parts.sleep,
         )
-        self._unfinished = None if runs is None else list(runs)  # runs to be resumed; None: they must be read
-        self._is_stopping = False  # somebody wants the run that is under way to end without an answer
+        self._open_runs = None if runs is None else list(runs)  # runs to resume; None: read them from the store
+        self._is_stopping = False  # the current run is to end without an answer
         self._under_way: asyncio.Future[None] | None = None
 
     def wake(self) -> None:
-        """Look again: something came in, or was edited or deleted."""
+        """Read again what waits: a message came in, or was edited or deleted."""
         self._debounce.changed.set()
 
     def move(self, place: Place) -> None:
-        """Go on in the place that this one has become."""
+        """Continue in the place that this one has migrated to."""
         self.place = place
         self.keys.append(place.key)
         self._debounce.move(place)
 
     def stop(self) -> None:
-        """End the run that is under way, or was when the store failed."""
-        self._is_stopping = self._under_way is not None or self._unfinished is None
+        """End the current run, or the one that was running when the store failed."""
+        self._is_stopping = self._under_way is not None or self._open_runs is None
         if self._under_way is not None:
             self._under_way.cancel()
 
-    async def work(self) -> None:
-        """Answer until nothing waits. Raise `StoreBroken`; retry with backoff where the store has other trouble."""
+    async def run(self) -> None:
+        """Answer until no message waits. Retry with backoff on `StoreTrouble`, except on `StoreBroken`."""
         failures = 0
         while True:
             self._debounce.changed.clear()
             try:
-                if self._unfinished is None:
-                    self._unfinished = list(await self.unfinished())
-                if not await self._work_once() and not self._debounce.changed.is_set():
+                if self._open_runs is None:
+                    self._open_runs = list(await self.read_open_runs())
+                if not await self._run_once() and not self._debounce.changed.is_set():
                     return
                 failures = 0
             except StoreBroken:
                 raise
             except StoreTrouble as trouble:
-                self._unfinished = None
+                self._open_runs = None
                 failures += 1
                 pause = backoff(failures, first=FIRST_RETRY, longest=LONGEST_RETRY)
-                log.error("%s; tried again in %g s", trouble, pause)
+                log.error("%s; retried in %g s", trouble, pause)
                 await self._parts.sleep(pause)
 
-    async def _work_once(self) -> bool:
-        """Resume a run, or answer a batch; whether more may wait, also if nothing has come in since."""
-        if self._unfinished:
-            await self._do(self.resume(self._unfinished.pop(0)))
+    async def _run_once(self) -> bool:
+        """Resume a run, or answer a batch; return whether more may wait."""
+        if self._open_runs:
+            await self._run_stoppable(self.resume(self._open_runs.pop(0)))
             return True
         self._is_stopping = False
         batch = await self._debounce.next_batch()
         if batch is None:
             return False
-        await self._do(self.answer(batch))
-        return self._unfinished is None or len(batch.snapshot.waiting) > len(batch.messages)
+        await self._run_stoppable(self.answer(batch))
+        return self._open_runs is None or len(batch.snapshot.waiting) > len(batch.messages)
 
-    async def _do(self, work: Awaitable[None]) -> None:
-        """One run, which somebody may stop."""
+    async def _run_stoppable(self, work: Awaitable[None]) -> None:
+        """Run *work*, which `stop` may cancel."""
         self._under_way = asyncio.ensure_future(work)
         try:
             await self._under_way
         except asyncio.CancelledError:
             if not self._is_stopping or is_cancelled():
                 raise
-            self._unfinished = None  # its end may not have been stored
+            self._open_runs = None  # its end may not have been stored
         finally:
             self._under_way = None
 
     async def answer(self, batch: Batch) -> None:
         """Answer a batch of messages with one run."""
-        if facts := await self._parts.confirmations.of(batch.messages[0]):
+        if facts := await self._parts.confirmations.find_facts(batch.messages[0]):
             await self._forget(facts, batch)
             return
         if not await self._admit(batch):
             return
         run, answer = self._new_run(batch.messages, batch.target), None
-        async with self._giving_back(run, batch.target):
+        async with self._refunding_rate_limit(run, batch.target):
             is_waiting = self._parts.slots.locked()
-            async with self._excusing(run, batch.target), Slot(self._parts.slots) as slot:
-                current = await self._debounce.refreshed(batch) if is_waiting else batch
+            async with self._ending_failed_run(run, batch.target), Slot(self._parts.slots) as slot:
+                current = await self._debounce.refresh(batch) if is_waiting else batch
                 if begun := await self._begin(run, current, slot):
-                    answer = await self._answered(*begun, slot)
-                else:  # all of it was deleted meanwhile
+                    answer = await self._execute(*begun, slot)
+                else:  # every message was deleted meanwhile
                     await self._parts.rate_limiter.give_back(batch.target)
             if answer:
-                await self._parts.completion.with_words(*answer)
+                await self._parts.completion.complete(*answer)
 
     async def resume(self, run: Run) -> None:
-        """Resume a run that was begun and not ended, mostly by an earlier process."""
+        """Resume a run that has begun and not ended; mostly of an earlier process."""
         parts, completion = self._parts, self._parts.completion
         journal = await parts.store.runs.journal(run.id)
-        if journal is None:  # withdrawn, or forgotten with its place
+        if journal is None:  # withdrawn, or removed with its place
             return
         target = await parts.store.log.get(run.place, run.target)
-        if target is None or (target.deleted and not target.author.id):  # forgotten meanwhile
-            await completion.with_nothing(run, why="its message is gone")
+        if target is None or (target.deleted and not target.author.id):  # its author was forgotten
+            await completion.complete_silently(run, why="its message was removed")
             return
         if self._is_stopping:
-            await completion.with_nothing(run, why=STOPPED)
+            await completion.complete_silently(run, why=STOPPED)
             return
-        if run.id not in parts.resumed:  # a full disk may have it resumed more than once in one life
+        if run.id not in parts.resumed:  # count one resume for each process, however often the store fails
             if run.resumed >= parts.behavior.resumes:
-                await completion.with_excuse(run, target, PalaverError(GIVEN_UP.format(times=run.resumed)))
+                await completion.complete_with_error(run, target, PalaverError(GAVE_UP.format(times=run.resumed)))
                 return
             run = replace(run, resumed=run.resumed + 1)
             await parts.store.runs.resume(run)
             parts.resumed.add(run.id)
         await parts.rate_limiter.take(target)
         answer = None
-        async with self._giving_back(run, target):
-            async with self._excusing(run, target), Slot(parts.slots) as slot:
-                answer = await self._answered(replace(journal, run=run), target, slot)
+        async with self._refunding_rate_limit(run, target):
+            async with self._ending_failed_run(run, target), Slot(parts.slots) as slot:
+                answer = await self._execute(replace(journal, run=run), target, slot)
             if answer:
-                await completion.with_words(*answer)
+                await completion.complete(*answer)
 
     async def _begin(self, run: Run, batch: Batch | None, slot: Slot) -> tuple[Journal, Message] | None:
-        """Gather the context of a batch, build the prompt and persist the run; which message it answers.
+        """Gather the context of a batch, build the prompt and store the run; return its journal and its target.
 
-        What was edited or deleted since the batch was read makes it outdated: it is read again. None where nothing of
-        it is left.
+        Read the batch again where a message was edited or deleted since. None where no message of it is left.
         """
         parts, setup = self._parts, self._parts.setup
         while batch is not None:
-            await parts.prompt_builder.describe_media(batch, waiting=slot.given_back)
-            context = await parts.prompt_builder.context(batch, model=setup.models[0].name)
-            prompt = parts.prompt_builder.prompt(context, setup.toolbox.specs, setup.settings)
+            await parts.prompt_builder.describe_media(batch, waiting=slot.release)
+            context = await parts.prompt_builder.gather_context(batch, model=setup.models[0].name)
+            prompt = parts.prompt_builder.build(context, setup.toolbox.specs, setup.settings)
             prompt = parts.executor.expired_files.without(prompt)
             if setup.memory:
                 setup.memory.add_recalled(context)
@@ -227,36 +234,35 @@ class PlaceWorker:
                     left_out=context.left_out,
                 )
             except PromptOutdated:
-                batch = await self._debounce.refreshed(batch)
+                batch = await self._debounce.refresh(batch)
                 continue
             return Journal(run=begun, prompt=prompt), batch.target
         return None
 
-    async def _answered(self, journal: Journal, target: Message, slot: Slot) -> Answer:
-        """Run the loop from where the journal ends."""
+    async def _execute(self, journal: Journal, target: Message, slot: Slot) -> Answer:
+        """Execute a run from the end of its journal."""
         setup = self._parts.setup
         join = self.join if self._parts.behavior.during == "next step" else None
-        return await self._parts.executor.answer(
+        return await self._parts.executor.execute(
             journal, target, models=setup.models, toolbox=setup.toolbox, slot=slot, join=join
         )
 
     @asynccontextmanager
-    async def _giving_back(self, run: Run, target: Message) -> AsyncIterator[None]:
-        """Count an answer only if it could be stored: give it back to the rate limit where the run is tried again."""
+    async def _refunding_rate_limit(self, run: Run, target: Message) -> AsyncIterator[None]:
+        """Give an answer back to the rate limit where it could not be stored: the run is retried."""
         try:
             yield
-        except StoreTrouble:
+        except (StoreTrouble, PromptOutdated) as error:
             await self._parts.rate_limiter.give_back(target)
-            raise
-        except PromptOutdated as error:
-            await self._parts.rate_limiter.give_back(target)
-            log.info("run %s is withdrawn: %s", run.id, error)
+            if isinstance(error, StoreTrouble):
+                raise
+            log.info("run %s withdrawn: %s", run.id, error)
             self.wake()  # its messages wait again
-            await self._parts.completion.end_drafts()
+            await self._parts.completion.close_drafts()
 
     @asynccontextmanager
-    async def _excusing(self, run: Run, target: Message) -> AsyncIterator[None]:
-        """End a run that fails with an honest line, one that is stopped without any."""
+    async def _ending_failed_run(self, run: Run, target: Message) -> AsyncIterator[None]:
+        """End a run that fails with an error line, and one that is stopped without any."""
         completion = self._parts.completion
         try:
             yield
@@ -264,75 +270,73 @@ class PlaceWorker:
             raise
         except asyncio.CancelledError:
             if self._is_stopping:
-                await completion.with_nothing(run, why=STOPPED)
-            elif not is_cancelled():  # a model's or a platform's own, and not meant for us
-                await completion.with_excuse(run, target, PalaverError("it was cancelled from within"))
+                await completion.complete_silently(run, why=STOPPED)
+            elif not is_cancelled():  # raised by a model or a platform
+                await completion.complete_with_error(run, target, PalaverError(CANCELLED))
                 return
             raise
         except PalaverError as error:
             log.warning("run %s: %s", run.id, error)
-            await completion.with_excuse(run, target, error)
-        except Exception as error:  # noqa: BLE001 (a model's, a tool's or a platform's)
+            await completion.complete_with_error(run, target, error)
+        except Exception as error:  # noqa: BLE001 (of a model, a tool or a platform)
             log.error("run %s: %s", run.id, error_text(error))
             why = redact_keys(f"{type(error).__name__}: {error}")
-            await completion.with_excuse(run, target, PalaverError(why))
+            await completion.complete_with_error(run, target, PalaverError(why))
 
     async def _forget(self, facts: Sequence[Fact], batch: Batch) -> None:
-        """Forget what the first message of a batch confirms, and answer the others."""
+        """Forget the facts that the first message of a batch confirms, and answer the other messages."""
         first = batch.messages[0]
-        await self._parts.completion.with_forgetting(self._new_run([first], first), first, facts)
-        if others := batch.only(batch.messages[1:]):  # in a group nothing else says that they are for us
-            ids = [fact.id for fact in facts]
-            await self._parts.store.facts.forget(ids, at=self._parts.now())  # not only by its task
+        await self._parts.completion.complete_with_forgetting(self._new_run([first], first), first, facts)
+        if others := batch.subset(batch.messages[1:]):  # in a group they may not be addressed to us by themselves
+            await self._parts.store.facts.forget([fact.id for fact in facts], at=self._parts.now())  # before they are
             await self.answer(others)
 
     async def _admit(self, batch: Batch) -> bool:
-        """Whether a batch may be answered: no rate limit and no cap on spending is reached."""
+        """Return whether a batch may be answered: neither the rate limit nor a spend cap is reached."""
         parts, target = self._parts, batch.target
-        if not await parts.rate_limiter.take(target):  # other places were quicker
-            await self.tell_limit(target)
-            await parts.store.inbox.pass_over(self.place, batch.ids)
+        if not await parts.rate_limiter.take(target):  # used up in other places meanwhile
+            await self.send_limit_notice(target)
+            await parts.store.inbox.skip(self.place, batch.ids)
             return False
         if not await parts.spend_tracker.is_reached(self.place, target.author):
             return True
         await parts.rate_limiter.give_back(target)
         if await parts.spend_tracker.has_notice(target):  # today
-            await parts.store.inbox.pass_over(self.place, batch.ids)
+            await parts.store.inbox.skip(self.place, batch.ids)
         else:
             run = self._new_run(batch.messages, target)
-            await parts.completion.with_notice(run, target, SPENT, why="a cap on what may be spent is reached")
+            await parts.completion.complete_with_notice(run, target, SPENT, why="a spend cap is reached")
             await parts.spend_tracker.add_notice(target)
         return False
 
-    async def tell_limit(self, message: Message) -> None:
-        """Tell an author that the rate limit is reached: once, until it is not."""
-        rate_limiter = self._parts.rate_limiter
-        if not await rate_limiter.warn(message):
+    async def send_limit_notice(self, message: Message) -> None:
+        """Send an author the notice that the rate limit is reached, once until they are answered again."""
+        if not await self._parts.rate_limiter.warn(message):
             return
         run = self._new_run([message], message)
-        try:  # in one go with the line, so that it is not answered as well after a crash
-            await self._parts.completion.with_notice(run, message, TOO_MANY, why="too many messages of one author")
+        try:  # in one transaction, so that a crash does not lead to an answer as well
+            await self._parts.completion.complete_with_notice(run, message, TOO_MANY, why=RATE_LIMITED)
         except StoreTrouble:
-            await rate_limiter.unwarn(message)
+            await self._parts.rate_limiter.unwarn(message)
             raise
 
     async def join(self, run: Run) -> tuple[Run, tuple[Turn, ...]]:
-        """Take what came in meanwhile and is for us into a run: its next step sees it already."""
+        """Take new messages that are to be answered into a run: the model sees them in its next step."""
         parts = self._parts
         waiting = await parts.store.inbox.waiting(self.place)
         for_us = await parts.admission.complete_bursts(waiting, parts.now(), since=run.horizon)
-        found = [message for message in for_us if not await parts.confirmations.of(message)]
+        found = [message for message in for_us if not await parts.confirmations.find_facts(message)]
         if not found:
             return run, ()
         taken = run.taken + tuple(message.id for message in found)
-        return replace(run, taken=taken), await parts.prompt_builder.turns_of(found)
+        return replace(run, taken=taken), await parts.prompt_builder.render_turns(found)
 
-    async def call_off(self) -> None:
-        """Call off what an older plan has not begun: a message is to be answered."""
+    async def cancel_old_plans(self) -> None:
+        """Cancel tasks of older plans: a new message is to be answered."""
         await self._parts.store.tasks.call_off(self.place, self._parts.behavior.policy)
 
-    async def unfinished(self) -> Sequence[Run]:
-        """The runs of the place that were begun and not ended."""
+    async def read_open_runs(self) -> Sequence[Run]:
+        """Return the runs of the place that have begun and not ended."""
         return [run for run in await self._parts.store.runs.open() if run.place.key in self.keys]
 
     def _new_run(self, messages: Sequence[Message], target: Message) -> Run:
@@ -341,37 +345,39 @@ class PlaceWorker:
 
 
 class PlaceWorkers:
-    """A worker for each place where something waits. *left* is called with a place where nothing waits any more."""
+    """A worker for each place where messages wait. *on_idle* is called with a place once its worker ends."""
 
-    def __init__(self, parts: WorkerParts, *, moved: PlaceAliases, left: Callable[[Place], Awaitable[None]]) -> None:
+    def __init__(
+        self, parts: WorkerParts, *, aliases: PlaceAliases, on_idle: Callable[[Place], Awaitable[None]]
+    ) -> None:
         self._parts = parts
-        self._moved = moved
-        self._left = left
+        self._aliases = aliases
+        self._on_idle = on_idle
         self._workers: dict[PlaceKey, PlaceWorker] = {}
-        self._broken: set[PlaceKey] = set()  # where a damaged store ended the work, and runs may be open
+        self._broken: set[PlaceKey] = set()  # where `StoreBroken` ended the worker, and runs may be open
         self.tasks = BackgroundTasks()
 
     def wake(self, place: Place, *, runs: Sequence[Run] = ()) -> None:
-        """Look what waits in a place, and resume *runs* first."""
-        place = self._moved.current(place)
+        """Start or wake the worker of a place, which resumes *runs* first."""
+        place = self._aliases.current(place)
         key = place.key
         if key not in self._workers:
             worker = self._workers[key] = PlaceWorker(place, self._parts, runs=None if key in self._broken else runs)
             self._broken.discard(key)
-            self.tasks.begin(self._work(worker))
+            self.tasks.start(self._work(worker))
         self._workers[key].wake()
 
     def move(self, old: Place, new: Place) -> None:
-        """Let whoever works in *old* go on in *new*: there is still one run at a time."""
-        self._moved.move(old, new)
+        """Let the worker of *old* continue in *new*, so that there is one run at a time."""
+        self._aliases.move(old, new)
         worker = self._workers.get(old.key)
         if worker is not None and new.key not in self._workers:
             self._workers[new.key] = worker
             worker.move(new)
 
     def changed(self, place: Place) -> None:
-        """Look again where somebody works: a message was edited or deleted."""
-        if worker := self._workers.get(self._moved.current(place).key):
+        """Wake the worker of a place, if there is one: a message was edited or deleted."""
+        if worker := self._workers.get(self._aliases.current(place).key):
             worker.wake()
 
     async def _work(self, worker: PlaceWorker) -> None:
@@ -379,14 +385,14 @@ class PlaceWorkers:
         try:
             async with store.ownership.hold(worker.place):
                 with store.stop_requests.listen(worker.place, worker.stop):
-                    await worker.work()
-                self._remove(worker)  # before the place is released: a message that comes now gets another worker
+                    await worker.run()
+                self._remove(worker)  # before the place is released, so that a new message starts another worker
         except StoreBroken:
             self._broken.update(worker.keys)
             raise
         finally:
             self._remove(worker)
-        await self._left(worker.place)
+        await self._on_idle(worker.place)
 
     def _remove(self, worker: PlaceWorker) -> None:
         for key in worker.keys:

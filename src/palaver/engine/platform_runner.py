@@ -1,4 +1,4 @@
-"""Platforms run side by side until the program is asked to stop; one that fails is started again with backoff."""
+"""Platform runner: runs all platforms until the program stops; restarts one that fails, with backoff."""
 
 import asyncio
 import logging
@@ -15,13 +15,13 @@ from palaver.platform import Inbox, Platform
 
 log = logging.getLogger(__name__)
 
-FIRST, LONGEST = 1.0, 60.0  # seconds between two starts of a platform that fails
-GRACE = 3.0  # seconds in which a platform may end once it is cancelled
+FIRST_RESTART, LONGEST_RESTART = 1.0, 60.0  # seconds until a platform that failed is restarted
+GRACE = 3.0  # seconds that a cancelled platform may take to end
 
 
 @asynccontextmanager
 async def stop_signals() -> AsyncIterator[asyncio.Event]:
-    """Give an event that SIGTERM and Ctrl-C set. Outside the main thread nothing sets it."""
+    """Yield an event that SIGTERM and Ctrl-C set. Outside the main thread nothing sets it."""
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
     handled: list[signal.Signals] = []
     for name in (signal.SIGTERM, signal.SIGINT):
@@ -42,9 +42,9 @@ async def run_platforms(
     sleep: Sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Run platforms until *until* is set, until all have ended by themselves, or until one cannot go on.
+    """Run platforms until *until* is set or all have ended.
 
-    The error of a platform that cannot go on without whoever runs it, as with a token that is refused, is raised.
+    Raise the error of a platform that only an operator or the caller can fix, as a refused token.
     """
     running = [asyncio.create_task(_run(platform, inbox, sleep, clock)) for platform, inbox in platforms.items()]
     stopping = asyncio.create_task(until.wait())
@@ -62,7 +62,7 @@ async def run_platforms(
 
 
 async def _run(platform: Platform, inbox: Inbox, sleep: Sleep, clock: Callable[[], float]) -> None:
-    """Run a platform; one that fails is started again, after a short pause where it has run for a while."""
+    """Run a platform; restart it with backoff, which begins anew once it has run for `LONGEST_RESTART`."""
     failures = 0
     while True:
         began = clock()
@@ -72,12 +72,12 @@ async def _run(platform: Platform, inbox: Inbox, sleep: Sleep, clock: Callable[[
             return
         except (OperatorMustAct, CallerMustAct):
             raise
-        except (Exception, asyncio.CancelledError) as error:  # a platform's own: it must not end the others
+        except (Exception, asyncio.CancelledError) as error:  # foreign code: it must not end the other platforms
             if is_cancelled():
                 raise asyncio.CancelledError from error
-            if clock() - began > LONGEST:
+            if clock() - began > LONGEST_RESTART:
                 failures = 0
             failures += 1
-            pause = backoff(failures, first=FIRST, longest=LONGEST)
-            log.error("%s failed, and is started again in %g s: %s", platform.name, pause, error_text(error))
+            pause = backoff(failures, first=FIRST_RESTART, longest=LONGEST_RESTART)
+            log.error("%s failed and is restarted in %g s: %s", platform.name, pause, error_text(error))
         await sleep(pause)

@@ -1,4 +1,4 @@
-"""Builds prompts: gathers the context of a batch, and lays it out by the profile."""
+"""Prompt builder: gathers the context of a batch and lays it out by the profile."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -31,17 +31,17 @@ log = logging.getLogger("palaver")
 WaitContext = Callable[[], AbstractAsyncContextManager[None]]
 
 
-def prompt_for(
+def build_prompt(
     context: Context,
     profile: Profile,
     *,
     tools: tuple[ToolSpec, ...] = (),
     settings: Settings | None = None,
 ) -> Prompt:
-    """The prompt that a profile makes of a context."""
+    """Return the prompt that a profile makes of a context."""
     prompt = replace(profile.build(context), tools=tools, settings=settings or Settings())
     if log.isEnabledFor(logging.DEBUG):
-        _tell(prompt, levels=context.levels)
+        _log_sizes(prompt, levels=context.levels)
     return prompt
 
 
@@ -51,7 +51,7 @@ class PromptBuilder:
     def __init__(
         self,
         messages: Log,
-        remembered: sources.Knowledge,
+        knowledge: sources.Knowledge,
         delimiters: DelimiterCache,
         identity: Identity,
         describer: MediaDescriber,
@@ -66,53 +66,50 @@ class PromptBuilder:
     ) -> None:
         zone_named(zone)
         self.profile = profile
-        self._messages = messages  # as they may be heard
-        self._remembered = remembered
+        self._messages = messages  # the visible ones
+        self._knowledge = knowledge
         self._delimiters = delimiters
         self._identity = identity
         self._describer = describer
         self._config = config
         self._budget = budget
-        self._extra = extra  # sources beside those of the profile
+        self._extra = extra  # further sources, after those of the profile
         self._zone = zone
         self._task_blocks = task_blocks
         self._now = now
 
-    async def context(self, batch: Batch, *, model: str) -> Context:
-        """What the agent should know to answer *batch* when *model* is asked.
-
-        Of the place it is told as many messages as there were when the batch was read.
-        """
+    async def gather_context(self, batch: Batch, *, model: str) -> Context:
+        """Gather what *model* should know to answer *batch*: of the log, the messages up to the batch's snapshot."""
         target = batch.target
         messages = LogSlice(self._messages, batch.snapshot.beginning, batch.snapshot.count)
-        inputs = SourceInputs(log=messages, memory=self._remembered, config=self._config, budget=self._budget)
+        inputs = SourceInputs(log=messages, memory=self._knowledge, config=self._config, budget=self._budget)
         scene = await self._scene(target.place, model)
-        given = [scene, *self.profile.sources(inputs), *self._extra, self._describer.described]
-        return await gather(target, given, self._now(), batch=batch.shown)
+        given = [scene, *self.profile.sources(inputs), *self._extra, self._describer.add_descriptions]
+        return await gather(target, given, self._now(), batch=batch.all_messages)
 
     async def describe_media(self, batch: Batch, *, waiting: WaitContext) -> None:
-        """Have the media of a batch described that never were; *waiting* is entered for as long as that takes."""
-        missing = await self._undescribed(batch.target, batch.shown)
+        """Describe the media of a batch that have no description, inside the context manager *waiting*."""
+        missing = await self._undescribed(batch.target, batch.all_messages)
         if missing:
             async with waiting():
                 await self._describer.describe(missing)
 
     async def _undescribed(self, target: Message, messages: Sequence[Message]) -> dict[str, tuple[Media, Message]]:
-        if not self._describer.is_asked or not any(map(_may_show_media, messages)):
+        if not self._describer.is_enabled or not any(map(_may_show_media, messages)):
             return {}
         quotes = partial(with_current_quotes, self._messages)
         context = await gather(target, [quotes], self._now(), batch=messages)
-        return await self._describer.missing(context.batch)
+        return await self._describer.find_undescribed(context.batch)
 
-    def prompt(self, context: Context, tools: tuple[ToolSpec, ...], settings: Settings) -> Prompt:
-        return prompt_for(context, self.profile, tools=tools, settings=settings)
+    def build(self, context: Context, tools: tuple[ToolSpec, ...], settings: Settings) -> Prompt:
+        return build_prompt(context, self.profile, tools=tools, settings=settings)
 
-    async def turns_of(self, messages: Sequence[Message]) -> tuple[Turn, ...]:
-        """Messages of one place as a model sees them, at the end of what it has seen already, with what they quote."""
+    async def render_turns(self, messages: Sequence[Message]) -> tuple[Turn, ...]:
+        """Return messages of one place as turns that continue a prompt, with their quotes."""
         quotes = partial(with_current_quotes, self._messages)
         await self._describer.describe(await self._undescribed(messages[-1], messages))
         scene = await self._scene(messages[0].place)
-        given: list[sources.Source] = [scene, quotes, self._describer.described]
+        given: list[sources.Source] = [scene, quotes, self._describer.add_descriptions]
         context = await gather(messages[-1], given, self._now(), batch=messages)
         return batch_turns(context, place_style(context), (), told=())
 
@@ -132,7 +129,7 @@ def _may_show_media(message: Message) -> bool:
     return message.reply_to is not None or any(isinstance(part, Media) for part in message.parts)
 
 
-def _tell(prompt: Prompt, *, levels: bool) -> None:
+def _log_sizes(prompt: Prompt, *, levels: bool) -> None:
     history = sum(len(layer.turns) for layer in prompt.layers if layer.name == "buffered")
     sizes = {"history_length": history, "system_context_length": len(prompt.instruction)}
     used = "multi-level context" if levels else "the plain window"

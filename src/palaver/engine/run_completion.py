@@ -1,4 +1,4 @@
-"""The ends of runs: replies and tasks, an honest line, or nothing. All of it is stored before any of it is sent."""
+"""Run completion: ends a run with replies and tasks, an error line, or nothing, stored before anything is sent."""
 
 import asyncio
 import logging
@@ -13,7 +13,7 @@ from palaver.engine.background import error_text
 from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, Behavior
 from palaver.engine.delimiters import DelimiterCache
 from palaver.engine.identity import Identity
-from palaver.engine.outbox_sender import on_draft, split_replies
+from palaver.engine.outbox_sender import edit_draft, split_replies
 from palaver.engine.store_protocols import (
     DRAFT_END,
     PROPOSAL,
@@ -41,7 +41,7 @@ STOPPED_LINE = "(stopped)"
 
 
 def stop_line(draft: OutboxItem, now: datetime) -> OutboxItem:
-    """What a draft says once no answer comes; it is no part of the conversation."""
+    """Return the line that replaces a draft without an answer; it does not enter the log."""
     reply = replace(draft.reply, text=STOPPED_LINE)
     return OutboxItem(
         id=f"{draft.id}{DRAFT_END}", reply=reply, made_at=now, run=draft.run, kind="notice", edits=draft.message_id
@@ -49,17 +49,17 @@ def stop_line(draft: OutboxItem, now: datetime) -> OutboxItem:
 
 
 class RunOutput(Struct, frozen=True, kw_only=True):
-    """What goes out, and what is planned, when a run ends."""
+    """The replies and tasks of a run."""
 
     replies: tuple[OutboxItem, ...] = ()
     tasks: tuple[Task, ...] = ()
 
 
-Answer = tuple[Run, RunOutput, Message]  # a run that is to end, with what, and which message it answers
+Answer = tuple[Run, RunOutput, Message]  # a run to complete, its output, and the message it answers
 
 
 class RunCompletion:
-    """Stores the ends of runs. *sent* is then called with the replies, *planned* where there are tasks."""
+    """Stores the ends of runs, then calls *sent* with the replies, and *planned* where there are tasks."""
 
     def __init__(
         self,
@@ -88,10 +88,10 @@ class RunCompletion:
         self._sent = sent
         self._planned = planned
         self._now = now
-        self._failed = failed  # is told why a run ends with an honest line
+        self._failed = failed  # called with the error of a run that failed
 
-    async def end_drafts(self) -> None:
-        """Edit the drafts of runs that ended, or were withdrawn, without an answer."""
+    async def close_drafts(self) -> None:
+        """Replace the drafts of runs that ended, or were withdrawn, without an answer."""
         if not any(platform.capabilities.drafts for platform in self._platforms.values()):
             return
         for draft in await self._outbox.abandoned_drafts():
@@ -100,7 +100,7 @@ class RunCompletion:
                 await self._outbox.put(line)
                 self._sent([line])
 
-    async def words_of(
+    async def make_output(
         self, answered: RunAnswered, target: Message, texts: ParsedTexts, *, markers: Collection[str] = frozenset()
     ) -> RunOutput:
         """Return the replies and tasks of an answer."""
@@ -115,27 +115,27 @@ class RunCompletion:
             markers=markers,
         )
         replies = tuple(
-            replace(self._outgoing(run, number, reply), streamed=streamed)
+            replace(self._make_item(run, number, reply), streamed=streamed)
             for number, (reply, streamed) in enumerate(zip(found.replies, found.streamed, strict=True))
         )
         if replies:
             replies = (replace(replies[0], turns=found.turns), *replies[1:])
         ran_tools = any(isinstance(part, ToolResult) for turn in answered.turns for part in turn.parts)
-        if ran_tools and (proposed := await self._proposed(run, target)):  # only a tool proposes anything
+        if ran_tools and (proposed := await self._forget_proposal(run, target)):  # only tools make proposals
             replies = (*replies, proposed)
         if not (replies or found.tasks or found.silent):
             replies = (self._line(run, target, NOTHING_TO_SAY, kind="notice"),)
         return RunOutput(replies=replies, tasks=found.tasks)
 
-    async def _proposed(self, run: Run, target: Message) -> OutboxItem | None:
-        """The line that tells a person what the model would forget, and that they must confirm it."""
+    async def _forget_proposal(self, run: Run, target: Message) -> OutboxItem | None:
+        """Return the line that asks a person to confirm what the model proposes to forget."""
         facts = await self._proposals.made_by(run.id)
         if not facts:
             return None
         words = clean(self._behavior.proposal(facts), delimiter=await self._delimiters.get(target.place))
         return replace(self._line(run, target, words, kind="notice"), id=f"{run.id}{PROPOSAL}")
 
-    async def with_forgetting(self, run: Run, target: Message, facts: Sequence[Fact]) -> None:
+    async def complete_with_forgetting(self, run: Run, target: Message, facts: Sequence[Fact]) -> None:
         """End a run with a task that forgets the facts that *target* confirms."""
         args = {"facts": [fact.id for fact in facts], "reply_to": reply_to_id(target)}
         task = Task(
@@ -148,90 +148,90 @@ class RunCompletion:
         )
         await self._end(replace(run, status="done"), RunOutput(tasks=(task,)))
 
-    async def with_words(self, run: Run, said: RunOutput, target: Message) -> None:
-        """End a run with its answer; with an honest line where the store refuses it: somebody was forgotten."""
+    async def complete(self, run: Run, output: RunOutput, target: Message) -> None:
+        """End a run with its output; with an error line where the store refuses it: a person was forgotten."""
         try:
-            await self._end(replace(run, status="done"), said)
+            await self._end(replace(run, status="done"), output)
         except PromptOutdated:
             raise
         except InvalidValue as error:
             log.warning("run %s: %s", run.id, error)
-            await self.with_excuse(run, target, error)
+            await self.complete_with_error(run, target, error)
 
-    async def with_excuse(self, run: Run, target: Message, error: PalaverError) -> None:
-        """End a run with an honest line about what went wrong."""
+    async def complete_with_error(self, run: Run, target: Message, error: PalaverError) -> None:
+        """End a run with a line about the error, by `Behavior.excuse`."""
         self._failed(run, error)
         try:
             words = self._behavior.excuse(error)
             words = words if words.strip() else FAILED
-        except Exception as fault:  # noqa: BLE001 (the words are the caller's)
-            log.error("there are no words for %s: %s", error, error_text(fault))
+        except Exception as fault:  # noqa: BLE001 (the function is the user's)
+            log.error("Behavior.excuse failed for %s: %s", error, error_text(fault))
             words = FAILED
         await self._with_line(run, target, words, kind="error", why=str(error)[:1000])
 
-    async def with_notice(self, run: Run, target: Message, words: str, *, why: str) -> None:
-        """End a run with words of our own. Nothing went wrong."""
+    async def complete_with_notice(self, run: Run, target: Message, words: str, *, why: str) -> None:
+        """End a run with a notice that is not an error."""
         await self._with_line(run, target, words, kind="notice", why=why)
 
     async def _with_line(self, run: Run, target: Message, words: str, *, kind: DeliveryKind, why: str) -> None:
         await self._fail(run, why, RunOutput(replies=(self._line(run, target, words, kind=kind),)))
 
-    async def with_nothing(self, run: Run, *, why: str) -> None:
+    async def complete_silently(self, run: Run, *, why: str) -> None:
         await self._fail(run, why, RunOutput())
 
-    async def _fail(self, run: Run, why: str, said: RunOutput) -> None:
-        await self._end(replace(run, status="failed", why=why), said)
+    async def _fail(self, run: Run, why: str, output: RunOutput) -> None:
+        await self._end(replace(run, status="failed", why=why), output)
 
     def _line(self, run: Run, target: Message, words: str, *, kind: DeliveryKind) -> OutboxItem:
-        line = self._outgoing(run, 0, Reply(place=target.place, text=words, reply_to=reply_to_id(target)))
+        line = self._make_item(run, 0, Reply(place=target.place, text=words, reply_to=reply_to_id(target)))
         return replace(line, kind=kind)
 
-    def _outgoing(self, run: Run, number: int, reply: Reply) -> OutboxItem:
+    def _make_item(self, run: Run, number: int, reply: Reply) -> OutboxItem:
         me = self._identity.author_on(reply.place.platform)
         return OutboxItem(id=f"{run.id}-{number}", reply=reply, made_at=self._now(), run=run.id, author=me)
 
-    async def _end(self, run: Run, said: RunOutput) -> None:
-        """Store the end and carry it out. A cancelled caller waits for that: a write that has begun is not undone."""
-        ending = asyncio.ensure_future(self._keep(run, said.replies, said.tasks))
+    async def _end(self, run: Run, output: RunOutput) -> None:
+        """Store the end of a run. A cancelled caller waits for that, since a write that has begun is not undone."""
+        ending = asyncio.ensure_future(self._store_end(run, output.replies, output.tasks))
         try:
             await asyncio.shield(ending)
         except asyncio.CancelledError:
             await asyncio.wait([ending])
             if trouble := ending.exception():
-                log.error("run %s is still open: %s", run.id, trouble)
+                log.error("run %s is not ended: %s", run.id, trouble)
             raise
 
-    async def _keep(self, run: Run, replies: Sequence[OutboxItem], tasks: Sequence[Task]) -> None:
+    async def _store_end(self, run: Run, replies: Sequence[OutboxItem], tasks: Sequence[Task]) -> None:
         if run.status == "failed":
-            run = await self._as_kept(run)
+            run = await self._as_begun(run)
             replies = [_quoting(run.target, line) for line in replies]
-        deliveries = await self._on_draft(run, split_replies(replies, self._platforms))
+        deliveries = await self._edit_draft(run, split_replies(replies, self._platforms))
         await self._runs.end(replace(run, ended_at=self._now()), replies=deliveries, tasks=tasks)
         self._sent(deliveries)
         if tasks:
             self._planned()
 
-    async def _on_draft(self, run: Run, deliveries: tuple[OutboxItem, ...]) -> tuple[OutboxItem, ...]:
-        """Return the deliveries; where people see a draft of the answer, the first one edits it."""
+    async def _edit_draft(self, run: Run, deliveries: tuple[OutboxItem, ...]) -> tuple[OutboxItem, ...]:
+        """Return the deliveries; where a draft of the run is visible, the first one edits it."""
         platform = self._platforms.get(run.place.platform)
         if platform is None or not platform.capabilities.drafts:
             return deliveries
         draft = await self._outbox.draft(run.id)
         if draft is None or draft.status != "sent" or draft.message_id is None:
             return deliveries
-        return on_draft(draft, deliveries, line=stop_line(draft, self._now()))
+        return edit_draft(draft, deliveries, line=stop_line(draft, self._now()))
 
-    async def _as_kept(self, run: Run) -> Run:
-        """The run as it was begun, and with the messages it took on since: its first target may have been deleted."""
+    async def _as_begun(self, run: Run) -> Run:
+        """Return the run with its target and messages as stored: those it was made with may have been deleted."""
         journal = await self._runs.journal(run.id)
-        if journal is None:  # it has asked nothing
+        if journal is None:  # it never began
             return replace(run, horizon=0)
         begun = journal.run
         return replace(run, target=begun.target, taken=begun.taken, horizon=begun.horizon)
 
 
 def _quoting(message_id: str, line: OutboxItem) -> OutboxItem:
-    """The line with this message quoted, where it quotes one."""
+    """Return the line such that it quotes this message, where it quotes one."""
     if line.reply.reply_to is None:
         return line
     return replace(line, reply=replace(line.reply, reply_to=message_id))

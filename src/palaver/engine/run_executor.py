@@ -1,4 +1,4 @@
-"""Runs the loop of a run within its time, publishes it as it happens, and reads its outcome."""
+"""Run executor: runs the loop of a run within its timeout, publishes its events, and returns its output."""
 
 import asyncio
 import secrets
@@ -27,17 +27,17 @@ from palaver.run.outcome import Kinds, ParsedTexts
 from palaver.toolbox.toolbox import Toolbox
 
 
-def models_in(given: Model | Sequence[Model]) -> tuple[Model, ...]:
+def as_models(given: Model | Sequence[Model]) -> tuple[Model, ...]:
     models = tuple(given) if isinstance(given, Sequence) else (given,)
     if not models or not all(hasattr(one, "respond") for one in models):
-        raise InvalidValue(f"an engine asks a model or a list of models, not {given!r}")
+        raise InvalidValue(f"models must be a model or a list of models, not {given!r}")
     if len({one.name for one in models}) < len(models):
-        raise InvalidValue("two models of one engine have the same name")
+        raise InvalidValue("two models of the engine have the same name")
     return models
 
 
 def new_run(messages: Sequence[Message], target: Message, *, at: datetime, model: str, profile: str) -> Run:
-    """A run, not begun yet, that takes *messages* and answers *target*."""
+    """Return a run that takes *messages* and answers *target*; it has not begun."""
     return Run(
         id=secrets.token_hex(10),
         place=target.place,
@@ -51,7 +51,7 @@ def new_run(messages: Sequence[Message], target: Message, *, at: datetime, model
 
 
 def live_events(run: Run, piece: Part | Response | AttemptFailed, text: str) -> Iterator[Delta | ResponseReceived]:
-    """The events of a piece of an answer; *text* is what it adds to the words that may be shown."""
+    """Return the events of a piece of an answer; *text* is what it adds to the visible text."""
     if text:
         yield Delta(place=run.place, run_id=run.id, part=Text(text=text))
     match piece:
@@ -64,7 +64,7 @@ def live_events(run: Run, piece: Part | Response | AttemptFailed, text: str) -> 
 
 
 class RunExecutor:
-    """Carries out runs, for all places."""
+    """Executes the runs of all places."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class RunExecutor:
         self._call_timeout = behavior.call_timeout
         self._sleep = sleep
 
-    async def answer(
+    async def execute(
         self,
         journal: Journal,
         target: Message,
@@ -104,9 +104,9 @@ class RunExecutor:
         slot: Slot,
         join: Join | None = None,
     ) -> Answer:
-        """Run from where the journal ends to the model's answer; return the run, its replies and tasks, and its target.
+        """Run from the end of the journal to the model's answer; return the run, its output and its target.
 
-        The *slot* is given back for as long as a model is waited for. *join* takes new messages into the run.
+        The *slot* is released during model calls. *join* takes new messages into the run.
         """
         texts = ParsedTexts(self._kinds)
         loop = RunLoop(
@@ -116,7 +116,7 @@ class RunExecutor:
             toolbox=toolbox,
             now=self._now,
             calls=self._model_calls(journal.run),
-            waiting=slot.given_back,
+            waiting=slot.release,
             join=join,
             objection=texts.objection,
             tool_ended=lambda run, tool: self._tool_ended(),
@@ -124,24 +124,24 @@ class RunExecutor:
             prices=self._prices,
             context=partial(run_context, message=target),
         )
-        async with self._previews.of(journal.run, target) as preview:
+        async with self._previews.show(journal.run, target) as preview:
             with foreign_code(models[0].name):
-                answer = await self._in_time(loop, preview)
+                answer = await self._run_within_timeout(loop, preview)
         said = (part.text for turn in answer.turns for part in turn.parts if isinstance(part, Text))
-        markers = loop.markers() if any("[" in text for text in said) else frozenset()  # each begins with a bracket
-        return answer.run, await self._completion.words_of(answer, target, texts, markers=markers), target
+        markers = loop.markers() if any("[" in text for text in said) else frozenset()  # each has a bracket
+        return answer.run, await self._completion.make_output(answer, target, texts, markers=markers), target
 
-    async def _in_time(self, loop: RunLoop, preview: AnswerPreview | None) -> RunAnswered:
+    async def _run_within_timeout(self, loop: RunLoop, preview: AnswerPreview | None) -> RunAnswered:
         limit = asyncio.timeout(self._timeout - loop.journal.run.seconds)
         try:
             async with limit:
-                return await self._answered(loop, preview)
+                return await self._run_loop(loop, preview)
         except TimeoutError:
             if not limit.expired():
                 raise
-        raise RunTimedOut(f"it took longer than {self._timeout:g} seconds")
+        raise RunTimedOut(f"the run took longer than {self._timeout:g} seconds")
 
-    async def _answered(self, loop: RunLoop, preview: AnswerPreview | None) -> RunAnswered:
+    async def _run_loop(self, loop: RunLoop, preview: AnswerPreview | None) -> RunAnswered:
         if not self._is_watched(loop.journal.run.place):
             return await loop.run_to_end()
         run, delimiter = loop.journal.run, await self._delimiter(loop.journal.run.place)
@@ -161,10 +161,10 @@ class RunExecutor:
                             preview.show(texts.text)
         finally:
             self._events.discard(run.id)
-        raise AssertionError  # a run ends with an answer, or raises
+        raise AssertionError  # the loop ends with an answer, or raises
 
     def _is_watched(self, place: Place) -> bool:
-        return self._events.has_readers or self._previews.is_seen(place)
+        return self._events.has_readers or self._previews.is_visible(place)
 
     def _model_calls(self, run: Run) -> ModelCalls:
         return ModelCalls(

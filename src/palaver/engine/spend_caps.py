@@ -1,4 +1,4 @@
-"""What model calls may spend in a day: caps on tokens and money, for a place, a person, and all together."""
+"""Spend caps: how many tokens and how much money a day may cost, for a place, a person, and in total."""
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime
@@ -16,21 +16,21 @@ SPENT = "I have used up what I may spend today, and cannot answer any more until
 
 
 class Spend(Struct, frozen=True, kw_only=True):
-    """What was spent."""
+    """A sum of tokens and money."""
 
     tokens: int = 0
-    money: float = 0.0  # in dollars, of models whose price is known
+    money: float = 0.0  # in dollars, for models with a known price
 
 
 class Cap(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The most for one day, in UTC; None: as much as there is."""
+    """A cap on one day in UTC; None is no cap."""
 
     tokens: int | None = None
     money: float | None = None  # in dollars
 
     def __post_init__(self) -> None:
         if (self.tokens is not None and self.tokens < 0) or (self.money is not None and self.money < 0):
-            raise InvalidValue("a cap is 0 or more")
+            raise InvalidValue("Cap: tokens and money must be 0 or more")
 
     def is_reached(self, spent: Spend) -> bool:
         return (self.tokens is not None and spent.tokens >= self.tokens) or (
@@ -46,22 +46,22 @@ class Caps(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class UsageStore(Protocol):
     async def spent(self, day: date, *, place: Place | None = None, author: Author | None = None) -> Spend:
-        """What was spent that day in UTC: in a place, or for an author of that place's service, or in all."""
+        """Return the spend of a day in UTC: of a place, of an author in the place's service, or in total."""
         ...
 
     async def add(self, spent: CallCost, *, place: Place, author: Author | None = None, at: datetime) -> None:
-        """Count a call that belongs to no run; those of runs are counted with their responses."""
+        """Count a call outside of runs; the calls of runs are counted with their responses."""
         ...
 
     async def has_notice(self, message: Message, day: date) -> bool:
-        """Whether the author of a message was told in its place that a cap is reached that day."""
+        """Return whether the author of a message got the notice about a cap in its place that day."""
         ...
 
     async def add_notice(self, message: Message, day: date) -> None: ...
 
 
 class SpendTracker:
-    """Whether a model may still be asked; whom to tell that it may not."""
+    """Counts model calls, and says whether a cap is reached and who got the notice about it."""
 
     def __init__(self, usages: UsageStore, caps: Caps, *, prices: Prices = PRICES, now: Callable[[], datetime]) -> None:
         self._usages = usages
@@ -70,15 +70,15 @@ class SpendTracker:
         self._now = now
 
     def require_prices(self, models: Iterable[Model]) -> None:
-        """Refuse a cap on money that could not hold."""
+        """Raise `InvalidValue` for a cap on money where the price of a model is unknown."""
         if all(cap.money is None for cap in (self._caps.place, self._caps.person, self._caps.total)):
             return
         for model in models:
             if price_of(model.name, self._prices) is None:
-                raise InvalidValue(f"money is capped, but no price of {model.name} is known: give Behavior(prices=…)")
+                raise InvalidValue(f"money is capped, but {model.name} has no price: set it in Behavior(prices=…)")
 
     async def is_reached(self, place: Place, author: Author | None) -> bool:
-        """Whether a cap on calls for *author* in *place* is reached; without one, for nobody in particular."""
+        """Return whether a cap for *place*, *author* (if any) or the total is reached."""
         caps, day = self._caps, self._day()
         if caps == Caps():
             return False
@@ -91,7 +91,7 @@ class SpendTracker:
         return caps.person.is_reached(await self._usages.spent(day, place=place, author=author))
 
     async def has_notice(self, message: Message) -> bool:
-        """Whether its author was told today, in its place, that a cap is reached."""
+        """Return whether the author got the notice in this place today."""
         return await self._usages.has_notice(message, self._day())
 
     async def add_notice(self, message: Message) -> None:

@@ -1,4 +1,4 @@
-"""What the engine wants stored, as protocols that a store fulfils, with the values they speak in. Pure."""
+"""Protocols that a store implements for the engine, and their values. Pure."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -23,15 +23,15 @@ from palaver.tasks.policy import REPEATABLE, Policy, sends
 from palaver.tasks.task import Task
 from palaver.turns import Prompt, Turn
 
-DRAFT_END = "-end"  # ends the id of the line that replaces a draft; the draft's id begins it
-PROPOSAL = "-forget"  # ends the id of the reply that tells a person what a model would forget; the run's id begins it
+DRAFT_END = "-end"  # suffix of the id of the line that replaces a draft, after the id of the draft
+PROPOSAL = "-forget"  # suffix of the id of the reply that proposes to forget facts, after the id of the run
 
 SendStatus = Literal[
     "waiting",  # to be sent
     "sending",  # given to the platform; no receipt yet
     "sent",  # with its receipt
-    "doubtful",  # the process ended while it was being sent, on a platform that cannot say
-    "dropped",  # by somebody's decision, or refused for good
+    "doubtful",  # it is unknown whether it was sent, and a retry might duplicate it
+    "dropped",  # by a decision, or refused by the platform
 ]
 
 
@@ -44,9 +44,9 @@ class WaitingMessage(Struct, frozen=True, kw_only=True):
 
 
 class OutboxItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A reply on its way."""
+    """A reply in the outbox: one message to send, with its status."""
 
-    id: str  # also the key by which a platform knows it again, where it can
+    id: str  # also the idempotency key, on platforms that have one
     reply: Reply
     made_at: datetime
     run: str | None = None
@@ -54,59 +54,59 @@ class OutboxItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: DeliveryKind = "answer"
     status: SendStatus = "waiting"
     attempts: int = 0
-    unknown_attempts: int = 0  # those of which nobody knows whether they went out
+    unknown_attempts: int = 0  # attempts with an unknown outcome
     message_id: str | None = None  # the platform's receipt
-    sent_at: datetime | None = None  # when it was given to the platform, for the first time if nobody knows the outcome
+    sent_at: datetime | None = None  # when it was given to the platform; with an unknown outcome, for the first time
     why: str = ""
-    author: Author | None = None  # the agent's own: with it, a reply that is sent is a message of the place
-    turns: tuple[Turn, ...] = ()  # what the model did and said to write it; goes with that message
-    reply_id: str | None = None  # shared by the parts of a reply that was split; None for a whole one
-    part: int = 0  # counted in the reply
-    separator: str = ""  # what stood between it and the part before it
-    edits: str | None = None  # the id of our own message that it replaces, on its platform: a draft
-    streamed: bool = False  # see `Delivery`; it is not stored
+    author: Author | None = None  # our account: with it, the sent reply becomes a message of the place
+    turns: tuple[Turn, ...] = ()  # the model's turns that wrote it; stored with that message
+    reply_id: str | None = None  # shared by the parts of a split reply; None for a whole one
+    part: int = 0  # its number in a split reply
+    separator: str = ""  # the text between the previous part and this one
+    edits: str | None = None  # the platform's id of the draft that it replaces
+    streamed: bool = False  # see `Delivery`; not stored
 
 
 MessageState = Literal["waiting", "taken", "passed", "own"]
 
 
 class PlaceSnapshot(Struct, frozen=True, kw_only=True):
-    """The messages that wait in a place, the oldest first, and how far the place has come, at one moment."""
+    """The messages that wait in a place, the oldest first, and the counts of the place, in one read."""
 
     waiting: tuple[WaitingMessage, ...]
     count: int  # of all messages
-    changes: int  # how many edits and deletions there were
-    beginning: int = 0  # the number of the first message that is still part of the conversation
+    changes: int  # of edits and deletions
+    beginning: int = 0  # see `PlaceSettings.beginning`
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """A command that somebody gave, to be carried out."""
+    """A command that a person gave and that is not carried out yet."""
 
     id: int
     message: Message
     name: str
     argument: str
-    horizon: int  # how many messages of the place were known then
+    horizon: int  # the number of messages in the place at that time
 
 
 class UpdateResult(Struct, frozen=True, kw_only=True):
-    """What became of an update."""
+    """The result of `UpdateStore.apply`."""
 
-    new: bool  # whether its key was not known, or stood for what could not be read
-    refused: str = ""  # why its changes could not be stored; then it is stored unread
+    new: bool  # False for a key that was applied before
+    refused: str = ""  # why its changes were refused; then the update is stored unread
 
 
 class PromptOutdated(InvalidValue):
-    """The prompt of a run shows what was edited, deleted or forgotten since. The run is withdrawn and begun again."""
+    """The prompt of a run shows text that was edited, deleted or forgotten since. The run starts over."""
 
 
 class InboxStore(Protocol):
     async def receive(self, message: Message, *, at: datetime) -> bool:
-        """Keep a message; whether it is new. The same one again changes nothing."""
+        """Store a message; return whether it is new. A duplicate changes nothing."""
         ...
 
     async def edit(self, message: Message, *, at: datetime) -> bool:
-        """Put new parts in the place of the old; whether there was such a message."""
+        """Replace the parts of a message; return whether it exists."""
         ...
 
     async def delete(self, place: Place, message_id: str, *, at: datetime) -> bool: ...
@@ -120,22 +120,22 @@ class InboxStore(Protocol):
         ...
 
     async def snapshot(self, place: Place, *, most: int | None = None) -> PlaceSnapshot:
-        """Return *most* of the waiting messages, with the counts of the place, all of one moment."""
+        """Return at most *most* of the waiting messages and the counts of the place, in one transaction."""
         ...
 
     async def album(self, place: Place, author_id: str, album: str) -> Sequence[tuple[Message, MessageState]]:
-        """The messages of an album that are not deleted, the oldest first, and how each stands."""
+        """Return the messages of an album that are not deleted, the oldest first, each with its state."""
         ...
 
-    async def pass_over(self, place: Place, message_ids: Sequence[str]) -> None: ...
+    async def skip(self, place: Place, message_ids: Sequence[str]) -> None: ...
 
     async def add_own(self, message: Message, turns: Sequence[Turn]) -> None:
-        """Keep a message of the agent's own, with what the model did to write it."""
+        """Store a message of our own, with the turns of the model that wrote it."""
         ...
 
 
 class UpdateStore(Protocol):
-    """What chat services tell, and what people command."""
+    """Updates of platforms, and the commands of people in them."""
 
     async def apply(
         self, platform: str, changes: Sequence[Change], *, key: str, raw: bytes | None, at: datetime, keep: timedelta
@@ -148,43 +148,40 @@ class UpdateStore(Protocol):
     async def last(self, place: Place) -> Message | None: ...
 
     async def migrated_places(self) -> Mapping[PlaceKey, Place]:
-        """The places that go on as another one, by their old keys."""
+        """Return the places that have migrated, by their former keys."""
         ...
 
     async def commands(self) -> Sequence[Command]:
-        """The commands that were not carried out yet, the oldest first."""
+        """Return the commands that are not carried out yet, the oldest first."""
         ...
 
     async def end(self, command: Command, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
-        """End a command together with the replies and tasks it led to, all or nothing."""
+        """End a command and store its replies and tasks, in one transaction."""
         ...
 
 
 class EventStore(Protocol):
-    """What happened, numbered per place."""
+    """Durable events, numbered per place."""
 
     def subscribe(
         self, published: Callable[[Sequence[DurableEvent]], None], troubled: Callable[[PalaverError], None]
     ) -> Callable[[], None]:
-        """Call *published* with the events of each commit and *troubled* with what went wrong, in any thread.
-
-        The result ends that.
-        """
+        """Call the functions with the events of each commit and with errors, in any thread; return how to stop."""
         ...
 
     async def read(
         self, *, after: str, place: Place | None = None, run_id: str | None = None
     ) -> Sequence[DurableEvent]:
-        """Some events behind a cursor, the oldest first; none at the end. `""` is before all."""
+        """Return some events after a cursor, the oldest first; none at the end. `""` is before all."""
         ...
 
     async def last(self) -> str:
-        """The cursor of the newest event."""
+        """Return the cursor of the newest event."""
         ...
 
 
 class RunStore(JournalStore, Protocol):
-    """Runs from their beginning to their end."""
+    """Runs: begin, resume, end, and the journal between."""
 
     async def begin(
         self,
@@ -196,106 +193,106 @@ class RunStore(JournalStore, Protocol):
         changes: int | None = None,
         left_out: Sequence[LeftOut] = (),
     ) -> None:
-        """Open a run with the first prompt that is about to be sent and what was *left_out* of it, all or nothing.
+        """Begin a run with its first prompt and what was *left_out* of it, in one transaction.
 
-        It takes its messages, which no longer wait, and calls off what an older plan for the place has not begun.
-        Where the place has seen other *changes* than the prompt tells of, nothing is opened: `PromptOutdated`.
+        Its messages no longer wait. Tasks of older plans for the place are cancelled as *calls_off* says. Raise
+        `PromptOutdated`, and begin nothing, where the place has other *changes* than the prompt was built with.
         """
         ...
 
     async def open(self) -> Sequence[Run]:
-        """The runs that were begun and not ended, the oldest first."""
+        """Return the runs that have begun and not ended, the oldest first."""
         ...
 
     async def resume(self, run: Run) -> None:
-        """Store that a run is resumed."""
+        """Store that a run is resumed once more."""
         ...
 
     async def journal(self, run_id: str) -> Journal | None: ...
 
     async def end(self, run: Run, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
-        """End a run together with the replies and tasks it made, all or nothing; also one that was never begun."""
+        """End a run and store its replies and tasks, in one transaction; also a run that never began."""
         ...
 
 
 class OutboxStore(Protocol):
     async def unsent(self) -> Sequence[OutboxItem]:
-        """What waits to be sent or was being sent, the oldest first."""
+        """Return the replies with status "waiting" or "sending", the oldest first."""
         ...
 
     async def put(self, *item: OutboxItem) -> None:
-        """Store replies, all or nothing, or their status. One with an author becomes a message once it is sent."""
+        """Store replies or their status, in one transaction. One with an author becomes a message once it is sent."""
         ...
 
     async def draft(self, run_id: str) -> OutboxItem | None:
-        """The message in which the answer of a run was shown while it was being written."""
+        """Return the draft of a run: the message that shows the answer while the model writes it."""
         ...
 
     async def abandoned_drafts(self) -> Sequence[OutboxItem]:
-        """Return the drafts that people see, of runs that were withdrawn, or ended without editing them."""
+        """Return the visible drafts of runs that were withdrawn, or ended without editing them."""
         ...
 
     async def change(self, item: OutboxItem) -> None:
-        """Store the status of a reply, not its text. Refused where the reply is gone."""
+        """Store the status of a reply, not its text. Raise `InvalidValue` where the reply was removed."""
         ...
 
     async def listed(self, *statuses: SendStatus) -> Sequence[OutboxItem]: ...
 
     async def to_retry(self) -> Sequence[OutboxItem]:
-        """The replies that wait after an attempt to send them, the oldest first."""
+        """Return the replies that wait after a failed attempt, the oldest first."""
         ...
 
     async def decide(
         self, outgoing_id: str, status: Literal["waiting", "dropped"], *, why: str = ""
     ) -> OutboxItem | None:
-        """Send a doubtful or dropped reply again, or drop one that is not sent; None where there is none."""
+        """Make a doubtful or dropped reply wait again, or drop one that is not sent; None where there is none."""
         ...
 
 
 class TaskStore(Protocol):
-    """Work for later. Each change of a task comes with all that follows from it for the others of its plan.
+    """Tasks. A change of one task also updates the tasks of its plan that depend on it.
 
-    Where platforms are named, only the tasks of their places are meant.
+    With *platforms*, only the tasks of their places are affected.
     """
 
     async def add(self, tasks: Sequence[Task]) -> None:
-        """Keep new tasks; one that is there already stays as it is."""
+        """Store new tasks; one that exists stays as it is."""
         ...
 
     async def take(self, now: datetime, *, platforms: Collection[str] | None = None) -> Sequence[Task]:
-        """Begin those that are due and wait for nothing else; they are running now."""
+        """Set the tasks that are due and ready to running, and return them."""
         ...
 
     async def end(self, task: Task, *, replies: Sequence[OutboxItem] = ()) -> None:
-        """Keep a task that is no longer running, together with what it sends, all or nothing."""
+        """Store the end of a task and its replies, in one transaction."""
         ...
 
     async def next_due(self, *, platforms: Collection[str] | None = None) -> datetime | None:
-        """When the next one may begin, if nothing else happens; it may be past."""
+        """Return when the next task is due, which may be in the past; None without one."""
         ...
 
     async def recover(
         self, repeatable: Collection[str] = REPEATABLE, *, platforms: Collection[str] | None = None
     ) -> Sequence[Task]:
-        """After a crash: what was running begins again if its kind may run twice, and else is in doubt; those."""
+        """Reset the tasks that a crash interrupted, and return them: pending if *repeatable*, else doubtful."""
         ...
 
     async def cancel(self, task_id: str, *, why: str) -> Task | None:
-        """Call off a task that was not begun; None where there is none, refused where it is past that."""
+        """Cancel a task that has not begun; None where there is no such task, `InvalidValue` where it has begun."""
         ...
 
     async def call_off(self, place: Place, policy: Policy) -> None:
-        """Cancel what the policy names of the plans for a place, as far as it was not begun."""
+        """Cancel the tasks of a place that have not begun and that the policy names."""
         ...
 
     async def listed(self, place: Place | None = None) -> Sequence[Task]: ...
 
 
 class PlaceSettings(Protocol):
-    """What holds for a place and for its people until somebody says otherwise."""
+    """Settings of places (delimiter, beginning) and blocked authors."""
 
     async def delimiter(self, place: Place) -> str:
-        """The word that tells our own markup there from people's; made at random when it is first asked for."""
+        """Return the word that tells our markup in a place from people's; it is made at random at the first call."""
         ...
 
     async def beginning(self, place: Place) -> int:
@@ -303,11 +300,11 @@ class PlaceSettings(Protocol):
         ...
 
     async def clear(self, place: Place, beginning: int, *, at: datetime) -> None:
-        """Let the conversation begin with that number; it never goes back."""
+        """Set the beginning of the conversation; it never moves back."""
         ...
 
     async def blocked(self) -> frozenset[tuple[str, str]]:
-        """Platform and id of the authors who are not answered."""
+        """Return namespace and id of the blocked authors."""
         ...
 
     async def block(self, platform: str, author_id: str, *, at: datetime) -> None: ...
@@ -316,35 +313,35 @@ class PlaceSettings(Protocol):
 
 
 class ProposalStore(Protocol):
-    """What a model would forget, until the person it is about confirms it."""
+    """Proposals of a model to forget facts, which the person they are about may confirm."""
 
     async def propose(self, run_id: str, fact_id: str, *, now: datetime, until: datetime, most: int) -> bool:
-        """Keep that a run would forget a fact; once however often it is proposed, and *most* facts of a run."""
+        """Store that a run proposes to forget a fact, once, and at most *most* facts for a run."""
         ...
 
     async def made_by(self, run_id: str) -> Sequence[Fact]:
-        """The facts that a run would forget, as far as they are still known."""
+        """Return the facts that a run proposes to forget and that still exist."""
         ...
 
     async def confirmed_by(self, message: Message, *, now: datetime) -> Sequence[Fact]:
-        """The facts that *message* confirms are to be forgotten, if it says yes.
+        """Return the facts that *message*, which says yes, confirms are to be forgotten.
 
-        They are about its author, and were proposed to them in this place by a reply that was sent. It is the next
-        thing they say there, still says it, and quotes that reply, or quotes nothing and nothing of ours came after
-        that reply or was being sent.
+        The facts are about its author and were proposed in this place by a reply that was sent. The message is the
+        author's next one there and was not edited since. It quotes that reply; or it quotes nothing, and no other
+        reply of ours came after or was being sent.
         """
         ...
 
 
 class FactStore(Facts, Summaries, Protocol):
-    """What is remembered of people."""
+    """Facts and summaries of people."""
 
 
 class PromptStore(Protocol):
-    """What the readers of events ask for."""
+    """Prompts that were sent."""
 
     async def sent(self, run_id: str, step: int) -> SentPrompt | None:
-        """A prompt as it was sent, and what was left out of it; a layer somebody had removed says so."""
+        """Return a prompt as it was sent and what was left out of it; a layer that was removed says so."""
         ...
 
 
@@ -355,7 +352,7 @@ class DescriptionStore(Protocol):
 
 
 class StoreProtocol(Protocol):
-    """A store: one member for each protocol."""
+    """A store: one attribute for each protocol."""
 
     @property
     def log(self) -> Log: ...

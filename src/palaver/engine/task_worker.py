@@ -1,4 +1,4 @@
-"""Tasks carried out when they are due, each once, however often the process or its clock is interrupted."""
+"""Task worker: runs each task once when it is due, and retries it with backoff when it fails."""
 
 import asyncio
 import logging
@@ -30,33 +30,33 @@ from palaver.tasks.task import Task
 
 log = logging.getLogger(__name__)
 
-GRACE = 5.0  # seconds in which what is under way may end when the program does
-GLANCE = 30.0  # seconds after which the clock on the wall is looked at again: it may have been set
+GRACE = 5.0  # seconds that running tasks may take to end when the engine closes
+CLOCK_CHECK = 30.0  # seconds between reads of the wall clock, which may have been set
 
-RunTask = Callable[[Task], Awaitable[Sequence[Reply] | None]]  # does the work; what is to be said about it
+RunTask = Callable[[Task], Awaitable[Sequence[Reply] | None]]  # runs a task; returns the replies to send
 
 
-def as_it_stands(body: Body) -> object:
-    """A kind of block whose body may be anything."""
+def raw_text(body: Body) -> object:
+    """Read a block whose body may be anything."""
     return body.text
 
 
 class TaskHandler(Struct, frozen=True, kw_only=True):
-    """What runs the tasks of one kind, and reads its blocks."""
+    """Runs the tasks of one kind, and reads its blocks."""
 
     run: RunTask
-    read: Kind = as_it_stands
-    repeatable: bool = False  # whether it may run again when a crash has left its outcome unknown
-    about: str | None = ""  # a line for the model: what its blocks are for; None: the model is not told of them
+    read: Kind = raw_text
+    repeatable: bool = False  # whether it may run twice, after a crash with an unknown outcome
+    about: str | None = ""  # a line for the model about its blocks; None leaves it out
 
 
-def kinds_with(task_handlers: Mapping[str, TaskHandler], *, may: Collection[str] = ()) -> dict[str, Kind]:
-    """All kinds of blocks as a model may use them: those that every agent knows, and those of *task_handlers*."""
+def block_kinds(task_handlers: Mapping[str, TaskHandler], *, may: Collection[str] = ()) -> dict[str, Kind]:
+    """Return the block kinds that a model may use: the built-in ones and those of *task_handlers*."""
     return for_model({**KINDS, **{kind: _logged(kind, work.read) for kind, work in task_handlers.items()}}, may=may)
 
 
 def _logged(name: str, read: Kind) -> Kind:
-    """The kind *read*, registered under that name; an error that it does not mean for the model is logged."""
+    """Return *read* with logging: an error other than `ValueError`, which goes to the model, is logged."""
 
     def logged(body: Body) -> object:
         try:
@@ -64,19 +64,19 @@ def _logged(name: str, read: Kind) -> Kind:
         except ValueError:
             raise
         except Exception as error:
-            log.warning("a block of the kind %s cannot be read: %s", name, error_text(error))
+            log.warning("task block %s: read failed: %s", name, error_text(error))
             raise
 
     return logged
 
 
 def block_lines(task_handlers: Mapping[str, TaskHandler], kinds: Mapping[str, Kind]) -> tuple[str, ...]:
-    """A line for the model about each of *kinds* that it may use."""
+    """Return the lines for the model about *kinds*."""
     return lines_for_model(kinds, {kind: work.about for kind, work in task_handlers.items()})
 
 
 class TaskWorker:
-    """Sleeps until something is due, and touches the store only then."""
+    """Runs due tasks. It reads the store only when a task is due or `wake` is called."""
 
     def __init__(
         self,
@@ -102,22 +102,22 @@ class TaskWorker:
         self._retry = retry
         self._sleep = sleep
         self._woken = asyncio.Event()
-        self._asleep = asyncio.Event()  # nothing is due
+        self._asleep = asyncio.Event()  # set while no task is due
 
     async def recover(self) -> None:
-        """Take up what an earlier process was at."""
+        """Reset the tasks that an earlier process left running."""
         repeatable = {kind for kind, work in self._works.items() if work.repeatable}
         for task in await self._tasks.recover(repeatable, platforms=self._platforms):
             if task.doubtful:
                 log.warning("task %s (%s): %s", task.id, task.kind, task.why)
 
     def wake(self) -> None:
-        """Look again: something was planned, or something that others wait for is over."""
+        """Read the store again: a task was added, or one that others depend on has ended."""
         self._asleep.clear()
         self._woken.set()
 
     async def done(self) -> None:
-        """Wait until nothing is due, and nothing under way."""
+        """Wait until no task is due or running."""
         await self._asleep.wait()
         await self._background.done()
 
@@ -126,81 +126,81 @@ class TaskWorker:
         return self._background.busy or not self._asleep.is_set()
 
     async def close(self) -> None:
-        """End; what is under way has a little time to come to its end."""
+        """Stop; running tasks have *grace* seconds to end."""
         await self._background.stop(grace=self._grace)
 
     async def run(self) -> None:
-        """Work for as long as the engine runs."""
+        """Run due tasks until cancelled."""
         while True:
             self._woken.clear()
             self._asleep.clear()
             try:
-                due = await self._begin()
+                due = await self._start_due_tasks()
             except StoreBroken as error:
-                log.error("tasks wait until the store is mended: %s", error)
+                log.error("tasks stop until the store is repaired: %s", error)
                 self._background.broken, due = error, None
-            except PalaverError as error:  # the store's: a full disk may have room again
-                log.error("tasks wait: %s", error)
-                due = self._now() + timedelta(seconds=GLANCE)
+            except PalaverError as error:  # of the store, which may recover
+                log.error("tasks are read again in %g s: %s", CLOCK_CHECK, error)
+                due = self._now() + timedelta(seconds=CLOCK_CHECK)
             if not self._woken.is_set():
                 self._asleep.set()
-            await self._until(due)
+            await self._sleep_until(due)
 
-    async def _begin(self) -> datetime | None:
-        """Begin all that is due; when the next one is."""
+    async def _start_due_tasks(self) -> datetime | None:
+        """Start all tasks that are due; return when the next one is."""
         while True:
             due = await self._tasks.next_due(platforms=self._platforms)
             if due is None or due > self._now():
                 return due
             for task in await self._tasks.take(self._now(), platforms=self._platforms):
                 self._asleep.clear()
-                self._background.begin(self._do(task))
+                self._background.start(self._run_task(task))
 
-    async def _until(self, due: datetime | None) -> None:
+    async def _sleep_until(self, due: datetime | None) -> None:
         if due is None:
             await self._woken.wait()
             return
         while not self._woken.is_set() and (left := (due - self._now()).total_seconds()) > 0:
-            await wait_for_event(self._woken, min(left, GLANCE), sleep=self._sleep)
+            await wait_for_event(self._woken, min(left, CLOCK_CHECK), sleep=self._sleep)
 
-    async def _do(self, task: Task) -> None:
-        """One task, begun already, to its end."""
+    async def _run_task(self, task: Task) -> None:
+        """Run one task, and store its end."""
         try:
-            ended, replies = graph.finish(task), self._outgoing(task, await self._carried_out(task))
+            ended, replies = graph.finish(task), self._make_items(task, await self._call_handler(task))
         except CallerMustAct as error:
             ended, replies = self._failed(task, error, permanent=True), []
         except asyncio.CancelledError:
             if is_cancelled():
                 raise
-            ended, replies = self._failed(task, PalaverError("it was cancelled from within")), []
-        except Exception as error:  # noqa: BLE001 (whatever a handler raises; it is tried again)
+            ended, replies = self._failed(task, PalaverError("cancelled by the handler, not by shutdown")), []
+        except Exception as error:  # noqa: BLE001 (the handler is foreign code; the task is retried)
             ended, replies = self._failed(task, error), []
         await self._end(task, ended, replies)
         self.wake()
 
     async def _end(self, task: Task, ended: Task, replies: Sequence[OutboxItem]) -> None:
-        """Keep how a task has ended; if what it says cannot be kept, it has failed."""
+        """Store the end of a task; where the store refuses its replies, the task has failed."""
         try:
             await retry_forever(lambda: self._tasks.end(ended, replies=replies), sleep=self._sleep)
             self._sent(replies)
         except InvalidValue as error:
-            if not replies:  # it was forgotten meanwhile
+            if not replies:  # it was removed meanwhile
                 log.info("%s", error)
                 return
             await self._end(task, self._failed(task, error, permanent=True), ())
 
-    async def _carried_out(self, task: Task) -> Sequence[Reply]:
+    async def _call_handler(self, task: Task) -> Sequence[Reply]:
         work = self._works.get(task.kind)
         if work is None:
-            raise CallerMustAct(f"nothing here runs tasks of the kind {task.kind!r}")
+            raise CallerMustAct(f"no handler for tasks of kind {task.kind!r}")
         with foreign_code(task.kind):
             return await work.run(task) or ()
 
-    def _outgoing(self, task: Task, said: Sequence[Reply]) -> Sequence[OutboxItem]:
+    def _make_items(self, task: Task, said: Sequence[Reply]) -> Sequence[OutboxItem]:
         if not isinstance(said, list | tuple) or not all(isinstance(reply, Reply) for reply in said):
-            raise InvalidValue(f"what runs {task.kind!r} gives a list of replies or nothing, not {said!r}")
+            raise InvalidValue(f"the handler of {task.kind!r} must return a list of replies or None, not {said!r}")
         if unknown := {reply.place.platform for reply in said} - set(self._platforms):
-            raise InvalidValue(f"there is no platform {', '.join(sorted(unknown))} to send to")
+            raise InvalidValue(f"the engine has no platform {', '.join(sorted(unknown))}")
         replies = [
             OutboxItem(
                 id=f"{task.id}-{number}",
@@ -216,7 +216,7 @@ class TaskWorker:
 
     def _failed(self, task: Task, error: Exception, *, permanent: bool = False) -> Task:
         why = redact_keys(str(error) if isinstance(error, PalaverError) else f"{type(error).__name__}: {error}")
-        pause = timedelta(seconds=seconds_to_wait(getattr(error, "retry_after", None)) or 0.0)  # anybody's error has it
+        pause = timedelta(seconds=seconds_to_wait(getattr(error, "retry_after", None)) or 0.0)  # any error may have it
         failed = graph.fail(task, now=self._now(), why=why, permanent=permanent, pause=pause, retry=self._retry)
         log.warning("task %s (%s), %s: %s", task.id, task.kind, failed.status, error_text(error))
         return failed

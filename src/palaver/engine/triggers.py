@@ -15,11 +15,11 @@ from palaver.parts import cut_text
 
 Decision = Literal[
     "answer",
-    "not addressed",  # said in a group, and not to us
+    "not addressed",  # to us, in a group
     "our own",
-    "an agent's turn too many",  # agents have talked long enough among themselves
+    "an agent's turn too many",  # after `agents_in_a_row` messages of agents
     "blocked",
-    "too many",  # from this author just now
+    "too many",  # the rate limit of the author is reached
 ]
 Rule = Callable[[Message], bool]
 
@@ -28,8 +28,8 @@ class Triggers(Struct, frozen=True, kw_only=True):
     """Decides whether a message is for the agent: by its author, its place, and the names and the rule of the agent."""
 
     me: Author
-    names: tuple[str, ...] = ()  # what else people call us
-    rule: Rule | None = None  # what else is answered in groups
+    names: tuple[str, ...] = ()  # other names that people use for us
+    rule: Rule | None = None  # answers further messages in groups
     blocked: frozenset[tuple[str, str]] = frozenset()  # platforms and ids of authors
     agents_in_a_row: int = 2  # messages of agents after which we wait for a person
 

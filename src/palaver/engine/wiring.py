@@ -1,7 +1,7 @@
-"""The parts of an engine, and how they are put together."""
+"""Wiring: makes the parts of an engine."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from msgspec import Struct
@@ -10,20 +10,22 @@ from palaver.config import Config
 from palaver.context.budget import Budget
 from palaver.context.in_memory import InMemoryKnowledge
 from palaver.context.sources import AnySource
+from palaver.context.values import Persona
 from palaver.engine.admission import Admission
 from palaver.engine.answer_preview import AnswerPreviews
 from palaver.engine.background import Sleep
 from palaver.engine.behavior import Behavior
 from palaver.engine.builtin_tasks import BuiltinTasks
-from palaver.engine.commands import Commands
+from palaver.engine.commands import Commands, no_memory
 from palaver.engine.confirmation import Confirmations
 from palaver.engine.delimiters import DelimiterCache
 from palaver.engine.event_stream import EventStream
-from palaver.engine.identity import Identity
+from palaver.engine.identity import Identity, platforms_by_name
 from palaver.engine.log_views import VisibleLog
 from palaver.engine.media_descriptions import Describe, MediaDescriber
 from palaver.engine.memory import Memory
 from palaver.engine.outbox_sender import OutboxSender
+from palaver.engine.place_aliases import PlaceAliases
 from palaver.engine.place_worker import RunSetup, WorkerParts
 from palaver.engine.prompt_builder import PromptBuilder
 from palaver.engine.rate_limit import RateLimiter
@@ -31,7 +33,7 @@ from palaver.engine.run_completion import RunCompletion
 from palaver.engine.run_executor import RunExecutor
 from palaver.engine.spend_caps import SpendTracker
 from palaver.engine.store_protocols import StoreProtocol
-from palaver.engine.task_worker import TaskHandler, TaskWorker, block_lines
+from palaver.engine.task_worker import TaskHandler, TaskWorker, block_kinds, block_lines
 from palaver.errors import PalaverError
 from palaver.messages import Place
 from palaver.platform import Platform
@@ -40,22 +42,57 @@ from palaver.run.journal import Run
 from palaver.run.outcome import Kinds
 
 
+def engine_parts(
+    store: StoreProtocol,
+    platforms: Iterable[Platform],
+    behavior: Behavior,
+    *,
+    persona: Persona | None,
+    task_handlers: Mapping[str, TaskHandler] | None,
+    now: Callable[[], datetime],
+    sleep: Sleep,
+) -> "EngineParts":
+    """Make the shared parts of an engine."""
+    named, aliases, handlers = platforms_by_name(platforms), PlaceAliases(), task_handlers or {}
+    return EngineParts(
+        store=store,
+        platforms=named,
+        behavior=behavior,
+        identity=Identity(persona or Persona(), named),
+        aliases=aliases,
+        delimiters=DelimiterCache(store.place_settings),
+        rate_limiter=RateLimiter(store.rate_limits, behavior.limit),
+        outbox_sender=OutboxSender(
+            store.outbox, named, now=now, doubtful=behavior.doubtful, sleep=sleep, aliases=aliases
+        ),
+        events=EventStream(store.events),
+        spend_tracker=SpendTracker(store.usage, behavior.caps, prices=behavior.prices, now=now),
+        task_handlers=handlers,
+        kinds=block_kinds(handlers, may=behavior.model_may),
+        now=now,
+        sleep=sleep,
+    )
+
+
 class EngineParts(Struct, frozen=True, kw_only=True):
-    """What several parts of one engine use. Its methods make the parts."""
+    """What several parts of one engine share. Its methods make the parts."""
 
     store: StoreProtocol
     platforms: Mapping[str, Platform]
     behavior: Behavior
     identity: Identity
+    aliases: PlaceAliases
     delimiters: DelimiterCache
     rate_limiter: RateLimiter
     outbox_sender: OutboxSender
     events: EventStream
     spend_tracker: SpendTracker
+    task_handlers: Mapping[str, TaskHandler]  # the user's
+    kinds: Kinds  # of task blocks that the model may use
     now: Callable[[], datetime]
     sleep: Sleep
 
-    def task_worker(self, task_handlers: Mapping[str, TaskHandler]) -> TaskWorker:
+    def task_worker(self) -> TaskWorker:
         store, identity = self.store, self.identity
         builtin = BuiltinTasks(
             store.place_settings,
@@ -63,15 +100,15 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             store.log,
             self.behavior,
             delimiters=self.delimiters,
-            administers=identity.administers,
+            is_administrator=identity.is_administrator,
             now=self.now,
         )
         return TaskWorker(
             self.store.tasks,
-            {**builtin.handlers, **task_handlers},
+            {**builtin.handlers, **self.task_handlers},
             platforms=self.platforms,
             me=lambda place: self.identity.author_on(place.platform),
-            sent=self.outbox_sender.take,
+            sent=self.outbox_sender.enqueue,
             now=self.now,
             retry=self.behavior.retry,
             sleep=self.sleep,
@@ -87,7 +124,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             self.behavior,
             platforms=self.platforms,
             outbox=self.store.outbox,
-            sent=self.outbox_sender.take,
+            sent=self.outbox_sender.enqueue,
             planned=planned,
             now=self.now,
             failed=failed,
@@ -97,7 +134,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
         self,
         zone: str,
         *,
-        learned: Callable[[], Awaitable[None]],
+        memory: Memory | None,
         stop: Callable[[Place], None],
         planned: Callable[[], None],
     ) -> Commands:
@@ -107,9 +144,9 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             platforms=self.platforms,
             zone=zone,
             rate_limiter=self.rate_limiter,
-            learned=learned,
+            learned=memory.done if memory else no_memory,
             stop=stop,
-            sent=self.outbox_sender.take,
+            sent=self.outbox_sender.enqueue,
             planned=planned,
             now=self.now,
             sleep=self.sleep,
@@ -125,8 +162,6 @@ class EngineParts(Struct, frozen=True, kw_only=True):
         zone: str,
         budget: Budget,
         sources: Iterable[AnySource],
-        task_handlers: Mapping[str, TaskHandler],
-        kinds: Kinds,
     ) -> PromptBuilder:
         timeout = self.behavior.call_timeout
         return PromptBuilder(
@@ -143,17 +178,17 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             now=self.now,
             budget=budget,
             extra=tuple(sources),
-            task_blocks=block_lines(task_handlers, kinds),
+            task_blocks=block_lines(self.task_handlers, self.kinds),
         )
 
-    def executor(self, completion: RunCompletion, *, kinds: Kinds, tool_ended: Callable[[], None]) -> RunExecutor:
+    def executor(self, completion: RunCompletion, *, tool_ended: Callable[[], None]) -> RunExecutor:
         previews = AnswerPreviews(
             self.platforms, self.store.outbox, is_idle=self.outbox_sender.is_idle, now=self.now, sleep=self.sleep
         )
         return RunExecutor(
             self.store.runs,
             completion,
-            kinds=kinds,
+            kinds=self.kinds,
             now=self.now,
             tool_ended=tool_ended,
             behavior=self.behavior,

@@ -72,7 +72,7 @@ class Inbox(Repository):
     async def album(self, place: Place, author_id: str, album: str) -> Sequence[tuple[Message, MessageState]]:
         return await self._reader.run(lambda database: _album(database, place, author_id, album))
 
-    async def pass_over(self, place: Place, message_ids: Sequence[str]) -> None:
+    async def skip(self, place: Place, message_ids: Sequence[str]) -> None:
         await self._writer.run(lambda database: claim(database, place, message_ids, "passed"))
 
     async def add_own(self, message: Message, turns: Sequence[Turn]) -> None:

@@ -28,7 +28,7 @@ from palaver.engine.memory.episode_writer import EpisodeWriter
 from palaver.engine.memory.indexer import Indexer
 from palaver.engine.memory.learner import Learner
 from palaver.engine.memory.recall import KnownFacts, MessageRecall
-from palaver.engine.prompt_builder import prompt_for
+from palaver.engine.prompt_builder import build_prompt
 from palaver.memory.embedding import Embedder
 from palaver.memory.facts import Summary
 from palaver.messages import Author, Message, Place, PlaceKey, Quote
@@ -259,7 +259,7 @@ async def prompts(store: Store, memory: Memory, target: Message) -> AsyncIterato
             inputs = SourceInputs(log=messages, memory=memory.knowledge, config=config)
             drawn = profile_of(name, config).sources(inputs)
             gathered[key] = await gather(target, [scene, *drawn], NOON)
-        yield name, gathered[key], str(prompt_for(gathered[key], profile_of(name, config)))
+        yield name, gathered[key], str(build_prompt(gathered[key], profile_of(name, config)))
 
 
 def secrets_in(text: str) -> set[str]:

@@ -155,7 +155,7 @@ async def test_an_engine_tells_the_past_and_what_bears_on_the_target() -> None:
         for message in days(53):
             old = replace(message, place=engines.GROUP, id=f"m{message.id}")
             await store.inbox.receive(old, at=NOON)
-            await store.inbox.pass_over(engines.GROUP, [old.id])
+            await store.inbox.skip(engines.GROUP, [old.id])
         await EpisodeWriter(store.episodes, store.log).write(engines.GROUP)
         model = Scripted("Yes.", "Yes.")
 

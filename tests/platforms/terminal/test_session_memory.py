@@ -129,7 +129,7 @@ async def a_fact(store: Store, fact_id: str, text: str, *, place: Place = PLACE,
     """A fact that the person told in a message of the same id."""
     said = Message(id=fact_id, place=place, author=person(), sent_at=NOW, parts=(Text(text=f"So: {text}"),))
     await store.inbox.receive(said, at=NOW)
-    await store.inbox.pass_over(place, [fact_id])
+    await store.inbox.skip(place, [fact_id])
     fact = Fact(
         id=fact_id,
         subject=subject_of(person(), place),
@@ -283,7 +283,7 @@ async def test_what_was_learned_elsewhere_is_neither_read_nor_shown() -> None:
     async with Store.open(":memory:") as store:
         said = Message(id="1", place=elsewhere, author=person(), parts=(Text(text="I live in Lviv."),))
         await store.inbox.receive(said, at=NOW)
-        await store.inbox.pass_over(elsewhere, ["1"])
+        await store.inbox.skip(elsewhere, ["1"])
         seen = await talked(Scripted("Hello."), "hi", store=store, interactive=False)
         assert await known(store) == []
 

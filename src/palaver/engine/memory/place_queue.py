@@ -43,7 +43,7 @@ class PlaceQueue:
         self._waiting[place.key] = place
         if not self._is_running:
             self._is_running = True
-            self._background.begin(self._run())
+            self._background.start(self._run())
 
     @property
     def busy(self) -> bool:

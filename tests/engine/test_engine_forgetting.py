@@ -38,7 +38,7 @@ class Reminded:
 
     def __init__(self, *, told: str = TOLD, calls: bool = False) -> None:
         self.prompts: list[Prompt] = []
-        self._told = told
+        self._add_text = told
         self._calls = calls
 
     async def respond(self, prompt: Prompt) -> Response:
@@ -47,7 +47,7 @@ class Reminded:
         parts = [part for turn in prompt.turns for part in turn.parts]
         if self._calls and not any(isinstance(part, ToolResult) for part in parts):
             return Response(turn=Turn(role="model", parts=(ToolCall(id="a", name="note", args={}),), model=self.name))
-        return Response(turn=model(self._told if "peanut" in str(prompt) else UNTOLD, by=self.name))
+        return Response(turn=model(self._add_text if "peanut" in str(prompt) else UNTOLD, by=self.name))
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
         yield await self.respond(prompt)
@@ -82,7 +82,7 @@ def told_before(world: World, place: Place = HERE) -> None:
 
     async def tell() -> None:
         await store.inbox.receive(source, at=world.now())
-        await store.inbox.pass_over(place, ["m0"])
+        await store.inbox.skip(place, ["m0"])
         await store.facts.learn([fact])
 
     world.loop.run(tell())
