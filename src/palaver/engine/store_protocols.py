@@ -129,10 +129,6 @@ class InboxStore(Protocol):
 
     async def skip(self, place: Place, message_ids: Sequence[str]) -> None: ...
 
-    async def add_own(self, message: Message, turns: Sequence[Turn]) -> None:
-        """Store a message of our own, with the turns of the model that wrote it."""
-        ...
-
 
 class UpdateStore(Protocol):
     """Updates of platforms, and the commands of people in them."""

@@ -152,12 +152,6 @@ class Cursors(Protocol):
         """Places with messages to read for facts."""
         ...
 
-    async def read_to(self, place: Place, what: CursorKind = "facts") -> int:
-        """The number of the first message that was not read."""
-        ...
-
-    async def mark(self, place: Place, number: int, what: CursorKind = "facts") -> None: ...
-
 
 def subject_of(author: Author, place: Place) -> Subject:
     return Subject(platform=place.author_namespace, id=author.id, name=author.name)
