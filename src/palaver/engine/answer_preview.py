@@ -71,10 +71,10 @@ class AnswerPreviews:
             showing.cancel()
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([showing], timeout=PREVIEW_TIMEOUT)
-            if preview.under_way is not None:
+            if preview.request is not None:
                 if draft is None:  # a draft must get its receipt
-                    preview.under_way.cancel()
-                await asyncio.wait([preview.under_way], timeout=2 * PREVIEW_TIMEOUT)
+                    preview.request.cancel()
+                await asyncio.wait([preview.request], timeout=2 * PREVIEW_TIMEOUT)
 
     async def _show(self, preview: "AnswerPreview", draft: "Draft | None", platform: Platform, run: Run) -> None:
         """Show the text each time it changes. Cancelling this does not cancel the current request."""
@@ -88,8 +88,8 @@ class AnswerPreviews:
             if not text:
                 continue
             shown = draft.show(text) if draft else _send_preview(platform, run, text)
-            preview.under_way = asyncio.ensure_future(shown)
-            await asyncio.shield(preview.under_way)
+            preview.request = asyncio.ensure_future(shown)
+            await asyncio.shield(preview.request)
 
     async def _show_typing(self, preview: "AnswerPreview", platform: Platform, run: Run) -> None:
         while not preview.changed.is_set():
@@ -105,7 +105,7 @@ class AnswerPreview:
     def __init__(self) -> None:
         self.text = ""
         self.changed = asyncio.Event()
-        self.under_way: asyncio.Future[None] | None = None
+        self.request: asyncio.Future[None] | None = None
 
     def show(self, text: str) -> None:
         """Set the text to show next."""

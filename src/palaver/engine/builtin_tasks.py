@@ -73,9 +73,9 @@ class BuiltinTasks:
         if not isinstance(said, list) or not isinstance(source, str):
             raise InvalidValue(f"task {task.id} has no facts to remember")
         author = _author(task)
-        heard = await evidence_messages(self._messages, author, place=task.place, target=source)
+        evidence = await evidence_messages(self._messages, author, place=task.place, target=source)
         found = [
-            (number, text, await asyncio.to_thread(supporting_messages, text, author, heard))
+            (number, text, await asyncio.to_thread(supporting_messages, text, author, evidence))
             for number, text in enumerate(map(str, said))
         ]
         facts = [

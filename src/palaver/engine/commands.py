@@ -57,7 +57,7 @@ class CommandOutcome(Struct, frozen=True, kw_only=True):
     tasks: tuple[Task, ...] = ()
 
 
-def says(*lines: str) -> CommandOutcome:
+def reply_with(*lines: str) -> CommandOutcome:
     return CommandOutcome(lines=lines)
 
 
@@ -135,10 +135,10 @@ class Commands:
         try:
             outcome = await self._outcome(command)
         except NotAllowed as error:
-            outcome = says(f"{error}.")
+            outcome = reply_with(f"{error}.")
         except Exception as error:  # noqa: BLE001 (of a platform or the store; the person gets a reply)
             log.error("command /%s failed: %s", command.name, error_text(error))
-            outcome = says("Something went wrong on my side, and this was not done. Please try again.")
+            outcome = reply_with("Something went wrong on my side, and this was not done. Please try again.")
         said = [self._notice(command, outcome.lines)] if outcome.lines else []
         replies = split_replies(said, self._platforms)
         try:
@@ -159,9 +159,9 @@ class Commands:
         may_ask = command.name in UNLIMITED or author not in await self._store.place_settings.blocked()
         is_answered = may_ask and await self._rate_limiter.take(message)
         if not is_answered and command.name not in UNLIMITED:
-            return says(TOO_MANY) if may_ask and await self._rate_limiter.warn(message) else CommandOutcome()
+            return reply_with(TOO_MANY) if may_ask and await self._rate_limiter.warn(message) else CommandOutcome()
         if handler is None:
-            return says(f"There is no /{_short(command.name)}; /help lists what there is.")
+            return reply_with(f"There is no /{_short(command.name)}; /help lists what there is.")
         outcome = await handler(command)
         return outcome if is_answered else CommandOutcome(tasks=outcome.tasks)
 
@@ -177,41 +177,41 @@ class Commands:
         )
 
     async def _help(self, _: Command) -> CommandOutcome:
-        return says(*HELP.values())
+        return reply_with(*HELP.values())
 
     async def _memory(self, command: Command) -> CommandOutcome:
         await self._wait_for_memory()
         known = await self._facts(command)
         how, _, given = command.argument.strip().partition(" ")
         if not how:
-            return says(*self._lines(known[:MAX_LISTED], known) or [NOTHING])
+            return reply_with(*self._lines(known[:MAX_LISTED], known) or [NOTHING])
         if how.casefold() != "why" or not given.strip():
-            return says(HELP["memory"])
+            return reply_with(HELP["memory"])
         found = _by_id(given.strip(), known)
         if len(found) != 1:
-            return says(f"{len(found) or 'No'} facts have an id that begins so.")
+            return reply_with(f"{len(found) or 'No'} facts have an id that begins so.")
         reasons = [self._reason(message) for message in await self._store.facts.why(found[0].id)]
-        return says(self._fact(found[0]), *(reasons or ["The messages it was learned from are hidden, or gone."]))
+        return reply_with(self._fact(found[0]), *(reasons or ["The messages it was learned from are hidden, or gone."]))
 
     async def _forget(self, command: Command) -> CommandOutcome:
         """Forget by a task that is stored with the end of the command, so that it is done and confirmed once."""
         given = command.argument.strip()
         if not given:
-            return says(HELP["forget"])
+            return reply_with(HELP["forget"])
         await self._wait_for_memory()  # else the last messages would be learned afterwards
         message = command.message
         if given.casefold() == "all":
             await self._store.facts.forget_all(subject_of(message.author, message.place), at=self._now())
-            return says("Nothing is remembered of you any more.")
+            return reply_with("Nothing is remembered of you any more.")
         known = await self._facts(command)
         named = [_by_id(word, known, least=MIN_ID) for word in given.split()]
         if any(len(found) != 1 for found in named):
             named = [_by_words(given, known)]
             if len(named[0]) > 1:
-                return says("Which of these? /forget ID", *self._lines(named[0], known))
+                return reply_with("Which of these? /forget ID", *self._lines(named[0], known))
         facts = list(dict.fromkeys(fact.id for found in named for fact in found))
         if not facts:
-            return says(LIKE_THAT)
+            return reply_with(LIKE_THAT)
         args = {"facts": facts, "reply_to": None if message.place.kind == "direct" else message.id}
         name = f"command-{command.id}-forget"
         task = Task(id=name, kind=FORGET_CONFIRMED, place=message.place, due_at=self._now(), args=args)
@@ -220,25 +220,25 @@ class Commands:
     async def _tasks(self, command: Command) -> CommandOutcome:
         listed = await self._store.tasks.listed(command.message.place)
         planned = sorted((one for one in listed if one.status in ("pending", "running")), key=lambda one: one.due_at)
-        return says(*map(self._task, planned[:MAX_LISTED])) if planned else says("Nothing is planned here.")
+        return reply_with(*map(self._task, planned[:MAX_LISTED])) if planned else reply_with("Nothing is planned here.")
 
     async def _clear(self, command: Command) -> CommandOutcome:
         place, author = command.message.place, command.message.author
         if place.kind != "direct" and not await self._identity.is_administrator(place, author):
             raise NotAllowed("Only an administrator can let this conversation begin anew")
         await self._store.place_settings.clear(place, command.horizon, at=self._now())
-        return says(BEGUN_ANEW)
+        return reply_with(BEGUN_ANEW)
 
     async def _stop_run(self, command: Command) -> CommandOutcome:
         """Stop the run of the place."""
         place, author = command.message.place, command.message.author
         runs = await self._open_runs(place)
         if not runs:
-            return says("Nothing is being written.")
+            return reply_with("Nothing is being written.")
         if not await self._may_stop(place, author, runs):
             raise NotAllowed("Only whoever asked, or an administrator, can stop this answer")
         self._stop(place)
-        return says("Stopped.")
+        return reply_with("Stopped.")
 
     async def _stop_for(self, place: Place, author: Author) -> None:
         if await self._may_stop(place, author, await self._open_runs(place)):

@@ -314,7 +314,7 @@ class Engine:
                     assert_never(change)
 
     def _on_message_change(self, place: Place) -> None:
-        self._places.changed(place)
+        self._places.wake_if_active(place)
         if self.memory:
             self.memory.wake(place)
 

@@ -94,7 +94,7 @@ class MediaDescriber:
         messages = chain(context.batch, context.window, context.recent, context.immediate, context.newer)
         ids = set(chain.from_iterable(map(_undescribed, messages)))
         words = await self._known.find(sorted(ids)) if ids else {}
-        return _with_words(context, words) if words else context
+        return _with_descriptions(context, words) if words else context
 
     async def _ask(self, media: Media, message: Message) -> str:
         describe = self._describe
@@ -113,7 +113,7 @@ class MediaDescriber:
 
 
 def _undescribed(message: Message) -> tuple[str, ...]:
-    """The ids of its media that come without words; cached."""
+    """Return the ids of its media without a description; cached."""
     return cached(
         message, "undescribed", lambda one: tuple(media.unique_id for media in _undescribed_media(_parts(one)))
     )
@@ -129,27 +129,27 @@ def _undescribed_media(parts: Iterable[Part]) -> Iterable[Media]:
     return (part for part in parts if isinstance(part, Media) and part.rendered_text is None and part.unique_id)
 
 
-def _with_words(context: Context, words: Mapping[str, str]) -> Context:
-    def told(message: Message) -> Message:
+def _with_descriptions(context: Context, words: Mapping[str, str]) -> Context:
+    def describe_message(message: Message) -> Message:
         if not any(unique_id in words for unique_id in _undescribed(message)):
             return message
         quote = message.reply_to
         return replace(
             message,
-            parts=_add_text(message.parts, words),
-            reply_to=quote and replace(quote, parts=_add_text(quote.parts, words)),
+            parts=_describe_parts(message.parts, words),
+            reply_to=quote and replace(quote, parts=_describe_parts(quote.parts, words)),
         )
 
     return replace(
-        context.with_batch([*map(told, context.batch)]),
-        window=tuple(map(told, context.window)),
-        recent=tuple(map(told, context.recent)),
-        immediate=tuple(map(told, context.immediate)),
-        newer=tuple(map(told, context.newer)),
+        context.with_batch([*map(describe_message, context.batch)]),
+        window=tuple(map(describe_message, context.window)),
+        recent=tuple(map(describe_message, context.recent)),
+        immediate=tuple(map(describe_message, context.immediate)),
+        newer=tuple(map(describe_message, context.newer)),
     )
 
 
-def _add_text(parts: Iterable[Part], words: Mapping[str, str]) -> tuple[Part, ...]:
+def _describe_parts(parts: Iterable[Part], words: Mapping[str, str]) -> tuple[Part, ...]:
     return tuple(
         replace(part, rendered_text=words[part.unique_id])
         if isinstance(part, Media) and part.rendered_text is None and part.unique_id in words

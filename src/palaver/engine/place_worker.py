@@ -99,7 +99,7 @@ class PlaceWorker:
         )
         self._open_runs = None if runs is None else list(runs)  # runs to resume; None: read them from the store
         self._is_stopping = False  # the current run is to end without an answer
-        self._under_way: asyncio.Future[None] | None = None
+        self._current_run: asyncio.Future[None] | None = None
 
     def wake(self) -> None:
         """Read again what waits: a message came in, or was edited or deleted."""
@@ -113,9 +113,9 @@ class PlaceWorker:
 
     def stop(self) -> None:
         """End the current run, or the one that was running when the store failed."""
-        self._is_stopping = self._under_way is not None or self._open_runs is None
-        if self._under_way is not None:
-            self._under_way.cancel()
+        self._is_stopping = self._current_run is not None or self._open_runs is None
+        if self._current_run is not None:
+            self._current_run.cancel()
 
     async def run(self) -> None:
         """Answer until no message waits. Retry with backoff on `StoreTrouble`, except on `StoreBroken`."""
@@ -151,15 +151,15 @@ class PlaceWorker:
 
     async def _run_stoppable(self, work: Awaitable[None]) -> None:
         """Run *work*, which `stop` may cancel."""
-        self._under_way = asyncio.ensure_future(work)
+        self._current_run = asyncio.ensure_future(work)
         try:
-            await self._under_way
+            await self._current_run
         except asyncio.CancelledError:
             if not self._is_stopping or is_cancelled():
                 raise
             self._open_runs = None  # its end may not have been stored
         finally:
-            self._under_way = None
+            self._current_run = None
 
     async def answer(self, batch: Batch) -> None:
         """Answer a batch of messages with one run."""
@@ -375,7 +375,7 @@ class PlaceWorkers:
             self._workers[new.key] = worker
             worker.move(new)
 
-    def changed(self, place: Place) -> None:
+    def wake_if_active(self, place: Place) -> None:
         """Wake the worker of a place, if there is one: a message was edited or deleted."""
         if worker := self._workers.get(self._aliases.current(place).key):
             worker.wake()
