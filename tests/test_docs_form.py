@@ -1,7 +1,9 @@
 """The pages are easy to read: short lines, short paragraphs, links that lead somewhere, plots of measured figures."""
 
-import importlib.util
+import ast
+import builtins
 import json
+import pkgutil
 import re
 import subprocess
 import sys
@@ -101,22 +103,102 @@ def test_the_figures_of_the_plots_are_those_of_the_page() -> None:
     assert [row for row in recalls if row not in page.replace("*", "").replace(" |", "")] == []
 
 
+CURRENT = [page for page in PAGES if page.name != "CHANGELOG.md"]
+NOT_OURS = {"message_history", "Model.request", "pytest_plugins", "Allergy", "50_000"}
+
+
 def exists(dotted: str) -> bool:
-    name, _, attribute = dotted.rpartition(".")
-    if importlib.util.find_spec(name) is None:
-        return False
-    return hasattr(importlib.import_module(name), attribute) or importlib.util.find_spec(dotted) is not None
+    """Whether palaver has a module, or a module or class of it the attribute or field, of this name."""
+    try:
+        pkgutil.resolve_name(dotted)
+    except (ImportError, AttributeError):
+        owner, _, field = dotted.rpartition(".")
+        return "." in owner and exists(owner) and field in getattr(pkgutil.resolve_name(owner), "__annotations__", {})
+    return True
 
 
-CURRENT = [page for page in PAGES if page.name not in {"ARCHITECTURE.md", "CHANGELOG.md"}]
+def named(page: Path) -> list[str]:
+    """The code in back quotes in the text of a page; code blocks are left out, since other tests run them."""
+    return re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL))
 
 
 @pytest.mark.parametrize("page", CURRENT, ids=lambda page: page.name)
-def test_the_code_that_a_page_names_exists(page: Path) -> None:
-    """Names such as `palaver.events.Event`, and paths such as `tests/sizes.py` or `context/sources.py`."""
-    code = re.findall(r"`([^`\n]+)`", page.read_text("utf-8"))
-    names = {name for name in code if re.fullmatch(r"palaver(\.\w+)+", name)} - {"palaver.db"}
-    paths = {path for path in code if re.fullmatch(r"[\w/]+/\w+\.py", path)}
+def test_the_modules_that_a_page_names_exist(page: Path) -> None:
+    """Names such as `palaver.events.Event` or `context.budget.Budget`, and paths such as `context/sources.py`."""
+    names = {code for code in named(page) if re.fullmatch(r"palaver(\.\w+)+", code)} - {"palaver.db"}
+    short = {f"palaver.{code}" for code in named(page) if re.fullmatch(r"\w+\.\w+\.\w+", code)}
+    names |= {name for name in short if exists(name.rpartition(".")[0])}
+    paths = {code for code in named(page) if re.fullmatch(r"[\w/]+/\w+\.py", code)}
 
     assert {name for name in names if not exists(name)} == set()
-    assert {path for path in paths if not any((root / path).exists() for root in (ROOT, ROOT / "src/palaver"))} == set()
+    assert {path for path in paths if not (ROOT / path).exists() and not any((ROOT / "src").rglob(path))} == set()
+
+
+class Names(ast.NodeVisitor):
+    """The words of the code without its docstrings, what can be called, and the members of each class."""
+
+    def __init__(self) -> None:
+        self.words: set[str] = set()
+        self.callable = set(dir(builtins))
+        self.members: dict[str, set[str]] = {}
+
+    def visit(self, node: ast.AST) -> None:
+        match node:
+            case ast.Expr(value=ast.Constant()):
+                return
+            case ast.ClassDef(name=name):
+                self.callable.add(name)
+                self.members.setdefault(name, set()).update(members_of(node))
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                self.callable.add(name)
+            case ast.alias(name=name):
+                self.callable.update(name.split("."))
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) | ast.keyword(arg=str(name)):
+                self.words.add(name)
+            case ast.Constant(value=str(text)):
+                self.words.update(re.findall(r"\w+", text))
+        self.generic_visit(node)
+
+    def unknown(self, code: str) -> set[str]:
+        """The names in a piece of code that the project does not have."""
+        calls = re.findall(r"(?<!\w)([a-z_]\w*)\(", code)
+        words = re.findall(r"\b(?:\w*_\w*|[A-Z]+[a-z]\w*)\b", code)
+        dotted = re.findall(r"(?<![\w.])([A-Z]\w*)(?:\([^()]*\))?\.(\w+)", code)
+        return {
+            *(call for call in calls if call not in self.callable),
+            *(word for word in words if word not in self.words | self.callable),
+            *(f"{owner}.{name}" for owner, name in dotted if name not in self.members.get(owner, {name})),
+        }
+
+
+def members_of(of: ast.ClassDef) -> Iterator[str]:
+    for node in ast.walk(of):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name
+
+
+@pytest.fixture(scope="module")
+def names() -> Names:
+    found = Names()
+    for file in (file for folder in ("src", "tests", "bench", "examples") for file in (ROOT / folder).rglob("*.py")):
+        found.visit(ast.parse(file.read_text("utf-8")))
+        found.words.update(file.relative_to(ROOT).with_suffix("").parts)
+    return found
+
+
+@pytest.mark.parametrize("page", CURRENT, ids=lambda page: page.name)
+def test_the_names_that_a_page_has_in_back_quotes_are_in_the_code(page: Path, names: Names) -> None:
+    """Calls such as `record_usage(usage)`, members such as `Message.album`, and words such as `at_once`."""
+    assert {name for code in named(page) for name in names.unknown(code)} - NOT_OURS == set()
+
+
+def test_a_name_that_is_gone_is_found(names: Names) -> None:
+    gone = ("palaver.prompt.ledger.Book", "palaver.messages.Message.post", "palaver.nowhere")
+
+    assert [name for name in gone if exists(name)] == []
+    assert names.unknown("Message.post") == {"Message.post"}
+    assert names.unknown("Ledger().jot(prompt)") == {"jot", "Ledger.jot"}
+    assert names.unknown("Message.album") == set()
