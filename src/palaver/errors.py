@@ -131,7 +131,7 @@ class StoreTooNew(StoreTrouble):
 
 
 def seconds_to_wait(asked: object) -> float | None:
-    """The seconds to wait, as a service asked for; None if that is no number, negative or too long."""
+    """Return the seconds to wait, as a service asked for; None if that is no number, negative or too long."""
     if isinstance(asked, bool) or not isinstance(asked, int | float) or not 0 <= asked <= LONGEST_WAIT:
         return None
     return float(asked)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def temporary_path(path: Path) -> Path:
-    """The path of the temporary file that is renamed to *path* once it is complete."""
+    """Return the path of the temporary file that is renamed to *path* once it is complete."""
     return path.with_name(f".{path.name}.{os.getpid()}.part")
 
 

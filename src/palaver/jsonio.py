@@ -36,22 +36,24 @@ def loads(data: bytes | str) -> Any:
 
 
 def object_or_empty(value: Any) -> dict[str, Any]:
-    """The fields of *value* that are not null; empty if it is no object."""
+    """Return the fields of *value* that are not null; empty if it is no object."""
     return {key: item for key, item in value.items() if item is not None} if isinstance(value, dict) else {}
 
 
 def list_or_empty(value: Any) -> list[Any]:
-    """*value* if it is a list, else an empty one."""
+    """Return *value* if it is a list, else an empty one."""
     return value if isinstance(value, list) else []
 
 
 def count_or_zero(value: Any) -> int:
-    """*value* as a count; 0 if it is no number."""
+    """Return *value* as a count; 0 if it is no number."""
     return int(value) if isinstance(value, int | float) and value == value and abs(value) < 2**53 else 0
 
 
 def error_object(body: bytes) -> dict[str, Any]:
-    """The object under `error` of a body, also in a list of one; the object itself without one; else its text."""
+    """Return the object under `error` of a body, also in a list of one; the object itself without one; else its
+    text.
+    """
     try:
         found = loads(body)
     except ResponseUnreadable:
@@ -75,7 +77,7 @@ def join_items(head: bytes, items: list[bytes], tail: bytes) -> bytes:
 
 
 def limit_depth(value: Any) -> Any:
-    """*value* with everything below the depth that services read replaced by a note."""
+    """Return *value* with everything below the depth that services read replaced by a note."""
     return _jsonable(value, _MAX_DEPTH) if deeper_than(value, _MAX_DEPTH) else value
 
 
@@ -100,7 +102,7 @@ def _jsonable(value: Any, levels: int = 200) -> Any:
 
 
 def deeper_than(value: Any, levels: int) -> bool:
-    """Whether objects and lists are nested more than *levels* deep."""
+    """Return whether objects and lists are nested more than *levels* deep."""
     layer = [value] if isinstance(value, dict | list) else []
     for _ in range(levels):
         inner = (child for one in layer for child in (one.values() if isinstance(one, dict) else one))
@@ -114,7 +116,7 @@ T = TypeVar("T")
 
 
 def jsonable(turn: Turn) -> Turn:
-    """The turn as it will be decoded again; itself if JSON holds all of it exactly."""
+    """Return the turn as it will be decoded again; itself if JSON holds all of it exactly."""
     try:
         if msgspec.json.decode(msgspec.json.encode(turn), type=Turn) == turn:
             return turn
@@ -124,7 +126,7 @@ def jsonable(turn: Turn) -> Turn:
 
 
 def json_copy(value: T) -> T:
-    """A copy of *value* as JSON can hold it: broken characters as U+FFFD, keys and unknown values as text."""
+    """Return a copy of *value* as JSON can hold it: broken characters as U+FFFD, keys and unknown values as text."""
     kind = type(value)
     try:
         return msgspec.json.decode(dumps(msgspec.to_builtins(value, enc_hook=_encode_unknown)), type=kind)
@@ -148,7 +150,7 @@ _FETCHED_SCHEMES = (
 
 
 def lower_types(schema: Any) -> Any:
-    """A schema with its types in lower case, as JSON Schema has them."""
+    """Return a schema with its types in lower case, as JSON Schema has them."""
     if isinstance(schema, list):
         return [lower_types(item) for item in schema]
     if not isinstance(schema, dict):

@@ -105,7 +105,7 @@ Change = Received | Edited | Deleted | Reacted | Commanded | PlaceMigrated | Pla
 
 
 def type_fault(value: object, kind: Any) -> str | None:
-    """What is wrong with the types of *value*, which should be a *kind*; None if nothing is.
+    """Return what is wrong with the types of *value*, which should be a *kind*; None if nothing is.
 
     Python does not check the fields of a struct, and a value with other types cannot be decoded from the store.
     """
@@ -151,11 +151,11 @@ class Inbox(Protocol):
         ...
 
     async def last(self, place: Place) -> Message | None:
-        """The last message that was received in a place."""
+        """Return the last message that was received in a place."""
         ...
 
     async def unread(self) -> Sequence[Update]:
-        """The updates that were stored without changes, the oldest first."""
+        """Return the updates that were stored without changes, the oldest first."""
         ...
 
 

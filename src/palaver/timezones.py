@@ -12,7 +12,7 @@ _FIXED = re.compile(r"UTC([+-])([01]\d|2[0-3]):([0-5]\d)")
 
 @lru_cache(maxsize=256)
 def zone_named(name: str) -> tzinfo:
-    """The zone of that name; raise InvalidValue if there is none."""
+    """Return the zone of that name; raise InvalidValue if there is none."""
     if found := _FIXED.fullmatch(name):
         offset = timedelta(hours=int(found[2]), minutes=int(found[3]))
         return timezone(-offset if found[1] == "-" else offset)
@@ -23,7 +23,7 @@ def zone_named(name: str) -> tzinfo:
 
 
 def zone_of(moment: datetime) -> str:
-    """The name of the fixed offset of a time; UTC if it has none."""
+    """Return the name of the fixed offset of a time; UTC if it has none."""
     offset = moment.utcoffset()
     if not offset:
         return "UTC"
@@ -32,7 +32,7 @@ def zone_of(moment: datetime) -> str:
 
 
 def utc(moment: datetime) -> datetime:
-    """A time in UTC. There, later times compare greater; in a zone with summer time they may not."""
+    """Return a time in UTC. There, later times compare greater; in a zone with summer time they may not."""
     if moment.utcoffset() is None:
         raise InvalidValue(f"{moment} is a time without a zone")
     try:

@@ -248,7 +248,7 @@ class OutboxStore(Protocol):
 class TaskStore(Protocol):
     """Tasks. A change of one task also updates the tasks of its plan that depend on it.
 
-    With *platforms*, only the tasks of their places are affected.
+    With `platforms`, only the tasks of their places are affected.
     """
 
     async def add(self, tasks: Sequence[Task]) -> None:

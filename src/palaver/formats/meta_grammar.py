@@ -189,7 +189,7 @@ def _block_name(own: Candidate, name: str) -> Steps:
 def _pair(
     own: Candidate, keys: frozenset[str], *, sure: bool = False, after: str = "", listed: bool = False
 ) -> Generator[None, str, str]:
-    """A space, a key, which is returned, and its value; characters that may stand *after* it are not read.
+    """Yield a space, a key, which is returned, and its value; characters that may stand *after* it are not read.
 
     Where it is *sure* that this is ours, the value ends with its last letter. Where pairs may be *listed*, an id ends
     with a comma before a blank too.

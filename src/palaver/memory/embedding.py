@@ -110,7 +110,7 @@ class RemoteEmbedder:
 
 
 def is_minilm_installed() -> bool:
-    """Whether the packages of `palaver[search]` are installed."""
+    """Return whether the packages of `palaver[search]` are installed."""
     return all(find_spec(name) for name in _PACKAGES)
 
 
@@ -138,7 +138,7 @@ def check_embedder(name: str) -> str:
 
 
 def batches(lengths: Sequence[int]) -> list[list[int]]:
-    """The batches of texts by index, shortest first; a long text may be a batch of its own."""
+    """Return the batches of texts by index, shortest first; a long text may be a batch of its own."""
     found: list[list[int]] = []
     for at in sorted(range(len(lengths)), key=lengths.__getitem__):
         if found and (len(found[-1]) + 1) * lengths[at] <= _MAX_BATCH:
@@ -170,7 +170,7 @@ def _unit(vectors: list[list[float]], about: str) -> "Floats":
 
 
 def _folder(package: str) -> Path:
-    """The folder of *package*, which is not imported: only its files are needed."""
+    """Return the folder of *package*, which is not imported: only its files are needed."""
     spec = find_spec(package)
     if spec is None or spec.origin is None:
         raise InvalidValue(f"{package} is not installed: pip install 'palaver[search]'")

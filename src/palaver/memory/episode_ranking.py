@@ -37,14 +37,16 @@ def rank_episodes(
 
 
 def _weights(episodes: Sequence[Episode], wanted: frozenset[str]) -> dict[str, float]:
-    """The weight of each wanted term: the fewer episodes have it, the more."""
+    """Return the weight of each wanted term: the fewer episodes have it, the more."""
     among = Counter(term for episode in episodes for term in _terms(episode) & wanted)
     count = len(episodes)
     return {term: log(1 + (count + 1) / (1 + among[term])) for term in wanted}
 
 
 def _relevance(episode: Episode, wanted: frozenset[str], weights: dict[str, float]) -> float:
-    """The weighted share of the wanted terms that an episode has; more for tags, less for one term of several."""
+    """Return the weighted share of the wanted terms that an episode has; more for tags, less for one term of
+    several.
+    """
     found = _terms(episode) & wanted
     if not found:
         return 0.0
@@ -82,7 +84,7 @@ def build_window_past(episodes: Sequence[Episode], *, since: int, start: int, mo
 
 
 def _fitting(episodes: Sequence[Episode], most: int) -> dict[str, str]:
-    """The lines that fit, by the id of the episode."""
+    """Return the lines that fit, by the id of the episode."""
     lines: dict[str, str] = {}
     room = most
     newest = [(episode, True) for episode in reversed(episodes)]
@@ -98,7 +100,7 @@ def _fitting(episodes: Sequence[Episode], most: int) -> dict[str, str]:
 
 
 def _line(episode: Episode, *, whole: bool) -> str:
-    """An episode on one line."""
+    """Return an episode on one line."""
     day = episode.began_at.date().isoformat() if episode.began_at else ""
     text = ": ".join(filter(None, (episode.topic, episode.summary))) if whole else episode.topic or episode.summary
     return " ".join(f"{day} {text}".split())

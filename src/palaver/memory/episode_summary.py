@@ -85,7 +85,7 @@ def build_episode(messages: Sequence[Message], place: Place, start: int) -> Epis
 
 
 def summary_prompt(messages: Iterable[Message]) -> Prompt:
-    """The prompt that asks a model for the summary of *messages*."""
+    """Return the prompt that asks a model for the summary of *messages*."""
     called = _display_names(messages := list(messages))
     said = [
         {"name": called[message.author.id], "text": cut_text(message.parts)[:MAX_TEXT], **_shows(message)}
@@ -116,7 +116,9 @@ def apply_summary(episode: Episode, answer: str, messages: Iterable[Message]) ->
 
 
 def importance(messages: Sequence[Message]) -> float:
-    """The importance of an episode, 0..1: by its length, authors, questions, replies, numbers and long messages."""
+    """Return the importance of an episode, 0..1: by its length, authors, questions, replies, numbers and long
+    messages.
+    """
     if not messages:
         return 0.0
     texts = [cut_text(message.parts) for message in messages]
@@ -130,7 +132,9 @@ def importance(messages: Sequence[Message]) -> float:
 
 
 def _quote_key_sentences(messages: Sequence[Message]) -> str:
-    """The key sentences, each with its author. Quotation marks in them become apostrophes: none imitates ours."""
+    """Return the key sentences, each with its author. Quotation marks in them become apostrophes: none imitates
+    ours.
+    """
     called = _display_names(messages)
     said = [(message.author.id, one) for message in messages for one in split_sentences(cut_text(message.parts))]
     best = key_sentences([sentence for _, sentence in said], 4)
@@ -138,7 +142,7 @@ def _quote_key_sentences(messages: Sequence[Message]) -> str:
 
 
 def _display_names(messages: Iterable[Message]) -> dict[str, str]:
-    """The name of each author by id; the id follows if two have the same name."""
+    """Return the name of each author by id; the id follows if two have the same name."""
     authors = {message.author.id: message.author for message in messages}
     names = {identity: _name(author) for identity, author in authors.items()}
     often = Counter(name.casefold() for name in names.values())
@@ -153,7 +157,7 @@ def _name(author: Author) -> str:
 
 
 def _shows(message: Message) -> dict[str, list[str]]:
-    """The descriptions of the media of a message."""
+    """Return the descriptions of the media of a message."""
     media = [part for part in message.parts if isinstance(part, Media)]
     return {"shows": [_cut(one.rendered_text or one.kind_word, MAX_SENTENCE) for one in media]} if media else {}
 
@@ -163,6 +167,6 @@ def _cut(text: str, most: int) -> str:
 
 
 def _id(place: Place, start: int) -> str:
-    """The id of an episode: the same for the same range, so that it is stored once."""
+    """Return the id of an episode: the same for the same range, so that it is stored once."""
     key = dumps([place.platform, place.id, place.thread, start])
     return blake2b(key, digest_size=10).hexdigest()

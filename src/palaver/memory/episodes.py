@@ -68,11 +68,11 @@ class Episodes(Protocol):
         ...
 
     async def listed(self, place: Place) -> Sequence[Episode]:
-        """The episodes of a place since it became direct or a group, oldest first; none with blocked authors."""
+        """Return the episodes of a place since it became direct or a group, oldest first; none with blocked authors."""
         ...
 
     async def visible_to(self, target: Message) -> Sequence[Episode]:
-        """The episodes that the author of *target* may see in its place, oldest first."""
+        """Return the episodes that the author of *target* may see in its place, oldest first."""
         ...
 
 
@@ -80,7 +80,7 @@ class WindowPasts(Protocol):
     """The store of window pasts."""
 
     async def find(self, place: Place, since: int, start: int) -> WindowPast | None:
-        """The past of a window; its text is empty if one of its authors is blocked now."""
+        """Return the past of a window; its text is empty if one of its authors is blocked now."""
         ...
 
     async def add(self, place: Place, past: WindowPast, *, seen: EpisodeCursor) -> WindowPast:
@@ -139,7 +139,7 @@ def find_boundaries(messages: Sequence[Message], rules: EpisodeRules | None = No
 
 
 def _end(messages: Sequence[Message], start: int, rules: EpisodeRules) -> int | None:
-    """The end of the episode that begins at *start*; None until enough messages are known."""
+    """Return the end of the episode that begins at *start*; None until enough messages are known."""
     known = range(start + 1, min(len(messages), start + rules.page + 1))
     broken = next((at for at in known if _breaks(messages, start, at, rules)), None)
     best, most = start + rules.most, -1.0
@@ -160,13 +160,13 @@ def _end(messages: Sequence[Message], start: int, rules: EpisodeRules) -> int | 
 
 
 def _breaks(messages: Sequence[Message], start: int, at: int, rules: EpisodeRules) -> bool:
-    """Whether an episode must end: after a long silence, or when a direct chat becomes a group or back."""
+    """Return whether an episode must end: after a long silence, or when a direct chat becomes a group or back."""
     kinds = {message.place.kind == "direct" for message in messages[at - 1 : at + 1]}
     return len(kinds) > 1 or _silence(messages, start, at) >= rules.long_gap
 
 
 def _weight(messages: Sequence[Message], span: tuple[int, int, int], rules: EpisodeRules) -> float:
-    """The sum of signs that a new episode begins in the middle of *span*: silence, a phrase, other keywords."""
+    """Return the sum of signs that a new episode begins in the middle of *span*: silence, a phrase, other keywords."""
     start, at, stop = span
     silence = _silence(messages, start, at)
     gap = 0.6 if silence >= rules.gap else 0.25 if silence >= rules.short_gap else 0.0
@@ -185,7 +185,9 @@ def _silence(messages: Sequence[Message], start: int, at: int) -> float:
 
 
 def _shift(before: Sequence[Message], after: Sequence[Message], rules: EpisodeRules) -> float:
-    """How different the keywords before and after are; enough by itself if they have almost nothing in common."""
+    """Return how different the keywords before and after are; enough by itself if they have almost nothing in
+    common.
+    """
     old, new = _terms(before), _terms(after)
     if min(len(old), len(new)) < rules.words:
         return 0.0
@@ -198,7 +200,7 @@ def _terms(messages: Sequence[Message]) -> frozenset[str]:
 
 
 def changes_topic(text: str) -> bool:
-    """Whether a message begins with a phrase that changes the topic: "by the way"."""
+    """Return whether a message begins with a phrase that changes the topic: "by the way"."""
     opening = text[:_OPENING].casefold().lstrip(" \t\n\"'«„“(-–—*@")
     return any(
         opening.startswith(marker) and (marker[-1] >= _UNSPACED or not opening[len(marker) :][:1].isalnum())
@@ -207,5 +209,5 @@ def changes_topic(text: str) -> bool:
 
 
 def message_ranges(start: int, stops: Sequence[int]) -> list[tuple[int, int]]:
-    """The ranges of the episodes that end at *stops*, the first of which begins at *start*."""
+    """Return the ranges of the episodes that end at *stops*, the first of which begins at *start*."""
     return list(pairwise([start, *stops]))

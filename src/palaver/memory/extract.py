@@ -161,7 +161,7 @@ def _read(text: str) -> list[Claim]:
 
 
 def _lines(messages: Sequence[Message], before: Sequence[Message], known: Sequence[Fact]) -> Iterator[str]:
-    """The lines of the prompt: JSON, so that no message can imitate one."""
+    """Yield the lines of the prompt: JSON, so that no message can imitate one."""
     for fact in known:
         yield dumps({"known": fact.text, "about": fact.subject.id}).decode()
     for message in before:
@@ -224,7 +224,7 @@ def _fact(key: str, text: str, confidence: float, person: Author, sources: Seque
 
 
 def fact_id(person: Author, text: str, sources: Sequence[Message]) -> str:
-    """The id of a fact: the same if it is learned from the same messages again."""
+    """Return the id of a fact: the same if it is learned from the same messages again."""
     place = sources[0].place
     said = [place.platform, place.id, place.thread, person.id, [message.id for message in sources], normalize(text)]
     return hashlib.sha256(dumps(said)).hexdigest()[:24]

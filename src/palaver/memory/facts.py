@@ -108,13 +108,13 @@ class Facts(Protocol):
         ...
 
     async def listed(self, subject: Subject | None = None, place: Place | None = None) -> Sequence[Fact]:
-        """All facts, also those that are no longer current."""
+        """Return all facts, also those that are no longer current."""
         ...
 
     async def get(self, fact_id: str) -> Fact | None: ...
 
     async def why(self, fact_id: str) -> Sequence[Message]:
-        """The messages a fact was learned from, oldest first."""
+        """Return the messages a fact was learned from, oldest first."""
         ...
 
     async def forget(self, fact_ids: Sequence[str], *, at: datetime | None = None) -> int:
@@ -130,7 +130,7 @@ class Summaries(Protocol):
     """The store of summaries."""
 
     async def summary(self, subject: Subject, *, place: Place, at: datetime | None = None) -> Summary | None:
-        """The summary of a person in *place*; None if one of its facts is no longer current at *at*."""
+        """Return the summary of a person in *place*; None if one of its facts is no longer current at *at*."""
         ...
 
     async def summarise(self, summary: Summary, *, made_of: Sequence[str] = ()) -> None:
@@ -142,7 +142,8 @@ class Cursors(Protocol):
     """How far the messages of each place were read."""
 
     async def next_range(self, place: Place, *, most: int | None = None) -> UnreadRange | None:
-        """The next range to read for facts: the oldest message that changed since it was read, or else unread ones.
+        """Return the next range to read for facts: the oldest message that changed since it was read, or else unread
+        ones.
 
         At most *most* messages; None if nothing is left.
         """
@@ -162,7 +163,7 @@ def default_scope(place: Place) -> Scope:
 
 
 def is_same_place(one: Place, other: Place) -> bool:
-    """Whether two places are the same, whatever their title; a direct chat is never the same as a group."""
+    """Return whether two places are the same, whatever their title; a direct chat is never the same as a group."""
     return _key(one) == _key(other)
 
 
@@ -171,18 +172,18 @@ def is_same_person(one: Subject, other: Subject) -> bool:
 
 
 def is_current(fact: Fact, now: datetime) -> bool:
-    """Whether a fact is true now: not superseded, and not ended."""
+    """Return whether a fact is true now: not superseded, and not ended."""
     return fact.superseded_by is None and (fact.held_until is None or fact.held_until > now)
 
 
 def is_single_key(key: str) -> bool:
-    """Whether a person has only one current fact of that key."""
+    """Return whether a person has only one current fact of that key."""
     kind, _, each = key.partition(":")
     return key in SINGLE_KEYS or bool(each and kind in SINGLE_KINDS)
 
 
 def fact_key(kind: str, text: str) -> str:
-    """The key of a fact of that kind; `past:` before it if the text is about the past."""
+    """Return the key of a fact of that kind; `past:` before it if the text is about the past."""
     return PAST_PREFIX + kind if kind in SINGLE_KEYS and is_past(text) else kind
 
 
@@ -229,12 +230,14 @@ def merge_facts(known: Iterable[Fact], new: Iterable[Fact]) -> list[Fact]:
 
 
 def facts_to_drop(facts: Iterable[Fact], limit: int = MAX_FACTS) -> list[Fact]:
-    """The facts beyond *limit*, which are removed: the ended ones first, then the least confident, then the oldest."""
+    """Return the facts beyond *limit*, which are removed: the ended ones first, then the least confident, then the
+    oldest.
+    """
     return sorted(facts, key=_worth, reverse=True)[max(limit, 0) :]
 
 
 def facts_digest(facts: Iterable[Fact]) -> str:
-    """A digest of facts, which changes when one is added, removed or reworded."""
+    """Return a digest of facts, which changes when one is added, removed or reworded."""
     texts = "\0".join(sorted(f"{fact.id}\0{fact.text}" for fact in facts))
     return hashlib.sha256(texts.encode(errors="surrogatepass")).hexdigest()[:16]
 
@@ -262,7 +265,9 @@ def _insert(known: Sequence[Fact], new: Fact) -> list[Fact]:
 
 
 def _next_above(new: Fact, rivals: Sequence[Fact]) -> Fact | None:
-    """The lowest-ranked fact of the current chain that outranks *new*: follow the chain down from the current fact."""
+    """Return the lowest-ranked fact of the current chain that outranks *new*: follow the chain down from the current
+    fact.
+    """
     higher = [fact for fact in rivals if _rank(fact) > _rank(new)]
     found, below = None, min((fact for fact in higher if fact.superseded_by is None), key=_rank, default=None)
     while below is not None:
@@ -300,7 +305,7 @@ def _join(known: Fact, again: Fact) -> Fact:
 
 
 def _is_same(known: Fact, new: Fact) -> bool:
-    """Whether both say the same. A superseded fact is only the same as one from its own messages, read again."""
+    """Return whether both say the same. A superseded fact is only the same as one from its own messages, read again."""
     return (
         is_same_person(known.subject, new.subject)
         and is_same_place(known.place, new.place)
@@ -311,7 +316,7 @@ def _is_same(known: Fact, new: Fact) -> bool:
 
 
 def _is_rival(old: Fact, new: Fact) -> bool:
-    """Whether both are seen by the same people and only one can be true."""
+    """Return whether both are seen by the same people and only one can be true."""
     if not is_same_person(old.subject, new.subject) or old.scope != new.scope:
         return False
     if old.scope == "chat" and not is_same_place(old.place, new.place):

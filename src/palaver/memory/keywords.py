@@ -23,7 +23,9 @@ _SAYING_NOTHING = frozenset(map(fold, UNINFORMATIVE))
 
 
 def terms(text: str) -> list[str]:
-    """The terms of a text without uninformative words, in order: stems, or pairs of characters in unspaced scripts."""
+    """Return the terms of a text without uninformative words, in order: stems, or pairs of characters in unspaced
+    scripts.
+    """
     return [term for term, _ in _terms(text)]
 
 
@@ -33,7 +35,7 @@ def term_set(text: str) -> frozenset[str]:
 
 
 def keywords(texts: Iterable[str], count: int, *, without: Collection[str] = ()) -> tuple[str, ...]:
-    """The most informative words of *texts*, as written, best first; *without* are terms to leave out."""
+    """Return the most informative words of *texts*, as written, best first; *without* are terms to leave out."""
     found: Counter[str] = Counter()
     written: dict[str, str] = {}
     for text in texts:
@@ -53,7 +55,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def key_sentences(sentences: Sequence[str], count: int) -> list[int]:
-    """The indexes of the most informative sentences, in order.
+    """Return the indexes of the most informative sentences, in order.
 
     Chosen one by one: each is the sentence with the most weight in terms that those before it do not have.
     """
@@ -71,18 +73,18 @@ def key_sentences(sentences: Sequence[str], count: int) -> list[int]:
 
 
 def _worth(new: frozenset[str], frequent: Counter[str]) -> float:
-    """The weight of the new terms of a sentence: of the eight most frequent ones."""
+    """Return the weight of the new terms of a sentence: of the eight most frequent ones."""
     return sum(sorted((1 + log(frequent[term]) for term in new), reverse=True)[:8])
 
 
 def shared_terms(one: frozenset[str], other: frozenset[str]) -> float:
-    """The share of the smaller of two sets that the other contains."""
+    """Return the share of the smaller of two sets that the other contains."""
     smaller = min(len(one), len(other))
     return len(one & other) / smaller if smaller else 0.0
 
 
 def _terms(text: str) -> list[tuple[str, str]]:
-    """Each term with the word as written."""
+    """Return each term with the word as written."""
     return [
         (stem(word), token)
         for word, token in words_with_spelling(_LINK.sub(" ", text[:_MAX_TEXT]))
@@ -91,7 +93,7 @@ def _terms(text: str) -> list[tuple[str, str]]:
 
 
 def _words(text: str) -> list[tuple[str, str]]:
-    """The same with short runs of characters of unspaced scripts instead of pairs."""
+    """Return the same with short runs of characters of unspaced scripts instead of pairs."""
     runs = [run for run in _RUN.findall(visible(_LINK.sub(" ", text[:_MAX_TEXT]))) if len(run) <= _LONGEST_RUN]
     return [*(pair for pair in _terms(text) if not is_unspaced(pair[1])), *((run, run) for run in runs)]
 
@@ -103,5 +105,5 @@ def _is_informative(word: str) -> bool:
 
 
 def _weight(word: str) -> float:
-    """The weight of a word: more for long ones and those with a capital."""
+    """Return the weight of a word: more for long ones and those with a capital."""
     return min(len(word), 8) / 8 + (0.25 if word[:1].isupper() else 0.0) + (0.5 if is_unspaced(word) else 0.0)

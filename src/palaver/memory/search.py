@@ -85,7 +85,9 @@ class Search:
         return await asyncio.to_thread(look_up, index, parsed, postings, vector)
 
     async def _embed(self, embedder: Embedder | None, query: str) -> Floats | None:
-        """The vector of the query; None without an embedder, and if it fails, times out or has failed just before."""
+        """Return the vector of the query; None without an embedder, and if it fails, times out or has failed just
+        before.
+        """
         if embedder is None or self._now() - self._failed.get(embedder.id, _NEVER) < EMBED_RETRY_AFTER:
             return None
         try:
@@ -100,14 +102,16 @@ class Search:
     async def _read_postings(
         self, query: str, view: PlaceView, embedder: str | None
     ) -> tuple[PlaceIndex, Query, Postings]:
-        """The index of the place, the parsed query, and the postings of its terms and then of the names in it."""
+        """Return the index of the place, the parsed query, and the postings of its terms and then of the names
+        in it.
+        """
         index = await self._place_index(view, embedder)
         parsed = parse_query(query, names=index.names, now=self._now().date())
         wanted = [term_prefix(term) for term in parsed.terms] + [(name, True) for name in parsed.names]
         return index, parsed, await self._index.postings(view.row, wanted)
 
     def _choose_embedder(self, view: PlaceView) -> Embedder | None:
-        """The chosen embedder if it covers the place; until then the one that covers most of it."""
+        """Return the chosen embedder if it covers the place; until then the one that covers most of it."""
         if view.embedder == NO_EMBEDDER:
             return None
         chosen = self._embedders(view.embedder)
@@ -121,7 +125,7 @@ class Search:
         return next((embedder for embedder in usable if embedder is not None), None)
 
     async def _place_index(self, view: PlaceView, embedder: str | None) -> PlaceIndex:
-        """The index of a place as it is now; of a cached place only what is new is read."""
+        """Return the index of a place as it is now; of a cached place only what is new is read."""
         cached = self._cache.pop(view.row, None)
         if cached is not None and _version(cached.view) != _version(view):
             cached = None
@@ -167,5 +171,5 @@ class Search:
 
 
 def _version(view: PlaceView) -> tuple[int, int, frozenset[int]]:
-    """What must be equal for a cached place to be read on."""
+    """Return what must be equal for a cached place to be read on."""
     return view.first, view.edition, view.blocked

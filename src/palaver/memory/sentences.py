@@ -61,7 +61,7 @@ class Sentence(Struct, frozen=True, kw_only=True):
 
 
 def spoken_text(message: Message) -> str:
-    """The text of a message; empty for deleted messages and those of an agent."""
+    """Return the text of a message; empty for deleted messages and those of an agent."""
     if message.deleted or message.author.persona is not None:
         return ""
     return message.text[:MAX_MESSAGE_LENGTH]
@@ -78,7 +78,7 @@ def own_words(text: str) -> str:
 
 
 def _is_talk(text: str) -> bool:
-    """Whether it is a dialogue, each line after a dash."""
+    """Return whether it is a dialogue, each line after a dash."""
     return len(_TALK.findall(text)) > 1
 
 
@@ -106,5 +106,5 @@ def own_sentences(text: str) -> list[Sentence]:
 
 
 def words_in(text: str) -> list[str]:
-    """The words of *text* in lower case."""
+    """Return the words of *text* in lower case."""
     return _WORD.findall(text.casefold())

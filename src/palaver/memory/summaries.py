@@ -34,7 +34,7 @@ they say: add nothing, conclude nothing, give no advice. Answer with the sentenc
 
 
 def is_stale(summary: Summary | None, facts: Sequence[Fact]) -> bool:
-    """Whether a summary must be made again, now that *facts* are known."""
+    """Return whether a summary must be made again, now that *facts* are known."""
     if len(facts) < MIN_FACTS:
         return summary is not None and summary.digest != facts_digest(facts)
     if summary is None:
@@ -57,7 +57,7 @@ def compose_summary(facts: Sequence[Fact]) -> str:
 
 
 def summary_beyond(summary: str, facts: Sequence[Fact]) -> str:
-    """The sentences of a summary that repeat none of *facts*, which stand in the prompt themselves."""
+    """Return the sentences of a summary that repeat none of *facts*, which stand in the prompt themselves."""
     known = [FactWords.of(fact.text, called=[fact.subject.name]) for fact in facts]
     for fact in sorted(facts, key=lambda fact: len(fact.text), reverse=True):
         whole = re.escape(fact.text.strip().rstrip(".!…"))

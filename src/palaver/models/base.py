@@ -106,5 +106,5 @@ class TakesMedia(Protocol):
     """
 
     def takes(self, media: Media, role: Role) -> bool:
-        """Whether the service takes *media* in a turn of this role; else `media.words` are sent."""
+        """Return whether the service takes *media* in a turn of this role; else `media.words` are sent."""
         ...

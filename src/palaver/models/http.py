@@ -139,7 +139,7 @@ class Http:
                 yield piece
 
     def _connection(self) -> httpx2.AsyncClient:
-        """The connection pool of the running event loop."""
+        """Return the connection pool of the running event loop."""
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
             self._client = httpx2.AsyncClient(timeout=self._timeout)
@@ -163,7 +163,7 @@ class ServiceClient:
 
 
 def _public_url(base_url: str) -> str:
-    """The URL without user, password and query; raise InvalidValue if it is none."""
+    """Return the URL without user, password and query; raise InvalidValue if it is none."""
     try:
         parts = urlsplit(base_url)
         port = f":{parts.port}" if parts.port is not None else ""

@@ -142,7 +142,7 @@ def _character_pattern(char: int) -> bytes:
 
 
 def _may_become_key(data: bytes, start: int, steps: Sequence[re.Pattern[bytes]]) -> bool:
-    """Whether *data* ends within a form of a key that begins at *start*, with or without line breaks in it."""
+    """Return whether *data* ends within a form of a key that begins at *start*, with or without line breaks in it."""
     positions = {start}
     for number, step in enumerate(steps):
         if number:

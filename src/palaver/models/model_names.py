@@ -15,7 +15,7 @@ NAME_FORMS = "gemini-…, gemma-…, openai:NAME (or ollama:, groq:, …), smoll
 
 
 def provider_of(name: str) -> str:
-    """The provider of a model name: gemini, local, openai or another vendor; empty if it is unknown."""
+    """Return the provider of a model name: gemini, local, openai or another vendor; empty if it is unknown."""
     before, colon, _ = name.partition(":")
     if name in WEIGHTS or name.endswith(".gguf"):
         return "local"
@@ -25,7 +25,7 @@ def provider_of(name: str) -> str:
 
 
 def model_file(name: str) -> Path:
-    """The path that a model name is, with ~ expanded; the file need not exist."""
+    """Return the path that a model name is, with ~ expanded; the file need not exist."""
     try:
         return Path(name).expanduser()
     except RuntimeError as error:
@@ -35,7 +35,9 @@ def model_file(name: str) -> Path:
 def vendor_and_url(
     name: str, base_url: str | None = None, *, environment: Mapping[str, str] = os.environ
 ) -> tuple[Vendor, str | None]:
-    """The vendor of `openai:NAME` or `VENDOR:NAME`, and the base URL given for it; `openai:` without one is OpenAI."""
+    """Return the vendor of `openai:NAME` or `VENDOR:NAME`, and the base URL given for it; `openai:` without one is
+    OpenAI.
+    """
     before, _, model = name.partition(":")
     if not model:
         raise InvalidValue(f"{name} names no model: write {before}:NAME")

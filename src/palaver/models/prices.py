@@ -58,13 +58,13 @@ PRICES: Prices = MappingProxyType(
 
 
 def price_of(model: str, prices: Prices) -> Price | None:
-    """The price of a model, by its full name or without its version suffix; None if it is unknown."""
+    """Return the price of a model, by its full name or without its version suffix; None if it is unknown."""
     name = model.removeprefix("models/")
     return prices.get(name) or prices.get(_VERSION.sub("", name))
 
 
 def cost(usage: Usage, price: Price) -> float:
-    """The cost of a response, in US dollars."""
+    """Return the cost of a response, in US dollars."""
     cached = price.input if price.cached is None else price.cached
     read = (usage.input - usage.cached) * price.input + usage.cached * cached
     return (read + (usage.output + usage.thought) * price.output) / 1_000_000

@@ -147,7 +147,7 @@ class Journal(Struct, frozen=True, kw_only=True):
         return [tool for tool in self.tools if tool.step == step]
 
     def is_repeated(self, tool: ToolRun) -> bool:
-        """Whether the last two calls of earlier steps with the same arguments had the same result."""
+        """Return whether the last two calls of earlier steps with the same arguments had the same result."""
         call = tool.call
         results = [
             (one.result.value, one.result.failed)

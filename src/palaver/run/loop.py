@@ -197,7 +197,9 @@ class RunLoop:
         return markers_in(self.journal.last_prompt, takes=takes)
 
     async def _has_objection(self, response: Response) -> bool:
-        """Whether the model must be told that its response has bad blocks. That is recorded, and done once a run."""
+        """Return whether the model must be told that its response has bad blocks. That is recorded, and done once a
+        run.
+        """
         journal = self.journal
         if journal.has_objected:
             step, last = journal.records[-1]
@@ -310,7 +312,9 @@ class RunLoop:
         return usable
 
     def _is_usable(self, response: Response) -> bool:
-        """Whether it has text or media, or calls that may run. Calls may be cut where the token limit was reached."""
+        """Return whether it has text or media, or calls that may run. Calls may be cut where the token limit was
+        reached.
+        """
         if not response.valid:
             return False
         if not self._fallbacks:

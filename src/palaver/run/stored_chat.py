@@ -90,7 +90,7 @@ class StoredChat:
         self._is_empty = True
 
     async def is_outdated(self) -> bool:
-        """Whether something in the chat was forgotten since it was read. A cleared chat is not outdated."""
+        """Return whether something in the chat was forgotten since it was read. A cleared chat is not outdated."""
         edition = await self._chats.edition(self._name)
         if self._is_empty:
             self._saved, self._edition, self._is_empty = [], edition, False

@@ -59,7 +59,7 @@ class ToolRuns:
         return replace(journal, tools=(*before, *(recorded | ended).values()))
 
     def is_repeated(self, journal: Journal, tool: ToolRun) -> bool:
-        """Whether a call is not run because it had the same result twice."""
+        """Return whether a call is not run because it had the same result twice."""
         return not self._toolbox.allows_identical(tool.call) and journal.is_repeated(tool)
 
     async def _run(

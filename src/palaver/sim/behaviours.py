@@ -136,7 +136,9 @@ def _text(ask: Ask, seed: str) -> str:
 
 
 def behaviour_named(text: str) -> Behaviour:
-    """The behaviour that *text* names: `actor`, `echo`, or `script:FILE` of JSON or JSON Lines. Raises ValueError."""
+    """Return the behaviour that *text* names: `actor`, `echo`, or `script:FILE` of JSON or JSON Lines. Raises
+    ValueError.
+    """
     kind, _, path = text.partition(":")
     if text == "actor":
         return Actor()
@@ -148,7 +150,7 @@ def behaviour_named(text: str) -> Behaviour:
 
 
 def script_answers(path: Path) -> list[Any]:
-    """The answers in a script file: one JSON list of them, or one a line. Raises ValueError."""
+    """Return the answers in a script file: one JSON list of them, or one a line. Raises ValueError."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:

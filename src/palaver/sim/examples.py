@@ -141,7 +141,7 @@ class _Example:
 
 
 def _camel(name: str) -> str:
-    """A keyword as JSON Schema spells it; Gemini takes `min_length` too."""
+    """Return a keyword as JSON Schema spells it; Gemini takes `min_length` too."""
     return re.sub(r"_([a-z])", lambda found: found[1].upper(), name)
 
 
@@ -188,7 +188,9 @@ def _length(schema: Schema, seed: str, *, deep: bool) -> int:
 
 
 def _bounds(schema: Schema) -> tuple[float | None, float | None, bool, bool]:
-    """The lowest and highest number, and whether each is itself excluded; draft 4 marks exclusion by a boolean."""
+    """Return the lowest and highest number, and whether each is itself excluded; draft 4 marks exclusion by a
+    boolean.
+    """
     low, high = schema.get("minimum"), schema.get("maximum")
     above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
     low_open = above is True or (_is_number(above) and (low is None or above >= low))

@@ -21,7 +21,7 @@ class RateLimited(Struct, frozen=True):
     daily: bool = False
 
     def wait(self, usual: float | None) -> float | None:
-        """The seconds to wait, or *usual* where the fault leaves it to the service."""
+        """Return the seconds to wait, or *usual* where the fault leaves it to the service."""
         return usual if self.retry_after is UNSET else self.retry_after
 
 

@@ -28,7 +28,7 @@ QUOTA_METRIC = "generativelanguage.googleapis.com/generate_content_free_tier_req
 
 
 def error_body(status: int, message: str, *, state: str = "", details: Sequence[Wire] = ()) -> Wire:
-    """The JSON of an error; *state* is that of its status unless given."""
+    """Return the JSON of an error; *state* is that of its status unless given."""
     error: Wire = {"code": status, "message": message, "status": state or STATES.get(status, "UNKNOWN")}
     return {"error": error | {"details": list(details)} if details else error}
 

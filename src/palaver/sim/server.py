@@ -70,13 +70,13 @@ class Response(Struct, frozen=True, kw_only=True):
 
 
 def whole(body: bytes, *, status: int = 200, headers: Mapping[str, str], cut: bool = False) -> Response:
-    """A response with a body of known length, or with half of it."""
+    """Return a response with a body of known length, or with half of it."""
     fields = {"content-length": str(len(body)), **headers}
     return Response(status=status, headers=fields, frames=(body[: len(body) // 2] if cut else body,), cut=cut)
 
 
 def stream(frames: Iterable[bytes], *, headers: Mapping[str, str], cut: bool = False) -> Response:
-    """A response in chunks."""
+    """Return a response in chunks."""
     return Response(status=200, headers=headers, frames=tuple(frames), cut=cut)
 
 
@@ -111,13 +111,13 @@ class Service(Protocol):
         ...
 
     def rejection(self, fault: Rejection, model: str) -> ServiceError:
-        """The error that *fault* stands for."""
+        """Return the error that *fault* stands for."""
         ...
 
     def error_response(self, request: Request, error: ServiceError) -> Response: ...
 
     def headers(self) -> Wire:
-        """The headers of the next response, whatever it is."""
+        """Return the headers of the next response, whatever it is."""
         ...
 
 
@@ -213,7 +213,7 @@ class Simulator(Generic[F]):
         self._news = asyncio.Event()
 
     async def _respond(self, request: Request, receive: Receive) -> Response | None:
-        """The response, or None if nobody waits for it any more. A request has one fault at most."""
+        """Return the response, or None if nobody waits for it any more. A request has one fault at most."""
         route = self._service.route(request)
         fault = self._faults.take(route.faults)
         if isinstance(fault, Hang):

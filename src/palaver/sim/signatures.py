@@ -15,7 +15,7 @@ CORRUPTED = "Corrupted thought signature."
 
 
 def missing_signature(function: str, position: int) -> str:
-    """The service's words for a call without a signature; *position* counts the contents from 1."""
+    """Return the service's words for a call without a signature; *position* counts the contents from 1."""
     return (
         "Function call is missing a thought_signature in functionCall parts. This is required for tools to work"
         " correctly, and missing thought_signature may lead to degraded model performance. Additional data, function"
@@ -42,7 +42,9 @@ class Signatures:
             self._adopted[decoded] = model
 
     def objection(self, signature: str, model: str, content: bytes | None = None) -> str | None:
-        """The service's words against *signature*, or None. Without *content* a signature of any content will do."""
+        """Return the service's words against *signature*, or None. Without *content* a signature of any content will
+        do.
+        """
         decoded = _decode(signature)
         if signature.encode() in _DUMMIES or decoded in _DUMMIES:
             return None

@@ -49,12 +49,12 @@ def json_tokens(value: object) -> int:
 
 
 def first_tokens(text: str, limit: int) -> str:
-    """The longest start of *text* that has at most *limit* tokens."""
+    """Return the longest start of *text* that has at most *limit* tokens."""
     return text[: _last(len(text), lambda length: text_tokens(text[:length]) <= limit)]
 
 
 def until_stop(text: str, stops: Sequence[object]) -> str:
-    """*text* up to the first of the stop sequences."""
+    """Return *text* up to the first of the stop sequences."""
     return text[
         : min((text.index(stop) for stop in stops if isinstance(stop, str) and stop and stop in text), default=None)
     ]
@@ -69,7 +69,7 @@ class PrefixCache:
         self._prompts: OrderedDict[tuple[Hashable, str], tuple[Sequence[Segment], float]] = OrderedDict()
 
     def cached_tokens(self, route: Hashable, prompt: Sequence[Segment], *, ttl: float = float("inf")) -> int:
-        """The tokens that *prompt* shares with the start of an earlier one. Keeps it for *ttl* seconds."""
+        """Return the tokens that *prompt* shares with the start of an earlier one. Keeps it for *ttl* seconds."""
         now = self._clock()
         known = [old for (of, _), (old, expires) in self._prompts.items() if of == route and expires > now]
         longest = max((_common_tokens(old, prompt) for old in known), default=0)
@@ -96,7 +96,7 @@ def _common_length(one: str, other: str) -> int:
 
 
 def _last(most: int, holds: Callable[[int], bool]) -> int:
-    """The largest number up to *most* for which *holds*, found by halving: it holds for all smaller ones."""
+    """Return the largest number up to *most* for which *holds*, found by halving: it holds for all smaller ones."""
     low = 0
     while low < most:
         middle = (low + most + 1) // 2

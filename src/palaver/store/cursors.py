@@ -55,7 +55,7 @@ def mark_read(database: Database, reading: UnreadRange) -> None:
 
 
 def is_current(database: Database, reading: UnreadRange) -> bool:
-    """Whether a range is still unread, and none of its messages has changed since it was handed out."""
+    """Return whether a range is still unread, and none of its messages has changed since it was handed out."""
     select = "SELECT id, messages, changes FROM places WHERE place_key = ?"
     row = database.execute(select, (place_key(reading.place),)).fetchone()
     if row is None or row[1] < reading.stop or row[2] < reading.changes:

@@ -61,7 +61,9 @@ def _add(database: Database, episode: Episode, seen: EpisodeCursor) -> bool:
 
 
 def _is_current(database: Database, episode: Episode, seen: EpisodeCursor) -> bool:
-    """Whether the cursor of the place is unchanged, and no message of the episode has changed since it was read."""
+    """Return whether the cursor of the place is unchanged, and no message of the episode has changed since it
+    was read.
+    """
     now = _mark(database, episode.place)
     if now is None or (now.place, now.read) != (seen.place, seen.read):
         return False
@@ -111,7 +113,7 @@ def remove_without(database: Database, author: int) -> None:
 
 
 def earliest_visible(database: Database, place: int) -> int:
-    """The first number that episodes may begin with: earlier messages were forgotten or cleared."""
+    """Return the first number that episodes may begin with: earlier messages were forgotten or cleared."""
     select = """SELECT max(p.beginning, coalesce((
             SELECT max(e.start) FROM episodes e WHERE e.place = p.id AND e.start = e.stop
         ), 0)) FROM places p WHERE p.id = ?"""

@@ -57,7 +57,7 @@ class Events(Repository):
         return await self._reader.run(lambda database: _read(database, after, place, run_id))
 
     async def last(self) -> str:
-        """The cursor of the newest event."""
+        """Return the cursor of the newest event."""
         select = "SELECT coalesce(max(id), 0) FROM place_events"
         return str(await self._reader.run(lambda database: database.execute(select).fetchone()[0]))
 
@@ -109,7 +109,7 @@ def _read(database: Database, after: str, place: Place | None, run_id: str | Non
 
 
 def _row_of(cursor: str) -> int:
-    """The row of a cursor, which may come from another store and be beyond all rows."""
+    """Return the row of a cursor, which may come from another store and be beyond all rows."""
     if cursor and not cursor.isdecimal():
         raise InvalidValue(f"`after` is the cursor of an event, not {cursor!r:.100}")
     return min(int(cursor or 0), LAST_ROW)

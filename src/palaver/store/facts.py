@@ -145,7 +145,7 @@ def _forget(database: Database, fact_ids: Iterable[str], at: datetime) -> int:
 
 
 def _same(database: Database, fact: int) -> list[int]:
-    """The facts about the same person that say the same, from any place."""
+    """Return the facts about the same person that say the same, from any place."""
     select = "SELECT o.id, o.text, o.name FROM facts f JOIN facts o ON o.about = f.about WHERE f.id = ?"
     words = {row: comparable_words(text, name) for row, text, name in database.execute(select, (fact,))}
     return [row for row, said in words.items() if said == words[fact]]
@@ -198,7 +198,7 @@ def _learn_about(database: Database, facts: Sequence[Fact], most: int) -> list[F
 
 
 def _related(database: Database, subject: Subject, places: Iterable[int]) -> dict[str, Fact]:
-    """The stored facts that a new one from these places may repeat or supersede."""
+    """Return the stored facts that a new one from these places may repeat or supersede."""
     here = tuple(places)
     where = f"f.about = ? AND (f.scope <> 'chat' OR f.place IN ({', '.join('?' * len(here))}))"
     found = select_facts(database, where, (find_subject(database, subject), *here))
@@ -214,7 +214,7 @@ def _remove_least_useful(database: Database, subject: Subject, place: int, most:
 
 
 def _normalize(fact: Fact) -> Fact:
-    """The fact with fields that its row can hold."""
+    """Return the fact with fields that its row can hold."""
     return replace(
         fact,
         id=validate_id(fact.id, "fact"),
@@ -231,7 +231,7 @@ def _normalize(fact: Fact) -> Fact:
 
 
 def _with_valid_sources(database: Database, fact: Fact) -> Fact | None:
-    """The fact with its valid sources and a scope no wider than they allow; None without a valid source."""
+    """Return the fact with its valid sources and a scope no wider than they allow; None without a valid source."""
     if is_blank(clean(fact.subject.id)):
         return None  # nobody knows whom it is about
     place, subject = find_place(database, fact.place), find_subject(database, fact.subject)
@@ -250,7 +250,7 @@ def _with_valid_sources(database: Database, fact: Fact) -> Fact | None:
 
 
 def _scope(database: Database, fact: Fact, place: int | None) -> Scope:
-    """The scope of a fact; what A says about B in a direct chat of A stays in that chat."""
+    """Return the scope of a fact; what A says about B in a direct chat of A stays in that chat."""
     if fact.scope == "chat" or fact.place.kind != "direct":
         return fact.scope
     select = (

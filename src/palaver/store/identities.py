@@ -14,7 +14,7 @@ _CACHE_SIZE = 4096  # versions of places, and as many of authors
 
 
 def place_key(place: Place) -> str:
-    """The key of a place: platform, id and thread, without its title."""
+    """Return the key of a place: platform, id and thread, without its title."""
     return dumps([place.platform, place.id] if place.thread is None else [place.platform, place.id, place.thread])
 
 
@@ -56,13 +56,15 @@ def upsert_place(database: Database, place: Place) -> int:
 
 
 def audience_start(database: Database, place: Place) -> int:
-    """The number of the first message since the place changed between direct chat and group."""
+    """Return the number of the first message since the place changed between direct chat and group."""
     row = read_place(database, place, _audience_start_column(place))
     return row[0] if row else 0
 
 
 def conversation_start(database: Database, place: Place) -> int:
-    """The number of the first message since `clear`, or since the place changed between direct chat and group."""
+    """Return the number of the first message since `clear`, or since the place changed between direct chat and
+    group.
+    """
     row = read_place(database, place, conversation_start_column(place))
     return row[0] if row else 0
 
@@ -77,7 +79,7 @@ def _audience_start_column(place: Place) -> str:
 
 
 def upsert_title(database: Database, place: Place, place_row: int) -> int:
-    """The row of the place with its current title."""
+    """Return the row of the place with its current title."""
     what = ("title", place)
     cached: int | None = cache_get(database, what)
     if cached is not None:
@@ -114,7 +116,7 @@ def upsert_author(database: Database, platform: str, author_id: str) -> int:
 
 
 def upsert_name(database: Database, platform: str, author: Author, at: datetime | None) -> int:
-    """The row of the author with their current name."""
+    """Return the row of the author with their current name."""
     what = ("name", platform, author)
     cached: int | None = cache_get(database, what)
     if cached is not None:

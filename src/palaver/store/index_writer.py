@@ -38,7 +38,7 @@ _INCONSISTENT = """WITH astray (place) AS (
 
 
 def find_inconsistent(database: Database) -> dict[int, int]:
-    """The places whose index has missing or extra rows, with their number."""
+    """Return the places whose index has missing or extra rows, with their number."""
     return dict(database.execute(_INCONSISTENT).fetchall())
 
 
@@ -134,7 +134,7 @@ def _is_up_to_date(database: Database, message: int) -> bool:
 
 
 def chosen_embedder(database: Database) -> str:
-    """The name of the chosen embedder; empty for the default."""
+    """Return the name of the chosen embedder; empty for the default."""
     row = database.execute("SELECT embedder FROM search_embedder WHERE id = 1").fetchone()
     return row[0] if row else ""
 
@@ -242,7 +242,7 @@ def _reset_on_new_length(database: Database, place: int, embedder: str, vectors:
 
 
 def _changed_numbers(database: Database, stretch: IndexBatch) -> set[int]:
-    """The numbers of the messages of a batch that have changed since it was read."""
+    """Return the numbers of the messages of a batch that have changed since it was read."""
     select = "SELECT number FROM message_changes WHERE place = ? AND change > ? AND number >= ? AND number < ?"
     asked = (stretch.row, stretch.changes, stretch.start, stretch.stop)
     return {number for (number,) in database.execute(select, asked)}
@@ -279,7 +279,7 @@ def _read(database: Database, select: str, values: tuple[object, ...]) -> tuple[
 
 
 def _media_text(database: Database, media: str | None) -> str:
-    """The text of media: as received, or as described."""
+    """Return the text of media: as received, or as described."""
     if media is None:
         return ""
     select = "SELECT body FROM descriptions WHERE unique_id = ?"

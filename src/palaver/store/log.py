@@ -118,7 +118,7 @@ class LogCache:
         self.identities.clear()
 
     def of(self, database: Database, place: Place) -> tuple[int, int, PlaceCache] | None:
-        """The place's row, its number of messages, and its cache without messages that have changed since."""
+        """Return the place's row, its number of messages, and its cache without messages that have changed since."""
         key = place_key(place)
         found = read_place(database, place, "id, messages, changes")
         if found is None:

@@ -118,7 +118,7 @@ def count_rows(database: Database) -> dict[str, int]:
 
 
 def names_by_platform(database: Database, author_id: str) -> dict[str, list[str]]:
-    """The platforms that have an author of that id, each with the names of the author there, oldest first."""
+    """Return the platforms that have an author of that id, each with the names of the author there, oldest first."""
     select = """SELECT a.platform, n.name FROM authors a LEFT JOIN names n ON n.author = a.id
         WHERE a.author_id = ? ORDER BY a.platform, n.id"""
     if not author_id or clean(author_id) != author_id:  # no stored id is like that
@@ -132,7 +132,7 @@ def names_by_platform(database: Database, author_id: str) -> dict[str, list[str]
 
 
 def rows(database: Database) -> Iterator[dict[str, Any]]:
-    """Every row of every table except the index, which can be rebuilt; JSON decoded, layers whole."""
+    """Yield every row of every table except the index, which can be rebuilt; JSON decoded, layers whole."""
     for table in TABLES:
         yield from _rows_of(database, table)
 

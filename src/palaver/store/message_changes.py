@@ -37,14 +37,14 @@ def insert_change(
 
 
 def has_changed(database: Database, place: int, since: int, between: tuple[int, int]) -> bool:
-    """Whether people changed a message with a number *between* these after the change *since*."""
+    """Return whether people changed a message with a number *between* these after the change *since*."""
     select = """SELECT 1 FROM message_changes WHERE place = ? AND change > ? AND number >= ? AND number < ?
         AND kind IN ('edited', 'deleted', 'removed') LIMIT 1"""
     return database.execute(select, (place, since, *between)).fetchone() is not None
 
 
 def _horizon(database: Database, place: int) -> int:
-    """The number of messages that the newest run with a prompt knew of a place."""
+    """Return the number of messages that the newest run with a prompt knew of a place."""
     select = "SELECT horizon FROM runs WHERE place = ? AND horizon > 0 ORDER BY id DESC LIMIT 1"
     row = database.execute(select, (place,)).fetchone()
     return row[0] if row else 0

@@ -17,13 +17,13 @@ FIND_MESSAGE = """coalesce((SELECT message FROM message_parts WHERE place = :pla
 
 
 def find(database: Database, place: int | None, message_id: str) -> int | None:
-    """The row of the message with this id, or with a part of this id."""
+    """Return the row of the message with this id, or with a part of this id."""
     found = database.execute(f"SELECT {FIND_MESSAGE}", {"place": place, "message_id": message_id}).fetchone()
     return found[0] if found else None
 
 
 def whole_id(database: Database, place: int | None, message_id: str) -> str:
-    """The id of the message that has a part of this id; the id itself where there is none."""
+    """Return the id of the message that has a part of this id; the id itself where there is none."""
     select = """SELECT m.message_id FROM message_parts p JOIN messages m ON m.id = p.message
         WHERE p.place = ? AND p.message_id = ?"""
     found = database.execute(select, (place, message_id)).fetchone()
@@ -42,7 +42,7 @@ def add(
 
 
 def is_part(database: Database, place: int | None, message_id: str) -> bool:
-    """Whether this is the id of one of several parts of a message."""
+    """Return whether this is the id of one of several parts of a message."""
     select = "SELECT 1 FROM message_parts WHERE place = ? AND message_id = ?"
     return database.execute(select, (place, message_id)).fetchone() is not None
 
@@ -56,7 +56,7 @@ def change(database: Database, message: int, message_id: str, content: Sequence[
 def content_of(
     database: Database, message: int, changed: Mapping[str, Sequence[Part]] = MappingProxyType({})
 ) -> tuple[Part, ...]:
-    """The content of all parts: their texts joined, then other parts; *changed* ones override stored ones."""
+    """Return the content of all parts: their texts joined, then other parts; *changed* ones override stored ones."""
     select = "SELECT message_id, separator, content FROM message_parts WHERE message = ? ORDER BY part"
     text, rest = "", list[Part]()
     for message_id, separator, content in database.execute(select, (message,)):

@@ -109,7 +109,7 @@ class MessageRow:
         self.medias = [part for part in message.parts if isinstance(part, Media)]
 
     def content(self, database: Database, place: int, at: datetime | None) -> tuple[Any, ...]:
-        """The values of `CONTENT`."""
+        """Return the values of `CONTENT`."""
         message, quote, media = self.message, _with_known_id(database, place, self.message.reply_to), self.medias
         if quote and _is_invisible(database, message.place, quote.message_id):
             quote = Quote(message_id=quote.message_id, author=quote.author)
@@ -135,7 +135,7 @@ def _is_naive(at: datetime | None) -> bool:
 
 
 def _with_known_id(database: Database, place: int, quote: Quote | None) -> Quote | None:
-    """The quote with the id of the whole message, if a part of it was quoted."""
+    """Return the quote with the id of the whole message, if a part of it was quoted."""
     if quote is None or (name := message_parts.whole_id(database, place, quote.message_id)) == quote.message_id:
         return quote
     return replace(quote, message_id=name)
@@ -337,7 +337,7 @@ def rewrite(
 
 
 def quote_of(database: Database, place: Place, message_id: str) -> Quote:
-    """The quote of a message; only its id if it is deleted, hidden or unknown."""
+    """Return the quote of a message; only its id if it is deleted, hidden or unknown."""
     found = _find(database, place, message_id)
     if found is None:
         return Quote(message_id=message_id)
@@ -348,7 +348,7 @@ def quote_of(database: Database, place: Place, message_id: str) -> Quote:
 
 
 def _is_invisible(database: Database, place: Place, message_id: str) -> bool:
-    """Whether a message is hidden or older than the conversation of its place."""
+    """Return whether a message is hidden or older than the conversation of its place."""
     select = "SELECT hidden, number FROM messages WHERE place = ? AND message_id = ?"
     row = database.execute(select, (find_place(database, place), message_id)).fetchone()
     return row is not None and (bool(row[0]) or row[1] < conversation_start(database, place))

@@ -89,7 +89,7 @@ def as_row(outgoing: OutboxItem) -> OutboxRow:
 
 
 def _mutable_columns(outgoing: OutboxItem) -> dict[str, Any]:
-    """The id of a reply and its columns that may change later; its content never does."""
+    """Return the id of a reply and its columns that may change later; its content never does."""
     return {
         "outgoing_id": validate_id(outgoing.id, "reply"),
         "status": outgoing.status,
@@ -234,14 +234,14 @@ def _drop_rest(database: Database, outgoing: OutboxItem) -> None:
 
 
 def listed(database: Database, statuses: Sequence[SendStatus]) -> list[OutboxItem]:
-    """The replies with these statuses, or all; oldest first."""
+    """Return the replies with these statuses, or all; oldest first."""
     chosen = f"WHERE status IN ({', '.join('?' * len(statuses))})" if statuses else ""
     select = f"SELECT {_COLUMNS} {chosen} ORDER BY id"
     return [_decode(row) for row in database.execute(select, tuple(statuses))]
 
 
 def to_retry(database: Database) -> list[OutboxItem]:
-    """The waiting replies with at least one attempt; oldest first."""
+    """Return the waiting replies with at least one attempt; oldest first."""
     select = f"SELECT {_COLUMNS} WHERE status = 'waiting' AND attempts > 0 ORDER BY id"
     return [_decode(row) for row in database.execute(select)]
 
@@ -324,7 +324,7 @@ def _remove_shown(database: Database, row: int, sent: Message) -> None:
 
 
 def _answers_hidden(database: Database, place: int, run: str) -> bool:
-    """Whether a message of a run is hidden; then its reply is hidden too."""
+    """Return whether a message of a run is hidden; then its reply is hidden too."""
     row = database.execute("SELECT message_ids FROM runs WHERE run_id = ? AND place = ?", (run, place)).fetchone()
     taken = STRINGS.loads(row[0]) if row else ()
     select = "SELECT hidden FROM messages WHERE place = ? AND message_id = ?"  # a join would read the whole place
@@ -333,7 +333,7 @@ def _answers_hidden(database: Database, place: int, run: str) -> bool:
 
 
 def _is_empty(outgoing: OutboxItem) -> bool:
-    """Whether the content of a reply was removed."""
+    """Return whether the content of a reply was removed."""
     return not outgoing.reply.text and not outgoing.reply.media
 
 

@@ -86,7 +86,7 @@ def _add_alias(database: Database, key: str, row: int) -> None:
 
 
 def migrated_places(database: Database) -> dict[PlaceKey, Place]:
-    """The places that have migrated, by their old keys."""
+    """Return the places that have migrated, by their old keys."""
     select = """SELECT a.place_key, p.platform, p.place_id, p.thread, p.service,
             (SELECT t.body FROM titles t WHERE t.place = p.id ORDER BY t.id DESC LIMIT 1)
         FROM place_aliases a JOIN places p ON p.id = a.place"""
@@ -101,13 +101,15 @@ def migrated_places(database: Database) -> dict[PlaceKey, Place]:
 
 
 def _is_migrated(database: Database, row: int, old: Place) -> bool:
-    """Whether the place of *row* has another id than *old* already; if not, it migrates back to an earlier id."""
+    """Return whether the place of *row* has another id than *old* already; if not, it migrates back to an
+    earlier id.
+    """
     (now,) = database.execute("SELECT place_key FROM places WHERE id = ?", (row,)).fetchone()
     return bool(now != place_key(old))
 
 
 def redirect_change(database: Database, change: C) -> C:
-    """A late change from a place that has migrated, as a change of the current place."""
+    """Return a late change from a place that has migrated, as a change of the current place."""
     match change:
         case Received(message=message) | Edited(message=message) | Commanded(message=message):
             if (name := _id_renamer(database, message.place)) is None:
@@ -123,7 +125,7 @@ def redirect_change(database: Database, change: C) -> C:
 
 
 def _id_renamer(database: Database, place: Place) -> Callable[[str], str] | None:
-    """A function from old to current ids of messages of a migrated place; None if it has not migrated."""
+    """Return a function from old to current ids of messages of a migrated place; None if it has not migrated."""
     select = """SELECT l.place_key FROM place_aliases a JOIN place_aliases l ON l.place = a.place AND l.rowid >= a.rowid
         WHERE a.place_key = ? ORDER BY l.rowid"""
     ids = [STRINGS.loads(key)[1] for (key,) in database.execute(select, (place_key(place),))]
@@ -131,7 +133,7 @@ def _id_renamer(database: Database, place: Place) -> Callable[[str], str] | None
 
 
 def migrated_id(place_id: str, message_id: str) -> str:
-    """The id of a message of a place that has migrated."""
+    """Return the id of a message of a place that has migrated."""
     return f"{place_id}:{message_id}"
 
 
@@ -237,7 +239,7 @@ def _moved_message(message: Message, move: Callable[[Place], Place]) -> Message:
 
 
 def _moved_reply(reply: Reply, move: Callable[[Place], Place]) -> Reply:
-    """The reply in the new place, without the message it answers, which is not there."""
+    """Return the reply in the new place, without the message it answers, which is not there."""
     place = move(reply.place)
     return reply if place == reply.place else replace(reply, place=place, reply_to=None)
 

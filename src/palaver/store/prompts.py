@@ -130,7 +130,7 @@ def _fallback_columns(tried: FallbackStep | None) -> tuple[str | None, str, str]
 
 
 def common_prefix(one: bytes, other: bytes) -> int:
-    """The number of bytes that both begin with, in whole characters."""
+    """Return the number of bytes that both begin with, in whole characters."""
     low, high = 0, min(len(one), len(other))
     first, second = memoryview(one), memoryview(other)
     while low < high:
@@ -145,7 +145,7 @@ def common_prefix(one: bytes, other: bytes) -> int:
 
 
 def _read_sent(database: Database, run_id: str, step: int) -> SentPrompt | None:
-    """The last prompt of a step. `left_out` is that of the newest prompt before it which has one."""
+    """Return the last prompt of a step. `left_out` is that of the newest prompt before it which has one."""
     select = """SELECT p.id, p.at, coalesce(nullif(p.model, ''), r.model), p.fallback, p.why, (
             SELECT l.left_out FROM prompts l WHERE l.run_id = p.run_id AND l.id <= p.id AND l.left_out IS NOT NULL
             ORDER BY l.id DESC LIMIT 1
@@ -177,7 +177,7 @@ def remove_fact_ids(database: Database, places: Iterable[int]) -> None:
 
 
 def last_prompt(database: Database, run_id: str) -> tuple[int, Prompt] | None:
-    """The last step with a prompt, and that prompt."""
+    """Return the last step with a prompt, and that prompt."""
     select = "SELECT step, id FROM prompts WHERE run_id = ? ORDER BY id DESC LIMIT 1"
     found = database.execute(select, (run_id,)).fetchone()
     return None if found is None else (found[0], read_prompt(database, found[1]))
@@ -198,7 +198,7 @@ def read_prompt(database: Database, row: int) -> Prompt:
 
 
 def layer_content(database: Database, row: int) -> bytes | None:
-    """A layer's JSON, joined from its bases and suffixes; None if it was removed."""
+    """Return a layer's JSON, joined from its bases and suffixes; None if it was removed."""
     links: list[tuple[int, bytes]] = []
     following: int | None = row
     while following is not None:
@@ -244,7 +244,7 @@ def _upsert_layer(database: Database, layer: PreparedLayer) -> int:
 
 
 def _find_layer(database: Database, layer: PreparedLayer) -> int:
-    """The row of a layer that was stored before; it is cached, since it is likely to be used again."""
+    """Return the row of a layer that was stored before; it is cached, since it is likely to be used again."""
     found = database.execute("SELECT id FROM layers WHERE hash = ?", (layer.digest,)).fetchone()
     row = found[0] if found else _insert_layer(database, layer)
     cache_put(database, ("layer", layer.digest), row)
@@ -263,7 +263,7 @@ def _insert_layer(database: Database, layer: PreparedLayer) -> int | None:
 
 
 def _depth(database: Database, base: int | None) -> int:
-    """The depth of a layer with that base; 0 if the base does not exist."""
+    """Return the depth of a layer with that base; 0 if the base does not exist."""
     if base is None:
         return 0
     found = database.execute("SELECT depth FROM layers WHERE id = ? AND removed = 0", (base,)).fetchone()

@@ -43,7 +43,7 @@ def add(database: Database, change: Reacted, at: datetime) -> None:
 
 
 def read_changes(database: Database, place: int, since: int, identities: IdentityCache) -> list[Reaction]:
-    """The changes of reactions that prompts show, to messages from number *since* on, in order."""
+    """Return the changes of reactions that prompts show, to messages from number *since* on, in order."""
     select = """SELECT m.number, r.position, r.name, r.emojis, r.at FROM reactions r JOIN messages m ON m.id = r.message
         WHERE r.place = ? AND r.position > ? AND m.number >= ? ORDER BY r.position, r.id"""
     return [

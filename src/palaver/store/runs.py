@@ -266,7 +266,7 @@ def _find(database: Database, run_id: str) -> StoredRun | None:
 
 
 def _row_of(database: Database, run: Run) -> tuple[int, tuple[Any, ...]]:
-    """The row of the place, and the values of the row of the run."""
+    """Return the row of the place, and the values of the row of the run."""
     place = upsert_place(database, run.place)
     return place, (
         run.id,

@@ -97,7 +97,7 @@ class Store:
         return await self.reader.run(maintenance.count_rows)
 
     async def names_by_platform(self, author_id: str) -> dict[str, list[str]]:
-        """The platforms that have an author of that id, each with the names of the author there."""
+        """Return the platforms that have an author of that id, each with the names of the author there."""
         return await self.reader.run(lambda database: maintenance.names_by_platform(database, author_id))
 
     async def backup(self, path: str | os.PathLike[str]) -> None:
@@ -251,7 +251,7 @@ def _connect_migrated(path: str, durable: bool) -> Database:
 
 
 def _vacuum_marker(path: str) -> str:
-    """The path of an empty file that exists while a person is being forgotten."""
+    """Return the path of an empty file that exists while a person is being forgotten."""
     return f"{path}-forgetting"
 
 

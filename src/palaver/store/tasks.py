@@ -76,7 +76,7 @@ Condition = tuple[str, tuple[str, ...]]  # SQL to add to a WHERE, and its values
 
 
 def _on_platforms(platforms: Collection[str] | None) -> Condition:
-    """The condition for tasks of these platforms; None means all."""
+    """Return the condition for tasks of these platforms; None means all."""
     if platforms is None:
         return "", ()
     marks = ", ".join("?" * len(platforms))
@@ -116,7 +116,7 @@ def group_by_plan(database: Database, tasks: Iterable[Task]) -> dict[str, list[T
 
 
 def plan_name(database: Database, task: Task, names: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The name of the plan of a task; *names* has those of tasks about to be stored."""
+    """Return the name of the plan of a task; *names* has those of tasks about to be stored."""
     if task.run is not None:
         return validate_id(task.run, "run")
     select = "SELECT run_id FROM tasks WHERE task_id = ?"
@@ -182,7 +182,7 @@ def call_off(database: Database, place: Place, row: int, policy: Policy) -> None
 
 
 def _has_pending(database: Database, place: Place) -> bool:
-    """Whether a run's plan for *place* has a pending task."""
+    """Return whether a run's plan for *place* has a pending task."""
     return database.execute(f"SELECT 1 {_OF_RUNS} LIMIT 1", (find_place(database, place),)).fetchone() is not None
 
 

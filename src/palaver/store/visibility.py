@@ -38,5 +38,5 @@ def has_blocked(people: str) -> str:
 
 
 def find_subject(database: Database, subject: Subject) -> int | None:
-    """The row of a person; None for an id that cannot be stored."""
+    """Return the row of a person; None for an id that cannot be stored."""
     return find_author(database, clean(subject.platform), subject.id) if clean(subject.id) == subject.id else None

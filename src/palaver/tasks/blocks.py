@@ -182,7 +182,7 @@ def _add_wait(seconds: float, block: Block) -> float:
 
 
 def _may_be_wait(kind: str, kinds: Mapping[str, Kind]) -> bool:
-    """Whether a kind as written is a wait, or may be one that is misspelt."""
+    """Return whether a kind as written is a wait, or may be one that is misspelt."""
     return kind_named(kind, kinds) == _WAIT or _WAIT in similar_kinds(kind, kinds)
 
 
@@ -203,7 +203,7 @@ def heading_at(text: str, start: int, kinds: Collection[str]) -> Heading | None:
 
 
 def may_become_heading(line: str) -> bool:
-    """Whether the start of a line, up to the end of its kind, may be that of a heading."""
+    """Return whether the start of a line, up to the end of its kind, may be that of a heading."""
     return _HEADING_START.fullmatch(line) is not None
 
 
@@ -340,7 +340,7 @@ def outer_fence(text: str, start: int) -> OuterFence | None:
 
 
 def may_be_outer_fence(text: str, kinds: Collection[str]) -> bool | None:
-    """Whether a text that begins so may be a fence around blocks of *kinds*; None while that is not known."""
+    """Return whether a text that begins so may be a fence around blocks of *kinds*; None while that is not known."""
     lines = text.split("\n")
     filled = [number for number, line in enumerate(lines) if line.strip(_LINE_BLANK)]
     if not filled or (len(lines) == filled[0] + 1 and lines[-1].lstrip(_LINE_BLANK)[0] in "`~"):
@@ -368,7 +368,7 @@ def _label(fence: Fence, line: str) -> str:
 
 
 def _closes_last(fence: Fence, lines: list[str]) -> bool:
-    """Whether the last of *lines* is the first that closes the fence."""
+    """Return whether the last of *lines* is the first that closes the fence."""
     inner = Fences()
     for number, line in enumerate(lines, start=1):
         if not inner.covers(line, 0, ended=True) and is_closing_fence(fence, line.rstrip("\r")):

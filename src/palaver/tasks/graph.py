@@ -170,7 +170,7 @@ def _topological_order(known: Mapping[str, Task]) -> list[str]:
 
 
 def _is_over(task: Task) -> bool:
-    """Whether the tasks after it may begin."""
+    """Return whether the tasks after it may begin."""
     return task.status == "done" or (task.status == "failed" and task.doubtful)
 
 

@@ -116,7 +116,7 @@ def _seconds(delay: str) -> float:
 
 
 def _is_thousands(delay: str) -> bool:
-    """Whether the comma may separate thousands: `1,500` is not one and a half."""
+    """Return whether the comma may separate thousands: `1,500` is not one and a half."""
     return re.match(r"[0-9]+,[0-9]{3}", delay) is not None
 
 

@@ -49,7 +49,7 @@ class Session:
             await self.world.close()
 
     async def direct_chat(self) -> tuple[Author, Place]:
-        """A person, and their direct chat with the bot."""
+        """Return a person, and their direct chat with the bot."""
         alice = await self.world.person("Alice")
         return alice, await self.world.direct(alice)
 
@@ -85,11 +85,11 @@ class Session:
         self._file = copy
 
     def parts(self, place: Place, text: str) -> list[str]:
-        """The messages that a text is split into."""
+        """Return the messages that a text is split into."""
         return [part.text for part in self.world.platform().split(Reply(place=place, text=text))]
 
     async def texts(self, place: Place) -> list[str]:
-        """The texts of the bot that people see in a place."""
+        """Return the texts of the bot that people see in a place."""
         return [message.text for message in await self.world.shown(place)]
 
     async def shows(self, place: Place, *texts: str) -> Sequence[Shown]:
@@ -100,7 +100,7 @@ class Session:
         return await self.world.shown(place)
 
     async def log(self, place: Place) -> Sequence[Message]:
-        """The messages of a place, as they are stored."""
+        """Return the messages of a place, as they are stored."""
         return await self.store.log.read(place, 0, 10_000)
 
     async def logged(self, place: Place, *texts: str) -> Sequence[Message]:
@@ -116,7 +116,7 @@ class Session:
         return found
 
     async def outbox(self) -> dict[str, str]:
-        """The status of each delivery, by its text."""
+        """Return the status of each delivery, by its text."""
         return {outgoing.reply.text: outgoing.status for outgoing in await self._outgoing()}
 
     async def until(self, condition: Callable[[], Awaitable[bool]], words: Callable[[], Any]) -> None:

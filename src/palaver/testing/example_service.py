@@ -94,7 +94,7 @@ class ExampleService:
         self.disconnect()
 
     def shown(self, place: str) -> list[dict[str, Any]]:
-        """The messages of the bot that people see in a place: `id`, `text` and `reply_to`."""
+        """Return the messages of the bot that people see in a place: `id`, `text` and `reply_to`."""
         return [message for message in self._messages.values() if message["place"] == place]
 
     def disconnect(self) -> None:
@@ -124,7 +124,7 @@ class ExampleService:
             writer.transport.abort()
 
     async def _answer(self, request: dict[str, Any]) -> dict[str, Any] | None:
-        """The answer to a request; None if the connection ends without one."""
+        """Return the answer to a request; None if the connection ends without one."""
         match request["do"]:
             case "update":
                 return await self._update(request["had"])

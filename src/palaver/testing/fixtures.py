@@ -19,14 +19,14 @@ S = TypeVar("S", bound=AbstractAsyncContextManager[Any])
 
 @pytest.fixture
 def gemini_sim() -> Iterator[GeminiSim]:
-    """A strict Gemini API at `gemini_sim.url`; `gemini_sim.requests` is what it was asked."""
+    """Yield a strict Gemini API at `gemini_sim.url`; `gemini_sim.requests` is what it was asked."""
     with serve(GeminiSim()) as sim:
         yield sim
 
 
 @pytest.fixture
 def openai_sim() -> Iterator[OpenAISim]:
-    """A strict OpenAI API at `openai_sim.url`; `openai_sim.requests` is what it was asked."""
+    """Yield a strict OpenAI API at `openai_sim.url`; `openai_sim.requests` is what it was asked."""
     with serve(OpenAISim()) as sim:
         yield sim
 

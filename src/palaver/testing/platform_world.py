@@ -48,7 +48,7 @@ class PlatformWorld(ABC):
 
     @abstractmethod
     async def direct(self, author: Author) -> Place:
-        """The direct chat of a person with the bot."""
+        """Return the direct chat of a person with the bot."""
 
     @abstractmethod
     async def post(self, place: Place, author: Author, text: str) -> str:
@@ -56,14 +56,14 @@ class PlatformWorld(ABC):
 
     @abstractmethod
     async def shown(self, place: Place) -> Sequence[Shown]:
-        """The messages of the bot that people see in a place now, the oldest first."""
+        """Return the messages of the bot that people see in a place now, the oldest first."""
 
     async def person(self, name: str) -> Author:
-        """A person who has an account on the service."""
+        """Return a person who has an account on the service."""
         return Author(id=str(next(self._people)), name=name)
 
     async def group(self) -> Place:
-        """A group that the bot is in."""
+        """Return a group that the bot is in."""
         raise Missing("group")
 
     async def post_album(self, place: Place, author: Author, texts: Sequence[str]) -> Sequence[str]:
@@ -107,7 +107,7 @@ class PlatformWorld(ABC):
         raise Missing("stop")
 
     async def previews(self, place: Place) -> Sequence[str]:
-        """What people saw of answers while they were written; an empty text: that the bot writes."""
+        """Return what people saw of answers while they were written; an empty text: that the bot writes."""
         raise Missing("previews")
 
     async def disconnect(self) -> None:

@@ -70,5 +70,5 @@ class RecordedPlatform(Platform):
         return message_id
 
     def _new_id(self, delivery: Delivery) -> str:
-        """The id of a new message; the same for the same delivery if the platform has an idempotency window."""
+        """Return the id of a new message; the same for the same delivery if the platform has an idempotency window."""
         return f"s-{delivery.id if self.capabilities.idempotency_window else len(self.deliveries)}"

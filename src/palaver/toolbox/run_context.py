@@ -32,7 +32,7 @@ class RunContext(Struct, frozen=True, kw_only=True):
 
 
 def takes_context(kind: Any, *, first: bool, tool: str, parameter: str) -> bool:
-    """Whether a parameter of type *kind* gets the `RunContext`; raise `InvalidValue` if it cannot."""
+    """Return whether a parameter of type *kind* gets the `RunContext`; raise `InvalidValue` if it cannot."""
     if not _mentions(kind):
         return False
     if not first or not _is_context(kind):

@@ -112,19 +112,21 @@ class Toolbox:
         return tuple(one.spec for one in self._tools.values())
 
     def is_for_caller(self, call: ToolCall) -> bool:
-        """Whether the caller answers this call: its tool has no function; of an unknown tool, no tool has one."""
+        """Return whether the caller answers this call: its tool has no function; of an unknown tool, no tool
+        has one.
+        """
         found = self._tools.get(call.name)
         if found is None:
             return all(one.function is None for one in self._tools.values())
         return found.function is None
 
     def is_repeatable(self, call: ToolCall) -> bool:
-        """Whether the call may run again if its outcome is unknown."""
+        """Return whether the call may run again if its outcome is unknown."""
         found = self._tools.get(call.name)
         return found is not None and found.repeatable
 
     def allows_identical(self, call: ToolCall) -> bool:
-        """Whether the call may run again after it had the same result twice."""
+        """Return whether the call may run again after it had the same result twice."""
         found = self._tools.get(call.name)
         return found is not None and found.allow_identical_calls
 

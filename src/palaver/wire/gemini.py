@@ -49,7 +49,7 @@ class Content(Struct, frozen=True):
 
 
 def faults(request: Any, model: str) -> Iterator[Fault]:
-    """Everything a rule names in *request*, whatever the generation."""
+    """Yield everything a rule names in *request*, whatever the generation."""
     reader = Reader()
     if not isinstance(request, dict):
         yield Fault("json", "")
@@ -69,7 +69,7 @@ def faults(request: Any, model: str) -> Iterator[Fault]:
 
 
 def part_faults(part: dict[str, Any]) -> list[Fault]:
-    """What the rules name in one part by itself."""
+    """Return what the rules name in one part by itself."""
     reader = Reader()
     speaker = "user" if field(part, "functionCall") is None else "model"
     _part(reader, part, "contents[0].parts[0]", speaker)
@@ -114,7 +114,7 @@ def _system(reader: Reader, value: Any) -> None:
 
 
 def _part(reader: Reader, value: Any, where: str, speaker: str) -> tuple[Call | Result | None, int]:
-    """What the part says to the conversation's rules, and the size of the data it carries."""
+    """Return what the part says to the conversation's rules, and the size of the data it carries."""
     part = reader.object(value, where, gemini_request.PART)
     if not isinstance(value, dict):
         return None, 0
@@ -173,7 +173,7 @@ def _result(reader: Reader, value: Any, where: str, *, placed: bool) -> Result:
 
 
 def size_within(result: Any) -> int:
-    """How much data the parts of a result carry."""
+    """Return how much data the parts of a result carry."""
     parts = field(result, "parts") if isinstance(result, dict) else None
     blobs = [field(part, "inlineData") for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
     data = [field(blob, "data") for blob in blobs if isinstance(blob, dict)]
@@ -213,7 +213,7 @@ def _mime(reader: Reader, mime: str, where: str) -> None:
 
 
 def _position(where: str) -> dict[str, str]:
-    """The numbers in a place such as `contents[2].parts[0].functionCall`, as the messages want them."""
+    """Return the numbers in a place such as `contents[2].parts[0].functionCall`, as the messages want them."""
     numbers = [piece.partition("]")[0] for piece in where.split("[")[1:]]
     return {"i": numbers[0], "j": numbers[1] if len(numbers) > 1 else ""}
 

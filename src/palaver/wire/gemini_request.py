@@ -60,7 +60,7 @@ class Fault(Struct, frozen=True):
 
 @lru_cache(maxsize=4096)
 def camel(name: str) -> str:
-    """The camelCase spelling of a field."""
+    """Return the camelCase spelling of a field."""
     return re.sub(r"_([a-z0-9])", lambda found: found[1].upper(), name)
 
 
@@ -74,7 +74,7 @@ class Reader:
         self.faults.append(Fault(rule, where, words))
 
     def object(self, value: Any, where: str, known: frozenset[str]) -> dict[str, Any]:
-        """The object's fields in camelCase, without nulls; unknown and doubled ones are faults."""
+        """Return the object's fields in camelCase, without nulls; unknown and doubled ones are faults."""
         if not isinstance(value, dict):
             self.fault("type", where)
             return {}
@@ -92,7 +92,7 @@ class Reader:
         return fields
 
     def objects(self, value: Any, where: str) -> Iterator[tuple[Any, str]]:
-        """The items of a list of objects with their places; one object is a list of one."""
+        """Yield the items of a list of objects with their places; one object is a list of one."""
         if isinstance(value, list):
             yield from ((item, f"{where}[{index}]") for index, item in enumerate(value))
         elif isinstance(value, dict):
@@ -101,7 +101,7 @@ class Reader:
             self.fault("type", where)
 
     def string(self, fields: dict[str, Any], name: str, where: str) -> str:
-        """The field as text; empty when absent, and when it is a fault."""
+        """Return the field as text; empty when absent, and when it is a fault."""
         value = fields.get(name, "")
         if isinstance(value, str):
             return value
@@ -110,7 +110,7 @@ class Reader:
 
 
 def without_unknown_fields(part: dict[str, Any]) -> dict[str, Any]:
-    """A part with the fields the service knows, in the spelling it came in; the first of two spellings stays."""
+    """Return a part with the fields the service knows, in the spelling it came in; the first of two spellings stays."""
     kept = _known_fields(part, PART)
     for name, known in (
         ("functionCall", CALL),
@@ -138,12 +138,12 @@ def _known_fields(value: dict[str, Any], known: frozenset[str]) -> dict[str, Any
 
 
 def field(value: dict[str, Any], name: str) -> Any:
-    """The field of that camelCase name, in whichever spelling it stands."""
+    """Return the field of that camelCase name, in whichever spelling it stands."""
     return next((item for key, item in value.items() if item is not None and camel(key) == name), None)
 
 
 def decode_base64(text: str) -> bytes | None:
-    """What *text* holds in either alphabet of base64; None when it is none."""
+    """Return what *text* holds in either alphabet of base64; None when it is none."""
     plain = text.replace("-", "+").replace("_", "/").rstrip("=")
     try:
         return b64decode(plain + "=" * (-len(plain) % 4), validate=True)

@@ -14,7 +14,7 @@ _LEVELS = frozenset({"minimal", "low", "medium", "high"})
 
 
 def setting_faults(fields: dict[str, Any], model: str) -> Iterator[Fault]:
-    """What the rules name in the settings of a request, whose *fields* are read already."""
+    """Yield what the rules name in the settings of a request, whose *fields* are read already."""
     reader = Reader()
     if "generationConfig" in fields:
         config = reader.object(fields["generationConfig"], "generationConfig", gemini_request.GENERATION_CONFIG)
@@ -44,7 +44,7 @@ def setting_faults(fields: dict[str, Any], model: str) -> Iterator[Fault]:
 
 
 def thinking_faults(thinking: dict[str, Any], model: str) -> Iterator[Fault]:
-    """What the rules name in a thinking configuration, in camelCase."""
+    """Yield what the rules name in a thinking configuration, in camelCase."""
     where = "generationConfig.thinkingConfig"
     budget, level = thinking.get("thinkingBudget"), str(thinking.get("thinkingLevel", "")).lower()
     if level == "thinking_level_unspecified":
@@ -87,7 +87,7 @@ def _budget_faults(budget: float, where: str, model: str) -> Iterator[Fault]:
 
 
 def tool_faults(fields: dict[str, Any], model: str) -> Iterator[Fault]:
-    """What the rules name in the tools of a request and how they are to be called."""
+    """Yield what the rules name in the tools of a request and how they are to be called."""
     reader = Reader()
     names: list[str] = []
     built_in = False
@@ -183,7 +183,9 @@ def _inner_schemas(schema: dict[str, Any], where: str) -> Iterator[tuple[Any, st
 
 
 def schema_is_plain(schema: dict[str, Any]) -> bool:
-    """Whether a schema keeps to what `parameters` surely takes: typed throughout, and nothing of JSON Schema's own."""
+    """Return whether a schema keeps to what `parameters` surely takes: typed throughout, and nothing of JSON Schema's
+    own.
+    """
     reader = Reader()
     _schema(reader, schema, "", strictly=True)
     return not reader.faults and _typed_throughout(schema)

@@ -47,13 +47,13 @@ SAMPLE_SOMETIMES = ("gpt-5.1", "gpt-5.2", "gpt-5.3")  # while they do not reason
 
 
 def bare(model: str) -> str:
-    """The model's id without the path some services put before it."""
+    """Return the model's id without the path some services put before it."""
     return model.rpartition("/")[2]
 
 
 @lru_cache(maxsize=1024)
 def generation(model: str) -> str:
-    """The Gemini generation whose rules *model* follows; the newest for one we do not know."""
+    """Return the Gemini generation whose rules *model* follows; the newest for one we do not know."""
     name = bare(model)
     found = _VERSION.match(name)
     if not found:
@@ -71,7 +71,7 @@ def generation(model: str) -> str:
 
 @lru_cache(maxsize=1024)
 def family(model: str) -> str:
-    """Whether *model* is OpenAI's own, Mistral's, or some other service's that speaks the format."""
+    """Return whether *model* is OpenAI's own, Mistral's, or some other service's that speaks the format."""
     if "/" in model:
         return "compatible"
     if _OPENAI_FAMILY.match(model):
@@ -81,7 +81,7 @@ def family(model: str) -> str:
 
 @lru_cache(maxsize=1024)
 def refused_settings(model: str) -> frozenset[str]:
-    """The settings that one of OpenAI's models refuses, also where another service passes requests on to it."""
+    """Return the settings that one of OpenAI's models refuses, also where another service passes requests on to it."""
     name = model.removeprefix("openai/")
     if family(name) != "openai":
         return NONE
@@ -94,7 +94,7 @@ def is_gemini(model: str) -> bool:
 
 
 def smallest_cache(model: str) -> int | None:
-    """The fewest tokens an explicit cache of *model* may hold; None where it has none."""
+    """Return the fewest tokens an explicit cache of *model* may hold; None where it has none."""
     if generation(model) in NO_CACHES:
         return None
     return next(least for begins, least in SMALLEST_CACHES.items() if bare(model).startswith(begins))

@@ -23,7 +23,7 @@ class Violation(Struct, frozen=True, kw_only=True):
 def lint(
     request: dict[str, Any] | bytes | str, *, model: str = "gemini-3.8-flash", strict: bool = False
 ) -> list[Violation]:
-    """What *model*'s service refuses in *request*; `messages` in it means OpenAI-compatible.
+    """Return what *model*'s service refuses in *request*; `messages` in it means OpenAI-compatible.
 
     Plain, only what that generation always refuses; strict adds what it refuses sometimes or is only believed to.
     """
@@ -49,7 +49,7 @@ def _words(fault: Fault, unreadable: str) -> dict[str, Any]:
 
 
 def _body(request: dict[str, Any] | bytes | str) -> tuple[Any, str]:
-    """The request as an object, or why it is none."""
+    """Return the request as an object, or why it is none."""
     found: Any = request
     if not isinstance(request, dict):
         try:

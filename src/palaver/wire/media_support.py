@@ -21,30 +21,30 @@ _WITHIN_RESULTS = frozenset({"image/png", "image/jpeg", "image/webp", "applicati
 
 
 def gemini_mime(media: Media) -> str | None:
-    """The MIME type Gemini is told; None when it is not known."""
+    """Return the MIME type Gemini is told; None when it is not known."""
     mime = media.mime or (USUAL_MIME.get(media.media_kind) if media.data else None)
     return _SPELLINGS.get(mime.lower(), mime.lower()) if mime else None
 
 
 def is_sent_inline(media: Media) -> bool:
-    """Whether Gemini gets the bytes themselves."""
+    """Return whether Gemini gets the bytes themselves."""
     mime = gemini_mime(media)
     return bool(media.data and mime) and mime_refused(mime or "") == "never"
 
 
 def is_sent_to_gemini(media: Media) -> bool:
-    """Whether Gemini gets the media, in bytes or by address; else it gets words."""
+    """Return whether Gemini gets the media, in bytes or by address; else it gets words."""
     mime = gemini_mime(media)
     return is_sent_inline(media) or (bool(media.uri) and (mime is None or mime_refused(mime) == "never"))
 
 
 def fits_in_result(media: Media, model: str) -> bool:
-    """Whether Gemini takes the media inside the tool's result it came with."""
+    """Return whether Gemini takes the media inside the tool's result it came with."""
     return is_sent_inline(media) and gemini_mime(media) in _WITHIN_RESULTS and refuses(model, "result-parts") == "never"
 
 
 def file_uris(turns: Iterable[Turn]) -> list[str]:
-    """The addresses of media that go by them, in order."""
+    """Return the addresses of media that go by them, in order."""
     return [
         one.uri
         for turn in turns
@@ -55,12 +55,12 @@ def file_uris(turns: Iterable[Turn]) -> list[str]:
 
 
 def is_file(uri: str, file: str) -> bool:
-    """Whether *uri* is the address of an uploaded *file*, of which a service tells the id."""
+    """Return whether *uri* is the address of an uploaded *file*, of which a service tells the id."""
     return bool(file) and (uri == file or re.search(rf"(?:^|/)files/{re.escape(file)}(?:$|[/?])", uri) is not None)
 
 
 def without_expired_files(turn: Turn, gone: Set[str]) -> Turn:
-    """The turn without addresses that are *gone*: such media go from their bytes, or as words."""
+    """Return the turn without addresses that are *gone*: such media go from their bytes, or as words."""
     parts = tuple(_without_file(part, gone) for part in turn.parts)
     same = all(new is old for new, old in zip(parts, turn.parts, strict=True))
     return turn if same else replace(turn, parts=parts)
@@ -83,7 +83,9 @@ def _without_file(part: Part, gone: Set[str]) -> Part:
 
 
 def has_only_results(turn: Turn, model: str, wire: Wire) -> bool:
-    """Whether the turn is nothing but results once it is encoded; media that leave their result stand beside it."""
+    """Return whether the turn is nothing but results once it is encoded; media that leave their result stand
+    beside it.
+    """
     return all(
         isinstance(part, ToolResult) and not any(True for _ in media_beside_result(part, model, wire))
         for part in turn.parts
@@ -91,7 +93,7 @@ def has_only_results(turn: Turn, model: str, wire: Wire) -> bool:
 
 
 def media_beside_result(result: ToolResult, model: str, wire: Wire) -> Iterator[Media]:
-    """The media that leave their result and stand beside it; one that goes as received keeps its own."""
+    """Yield the media that leave their result and stand beside it; one that goes as received keeps its own."""
     if wire == "gemini" and result.raw is not None:
         return
     yield from (media for media in result.media if wire == "openai" or not fits_in_result(media, model))

@@ -34,7 +34,7 @@ _SPOKEN = ("content", "refusal", "audio", "function_call")
 
 
 def faults(request: Any, model: str) -> Iterator[Fault]:
-    """Everything a rule names in *request*, whatever the family."""
+    """Yield everything a rule names in *request*, whatever the family."""
     if not isinstance(request, dict):
         yield Fault("json", "")
         return
@@ -250,7 +250,8 @@ def _tool_faults(tools: list[Any]) -> Iterator[Fault]:
 
 
 def opaque_is_legal(raw: dict[str, Any], role: str, model: str, *, own: bool) -> bool:
-    """Whether what a model returned beyond our values may go back: a content part, a call, or fields of a message.
+    """Return whether what a model returned beyond our values may go back: a content part, a call, or fields of a
+    message.
 
     *own* tells that this model made it; what nobody in particular made may be Gemini's.
     """
@@ -268,17 +269,17 @@ def opaque_is_legal(raw: dict[str, Any], role: str, model: str, *, own: bool) ->
 
 
 def call_is_legal(raw: dict[str, Any]) -> bool:
-    """Whether a tool call is legal by itself."""
+    """Return whether a tool call is legal by itself."""
     return isinstance(raw.get("function"), dict | None) and not list(_call_faults(_present(raw), ""))
 
 
 def legal_name(name: str) -> str:
-    """The name of a call, or the nearest that the services take."""
+    """Return the name of a call, or the nearest that the services take."""
     return name if NAME.fullmatch(name) else re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "unknown_function"
 
 
 def signature_of(call: dict[str, Any]) -> str | None:
-    """The signature Gemini puts on a tool call, where it speaks this format."""
+    """Return the signature Gemini puts on a tool call, where it speaks this format."""
     match call.get("extra_content"):
         case {"google": {"thought_signature": str(signature)}}:
             return signature

@@ -23,14 +23,14 @@ def results_of(turns: Iterable[Turn]) -> list[ToolResult]:
 
 
 def sent_ids(parts: Sequence[ToolCall | ToolResult], wire: Wire) -> list[str]:
-    """The ids as they go on the wire; Gemini sees none of ours, OpenAI-compatible services need one on each."""
+    """Return the ids as they go on the wire; Gemini sees none of ours, OpenAI-compatible services need one on each."""
     if wire == "gemini":
         return ["" if not part.id or is_generated_id(part.id) else part.id for part in parts]
     return [part.id or f"{GENERATED_ID_PREFIX}{index}" for index, part in enumerate(parts)]
 
 
 def with_distinct_ids(calls: list[ToolCall], wire: Wire) -> list[ToolCall]:
-    """The calls, a repeated id made different by a number."""
+    """Return the calls, a repeated id made different by a number."""
     taken: set[str] = {""}
     numbers: Counter[str] = Counter()
     changed: list[ToolCall] = []
@@ -45,7 +45,7 @@ def with_distinct_ids(calls: list[ToolCall], wire: Wire) -> list[ToolCall]:
 
 
 def _with_id(name: str, call: ToolCall, wire: Wire) -> ToolCall:
-    """The call under another id; one of a kind we do not know stays of that kind."""
+    """Return the call under another id; one of a kind we do not know stays of that kind."""
     raw = {**call.raw, "id": name} if call.raw is not None and wire == "openai" else None
     return replace(call, id=name, raw=raw)
 
@@ -77,12 +77,14 @@ def pair_results(calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> li
 
 
 def missing_result(call: ToolCall) -> ToolResult:
-    """The honest result of a call whose own was never kept."""
+    """Return the honest result of a call whose own was never kept."""
     return ToolResult(id=call.id, name=call.name, value=NO_RESULT, failed=True)
 
 
 def is_paired(calls: Sequence[ToolCall], answers: Sequence[Turn], model: str, wire: Wire) -> bool:
-    """Whether the user turns after the calls answer them as the service wants: all, by id, before anything else."""
+    """Return whether the user turns after the calls answer them as the service wants: all, by id, before
+    anything else.
+    """
     results = results_of(answers)
     last = max((index for index, turn in enumerate(answers) if results_of([turn])), default=-1)
     if not all(has_only_results(turn, model, wire) for turn in answers[:last]):

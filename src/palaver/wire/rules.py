@@ -337,12 +337,12 @@ PART_DEEPEST = (
 
 @lru_cache(maxsize=4096)
 def refuses(model: str, rule: str) -> When:
-    """When the Gemini generation of *model* refuses what *rule* names."""
+    """Return when the Gemini generation of *model* refuses what *rule* names."""
     return GEMINI_RULES[rule].when(generation(model))
 
 
 def mime_refused(mime: str) -> When:
-    """When a service refuses this MIME type."""
+    """Return when a service refuses this MIME type."""
     kind = mime.partition(";")[0].strip()
     if kind in MIME_REFUSED or "/" not in kind:
         return "always"

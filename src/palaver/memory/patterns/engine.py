@@ -112,7 +112,7 @@ class Language(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     foreign: str = ""  # in a text: it is in another language
 
     def has(self, names: Iterable[str], words: Iterable[str]) -> bool:
-        """Whether one of *words* is in one of the lists."""
+        """Return whether one of *words* is in one of the lists."""
         wanted = set(words)
         return any(not wanted.isdisjoint(self.lists[name]) for name in names)
 
@@ -205,7 +205,7 @@ def load_language(text: str) -> Language:
 
 
 def _entries(words: str) -> list[str]:
-    """The entries of a list: divided by commas where there are any, else by spaces."""
+    """Return the entries of a list: divided by commas where there are any, else by spaces."""
     return [" ".join(one.split()) for one in words.split(",")] if "," in words else words.split()
 
 
@@ -249,7 +249,7 @@ def _is_capital(word: str) -> bool:
 
 
 def _is_name(gap: GapText, known: Collection[str]) -> bool:
-    """A known first name, or words with capitals that hold nothing but letters."""
+    """Accept a known first name, or words with capitals that hold nothing but letters."""
     if len(gap.words) != len(gap.tokens) or not grammar().titles.isdisjoint(gap.words):
         return False
     if gap.has(known, gap.words[:1]):
@@ -258,7 +258,7 @@ def _is_name(gap: GapText, known: Collection[str]) -> bool:
 
 
 def _is_place(gap: GapText, wanted: Mapping[str, Collection[str]]) -> bool:
-    """A known place; one word with a known stem; or words with capitals, particles between them."""
+    """Accept a known place; one word with a known stem; or words with capitals, particles between them."""
     folded = gap.text.casefold()
     if any(map(str.isdigit, gap.text)):
         return False
@@ -276,7 +276,7 @@ def _is_place(gap: GapText, wanted: Mapping[str, Collection[str]]) -> bool:
 
 
 def _has_head(gap: GapText, wanted: Mapping[str, Any]) -> bool:
-    """A word of a list, with a few words before it, and after it only words with certain endings."""
+    """Accept a word of a list, with a few words before it, and after it only words with certain endings."""
     at = next((number for number, word in enumerate(gap.words) if gap.has(wanted["lists"], [word])), None)
     if at is None or at > wanted["before"]:
         return False
@@ -337,13 +337,13 @@ def split_clauses(text: str) -> Iterator[tuple[int, str]]:
 
 
 def before_echo(clauses: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """The clauses before a question that only gives a question back ("and you?"); none before any other question."""
+    """Return the clauses before an echo question ("and you?"); none before any other question."""
     last = next((number for number in range(len(clauses) - 1, 0, -1) if clauses[number][1].strip(_PUNCTUATION)), 0)
     return clauses[:last] if last and grammar().echo.match(clauses[last][1].strip()) else []
 
 
 def _statements(sentence: Sentence) -> Iterator[str]:
-    """The clauses of a sentence that are stated, without what they begin with."""
+    """Yield the clauses of a sentence that are stated, without what they begin with."""
     text = grammar().idioms.sub("", grammar().label.sub(r"\1 ", sentence.text))
     if grammar().reported.search(text):
         return
@@ -396,5 +396,5 @@ def _fact(rule: Rule, found: re.Match[str], language: Language, message: Message
 
 
 def is_first_person(text: str) -> bool:
-    """Whether a sentence is about its author."""
+    """Return whether a sentence is about its author."""
     return bool(grammar().first_person.match(text))

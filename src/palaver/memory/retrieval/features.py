@@ -57,7 +57,7 @@ def match_terms(terms: tuple[str, ...], found: Iterable[Iterable[Posting]], colu
 
 
 def prefix_similarity(one: str, other: str) -> float:
-    """The share of two words that their beginnings have in common."""
+    """Return the share of two words that their beginnings have in common."""
     if one == other:
         return 1.0
     common = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
@@ -70,12 +70,12 @@ def bm25(found: Matches) -> tuple[Floats, Floats]:
 
 
 def vector_scores(cosines: Floats) -> Floats:
-    """The cosine of the query with each message and its neighbours."""
+    """Return the cosine of the query with each message and its neighbours."""
     return sum((weight * shift(cosines, by) for by, weight in _VECTORS_AROUND), np.zeros_like(cosines))
 
 
 def first_scores(columns: Columns, query: Query, words: Floats, cosines: Floats | None) -> Floats:
-    """A quick score for every message, by which candidates are chosen."""
+    """Return a quick score for every message, by which candidates are chosen."""
     spoken = np.isin(columns.author, list(query.people)) if query.people else np.zeros(len(columns), dtype=bool)
     score = words / (words.max() + _TINY) * (1 + 0.3 * spoken)
     if cosines is not None:
@@ -138,7 +138,7 @@ def _score_features(found: Matches, around: tuple[Floats, Floats], own: Floats, 
 
 
 def _coverage_features(columns: Columns, query: Query, found: Matches, soft: Floats, total: float) -> dict[str, Floats]:
-    """How much of the query the message, its neighbours and its session cover."""
+    """Return how much of the query the message, its neighbours and its session cover."""
     hit = found.soft > 0
     near = hit | shift(hit, 1) | shift(hit, 2) | shift(hit, -1)
     return {
@@ -159,7 +159,7 @@ def _coverage_features(columns: Columns, query: Query, found: Matches, soft: Flo
 
 
 def _message_features(columns: Columns, query: Query, first: Floats, named: Floats) -> dict[str, Floats]:
-    """What is known of the message and of the query apart from words; the first score of its neighbours."""
+    """Return what is known of the message and of the query apart from words; the first score of its neighbours."""
     relative = first / (first.max() + _TINY)
     size = len(columns)
     by_named = np.isin(columns.author, list(query.people))
@@ -217,7 +217,7 @@ def _around(found: Floats, idf: Floats) -> Floats:
 
 
 def _idf(found: Floats) -> Floats:
-    """How rare each term is; 1 for a term that no message has, in a small place as in a large one."""
+    """Return how rare each term is; 1 for a term that no message has, in a small place as in a large one."""
     held = (found > 0).sum(axis=1)
     size = max(found.shape[1], _USUAL_SIZE)
     idf: Floats = (np.log(1 + (size - held + 0.5) / (held + 0.5)) / np.log(2 * size + 2)).astype(np.float32)
@@ -225,20 +225,20 @@ def _idf(found: Floats) -> Floats:
 
 
 def _rank(values: Floats, chosen: Ints) -> Floats:
-    """The logarithm of the rank of each chosen message among all."""
+    """Return the logarithm of the rank of each chosen message among all."""
     higher = len(values) - np.searchsorted(np.sort(values), values[chosen], side="right")
     return np.log1p(higher.astype(np.float32))
 
 
 def _together(place: Ints) -> Floats:
-    """How many neighbours in the query are neighbours in the message."""
+    """Return how many neighbours in the query are neighbours in the message."""
     pairs = (place[1:] > 0) & (place[:-1] > 0) & (np.abs(place[1:] - place[:-1]) <= 1)
     count: Floats = pairs.sum(axis=0).astype(np.float32)
     return count
 
 
 def _session(session: Ints, hit: Floats, total: float) -> Floats:
-    """How much of the query the whole session covers, weighted by how rare a term is among sessions."""
+    """Return how much of the query the whole session covers, weighted by how rare a term is among sessions."""
     starts = np.flatnonzero(np.diff(session, prepend=-1))
     holds = np.logical_or.reduceat(hit, starts, axis=1) if len(starts) else hit
     covered: Floats = _idf(holds) @ holds / total
@@ -251,7 +251,7 @@ def _best(session: Ints, values: Floats) -> Floats:
 
 
 def _times(columns: Columns, days: tuple[int, int] | None) -> tuple[Floats, Floats, Floats]:
-    """Whether sent within *days*; how many days later or earlier; whether its dates are within them."""
+    """Return whether sent within *days*; how many days later or earlier; whether its dates are within them."""
     if days is None:
         nothing = np.zeros(len(columns))
         return nothing, nothing + 99, nothing

@@ -105,11 +105,11 @@ class IndexReader(Protocol):
     """What a search reads. Every method is about one place."""
 
     async def view(self, place: Place, author: Author) -> PlaceView | None:
-        """The state of *place* for *author*; None if nothing is visible."""
+        """Return the state of *place* for *author*; None if nothing is visible."""
         ...
 
     async def rows(self, row: int, since: int) -> Sequence[Row]:
-        """The messages of a place from number *since* on, in order, without blocked authors."""
+        """Return the messages of a place from number *since* on, in order, without blocked authors."""
         ...
 
     async def names(self, row: int, since: int) -> Sequence[tuple[int, str]]:
@@ -119,7 +119,7 @@ class IndexReader(Protocol):
     async def vectors(self, row: int, embedder: str, since: int) -> Sequence[tuple[int, bytes]]: ...
 
     async def postings(self, row: int, wanted: Sequence[WantedTerm]) -> Sequence[Sequence[Posting]]:
-        """The postings of each wanted word; of too many the newest."""
+        """Return the postings of each wanted word; of too many the newest."""
         ...
 
     async def messages(self, row: int, numbers: Sequence[int]) -> Mapping[int, Message]:
@@ -147,7 +147,7 @@ class IndexWriter(Protocol):
     """What an indexer reads and writes."""
 
     async def embedder(self) -> str:
-        """The name of the chosen embedder; empty if none was chosen."""
+        """Return the name of the chosen embedder; empty if none was chosen."""
         ...
 
     async def choose(self, embedder: str) -> None: ...

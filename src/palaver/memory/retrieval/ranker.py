@@ -54,7 +54,7 @@ class Forest(Struct, frozen=True, kw_only=True):
     leaves: Floats  # values of all trees, LEAVES each
 
     def predict(self, features: Mapping[str, Floats]) -> Floats:
-        """The probability of each row."""
+        """Return the probability of each row."""
         rows = np.stack([features[name] for name in self.features])
         below = rows[self.feature] <= self.limit[:, None]
         left = np.bitwise_and.reduceat(np.where(below, np.uint8(255), self.above[:, None]), self.starts, axis=0)
@@ -160,7 +160,7 @@ def load_ranker(*, vectors: bool) -> Forest:
 
 
 def top_indexes(score: Floats, count: int) -> Ints:
-    """The indexes of the *count* highest values, best first."""
+    """Return the indexes of the *count* highest values, best first."""
     if len(score) > count:
         some = np.sort(np.argpartition(-score, count)[:count])
         return some[np.argsort(-score[some], kind="stable")]
@@ -195,7 +195,7 @@ def explain(lookup: Lookup, at: int) -> str:
 
 
 def _cosines(index: PlaceIndex, vector: Floats | None) -> Floats | None:
-    """The cosine of each message and the query; a message without a vector gets the mean."""
+    """Return the cosine of each message and the query; a message without a vector gets the mean."""
     if index.vectors is None or vector is None or index.vectors.shape[1] != len(vector):
         return None
     cosines = _products(index.vectors, vector) / UNIT
@@ -206,7 +206,7 @@ def _cosines(index: PlaceIndex, vector: Floats | None) -> Floats | None:
 
 
 def _products(vectors: Bytes, vector: Floats) -> Floats:
-    """*vectors* @ *vector* by a few rows at a time, which needs less memory and no threads."""
+    """Return *vectors* @ *vector* by a few rows at a time, which needs less memory and no threads."""
     wanted = vector.astype(np.float32)
     some = (
         vectors[start : start + VECTOR_ROWS].astype(np.float32) @ wanted

@@ -114,12 +114,12 @@ _CYRILLIC_ENDINGS = tuple(
 
 
 def terms(text: str) -> list[str]:
-    """The terms of *text*, in order, without stop words."""
+    """Return the terms of *text*, in order, without stop words."""
     return [stem(word) for word in words(text) if word not in _STOP]
 
 
 def terms_with_words(text: str) -> dict[str, str]:
-    """The terms of *text*, in order, each with its first word."""
+    """Return the terms of *text*, in order, each with its first word."""
     found: dict[str, str] = {}
     for word in words(text):
         if word not in _STOP:
@@ -128,12 +128,12 @@ def terms_with_words(text: str) -> dict[str, str]:
 
 
 def words(text: str) -> Iterator[str]:
-    """The folded words of *text*; runs of Chinese, Japanese, Thai and the like as pairs of characters."""
+    """Return the folded words of *text*; runs of Chinese, Japanese, Thai and the like as pairs of characters."""
     return (word for word, _ in words_with_spelling(text))
 
 
 def words_with_spelling(text: str) -> Iterator[tuple[str, str]]:
-    """The same, each with its spelling, without invisible characters."""
+    """Yield the same, each with its spelling, without invisible characters."""
     for found in TOKEN.finditer(visible(text)):
         token = found.group()
         if is_unspaced(token):
@@ -145,7 +145,7 @@ def words_with_spelling(text: str) -> Iterator[tuple[str, str]]:
 
 
 def is_unspaced(word: str) -> bool:
-    """Whether its script has no spaces between words."""
+    """Return whether its script has no spaces between words."""
     return _UNPARTED.match(word) is not None
 
 
@@ -195,7 +195,7 @@ def _pairs(run: str) -> Iterator[str]:
 
 
 def term_prefix(term: str) -> tuple[str, bool]:
-    """The prefix of words like *term*, and whether it is the whole word."""
+    """Return the prefix of words like *term*, and whether it is the whole word."""
     if len(term) == 1 and is_unspaced(term):
         return term, False
     least = 3 if _CYRILLIC.match(term) else 4  # Cyrillic words have longer endings

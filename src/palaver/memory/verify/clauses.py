@@ -62,14 +62,14 @@ def supporting_messages(fact: str, person: Author, messages: Sequence[Message]) 
 
 @lru_cache(maxsize=1024)
 def _statements(text: str) -> tuple[_Statement, ...]:
-    """The sentences that the author of a text states: no reports, no requests, no claims of authority."""
+    """Return the sentences that the author of a text states: no reports, no requests, no claims of authority."""
     return tuple(
         _statement(text) for text in map(_without_question, own_sentences(text)) if text and _is_authors_own(text)
     )
 
 
 def _without_question(sentence: Sentence) -> str:
-    """A sentence without the question in it, and without idioms that look like a condition."""
+    """Return a sentence without the question in it, and without idioms that look like a condition."""
     text = grammar().idioms.sub("", sentence.text)
     return ", ".join(piece for _, piece in before_echo(list(split_clauses(text)))) if sentence.asks else text
 
@@ -94,7 +94,7 @@ def _statement(text: str) -> _Statement:
 
 
 def _sentence_agrees(sentence: _Statement, fact: str) -> bool:
-    """Whether a wish, the past or a denial is one in *fact* too."""
+    """Return whether a wish, the past or a denial is one in *fact* too."""
     if sentence.wished and not SAYS_WISH.search(fact):
         return False
     if sentence.long_ago and not tells_past(fact):

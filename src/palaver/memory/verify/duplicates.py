@@ -42,7 +42,7 @@ _SOMEWHERE = Place(platform="", id="1", kind="direct")
 
 
 def normalize(text: str, name: str = "") -> tuple[str, ...]:
-    """The words of a fact, without case, punctuation and articles, and without the person it begins with."""
+    """Return the words of a fact, without case, punctuation and articles, and without the person it begins with."""
     folded = _folded(text)
     words = [word for word in _WORD.findall(folded) if word not in _ARTICLES]
     called = _WORD.findall(_folded(name))
@@ -54,13 +54,13 @@ def normalize(text: str, name: str = "") -> tuple[str, ...]:
 
 
 def frame(words: tuple[str, ...]) -> tuple[str, ...]:
-    """What two values of one fact have in common: no negation, one word for all liking, `#` for a count."""
+    """Return what two values of one fact have in common: no negation, one word for all liking, `#` for a count."""
     content = [word for word in words if word not in _NEGATIONS and word not in _AUXILIARIES]
     return tuple("#" if _is_count(content, place) else _stem(word) for place, word in enumerate(content))
 
 
 def is_past(text: str) -> bool:
-    """Whether a fact tells what a person no longer does."""
+    """Return whether a fact tells what a person no longer does."""
     return bool(_PAST.search(text))
 
 
@@ -82,7 +82,7 @@ def _stem(word: str) -> str:
 
 
 def comparable_words(text: str, name: str) -> tuple[str, ...]:
-    """The words by which two facts about a person are compared, in the third person and without the name."""
+    """Return the words by which two facts about a person are compared, in the third person and without the name."""
     return normalize(to_third_person(text), name)
 
 
@@ -97,7 +97,7 @@ def to_third_person(text: str) -> str:
 
 
 def _keeps_content(fact: str, own: str) -> bool:
-    """Whether a fact contains all content words of the sentence it was made from."""
+    """Return whether a fact contains all content words of the sentence it was made from."""
     index = WordIndex.in_text(fact)
     words = (word for word in content_words(own) if word not in grammar().first_person_words)
     return all(index.contains(grammar().verbs.get(word, word)) for word in words)

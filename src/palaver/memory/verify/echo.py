@@ -49,12 +49,12 @@ def remove_echo(messages: Iterable[Message], recalled: RecalledTexts) -> list[Me
 
 
 def _words(sentence: str, names: Iterable[str]) -> set[tuple[str, ...]]:
-    """The words of a sentence, without each of the names in turn; a single word is not compared."""
+    """Return the words of a sentence, without each of the names in turn; a single word is not compared."""
     return {words for name in ("", *names) if len(words := normalize(sentence, name)) > 1}
 
 
 def _plain(message: Message) -> str:
-    """The words of a message, divided by single spaces."""
+    """Return the words of a message, divided by single spaces."""
     return " ".join(
         word
         for part in message.parts

@@ -74,7 +74,7 @@ def verify_claim(claim: Claim, evidence: Evidence) -> list[Message] | str:
 
 
 def unfit_reason(text: str) -> str:
-    """The reason why a text must not be stored as a fact, whatever its source; empty if it may."""
+    """Return the reason why a text must not be stored as a fact, whatever its source; empty if it may."""
     if not text.strip() or len(text) > MAX_LENGTH or "\n" in text.strip():
         return "is no short sentence"
     if holds_secret(text):
@@ -85,7 +85,7 @@ def unfit_reason(text: str) -> str:
 
 
 def holds_secret(text: str) -> bool:
-    """Whether *text* names a secret or contains what looks like one: a key, a long number, an IBAN."""
+    """Return whether *text* names a secret or contains what looks like one: a key, a long number, an IBAN."""
     return any(pattern.search(text) for pattern in (_SECRET_NAME, API_KEY, _LONG_NUMBER, _IBAN))
 
 

@@ -101,7 +101,7 @@ ASKS = re.compile(
 
 
 def is_over(text: str) -> bool:
-    """Whether a text is about the past, or about something that has ended."""
+    """Return whether a text is about the past, or about something that has ended."""
     return bool(LONG_AGO.search(text) or (OVER.search(text) and not STILL.search(text)))
 
 
@@ -168,12 +168,12 @@ _ORDER = re.compile(
 
 
 def is_instruction(text: str) -> bool:
-    """Whether a sentence of *text* tells its reader what to do, or claims authority."""
+    """Return whether a sentence of *text* tells its reader what to do, or claims authority."""
     return any(_STEERING.search(one) or _AUTHORITY.search(one) for one in _SENTENCES.split(text))
 
 
 def is_order(sentence: str) -> bool:
-    """Whether a sentence is an order; only its clauses in the first person are statements."""
+    """Return whether a sentence is an order; only its clauses in the first person are statements."""
     return bool(_ORDER.search(sentence))
 
 

@@ -72,7 +72,7 @@ _GENERIC = _FUNCTION | _COMMON
 
 
 def is_same_word(one: str, other: str) -> bool:
-    """Whether two words are forms of one word."""
+    """Return whether two words are forms of one word."""
     if one == other:
         return True
     one, other = one.translate(_ALTERNATING), other.translate(_ALTERNATING)
@@ -82,7 +82,7 @@ def is_same_word(one: str, other: str) -> bool:
 
 
 def is_supported(fact: str, clauses: Collection[str], *, called: Collection[str] = ()) -> bool:
-    """Whether clauses contain what a fact says: all its names and numbers, and most of its content words.
+    """Return whether clauses contain what a fact says: all its names and numbers, and most of its content words.
 
     *called* are the names of the person the fact is about; clauses need not contain them.
     """
@@ -102,7 +102,7 @@ def is_supported(fact: str, clauses: Collection[str], *, called: Collection[str]
 
 
 def is_about_same(one: str, other: str) -> bool:
-    """Whether one fact contains all content words of the other."""
+    """Return whether one fact contains all content words of the other."""
     few, many = sorted((content_words(one), content_words(other)), key=len)
     index = WordIndex.of(many)
     return all(map(index.contains, few))
@@ -127,18 +127,18 @@ def may_contain(text: str, facts: Iterable[FactWords]) -> list[bool]:
 
 
 def contains_any(text: str, facts: Iterable[FactWords]) -> bool:
-    """Whether *text* contains all content words of one of the facts, in any form."""
+    """Return whether *text* contains all content words of one of the facts, in any form."""
     return any(map(WordIndex.in_text(text).contains_fact, facts))
 
 
 def content_words(text: str, *, called: Iterable[str] = ()) -> list[str]:
-    """The content words of a fact, without the names of the person it is about."""
+    """Return the content words of a fact, without the names of the person it is about."""
     own = {word for name in called for word in _words(name)}
     return [word for word in _counted(_words(text)) if word not in own | _GENERIC]
 
 
 def common_words(text: str) -> list[str]:
-    """The words of a fact that are said about many people, mostly verbs."""
+    """Return the words of a fact that are said about many people, mostly verbs."""
     return [word for word in _words(text) if word in _COMMON]
 
 
@@ -168,7 +168,7 @@ class WordIndex(Struct, frozen=True, kw_only=True):
         return cls.of(_counted(_words(lowered)), lowered)
 
     def contains_fact(self, fact: FactWords) -> bool:
-        """Whether all content words of a fact are there, in any form."""
+        """Return whether all content words of a fact are there, in any form."""
         if not (fact.words or fact.pairs):
             return False
         return all(map(self.contains, fact.words)) and all(map(self.text.__contains__, fact.pairs))

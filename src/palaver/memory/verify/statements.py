@@ -80,7 +80,7 @@ def mentioned_in(said: str, statements: Sequence[Statement]) -> list[Statement]:
 
 
 def states_any(said: str, mentioned: Sequence[Statement], *, by_them: bool) -> bool:
-    """Whether *said* makes one of the statements that it mentions.
+    """Return whether *said* makes one of the statements that it mentions.
 
     *by_them*: the person whom they are about speaks; otherwise somebody speaks to that person.
     """
@@ -91,7 +91,7 @@ def states_any(said: str, mentioned: Sequence[Statement], *, by_them: bool) -> b
 
 
 def tells_any(text: str, statements: Sequence[Statement]) -> bool:
-    """Whether a sentence of *text* makes one of the statements, whoever speaks: for prompts and the like."""
+    """Return whether a sentence of *text* makes one of the statements, whoever speaks: for prompts and the like."""
     likely = mentioned_in(text, statements)
     return any(
         states_any(piece, found, by_them=by_them)
@@ -102,7 +102,7 @@ def tells_any(text: str, statements: Sequence[Statement]) -> bool:
 
 
 def answers_any(question: str, answer: str, mentioned: Sequence[Statement]) -> bool:
-    """Whether a sentence of an answer, together with its question, makes a statement: “Where?” “In Lviv.”"""
+    """Return whether a sentence of an answer, together with its question, makes a statement: “Where?” “In Lviv.”"""
     asked = WordIndex.in_text(question)
     return any(
         _is_said_of_them(one, WordIndex.in_text(f"{question} {piece}"), of_them=_has_any(asked, _BY_THEM))
@@ -112,7 +112,7 @@ def answers_any(question: str, answer: str, mentioned: Sequence[Statement]) -> b
 
 
 def asks_to_forget(said: str, statements: Sequence[Statement]) -> bool:
-    """Whether a sentence of *said* asks to forget something and contains a content word of a statement."""
+    """Return whether a sentence of *said* asks to forget something and contains a content word of a statement."""
     asked = [WordIndex.in_text(piece) for piece in _pieces(said) if _REQUEST.match(piece)]
     return any(_speaks_of(index, one.sentence) for index in asked for one in statements)
 
@@ -132,7 +132,7 @@ def _states(piece: str, index: WordIndex, one: Statement, marks: Collection[str]
 
 
 def _is_said_of_them(one: Statement, index: WordIndex, *, of_them: bool) -> bool:
-    """Whether the verbs of the fact are there; for a fact without a verb, whether the person is."""
+    """Return whether the verbs of the fact are there; for a fact without a verb, whether the person is."""
     return all(_is_said(verb, index) for verb in one.verbs) if one.verbs else of_them
 
 
@@ -154,13 +154,13 @@ def sentences_about(said: str, statements: Sequence[Statement]) -> list[str]:
 
 
 def is_repetition(said: str, before: str) -> bool:
-    """Whether *said* repeats an earlier text; if that is one sentence, whether a sentence of *said* does."""
+    """Return whether *said* repeats an earlier text; if that is one sentence, whether a sentence of *said* does."""
     pieces = _pieces(said) if len(_pieces(before)) == 1 else [said]
     return any(is_similar(piece, before) for piece in pieces)
 
 
 def is_similar(one: str, other: str) -> bool:
-    """Whether half of the content words of the shorter text are in the longer one."""
+    """Return whether half of the content words of the shorter text are in the longer one."""
     few, many = sorted((_content_terms(one), _content_terms(other)), key=len)
     return len(few & many) >= _MIN_SHARED * len(few) if few else False
 

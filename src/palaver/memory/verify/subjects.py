@@ -152,7 +152,7 @@ def clauses_about_other(
 
 
 def is_named(person: Author, text: str, people: Iterable[Author]) -> bool:
-    """Whether *text* names the person, and nobody else in *people* has that name."""
+    """Return whether *text* names the person, and nobody else in *people* has that name."""
     words = set(words_in(text))
     if person.username and re.search(rf"(?<!\w){re.escape(person.username)}(?!\w)", text, re.IGNORECASE):
         return True
@@ -194,13 +194,13 @@ def _has_author_as_subject(clause: str, fact: str) -> bool:
 
 
 def _has_verb_of(clause: str, fact: str) -> bool:
-    """Whether a clause has the verb of a fact in the third person: then its subject is not the author."""
+    """Return whether a clause has the verb of a fact in the third person: then its subject is not the author."""
     verb = words_in(fact)[:1]
     return bool(verb and _OF_THEM.match(verb[0]) and verb[0] in words_in(clause)[1:] and not _OWN.search(clause))
 
 
 def _is_called(word: str, person: Author) -> bool:
-    """Whether a word is the first name of a person, uninflected, or the username."""
+    """Return whether a word is the first name of a person, uninflected, or the username."""
     return word in (*words_in(person.name)[:1], (person.username or "").casefold())
 
 

@@ -35,7 +35,9 @@ class CacheFingerprint(Struct, frozen=True, kw_only=True):
     half: bytes  # digest of the first half of the contents
 
     def is_prefix_of(self, content: CacheContent) -> bool:
-        """Whether *content* is the same with more turns. The first half decides: the end of a history may move."""
+        """Return whether *content* is the same with more turns. The first half decides: the end of a history
+        may move.
+        """
         if self.frame != content.frame or not self.length:
             return False
         contents = content.contents
@@ -88,7 +90,7 @@ def fingerprint_of(content: CacheContent) -> CacheFingerprint:
 
 
 def _needs_no_repair(layer: Layer, model: str) -> bool:
-    """Whether the turns of a layer are sent as they are; turns that need repair are not cached."""
+    """Return whether the turns of a layer are sent as they are; turns that need repair are not cached."""
     try:
         return not layer.turns or repair(layer.turns, model, wire="gemini")[0][: len(layer.turns)] == layer.turns
     except NothingToSend:
@@ -96,7 +98,7 @@ def _needs_no_repair(layer: Layer, model: str) -> bool:
 
 
 def _turn_digest(turn: Turn, model: str) -> bytes:
-    """The digest of a turn as it is sent; cached on the turn."""
+    """Return the digest of a turn as it is sent; cached on the turn."""
     return cached(turn, f"digest gemini {model}", lambda one: _digest(encode_turn(one, model=model)))
 
 

@@ -122,7 +122,7 @@ def decode_error(status: int, body: bytes, *, about: str = "") -> errors.Palaver
 def _error_by_words(
     status: int, message: str, details: list[dict[str, Any]], *, about: str
 ) -> errors.PalaverError | None:
-    """The error that the words of the service name; None if only the status is left to decide."""
+    """Return the error that the words of the service name; None if only the status is left to decide."""
     if any(detail.get("reason") == "API_KEY_INVALID" for detail in details) or status == 401:
         return errors.KeyRefused(f"Gemini does not accept the key: {message} Set GEMINI_API_KEY to a valid one.")
     if "CachedContent not found" in message or (status == 404 and about.startswith("cachedContents/")):
@@ -150,7 +150,7 @@ def _retry_after(message: str, details: list[dict[str, Any]]) -> float | None:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """The fields of an object in camelCase, without nulls."""
+    """Return the fields of an object in camelCase, without nulls."""
     if not isinstance(value, dict):
         return {}
     return {camel(key): item for key, item in value.items() if item is not None}

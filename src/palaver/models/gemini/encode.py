@@ -107,7 +107,7 @@ def _result(result: ToolResult, model: str) -> dict[str, Any]:
 
 
 def _response(result: ToolResult) -> dict[str, Any]:
-    """The result of a tool as an object: a failure under `error`, a value that is no object under `result`."""
+    """Return the result of a tool as an object: a failure under `error`, a value that is no object under `result`."""
     if result.failed:
         value = result.value
         return {"error": value if isinstance(value, str) else dumps(value).decode()}
@@ -116,7 +116,7 @@ def _response(result: ToolResult) -> dict[str, Any]:
 
 
 def _media(media: Media) -> dict[str, Any]:
-    """The media if the service takes them, else their words."""
+    """Return the media if the service takes them, else their words."""
     mime = gemini_mime(media)
     if is_sent_inline(media):
         return {"inlineData": {"mimeType": mime, "data": b64encode(media.data or b"").decode()}}
@@ -126,7 +126,7 @@ def _media(media: Media) -> dict[str, Any]:
 
 
 def _leading(prompt: Prompt, model: str) -> Iterator[bytes]:
-    """The instruction as a content, for models without system instructions."""
+    """Yield the instruction as a content, for models without system instructions."""
     if prompt.instruction and not prompt.cached and refuses(model, "no-system") != "never":
         yield dumps({"role": "user", "parts": [{"text": prompt.instruction}]})
 
@@ -158,7 +158,7 @@ def _takes_no_functions(model: str) -> bool:
 
 
 def _omits_tools(settings: Settings, model: str) -> bool:
-    """Whether disabled tools are omitted because the model takes no answer schema beside tools."""
+    """Return whether disabled tools are omitted because the model takes no answer schema beside tools."""
     wants_schema = settings.answer is not None and settings.tool_choice == "none"
     return wants_schema and refuses(model, "json-with-functions") != "never"
 

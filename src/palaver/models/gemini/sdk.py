@@ -34,7 +34,7 @@ def from_contents(
 
 
 def _content(content: Any, where: str) -> dict[str, Any]:
-    """A content as the service writes it; a single part becomes a user content."""
+    """Return a content as the service writes it; a single part becomes a user content."""
     found = _plain(content)
     if isinstance(found, str):
         found = {"text": found}
@@ -89,7 +89,7 @@ class SdkClient:
 
 
 def _arguments(body: bytes) -> dict[str, Any]:
-    """The body of a request as arguments of the SDK, which flatten the generation config."""
+    """Return the body of a request as arguments of the SDK, which flatten the generation config."""
     fields = loads(body)
     contents = list(_contents(fields.pop("contents")))
     config = {**fields.pop("generationConfig", {}), **fields, "automaticFunctionCalling": {"disable": True}}
@@ -104,7 +104,7 @@ def _contents(contents: Iterable[dict[str, Any]]) -> Iterator[types.Content]:
 
 
 def _part(part: dict[str, Any]) -> types.Part | None:
-    """The part as the SDK has it; None if the SDK does not know it."""
+    """Return the part as the SDK has it; None if the SDK does not know it."""
     known = {name: value for name, value in without_unknown_fields(part).items() if value is not None}
     try:
         return types.Part.model_validate(_with_bytes(known)) if known else None
@@ -113,7 +113,7 @@ def _part(part: dict[str, Any]) -> types.Part | None:
 
 
 def _with_bytes(part: dict[str, Any]) -> dict[str, Any]:
-    """The part with bytes where JSON has base64."""
+    """Return the part with bytes where JSON has base64."""
     converted = dict(part)
     if isinstance(part.get("thoughtSignature"), str):
         converted["thoughtSignature"] = _bytes(part["thoughtSignature"])
@@ -133,7 +133,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _dump(value: Any) -> dict[str, Any]:
-    """An object of the SDK as the service wrote it: camelCase, standard base64."""
+    """Return an object of the SDK as the service wrote it: camelCase, standard base64."""
     found: dict[str, Any] = value.model_dump(
         mode="json", by_alias=True, exclude_none=True, exclude={"sdk_http_response", "parsed"}
     )
@@ -169,13 +169,13 @@ def as_our_errors(model: str, mask: Mask) -> Iterator[None]:
 
 
 def _errors(own: type[Exception], *names: str) -> tuple[type[Exception], ...]:
-    """*own*, and the errors of these names in the HTTP libraries that the SDK may use, if they are loaded."""
+    """Return *own*, and the errors of these names in the HTTP libraries that the SDK may use, if they are loaded."""
     loaded = [sys.modules.get(library) for library in ("httpx2", "httpx", "aiohttp")]
     return (own, *(getattr(library, name) for library in loaded for name in names if hasattr(library, name)))
 
 
 def _error_body(error: APIError) -> bytes:
-    """The body of an error; of a stream, the SDK gives it as undecoded text in the message."""
+    """Return the body of an error; of a stream, the SDK gives it as undecoded text in the message."""
     message = error.message or ""
     if message.lstrip().startswith(("{", "[")):
         return message.encode()

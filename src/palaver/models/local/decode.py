@@ -42,14 +42,14 @@ def decode_chunk(data: bytes, *, about: str) -> Chunk:
 
 
 def refused_tokens(data: bytes) -> int:
-    """The number of tokens of a request that was refused as too long; else 0."""
+    """Return the number of tokens of a request that was refused as too long; else 0."""
     if b"exceed_context_size_error" not in data:
         return 0
     return count_or_zero(object_or_empty(object_or_empty(loads(data)).get("error")).get("n_prompt_tokens"))
 
 
 def is_progress(chunk: Chunk) -> bool:
-    """Whether the chunk only reports progress of reading the prompt."""
+    """Return whether the chunk only reports progress of reading the prompt."""
     return "prompt_progress" in chunk
 
 
@@ -100,7 +100,7 @@ class ChoiceDecoder:
 
 
 def reply_so_far(text: str) -> str:
-    """The text of a reply whose JSON may be unfinished; empty if it is no reply."""
+    """Return the text of a reply whose JSON may be unfinished; empty if it is no reply."""
     found = _REPLY.match(text)
     if not found:
         return ""

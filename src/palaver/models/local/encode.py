@@ -39,7 +39,7 @@ TextTurn = tuple[Role, str]
 
 
 def text_prompt(prompt: Prompt, *, room: int) -> Prompt:
-    """The prompt as text, in about *room* characters: the oldest exchanges are omitted if there are more."""
+    """Return the prompt as text, in about *room* characters: the oldest exchanges are omitted if there are more."""
     instruction, _, fitting = _text_exchanges(prompt, room)
     turns = [Turn(role=role, parts=(Text(text=text),)) for role, text in _merge_roles(fitting)]
     if turns and turns[-1].role == "model":
@@ -48,13 +48,13 @@ def text_prompt(prompt: Prompt, *, room: int) -> Prompt:
 
 
 def omitted_exchanges(prompt: Prompt, *, room: int) -> int:
-    """The number of the oldest exchanges `media_as_words` leaves out."""
+    """Return the number of the oldest exchanges `media_as_words` leaves out."""
     _, texts, fitting = _text_exchanges(prompt, room)
     return len(texts) - len(fitting)
 
 
 def _text_exchanges(prompt: Prompt, room: int) -> tuple[str, list[list[TextTurn]], list[list[TextTurn]]]:
-    """The instruction, all exchanges as text, and the exchanges that fit."""
+    """Return the instruction, all exchanges as text, and the exchanges that fit."""
     tools = callable_tools(prompt)
     instruction = cut("\n\n".join(filter(None, [prompt.instruction or INSTRUCTION, _tools(tools)])), room // 2)
     texts = [list(_exchange_texts(exchange, tools=bool(tools))) for exchange in exchanges(prompt.turns)]
@@ -63,7 +63,7 @@ def _text_exchanges(prompt: Prompt, room: int) -> tuple[str, list[list[TextTurn]
 
 
 def length(prompt: Prompt) -> int:
-    """The characters of a prompt that is only text."""
+    """Return the characters of a prompt that is only text."""
     texts = [part.text for turn in prompt.turns for part in turn.parts if isinstance(part, Text)]
     return len(prompt.instruction) + sum(map(len, texts))
 
@@ -79,7 +79,7 @@ def exchanges(turns: Iterable[Turn]) -> list[list[Turn]]:
 
 
 def with_one_call(prompt: Prompt) -> Prompt:
-    """The prompt without tools and with examples, once a tool has answered in this exchange, or failed twice."""
+    """Return the prompt without tools and with examples, once a tool has answered in this exchange, or failed twice."""
     *earlier, last = exchanges(prompt.turns)
     results = results_in(last)
     answered = len(results) > 1 or any(not result.failed for result in results)
@@ -175,7 +175,7 @@ def _result(result: ToolResult) -> str:
 
 
 def _tools(tools: Iterable[ToolSpec]) -> str:
-    """The forms of an answer, each after its purpose: in this order the smallest models choose best."""
+    """Return the forms of an answer, each after its purpose: in this order the smallest models choose best."""
     lines = [
         f'- {tool.description or tool.name}: {{"tool": "{tool.name}", "args": {{{_arguments(tool.parameters)}}}}}'
         for tool in tools
@@ -226,7 +226,7 @@ def encode_request(prompt: Prompt, text: Prompt, *, model: str) -> bytes:
 
 
 def reserve(settings: Settings, *, context: int) -> int:
-    """The tokens to reserve for the answer."""
+    """Return the tokens to reserve for the answer."""
     return min(settings.max_tokens or MAX_TOKENS, context // 2)
 
 

@@ -22,7 +22,7 @@ _runtimes_lock = Lock()
 
 
 def runtime_for(path: Path, *, threads: int | None, context: int) -> "Runtime":
-    """The runtime of a file, shared by all users; the file is closed when there are none."""
+    """Return the runtime of a file, shared by all users; the file is closed when there are none."""
     key = path.resolve(), threads or default_threads(), context
     with _runtimes_lock:
         runtime = _runtimes.get(key)

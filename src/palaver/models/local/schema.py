@@ -17,12 +17,12 @@ _LOOKAROUND = re.compile(r"\(\?<?[=!]")  # no grammar can express these
 
 
 def callable_tools(prompt: Prompt) -> tuple[ToolSpec, ...]:
-    """The tools that the model may call now."""
+    """Return the tools that the model may call now."""
     return () if prompt.settings.tool_choice == "none" else prompt.tools
 
 
 def answer_schema(prompt: Prompt) -> Schema | None:
-    """The schema of all answers that *prompt* allows: a call of a tool, or a reply; None if any text will do."""
+    """Return the schema of all answers that *prompt* allows: a call of a tool, or a reply; None if any text will do."""
     tools, answer = callable_tools(prompt), prompt.settings.answer
     if not tools:
         return None if answer is None else closed_schema(answer)
@@ -42,7 +42,7 @@ def answer_schema(prompt: Prompt) -> Schema | None:
 
 
 def grammar(schema: Schema) -> str:
-    """The grammar of a schema for llguidance, which enforces bounds and patterns too; without whitespace."""
+    """Return the grammar of a schema for llguidance, which enforces bounds and patterns too; without whitespace."""
     rules = {"x-guidance": {"whitespace_flexible": False, "lenient": True}, **schema}
     return f"%llguidance {{}}\nstart: %json {dumps(rules).decode()}"
 
@@ -67,7 +67,7 @@ def answer_check(schema: Schema) -> Check:
 
 
 def closed_schema(schema: Schema, *, at: str = "") -> Schema:
-    """The schema without additional fields; *at* is its name among the `$defs` of another."""
+    """Return the schema without additional fields; *at* is its name among the `$defs` of another."""
     closed: Schema = _close(lower_types(schema), f"#/$defs/{at}" if at else "#", close=True)
     return closed
 
@@ -91,7 +91,7 @@ def _close(schema: Any, base: str, *, close: bool) -> Any:
 
 
 def _closes(schema: Schema) -> bool:
-    """Whether the schema names all its fields, and does not allow others."""
+    """Return whether the schema names all its fields, and does not allow others."""
     named = schema.get("properties")
     if not isinstance(named, dict) or schema.keys() & {"additionalProperties", "patternProperties", "allOf", "$ref"}:
         return False

@@ -68,7 +68,7 @@ def weights_named(name: str) -> Weights:
 
 
 def models_directory() -> Path:
-    """The directory of fetched models: PALAVER_MODELS, or the data directory of the user."""
+    """Return the directory of fetched models: PALAVER_MODELS, or the data directory of the user."""
     given = os.environ.get("PALAVER_MODELS")
     if given:
         return Path(given)
@@ -78,14 +78,14 @@ def models_directory() -> Path:
 
 
 def find_weights(name: str, *, directory: Path | None = None) -> Path | None:
-    """The file of a model, fetched or from its installed package; None if there is none."""
+    """Return the file of a model, fetched or from its installed package; None if there is none."""
     weights = weights_named(name)
     places = [directory or models_directory(), *_package(weights.module)]
     return next((place / weights.file for place in places if _whole(place / weights.file, weights)), None)
 
 
 def weights_path(name: str) -> Path:
-    """The file of a model; raise NotInstalled with the command that fetches it."""
+    """Return the file of a model; raise NotInstalled with the command that fetches it."""
     found = find_weights(name)
     if found is None:
         raise NotInstalled(f"the weights of {name} are not here: run {WEIGHTS[name].how}")
@@ -93,7 +93,7 @@ def weights_path(name: str) -> Path:
 
 
 def _package(module: str | None) -> list[Path]:
-    """The directory of a package. It is not imported: that would need its dependencies."""
+    """Return the directory of a package. It is not imported: that would need its dependencies."""
     spec = find_spec(module) if module else None
     return [Path(place) for place in spec.submodule_search_locations or ()] if spec else []
 
@@ -133,7 +133,7 @@ def pip_download(package: str, directory: Path) -> None:
 def fetch_weights(
     name: str, *, directory: Path | None = None, progress: Progress | None = None, fetch: Fetch = pip_download
 ) -> Path:
-    """The file of a model, fetched if needed; parts that were fetched before an interruption are reused."""
+    """Return the file of a model, fetched if needed; parts that were fetched before an interruption are reused."""
     weights = weights_named(name)
     home = directory or models_directory()
     found = find_weights(name, directory=home)

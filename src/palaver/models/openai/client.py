@@ -122,7 +122,7 @@ class OpenAI(ServiceClient):
             vendor, refused = replace(vendor, audio="none"), True
 
     def _current_vendor(self) -> Vendor:
-        """The vendor, without audio if its service has refused it."""
+        """Return the vendor, without audio if its service has refused it."""
         known = self.vendor.audio == "unknown" and self._http.base_url in self._refusals
         return replace(self.vendor, audio="none") if known else self.vendor
 
@@ -176,14 +176,15 @@ class OpenAI(ServiceClient):
 
 
 def _may_be_audio(error: errors.PalaverError, prompt: Prompt, vendor: Vendor) -> bool:
-    """Whether a service may have refused a request because of the audio in it."""
+    """Return whether a service may have refused a request because of the audio in it."""
     if isinstance(error, errors.ContextTooLong) or vendor.audio != "unknown" or not holds_audio(prompt, vendor):
         return False
     return isinstance(error, errors.RequestRefused) or "audio" in str(error) or "content" in str(error)
 
 
 def _is_complete(chunks: list[dict[str, Any]]) -> bool:
-    """Whether a stream without a finish reason is complete: usage came after all choices, or `[DONE]` after usage.
+    """Return whether a stream without a finish reason is complete: usage came after all choices, or `[DONE]` after
+    usage.
 
     `[DONE]` alone proves nothing: proxies send it when the service broke off. SDKs do not show it.
     """

@@ -230,7 +230,7 @@ def _part(part: Any) -> Part:
 
 
 def _known_part(kind: Any, fields: dict[str, Any]) -> Text | Media | None:
-    """The text or the media of a part, whatever other fields it has; None if its type is unknown."""
+    """Return the text or the media of a part, whatever other fields it has; None if its type is unknown."""
     if kind is None or kind in TEXTS:
         return Text(text=fields["text"]) if isinstance(fields.get("text"), str) else None
     match kind, fields.get(kind):
@@ -245,7 +245,7 @@ def _known_part(kind: Any, fields: dict[str, Any]) -> Text | Media | None:
 
 
 def _says_all(fields: dict[str, Any]) -> bool:
-    """Whether our value holds all fields of a part."""
+    """Return whether our value holds all fields of a part."""
     kind = fields.get("type", "text")
     if kind in TEXTS:
         return kind == "text" and fields.keys() <= {"type", "text"}
@@ -261,7 +261,7 @@ def _from_url(url: str, kind: str) -> Media | None:
 
 
 def _mime_of(kind: str, url: str) -> str | None:
-    """The MIME type of an image by its URL, JPEG if the URL does not tell: some services require one."""
+    """Return the MIME type of an image by its URL, JPEG if the URL does not tell: some services require one."""
     ending = url.partition("?")[0].rpartition(".")[2].lower()
     known = {"png": "image/png", "webp": "image/webp", "gif": "image/gif"}
     return known.get(ending, "image/jpeg") if kind == "photo" else None
@@ -360,6 +360,6 @@ def _finish(choice: dict[str, Any], message: dict[str, Any], turn: Turn) -> Fini
 
 
 def _refusal_in(content: Any) -> str:
-    """The text of the refusals among the parts of a content."""
+    """Return the text of the refusals among the parts of a content."""
     parts = [object_or_empty(part) for part in list_or_empty(content)]
     return "".join(part["refusal"] for part in parts if isinstance(part.get("refusal"), str))

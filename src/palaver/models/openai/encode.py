@@ -123,7 +123,7 @@ def _under_vendor_id(call: Any, vendor: Vendor) -> Any:
 
 
 def _vendor_id(call_id: str, vendor: Vendor) -> str:
-    """The id, or a stable one derived from it if the vendor requires nine characters."""
+    """Return the id, or a stable one derived from it if the vendor requires nine characters."""
     if not vendor.nine_character_ids or re.fullmatch(r"[A-Za-z0-9]{9}", call_id):
         return call_id
     return "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in sha256(call_id.encode("utf-8", "replace")).digest()[:9])
@@ -163,12 +163,12 @@ def _result_text(result: ToolResult) -> str:
 
 
 def _media(media: Media, vendor: Vendor) -> dict[str, Any]:
-    """The media itself where the service takes its kind, else the words that stand for it."""
+    """Return the media itself where the service takes its kind, else the words that stand for it."""
     return media_itself(media, vendor) or {"type": "text", "text": media.words}
 
 
 def media_itself(media: Media, vendor: Vendor) -> dict[str, Any] | None:
-    """The media as *vendor* gets them; None where it does not."""
+    """Return the media as *vendor* gets them; None where it does not."""
     mime = _mime(media)
     if mime.startswith("image/"):
         return _image(media, mime) if vendor.images else None
@@ -181,7 +181,7 @@ def media_itself(media: Media, vendor: Vendor) -> dict[str, Any] | None:
 
 
 def _mime(media: Media) -> str:
-    """The MIME type of media; by their kind if they have none, or if a voice message is not marked as audio."""
+    """Return the MIME type of media; by their kind if they have none, or if a voice message is not marked as audio."""
     usual = USUAL_MIME.get(media.media_kind, "")
     return usual if usual.startswith("audio/") and not (media.mime or "").startswith("audio/") else media.mime or usual
 
@@ -238,7 +238,7 @@ def media_receipts(prompt: Prompt, vendor: Vendor) -> list[Receipt]:
 
 
 def _media_as_words(turn: Turn, vendor: Vendor) -> list[tuple[int, str]]:
-    """The indexes and kinds of the media of a turn that are sent as words; cached."""
+    """Return the indexes and kinds of the media of a turn that are sent as words; cached."""
 
     def find(turn: Turn) -> list[tuple[int, str]]:
         return [
@@ -251,7 +251,7 @@ def _media_as_words(turn: Turn, vendor: Vendor) -> list[tuple[int, str]]:
 
 
 def holds_audio(prompt: Prompt, vendor: Vendor) -> bool:
-    """Whether the prompt sends audio as it is."""
+    """Return whether the prompt sends audio as it is."""
     parts = (part for turn in prompt.turns if turn.role == "user" for part in turn.parts if isinstance(part, Media))
     return any((media_itself(part, vendor) or {}).get("type") in ("audio_url", "input_audio") for part in parts)
 

@@ -42,7 +42,7 @@ def _texts(headers: Mapping[str, object]) -> dict[str, str]:
 
 
 def _arguments(fields: dict[str, Any]) -> dict[str, Any]:
-    """The body of a request as arguments of the SDK; other fields go into `extra_body`."""
+    """Return the body of a request as arguments of the SDK; other fields go into `extra_body`."""
     rest = {name: value for name, value in fields.items() if name not in {"model", "messages", "stream"}}
     return {"model": fields["model"], "messages": fields["messages"], "extra_body": rest}
 

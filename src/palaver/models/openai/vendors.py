@@ -89,7 +89,7 @@ VENDORS = {
 
 
 def vendor_of(model: str, base_url: str = "") -> Vendor:
-    """The vendor of a base URL; else OpenAI by the name of the model, or a compatible service."""
+    """Return the vendor of a base URL; else OpenAI by the name of the model, or a compatible service."""
     try:
         host = urlsplit(base_url).hostname if base_url else None
     except ValueError as error:

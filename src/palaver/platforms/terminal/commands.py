@@ -56,7 +56,7 @@ def parse_line(line: str) -> Command | str:
 
 
 def usage_error(command: Command) -> str | None:
-    """What is wrong with a command: its name is unknown, or it has too many words."""
+    """Return what is wrong with a command: its name is unknown, or it has too many words."""
     if command.name not in MAX_WORDS:
         return f"there is no /{command.name}; /help shows what there is"
     most = MAX_WORDS[command.name]
@@ -67,7 +67,9 @@ def usage_error(command: Command) -> str | None:
 
 
 def program_command(script: str | None = None, *, python: str = sys.executable) -> str:
-    """The command that runs this program: `palaver` if the shell finds it, else its path, or `python -m palaver`."""
+    """Return the command that runs this program: `palaver` if the shell finds it, else its path, or `python -m
+    palaver`.
+    """
     script = sys.argv[0] if script is None else script
     if os.path.basename(script) == "__main__.py":
         return f"{_shortest_path(python)} -m palaver"
@@ -75,7 +77,7 @@ def program_command(script: str | None = None, *, python: str = sys.executable) 
 
 
 def _shortest_path(path: str) -> str:
-    """The shortest way to type a command: its name if the shell finds it, else its relative path."""
+    """Return the shortest way to type a command: its name if the shell finds it, else its relative path."""
     name = os.path.basename(path)
     found = shutil.which(name)
     if found and os.path.abspath(found) == os.path.abspath(path):

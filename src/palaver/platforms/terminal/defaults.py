@@ -28,7 +28,7 @@ SMALL_SYSTEM = "You are a helpful assistant. Give short, plain answers."
 
 
 def person() -> Author:
-    """The person at the terminal, by their user name."""
+    """Return the person at the terminal, by their user name."""
     try:
         name = getuser().strip()
     except (OSError, KeyError, ImportError):
@@ -55,12 +55,14 @@ async def open_tools(environment: Mapping[str, str], *, weather: bool) -> AsyncI
 
 
 def toolbox_for(choice: ModelChoice, tools: Sequence[Function | Tool]) -> Toolbox:
-    """The tools of a model: none for the small one, which calls them at random, and where the service refuses them."""
+    """Return the tools of a model: none for the small one, which calls them at random, and where the service refuses
+    them.
+    """
     return Toolbox(() if choice.small or _is_plain(choice) else tools)
 
 
 def memory_model_for(choice: ModelChoice) -> Model | None:
-    """The model that extracts facts; None for models that would invent too many: patterns extract them."""
+    """Return the model that extracts facts; None for models that would invent too many: patterns extract them."""
     model: Model = choice.model
     return None if choice.kind == "local" or _is_plain(choice) else model
 
@@ -74,12 +76,12 @@ def settings_for(choice: ModelChoice) -> Settings:
 
 
 def _is_plain(choice: ModelChoice) -> bool:
-    """Whether the service takes neither tools nor schemas for the model."""
+    """Return whether the service takes neither tools nor schemas for the model."""
     return choice.name.removeprefix("models/").startswith("gemma-") or "-image" in choice.name
 
 
 def local_zone(environment: Mapping[str, str]) -> str:
-    """The IANA name of the time zone of this machine; UTC if it is unknown."""
+    """Return the IANA name of the time zone of this machine; UTC if it is unknown."""
     linked = os.path.realpath("/etc/localtime").rpartition("zoneinfo/")[2]
     for name in (environment.get("TZ", "").lstrip(":"), linked):
         try:

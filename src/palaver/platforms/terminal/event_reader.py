@@ -80,11 +80,11 @@ class EventReader:
                     await self._read.wait()
 
     async def _pending(self) -> Sequence[DurableEvent]:
-        """The durable events of the place that are not read yet."""
+        """Return the durable events of the place that are not read yet."""
         return await self._store.events.read(after=self._cursor, place=PLACE)
 
     def was_streamed(self, delivery: Delivery) -> bool:
-        """Whether the reply is on the screen."""
+        """Return whether the reply is on the screen."""
         return delivery.streamed and delivery.run_id == self._live_run
 
     def failure_of(self, delivery: Delivery) -> RunFailed | None:
@@ -190,5 +190,5 @@ class EventReader:
 
 
 def _calls_tools(response: Response) -> bool:
-    """Whether tools run next, and the model is asked again."""
+    """Return whether tools run next, and the model is asked again."""
     return bool(response.function_calls) and response.finish.outcome == "complete"

@@ -26,7 +26,9 @@ class HistoryView:
         return await self._store.place_settings.delimiter(PLACE)
 
     async def summary(self, now: datetime, *, anew: str) -> list[str]:
-        """How many messages there are and how old the last one is, in a line or two; none for an empty history."""
+        """Return how many messages there are and how old the last one is, in a line or two; none for an empty
+        history.
+        """
         start, count = await self._span()
         if count <= start:
             return []
@@ -35,7 +37,7 @@ class HistoryView:
         return [*lines, UNANSWERED] if await self._is_open() else lines
 
     async def history(self) -> list[str]:
-        """The last messages of the conversation; those of the model with its calls and results."""
+        """Return the last messages of the conversation; those of the model with its calls and results."""
         start, count = await self._span()
         first = max(start, count - MAX_MESSAGES)
         messages = [message for message in await self._store.log.read(PLACE, first, count) if not message.deleted]
@@ -49,7 +51,7 @@ class HistoryView:
         return lines
 
     async def _span(self) -> tuple[int, int]:
-        """The numbers of the first message of the conversation and of the next message."""
+        """Return the numbers of the first message of the conversation and of the next message."""
         return await self._store.place_settings.beginning(PLACE), await self._store.log.count(PLACE)
 
     async def _is_open(self) -> bool:
@@ -58,7 +60,7 @@ class HistoryView:
 
 
 def _clean_turns(turns: Sequence[Turn], hidden: str) -> Iterator[Turn]:
-    """The turns without our markup."""
+    """Yield the turns without our markup."""
     for turn in turns:
         yield (
             turn

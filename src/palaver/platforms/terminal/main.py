@@ -120,7 +120,7 @@ def _now() -> datetime:
 
 
 def _config(environment: Mapping[str, str]) -> Config:
-    """The settings of the environment, with the profile `plain` unless it names one."""
+    """Return the settings of the environment, with the profile `plain` unless it names one."""
     config = from_environment(environment)
     return config if environment.get("PALAVER_PROFILE") else replace(config, profile="plain")
 

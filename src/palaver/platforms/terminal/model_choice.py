@@ -46,7 +46,7 @@ def choose_model(
     environment: Mapping[str, str] = os.environ,
     local: Callable[[str], Model] | None = None,
 ) -> ModelChoice:
-    """The model that *text* names; without a name the better local model that is installed."""
+    """Return the model that *text* names; without a name the better local model that is installed."""
     local = local or partial(_local, hints=hints)
     kind = "local" if text is None else provider_of(text)
     if kind == "local" and base_url:
@@ -70,7 +70,7 @@ def _default(local: Callable[[str], Model]) -> ModelChoice:
 
 
 def _local(name: str, *, hints: Hints) -> Model:
-    """A local model; raise NotInstalled if something is missing."""
+    """Return a local model; raise NotInstalled if something is missing."""
     if find_spec("xllamacpp") is None:
         raise NotInstalled(
             "the embedded model needs xllamacpp: pip install 'palaver[local]', "

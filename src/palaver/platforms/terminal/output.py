@@ -45,12 +45,12 @@ class Output:
         finally:
             self.is_live = False
 
-    def show(self, show: Callable[[], None]) -> None:
-        """Show something at once."""
+    def show(self, write: Callable[[], None]) -> None:
+        """Call *write* at once, unless the output is closed."""
         if self.closed.is_set():
             return
         try:
-            show()
+            write()
         except OSError:
             self.closed.set()
 
@@ -71,30 +71,30 @@ class Output:
             return
         self._start(self._show_aside_quietly(show))
 
-    def notify_later(self, notify_later: PendingNote) -> None:
+    def notify_later(self, notice: PendingNote) -> None:
         """Show a notice after the answer that streams; *notice* is called then."""
         if self.is_live:
-            self._pending.append(notify_later)
+            self._pending.append(notice)
             return
-        self._start(self._show_note(notify_later))
+        self._start(self._show_note(notice))
 
     async def show_pending(self) -> None:
         """Show the notices that waited for the end of the answer."""
-        mentioned, self._pending = self._pending, []
-        for notify_later in mentioned:
-            if show := await notify_later():
+        pending, self._pending = self._pending, []
+        for notice in pending:
+            if show := await notice():
                 self.show(show)
 
-    async def _show_note(self, notify_later: PendingNote) -> None:
-        if show := await notify_later():
+    async def _show_note(self, notice: PendingNote) -> None:
+        if show := await notice():
             await self._show_aside_quietly(show)
 
     async def _show_aside_quietly(self, show: Callable[[], None]) -> None:
         with suppress(NotSent):
             await self.show_aside(show)
 
-    def _start(self, telling: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.ensure_future(telling)
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

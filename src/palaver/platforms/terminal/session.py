@@ -363,7 +363,7 @@ def _now() -> datetime:
 
 
 def _removal_hint(path: str, person: Author) -> str:
-    """The command that removes the person from the file, shown after /clear."""
+    """Return the command that removes the person from the file, shown after /clear."""
     given = shlex.join([person.id, "--platform", PLACE.platform, "--db", path])
     return f"(to remove you from the file too, leave and run: {program_command()} db forget {given})"
 

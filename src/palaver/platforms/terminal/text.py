@@ -44,7 +44,7 @@ _HINTS: tuple[tuple[type[errors.PalaverError], str], ...] = (
 
 
 def greeting(choice: ModelChoice, hints: Hints, *, program: str, fetched: bool, key: str | None) -> list[str]:
-    """The first lines: which model answers, and for the small model two ways to a better one.
+    """Return the first lines: which model answers, and for the small model two ways to a better one.
 
     *fetched*: the better local model is installed. *key*: the variable that holds a key for Gemini.
     """
@@ -88,7 +88,7 @@ def duration_text(seconds: float) -> str:
 
 
 def turn_lines(turn: Turn) -> list[str]:
-    """A turn in short, after its author; further lines are indented."""
+    """Return a turn in short, after its author; further lines are indented."""
     who = "you" if turn.role == "user" else turn.model or "model"
     if any(isinstance(part, ToolResult) for part in turn.parts):
         who = "tools"
@@ -97,7 +97,7 @@ def turn_lines(turn: Turn) -> list[str]:
 
 
 def message_lines(message: Message, turns: Sequence[Turn]) -> list[str]:
-    """A message in short; one of the agent with the calls and results of its *turns*."""
+    """Return a message in short; one of the agent with the calls and results of its *turns*."""
     if not turns:
         own = message.author.persona is not None
         turns = [Turn(role="model" if own else "user", parts=message.parts, model=message.author.name or None)]
@@ -119,7 +119,7 @@ def age_text(then: datetime, now: datetime) -> str:
 
 
 def proposal_text(facts: Sequence[Fact]) -> str:
-    """The question about facts that a model proposes to forget, with the command that does the same."""
+    """Return the question about facts that a model proposes to forget, with the command that does the same."""
     if len(facts) == 1:
         return f"I would forget: “{facts[0].text}” Say yes, or /forget {facts[0].text}"
     lines = "\n".join(f"- {fact.text}" for fact in facts)
@@ -135,7 +135,7 @@ def facts_line(verb: str, texts: Sequence[str]) -> str:
 def prompt_lines(
     entry: LedgerEntry, receipts: Sequence[Receipt], *, left_out: Sequence[LeftOut] = (), omitted: int
 ) -> list[str]:
-    """The layers of a request with their tokens, how much of it is new, and what was left out or repaired."""
+    """Return the layers of a request with their tokens, how much of it is new, and what was left out or repaired."""
     known = "the first request to this model"
     if entry.stable or entry.broken_by:
         until = f", up to `{entry.broken_by}`" if entry.broken_by else ""
@@ -166,7 +166,7 @@ def _part_text(part: Part) -> str:
 
 
 def ending_text(response: Response) -> str | None:
-    """The text about how an answer ended; None if it is complete."""
+    """Return the text about how an answer ended; None if it is complete."""
     finish = response.finish
     if finish.outcome == "complete":
         return None
@@ -176,7 +176,7 @@ def ending_text(response: Response) -> str | None:
 
 
 def error_text(error: errors.PalaverError, hints: Hints) -> str:
-    """The error and what to do about it, on one line."""
+    """Return the error and what to do about it, on one line."""
     said = one_line(str(error) or type(error).__name__, MAX_ERROR)
     if isinstance(error, errors.ModelUnavailable) and error.retry_after is not None:
         hint = f"Say it again in {error.retry_after:g} s."
@@ -188,7 +188,7 @@ def error_text(error: errors.PalaverError, hints: Hints) -> str:
 
 
 def one_line(text: str, longest: int = MAX_TEXT) -> str:
-    """A text on one line, cut to *longest* characters."""
+    """Return a text on one line, cut to *longest* characters."""
     return cut(" ".join(text.split()), longest)
 
 

@@ -113,7 +113,7 @@ def _literal_mark(words: str) -> Grammar:
 
 
 def _cue(words: str) -> Grammar:
-    """A mark that a text may mention: between two backticks it stays."""
+    """Return a mark that a text may mention: between two backticks it stays."""
 
     def grammar(own: Candidate) -> Steps:
         yield from literal(words)
@@ -125,7 +125,9 @@ def _cue(words: str) -> Grammar:
 
 
 def _marker(words: str) -> Grammar:
-    """A media marker of the prompt, with the blank after it; in backticks, or as the text of a link, it stays."""
+    """Return a media marker of the prompt, with the blank after it; in backticks, or as the text of a link, it
+    stays.
+    """
 
     def grammar(own: Candidate) -> Steps:
         yield from literal(words)
@@ -194,7 +196,7 @@ def _delimited_line(delimiter: str) -> Grammar:
 
 
 def _context_block(own: Candidate) -> Steps:
-    """The line before the system context block."""
+    """Return the line before the system context block."""
     before, after = _CONTEXT
     yield from literal(before)
     yield from token(own, _is_digit, most=6)
@@ -238,12 +240,12 @@ def _header(own: Candidate) -> Steps:
 
 
 def _header_without_author(own: Candidate) -> Steps:
-    """A header without an author: `id: m1 — 2025-01-15 14:27`."""
+    """Return a header without an author: `id: m1 — 2025-01-15 14:27`."""
     yield from _header_fields(own, timed=True)
 
 
 def _indented_header(own: Candidate) -> Steps:
-    """A header after up to three blanks."""
+    """Return a header after up to three blanks."""
     yield from literal(" ")
     for _ in range(2):
         if (yield from _peek(own)) == " ":

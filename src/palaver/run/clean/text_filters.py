@@ -98,7 +98,7 @@ class LineBuffer:
         self._has_removed_marks = True
 
     def _has_no_word(self) -> bool:
-        """Whether the line has no word yet."""
+        """Return whether the line has no word yet."""
         if self._shown or len(self._held) > _LONGEST:
             return False
         return (

@@ -34,7 +34,7 @@ _RESPONSE_FIELDS = frozenset({"candidates", "usageMetadata", "promptFeedback", "
 
 
 def ask_of(request: Wire, model: Model) -> Ask:
-    """The request as a behaviour sees it."""
+    """Return the request as a behaviour sees it."""
     contents = contents_of(request)
     turn = turns(current_turn(contents))
     calling = request.get("toolConfig", {}).get("functionCallingConfig", {})
@@ -69,7 +69,7 @@ def _function(declaration: Wire) -> Function:
 
 
 def raw_chunks(answer: Answer | Raw) -> list[Wire] | None:
-    """The responses that *answer* consists of, to be sent as they stand; None if it has parts."""
+    """Return the responses that *answer* consists of, to be sent as they stand; None if it has parts."""
     if not isinstance(answer, Raw):
         return None
     entries = [answer.value] if isinstance(answer.value, dict) else [dict(entry) for entry in answer.value]
@@ -78,7 +78,7 @@ def raw_chunks(answer: Answer | Raw) -> list[Wire] | None:
 
 
 def parts_and_thoughts(answer: Answer | Raw) -> tuple[list[Wire], str]:
-    """The parts of *answer*, and what the model thinks before them."""
+    """Return the parts of *answer*, and what the model thinks before them."""
     if isinstance(answer, Raw):
         return [dict(part) for part in answer.value], THOUGHTS
     calls: list[Wire] = [{"functionCall": {"name": call.name, "args": dict(call.args)}} for call in answer.calls]
@@ -95,7 +95,7 @@ class Message(Struct, frozen=True, kw_only=True):
     response_id: str
 
     def response(self, parts: list[Wire], *, usage: Usage, finish: str | None) -> Wire:
-        """A response, or a chunk of one if it does not finish."""
+        """Return a response, or a chunk of one if it does not finish."""
         content: Wire = {"parts": parts, "role": "model"} if parts else {"role": "model"}
         candidate: Wire = {"content": content}
         if finish:
@@ -106,7 +106,7 @@ class Message(Struct, frozen=True, kw_only=True):
         return self.framed({"candidates": [candidate]}, usage)
 
     def framed(self, response: Wire, usage: Usage) -> Wire:
-        """*response* with the fields that every response has."""
+        """Return *response* with the fields that every response has."""
         return response | {
             "usageMetadata": usage_metadata(usage),
             "modelVersion": self.model.name,
@@ -132,7 +132,7 @@ class Message(Struct, frozen=True, kw_only=True):
 
 
 def _pieces(parts: list[Wire], *, newer: bool) -> list[list[Wire]]:
-    """The parts of each chunk."""
+    """Return the parts of each chunk."""
     pieces: list[list[Wire]] = []
     for part in parts:
         if "text" in part and not part.get("thought"):
@@ -149,7 +149,7 @@ def _pieces(parts: list[Wire], *, newer: bool) -> list[list[Wire]]:
 
 
 def _split(text: str) -> list[str]:
-    """*text* in pieces of a few words."""
+    """Return *text* in pieces of a few words."""
     pieces = [""]
     for word in re.findall(rf"\s*\S{{1,{_PIECE}}}|\s+", text):
         if len(pieces[-1]) + len(word) > _PIECE:
@@ -166,7 +166,7 @@ class Composer(Struct, frozen=True, kw_only=True):
     response_id: str
 
     def message(self, parts: list[Wire], *, model: Model, config: Wire, usage: Usage, thoughts: str) -> Message:
-        """*parts* as *model* sends them under a `generationConfig`."""
+        """Return *parts* as *model* sends them under a `generationConfig`."""
         thinking = config.get("thinkingConfig", {})
         shown = [part for part in parts if part.get("thought")]
         thinks = bool(shown) or model.thinks(thinking)
@@ -201,7 +201,7 @@ class Composer(Struct, frozen=True, kw_only=True):
 
 
 def _signed_place(parts: list[Wire], model: Model, *, thinks: bool) -> int | None:
-    """The index of the part that the model signs: its first call, or the last part after thinking."""
+    """Return the index of the part that the model signs: its first call, or the last part after thinking."""
     of = generation(model.name)
     if of not in THREE_AND_LATER and of != "2.5":
         return None
@@ -212,7 +212,7 @@ def _signed_place(parts: list[Wire], model: Model, *, thinks: bool) -> int | Non
 
 
 def signed_content(part: Wire) -> bytes:
-    """What a signature vouches for: the name and arguments of a call, or a text."""
+    """Return what a signature vouches for: the name and arguments of a call, or a text."""
     read = Parser().read_one("part", part, "")
     if "functionCall" not in read:
         return orjson.dumps(read.get("text", ""))
@@ -221,7 +221,7 @@ def signed_content(part: Wire) -> bytes:
 
 
 def _whole_numbers(value: object) -> object:
-    """*value* with `2.0` written as `2`."""
+    """Return *value* with `2.0` written as `2`."""
     if isinstance(value, dict):
         return {key: _whole_numbers(entry) for key, entry in value.items()}
     if isinstance(value, list):
@@ -235,7 +235,7 @@ def _limit(model: Model, config: Wire) -> int:
 
 
 def _until_stop(parts: list[Wire], sequences: object) -> list[Wire]:
-    """*parts* up to the first stop sequence."""
+    """Return *parts* up to the first stop sequence."""
     before: list[Wire] = []
     for part in parts:
         text = part.get("text", "")
@@ -247,7 +247,7 @@ def _until_stop(parts: list[Wire], sequences: object) -> list[Wire]:
 
 
 def _within(parts: list[Wire], limit: int) -> tuple[list[Wire], bool]:
-    """*parts* up to a limit of tokens, and whether they were cut."""
+    """Return *parts* up to a limit of tokens, and whether they were cut."""
     within: list[Wire] = []
     for part in parts:
         tokens = output_tokens([part])
@@ -261,7 +261,7 @@ def _within(parts: list[Wire], limit: int) -> tuple[list[Wire], bool]:
 
 
 def useless_response(fault: UselessAnswer) -> Wire:
-    """The response that *fault* stands for, without usage."""
+    """Return the response that *fault* stands for, without usage."""
     match fault:
         case Empty():
             content: Wire = {"role": "model"}
@@ -283,7 +283,7 @@ def useless_response(fault: UselessAnswer) -> Wire:
 
 
 def joined(chunks: list[Any]) -> Wire:
-    """The chunks of a stream as a single response."""
+    """Return the chunks of a stream as a single response."""
     if len(chunks) == 1:
         return dict(chunks[0])
     candidates = [chunk["candidates"][0] for chunk in chunks if chunk.get("candidates")]

@@ -110,7 +110,7 @@ _KNOWN = {model.name: model for model in MODELS}
 
 
 def model_named(name: str) -> Model:
-    """The model called *name*. An unknown one has the usual limits and the rules of its generation."""
+    """Return the model called *name*. An unknown one has the usual limits and the rules of its generation."""
     return _KNOWN.get(name) or (gemma(name) if generation(name) in GEMMA else Model(name=name))
 
 
@@ -124,7 +124,7 @@ class Catalogue:
         self._serves_any = models is None
 
     def find(self, name: str, version: str) -> Model | None:
-        """The model called *name* in an API version, through its alias if it has one."""
+        """Return the model called *name* in an API version, through its alias if it has one."""
         if self._serves_any:
             return model_named(ALIASES.get(name, name))
         if name in ALIASES and name not in self.models:

@@ -19,7 +19,7 @@ def error(status: int, message: str, *, rule: str, state: str = "", details: Seq
 
 
 def refused(refusal: Refusal) -> ServiceError:
-    """The error for a request that breaks a rule."""
+    """Return the error for a request that breaks a rule."""
     return error(400, refusal.message, rule=refusal.rule, details=refusal.details)
 
 
@@ -84,7 +84,7 @@ def too_many_tokens(count: int, limit: int, *, rule: str = "tokens") -> ServiceE
 
 
 def rejection(fault: Rejection, model: str) -> ServiceError:
-    """The error that *fault* stands for."""
+    """Return the error that *fault* stands for."""
     match fault:
         case RateLimited():
             return _rate_limited(fault, model)

@@ -79,11 +79,11 @@ class Generator:
         self._prompts = PrefixCache(clock, size=_CACHED_PROMPTS)
 
     def sign(self, model: str, part: Wire) -> str:
-        """The signature that *model* puts on *part*."""
+        """Return the signature that *model* puts on *part*."""
         return self._signatures.sign(bare(model), signed_content(part))
 
     def generate(self, body: object, caller: Caller, fault: AnyFault | None) -> list[Wire]:
-        """The chunks of the response to *body*, one unless it streams. Raises the service's error."""
+        """Return the chunks of the response to *body*, one unless it streams. Raises the service's error."""
         request, cached = self._with_cache(self._checked(body, caller), caller)
         usage = self._prompt_usage(request, cached, caller)
         config = request.get("generationConfig", {})
@@ -113,7 +113,7 @@ class Generator:
         return request
 
     def _objection(self, request: Wire, model: str) -> str | None:
-        """What the service says against the signatures on calls of the current turn."""
+        """Return what the service says against the signatures on calls of the current turn."""
         if generation(model) == "2.0" or generation(model) in GEMMA:
             return None
         calls = [part for content in current_turn(contents_of(request)) for _, part in content.calls]
@@ -161,7 +161,7 @@ class Generator:
 
 
 def _broken(chunks: list[Wire], fault: AnyFault | None) -> list[Wire]:
-    """*chunks* up to where their stream breaks."""
+    """Return *chunks* up to where their stream breaks."""
     match fault:
         case CutStream():
             return chunks[: fault.after]

@@ -27,7 +27,7 @@ _HOST = "generativelanguage.googleapis.com"
 
 
 def page(name: str, entries: list[Wire], query: dict[str, str]) -> Wire:
-    """The page of *entries* that *query* asks for, under *name*, with the token of the next one."""
+    """Return the page of *entries* that *query* asks for, under *name*, with the token of the next one."""
     try:
         size = int(query.get("pageSize") or _PAGE)
         start = int(query.get("pageToken") or 0)
@@ -40,7 +40,7 @@ def page(name: str, entries: list[Wire], query: dict[str, str]) -> Wire:
 
 
 def _stamp(moment: float) -> str:
-    """*moment* as the service writes it, to the nanosecond."""
+    """Return *moment* as the service writes it, to the nanosecond."""
     whole = datetime.fromtimestamp(int(moment), UTC).strftime("%Y-%m-%dT%H:%M:%S")
     return f"{whole}.{int(moment % 1 * 1_000_000):06d}000Z"
 
@@ -120,14 +120,14 @@ class Caches:
         return model
 
     def get(self, name: str, owner: str) -> Cache:
-        """The cache called *name* of *owner*. Raises the service's error if there is none."""
+        """Return the cache called *name* of *owner*. Raises the service's error if there is none."""
         cache = self.by_name.get(name)
         if cache is None or cache.owner != owner or cache.expires <= self._clock():
             raise no_cache()
         return cache
 
     def for_request(self, name: str, owner: str, model: str) -> Cache:
-        """The cache that a request to *model* names."""
+        """Return the cache that a request to *model* names."""
         cache = self.get(name, owner)
         if cache.model != model:
             message = (
@@ -201,7 +201,7 @@ class File(Struct, frozen=True, kw_only=True):
         return self.created + _FILE_LIFETIME
 
     def wire(self, now: float) -> Wire:
-        """The file as the service shows it."""
+        """Return the file as the service shows it."""
         hexed = hashlib.sha256(self.data).hexdigest()
         shown = {
             "name": self.name,
@@ -274,7 +274,7 @@ class Files:
         return {"file": file.wire(now)}
 
     def get(self, name: str, owner: str) -> File:
-        """The file called *name* of *owner*. Raises the service's error if there is none."""
+        """Return the file called *name* of *owner*. Raises the service's error if there is none."""
         file = self._alive(name)
         if file is None or file.owner != owner:
             raise no_file(name.removeprefix("files/"))
@@ -298,7 +298,7 @@ class Files:
             raise file_not_active(name.removeprefix("files/"))
 
     def size(self, uri: str) -> int | None:
-        """The bytes of the file at *uri*, if it is one of ours."""
+        """Return the bytes of the file at *uri*, if it is one of ours."""
         file = next((file for file in self._files.values() if file.uri == uri or file.name == uri), None)
         return len(file.data) if file else None
 
@@ -308,7 +308,7 @@ class Files:
 
 
 def _own_name(uri: str, host: str) -> str | None:
-    """The name of the file at *uri* if it is one of the service's."""
+    """Return the name of the file at *uri* if it is one of the service's."""
     try:
         split = urlsplit(uri)
     except ValueError:

@@ -88,7 +88,7 @@ def _json(body: Wire, *, status: int = 200, headers: dict[str, str] | None = Non
 
 
 def _stream(call: Call, chunks: list[Wire], *, cut: bool) -> Response:
-    """*chunks* as events, or as the entries of a JSON list where events were not asked for."""
+    """Return *chunks* as events, or as the entries of a JSON list where events were not asked for."""
     attachment = {"content-disposition": "attachment"}
     if call.as_events:
         events = [b"data: " + orjson.dumps(chunk) + b"\r\n\r\n" for chunk in chunks]
@@ -136,7 +136,7 @@ class GeminiService:
         return rejection(fault, model)
 
     def error_response(self, request: Request, error: ServiceError) -> Response:
-        """An error of a stream keeps the stream's content type, unless the caller is unknown."""
+        """Return an error of a stream keeps the stream's content type, unless the caller is unknown."""
         call = _call(request)
         body = orjson.dumps(error.body, option=orjson.OPT_INDENT_2)
         if call is None or not call.streams or isinstance(error, AuthError):
@@ -329,7 +329,7 @@ class GeminiSim(Simulator[Fault]):
         super().__init__(self._gemini, clock=running, host=host, port=port, tell=tell)
 
     def sign(self, model: str, part: dict[str, Any]) -> str:
-        """The signature that *model* puts on *part*."""
+        """Return the signature that *model* puts on *part*."""
         return self._gemini.generator.sign(model, part)
 
     @property

@@ -53,7 +53,7 @@ class TokenCounter:
         return total
 
     def segments(self, request: Wire) -> list[Segment]:
-        """The prompt in the order the model reads it: tools, instruction, contents."""
+        """Return the prompt in the order the model reads it: tools, instruction, contents."""
         segments: list[Segment] = []
         if request.get("tools"):
             segments.append((orjson.dumps(request["tools"]).decode(), json_tokens(request["tools"])))
@@ -105,7 +105,7 @@ def details(tokens: Counter[str]) -> list[Wire]:
 
 
 def usage_metadata(usage: Usage) -> Wire:
-    """The usage as the service reports it: zeros are left out."""
+    """Return the usage as the service reports it: zeros are left out."""
     reported = {
         "promptTokenCount": usage.prompt_total,
         "candidatesTokenCount": usage.output,

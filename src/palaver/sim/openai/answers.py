@@ -19,7 +19,7 @@ FRAGMENT = 12  # characters of text or arguments in one chunk
 
 
 def ask_of(request: Wire) -> Ask:
-    """The request as a behaviour sees it."""
+    """Return the request as a behaviour sees it."""
     messages = request["messages"]
     last = max((index for index, message in enumerate(messages) if message["role"] == "user"), default=-1)
     turn = messages[last + 1 :]
@@ -68,7 +68,7 @@ def _declared_functions(request: Wire) -> list[Wire]:
 
 
 def _callable_functions(request: Wire) -> tuple[list[Wire], bool]:
-    """The functions that the model may call now, and whether it must call one."""
+    """Return the functions that the model may call now, and whether it must call one."""
     functions = _declared_functions(request)
     match request.get("tool_choice"):
         case "none":
@@ -99,7 +99,7 @@ class Completion(Struct, frozen=True, kw_only=True):
 
 
 def completion_of(answer: Answer | Raw, request: Wire) -> Completion:
-    """The completion of *answer*: its text ends at the stop sequences and the token limit of the request."""
+    """Return the completion of *answer*: its text ends at the stop sequences and the token limit of the request."""
     match answer:
         case Raw(list(chunks)):
             return _joined(chunks)
@@ -125,7 +125,7 @@ def _calling(*calls: tuple[str, str], content: str | None = None) -> Completion:
 
 
 def useless_completion(fault: UselessAnswer, request: Wire) -> Completion:
-    """The completion that *fault* stands for."""
+    """Return the completion that *fault* stands for."""
     match fault:
         case Empty(content):
             return Completion(message={"content": content})
@@ -167,7 +167,7 @@ def response_of(completion: Completion, envelope: Envelope) -> Wire:
 
 
 def chunks_of(completion: Completion, envelope: Envelope) -> Iterator[Wire]:
-    """The chunks of a stream: the role, the fragments, the reason to stop and, if asked for, the usage."""
+    """Yield the chunks of a stream: the role, the fragments, the reason to stop and, if asked for, the usage."""
     frame = {
         "id": envelope.id,
         "object": "chat.completion.chunk",
@@ -204,7 +204,7 @@ def _fragments(text: str) -> list[str]:
 
 
 def _joined(chunks: Sequence[Wire]) -> Completion:
-    """The completion that the chunks of a stream add up to."""
+    """Return the completion that the chunks of a stream add up to."""
     message: Wire = {"role": "assistant", "content": None}
     calls: dict[int, Wire] = {}
     finish_reason = "stop"

@@ -20,7 +20,7 @@ OTHERS_DIMENSIONS = 1024
 
 
 def texts_in(given: object) -> list[str] | None:
-    """The texts of an `input`: a text, tokens, or a list of either. None if it is neither."""
+    """Return the texts of an `input`: a text, tokens, or a list of either. None if it is neither."""
     if isinstance(given, str):
         return [given] if given else None
     if not isinstance(given, list) or not given:

@@ -43,7 +43,7 @@ def empty_array(rule: str, where: str) -> Refusal:
 
 
 def refused(refusal: Refusal, *, as_list: bool, retry_after: float | None = None) -> ServiceError:
-    """The error with its envelope: OpenAI's object, or the list of Google's objects."""
+    """Return the error with its envelope: OpenAI's object, or the list of Google's objects."""
     body: Any
     headers: dict[str, str] = {}
     if as_list:
@@ -102,7 +102,7 @@ def bad_input(where: str) -> Refusal:
 
 
 def rejection(fault: Rejection, model: str, *, as_list: bool) -> ServiceError:
-    """The error that *fault* stands for."""
+    """Return the error that *fault* stands for."""
     wait = fault.wait(USUAL_WAIT) if isinstance(fault, RateLimited) else None
     refusal = _google_rejection(fault, model, wait) if as_list else _openai_rejection(fault, model, wait)
     return refused(refusal, as_list=as_list, retry_after=wait)

@@ -344,6 +344,8 @@ def signature_refusal(messages: Sequence[Object], model: str, signatures: Signat
 
 
 def _content_index(messages: Sequence[Object], index: int) -> int:
-    """The place of a message among Gemini's contents, which hold no instructions and join the results of a step."""
+    """Return the place of a message among Gemini's contents, which hold no instructions and join the results of
+    a step.
+    """
     roles = [message["role"] for message in messages[:index] if message["role"] not in ("system", "developer")]
     return sum(role != "tool" or before != "tool" for before, role in zip(["", *roles], roles, strict=False))

@@ -18,13 +18,13 @@ REASONING = {"none": 0, "minimal": 16, "low": 32, "medium": 64, "high": 128, "xh
 
 
 def token_limit(request: Wire) -> int | None:
-    """The most tokens the answer may have, under the new name or the old."""
+    """Return the most tokens the answer may have, under the new name or the old."""
     limit = request.get("max_completion_tokens") or request.get("max_tokens")
     return limit if isinstance(limit, int) else None
 
 
 def segments(request: Wire) -> Iterator[Segment]:
-    """The prompt in the order the model reads it: the tools, then message by message."""
+    """Yield the prompt in the order the model reads it: the tools, then message by message."""
     if tools := request.get("tools"):
         yield _text(tools)
     for message in request["messages"]:
@@ -41,7 +41,7 @@ def _text(value: Any) -> Segment:
 
 
 def usage_of(request: Wire, message: Wire, cache: PrefixCache) -> Usage:
-    """The tokens of an exchange; the prompt is cached from now on."""
+    """Return the tokens of an exchange; the prompt is cached from now on."""
     prompt = list(segments(request))
     route = (request["model"], str(request.get("prompt_cache_key") or ""))
     ttl = TTL.get(str(request.get("prompt_cache_retention")), TTL["in_memory"])
@@ -58,7 +58,7 @@ def usage_of(request: Wire, message: Wire, cache: PrefixCache) -> Usage:
 
 
 def _reasoning_tokens(request: Wire, output: int) -> int:
-    """The tokens a model thinks before it speaks, within the limit that counts both."""
+    """Return the tokens a model thinks before it speaks, within the limit that counts both."""
     if not reasons(request["model"].rpartition("/")[2]):
         return 0
     thought = REASONING.get(str(request.get("reasoning_effort")), REASONING["medium"])
@@ -67,7 +67,7 @@ def _reasoning_tokens(request: Wire, output: int) -> int:
 
 
 def reported(usage: Usage) -> Wire:
-    """The usage as the server reports it."""
+    """Return the usage as the server reports it."""
     return {
         "prompt_tokens": usage.prompt_total,
         "completion_tokens": usage.output + usage.thoughts,

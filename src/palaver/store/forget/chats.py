@@ -91,6 +91,6 @@ def _exchanges(database: Database, name: str) -> Iterator[list[str]]:
 
 
 def _begins(entry: HistoryEntry) -> bool:
-    """Whether an exchange begins with this entry: a turn of the user without tool results."""
+    """Return whether an exchange begins with this entry: a turn of the user without tool results."""
     turn = entry.turn or (entry.record.turn if entry.record else None)
     return turn is not None and turn.role == "user" and not any(isinstance(part, ToolResult) for part in turn.parts)

@@ -68,7 +68,7 @@ def _cancel_tasks(database: Database, statements: Sequence[Statement], about: in
 
 
 def _states_fact(said: str, statements: Sequence[Statement], *, to_them: bool, question: str = "") -> bool:
-    """Whether a text of the agent states a fact; to another person it must be clear by itself."""
+    """Return whether a text of the agent states a fact; to another person it must be clear by itself."""
     found = mentioned_in(said, statements if to_them else [one for one in statements if one.is_telling])
     return bool(found) and (states_any(said, found, by_them=False) or answers_any(question, said, found))
 
@@ -99,13 +99,13 @@ def _withdraw_runs(database: Database, told: StatementsByPlace, hidden: Collecti
 
 
 def _is_in_window(database: Database, hidden: Iterable[int], place: int, horizon: int) -> bool:
-    """Whether a run knew one of the messages that are about to be hidden."""
+    """Return whether a run knew one of the messages that are about to be hidden."""
     select = "SELECT 1 FROM messages WHERE id = ? AND place = ? AND number < ?"
     return any(database.execute(select, (row, place, horizon)).fetchone() for row in hidden)
 
 
 def _text(database: Database, run: str) -> str:
-    """The text of the last prompt of a run, its records and its tool runs."""
+    """Return the text of the last prompt of a run, its records and its tool runs."""
     layers = """SELECT layer FROM prompt_layers WHERE prompt = (
         SELECT max(id) FROM prompts WHERE run_id = ?)"""
     contents = [layer_content(database, layer) or b"" for (layer,) in database.execute(layers, (run,)).fetchall()]
@@ -145,14 +145,16 @@ def _sources(database: Database, fact: int) -> list[int]:
 
 
 def _answers(database: Database, message: int) -> list[int]:
-    """The answers of the agent to a message."""
+    """Return the answers of the agent to a message."""
     select = """SELECT a.id FROM messages m JOIN outbox o ON o.run_id = m.run_id
         JOIN messages a ON a.place = o.place AND a.message_id = o.message_id WHERE m.id = ?"""
     return [row for (row,) in database.execute(select, (message,))]
 
 
 def _requests(database: Database, fact: int) -> list[int]:
-    """The messages of the person in the runs that proposed to forget a fact, and in the one that confirmed it."""
+    """Return the messages of the person in the runs that proposed to forget a fact, and in the one that
+    confirmed it.
+    """
     select = """WITH asked (run_id) AS (
             SELECT run_id FROM proposals WHERE fact = :fact
             UNION SELECT json_extract(t.body, '$.made_by') FROM tasks t
@@ -165,14 +167,14 @@ def _requests(database: Database, fact: int) -> list[int]:
 
 
 def _asking(database: Database, statements: Sequence[Statement], about: int, place: int) -> Iterable[int]:
-    """The messages of the person in a place that ask to forget one of these facts."""
+    """Return the messages of the person in a place that ask to forget one of these facts."""
     select = """SELECT m.id, m.text FROM messages m JOIN names n ON n.id = m.name
         WHERE m.place = ? AND n.author = ? AND m.hidden = 0"""
     return [row for row, text in database.execute(select, (place, about)) if asks_to_forget(text, statements)]
 
 
 def _statements(database: Database, facts: Iterable[int]) -> dict[tuple[int, int], list[Statement]]:
-    """The statements of facts, by person and by each place where they are visible."""
+    """Return the statements of facts, by person and by each place where they are visible."""
     found: dict[tuple[int, int], list[Statement]] = {}
     for fact in facts:
         select = "SELECT about, place, scope, text, name FROM facts WHERE id = ?"
@@ -183,21 +185,21 @@ def _statements(database: Database, facts: Iterable[int]) -> dict[tuple[int, int
 
 
 def _statement_and_names(database: Database, fact: int) -> tuple[Statement, PersonWords]:
-    """The statement of a fact, and all names of its person."""
+    """Return the statement of a fact, and all names of its person."""
     about, text, name = database.execute("SELECT about, text, name FROM facts WHERE id = ?", (fact,)).fetchone()
     names = [name, *(other for (other,) in database.execute("SELECT name FROM names WHERE author = ?", (about,)))]
     return Statement.of(text, name), PersonWords(mark for one in names for mark in name_marks(one))
 
 
 def _places_of(database: Database, author: int, *, direct: bool) -> set[int]:
-    """The places where an author wrote, or only their direct chats."""
+    """Return the places where an author wrote, or only their direct chats."""
     select = """SELECT DISTINCT m.place FROM messages m JOIN names n ON n.id = m.name JOIN titles t ON t.id = m.title
         WHERE n.author = ? AND (? OR json_extract(t.body, '$.kind') = 'direct')"""
     return {place for (place,) in database.execute(select, (author, not direct))}
 
 
 def _stating(database: Database, statements: Sequence[Statement], about: int, place: int) -> Iterable[int]:
-    """The messages of the person and of the agent in a place that state one of these facts, also in tool results.
+    """Yield the messages of the person and of the agent in a place that state one of these facts, also in tool results.
 
     A message of the agent to another person must be clear by itself: there “you like tea” is about that person.
     """
@@ -218,7 +220,7 @@ def _stating(database: Database, statements: Sequence[Statement], about: int, pl
 
 
 def _questions(database: Database, place: int) -> dict[int, str]:
-    """The questions to the agent in a place, by the rows of its answers."""
+    """Return the questions to the agent in a place, by the rows of its answers."""
     select = """SELECT a.id, group_concat(q.text, ' ') FROM outbox o JOIN runs r ON r.run_id = o.run_id
         JOIN messages a ON a.place = o.place AND a.message_id = o.message_id
         JOIN json_each(r.message_ids) t JOIN messages q ON q.place = o.place AND q.message_id = t.value

@@ -104,13 +104,13 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
 
 
 def _messages_of(database: Database, author: int) -> list[tuple[int, int, str]]:
-    """The rows, places and ids of an author's messages."""
+    """Return the rows, places and ids of an author's messages."""
     select = "SELECT m.id, m.place, m.message_id FROM messages m JOIN names n ON n.id = m.name WHERE n.author = ?"
     return database.execute(select, (author,)).fetchall()
 
 
 def _places(database: Database, author: int) -> set[int]:
-    """The places where the person wrote, reacted, was quoted or has facts, and their direct chats."""
+    """Return the places where the person wrote, reacted, was quoted or has facts, and their direct chats."""
     select = """SELECT m.place FROM messages m JOIN names n ON n.id = m.name WHERE n.author = ?
         UNION SELECT place FROM messages WHERE reply_author = ?
         UNION SELECT r.place FROM reactions r JOIN names n ON n.id = r.name WHERE n.author = ?
@@ -121,7 +121,7 @@ def _places(database: Database, author: int) -> set[int]:
 
 
 def _is_private_chat(database: Database, place: int, author: int) -> bool:
-    """Whether a place is a direct chat without messages of others."""
+    """Return whether a place is a direct chat without messages of others."""
     bodies = database.execute("SELECT body FROM titles WHERE place = ?", (place,)).fetchall()
     if not any(PLACE.loads(body).kind == "direct" for (body,) in bodies):
         return False
@@ -234,13 +234,13 @@ def _is_of(quote: Quote, platform: str, who: tuple[str, str]) -> bool:
 
 
 def _repeats(quote: Quote, words: PersonWords) -> bool:
-    """Whether a quote of the agent, or of an unknown author, has these words."""
+    """Return whether a quote of the agent, or of an unknown author, has these words."""
     is_theirs = quote.author is not None and quote.author.persona is None
     return not is_theirs and words.is_in(dumps(quote.parts), quote.excerpt)
 
 
 def _names(database: Database, author: int | None) -> set[str]:
-    """All names of the person."""
+    """Return all names of the person."""
     found = database.execute("SELECT name, username FROM names WHERE author = ?", (author,)).fetchall()
     return {name for row in found for name in row if name}
 
@@ -273,7 +273,7 @@ def _remove_names(database: Database, author: int) -> int:
 
 
 def holding(database: Database, words: Vocabulary, select: str) -> list[tuple[Any, ...]]:
-    """The rows of *select* (place, key, texts…) with words of the person in a text, without their place."""
+    """Return the rows of *select* (place, key, texts…) with words of the person in a text, without their place."""
     return [row[1:] for row in database.execute(select).fetchall() if words.at(row[0]).is_in(*_texts(row[2:]))]
 
 

@@ -49,7 +49,7 @@ class PersonWords:
         return bool(self._marks or self._media)
 
     def end(self, text: str) -> int | None:
-        """The end of the first mark in *text*, which may be JSON; None if there is none."""
+        """Return the end of the first mark in *text*, which may be JSON; None if there is none."""
         found = self._first(_plain(text))
         if found is None and _CODED.search(text):  # characters that somebody else's JSON has as numbers
             decoded = _CODED.sub(lambda code: chr(int(code.group(1), 16)), text)
@@ -69,12 +69,12 @@ class PersonWords:
 
 
 def sizes(marks: Iterable[Mark]) -> frozenset[int]:
-    """The lengths of the word sequences among *marks*."""
+    """Return the lengths of the word sequences among *marks*."""
     return frozenset(len(what) for kind, what in marks if kind == "words")
 
 
 def said_marks(text: str, sequences: Collection[int] = (SENTENCE,)) -> set[Mark]:
-    """The marks of a written text: its words, word sequences, and a short text as a whole."""
+    """Return the marks of a written text: its words, word sequences, and a short text as a whole."""
     found = {mark for mark, _ in marks_of(text, sequences)}
     words = _words(text)
     if 1 < len(words) < SENTENCE:
@@ -85,7 +85,7 @@ def said_marks(text: str, sequences: Collection[int] = (SENTENCE,)) -> set[Mark]
 
 
 def name_marks(name: str) -> set[Mark]:
-    """The marks of a name: each word, and all words as a sequence."""
+    """Return the marks of a name: each word, and all words as a sequence."""
     words = _words(name)
     whole: set[Mark] = {("words", tuple(words))} if len(words) > 1 else set()
     return {mark for mark, _ in marks_of(name)} | whole
@@ -147,7 +147,7 @@ def _words(text: str) -> list[str]:
 
 
 def _visible_to_index(text: str, end: int) -> int:
-    """The index in *text* after its first *end* visible characters."""
+    """Return the index in *text* after its first *end* visible characters."""
     for hidden in _INVISIBLE.finditer(text):
         if hidden.start() >= end:
             break
@@ -156,7 +156,7 @@ def _visible_to_index(text: str, end: int) -> int:
 
 
 def _plain(json: str) -> str:
-    """*json* with escapes replaced by blanks, of the same length."""
+    """Return *json* with escapes replaced by blanks, of the same length."""
     return _ESCAPE.sub(lambda found: " " * len(found.group()), json) if "\\" in json else json
 
 
@@ -183,7 +183,7 @@ class Vocabulary(Struct, frozen=True, kw_only=True):
 
 
 def read(database: Database, author: int, author_id: str, near: Iterable[int]) -> Vocabulary:
-    """The marks that only the person used, for each place.
+    """Return the marks that only the person used, for each place.
 
     A mark that anybody else wrote in the same place is excluded there. Ordinary words are excluded everywhere: those
     that three others use, that the agent used before the person, or that its instructions and tools contain.
@@ -205,7 +205,7 @@ def read(database: Database, author: int, author_id: str, near: Iterable[int]) -
 
 
 def _marks_of_person(database: Database, author: int) -> tuple[dict[Mark, int], set[str]]:
-    """The marks of all messages of the person, each with its first message; and the ids of their media."""
+    """Return the marks of all messages of the person, each with its first message; and the ids of their media."""
     first: dict[Mark, int] = {}
     media: set[str] = set()
     for row, parts in _parts_of_person(database, author):
@@ -237,7 +237,7 @@ def _name_marks_of(database: Database, author: int, author_id: str) -> set[Mark]
 
 
 def _derived_marks(database: Database, author: int) -> set[Mark]:
-    """The marks of facts, summaries and descriptions made from their messages, without single words."""
+    """Return the marks of facts, summaries and descriptions made from their messages, without single words."""
     remembered = f"""SELECT text FROM facts WHERE about = ? UNION SELECT text FROM summaries WHERE about = ?
         UNION SELECT f.text FROM {SOURCES} JOIN facts f ON f.id = c.fact GROUP BY f.text HAVING min(n.author = ?) = 1
         UNION SELECT d.text FROM descriptions d JOIN media a ON a.unique_id = d.unique_id
@@ -254,7 +254,7 @@ def _is_long(mark: Mark) -> bool:
 def _marks_of_others(
     database: Database, author: int, wanted: set[Mark]
 ) -> tuple[defaultdict[int, set[Mark]], defaultdict[Mark, set[int]]]:
-    """The marks among *wanted* that others used, by place, and their users."""
+    """Return the marks among *wanted* that others used, by place, and their users."""
     used: defaultdict[int, set[Mark]] = defaultdict(set)
     users: defaultdict[Mark, set[int]] = defaultdict(set)
     lengths = sizes(wanted)
@@ -286,7 +286,7 @@ def _texts_of_others(database: Database, author: int) -> Iterator[tuple[int, int
 
 
 def _quoted_author(database: Database, author: int, place: int, quote: Quote) -> int:
-    """The author of a quote; the person, if it is unknown."""
+    """Return the author of a quote; the person, if it is unknown."""
     select = """SELECT n.author FROM messages m JOIN names n ON n.id = m.name WHERE m.place = ? AND m.message_id = ?
         UNION ALL SELECT a.id FROM authors a JOIN places p ON p.service = a.platform
         WHERE p.id = ? AND a.author_id = ? LIMIT 1"""
@@ -296,7 +296,7 @@ def _quoted_author(database: Database, author: int, place: int, quote: Quote) ->
 
 
 def _agent_marks_before(database: Database, first: dict[Mark, int]) -> set[Mark]:
-    """The marks that the agent used before the person."""
+    """Return the marks that the agent used before the person."""
     before: set[Mark] = set()
     for row, parts in database.execute("SELECT id, parts FROM messages WHERE role = 'model' ORDER BY id"):
         for text in _texts(PARTS.loads(parts)):
@@ -310,7 +310,7 @@ def _title_marks(database: Database, place: int) -> set[Mark]:
 
 
 def _configured_marks(database: Database, author: int) -> set[Mark]:
-    """The marks of the agent's tools, and of its instructions from before the person came."""
+    """Return the marks of the agent's tools, and of its instructions from before the person came."""
     texts = [_JSON_WORDS, *(tools for (tools,) in database.execute("SELECT tools FROM toolsets"))]
     wrote = "SELECT m.place, min(m.number) FROM messages m JOIN names n ON n.id = m.name WHERE n.author = ? GROUP BY 1"
     came = dict(database.execute(wrote, (author,)).fetchall())
@@ -329,7 +329,7 @@ def _configured_marks(database: Database, author: int) -> set[Mark]:
 
 
 def _is_distinct(mark: Mark, called: set[Mark]) -> bool:
-    """Whether a mark identifies the person even in places where they never were."""
+    """Return whether a mark identifies the person even in places where they never were."""
     kind, what = mark
     if kind == "words":
         return len(what) >= SENTENCE or (mark in called)

@@ -47,7 +47,7 @@ def remove_titles(database: Database, words: Vocabulary) -> int:
 
 
 def _bare_row(database: Database, row: int, bare: str) -> int:
-    """The row of the place without a title: an existing one, else *row*, which becomes it."""
+    """Return the row of the place without a title: an existing one, else *row*, which becomes it."""
     same = database.execute("SELECT id FROM titles WHERE body = ?", (bare,)).fetchone()
     if same is not None:
         return int(same[0])
@@ -155,7 +155,7 @@ def _showing(database: Database, place: int, words: PersonWords) -> set[str]:
 
 
 def _by_layers(database: Database, place: int, layers: Collection[int]) -> set[str]:
-    """The runs of a place with a prompt that has one of these layers."""
+    """Return the runs of a place with a prompt that has one of these layers."""
     found: set[str] = set()
     for some, marks in _chunks(layers):
         select = f"""SELECT DISTINCT p.run_id FROM prompt_layers l JOIN prompts p ON p.id = l.prompt
@@ -165,7 +165,7 @@ def _by_layers(database: Database, place: int, layers: Collection[int]) -> set[s
 
 
 def _layers_holding(database: Database, place: int, words: PersonWords) -> set[int]:
-    """The layers of a place with *words*; of a delta only its suffix is searched.
+    """Return the layers of a place with *words*; of a delta only its suffix is searched.
 
     Layers come in the order in which they were stored, so the base of a layer was searched before it. If the first
     match in the base ends within the common prefix, the layer has it too. If it ends later or there is none, the

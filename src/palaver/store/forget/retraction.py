@@ -51,7 +51,7 @@ def remove(database: Database, facts: Sequence[int]) -> None:
 
 
 def with_superseded(database: Database, facts: Iterable[int]) -> list[int]:
-    """The facts and all that they superseded."""
+    """Return the facts and all that they superseded."""
     select = "SELECT o.id FROM facts f JOIN facts o ON o.superseded_by = f.fact_id WHERE f.id = ?"
     found: dict[int, None] = {}
     left = list(facts)

@@ -11,7 +11,7 @@ from palaver.store.sqlite.connection import Database
 
 
 def version(database: Database) -> int:
-    """The number of the last step that was run; 0 for a new file."""
+    """Return the number of the last step that was run; 0 for a new file."""
     if connection.is_new(database):
         return 0
     found: int = database.execute("SELECT max(number) FROM migrations").fetchone()[0] or 0
@@ -19,7 +19,7 @@ def version(database: Database) -> int:
 
 
 def refuse_newer(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> int:
-    """The version, unless this program does not know it."""
+    """Return the version, unless this program does not know it."""
     found = version(database)
     if found > len(migrations):
         raise StoreTooNew(

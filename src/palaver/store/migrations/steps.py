@@ -117,7 +117,9 @@ def _in_utc(moment: str) -> str:
 
 
 def _newest_title(database: Database, place: int) -> tuple[int, Place]:
-    """The place as it called itself last; one that nobody knows more of is taken for a direct chat, to be safe."""
+    """Return the place as it called itself last; one that nobody knows more of is taken for a direct chat, to
+    be safe.
+    """
     row = database.execute("SELECT id, body FROM titles WHERE place = ? ORDER BY id DESC LIMIT 1", (place,)).fetchone()
     if row:
         return row[0], PLACE.loads(row[1])

@@ -97,7 +97,7 @@ def enable_wal(database: Database) -> None:
 
 
 def is_new(database: Database) -> bool:
-    """Whether the file is empty; raise `StoreBroken` for a database of another program."""
+    """Return whether the file is empty; raise `StoreBroken` for a database of another program."""
     found = database.execute("PRAGMA application_id").fetchone()[0]
     tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if found != APPLICATION_ID and (found or tables):
@@ -162,7 +162,7 @@ def translate_errors(what: str) -> Iterator[None]:
 
 
 def with_path(error: StoreBroken, database: Database) -> StoreBroken:
-    """The same error with the path of the database."""
+    """Return the same error with the path of the database."""
     found = StoreBroken(f"{_describe(database)}: {error}")
     found.__cause__ = error.__cause__
     return found
@@ -174,12 +174,12 @@ def translate_error(error: Exception, database: Database) -> PalaverError:
 
 
 def breaks_transaction(error: sqlite3.Error) -> bool:
-    """Whether an error concerns the whole transaction, and not only one statement."""
+    """Return whether an error concerns the whole transaction, and not only one statement."""
     return not isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.InterfaceError)
 
 
 def is_sync_failure(error: sqlite3.Error) -> bool:
-    """Whether a sync to the disk failed: later reports of the disk cannot be trusted."""
+    """Return whether a sync to the disk failed: later reports of the disk cannot be trusted."""
     return getattr(error, "sqlite_errorcode", 0) in _SYNC_FAILURES
 
 
@@ -203,7 +203,7 @@ def continue_sequence(database: Database, table: str, before: str) -> None:
 
 
 def cache_get(database: Database, what: Hashable) -> Any:
-    """The cached value of a key; None if there is none."""
+    """Return the cached value of a key; None if there is none."""
     return database.cache.get(what) if isinstance(database, CachingConnection) else None
 
 
@@ -278,6 +278,6 @@ def _translate_other(error: Exception, what: str, said: str) -> PalaverError:
 
 
 def _one_line(said: str) -> str:
-    """The text of an error on one line; it may quote anything that the file contains."""
+    """Return the text of an error on one line; it may quote anything that the file contains."""
     shown = "".join(character if character.isprintable() else " " for character in said[:_MAX_ERROR_LENGTH])
     return " ".join(shown.split())

@@ -127,7 +127,7 @@ def create_file(path: str) -> int:
 
 
 def _is_at(path: str, file: int) -> bool:
-    """Whether the locked file is still the one at *path*."""
+    """Return whether the locked file is still the one at *path*."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(file))
     except FileNotFoundError:

@@ -246,7 +246,7 @@ def _attempt(operation: Operation[Any], database: Database) -> Outcome:
 
 
 def pending_events(database: Database) -> list[Any]:
-    """The events of the current transaction, not published yet."""
+    """Return the events of the current transaction, not published yet."""
     return database.events if isinstance(database, connection.CachingConnection) else []
 
 

@@ -66,7 +66,7 @@ def _in_order(request: Wire, subject: Subject) -> Iterator[Violation]:
 
 
 def _unparsed(violations: list[Violation]) -> Refusal:
-    """The refusal of a body that cannot be parsed, with a line for each violation."""
+    """Return the refusal of a body that cannot be parsed, with a line for each violation."""
     reasons = [{"field": one.where, "description": one.message} for one in violations]
     detail = {"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": reasons}
     return Refusal(violations[0].rule, "\n".join(one.message for one in violations), (detail,))

@@ -39,7 +39,7 @@ class Content(Struct, frozen=True):
     parts: list[Wire]
 
     def parts_with(self, name: str) -> list[tuple[int, Wire]]:
-        """The parts that have the field *name*, with their indexes."""
+        """Return the parts that have the field *name*, with their indexes."""
         return [(j, part) for j, part in enumerate(self.parts) if name in part]
 
     @property
@@ -74,12 +74,12 @@ class Turn(Struct, frozen=True):
 
 
 def side(role: str) -> Literal["user", "model"]:
-    """The side a content of *role* counts to."""
+    """Return the side a content of *role* counts to."""
     return "model" if role.lower() in ("model", "assistant") else "user"
 
 
 def contents_of(request: Wire) -> list[Content]:
-    """The contents of a request with their sides."""
+    """Return the contents of a request with their sides."""
     return [
         Content(index, side(content.get("role", "")), content.get("parts", []))
         for index, content in enumerate(request["contents"])
@@ -92,7 +92,7 @@ def turns(contents: list[Content]) -> list[Turn]:
 
 
 def current_turn(contents: list[Content]) -> list[Content]:
-    """The contents after the last one of the user that has more than results."""
+    """Return the contents after the last one of the user that has more than results."""
     starts = [one.index for one in contents if one.side == "user" and one.has_more_than_results]
     return contents[starts[-1] + 1 :] if starts else contents
 

@@ -16,12 +16,12 @@ _VERSION = re.compile(r"(gemini|gemma)-(\d+)(?:\.(\d+))?")
 
 
 def bare(model: str) -> str:
-    """The id of *model* without `models/` or the name of a vendor before it."""
+    """Return the id of *model* without `models/` or the name of a vendor before it."""
     return model.rsplit("/", 1)[-1]
 
 
 def generation(model: str) -> Generation:
-    """The generation whose rules hold for *model*."""
+    """Return the generation whose rules hold for *model*."""
     name = bare(model)
     if name == "gemini-pro":
         return "2.0"

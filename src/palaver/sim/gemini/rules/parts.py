@@ -20,14 +20,14 @@ _SUPPORTED = frozenset(
 
 
 def inline_data(request: Wire) -> Iterator[tuple[str, Wire]]:
-    """Every `inlineData` of *request*, with its place."""
+    """Yield every `inlineData` of *request*, with its place."""
     for where, part in parts_of(request):
         if "inlineData" in part:
             yield f"{where}.inlineData", part["inlineData"]
 
 
 def parts_of(request: Wire) -> Iterator[tuple[str, Wire]]:
-    """Every part of the instruction and the contents, with its place."""
+    """Yield every part of the instruction and the contents, with its place."""
     for j, part in enumerate(request.get("systemInstruction", {}).get("parts", [])):
         yield f"systemInstruction.parts[{j}]", part
     for i, content in enumerate(request.get("contents", [])):
@@ -42,7 +42,7 @@ def payload_size(request: Wire) -> Iterator[Violation]:
 
 
 def _data_in_results(content: Wire) -> Iterator[str]:
-    """The data in the parts of function results, which the parser does not read."""
+    """Yield the data in the parts of function results, which the parser does not read."""
     for part in content.get("parts", []):
         carried = part.get("functionResponse", {}).get("parts")
         for one in carried if isinstance(carried, list) else []:

@@ -16,7 +16,7 @@ _SERVER_SIDE = "includeServerSideToolInvocations"
 
 
 def declarations(request: Wire) -> list[Wire]:
-    """Every function declared in *request*."""
+    """Return every function declared in *request*."""
     return [entry for tool in request.get("tools", []) for entry in tool.get("functionDeclarations", [])]
 
 
@@ -70,7 +70,7 @@ def _missing_items(declaration: Wire, where: str, wire_where: str) -> Iterator[V
 
 
 def _schemas(schema: object, path: str) -> Iterator[tuple[str, Wire]]:
-    """*schema* and every schema in it, with their paths."""
+    """Yield *schema* and every schema in it, with their paths."""
     if not isinstance(schema, dict):
         return
     yield path, schema
