@@ -30,11 +30,11 @@ def chat(
     """Talk with a model, and go on where you left off. /help shows what you can do."""
     from palaver.platforms.terminal import run
 
-    path = db or _default_db_in_its_folder()
+    path = db or _default_db_with_folder()
     raise typer.Exit(run(model, base_url=base_url, persona=persona, as_json=as_json, weather=weather, db=path))
 
 
-def _default_db_in_its_folder() -> Path:
+def _default_db_with_folder() -> Path:
     """Return the default path of the store; create its folder."""
     path = default_db()
     try:

@@ -37,9 +37,10 @@ def index(
     db: DB = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> None:
-    """Index the messages that are not indexed yet, or all for another embedder. A bot may be running meanwhile.
+    """Index the messages that are not indexed yet, or all for another embedder.
 
-    A bot does the same in the background. The old index is used until the new one is complete.
+    This works while a bot runs; the bot does the same in the background. The old index is
+    used until the new one is complete.
     """
     import asyncio
 

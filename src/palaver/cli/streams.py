@@ -30,7 +30,7 @@ def open_streams() -> None:
 
 
 def abandon_streams() -> None:
-    """Send what has not been written yet to the null device."""
+    """Discard unwritten output, so that Python does not fail once more at exit when the reader of a pipe has gone."""
     null = os.open(os.devnull, os.O_WRONLY)
     for number in (1, 2):
         os.dup2(null, number)
@@ -101,7 +101,7 @@ class ProgressBar:
             print(f"{self._tenths * 10} %: {text}", file=self._out, flush=True)
 
     def show_bytes(self, done: int, total: int) -> None:
-        """Show how many bytes of *total* are done; the last one ends the bar."""
+        """Show how many bytes of *total* are done; end the bar when all are."""
         self.show(done / total, f"{done >> 20} of {total >> 20} MB")
         if done == total:
             self.end()

@@ -1,4 +1,4 @@
-"""Tables and the texts in their cells. Each cell is one line, and nothing in it can steer the terminal."""
+"""Tables and the texts in their cells. Each cell is one line; its control characters are escaped."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -59,7 +59,7 @@ def one_line(text: str, longest: int | None = LONGEST) -> str:
 
 
 def place_label(place: "Place") -> str:
-    """`Friends (telegram)`"""
+    """Return the title of a place and its platform: `Friends (telegram)`."""
     thread = f"/{place.thread}" if place.thread else ""
     return one_line(f"{place.title or place.id}{thread} ({place.platform})")
 

@@ -56,7 +56,7 @@ async def _read_tasks(db: "Path | None") -> "Sequence[Task]":
 
 
 async def _cancel(db: "Path | None", given: str) -> "tuple[list[Task], list[Task]]":
-    """Cancel a task; return what was cancelled, the task itself first, and the tasks after it that remain."""
+    """Cancel a task; return the cancelled tasks, that one first, and the dependent tasks that were not cancelled."""
     async with open_beside(db) as store:
         before = {task.id: task for task in await store.tasks.listed()}
         name = resolve_id(given, before, "task")

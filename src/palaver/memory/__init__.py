@@ -1,1 +1,1 @@
-"""What is remembered of people and of what happened, with receipts."""
+"""Memory: facts about people, and episodes, each with the messages that it comes from."""

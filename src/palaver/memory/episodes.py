@@ -30,7 +30,7 @@ class Episode(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class EpisodeCursor(Struct, frozen=True, kw_only=True):
-    """How far the messages of a place are in episodes, and the state of the place at that moment.
+    """The number of the first message that is in no episode yet, and the state of the place at that moment.
 
     An episode is stored only if the place has not changed since.
     """
@@ -77,7 +77,7 @@ class Episodes(Protocol):
 
 
 class WindowPasts(Protocol):
-    """The store of window pasts."""
+    """Stores, for each window, the summary of the messages before it."""
 
     async def find(self, place: Place, since: int, start: int) -> WindowPast | None:
         """Return the past of a window; its text is empty if one of its authors is blocked now."""
@@ -107,7 +107,7 @@ class EpisodeRules(Struct, frozen=True, kw_only=True):
 
     @property
     def page(self) -> int:
-        """How many messages to read: they contain the end of an episode, if there are more."""
+        """The number of messages to read at once: so many always contain the end of an episode."""
         return self.most + self.around
 
 
@@ -185,9 +185,7 @@ def _silence(messages: Sequence[Message], start: int, at: int) -> float:
 
 
 def _shift(before: Sequence[Message], after: Sequence[Message], rules: EpisodeRules) -> float:
-    """Return how different the keywords before and after are; enough by itself if they have almost nothing in
-    common.
-    """
+    """Return how different the keywords before and after are; `enough` if they have almost nothing in common."""
     old, new = _terms(before), _terms(after)
     if min(len(old), len(new)) < rules.words:
         return 0.0

@@ -139,7 +139,7 @@ class Summaries(Protocol):
 
 
 class Cursors(Protocol):
-    """How far the messages of each place were read."""
+    """Reading cursors: up to which message each place was read."""
 
     async def next_range(self, place: Place, *, most: int | None = None) -> UnreadRange | None:
         """Return the next range to read for facts: the oldest message that changed since it was read, or else unread

@@ -171,5 +171,5 @@ class Search:
 
 
 def _version(view: PlaceView) -> tuple[int, int, frozenset[int]]:
-    """Return what must be equal for a cached place to be read on."""
+    """Return the version of a place; while it is the same, only new messages are added to the cached index."""
     return view.first, view.edition, view.blocked

@@ -1,4 +1,4 @@
-"""Behaviours: what a simulated model answers, whatever the service. It plays a script, acts on its own, or echoes."""
+"""Behaviours: what a simulated model answers. It follows a script, calls tools by itself, or repeats the message."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,7 +30,7 @@ class Call(Struct, frozen=True, kw_only=True):
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """What a function returned, as text."""
+    """The result of a function, as text."""
 
     name: str
     text: str
@@ -52,7 +52,7 @@ class Ask(Struct, frozen=True, kw_only=True):
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """What the model says. The service adds ids, signatures and thoughts, and applies the limits of the request."""
+    """The answer of the model. The service adds ids, signatures and thoughts, and applies the limits of the request."""
 
     text: str = ""
     calls: Sequence[Call] = ()

@@ -12,7 +12,7 @@ F = TypeVar("F")
 
 
 class RateLimited(Struct, frozen=True):
-    """429: too many requests. `None` gives no time to wait; without *retry_after* the service gives its usual one.
+    """429: too many requests. With *retry_after* None the error names no waiting time; without it, the usual one.
 
     *daily* makes it the quota of a day, where the service has one.
     """
@@ -70,7 +70,7 @@ class UsageOnlyLast(Struct, frozen=True):
 
 
 class Empty(Struct, frozen=True):
-    """An answer without text, or with this one, that stops as usual."""
+    """An answer without text, or with *content* as its text, and with the usual finish reason."""
 
     content: str | None = None
 
@@ -127,7 +127,7 @@ ANSWERS: Kinds = (
 
 
 class FaultQueue(Generic[F]):
-    """The faults to inject, in order. A fault waits for the first request that it fits."""
+    """The faults to inject, in order. A fault stays until a request comes in which it can happen."""
 
     def __init__(self) -> None:
         self._faults: list[F] = []

@@ -70,7 +70,7 @@ class Response(Struct, frozen=True, kw_only=True):
 
 
 def whole(body: bytes, *, status: int = 200, headers: Mapping[str, str], cut: bool = False) -> Response:
-    """Return a response with a body of known length, or with half of it."""
+    """Return a response with a content length. With *cut*, only half of the body is sent: a fault."""
     fields = {"content-length": str(len(body)), **headers}
     return Response(status=status, headers=fields, frames=(body[: len(body) // 2] if cut else body,), cut=cut)
 
@@ -93,7 +93,7 @@ class Received(Struct, kw_only=True):
 
 
 class Route(Struct, frozen=True):
-    """Where a request goes: *respond* answers it, after a fault of *faults* if one waits."""
+    """The handler of a request: *respond* answers it, unless a fault of *faults* is queued."""
 
     respond: Callable[[Any], Response]
     faults: Kinds = ()

@@ -1,4 +1,4 @@
-"""Tokens: how many a text has, how much of a prompt is cached, and what an exchange costs.."""
+"""Usage: the tokens of a text, the cached share of a prompt, and the cost of an exchange."""
 
 import hashlib
 import re
@@ -50,7 +50,7 @@ def json_tokens(value: object) -> int:
 
 def first_tokens(text: str, limit: int) -> str:
     """Return the longest start of *text* that has at most *limit* tokens."""
-    return text[: _last(len(text), lambda length: text_tokens(text[:length]) <= limit)]
+    return text[: _largest_that_holds(len(text), lambda length: text_tokens(text[:length]) <= limit)]
 
 
 def until_stop(text: str, stops: Sequence[object]) -> str:
@@ -92,11 +92,11 @@ def _common_tokens(one: Sequence[Segment], other: Sequence[Segment]) -> int:
 
 
 def _common_length(one: str, other: str) -> int:
-    return _last(min(len(one), len(other)), lambda length: one[:length] == other[:length])
+    return _largest_that_holds(min(len(one), len(other)), lambda length: one[:length] == other[:length])
 
 
-def _last(most: int, holds: Callable[[int], bool]) -> int:
-    """Return the largest number up to *most* for which *holds*, found by halving: it holds for all smaller ones."""
+def _largest_that_holds(most: int, holds: Callable[[int], bool]) -> int:
+    """Return the largest number up to *most* for which *holds*, by binary search: it must hold for all smaller ones."""
     low = 0
     while low < most:
         middle = (low + most + 1) // 2

@@ -340,7 +340,7 @@ def outer_fence(text: str, start: int) -> OuterFence | None:
 
 
 def may_be_outer_fence(text: str, kinds: Collection[str]) -> bool | None:
-    """Return whether a text that begins so may be a fence around blocks of *kinds*; None while that is not known."""
+    """Return whether a text with this beginning may be a fence around blocks of *kinds*; None if not known yet."""
     lines = text.split("\n")
     filled = [number for number, line in enumerate(lines) if line.strip(_LINE_BLANK)]
     if not filled or (len(lines) == filled[0] + 1 and lines[-1].lstrip(_LINE_BLANK)[0] in "`~"):

@@ -1,4 +1,4 @@
-"""The graph of tasks: which may run, and how a task and those that depend on it change. Pure.
+"""The graph of tasks: when a task is due, which may run, and how it and its dependents change. Pure.
 
 A task waits for its time, fixed when it is planned, and for the tasks in its `after`. Only these statuses follow each
 other: pending to running or cancelled; running to done, failed, or pending again for a retry.
@@ -83,7 +83,7 @@ def fail(
     pause: timedelta = timedelta(0),
     retry: Retry = RETRY,
 ) -> Task:
-    """Return *task* pending again after a pause, of at least *pause*; or failed, where no attempt is left."""
+    """Return *task* pending, due after *pause* or the pause of *retry*, the longer; failed if no attempt is left."""
     if permanent or task.attempts >= retry.limit:
         return _change(task, "failed", why=why)
     due_at = later(max(utc(now), task.due_at), max(pause, retry.pause(task.attempts)))

@@ -21,7 +21,7 @@ Policy = Callable[[Task], bool]  # whether a new message in its place cancels a 
 
 
 class Retry(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How often a task is tried, and the pauses between attempts: each is twice the one before."""
+    """The number of attempts of a task, and the pauses between them: each is twice the one before."""
 
     limit: int = 5  # attempts
     first: timedelta = timedelta(seconds=5)
@@ -40,12 +40,12 @@ RETRY = Retry()
 
 
 def sends(task: Task) -> bool:
-    """Cancel what the old plan would still send. Tasks of no run, such as reminders, stay."""
+    """Return whether *task* is a send of an older plan. Tasks of no run, such as reminders, stay."""
     return task.run is not None and task.kind in _SENDS
 
 
 def everything(task: Task) -> bool:
-    """Cancel the whole old plan."""
+    """Return whether *task* belongs to an older plan."""
     return task.run is not None
 
 

@@ -43,11 +43,11 @@ class Think(_Block, frozen=True, kw_only=True, tag="think"):
 
 
 class BlockAuthor(_Block, frozen=True, kw_only=True, tag="block"):
-    """About the author who is answered."""
+    """Blocks the author of the message that is answered."""
 
 
 class UnblockAuthor(_Block, frozen=True, kw_only=True, tag="unblock"):
-    """About the author who is answered."""
+    """Unblocks the author of the message that is answered."""
 
 
 class ClearConversation(_Block, frozen=True, kw_only=True, tag="clear-conversation"):

@@ -11,7 +11,7 @@ ROUNDS = 50  # of the event loop, for the sleepers that were woken
 class Clock:
     """`Engine(…, now=clock.now, sleep=clock.sleep)`, and then `await clock.advance(60)`.
 
-    Time jumps from one due sleeper to the next; nothing really waits.
+    `advance` wakes each sleeping task at its time, in order; nothing really waits.
     """
 
     def __init__(self, start: datetime = datetime(2025, 1, 15, 12, 0, tzinfo=UTC)) -> None:

@@ -34,7 +34,7 @@ class Session:
         self.world = world
         self._folder = folder
         self._file = folder / "bot.db"
-        self._lives = AsyncExitStack()
+        self._processes = AsyncExitStack()
         self._copies = 0
         self._crashed = False
 
@@ -57,23 +57,23 @@ class Session:
         """Start a process whose model answers with *script*; *inbox* may replace that of the engine."""
         await self.start_sending(*script, model=model)
         running = asyncio.create_task(self.platform.run(inbox or self.engine.inbox(self.platform.name)))
-        self._lives.push_async_callback(_cancel, running)
+        self._processes.push_async_callback(_cancel, running)
         return self.platform
 
     async def start_sending(self, *script: Any, model: Model | None = None) -> None:
-        """Start a process in which the platform does not run."""
+        """Start a process that only sends: `Platform.run` is not called."""
         self.model = model or Scripted(*script)
         self.platform = self.world.platform()
         setattr(self.platform, "send", self._until_crash(self.platform.send))  # noqa: B010 (a method is replaced)
         self._crashed = False
-        self.store = await self._lives.enter_async_context(Store.open(self._file))
+        self.store = await self._processes.enter_async_context(Store.open(self._file))
         engine = Engine(self.store, self.model, [self.platform], behavior=Behavior(burst=0.0), sleep=_short_sleep)
-        self.engine = await self._lives.enter_async_context(engine)
+        self.engine = await self._processes.enter_async_context(engine)
 
     async def stop(self) -> None:
         """End the process as SIGTERM does."""
-        lives, self._lives = self._lives, AsyncExitStack()
-        await lives.aclose()
+        processes, self._processes = self._processes, AsyncExitStack()
+        await processes.aclose()
 
     async def crash(self) -> None:
         """End the process as `kill -9` does: the next one continues from the disk of this moment."""

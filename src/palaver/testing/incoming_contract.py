@@ -372,7 +372,7 @@ async def _has_no_run(session: Session) -> bool:
 
 
 async def _ends_without_answer(session: Session, model: HeldModel, place: Place) -> None:
-    """The run of the model's answer ends, and nothing is sent once the model has written it."""
+    """Check that the run ends, and that nothing is sent after the model has answered."""
     await session.until(lambda: _has_no_run(session), lambda: "the answer is still being written")
     model.release()
     await session.engine.settled()

@@ -1,4 +1,4 @@
-"""PlatformContract: the tests that every platform passes. They need pytest, and no plugin of it.
+"""PlatformContract: the tests that every platform passes. They need pytest but no pytest plugin.
 
 class TestMine(PlatformContract):
     def world(self) -> PlatformWorld:
@@ -17,7 +17,7 @@ __all__ = ["Fault", "Missing", "PlatformContract", "PlatformWorld", "Shown"]
 
 
 class PlatformContract(IncomingContract, OutgoingContract):
-    """What the engine relies on, as tests. A subclass is called `Test…` and defines `world`.
+    """The tests of what the engine relies on. A subclass is called `Test…` and defines `world`.
 
     A test of what a service cannot do is skipped, under the name of the method of the world or of the capability.
     """

@@ -31,7 +31,7 @@ class Shown(Struct, frozen=True, kw_only=True):
 
 
 class PlatformWorld(ABC):
-    """A chat service for the tests of its platform. Tests that need a missing method are skipped."""
+    """A chat service for the tests of its platform. Tests that need a method you did not write are skipped."""
 
     def __init__(self) -> None:
         self._people = count(101)
@@ -44,7 +44,7 @@ class PlatformWorld(ABC):
 
     @abstractmethod
     def platform(self) -> Platform:
-        """Return the platform under test, for a new process: the service remembers what it did before."""
+        """Return a new instance of the platform under test, as after a restart; the service keeps its state."""
 
     @abstractmethod
     async def direct(self, author: Author) -> Place:
@@ -107,7 +107,7 @@ class PlatformWorld(ABC):
         raise Missing("stop")
 
     async def previews(self, place: Place) -> Sequence[str]:
-        """Return what people saw of answers while they were written; an empty text: that the bot writes."""
+        """Return the previews of answers that people saw; an empty text means that only typing was shown."""
         raise Missing("previews")
 
     async def disconnect(self) -> None:

@@ -18,7 +18,7 @@ Portable = Exception | SystemExit | asyncio.CancelledError  # errors that a thre
 
 
 async def call_function(function: Function, arguments: dict[str, Any]) -> Any:
-    """Call *function* and return what it returns."""
+    """Call *function*, in a thread if it is not async, and return its result."""
     if is_async(function):
         return await function(**arguments)
     outcome = await _in_thread(lambda: function(**arguments))
@@ -61,7 +61,7 @@ def _run_to_end(work: Callable[[], Any]) -> tuple[Any, Portable | None]:
 
 
 def error_message(error: BaseException) -> str:
-    """Return `str(error)`, also if that raises."""
+    """Return `str(error)`, or a fixed text if that raises."""
     try:
         return str(error)
     except BaseException:  # noqa: BLE001 (the code is the tool's)

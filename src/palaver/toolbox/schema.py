@@ -38,13 +38,13 @@ def declare(function: Function, *, name: str | None = None, description: str | N
     return Declaration(spec=spec, arguments=arguments, context=context)
 
 
-def check_arguments(arguments: Any, given: dict[str, Any]) -> dict[str, Any]:
+def convert_arguments(kind: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments as the types of the function; numbers in quotes become numbers."""
     try:
-        if issubclass(arguments, Struct):
-            fitting = msgspec.convert(given, arguments, strict=False)
+        if issubclass(kind, Struct):
+            fitting = msgspec.convert(arguments, kind, strict=False)
             return {name: getattr(fitting, name) for name in fitting.__struct_fields__}
-        valid = arguments.model_validate(given)
+        valid = kind.model_validate(arguments)
     except ValueError as error:
         raise InvalidValue(f"The arguments do not fit: {error}") from error
     return {field.alias: getattr(valid, name) for name, field in type(valid).model_fields.items()}
@@ -75,7 +75,7 @@ def _first_paragraph(given: Any) -> str:
 
 
 def _fields(function: Function, written: Any, name: str) -> Iterator[Field]:
-    """Yield the parameters, without those that a partial has bound."""
+    """Yield the parameters that the model fills in, without those that a partial has bound."""
     bound = function.keywords if isinstance(function, partial) else {}
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -136,7 +136,7 @@ def _schema_of(arguments: Any) -> dict[str, Any]:
 
 
 def _arguments_by_pydantic(name: str, fields: list[Field]) -> tuple[Any, dict[str, Any]]:
-    """Do the same with pydantic, for parameters of pydantic types."""
+    """Return the same as `_arguments`, made with pydantic, for parameters of pydantic types."""
     refusal = f"{name}: the types of its parameters cannot be declared to a model"
     try:
         import pydantic

@@ -19,7 +19,7 @@ from palaver.redaction import redact_keys
 from palaver.toolbox.call import call_function, error_message, tool_failure, tool_result
 from palaver.toolbox.run_context import RunContext
 from palaver.toolbox.schema import Function as Function
-from palaver.toolbox.schema import check_arguments, declare
+from palaver.toolbox.schema import convert_arguments, declare
 from palaver.turns import ToolSpec
 
 log = logging.getLogger(__name__)
@@ -112,9 +112,7 @@ class Toolbox:
         return tuple(one.spec for one in self._tools.values())
 
     def is_for_caller(self, call: ToolCall) -> bool:
-        """Return whether the caller answers this call: its tool has no function; of an unknown tool, no tool
-        has one.
-        """
+        """Return whether the caller answers: the tool has no function, or is unknown and no tool has one."""
         found = self._tools.get(call.name)
         if found is None:
             return all(one.function is None for one in self._tools.values())
@@ -148,7 +146,7 @@ class Toolbox:
         """Return the result of *call*. A tool that goes on after it was cancelled is abandoned."""
         found = self._tools.get(call.name)
         limit = self._timeout if found is None or found.timeout is None else found.timeout
-        work = asyncio.create_task(self._outcome(call, context))
+        work = asyncio.create_task(self._check_and_call(call, context))
         try:
             await asyncio.wait([work], timeout=limit)
         finally:
@@ -165,8 +163,8 @@ class Toolbox:
             _note(call, result)
         return result
 
-    async def _outcome(self, call: ToolCall, context: RunContext) -> ToolResult:
-        """Run *call* and return its result; raise only if the task of the call is cancelled."""
+    async def _check_and_call(self, call: ToolCall, context: RunContext) -> ToolResult:
+        """Validate the arguments and call the function; return its result or failure. Raise only if cancelled."""
         found = self._tools.get(call.name)
         if found is None or found.function is None:
             there = ", ".join(self._tools) or "none"
@@ -174,7 +172,7 @@ class Toolbox:
         if call.broken is not None:
             return tool_failure(call, f"The arguments were no JSON object: {call.broken[:200]}")
         try:
-            arguments = check_arguments(found.arguments, call.args)
+            arguments = convert_arguments(found.arguments, call.args)
             if found.context is not None:
                 arguments[found.context] = context
             outcome = await call_function(found.function, arguments)

@@ -78,7 +78,7 @@ class SharedSubject(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class FirstPerson(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the first person becomes the third. A verb is looked up in `irregular`, then `[verbs]`; then `endings`."""
+    """Rules from first to third person. A verb is looked up in `irregular`, `[verbs]` and `endings`, in this order."""
 
     begins: str  # a sentence about oneself
     words: tuple[str, ...]  # lists of words that a sentence about somebody else does not have

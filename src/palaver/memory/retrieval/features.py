@@ -20,7 +20,7 @@ _TINY = 1e-9
 
 
 class Matches(Struct, frozen=True, kw_only=True):
-    """Where the terms of a query occur: a row for each term, a column for each message."""
+    """The occurrences of the terms of a query: a row for each term, a column for each message."""
 
     exact: Floats
     soft: Floats  # words that begin alike count by the share that is equal
@@ -138,7 +138,7 @@ def _score_features(found: Matches, around: tuple[Floats, Floats], own: Floats, 
 
 
 def _coverage_features(columns: Columns, query: Query, found: Matches, soft: Floats, total: float) -> dict[str, Floats]:
-    """Return how much of the query the message, its neighbours and its session cover."""
+    """Return the shares of the query that the message, its neighbours and its session cover."""
     hit = found.soft > 0
     near = hit | shift(hit, 1) | shift(hit, 2) | shift(hit, -1)
     return {
@@ -159,7 +159,7 @@ def _coverage_features(columns: Columns, query: Query, found: Matches, soft: Flo
 
 
 def _message_features(columns: Columns, query: Query, first: Floats, named: Floats) -> dict[str, Floats]:
-    """Return what is known of the message and of the query apart from words; the first score of its neighbours."""
+    """Return features that need no words: first scores of the message and its neighbours, authors, dates, sizes."""
     relative = first / (first.max() + _TINY)
     size = len(columns)
     by_named = np.isin(columns.author, list(query.people))
@@ -217,7 +217,7 @@ def _around(found: Floats, idf: Floats) -> Floats:
 
 
 def _idf(found: Floats) -> Floats:
-    """Return how rare each term is; 1 for a term that no message has, in a small place as in a large one."""
+    """Return the inverse document frequency of each term; 1 for a term that no message has, in a place of any size."""
     held = (found > 0).sum(axis=1)
     size = max(found.shape[1], _USUAL_SIZE)
     idf: Floats = (np.log(1 + (size - held + 0.5) / (held + 0.5)) / np.log(2 * size + 2)).astype(np.float32)
@@ -238,7 +238,7 @@ def _together(place: Ints) -> Floats:
 
 
 def _session(session: Ints, hit: Floats, total: float) -> Floats:
-    """Return how much of the query the whole session covers, weighted by how rare a term is among sessions."""
+    """Return the share of the query that the whole session covers, weighted by how rare a term is among sessions."""
     starts = np.flatnonzero(np.diff(session, prepend=-1))
     holds = np.logical_or.reduceat(hit, starts, axis=1) if len(starts) else hit
     covered: Floats = _idf(holds) @ holds / total

@@ -102,7 +102,7 @@ class PlaceView(Struct, frozen=True, kw_only=True):
 
 
 class IndexReader(Protocol):
-    """What a search reads. Every method is about one place."""
+    """Reads the index for a search. Every method is about one place."""
 
     async def view(self, place: Place, author: Author) -> PlaceView | None:
         """Return the state of *place* for *author*; None if nothing is visible."""
@@ -144,7 +144,7 @@ class IndexProgress(Struct, frozen=True, kw_only=True):
 
 
 class IndexWriter(Protocol):
-    """What an indexer reads and writes."""
+    """Reads and writes the index for an indexer."""
 
     async def embedder(self) -> str:
         """Return the name of the chosen embedder; empty if none was chosen."""

@@ -112,7 +112,7 @@ class PlaceIndex(Struct, frozen=True, kw_only=True):
 
 
 class Lookup(Struct, frozen=True, kw_only=True):
-    """A query looked up in one place, with the scores and features of its candidates."""
+    """The candidates for a query in one place, with their scores and features."""
 
     query: Query
     matches: Matches

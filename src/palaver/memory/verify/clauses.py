@@ -94,7 +94,7 @@ def _statement(text: str) -> _Statement:
 
 
 def _sentence_agrees(sentence: _Statement, fact: str) -> bool:
-    """Return whether a wish, the past or a denial is one in *fact* too."""
+    """Return whether *fact* states a wish as a wish, the past as past, and negates only what is negated here."""
     if sentence.wished and not SAYS_WISH.search(fact):
         return False
     if sentence.long_ago and not tells_past(fact):

@@ -54,7 +54,7 @@ def normalize(text: str, name: str = "") -> tuple[str, ...]:
 
 
 def frame(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what two values of one fact have in common: no negation, one word for all liking, `#` for a count."""
+    """Reduce a fact so that “Likes tea” and “Hates tea” are equal: no negation, one word for liking, `#` for counts."""
     content = [word for word in words if word not in _NEGATIONS and word not in _AUXILIARIES]
     return tuple("#" if _is_count(content, place) else _stem(word) for place, word in enumerate(content))
 

@@ -18,7 +18,7 @@ _WORD = re.compile(r"\w+")
 
 
 class RecalledTexts(Struct, frozen=True, kw_only=True):
-    """What the agent has recalled lately."""
+    """Texts and messages that the agent has recalled lately."""
 
     texts: tuple[str, ...] = ()  # facts, summaries and episodes
     names: tuple[str, ...] = ()  # of the people they are about

@@ -121,7 +121,7 @@ class FactWords(Struct, frozen=True, kw_only=True):
 
 
 def may_contain(text: str, facts: Iterable[FactWords]) -> list[bool]:
-    """For each fact whether *text* may contain its words: a quick test, since most texts do not."""
+    """Return for each fact whether *text* may contain its words: a quick test, since most texts do not."""
     folded = text.casefold().translate(_ALTERNATING)
     return [all(_prefix(word) in folded for word in one.words if not word.isdigit()) for one in facts]
 

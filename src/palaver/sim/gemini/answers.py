@@ -212,7 +212,7 @@ def _signed_place(parts: list[Wire], model: Model, *, thinks: bool) -> int | Non
 
 
 def signed_content(part: Wire) -> bytes:
-    """Return what a signature vouches for: the name and arguments of a call, or a text."""
+    """Return the content that a signature covers: the name and arguments of a call, or a text."""
     read = Parser().read_one("part", part, "")
     if "functionCall" not in read:
         return orjson.dumps(read.get("text", ""))

@@ -9,7 +9,7 @@ from palaver.sim.gemini.rules import Refusal, read
 
 
 class AuthError(ServiceError):
-    """A caller whom the service does not know; it is answered in JSON even if it asked for a stream."""
+    """The key is missing or unknown. The caller is answered in JSON even if it asked for a stream."""
 
 
 def error(status: int, message: str, *, rule: str, state: str = "", details: Sequence[Wire] = ()) -> ServiceError:

@@ -47,7 +47,7 @@ _REPORTED = 0.95  # the service reports a little less than the whole prefix as c
 
 
 class Caller(Struct, frozen=True, kw_only=True):
-    """Who asks which model, and by which name."""
+    """The caller of a request: the key, the model, and the name it was asked by."""
 
     key: str
     model: Model
@@ -113,7 +113,7 @@ class Generator:
         return request
 
     def _objection(self, request: Wire, model: str) -> str | None:
-        """Return what the service says against the signatures on calls of the current turn."""
+        """Return what the service refuses in the signatures on calls of the current turn."""
         if generation(model) == "2.0" or generation(model) in GEMMA:
             return None
         calls = [part for content in current_turn(contents_of(request)) for _, part in content.calls]

@@ -1,4 +1,4 @@
-"""Readers of a chat request, and the settings that each of them refuses. Pure."""
+"""The kinds of server that read a chat request, and the settings that each refuses. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -255,9 +255,9 @@ class OpenAISim(Simulator[Fault]):
     """`async with OpenAISim() as sim:` serves chat, embeddings and models at `sim.url` until the block ends.
 
     Without *keys* every key is good that does not begin with `bad` or `sk-inval`. *models* are those it serves; None
-    serves every id by the rules that its name tells. Time stands still unless *clock* runs (`clock=time.time`);
-    `sim.clock.advance(seconds)` lets it pass. *errors_as_list* words errors as Gemini's own endpoint does, and
-    *audio_url* takes the media parts that some other servers know.
+    serves every id; its name decides which rules hold. Time stands still unless *clock* runs (`clock=time.time`);
+    `sim.clock.advance(seconds)` lets it pass. *errors_as_list* gives errors as a list, as Gemini's
+    OpenAI-compatible endpoint does, and *audio_url* takes the media parts that some other servers know.
     """
 
     def __init__(

@@ -55,7 +55,7 @@ class Subject(Struct, frozen=True):
 
 
 class Violation(Struct, frozen=True):
-    """A rule that a request breaks; *always* is false for what is refused in strict mode only."""
+    """A rule that a request breaks; *always* is False if only strict mode refuses it."""
 
     rule: str
     message: str
