@@ -24,7 +24,7 @@ import numpy as np
 from palaver import Media, Message, Store, Text
 from palaver.memory.embedding import find_embedder
 from palaver.memory.retrieval.matrix import Floats
-from palaver.memory.retrieval.ranker import Lookup, top_indexes
+from palaver.memory.retrieval.ranker import ScoredCandidates, top_indexes
 from palaver.memory.search import Search
 from palaver.tokens import ESTIMATOR
 
@@ -70,7 +70,7 @@ def rankings(store: Store) -> dict[str, Ranking]:
 
         return found
 
-    def scoring(score: Callable[[Lookup], Floats | None], *, words: bool) -> Ranking:
+    def scoring(score: Callable[[ScoredCandidates], Floats | None], *, words: bool) -> Ranking:
         async def ranked(conversation: Conversation, question: str) -> Sequence[Message]:
             seen = await store.index_reader.view(conversation.place, conversation.asker)
             look = await search(conversation, words=words).look_up(question, seen) if seen else None

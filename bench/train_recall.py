@@ -27,7 +27,7 @@ from msgspec.structs import replace
 from palaver import Store
 from palaver.memory.embedding import Embedders, find_embedder
 from palaver.memory.retrieval.matrix import Floats, Ints
-from palaver.memory.retrieval.ranker import Lookup, load_forest
+from palaver.memory.retrieval.ranker import ScoredCandidates, load_forest
 from palaver.memory.search import Search
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still finds its neighbours
@@ -88,7 +88,7 @@ async def cases(conversations: Sequence[Conversation], embedders: Embedders) -> 
             await store_messages(store, conversation.messages)
         await index(store, embedders=embedders)
         found: list[Case] = []
-        look: Lookup | None = None
+        look: ScoredCandidates | None = None
         for at, conversation in enumerate(conversations):
             every = range(len(conversation.messages))
             whole = Search(store.index_reader, embedders=embedders, now=conversation.ended)
@@ -120,7 +120,7 @@ def _asked(
         yield "message from elsewhere", Question(text=text_of(said), category=0, evidence=frozenset()), None
 
 
-def _case(at: int, kind: Kind, question: Question, messages: Sequence[str], look: Lookup) -> Case:
+def _case(at: int, kind: Kind, question: Question, messages: Sequence[str], look: ScoredCandidates) -> Case:
     ids = [messages[number] for number in look.candidates]
     return Case(
         conversation=at,

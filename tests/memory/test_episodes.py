@@ -82,7 +82,7 @@ def test_an_episode_has_no_more_messages_than_the_most() -> None:
     ends = find_boundaries(talk)
 
     assert all(stop - start <= 60 for start, stop in message_ranges(0, ends))
-    assert len(talk) - ends[-1] <= EpisodeRules().page
+    assert len(talk) - ends[-1] <= EpisodeRules().read_size
 
 
 def test_the_longest_ends_where_most_speaks_for_it() -> None:
@@ -128,7 +128,7 @@ def test_what_comes_later_moves_no_boundary(talk: list[Message], cut: int, rules
     assert ends[: len(earlier)] == earlier
     assert ends == sorted(set(ends))
     assert all(0 < stop - start <= rules.most for start, stop in message_ranges(0, ends))
-    assert len(talk) - ([0, *ends][-1]) <= rules.page
+    assert len(talk) - ([0, *ends][-1]) <= rules.read_size
 
 
 @given(talks())

@@ -14,7 +14,7 @@ from palaver.engine.store_protocols import RunStore
 from palaver.models import Gemini
 from palaver.run.journal import CallCost, FallbackStep, Run, ToolRun
 from palaver.store import Store
-from palaver.tasks.policy import Policy, sends
+from palaver.tasks.policy import Policy, cancels_sends
 from palaver.toolbox.toolbox import Toolbox, tool
 from palaver.turns import Prompt, Record
 from run.loops import run_to_end
@@ -39,7 +39,7 @@ class Watched:
         prompt: Prompt,
         *,
         at: datetime,
-        calls_off: Policy = sends,
+        calls_off: Policy = cancels_sends,
         changes: int | None = None,
         left_out: Sequence[LeftOut] = (),
     ) -> None:

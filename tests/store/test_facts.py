@@ -383,7 +383,7 @@ async def test_nothing_is_learned_from_what_changed_while_it_was_read(store: Sto
 
     assert await store.facts.learn([a_fact("lives in Kyiv")], reading=reading) == []
     assert await store.facts.listed() == []
-    assert (await store.cursors.read_to(GROUP)) == 0
+    assert (await store.cursors.first_unread(GROUP)) == 0
 
 
 async def test_a_stretch_is_read_once(store: Store) -> None:
@@ -402,7 +402,7 @@ async def test_marks_are_kept_apart(store: Store) -> None:
     await said(store, "one", "two")
     await store.cursors.mark(GROUP, 2, "episodes")
 
-    assert (await store.cursors.read_to(GROUP), await store.cursors.read_to(GROUP, "episodes")) == (
+    assert (await store.cursors.first_unread(GROUP), await store.cursors.first_unread(GROUP, "episodes")) == (
         0,
         2,
     )
@@ -417,7 +417,7 @@ async def test_a_mark_is_within_the_place(store: Store, given: int, kept: int) -
     await store.cursors.mark(GROUP, given)
     await store.cursors.mark(ELSEWHERE, given)
 
-    assert (await store.cursors.read_to(GROUP), await store.cursors.read_to(ELSEWHERE)) == (kept, 0)
+    assert (await store.cursors.first_unread(GROUP), await store.cursors.first_unread(ELSEWHERE)) == (kept, 0)
     assert await heard(store, limit=10**30) == []
 
 
@@ -559,9 +559,9 @@ async def test_an_episode_goes_with_a_deleted_message_and_the_newest_is_read_aga
     await store.cursors.mark(GROUP, 9, "episodes")
 
     await store.inbox.delete(GROUP, "1", at=NOON)
-    assert await store.cursors.read_to(GROUP, "episodes") == 9
+    assert await store.cursors.first_unread(GROUP, "episodes") == 9
     await store.inbox.delete(GROUP, "6", at=NOON)
-    assert await store.cursors.read_to(GROUP, "episodes") == 6
+    assert await store.cursors.first_unread(GROUP, "episodes") == 6
 
     left = await store.reader.run(lambda database: database.execute("SELECT episode_id FROM episodes").fetchall())
     assert left == [("b",)]

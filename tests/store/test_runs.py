@@ -14,7 +14,7 @@ from palaver.parts import Text, ToolCall, ToolResult
 from palaver.run.journal import FallbackStep, Journal
 from palaver.store import Store
 from palaver.store.migrations.steps import m012_tried
-from palaver.tasks.policy import everything, nothing
+from palaver.tasks.policy import cancels_everything, cancels_nothing
 from palaver.turns import Layer, Prompt, model, user
 from people import DIRECT, GROUP, GRYAG, NOON, a_message, a_photo
 from store.builders import PROMPT, a_record, a_run, a_task, a_tool_run, an_outgoing, begin, prompt_sent
@@ -161,9 +161,9 @@ async def test_a_policy_says_what_a_new_message_calls_off(store: Store) -> None:
     old = [a_task(id="t1", run="r0", kind="remember", args={}), a_task(id="t2", run="r0", after=("t1",))]
     await store.tasks.add(old)
 
-    await store.runs.begin(a_run(id="r1", taken=()), PROMPT, at=NOON, calls_off=nothing)
+    await store.runs.begin(a_run(id="r1", taken=()), PROMPT, at=NOON, calls_off=cancels_nothing)
     assert await store.tasks.listed() == old
-    await store.runs.begin(a_run(id="r2", taken=()), PROMPT, at=NOON, calls_off=everything)
+    await store.runs.begin(a_run(id="r2", taken=()), PROMPT, at=NOON, calls_off=cancels_everything)
     assert [task.status for task in await store.tasks.listed()] == ["cancelled", "cancelled"]
     assert await store.tasks.next_due() is None
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from palaver.tasks.graph import free
+from palaver.tasks.graph import without_open_dependencies
 from palaver.tasks.task import Task
 from palaver.timezones import utc
 
@@ -11,10 +11,10 @@ from palaver.timezones import utc
 def ready(tasks: Iterable[Task], now: datetime) -> tuple[Task, ...]:
     """Return the tasks that may begin, in the order in which they are due."""
     moment = utc(now)
-    due = (task for task in free(tasks) if task.due_at <= moment)
+    due = (task for task in without_open_dependencies(tasks) if task.due_at <= moment)
     return tuple(sorted(due, key=lambda task: (task.due_at, task.id)))
 
 
 def next_due(tasks: Iterable[Task]) -> datetime | None:
     """Return when the next task may begin, if nothing else happens; it may be past."""
-    return min((task.due_at for task in free(tasks)), default=None)
+    return min((task.due_at for task in without_open_dependencies(tasks)), default=None)

@@ -19,7 +19,7 @@ from palaver.memory.retrieval.index import IndexReader, IndexWriter
 from palaver.messages import Author, Message, Place, PlaceKey, Reply
 from palaver.platform import Change, DeliveryKind, Update
 from palaver.run.journal import Journal, JournalStore, Run, SentPrompt
-from palaver.tasks.policy import REPEATABLE, Policy, sends
+from palaver.tasks.policy import REPEATABLE, Policy, cancels_sends
 from palaver.tasks.task import Task
 from palaver.turns import Prompt, Turn
 
@@ -185,7 +185,7 @@ class RunStore(JournalStore, Protocol):
         prompt: Prompt,
         *,
         at: datetime,
-        calls_off: Policy = sends,
+        calls_off: Policy = cancels_sends,
         changes: int | None = None,
         left_out: Sequence[LeftOut] = (),
     ) -> None:

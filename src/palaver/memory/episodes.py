@@ -106,7 +106,7 @@ class EpisodeRules(Struct, frozen=True, kw_only=True):
             raise InvalidValue("EpisodeRules: fewest must be from 1 to most, and around at least 1")
 
     @property
-    def page(self) -> int:
+    def read_size(self) -> int:
         """The number of messages to read at once: so many always contain the end of an episode."""
         return self.most + self.around
 
@@ -140,7 +140,7 @@ def find_boundaries(messages: Sequence[Message], rules: EpisodeRules | None = No
 
 def _end(messages: Sequence[Message], start: int, rules: EpisodeRules) -> int | None:
     """Return the end of the episode that begins at *start*; None until enough messages are known."""
-    known = range(start + 1, min(len(messages), start + rules.page + 1))
+    known = range(start + 1, min(len(messages), start + rules.read_size + 1))
     broken = next((at for at in known if _breaks(messages, start, at, rules)), None)
     best, most = start + rules.most, -1.0
     for at in range(start + 1, start + rules.most + 1):

@@ -14,7 +14,7 @@ from palaver.memory.embedding import NO_EMBEDDER, Embedder, Embedders, find_embe
 from palaver.memory.retrieval.index import IndexReader, PlaceView
 from palaver.memory.retrieval.matrix import Bytes, Floats, build_columns, vector_matrix
 from palaver.memory.retrieval.query import MAX_QUERY_LENGTH, Query, parse_query
-from palaver.memory.retrieval.ranker import Lookup, PlaceIndex, Postings, explain, look_up, name_terms
+from palaver.memory.retrieval.ranker import PlaceIndex, Postings, ScoredCandidates, explain, look_up, name_terms
 from palaver.memory.retrieval.terms import term_prefix, words
 from palaver.messages import Author, Message, Place
 
@@ -72,7 +72,7 @@ class Search:
                 ranked[int(lookup.candidates[at])] = float(scores[at]), reason
         return await self._results(view, ranked)
 
-    async def look_up(self, query: str, view: PlaceView) -> Lookup | None:
+    async def look_up(self, query: str, view: PlaceView) -> ScoredCandidates | None:
         """Look up *query* in a place; it is embedded and its postings are read at the same time."""
         embedder = self._choose_embedder(view)
         vector, (index, parsed, postings) = await asyncio.gather(

@@ -69,7 +69,7 @@ class Response(Struct, frozen=True, kw_only=True):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def whole(body: bytes, *, status: int = 200, headers: Mapping[str, str], cut: bool = False) -> Response:
+def whole_response(body: bytes, *, status: int = 200, headers: Mapping[str, str], cut: bool = False) -> Response:
     """Return a response with a content length. With *cut*, only half of the body is sent: a fault."""
     fields = {"content-length": str(len(body)), **headers}
     return Response(status=status, headers=fields, frames=(body[: len(body) // 2] if cut else body,), cut=cut)

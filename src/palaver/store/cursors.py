@@ -28,7 +28,7 @@ class Cursors(Repository):
     async def unread(self) -> Sequence[Place]:
         return await self._reader.run(_unread)
 
-    async def read_to(self, place: Place, what: CursorKind = "facts") -> int:
+    async def first_unread(self, place: Place, what: CursorKind = "facts") -> int:
         return await self._reader.run(lambda database: _read_cursor(database, place, _COLUMN[what]))
 
     async def mark(self, place: Place, number: int, what: CursorKind = "facts") -> None:

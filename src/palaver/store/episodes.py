@@ -8,7 +8,7 @@ from typing import Any
 
 from palaver.memory.episodes import Episode, EpisodeCursor
 from palaver.messages import Message, Place
-from palaver.store.cursors import set_cursor as read_to
+from palaver.store.cursors import set_cursor
 from palaver.store.encoding import PLACE, STRINGS, clean, dumps, format_time, parse_time, validate
 from palaver.store.identities import IdentityCache, conversation_start, place_key, upsert_title
 from palaver.store.message_changes import has_changed
@@ -56,7 +56,7 @@ def _add(database: Database, episode: Episode, seen: EpisodeCursor) -> bool:
         return False
     _insert(database, seen.place, episode)
     if episode.stop > seen.read:
-        read_to(database, episode.place, episode.stop, "episodes")
+        set_cursor(database, episode.place, episode.stop, "episodes")
     return True
 
 

@@ -35,7 +35,7 @@ from palaver.store.prompts import layer_content, layer_digest
 from palaver.store.sqlite import connection
 from palaver.store.sqlite.connection import Database
 from palaver.store.tasks import PLAN_PREFIX, group_by_plan
-from palaver.tasks.graph import free
+from palaver.tasks.graph import without_open_dependencies
 from palaver.tasks.task import Task
 
 TABLES = (
@@ -232,7 +232,7 @@ def _misplaced_tasks(database: Database) -> Iterator[str]:
             readable.append(TASK.loads(body))
             columns[task_id] = tuple(found)
     named = group_by_plan(database, readable)
-    unbound = {task.id for plan in named.values() for task in free(plan)}
+    unbound = {task.id for plan in named.values() for task in without_open_dependencies(plan)}
     for name, task in ((name, task) for name, plan in named.items() for task in plan):
         belongs = name if task.run is not None or name.startswith(PLAN_PREFIX) else f"{PLAN_PREFIX}{task.id}"
         expected = (belongs, task.status, task.due_at.isoformat(), int(task.id in unbound))

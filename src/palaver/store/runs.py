@@ -40,7 +40,7 @@ from palaver.store.messages import claim
 from palaver.store.prompts import Prompts, last_prompt
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import ConnectionThread, Repository
-from palaver.tasks.policy import Policy, sends
+from palaver.tasks.policy import Policy, cancels_sends
 from palaver.tasks.task import Task
 from palaver.turns import Prompt, Record
 
@@ -69,7 +69,7 @@ class Runs(Repository):
         prompt: Prompt,
         *,
         at: datetime,
-        calls_off: Policy = sends,
+        calls_off: Policy = cancels_sends,
         changes: int | None = None,
         left_out: Sequence[LeftOut] = (),
     ) -> None:

@@ -16,7 +16,7 @@ from palaver.store.encoding import TASK, clean, dumps, validate_id
 from palaver.store.identities import find_place, upsert_place
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Repository
-from palaver.tasks.graph import begin, cancel, free, recover, settle, supersede
+from palaver.tasks.graph import begin, cancel, recover, settle, supersede, without_open_dependencies
 from palaver.tasks.policy import REPEATABLE, Policy
 from palaver.tasks.task import Task
 from palaver.timezones import utc
@@ -130,7 +130,7 @@ def plan_name(database: Database, task: Task, names: Mapping[str, str] = Mapping
 def upsert_plan(database: Database, name: str, before: Plan, tasks: Iterable[Task]) -> dict[str, Task]:
     """Store a plan with all consequences of the statuses of its tasks; unchanged tasks are not written."""
     now = settle(tasks)
-    unbound = {task.id for task in free(now)}
+    unbound = {task.id for task in without_open_dependencies(now)}
     rows = [
         _row(database, name, task, is_free=task.id in unbound)
         for task in now

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from palaver.errors import InvalidValue
 from palaver.messages import Place
-from palaver.tasks.policy import REPEATABLE, RETRY, Policy, Retry, sends
+from palaver.tasks.policy import REPEATABLE, RETRY, Policy, Retry, cancels_sends
 from palaver.tasks.task import Block, Status, Task, Think, Wait, args_of, kind_of, later
 from palaver.timezones import utc
 
@@ -56,7 +56,7 @@ def plan(blocks: Iterable[Block], *, place: Place, now: datetime, ids: Iterator[
     return tuple(tasks.values())
 
 
-def free(tasks: Iterable[Task]) -> list[Task]:
+def without_open_dependencies(tasks: Iterable[Task]) -> list[Task]:
     """Return the pending tasks that depend on nothing any more, and wait only for their time."""
     known = {task.id: task for task in settle(tasks)}
     return [
@@ -107,7 +107,7 @@ def recover(tasks: Iterable[Task], *, repeatable: Collection[str] = REPEATABLE) 
     return tuple(map(after_crash, tasks))
 
 
-def supersede(tasks: Iterable[Task], place: Place, *, policy: Policy = sends) -> tuple[Task, ...]:
+def supersede(tasks: Iterable[Task], place: Place, *, policy: Policy = cancels_sends) -> tuple[Task, ...]:
     """Return the tasks after a new message in *place*: those that never began and that *policy* names are cancelled."""
 
     def is_superseded(task: Task) -> bool:

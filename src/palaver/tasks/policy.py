@@ -39,18 +39,20 @@ class Retry(Struct, frozen=True, kw_only=True, omit_defaults=True):
 RETRY = Retry()
 
 
-def sends(task: Task) -> bool:
+def cancels_sends(task: Task) -> bool:
     """Return whether *task* is a send of an older plan. Tasks of no run, such as reminders, stay."""
     return task.run is not None and task.kind in _SENDS
 
 
-def everything(task: Task) -> bool:
+def cancels_everything(task: Task) -> bool:
     """Return whether *task* belongs to an older plan."""
     return task.run is not None
 
 
-def nothing(_: Task) -> bool:
+def cancels_nothing(_: Task) -> bool:
     return False
 
 
-POLICIES: Mapping[str, Policy] = MappingProxyType({"sends": sends, "everything": everything, "nothing": nothing})
+POLICIES: Mapping[str, Policy] = MappingProxyType(
+    {"sends": cancels_sends, "everything": cancels_everything, "nothing": cancels_nothing}
+)

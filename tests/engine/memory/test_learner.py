@@ -97,7 +97,7 @@ async def test_a_long_talk_is_read_in_batches() -> None:
         await read(a_learner(store, model))
 
         assert len(model.prompts) == 3
-        assert await store.cursors.read_to(DIRECT) == 70
+        assert await store.cursors.first_unread(DIRECT) == 70
 
 
 async def test_the_next_process_reads_what_this_one_did_not(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ class EpisodeWriter(PlaceQueue):
         """Write episodes from the cursor on, as far as they have ended."""
         count = failed = 0
         while failed < ATTEMPTS and (seen := await self._episodes.cursor(place)) and seen.read < seen.count:
-            messages = await self._messages.read(place, seen.read, seen.read + PAGES * self._rules.page)
+            messages = await self._messages.read(place, seen.read, seen.read + PAGES * self._rules.read_size)
             ends = [seen.read + end for end in await self._boundaries(messages)]
             if not ends:
                 break

@@ -111,7 +111,7 @@ class PlaceIndex(Struct, frozen=True, kw_only=True):
     vectors: Bytes | None = None  # a row for each message, zeros if it has none yet
 
 
-class Lookup(Struct, frozen=True, kw_only=True):
+class ScoredCandidates(Struct, frozen=True, kw_only=True):
     """The candidates for a query in one place, with their scores and features."""
 
     query: Query
@@ -128,7 +128,7 @@ class Lookup(Struct, frozen=True, kw_only=True):
         return load_ranker(vectors=self.cosines is not None).predict(self.features)
 
 
-def look_up(index: PlaceIndex, query: Query, found: Postings, vector: Floats | None) -> Lookup:
+def look_up(index: PlaceIndex, query: Query, found: Postings, vector: Floats | None) -> ScoredCandidates:
     """Score the messages of a place by the postings of a query: those of its terms, then those of the names in it."""
     count = len(query.terms)
     matched = match_terms(query.terms, found[:count], index.columns)
@@ -139,7 +139,7 @@ def look_up(index: PlaceIndex, query: Query, found: Postings, vector: Floats | N
     candidates = candidates[index.columns.length[candidates] >= 0]
     named = np.zeros(len(index.columns), dtype=np.float32)
     named[[number for some in found[count:] for _, number, _ in some if number < len(named)]] = 1
-    return Lookup(
+    return ScoredCandidates(
         query=query,
         matches=matched,
         words=around[1],
@@ -178,7 +178,7 @@ def name_terms(
     return known
 
 
-def explain(lookup: Lookup, at: int) -> str:
+def explain(lookup: ScoredCandidates, at: int) -> str:
     """Explain in words why the candidate at *at* was found; empty if nothing speaks for it."""
     number = int(lookup.candidates[at])
     held = [word for word, row in zip(lookup.query.words, lookup.matches.soft, strict=True) if row[number] > 0]

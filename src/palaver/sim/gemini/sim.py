@@ -30,7 +30,7 @@ from palaver.sim.gemini.generator import Caller, Generator
 from palaver.sim.gemini.resources import Cache, Caches, Files, page
 from palaver.sim.gemini.rules import generation
 from palaver.sim.gemini.tokens import TokenCounter, details
-from palaver.sim.server import Clock, Received, Request, Response, Route, Simulator, stream, whole
+from palaver.sim.server import Clock, Received, Request, Response, Route, Simulator, stream, whole_response
 
 Fault = Rejection | Hang | BrokenStream | UselessAnswer | Finish
 
@@ -84,7 +84,9 @@ def _call(request: Request) -> Call | None:
 
 
 def _json(body: Wire, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return whole(orjson.dumps(body, option=orjson.OPT_INDENT_2), status=status, headers=_JSON | (headers or {}))
+    return whole_response(
+        orjson.dumps(body, option=orjson.OPT_INDENT_2), status=status, headers=_JSON | (headers or {})
+    )
 
 
 def _stream(call: Call, chunks: list[Wire], *, cut: bool) -> Response:
@@ -140,10 +142,10 @@ class GeminiService:
         call = _call(request)
         body = orjson.dumps(error.body, option=orjson.OPT_INDENT_2)
         if call is None or not call.streams or isinstance(error, AuthError):
-            return whole(body, status=error.status, headers=_JSON)
+            return whole_response(body, status=error.status, headers=_JSON)
         if call.as_events:
-            return whole(body, status=error.status, headers=_EVENTS)
-        return whole(b"[" + body + b"]", status=error.status, headers=_JSON)
+            return whole_response(body, status=error.status, headers=_EVENTS)
+        return whole_response(b"[" + body + b"]", status=error.status, headers=_JSON)
 
     def route(self, request: Request) -> Route:
         call = _call(request)
@@ -253,7 +255,7 @@ class GeminiService:
         size = self._files.add(upload_id, call.request.data if "upload" in commands else b"", offset=int(offset))
         if "finalize" in commands:
             return _json(self._files.finish(upload_id), headers={"x-goog-upload-status": "final"})
-        return whole(b"", headers={"x-goog-upload-status": "active", "x-goog-upload-size-received": str(size)})
+        return whole_response(b"", headers={"x-goog-upload-status": "active", "x-goog-upload-size-received": str(size)})
 
     def _start_upload(self, call: Call) -> Response:
         mime = call.request.headers.get("x-goog-upload-header-content-type", "application/octet-stream")
@@ -264,7 +266,7 @@ class GeminiService:
             "x-goog-upload-status": "active",
             "x-goog-upload-chunk-granularity": _CHUNK,
         }
-        return whole(b"", headers=headers)
+        return whole_response(b"", headers=headers)
 
 
 def _embed(body: object, model: Model) -> Wire:

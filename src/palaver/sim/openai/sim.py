@@ -27,7 +27,7 @@ from palaver.sim.openai.embeddings import DIMENSIONS, embeddings_of, texts_in
 from palaver.sim.openai.errors import Refusal
 from palaver.sim.openai.rules import MEDIA_PARTS, check, demands, signature_on, signature_refusal, signs
 from palaver.sim.openai.usage import reported, usage_of
-from palaver.sim.server import Clock, Received, Request, Response, Route, Simulator, stream, whole
+from palaver.sim.server import Clock, Received, Request, Response, Route, Simulator, stream, whole_response
 from palaver.sim.signatures import Signatures
 from palaver.sim.usage import PrefixCache
 
@@ -109,7 +109,7 @@ class OpenAIService:
         return errors.rejection(fault, model, as_list=self._as_list)
 
     def error_response(self, request: Request, error: ServiceError) -> Response:
-        return whole(orjson.dumps(error.body), status=error.status, headers={**_JSON, **error.headers})
+        return whole_response(orjson.dumps(error.body), status=error.status, headers={**_JSON, **error.headers})
 
     def route(self, request: Request) -> Route:
         self._requests += 1
@@ -243,7 +243,7 @@ def _body(request: Request) -> Any:
 
 
 def _json(value: Wire, *, cut: bool = False) -> Response:
-    return whole(orjson.dumps(value), headers=_JSON, cut=cut)
+    return whole_response(orjson.dumps(value), headers=_JSON, cut=cut)
 
 
 def _model(name: str) -> Wire:

@@ -36,7 +36,7 @@ from palaver.store.migrations.tables import AGAIN, ENGINE, FIRST, HIDDEN, MEMORY
 from palaver.store.sqlite import connection
 from palaver.store.sqlite.connection import Database
 from palaver.store.tasks import group_by_plan
-from palaver.tasks.graph import free, settle
+from palaver.tasks.graph import settle, without_open_dependencies
 from palaver.timezones import utc
 
 _MARKER = "rung: "  # began the names of layers that said what was tried
@@ -67,7 +67,7 @@ def _settle(database: Database) -> None:
         (name, int(task.id in unbound), task.status, dumps(task), task.id)
         for name, plan in group_by_plan(database, kept).items()
         for now in [settle(plan)]
-        for unbound in [{one.id for one in free(now)}]
+        for unbound in [{one.id for one in without_open_dependencies(now)}]
         for task in now
     ]
     update = "UPDATE tasks SET run_id = ?, free = ?, status = ?, body = ? WHERE task_id = ?"

@@ -20,7 +20,7 @@ class One(Struct, frozen=True):
     kind: str
 
 
-class Many(Struct, frozen=True):
+class ListOrSingle(Struct, frozen=True):
     """A list of objects of one kind, or a single one."""
 
     kind: str
@@ -30,7 +30,7 @@ class SchemaShape(Struct, frozen=True):
     """A schema, read as far as it is made of objects."""
 
 
-Shape = Scalar | One | Many | SchemaShape
+Shape = Scalar | One | ListOrSingle | SchemaShape
 
 DATA_FIELDS = (
     "text",
@@ -92,14 +92,14 @@ FIELDS: dict[str, tuple[str, ...]] = {
 }
 
 SHAPES: dict[tuple[str, str], Shape] = {
-    ("request", "contents"): Many("content"),
+    ("request", "contents"): ListOrSingle("content"),
     ("request", "systemInstruction"): One("content"),
-    ("request", "tools"): Many("tool"),
+    ("request", "tools"): ListOrSingle("tool"),
     ("request", "toolConfig"): One("toolConfig"),
-    ("request", "safetySettings"): Many("safetySetting"),
+    ("request", "safetySettings"): ListOrSingle("safetySetting"),
     ("request", "generationConfig"): One("generationConfig"),
     ("content", "role"): Scalar(str),
-    ("content", "parts"): Many("part"),
+    ("content", "parts"): ListOrSingle("part"),
     ("part", "text"): Scalar(str),
     ("part", "thought"): Scalar(bool),
     ("part", "thoughtSignature"): Scalar(str),
@@ -120,17 +120,17 @@ SHAPES: dict[tuple[str, str], Shape] = {
     ("generationConfig", "thinkingConfig"): One("thinkingConfig"),
     ("generationConfig", "responseSchema"): SchemaShape(),
     ("toolConfig", "functionCallingConfig"): One("functionCallingConfig"),
-    ("tool", "functionDeclarations"): Many("functionDeclaration"),
+    ("tool", "functionDeclarations"): ListOrSingle("functionDeclaration"),
     ("functionDeclaration", "parameters"): SchemaShape(),
-    ("cachedContent", "contents"): Many("content"),
+    ("cachedContent", "contents"): ListOrSingle("content"),
     ("cachedContent", "systemInstruction"): One("content"),
-    ("cachedContent", "tools"): Many("tool"),
+    ("cachedContent", "tools"): ListOrSingle("tool"),
     ("cachedContent", "toolConfig"): One("toolConfig"),
     ("cachedContent", "model"): Scalar(str),
-    ("countTokens", "contents"): Many("content"),
+    ("countTokens", "contents"): ListOrSingle("content"),
     ("countTokens", "generateContentRequest"): One("request"),
     ("embedContent", "content"): One("content"),
-    ("batchEmbedContents", "requests"): Many("embedContent"),
+    ("batchEmbedContents", "requests"): ListOrSingle("embedContent"),
 }
 
 
@@ -200,7 +200,7 @@ class Parser(Struct):
                 return value
             case One():
                 return self.read_one(shape.kind, value, where)
-            case Many():
+            case ListOrSingle():
                 return self.read_many(shape.kind, value, where)
             case _:
                 return self._schema(value, where)
