@@ -55,5 +55,5 @@ def body_of(block: Block) -> Body:
 
 
 def _body_lines(*lines: str) -> str:
-    """Join lines so that none is read as a heading: four blanks make it code, and are removed when it is read."""
+    """Join lines. One that looks like a heading is indented by four blanks, which the parser removes."""
     return "\n".join(f"    {line}" if line.lstrip("\ufeff").startswith("#") else line for line in lines)
