@@ -133,7 +133,7 @@ def words(text: str) -> Iterator[str]:
 
 
 def words_with_spelling(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the same, each with its spelling, without invisible characters."""
+    """Yield each word of `words` with its spelling, without invisible characters."""
     for found in TOKEN.finditer(visible(text)):
         token = found.group()
         if is_unspaced(token):
