@@ -1,4 +1,4 @@
-"""What a service accepts, as data; finding what it would refuse, and making a history legal on a copy."""
+"""The rules of services as data, lint of requests, and repair of histories on a copy."""
 
 from palaver.wire.lint import Violation, lint
 from palaver.wire.repair import Receipt, repair

@@ -1,4 +1,4 @@
-"""The rules of a Gemini request, judged in the order the service judges them. Pure."""
+"""The rules of a Gemini request, checked in the order in which the service checks them. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -8,10 +8,10 @@ from typing import Any
 from msgspec import Struct
 
 from palaver.wire import gemini_request
-from palaver.wire.gemini_request import Fault, Reader, field
-from palaver.wire.gemini_settings import setting_faults, tool_faults
+from palaver.wire.gemini_request import PossibleViolation, Reader, field
+from palaver.wire.gemini_settings import setting_violations, tool_violations
 from palaver.wire.generations import generation
-from palaver.wire.rules import INLINE_LIMIT, mime_refused
+from palaver.wire.rules import INLINE_LIMIT, when_mime_refused
 
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
 _ROLES = frozenset({"user", "model", "function", "tool"})
@@ -34,7 +34,7 @@ class Result(Struct, frozen=True):
 
 
 class Content(Struct, frozen=True):
-    """What the conversation's rules need to know of one content."""
+    """One content, with the fields that the rules of a conversation check."""
 
     index: int
     role: str  # as written
@@ -48,38 +48,38 @@ class Content(Struct, frozen=True):
         return f"contents[{self.index}]"
 
 
-def faults(request: Any, model: str) -> Iterator[Fault]:
-    """Yield everything a rule names in *request*, whatever the generation."""
+def violations(request: Any, model: str) -> Iterator[PossibleViolation]:
+    """Yield the violations of *request*, whatever the generation of the model."""
     reader = Reader()
     if not isinstance(request, dict):
-        yield Fault("json", "")
+        yield PossibleViolation("json", "")
         return
     fields = reader.object(request, "", gemini_request.REQUEST)
     contents = list(_contents(reader, fields))
     if "systemInstruction" in fields:
         _system(reader, fields["systemInstruction"])
-    yield from reader.faults
-    settings = [*setting_faults(fields, model), *tool_faults(fields, model)]
+    yield from reader.violations
+    settings = [*setting_violations(fields, model), *tool_violations(fields, model)]
     yield from settings
-    if any(fault.rule in _UNREADABLE for fault in [*reader.faults, *settings]):
+    if any(violation.rule in _UNREADABLE for violation in [*reader.violations, *settings]):
         return
-    yield from _role_faults(contents, model)
-    yield from _conversation_faults(contents)
-    yield from _signature_faults(contents)
+    yield from _role_violations(contents, model)
+    yield from _conversation_violations(contents)
+    yield from _signature_violations(contents)
 
 
-def part_faults(part: dict[str, Any]) -> list[Fault]:
-    """Return what the rules name in one part by itself."""
+def part_violations(part: dict[str, Any]) -> list[PossibleViolation]:
+    """Return the violations in one part by itself."""
     reader = Reader()
     speaker = "user" if field(part, "functionCall") is None else "model"
     _part(reader, part, "contents[0].parts[0]", speaker)
-    return reader.faults
+    return reader.violations
 
 
 def _contents(reader: Reader, fields: dict[str, Any]) -> Iterator[Content]:
     found = list(reader.objects(fields.get("contents"), "contents"))
-    if not found and not reader.faults:
-        reader.fault("no-contents", "contents")
+    if not found and not reader.violations:
+        reader.report("no-contents", "contents")
     inline = 0
     for index, (value, where) in enumerate(found):
         content = reader.object(value, where, gemini_request.CONTENT)
@@ -87,7 +87,7 @@ def _contents(reader: Reader, fields: dict[str, Any]) -> Iterator[Content]:
         speaker = "model" if role.lower() in {"model", "assistant"} else "user"
         parts = list(reader.objects(content.get("parts"), f"{where}.parts"))
         if not parts:
-            reader.fault("no-parts", where, i=index)
+            reader.report("no-parts", where, i=index)
         read = [_part(reader, part, at, speaker) for part, at in parts]
         inline += sum(size for _, size in read)
         items = [item for item, _ in read]
@@ -100,7 +100,7 @@ def _contents(reader: Reader, fields: dict[str, Any]) -> Iterator[Content]:
             "".join("c" if isinstance(item, Call) else "r" if isinstance(item, Result) else "." for item in items),
         )
     if inline > INLINE_LIMIT:
-        reader.fault("payload-size", "contents")
+        reader.report("payload-size", "contents")
 
 
 def _system(reader: Reader, value: Any) -> None:
@@ -108,20 +108,20 @@ def _system(reader: Reader, value: Any) -> None:
     reader.string(content, "role", "systemInstruction")
     parts = list(reader.objects(content.get("parts"), "systemInstruction.parts"))
     if not parts:
-        reader.fault("no-system-parts", "systemInstruction")
+        reader.report("no-system-parts", "systemInstruction")
     for part, where in parts:
         _part(reader, part, where, "system")
 
 
 def _part(reader: Reader, value: Any, where: str, speaker: str) -> tuple[Call | Result | None, int]:
-    """Return what the part says to the conversation's rules, and the size of the data it carries."""
+    """Return the part as the rules of a conversation check it, and the size of its data."""
     part = reader.object(value, where, gemini_request.PART)
     if not isinstance(value, dict):
         return None, 0
     reader.string(part, "text", where)
     signed = bool(reader.string(part, "thoughtSignature", where))
     if not isinstance(part.get("thought", False), bool):
-        reader.fault("type", f"{where}.thought")
+        reader.report("type", f"{where}.thought")
     _data_field(reader, part, where)
     if "functionCall" in part:
         return _call(reader, part["functionCall"], where, signed=signed, placed=speaker == "model"), 0
@@ -138,10 +138,10 @@ def _part(reader: Reader, value: Any, where: str, speaker: str) -> tuple[Call | 
 def _data_field(reader: Reader, part: dict[str, Any], where: str) -> None:
     data = [name for name in part if name in gemini_request.DATA_FIELDS]
     if len(data) > 1:
-        reader.fault("two-data", where, name=data[1])
+        reader.report("two-data", where, name=data[1])
     if not data:
         rule = "no-data-but-video" if set(part) == {"videoMetadata"} else "no-data"
-        reader.fault(
+        reader.report(
             rule, where, path=f"* GenerateContentRequest.{where.replace('systemInstruction', 'system_instruction')}"
         )
 
@@ -150,10 +150,10 @@ def _call(reader: Reader, value: Any, where: str, *, signed: bool, placed: bool)
     where = f"{where}.functionCall"
     call = reader.object(value, where, gemini_request.CALL)
     if not isinstance(call.get("args", {}), dict):
-        reader.fault("type", f"{where}.args")
+        reader.report("type", f"{where}.args")
     name = reader.string(call, "name", where)
     if placed and not name:
-        reader.fault("call-no-name", where, **_position(where))
+        reader.report("call-no-name", where, **_position(where))
     return Call(reader.string(call, "id", where), name, signed, where)
 
 
@@ -161,19 +161,19 @@ def _result(reader: Reader, value: Any, where: str, *, placed: bool) -> Result:
     where = f"{where}.functionResponse"
     result = reader.object(value, where, gemini_request.RESULT)
     if not isinstance(result.get("response", {}), dict):
-        reader.fault("type", f"{where}.response")
+        reader.report("type", f"{where}.response")
     name = reader.string(result, "name", where)
     if placed and not name:
-        reader.fault("result-name", where, **_position(where))
+        reader.report("result-name", where, **_position(where))
     if placed and "response" not in result:
-        reader.fault("no-response", where, **_position(where))
+        reader.report("no-response", where, **_position(where))
     if placed and isinstance(result.get("parts"), list) and result["parts"]:
-        reader.fault("result-parts", where)
+        reader.report("result-parts", where)
     return Result(reader.string(result, "id", where), name)
 
 
 def size_within(result: Any) -> int:
-    """Return how much data the parts of a result carry."""
+    """Return the size of the data in the parts of a result."""
     parts = field(result, "parts") if isinstance(result, dict) else None
     blobs = [field(part, "inlineData") for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
     data = [field(blob, "data") for blob in blobs if isinstance(blob, dict)]
@@ -186,12 +186,12 @@ def _inline(reader: Reader, value: Any, where: str) -> int:
         return 0
     mime = reader.string(blob, "mimeType", where)
     if not blob.get("mimeType"):
-        reader.fault("no-mime", where)
+        reader.report("no-mime", where)
     elif mime:
         _mime(reader, mime, where)
     data = reader.string(blob, "data", where)
     if "data" not in blob or not _BASE64.issuperset(data):
-        reader.fault("base64", f"{where}.data")
+        reader.report("base64", f"{where}.data")
     return len(data)
 
 
@@ -203,90 +203,92 @@ def _file(reader: Reader, value: Any, where: str) -> None:
     if mime:
         _mime(reader, mime, where)
     if not reader.string(file, "fileUri", where):
-        reader.fault("no-uri", where)
+        reader.report("no-uri", where)
 
 
 def _mime(reader: Reader, mime: str, where: str) -> None:
-    refused = mime_refused(mime)
+    refused = when_mime_refused(mime)
     if refused != "never":
-        reader.fault("mime" if refused == "always" else "mime-unlisted", where, mime=mime)
+        reader.report("mime" if refused == "always" else "mime-unlisted", where, mime=mime)
 
 
 def _position(where: str) -> dict[str, str]:
-    """Return the numbers in a place such as `contents[2].parts[0].functionCall`, as the messages want them."""
+    """Return the numbers in a place such as `contents[2].parts[0].functionCall`, for the text of a message."""
     numbers = [piece.partition("]")[0] for piece in where.split("[")[1:]]
     return {"i": numbers[0], "j": numbers[1] if len(numbers) > 1 else ""}
 
 
-def _role_faults(contents: list[Content], model: str) -> Iterator[Fault]:
+def _role_violations(contents: list[Content], model: str) -> Iterator[PossibleViolation]:
     tolerated, suffix = (_ROLES_3_6, "-3.6") if generation(model) in {"3.6", "3.7", "4"} else (_ROLES, "")
     for content in contents:
         where = f"{content.where}.role"
         if not content.role:
             if len(contents) > 1:
-                yield Fault(f"role-strict{suffix}", where, {"role": ""})
+                yield PossibleViolation(f"role-strict{suffix}", where, {"role": ""})
         elif content.role.lower() not in tolerated:
-            yield Fault(f"role{suffix}", where, {"role": content.role})
+            yield PossibleViolation(f"role{suffix}", where, {"role": content.role})
         elif content.role not in {"user", "model"}:
-            yield Fault(f"role-strict{suffix}", where, {"role": content.role})
+            yield PossibleViolation(f"role-strict{suffix}", where, {"role": content.role})
 
 
-def _conversation_faults(contents: list[Content]) -> Iterator[Fault]:
+def _conversation_violations(contents: list[Content]) -> Iterator[PossibleViolation]:
     if contents[-1].speaker == "model":
-        yield Fault("ends-with-model", contents[-1].where)
+        yield PossibleViolation("ends-with-model", contents[-1].where)
     for content in contents:
-        yield from _content_faults(content)
+        yield from _content_violations(content)
     turns = [list(group) for _, group in groupby(contents, key=lambda content: content.speaker)]
     for index, turn in enumerate(turns):
         calls = [call for content in turn for call in content.calls]
         results = [result for content in turn for result in content.results]
         if calls:
             answer = turns[index + 1] if index + 1 < len(turns) else None
-            yield from _call_turn_faults(turn, calls, first=index == 0, after=answer)
+            yield from _call_turn_violations(turn, calls, first=index == 0, after=answer)
         if results and not (index > 0 and any(content.calls for content in turns[index - 1])):
-            yield Fault("result-after-call", turn[0].where)
+            yield PossibleViolation("result-after-call", turn[0].where)
 
 
-def _content_faults(content: Content) -> Iterator[Fault]:
+def _content_violations(content: Content) -> Iterator[PossibleViolation]:
     if content.speaker == "user":
         if "c" in content.kinds:
-            yield Fault("misplaced-call", content.where)
+            yield PossibleViolation("misplaced-call", content.where)
         if content.kinds.lstrip("c.").strip("r"):
-            yield Fault("text-after-results", content.where)
+            yield PossibleViolation("text-after-results", content.where)
     elif "r" in content.kinds:
-        yield Fault("misplaced-result", content.where)
+        yield PossibleViolation("misplaced-result", content.where)
 
 
-def _call_turn_faults(
+def _call_turn_violations(
     turn: list[Content], calls: list[Call], *, first: bool, after: list[Content] | None
-) -> Iterator[Fault]:
+) -> Iterator[PossibleViolation]:
     if first:
-        yield Fault("call-after-user", turn[0].where)
+        yield PossibleViolation("call-after-user", turn[0].where)
     ids = Counter(call.id for call in calls if call.id)
     if any(count > 1 for count in ids.values()):
-        yield Fault("duplicate-id", turn[0].where)
+        yield PossibleViolation("duplicate-id", turn[0].where)
     if after is None:
-        yield Fault("unanswered", turn[-1].where)
+        yield PossibleViolation("unanswered", turn[-1].where)
         return
     results = [result for content in after for result in content.results]
     if len(results) != len(calls):
-        yield Fault("count", after[0].where)
-    elif rule := _id_fault(Counter(call.id for call in calls if call.id), Counter(one.id for one in results if one.id)):
-        yield Fault(rule, after[0].where)
+        yield PossibleViolation("count", after[0].where)
+    elif rule := _broken_id_rule(
+        Counter(call.id for call in calls if call.id), Counter(one.id for one in results if one.id)
+    ):
+        yield PossibleViolation(rule, after[0].where)
     elif Counter(result.name for result in results) != Counter(call.name for call in calls):
-        yield Fault("call-name", after[0].where)
+        yield PossibleViolation("call-name", after[0].where)
     last = max((content.index for content in after if content.results), default=-1)
     if any(content.index < last and content.kinds.strip("r") for content in after):
-        yield Fault("result-first", after[0].where)
+        yield PossibleViolation("result-first", after[0].where)
 
 
-def _id_fault(calls: Counter[str], results: Counter[str]) -> str:
+def _broken_id_rule(calls: Counter[str], results: Counter[str]) -> str:
     if not results - calls:
         return ""
     return "call-id" if calls - results else "call-id-one-sided"
 
 
-def _signature_faults(contents: list[Content]) -> Iterator[Fault]:
+def _signature_violations(contents: list[Content]) -> Iterator[PossibleViolation]:
     asked = (content.index for content in contents if content.speaker == "user" and content.kinds.strip("r"))
     current = contents[max(asked, default=-1) + 1 :]
     for speaker, group in groupby(current, key=lambda content: content.speaker):
@@ -294,4 +296,4 @@ def _signature_faults(contents: list[Content]) -> Iterator[Fault]:
         for order, (index, call) in enumerate(firsts):
             if not call.signed:
                 rule = "signature-each" if order else "signature"
-                yield Fault(rule, call.where, {"name": call.name, "position": index + 1})
+                yield PossibleViolation(rule, call.where, {"name": call.name, "position": index + 1})

@@ -50,8 +50,8 @@ SCHEMA = frozenset(
 )
 
 
-class Fault(Struct, frozen=True):
-    """Something a rule names, before it is known whether this model's generation refuses it."""
+class PossibleViolation(Struct, frozen=True):
+    """A rule that a request breaks. Not every generation of models refuses that."""
 
     rule: str
     where: str
@@ -65,18 +65,18 @@ def camel(name: str) -> str:
 
 
 class Reader:
-    """Reads objects field by field and keeps the faults of shape it meets."""
+    """Reads objects field by field, and collects the violations in their shape."""
 
     def __init__(self) -> None:
-        self.faults: list[Fault] = []
+        self.violations: list[PossibleViolation] = []
 
-    def fault(self, rule: str, where: str, **words: Any) -> None:
-        self.faults.append(Fault(rule, where, words))
+    def report(self, rule: str, where: str, **words: Any) -> None:
+        self.violations.append(PossibleViolation(rule, where, words))
 
     def object(self, value: Any, where: str, known: frozenset[str]) -> dict[str, Any]:
-        """Return the object's fields in camelCase, without nulls; unknown and doubled ones are faults."""
+        """Return the object's fields in camelCase, without nulls; unknown and repeated fields are violations."""
         if not isinstance(value, dict):
-            self.fault("type", where)
+            self.report("type", where)
             return {}
         fields: dict[str, Any] = {}
         for key, item in value.items():
@@ -84,9 +84,9 @@ class Reader:
                 continue
             name = camel(key)
             if name not in known:
-                self.fault("unknown-field", where, name=key)
+                self.report("unknown-field", where, name=key)
             elif name in fields:
-                self.fault("duplicate-field", where, name=name)
+                self.report("duplicate-field", where, name=name)
             else:
                 fields[name] = item
         return fields
@@ -98,19 +98,19 @@ class Reader:
         elif isinstance(value, dict):
             yield value, f"{where}[0]"
         elif value is not None:
-            self.fault("type", where)
+            self.report("type", where)
 
     def string(self, fields: dict[str, Any], name: str, where: str) -> str:
-        """Return the field as text; empty when absent, and when it is a fault."""
+        """Return the field as text; empty if it is absent or no text, which is a violation."""
         value = fields.get(name, "")
         if isinstance(value, str):
             return value
-        self.fault("type", f"{where}.{name}")
+        self.report("type", f"{where}.{name}")
         return ""
 
 
 def without_unknown_fields(part: dict[str, Any]) -> dict[str, Any]:
-    """Return a part with the fields the service knows, in the spelling it came in; the first of two spellings stays."""
+    """Return a part with the fields the service knows, in the spelling it came in; of two spellings the first."""
     kept = _known_fields(part, PART)
     for name, known in (
         ("functionCall", CALL),
@@ -138,12 +138,12 @@ def _known_fields(value: dict[str, Any], known: frozenset[str]) -> dict[str, Any
 
 
 def field(value: dict[str, Any], name: str) -> Any:
-    """Return the field of that camelCase name, in whichever spelling it stands."""
+    """Return the field of that camelCase name, in either spelling."""
     return next((item for key, item in value.items() if item is not None and camel(key) == name), None)
 
 
 def decode_base64(text: str) -> bytes | None:
-    """Return what *text* holds in either alphabet of base64; None when it is none."""
+    """Decode *text* in either alphabet of base64; return None if it is not base64."""
     plain = text.replace("-", "+").replace("_", "/").rstrip("=")
     try:
         return b64decode(plain + "=" * (-len(plain) % 4), validate=True)

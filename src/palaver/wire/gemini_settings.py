@@ -6,88 +6,88 @@ from collections.abc import Iterator
 from typing import Any
 
 from palaver.wire import gemini_request
-from palaver.wire.gemini_request import Fault, Reader
+from palaver.wire.gemini_request import PossibleViolation, Reader
 from palaver.wire.generations import BUDGETS_2_5, bare
 
 _FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
 _LEVELS = frozenset({"minimal", "low", "medium", "high"})
 
 
-def setting_faults(fields: dict[str, Any], model: str) -> Iterator[Fault]:
-    """Yield what the rules name in the settings of a request, whose *fields* are read already."""
+def setting_violations(fields: dict[str, Any], model: str) -> Iterator[PossibleViolation]:
+    """Yield the violations in the settings of a request, whose *fields* are read already."""
     reader = Reader()
     if "generationConfig" in fields:
         config = reader.object(fields["generationConfig"], "generationConfig", gemini_request.GENERATION_CONFIG)
         if _is_number(config.get("candidateCount")) and config["candidateCount"] > 1:
-            reader.fault("candidates", "generationConfig.candidateCount")
+            reader.report("candidates", "generationConfig.candidateCount")
         if "thinkingConfig" in config:
             where = "generationConfig.thinkingConfig"
             thinking = reader.object(config["thinkingConfig"], where, gemini_request.THINKING)
-            reader.faults.extend(thinking_faults(thinking, model))
+            reader.violations.extend(thinking_violations(thinking, model))
         if config.get("responseMimeType") == "application/json" and _declared(fields):
-            reader.fault("json-with-functions", "generationConfig.responseMimeType")
+            reader.report("json-with-functions", "generationConfig.responseMimeType")
         if "responseSchema" in config:
             _schema(reader, config["responseSchema"], "generationConfig.responseSchema", strictly=False)
     seen: set[Any] = set()
     for value, where in reader.objects(fields.get("safetySettings"), "safetySettings"):
         category = reader.object(value, where, gemini_request.SAFETY).get("category")
         if isinstance(category, str) and category in seen:
-            reader.fault("safety-twice", where)
+            reader.report("safety-twice", where)
         if isinstance(category, str):
             seen.add(category)
     others = "systemInstruction" in fields or "toolConfig" in fields or fields.get("tools")
     if fields.get("cachedContent") and others:
-        reader.fault("cached-with-others", "cachedContent")
+        reader.report("cached-with-others", "cachedContent")
     if "systemInstruction" in fields:
-        reader.fault("no-system", "systemInstruction", model=bare(model))
-    yield from reader.faults
+        reader.report("no-system", "systemInstruction", model=bare(model))
+    yield from reader.violations
 
 
-def thinking_faults(thinking: dict[str, Any], model: str) -> Iterator[Fault]:
-    """Yield what the rules name in a thinking configuration, in camelCase."""
+def thinking_violations(thinking: dict[str, Any], model: str) -> Iterator[PossibleViolation]:
+    """Yield the violations in a thinking configuration, whose fields are in camelCase."""
     where = "generationConfig.thinkingConfig"
     budget, level = thinking.get("thinkingBudget"), str(thinking.get("thinkingLevel", "")).lower()
     if level == "thinking_level_unspecified":
         level = ""
     if budget is not None and level:
-        yield Fault("thinking-both", where)
+        yield PossibleViolation("thinking-both", where)
     if level:
-        yield from _level_faults(level, f"{where}.thinkingLevel", model)
+        yield from _level_violations(level, f"{where}.thinkingLevel", model)
     if budget is not None:
-        yield Fault("thinking-budget", f"{where}.thinkingBudget")
-        yield Fault("thinking-budget-4", f"{where}.thinkingBudget")
+        yield PossibleViolation("thinking-budget", f"{where}.thinkingBudget")
+        yield PossibleViolation("thinking-budget-4", f"{where}.thinkingBudget")
     if budget is not None and _is_number(budget):
-        yield from _budget_faults(budget, f"{where}.thinkingBudget", model)
+        yield from _budget_violations(budget, f"{where}.thinkingBudget", model)
 
 
-def _level_faults(level: str, where: str, model: str) -> Iterator[Fault]:
+def _level_violations(level: str, where: str, model: str) -> Iterator[PossibleViolation]:
     words = {"level": level.upper()}
-    yield Fault("thinking-level", where)
+    yield PossibleViolation("thinking-level", where)
     if level not in _LEVELS:
-        yield Fault("thinking-level-unknown", where)
+        yield PossibleViolation("thinking-level-unknown", where)
     if level == "minimal":
-        yield Fault("thinking-level-minimal", where, words)
+        yield PossibleViolation("thinking-level-minimal", where, words)
         if "-pro" in bare(model):
-            yield Fault("thinking-level-minimal-pro", where, words)
+            yield PossibleViolation("thinking-level-minimal-pro", where, words)
     if level in {"low", "medium"}:
-        yield Fault("thinking-level-middle", where, words)
+        yield PossibleViolation("thinking-level-middle", where, words)
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _budget_faults(budget: float, where: str, model: str) -> Iterator[Fault]:
+def _budget_violations(budget: float, where: str, model: str) -> Iterator[PossibleViolation]:
     lo, hi = next(bounds for name, bounds in BUDGETS_2_5.items() if name in bare(model))
     off = budget == 0 and lo == 512  # the lite models may be told not to think at all
     if budget != -1 and not off and not lo <= budget <= hi:
-        yield Fault("thinking-budget-range", where, {"budget": budget, "lo": lo, "hi": hi})
+        yield PossibleViolation("thinking-budget-range", where, {"budget": budget, "lo": lo, "hi": hi})
     if budget == 0:
-        yield Fault("thinking-budget-zero", where)
+        yield PossibleViolation("thinking-budget-zero", where)
 
 
-def tool_faults(fields: dict[str, Any], model: str) -> Iterator[Fault]:
-    """Yield what the rules name in the tools of a request and how they are to be called."""
+def tool_violations(fields: dict[str, Any], model: str) -> Iterator[PossibleViolation]:
+    """Yield the violations in the tools of a request, and in the settings of how they are called."""
     reader = Reader()
     names: list[str] = []
     built_in = False
@@ -97,20 +97,20 @@ def tool_faults(fields: dict[str, Any], model: str) -> Iterator[Fault]:
         others = set(tool) - {"functionDeclarations"}
         built_in = built_in or bool(others)
         if isinstance(value, dict) and not declarations and not others and not _ill_typed(tool):
-            reader.fault("tool-type", where, i=index)
+            reader.report("tool-type", where, i=index)
         for place, (declaration, at) in enumerate(declarations):
             names.append(_declaration(reader, declaration, at, index, place))
     for name, number in Counter(filter(None, names)).items():
         if number > 1:
-            reader.fault("function-twice", "tools", name=name)
+            reader.report("function-twice", "tools", name=name)
     if len(names) > 512:
-        reader.fault("function-many", "tools")
+        reader.report("function-many", "tools")
     if names:
-        reader.fault("no-functions", "tools", model=bare(model))
+        reader.report("no-functions", "tools", model=bare(model))
         if "-image" in bare(model):
-            reader.fault("no-functions-image", "tools", model=bare(model))
+            reader.report("no-functions-image", "tools", model=bare(model))
     _tool_config(reader, fields, functions=bool(names), built_in=built_in)
-    yield from reader.faults
+    yield from reader.violations
 
 
 def _ill_typed(tool: dict[str, Any]) -> bool:
@@ -134,40 +134,40 @@ def _tool_config(reader: Reader, fields: dict[str, Any], *, functions: bool, bui
         where = "toolConfig.functionCallingConfig"
         calling = reader.object(config["functionCallingConfig"], where, gemini_request.CALLING_CONFIG)
         if calling.get("allowedFunctionNames") and str(calling.get("mode", "")).upper() not in {"ANY", "VALIDATED"}:
-            reader.fault("allowed-names", where)
+            reader.report("allowed-names", where)
     switched = config.get("includeServerSideToolInvocations") is True
     if switched:
-        reader.fault("server-side-tools", "toolConfig.includeServerSideToolInvocations")
+        reader.report("server-side-tools", "toolConfig.includeServerSideToolInvocations")
     if functions and built_in:
-        reader.fault("built-in-with-functions", "tools")
+        reader.report("built-in-with-functions", "tools")
         if not switched:
-            reader.fault("built-in-needs-switch", "tools")
+            reader.report("built-in-needs-switch", "tools")
 
 
 def _declaration(reader: Reader, value: Any, where: str, i: int, j: int) -> str:
     declaration = reader.object(value, where, gemini_request.DECLARATION)
     name = declaration.get("name", "")
     if isinstance(value, dict) and not (isinstance(name, str) and _FUNCTION_NAME.fullmatch(name)):
-        reader.fault("function-name", f"{where}.name", i=i, j=j)
+        reader.report("function-name", f"{where}.name", i=i, j=j)
     elif len(name) > 64:
-        reader.fault("function-name-long", f"{where}.name", i=i, j=j)
+        reader.report("function-name-long", f"{where}.name", i=i, j=j)
     if "parameters" in declaration and "parametersJsonSchema" in declaration:
-        reader.fault("schema-twice", where)
+        reader.report("schema-twice", where)
     if "parameters" in declaration:
         _schema(reader, declaration["parameters"], f"{where}.parameters", strictly=True)
     return name if isinstance(name, str) else ""
 
 
 def _schema(reader: Reader, value: Any, where: str, *, strictly: bool) -> None:
-    """Read a schema and those inside it; only parameters are held to types and items."""
+    """Read a schema and the schemas in it. Types and items are required only in parameters."""
     if not isinstance(value, dict):
         return
     schema = reader.object(value, where, gemini_request.SCHEMA)
     kind = schema.get("type")
     if strictly and kind is not None and not isinstance(kind, str):
-        reader.fault("schema-type", f"{where}.type")
+        reader.report("schema-type", f"{where}.type")
     if strictly and isinstance(kind, str) and kind.lower() == "array" and "items" not in schema:
-        reader.fault("schema-items", where)
+        reader.report("schema-items", where)
     for inner, at in _inner_schemas(schema, where):
         _schema(reader, inner, at, strictly=strictly)
 
@@ -183,12 +183,10 @@ def _inner_schemas(schema: dict[str, Any], where: str) -> Iterator[tuple[Any, st
 
 
 def schema_is_plain(schema: dict[str, Any]) -> bool:
-    """Return whether a schema keeps to what `parameters` surely takes: typed throughout, and nothing of JSON Schema's
-    own.
-    """
+    """Return whether `parameters` surely takes a schema: each node has a type, no keyword is only JSON Schema's."""
     reader = Reader()
     _schema(reader, schema, "", strictly=True)
-    return not reader.faults and _typed_throughout(schema)
+    return not reader.violations and _typed_throughout(schema)
 
 
 def _typed_throughout(schema: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What a model's id tells: its generation of Gemini or its family, and what is data by id alone. Pure."""
+"""Generations of Gemini and families of other models, by the id of a model, and what depends on the id alone. Pure."""
 
 import re
 from functools import lru_cache
@@ -47,7 +47,7 @@ SAMPLE_SOMETIMES = ("gpt-5.1", "gpt-5.2", "gpt-5.3")  # while they do not reason
 
 
 def bare(model: str) -> str:
-    """Return the model's id without the path some services put before it."""
+    """Return the model's id without the path that some services put before it."""
     return model.rpartition("/")[2]
 
 
@@ -94,7 +94,7 @@ def is_gemini(model: str) -> bool:
 
 
 def smallest_cache(model: str) -> int | None:
-    """Return the fewest tokens an explicit cache of *model* may hold; None where it has none."""
+    """Return the fewest tokens that an explicit cache of *model* may hold; None if it has no caches."""
     if generation(model) in NO_CACHES:
         return None
     return next(least for begins, least in SMALLEST_CACHES.items() if bare(model).startswith(begins))

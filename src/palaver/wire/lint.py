@@ -1,4 +1,4 @@
-"""Finding what a service would refuse in a request, before it is sent. Pure."""
+"""Lint: finds what a service would refuse in a request, before it is sent. Pure."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from palaver.jsonio import deeper_than
 from palaver.wire import gemini, openai
-from palaver.wire.gemini_request import Fault
+from palaver.wire.gemini_request import PossibleViolation
 from palaver.wire.generations import family, generation
 from palaver.wire.rules import DEEPEST, GEMINI_RULES, OPENAI_RULES
 
@@ -25,31 +25,31 @@ def lint(
 ) -> list[Violation]:
     """Return what *model*'s service refuses in *request*; `messages` in it means OpenAI-compatible.
 
-    Plain, only what that generation always refuses; strict adds what it refuses sometimes or is only believed to.
+    By default only what its generation always refuses; with *strict* also what it sometimes or presumably refuses.
     """
     body, unreadable = _body(request)
     compatible = isinstance(body, dict) and "contents" not in body and ("messages" in body or family(model) == "openai")
-    faults = (openai.faults if compatible else gemini.faults)(body, model)
+    violations = (openai.violations if compatible else gemini.violations)(body, model)
     rules, group = (OPENAI_RULES, family(model)) if compatible else (GEMINI_RULES, generation(model))
     wanted = {"always", "sometimes"} if strict else {"always"}
     return [
         Violation(
-            rule=rules[fault.rule].name,
-            where=fault.where,
-            message=rules[fault.rule].message.format(**_words(fault, unreadable)),
+            rule=rules[violation.rule].name,
+            where=violation.where,
+            message=rules[violation.rule].message.format(**_words(violation, unreadable)),
         )
-        for fault in faults
-        if rules[fault.rule].when(group) in wanted
+        for violation in violations
+        if rules[violation.rule].when(group) in wanted
     ]
 
 
-def _words(fault: Fault, unreadable: str) -> dict[str, Any]:
-    at = f" at '{fault.where}'" if fault.where else ""
-    return {"where": fault.where, "at": at, "unreadable": unreadable, **fault.words}
+def _words(violation: PossibleViolation, unreadable: str) -> dict[str, Any]:
+    at = f" at '{violation.where}'" if violation.where else ""
+    return {"where": violation.where, "at": at, "unreadable": unreadable, **violation.words}
 
 
 def _body(request: dict[str, Any] | bytes | str) -> tuple[Any, str]:
-    """Return the request as an object, or why it is none."""
+    """Return the request as an object; or None, and why it is no object."""
     found: Any = request
     if not isinstance(request, dict):
         try:

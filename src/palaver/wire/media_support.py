@@ -1,4 +1,4 @@
-"""How media go to a service: as themselves, within a tool's result, or as words. Pure."""
+"""How media are sent to a service: as they are, within a tool's result, or as words. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator, Set
@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from palaver.parts import USUAL_MIME, Media, Part, ToolResult
 from palaver.turns import Turn
-from palaver.wire.rules import mime_refused, refuses
+from palaver.wire.rules import when_mime_refused, when_refused
 from palaver.wire.signatures import Wire
 
 _SPELLINGS = {
@@ -21,7 +21,7 @@ _WITHIN_RESULTS = frozenset({"image/png", "image/jpeg", "image/webp", "applicati
 
 
 def gemini_mime(media: Media) -> str | None:
-    """Return the MIME type Gemini is told; None when it is not known."""
+    """Return the MIME type that Gemini is sent; None if it is not known."""
     mime = media.mime or (USUAL_MIME.get(media.media_kind) if media.data else None)
     return _SPELLINGS.get(mime.lower(), mime.lower()) if mime else None
 
@@ -29,22 +29,26 @@ def gemini_mime(media: Media) -> str | None:
 def is_sent_inline(media: Media) -> bool:
     """Return whether Gemini gets the bytes themselves."""
     mime = gemini_mime(media)
-    return bool(media.data and mime) and mime_refused(mime or "") == "never"
+    return bool(media.data and mime) and when_mime_refused(mime or "") == "never"
 
 
 def is_sent_to_gemini(media: Media) -> bool:
     """Return whether Gemini gets the media, in bytes or by address; else it gets words."""
     mime = gemini_mime(media)
-    return is_sent_inline(media) or (bool(media.uri) and (mime is None or mime_refused(mime) == "never"))
+    return is_sent_inline(media) or (bool(media.uri) and (mime is None or when_mime_refused(mime) == "never"))
 
 
 def fits_in_result(media: Media, model: str) -> bool:
     """Return whether Gemini takes the media inside the tool's result it came with."""
-    return is_sent_inline(media) and gemini_mime(media) in _WITHIN_RESULTS and refuses(model, "result-parts") == "never"
+    return (
+        is_sent_inline(media)
+        and gemini_mime(media) in _WITHIN_RESULTS
+        and when_refused(model, "result-parts") == "never"
+    )
 
 
 def file_uris(turns: Iterable[Turn]) -> list[str]:
-    """Return the addresses of media that go by them, in order."""
+    """Return the URIs of the media that are sent by URI, in order."""
     return [
         one.uri
         for turn in turns
@@ -60,7 +64,7 @@ def is_file(uri: str, file: str) -> bool:
 
 
 def without_expired_files(turn: Turn, gone: Set[str]) -> Turn:
-    """Return the turn without addresses that are *gone*: such media go from their bytes, or as words."""
+    """Return the turn without addresses that are *gone*: such media are sent as bytes, or as words."""
     parts = tuple(_without_file(part, gone) for part in turn.parts)
     same = all(new is old for new, old in zip(parts, turn.parts, strict=True))
     return turn if same else replace(turn, parts=parts)
@@ -83,9 +87,7 @@ def _without_file(part: Part, gone: Set[str]) -> Part:
 
 
 def has_only_results(turn: Turn, model: str, wire: Wire) -> bool:
-    """Return whether the turn is nothing but results once it is encoded; media that leave their result stand
-    beside it.
-    """
+    """Return whether only results are left of the turn once it is encoded: no media are sent beside them."""
     return all(
         isinstance(part, ToolResult) and not any(True for _ in media_beside_result(part, model, wire))
         for part in turn.parts
@@ -93,7 +95,7 @@ def has_only_results(turn: Turn, model: str, wire: Wire) -> bool:
 
 
 def media_beside_result(result: ToolResult, model: str, wire: Wire) -> Iterator[Media]:
-    """Yield the media that leave their result and stand beside it; one that goes as received keeps its own."""
+    """Yield the media of a result that are sent beside it. A result that is sent raw keeps its media inside."""
     if wire == "gemini" and result.raw is not None:
         return
     yield from (media for media in result.media if wire == "openai" or not fits_in_result(media, model))

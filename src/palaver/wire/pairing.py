@@ -30,7 +30,7 @@ def sent_ids(parts: Sequence[ToolCall | ToolResult], wire: Wire) -> list[str]:
 
 
 def with_distinct_ids(calls: list[ToolCall], wire: Wire) -> list[ToolCall]:
-    """Return the calls, a repeated id made different by a number."""
+    """Return the calls, with a number added to a repeated id."""
     taken: set[str] = {""}
     numbers: Counter[str] = Counter()
     changed: list[ToolCall] = []
@@ -51,21 +51,21 @@ def _with_id(name: str, call: ToolCall, wire: Wire) -> ToolCall:
 
 
 def pair_results(calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> list[ToolResult | None]:
-    """For each call its result: by id, then by name in order, then a nameless one in order."""
+    """Return the result of each call: matched by id, then by name in order, then a nameless one in order."""
     found: dict[int, ToolResult] = {}
     left: list[ToolResult] = list(results)
 
-    def take(asked: Callable[[ToolCall], Any], given: Callable[[ToolResult], Any]) -> None:
-        """Give calls without a result, in order, the results left whose word for it is the same."""
+    def take(call_key: Callable[[ToolCall], Any], result_key: Callable[[ToolResult], Any]) -> None:
+        """Give calls without a result, in order, the remaining results with the same key."""
         nonlocal left
         waiting: dict[Any, deque[int]] = defaultdict(deque)
         for index, call in enumerate(calls):
-            if index not in found and asked(call) is not None:
-                waiting[asked(call)].append(index)
+            if index not in found and call_key(call) is not None:
+                waiting[call_key(call)].append(index)
         rest = []
         for result in left:
-            if waiting.get(given(result)):
-                found[waiting[given(result)].popleft()] = result
+            if waiting.get(result_key(result)):
+                found[waiting[result_key(result)].popleft()] = result
             else:
                 rest.append(result)
         left = rest
@@ -77,7 +77,7 @@ def pair_results(calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> li
 
 
 def missing_result(call: ToolCall) -> ToolResult:
-    """Return the honest result of a call whose own was never kept."""
+    """Return the result "not recorded", for a call whose result is not in the history."""
     return ToolResult(id=call.id, name=call.name, value=NO_RESULT, failed=True)
 
 

@@ -7,7 +7,7 @@ import orjson
 from palaver.jsonio import deeper_than
 from palaver.parts import Media, Opaque, Text, Thought, ToolCall, ToolResult
 from palaver.wire import openai, pairing
-from palaver.wire.gemini import part_faults
+from palaver.wire.gemini import part_violations
 from palaver.wire.gemini_request import decode_base64, field
 from palaver.wire.generations import generation
 from palaver.wire.rules import GEMINI_RULES, PART_DEEPEST
@@ -18,7 +18,7 @@ def is_legal_part(part: dict[str, Any], model: str) -> bool:
     """Tell whether a part of a Gemini content is legal by itself."""
     if deeper_than(part, PART_DEEPEST):
         return False
-    return all(GEMINI_RULES[fault.rule].when(generation(model)) == "never" for fault in part_faults(part))
+    return all(GEMINI_RULES[violation.rule].when(generation(model)) == "never" for violation in part_violations(part))
 
 
 def raw_if_unchanged(part: Text | Thought | Media, wire: Wire) -> dict[str, Any] | None:
@@ -67,7 +67,7 @@ def sent_call(call: ToolCall, model: str, wire: Wire) -> ToolCall | None:
 
 
 def sent_result(result: ToolResult, model: str, wire: Wire) -> ToolResult | None:
-    """Return the result that `raw` says, likewise; OpenAI-compatible services are not sent a result's `raw`."""
+    """Return the result that `raw` says; OpenAI-compatible services are not sent the `raw` of a result."""
     if wire == "openai":
         return result
     raw = result.raw or {}

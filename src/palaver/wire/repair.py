@@ -26,7 +26,7 @@ from palaver.value_cache import cached
 from palaver.wire import pairing
 from palaver.wire.generations import is_gemini
 from palaver.wire.media_support import has_only_results
-from palaver.wire.rules import INLINE_LIMIT, PLACEHOLDER_SIGNATURE, refuses
+from palaver.wire.rules import INLINE_LIMIT, PLACEHOLDER_SIGNATURE, when_refused
 from palaver.wire.signatures import Wire, is_foreign, requires_signatures
 from palaver.wire.turn_repair import RepairedTurn, inline_size, is_visible, media_as_words, repair_turn
 
@@ -154,7 +154,7 @@ class _Repairer:
         if calls:
             self.note("unanswered", where, f"{_counted(len(calls), 'call')} without a result answered as not recorded")
             return [*sent, user(*map(pairing.missing_result, calls))]
-        if tail and self.wire == "gemini" and refuses(self.model, "ends-with-model") != "never":
+        if tail and self.wire == "gemini" and when_refused(self.model, "ends-with-model") != "never":
             self.note("ends-with-model", where, "a user turn `Continue.` was added")
             return [*sent, CONTINUE]
         return sent

@@ -1,4 +1,4 @@
-"""What the services refuse, as data: one entry a rule, with the generations that refuse it. Pure."""
+"""The rules of the services, as data: each with the generations that refuse what breaks it. Pure."""
 
 from functools import lru_cache
 from typing import Literal
@@ -336,13 +336,13 @@ PART_DEEPEST = (
 
 
 @lru_cache(maxsize=4096)
-def refuses(model: str, rule: str) -> When:
-    """Return when the Gemini generation of *model* refuses what *rule* names."""
+def when_refused(model: str, rule: str) -> When:
+    """Return whether the Gemini generation of *model* refuses what breaks *rule*: always, sometimes or never."""
     return GEMINI_RULES[rule].when(generation(model))
 
 
-def mime_refused(mime: str) -> When:
-    """Return when a service refuses this MIME type."""
+def when_mime_refused(mime: str) -> When:
+    """Return whether a service refuses this MIME type: always, sometimes or never."""
     kind = mime.partition(";")[0].strip()
     if kind in MIME_REFUSED or "/" not in kind:
         return "always"

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall
 from palaver.turns import Turn
 from palaver.wire.generations import is_gemini
-from palaver.wire.rules import PLACEHOLDER_SIGNATURE, refuses
+from palaver.wire.rules import PLACEHOLDER_SIGNATURE, when_refused
 
 Wire = Literal["gemini", "openai"]
 
@@ -21,7 +21,7 @@ def is_foreign(turn: Turn, model: str) -> bool:
 
 def requires_signatures(model: str, wire: Wire) -> bool:
     """Tell whether a call without a signature may be refused."""
-    return (wire == "gemini" or is_gemini(model)) and refuses(model, "signature") != "never"
+    return (wire == "gemini" or is_gemini(model)) and when_refused(model, "signature") != "never"
 
 
 def drop_foreign_signatures(turn: Turn, model: str, wire: Wire) -> Turn:

@@ -11,7 +11,7 @@ from palaver.wire import openai, raw_parts
 from palaver.wire.gemini import size_within
 from palaver.wire.gemini_request import field, without_unknown_fields
 from palaver.wire.media_support import is_sent_inline, media_beside_result
-from palaver.wire.rules import refuses
+from palaver.wire.rules import when_refused
 from palaver.wire.signatures import Wire, drop_foreign_signatures, without_signature
 
 OPAQUE_MEDIA = "[media]"  # stands for media that only its maker can read
@@ -33,7 +33,7 @@ class RepairedTurn(Struct, frozen=True):
 def repair_turn(turn: Turn, model: str, wire: Wire) -> RepairedTurn:
     """Repair each part of a turn by itself.
 
-    A change without a receipt changes no byte that is sent: a call or result is only read from its raw form.
+    Some changes have no receipt: the request stays the same, and a call or result is only decoded from its raw form.
     """
     adapted = drop_foreign_signatures(turn, model, wire)
     receipts = [] if adapted is turn else list(_foreign_receipts(turn))
@@ -54,14 +54,14 @@ def repair_turn(turn: Turn, model: str, wire: Wire) -> RepairedTurn:
 
 
 def _is_opaque_call(change: tuple[Part, Part]) -> bool:
-    """Tell whether the encoder, which reads our values, puts the call after all others."""
+    """Tell whether an opaque part became a call, which the encoder puts after all other parts."""
     return isinstance(change[0], Opaque) and isinstance(change[1], ToolCall)
 
 
 def _is_misplaced(cleaned: list[tuple[Part, Part]], model: str, wire: Wire) -> bool:
-    """Tell whether the encoder, which reads our values, puts an opaque result beside a part that may not be there."""
+    """Tell whether the encoder would put a result that was opaque beside a part that may not be there."""
     opaque = any(isinstance(was, Opaque) and isinstance(part, ToolResult) for was, part in cleaned)
-    if not opaque or refuses(model, "text-after-results") == "never":
+    if not opaque or when_refused(model, "text-after-results") == "never":
         return False
     before = after = ""  # the two contents it makes, a letter a part: r for a result
     answered = False

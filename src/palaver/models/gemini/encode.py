@@ -8,11 +8,11 @@ from palaver.jsonio import dumps, join_items, limit_depth, lower_types
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, is_generated_id
 from palaver.turns import Prompt, Settings, ToolSpec, Turn
 from palaver.value_cache import cached
-from palaver.wire.gemini_settings import schema_is_plain, thinking_faults
+from palaver.wire.gemini_settings import schema_is_plain, thinking_violations
 from palaver.wire.generations import bare, generation
 from palaver.wire.media_support import fits_in_result, gemini_mime, is_sent_inline, is_sent_to_gemini
 from palaver.wire.raw_parts import raw_if_unchanged
-from palaver.wire.rules import GEMINI_RULES, refuses
+from palaver.wire.rules import GEMINI_RULES, when_refused
 from palaver.wire.signatures import drop_foreign_signatures
 
 
@@ -56,7 +56,7 @@ def _contents(turn: Turn, model: str) -> Iterator[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
     after: list[dict[str, Any]] = []  # goes into a second content: it may not follow results
     answered = False
-    split = refuses(model, "text-after-results") != "never"
+    split = when_refused(model, "text-after-results") != "never"
     for part in drop_foreign_signatures(turn, model, "gemini").parts:
         answered = answered or isinstance(part, ToolResult)
         (after if split and answered and not isinstance(part, ToolResult) else parts).extend(_part(part, model))
@@ -127,7 +127,7 @@ def _media(media: Media) -> dict[str, Any]:
 
 def _leading(prompt: Prompt, model: str) -> Iterator[bytes]:
     """Yield the instruction as a content, for models without system instructions."""
-    if prompt.instruction and not prompt.cached and refuses(model, "no-system") != "never":
+    if prompt.instruction and not prompt.cached and when_refused(model, "no-system") != "never":
         yield dumps({"role": "user", "parts": [{"text": prompt.instruction}]})
 
 
@@ -137,7 +137,7 @@ def _request_fields(prompt: Prompt, model: str) -> list[tuple[bytes, bytes]]:
     if prompt.cached:
         fields.append((b"cachedContent", dumps(prompt.cached)))
     else:
-        if prompt.instruction and refuses(model, "no-system") == "never":
+        if prompt.instruction and when_refused(model, "no-system") == "never":
             fields.append((b"systemInstruction", dumps({"parts": [{"text": prompt.instruction}]})))
         if tools:
             declarations = b",".join(cached(tool, "gemini", _declaration) for tool in tools)
@@ -154,13 +154,13 @@ def _request_fields(prompt: Prompt, model: str) -> list[tuple[bytes, bytes]]:
 
 
 def _takes_no_functions(model: str) -> bool:
-    return refuses(model, "no-functions") == "always" or "-image" in bare(model)
+    return when_refused(model, "no-functions") == "always" or "-image" in bare(model)
 
 
 def _omits_tools(settings: Settings, model: str) -> bool:
     """Return whether disabled tools are omitted because the model takes no answer schema beside tools."""
     wants_schema = settings.answer is not None and settings.tool_choice == "none"
-    return wants_schema and refuses(model, "json-with-functions") != "never"
+    return wants_schema and when_refused(model, "json-with-functions") != "never"
 
 
 def _declaration(tool: ToolSpec) -> bytes:
@@ -185,7 +185,7 @@ def _generation_config(settings: Settings, model: str, *, functions: bool) -> di
         "seed": settings.seed,
         "thinkingConfig": _thinking_config(settings, model) or None,
     }
-    if settings.answer is not None and not (functions and refuses(model, "json-with-functions") != "never"):
+    if settings.answer is not None and not (functions and when_refused(model, "json-with-functions") != "never"):
         config["responseMimeType"] = "application/json"
         as_schema = generation(model) == "2.0" and schema_is_plain(settings.answer)
         config["responseSchema" if as_schema else "responseJsonSchema"] = (
@@ -200,7 +200,7 @@ def _thinking_config(settings: Settings, model: str) -> dict[str, Any]:
         config["thinkingBudget"] = settings.thinking
     elif settings.thinking:
         config["thinkingLevel"] = settings.thinking.upper()
-    if any(GEMINI_RULES[fault.rule].when(generation(model)) != "never" for fault in thinking_faults(config, model)):
+    if any(GEMINI_RULES[fault.rule].when(generation(model)) != "never" for fault in thinking_violations(config, model)):
         config = {}
     if settings.thoughts is not None and generation(model) not in {"2.0", "gemma-3"}:
         config["includeThoughts"] = settings.thoughts
