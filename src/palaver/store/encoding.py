@@ -75,7 +75,7 @@ def validate(value: S) -> S:
 
 
 def dumps(value: Any) -> str:
-    """Encode *value* as JSON; lone surrogates and numbers that JSON lacks are written as Python writes them."""
+    """Encode *value* as JSON; lone surrogates, NaN and Infinity are written as Python's `json` does."""
     return dump_bytes(value).decode()
 
 

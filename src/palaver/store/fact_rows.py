@@ -16,7 +16,7 @@ FACT_TABLES = "FROM facts f JOIN authors a ON a.id = f.about"
 
 def decode_fact(database: Database, row: tuple[Any, ...], identities: IdentityCache) -> Fact:
     """Decode a row of `FACT_COLUMNS`."""
-    fact, fact_id, title, platform, author, name, text, key, scope, confidence, learned_at, *since, newer, heard = row
+    fact, fact_id, title, platform, author, name, text, key, scope, confidence, learned_at, *since, newer, hearsay = row
     sources = database.execute("SELECT message_id FROM fact_sources WHERE fact = ? ORDER BY id", (fact,))
     return validate(
         Fact(
@@ -28,7 +28,7 @@ def decode_fact(database: Database, row: tuple[Any, ...], identities: IdentityCa
             learned_at=datetime.fromisoformat(learned_at),
             scope=scope,
             confidence=confidence,
-            hearsay=bool(heard),
+            hearsay=bool(hearsay),
             key=key,
             held_from=parse_time(since[0]),
             held_until=parse_time(since[1]),

@@ -94,16 +94,16 @@ class Facts(Repository):
 
 
 def _visible(
-    database: Database, subject: Subject, place: Place, listener: Subject | None, now: datetime, limit: int
+    database: Database, subject: Subject, place: Place, asked_by: Subject | None, now: datetime, limit: int
 ) -> list[Fact]:
-    about, hearing = find_subject(database, subject), listener and find_subject(database, listener)
+    about, asking = find_subject(database, subject), asked_by and find_subject(database, asked_by)
     values = {
         "about": about,
-        "listener": hearing,
+        "asked_by": asking,
         "place": find_place(database, place),
         "direct": int(place.kind == "direct"),
-        "own": int(about == hearing and place.author_namespace == subject.platform),
-        "anybody": int(listener is None),
+        "own": int(about == asking and place.author_namespace == subject.platform),
+        "anybody": int(asked_by is None),
         "now": now.isoformat(),
         "limit": max(0, min(limit, _ALL)),
     }

@@ -24,8 +24,8 @@ def strip_quotes(database: Database, found: Iterable[tuple[int, str]], at: datet
 def hide(database: Database, row: int, at: datetime | None, *, facts: Sequence[Statement] = ()) -> None:
     """Hide a message and the quotes of it, because of the *facts* that it states.
 
-    The sentences that state them are noted: once it is edited to hold none of them, it is seen again. Where none of
-    its sentences does by itself, it is the message as a whole.
+    The sentences that state them are stored: an edit that removes all of them makes the message visible again. If no
+    single sentence states a fact, the whole text is stored.
     """
     (text,) = database.execute("SELECT text FROM messages WHERE id = ?", (row,)).fetchone()
     sentences = sentences_about(text, facts) or [text]

@@ -117,7 +117,7 @@ class LogCache:
         self.by_place.clear()
         self.identities.clear()
 
-    def of(self, database: Database, place: Place) -> tuple[int, int, PlaceCache] | None:
+    def cache_of(self, database: Database, place: Place) -> tuple[int, int, PlaceCache] | None:
         """Return the place's row, its number of messages, and its cache without messages that have changed since."""
         key = place_key(place)
         found = read_place(database, place, "id, messages, changes")
@@ -218,7 +218,7 @@ class Snapshot(LogProtocol):
     def _place_cache(self, place: Place) -> tuple[int, int, PlaceCache] | None:
         key = place.key
         if key not in self._found:
-            self._found[key] = self._cache.of(self._database, place)
+            self._found[key] = self._cache.cache_of(self._database, place)
         return self._found[key]
 
     def _number(self, row: int, cached: PlaceCache, message_id: str) -> int | None:

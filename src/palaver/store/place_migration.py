@@ -101,9 +101,7 @@ def migrated_places(database: Database) -> dict[PlaceKey, Place]:
 
 
 def _is_migrated(database: Database, row: int, old: Place) -> bool:
-    """Return whether the place of *row* has another id than *old* already; if not, it migrates back to an
-    earlier id.
-    """
+    """Return whether the place of *row* no longer has the id *old*; if it has, it migrates back to an earlier id."""
     (now,) = database.execute("SELECT place_key FROM places WHERE id = ?", (row,)).fetchone()
     return bool(now != place_key(old))
 
@@ -208,20 +206,20 @@ def _append(database: Database, there: int, row: int) -> None:
 def _rewrite_places(database: Database, row: int, new: Place) -> None:
     """Replace the old place by the new one in all stored values, also in replies that are not sent yet."""
 
-    def move(place: Place) -> Place:
+    def in_new_place(place: Place) -> Place:
         return replace(place, platform=new.platform, id=new.id, thread=new.thread, service=new.service)
 
     for title, body in database.execute("SELECT id, body FROM titles WHERE place = ?", (row,)).fetchall():
-        _rewrite_title(database, title, dumps(move(PLACE.loads(body))))
+        _rewrite_title(database, title, dumps(in_new_place(PLACE.loads(body))))
     _rewrite(
         database,
         row,
         "message_changes",
         "before",
-        lambda text: dumps(_moved_message(MESSAGE.loads(text), move)),
+        lambda text: dumps(_migrated_message(MESSAGE.loads(text), in_new_place)),
     )
-    _rewrite(database, row, "outbox", "reply", lambda text: dumps(_moved_reply(REPLY.loads(text), move)))
-    _rewrite(database, row, "tasks", "body", lambda text: dumps(_moved_task(TASK.loads(text), move)))
+    _rewrite(database, row, "outbox", "reply", lambda text: dumps(_migrated_reply(REPLY.loads(text), in_new_place)))
+    _rewrite(database, row, "tasks", "body", lambda text: dumps(_migrated_task(TASK.loads(text), in_new_place)))
 
 
 def _rewrite_title(database: Database, title: int, body: str) -> None:
@@ -234,18 +232,18 @@ def _rewrite_title(database: Database, title: int, body: str) -> None:
     database.execute("DELETE FROM titles WHERE id = ?", (title,))
 
 
-def _moved_message(message: Message, move: Callable[[Place], Place]) -> Message:
-    return replace(message, place=move(message.place))
+def _migrated_message(message: Message, in_new_place: Callable[[Place], Place]) -> Message:
+    return replace(message, place=in_new_place(message.place))
 
 
-def _moved_reply(reply: Reply, move: Callable[[Place], Place]) -> Reply:
+def _migrated_reply(reply: Reply, in_new_place: Callable[[Place], Place]) -> Reply:
     """Return the reply in the new place, without the message it answers, which is not there."""
-    place = move(reply.place)
+    place = in_new_place(reply.place)
     return reply if place == reply.place else replace(reply, place=place, reply_to=None)
 
 
-def _moved_task(task: Task, move: Callable[[Place], Place]) -> Task:
-    place = move(task.place)
+def _migrated_task(task: Task, in_new_place: Callable[[Place], Place]) -> Task:
+    place = in_new_place(task.place)
     if place == task.place:
         return task
     args: dict[str, Any] = {**task.args, **({"reply_to": None} if "reply_to" in task.args else {})}

@@ -14,9 +14,9 @@ from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Repository
 from palaver.timezones import utc
 
-# *s* is the message that showed the proposal, *y* the one that may confirm it: the next that the person says there.
-# It still says what it said then. Without a quote it means what the agent said last, or was about to say: what is being
-# sent may be seen before we know that it was. The answer to a command, which has neither author nor run, says nothing.
+# *s* is the message that showed the proposal, *y* the one that may confirm it: the next message of the person there,
+# not edited since. Without a quote it confirms only the last message of the agent; replies that are being sent count,
+# because people may see a reply before we know that it was sent. Answers to commands, without author and run, do not.
 _CONFIRMED = f"""f.id IN (
     SELECT p.fact FROM proposals p JOIN runs r ON r.run_id = p.run_id AND r.status = 'done'
         JOIN outbox o ON o.outgoing_id = p.run_id || '{PROPOSAL}' AND o.status = 'sent'

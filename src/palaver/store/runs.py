@@ -240,7 +240,7 @@ def _end(database: Database, run: Run, replies: list[outbox.OutboxRow], planned:
 def _upsert(database: Database, run: Run, stored: StoredRun | None) -> None:
     """Store the run and claim the messages that it has taken since.
 
-    A run only ever takes more. What it took before is kept as it stands: the messages of a place that has moved
+    A run only ever takes more. Messages that it took before are not written again: those of a place that has migrated
     meanwhile have other ids than the run knows.
     """
     if stored is None:

@@ -25,8 +25,8 @@ def read_summary(database: Database, subject: Subject, place: Place, now: dateti
             SELECT 1 FROM facts f JOIN {SOURCES} JOIN blocked_authors b ON b.author = n.author
             WHERE c.fact = f.id AND f.about = s.about AND b.at >= s.made_at
         )"""
-    heard = (find_subject(database, subject), find_place(database, place), int(place.kind == "direct"))
-    row = database.execute(select, (*heard, now.isoformat())).fetchone()
+    key = (find_subject(database, subject), find_place(database, place), int(place.kind == "direct"))
+    row = database.execute(select, (*key, now.isoformat())).fetchone()
     if row is None:
         return None
     text, facts, digest, made_at = row

@@ -15,19 +15,19 @@ HEARSAY = f"coalesce((SELECT min(n.author <> f.about) FROM {SOURCES} WHERE c.fac
 IS_SUBJECT = """(:own OR (:anybody AND :direct AND (
         SELECT min(n.author = :about) FROM messages m JOIN names n ON n.id = m.name
         WHERE m.place = :place AND m.role = 'user'
-    )))"""  # whether whoever asks is the person: for anybody, whether they alone write in that direct chat
+    )))"""  # whether the person asks; if anybody may ask: whether only the person writes in that direct chat
 
 
 ALL_SOURCES_BLOCKED = f"""coalesce((
         SELECT min(n.author IN (SELECT author FROM blocked_authors)) FROM {SOURCES} WHERE c.fact = f.id
-    ), 0)"""  # (whether all who said it are blocked)
+    ), 0)"""  # whether all authors of its sources are blocked
 
 
 VISIBLE = f"""f.about = :about AND f.direct <= :direct AND (
         (f.place = :place AND f.direct = :direct AND f.scope <> 'direct')
         OR (f.scope = 'everywhere' OR (f.scope = 'direct' AND :direct)) AND {IS_SUBJECT}
     ) AND f.superseded_by IS NULL AND (f.valid_until IS NULL OR f.valid_until > :now)
-    AND NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author IN (f.about, :listener))
+    AND NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author IN (f.about, :asked_by))
     AND NOT {ALL_SOURCES_BLOCKED}"""
 
 

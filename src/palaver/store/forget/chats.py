@@ -39,13 +39,13 @@ def remove_words(database: Database, words: Vocabulary, gone: Collection[str], a
     return removed
 
 
-def remove_statements(database: Database, told: Sequence[tuple[Statement, PersonWords]], at: datetime | None) -> None:
+def remove_statements(database: Database, facts: Sequence[tuple[Statement, PersonWords]], at: datetime | None) -> None:
     """Remove the exchanges that state one of these facts, each given with the names of its person."""
-    telling = [(fact, called) for fact, called in told if fact.is_telling and called]
+    telling = [(fact, called) for fact, called in facts if fact.is_telling and called]
 
-    def states(said: str) -> bool:
-        found = mentioned_in(said, [fact for fact, _ in telling])
-        return any(fact in found and called.is_in(said) for fact, called in telling)
+    def states(text: str) -> bool:
+        found = mentioned_in(text, [fact for fact, _ in telling])
+        return any(fact in found and called.is_in(text) for fact, called in telling)
 
     if not telling:
         return

@@ -27,16 +27,16 @@ _QUESTION = """(SELECT group_concat(q.text, ' ') FROM json_each(r.message_ids) t
     JOIN messages q ON q.place = r.place AND q.message_id = t.value)"""
 
 
-def withdraw(database: Database, told: StatementsByPlace, hidden: Collection[int]) -> None:
+def withdraw(database: Database, by_place: StatementsByPlace, hidden: Collection[int]) -> None:
     """Drop unsent replies and tasks that state these facts, and withdraw the runs that were shown them.
 
     A prompt that was built and not sent yet is built again, because its place has changed.
     """
-    for (about, place), statements in told.items():
+    for (about, place), statements in by_place.items():
         _drop_replies(database, statements, about, place)
         _cancel_tasks(database, statements, about, place)
-    _withdraw_runs(database, told, hidden)
-    changed = {place for _, place in told}
+    _withdraw_runs(database, by_place, hidden)
+    changed = {place for _, place in by_place}
     database.executemany("UPDATE places SET changes = changes + 1 WHERE id = ?", [(place,) for place in changed])
 
 
@@ -73,7 +73,7 @@ def _states_fact(said: str, statements: Sequence[Statement], *, to_them: bool, q
     return bool(found) and (states_any(said, found, by_them=False) or answers_any(question, said, found))
 
 
-def _withdraw_runs(database: Database, told: StatementsByPlace, hidden: Collection[int]) -> None:
+def _withdraw_runs(database: Database, by_place: StatementsByPlace, hidden: Collection[int]) -> None:
     """Remove the runs that were shown a fact, so that they begin again; those with a tool run only lose their prompts.
 
     A withdrawn run is deleted and its messages wait again. The next write of its worker is refused as outdated. A
@@ -82,8 +82,8 @@ def _withdraw_runs(database: Database, told: StatementsByPlace, hidden: Collecti
     shown = [
         (run, place)
         for run, place, horizon in database.execute("SELECT run_id, place, horizon FROM runs WHERE status = 'open'")
-        if (statements := [one for (_, where), said in told.items() if where == place for one in said])
-        and (_is_in_window(database, hidden, place, horizon) or tells_any(_text(database, run), statements))
+        if (statements := [one for (_, where), said in by_place.items() if where == place for one in said])
+        and (_is_in_window(database, hidden, place, horizon) or tells_any(_run_text(database, run), statements))
     ]
     if not shown:
         return
@@ -104,7 +104,7 @@ def _is_in_window(database: Database, hidden: Iterable[int], place: int, horizon
     return any(database.execute(select, (row, place, horizon)).fetchone() for row in hidden)
 
 
-def _text(database: Database, run: str) -> str:
+def _run_text(database: Database, run: str) -> str:
     """Return the text of the last prompt of a run, its records and its tool runs."""
     layers = """SELECT layer FROM prompt_layers WHERE prompt = (
         SELECT max(id) FROM prompts WHERE run_id = ?)"""
@@ -121,17 +121,17 @@ def hide_facts(database: Database, facts: Sequence[int], at: datetime) -> None:
     Requests to forget them, the answers to those and their confirmation are hidden too. Unsent replies are withdrawn.
     Waiting messages are still answered, except the sources.
     """
-    told = _statements(database, facts)
+    by_place = _statements(database, facts)
     sources = {row for fact in facts for row in _sources(database, fact)}
-    found = sources | {row for fact in facts for row in _requests(database, fact)}
+    found = sources | {row for fact in facts for row in _forget_requests(database, fact)}
     stating: set[int] = set()
-    for (about, place), statements in told.items():
-        found |= set(_asking(database, statements, about, place))
-        stating |= set(_stating(database, statements, about, place))
-    found |= {answer for row in found for answer in _answers(database, row)} | stating
-    withdraw(database, told, found)
+    for (about, place), statements in by_place.items():
+        found |= set(_messages_asking_to_forget(database, statements, about, place))
+        stating |= set(_messages_stating(database, statements, about, place))
+    found |= {answer for row in found for answer in _answer_rows(database, row)} | stating
+    withdraw(database, by_place, found)
     chats.remove_statements(database, [_statement_and_names(database, fact) for fact in facts], at)
-    every = [statement for statements in told.values() for statement in statements]
+    every = [statement for statements in by_place.values() for statement in statements]
     for row in sorted(found):
         hide(database, row, at, facts=every)
     passed = "UPDATE messages SET state = 'passed' WHERE id = ? AND state = 'waiting'"
@@ -144,17 +144,15 @@ def _sources(database: Database, fact: int) -> list[int]:
     return [row for (row,) in database.execute(select, (fact,))]
 
 
-def _answers(database: Database, message: int) -> list[int]:
+def _answer_rows(database: Database, message: int) -> list[int]:
     """Return the answers of the agent to a message."""
     select = """SELECT a.id FROM messages m JOIN outbox o ON o.run_id = m.run_id
         JOIN messages a ON a.place = o.place AND a.message_id = o.message_id WHERE m.id = ?"""
     return [row for (row,) in database.execute(select, (message,))]
 
 
-def _requests(database: Database, fact: int) -> list[int]:
-    """Return the messages of the person in the runs that proposed to forget a fact, and in the one that
-    confirmed it.
-    """
+def _forget_requests(database: Database, fact: int) -> list[int]:
+    """Return the person's messages in the runs that proposed to forget a fact, and in the one that confirmed it."""
     select = """WITH asked (run_id) AS (
             SELECT run_id FROM proposals WHERE fact = :fact
             UNION SELECT json_extract(t.body, '$.made_by') FROM tasks t
@@ -166,7 +164,9 @@ def _requests(database: Database, fact: int) -> list[int]:
     return [row for (row,) in database.execute(select, {"fact": fact, "kind": FORGET_CONFIRMED})]
 
 
-def _asking(database: Database, statements: Sequence[Statement], about: int, place: int) -> Iterable[int]:
+def _messages_asking_to_forget(
+    database: Database, statements: Sequence[Statement], about: int, place: int
+) -> Iterable[int]:
     """Return the messages of the person in a place that ask to forget one of these facts."""
     select = """SELECT m.id, m.text FROM messages m JOIN names n ON n.id = m.name
         WHERE m.place = ? AND n.author = ? AND m.hidden = 0"""
@@ -198,7 +198,7 @@ def _places_of(database: Database, author: int, *, direct: bool) -> set[int]:
     return {place for (place,) in database.execute(select, (author, not direct))}
 
 
-def _stating(database: Database, statements: Sequence[Statement], about: int, place: int) -> Iterable[int]:
+def _messages_stating(database: Database, statements: Sequence[Statement], about: int, place: int) -> Iterable[int]:
     """Yield the messages of the person and of the agent in a place that state one of these facts, also in tool results.
 
     A message of the agent to another person must be clear by itself: there “you like tea” is about that person.
@@ -215,11 +215,11 @@ def _stating(database: Database, statements: Sequence[Statement], about: int, pl
             yield row
         elif found and not theirs:
             doubtful.append((row, text, found))
-    questions = _questions(database, place) if doubtful else {}
+    questions = _questions_by_answer(database, place) if doubtful else {}
     yield from (row for row, text, found in doubtful if answers_any(questions.get(row, ""), text, found))
 
 
-def _questions(database: Database, place: int) -> dict[int, str]:
+def _questions_by_answer(database: Database, place: int) -> dict[int, str]:
     """Return the questions to the agent in a place, by the rows of its answers."""
     select = """SELECT a.id, group_concat(q.text, ' ') FROM outbox o JOIN runs r ON r.run_id = o.run_id
         JOIN messages a ON a.place = o.place AND a.message_id = o.message_id

@@ -170,6 +170,9 @@ def _layers_holding(database: Database, place: int, words: PersonWords) -> set[i
     Layers come in the order in which they were stored, so the base of a layer was searched before it. If the first
     match in the base ends within the common prefix, the layer has it too. If it ends later or there is none, the
     prefix has no match, and the search begins shortly before the suffix.
+
+    Example: the base has 100 bytes, the layer shares the first 60. A match that ends at byte 40 is in both. If the
+    first match ends at byte 80, the shared 60 bytes have none, so only the suffix of the layer is searched.
     """
     held: dict[int, int | None] = {}
     contents: OrderedDict[int, bytes] = OrderedDict()

@@ -19,7 +19,7 @@ def version(database: Database) -> int:
 
 
 def refuse_newer(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> int:
-    """Return the version, unless this program does not know it."""
+    """Return the version of the file; raise `StoreTooNew` if this program does not know it."""
     found = version(database)
     if found > len(migrations):
         raise StoreTooNew(
@@ -29,7 +29,7 @@ def refuse_newer(database: Database, migrations: Sequence[Migration] = MIGRATION
 
 
 def refuse_older(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-    """Refuse a file whose steps were not all run, where they must not be run now."""
+    """Raise `StoreRefused` if the file needs migrations, for callers that must not run them."""
     found = refuse_newer(database, migrations)
     if found < len(migrations):
         raise StoreRefused(

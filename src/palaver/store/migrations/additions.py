@@ -9,9 +9,9 @@ DRAFTS = (
 )
 
 TRIED = (
-    "ALTER TABLE prompts ADD COLUMN fallback TEXT",  # what was tried with it, where the step before came to nothing
-    "ALTER TABLE prompts ADD COLUMN why TEXT NOT NULL DEFAULT ''",  # what had gone wrong then
-    "ALTER TABLE prompts ADD COLUMN model TEXT NOT NULL DEFAULT ''",  # which was asked then
+    "ALTER TABLE prompts ADD COLUMN fallback TEXT",  # the fallback, if the step before failed
+    "ALTER TABLE prompts ADD COLUMN why TEXT NOT NULL DEFAULT ''",  # why it was needed
+    "ALTER TABLE prompts ADD COLUMN model TEXT NOT NULL DEFAULT ''",  # the model of that request
     "ALTER TABLE runs DROP COLUMN rungs",
 )
 
@@ -130,8 +130,8 @@ DELIVERIES = (
 )
 
 KINDS = (
-    "ALTER TABLE places ADD COLUMN direct_until INTEGER NOT NULL DEFAULT 0",  # after the last message said in private
-    "ALTER TABLE places ADD COLUMN open_until INTEGER NOT NULL DEFAULT 0",  # and after the last that others could hear
+    "ALTER TABLE places ADD COLUMN direct_until INTEGER NOT NULL DEFAULT 0",  # after its last message as a direct chat
+    "ALTER TABLE places ADD COLUMN open_until INTEGER NOT NULL DEFAULT 0",  # after its last message as a group
     *(
         f"""UPDATE places SET {column} = coalesce((
             SELECT max(m.number) + 1 FROM messages m JOIN titles t ON t.id = m.title

@@ -1,4 +1,4 @@
-"""Numbered steps: each creates or changes tables, and carries over the rows of older files."""
+"""Numbered steps: each creates or changes tables, and converts the rows of older files."""
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
@@ -39,7 +39,7 @@ from palaver.store.tasks import group_by_plan
 from palaver.tasks.graph import settle, without_open_dependencies
 from palaver.timezones import utc
 
-_MARKER = "rung: "  # began the names of layers that said what was tried
+_MARKER = "rung: "  # prefix of the names of layers that named a fallback
 
 Migration = Callable[[Database], None]
 
@@ -50,18 +50,18 @@ def _execute(database: Database, statements: Iterable[str]) -> None:
 
 
 def m001_conversations(database: Database) -> None:
-    """Messages, runs, prompts, replies, tasks and descriptions."""
+    """Create the tables of messages, runs, prompts, replies, tasks and descriptions."""
     _execute(database, FIRST)
 
 
 def m002_engine(database: Database) -> None:
-    """What the engine asks for besides: plans, where a conversation begins, who is blocked, what is remembered."""
+    """Add resumes of runs, delimiters, starts of conversations, plans of tasks, blocked authors and facts."""
     _execute(database, ENGINE)
-    _settle(database)
+    _store_plans(database)
 
 
-def _settle(database: Database) -> None:
-    """Give the tasks of an older file their plans."""
+def _store_plans(database: Database) -> None:
+    """Store the plan of each task of an older file."""
     kept = [TASK.loads(body) for (body,) in database.execute("SELECT body FROM tasks ORDER BY id")]
     rows = [
         (name, int(task.id in unbound), task.status, dumps(task), task.id)
@@ -75,21 +75,21 @@ def _settle(database: Database) -> None:
 
 
 def m003_memory(database: Database) -> None:
-    """Facts with their sources and scopes, summaries, episodes, and how far a place was read for them."""
+    """Create the tables of facts with their sources and scopes, of summaries, episodes and reading cursors."""
     select = "SELECT id, place, about, text, source, learned_at FROM facts ORDER BY id"
     known = database.execute(select).fetchall()
     database.execute("DROP TABLE facts")
     _execute(database, MEMORY)
     for row in known:
-        _carry_over(database, *row)
-    # what was said before counts as read: whoever updates has not asked for a model to read all of it
+        _copy_fact(database, *row)
+    # earlier messages count as read: an update of the program must not start a model on all of them
     database.execute("INSERT INTO learned (place, facts, episodes) SELECT id, messages, messages FROM places")
 
 
-def _carry_over(
+def _copy_fact(
     database: Database, number: int, place: int, about: int, text: str, source: str, learned_at: str
 ) -> None:
-    """A fact of an older file, which was about the author of the message it came from."""
+    """Copy a fact of an older file. It is about the author of its source."""
     title, where = _newest_title(database, place)
     direct = where.kind == "direct"
     values = {
@@ -117,9 +117,7 @@ def _in_utc(moment: str) -> str:
 
 
 def _newest_title(database: Database, place: int) -> tuple[int, Place]:
-    """Return the place as it called itself last; one that nobody knows more of is taken for a direct chat, to
-    be safe.
-    """
+    """Return the newest title of a place and its row; a place without one becomes a direct chat, to be safe."""
     row = database.execute("SELECT id, body FROM titles WHERE place = ? ORDER BY id DESC LIMIT 1", (place,)).fetchone()
     if row:
         return row[0], PLACE.loads(row[1])
@@ -130,47 +128,47 @@ def _newest_title(database: Database, place: int) -> tuple[int, Place]:
 
 
 def m004_search(database: Database) -> None:
-    """The index of what was said; the messages of an older file are indexed in the background."""
+    """Create the search index. The messages of an older file are indexed in the background."""
     _execute(database, SEARCH)
 
 
 def m005_again(database: Database) -> None:
-    """Which messages must be read for facts once more, and what is not learned from them again."""
+    """Add which messages are stale, so that they are read for facts again, and which facts are excluded."""
     _execute(database, AGAIN)
 
 
 def m006_albums(database: Database) -> None:
-    """Which messages were sent as one album."""
+    """Add the column for the album of a message."""
     _execute(database, ALBUMS)
 
 
 def m007_hidden(database: Database) -> None:
-    """Which messages are hidden, because what was learned from them was forgotten."""
+    """Add the column for hidden messages."""
     _execute(database, HIDDEN)
 
 
 def m008_proposals(database: Database) -> None:
-    """What models would forget, until the people it is about say yes."""
+    """Create the table of proposals to forget a fact."""
     _execute(database, PROPOSALS)
 
 
 def m009_kinds(database: Database) -> None:
-    """Up to which message a place was a direct chat, and up to which it was not."""
+    """Add the number after the last message of a place as a direct chat, and the one as a group."""
     _execute(database, KINDS)
 
 
 def m010_deliveries(database: Database) -> None:
-    """Which kind each message of the outbox is: an answer, an error, a notice, or a task's."""
+    """Add the kind of a delivery: answer, error, notice or task."""
     _execute(database, DELIVERIES)
 
 
 def m011_services(database: Database) -> None:
-    """Of which service the people of each place are."""
+    """Add the service of a place: author ids are unique in it."""
     _execute(database, SERVICES)
 
 
 def m012_tried(database: Database) -> None:
-    """What was tried in a run, as columns of its prompts; it was an empty layer with a name, in all prompts since."""
+    """Add the fallback of a prompt as columns. Before, an empty layer named it, in that prompt and all later ones."""
     _execute(database, TRIED)
     markers = f"name LIKE '{_MARKER}%' AND rest = '{{\"name\":\"' || name || '\"}}'"
     select = f"""SELECT p.id, p.run_id, count(*), max(pl.position) FROM prompts p
@@ -191,54 +189,54 @@ def m012_tried(database: Database) -> None:
 
 
 def m013_updates(database: Database) -> None:
-    """Updates of chat services with their keys, reactions, commands to be carried out, places that moved."""
+    """Create the tables of updates, reactions, commands that are not done yet, and migrated places."""
     _execute(database, UPDATES)
 
 
 def m014_invisible(database: Database) -> None:
-    """The index of messages ignores invisible characters. Today's code does that, under today's names of the tables."""
+    """Index messages with invisible characters again. The code that does it uses the table names of `m030`."""
     renames.apply(database, renames.SEARCH)
     reindex_invisible(database)
     renames.revert(database, renames.SEARCH)
 
 
 def m015_seconds(database: Database) -> None:
-    """For how long processes have worked on a run."""
+    """Add the seconds that processes have worked on a run."""
     _execute(database, SECONDS)
 
 
 def m016_events(database: Database) -> None:
-    """What happened in each place, numbered."""
+    """Create the table of durable events, numbered per place."""
     _execute(database, EVENTS)
 
 
 def m017_usage(database: Database) -> None:
-    """What model calls used and cost, by day, place, person and model."""
+    """Create the table of usage and cost by day, place, author and model."""
     _execute(database, USAGE)
 
 
 def m018_parts(database: Database) -> None:
-    """Replies that are sent as more than one message: the parts of each, and of our message in the log."""
+    """Add the parts of split replies, in the outbox and in the log."""
     _execute(database, MESSAGE_PARTS)
 
 
 def m019_album_index(database: Database) -> None:
-    """Albums are found by their ids."""
+    """Index messages by album."""
     _execute(database, ALBUM_INDEX)
 
 
 def m020_chats(database: Database) -> None:
-    """Chats by their names."""
+    """Create the tables of chats with a name."""
     _execute(database, CHATS)
 
 
 def m021_drafts(database: Database) -> None:
-    """Which messages of the outbox edit a draft."""
+    """Add the id of the draft that a reply edits."""
     _execute(database, DRAFTS)
 
 
 def m022_window_pasts(database: Database) -> None:
-    """The pasts of windows in a table of their own; each was an episode that began before the first message."""
+    """Move the summaries of windows to their own table. Before, each was an episode with a negative start."""
     _execute(database, WINDOW_PASTS)
     move = """INSERT INTO window_pasts (place, since, start, text, people)
         SELECT place, -1 - start, stop, summary, people FROM episodes WHERE start < 0 ORDER BY id"""
@@ -247,22 +245,22 @@ def m022_window_pasts(database: Database) -> None:
 
 
 def m023_chat_editions(database: Database) -> None:
-    """Whether something in a chat was forgotten since it was read."""
+    """Add the edition of a chat: it changes when something in the chat is forgotten."""
     _execute(database, CHAT_EDITIONS)
 
 
 def m024_left_out(database: Database) -> None:
-    """What was left out of a prompt, and why."""
+    """Add what was left out of a prompt, and why."""
     _execute(database, LEFT_OUT)
 
 
 def m025_cap_notices(database: Database) -> None:
-    """Who was told that a cap on what may be spent is reached."""
+    """Create the table of notices that a spending cap is reached."""
     _execute(database, CAP_NOTICES)
 
 
 def m026_reactions(database: Database) -> None:
-    """Which message each reaction belongs to, and where prompts tell of it: those of an older file from now on."""
+    """Add the message of a reaction and its position in prompts. Reactions of an older file are shown at the end."""
     _execute(database, REACTIONS)
     owners = """UPDATE reactions SET message = coalesce(
         (SELECT p.message FROM message_parts p WHERE p.place = reactions.place AND p.message_id = reactions.message_id),
@@ -275,24 +273,24 @@ def m026_reactions(database: Database) -> None:
 
 
 def m027_unknown_attempts(database: Database) -> None:
-    """How often nobody knew whether a reply went out."""
+    """Add the number of attempts with unknown outcome."""
     _execute(database, UNKNOWN_ATTEMPTS)
 
 
 def m028_events_by_sequence(database: Database) -> None:
-    """Events of places without indexes; they are read in their sequence."""
+    """Replace the table of events by one without indexes."""
     _execute(database, EVENTS_BY_SEQUENCE)
     connection.continue_sequence(database, "place_events", "indexed_events")
     database.execute("DROP TABLE indexed_events")
 
 
 def m029_hidden_sentences(database: Database) -> None:
-    """For which sentences a message is hidden."""
+    """Create the table of sentences for which a message is hidden."""
     _execute(database, HIDDEN_SENTENCES)
 
 
 def m030_plain_names(database: Database) -> None:
-    """Tables, columns and indexes get the names that the code uses for what they hold."""
+    """Rename tables, columns and indexes to the names that the code uses."""
     renames.apply(database, renames.ALL)
 
 

@@ -1,8 +1,8 @@
 """The writer thread with group commit, and the reader thread: each owns one connection.
 
 Group commit. A synced commit waits for the disk, so one commit for each write would limit the store to a few hundred
-writes a second. The writer takes all jobs that were queued while the last commit was under way, runs them in one
-transaction and commits once. A caller gets its result only after that commit, so what a caller was told is on the disk.
+writes a second. The writer takes all jobs that were queued during the last commit, runs them in one transaction and
+commits once. A caller gets its result only after that commit, so the change is on the disk by then.
 
 One job must not fail because of another. If a job raises, the transaction is rolled back and all jobs run again, each
 in a savepoint: the failed ones are rolled back alone, the others are committed. If SQLite ends the transaction itself
