@@ -1,4 +1,4 @@
-"""What the agent should know: five sources gathered into one frozen context."""
+"""The context of a batch: gathered from a list of sources into one frozen value."""
 
 from palaver.context.gather import gather
 from palaver.context.values import Context

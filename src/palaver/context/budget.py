@@ -89,19 +89,19 @@ def take_newest(
 
     At the first message that does not fit the scan ends, so that the messages taken have no gap.
     """
-    kept: list[Message] = []
+    taken: list[Message] = []
     left: list[LeftOut] = []
-    room = budget
+    remaining = budget
     for message, tokens in zip(reversed(messages), reversed(counts), strict=True):
         if tokens > budget:
             left.append(LeftOut(source=source, ids=(message.id,), why=too_large(budget), tokens=tokens))
-        elif tokens > room:
-            room = -1
+        elif tokens > remaining:
+            remaining = -1
             left.append(LeftOut(source=source, ids=(message.id,), why=over_budget(budget), tokens=tokens))
         else:
-            room -= tokens
-            kept.append(message)
-    return tuple(reversed(kept)), tuple(reversed(left))
+            remaining -= tokens
+            taken.append(message)
+    return tuple(reversed(taken)), tuple(reversed(left))
 
 
 def report_messages(
@@ -159,14 +159,14 @@ def take_first(
 
     An item is reported by its *ids*, or by its *text* where it has none.
     """
-    kept: list[T] = []
+    taken: list[T] = []
     left: list[LeftOut] = []
-    room = budget
+    remaining = budget
     for item in items:
         tokens = count(item)
-        if tokens > room:
+        if tokens > remaining:
             left.append(report_item(source, over_budget(budget), ids(item), text(item), tokens))
             continue
-        room -= tokens
-        kept.append(item)
-    return tuple(kept), tuple(left), room
+        remaining -= tokens
+        taken.append(item)
+    return tuple(taken), tuple(left), remaining

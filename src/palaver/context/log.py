@@ -56,7 +56,7 @@ class Log(Protocol):
         ...
 
     async def in_snapshot(self, reading: "Callable[[Log], Coroutine[Any, Any, T]]") -> T:
-        """Run *reading* on a snapshot of the log, in one round trip; it awaits nothing but that log."""
+        """Run *reading* on a snapshot of the log, in one round trip; *reading* must await nothing but that log."""
         ...
 
 

@@ -34,13 +34,13 @@ class MediaLimits(Struct, frozen=True, kw_only=True):
 
     media: int
     budget: int  # tokens for all that is shown
-    room: int  # tokens that are left beside the words
+    media_tokens: int  # what is left of the budget for media, after the words
     counter: Counter
 
     @classmethod
     def of(cls, budget: Budget, tokens: int, *, used: int) -> "MediaLimits":
         """Return the limits of a source with a budget of *tokens*, of which words have *used* some."""
-        return cls(media=budget.media, budget=tokens, room=tokens - used, counter=budget.counter)
+        return cls(media=budget.media, budget=tokens, media_tokens=tokens - used, counter=budget.counter)
 
 
 def messages_in_words(messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -61,8 +61,8 @@ def window_with_newest_media(
     *number* is that of the first message in its place.
     """
     old = max(0, min(marks.start(number + len(messages)) - number, len(messages)))
-    told, left, _ = with_newest_media(messages, shown, limits, old=old, number=number, step=marks.high - marks.low)
-    return told, left
+    found, left, _ = with_newest_media(messages, shown, limits, old=old, number=number, step=marks.high - marks.low)
+    return found, left
 
 
 def with_newest_media(
@@ -82,7 +82,9 @@ def with_newest_media(
     if all(map(is_, messages, shown)):  # no media: most of the time
         return tuple(shown), (), limits.media
     media = [
-        at for at, (one, told) in enumerate(zip(messages, shown, strict=True)) if one is not told and not told.deleted
+        at
+        for at, (one, in_words) in enumerate(zip(messages, shown, strict=True))
+        if one is not in_words and not in_words.deleted
     ]
     whole, counts, costs = list(shown), [0] * len(shown), [0] * len(shown)
     for at in media:
@@ -92,14 +94,14 @@ def with_newest_media(
             extra = message_tokens(one, limits.counter) - message_tokens(shown[at], limits.counter)
             costs[at] = max(0, extra)
     many = stable_cut(counts, number, limits.media, step)
-    boundary = max(old, many, stable_cut(costs, number, limits.room, step))
+    boundary = max(old, many, stable_cut(costs, number, limits.media_tokens, step))
     found = (*shown[:boundary], *whole[boundary:])
     left = []
     for at in media:
         if _media_count(found[at]) < _media_count(messages[at]):
             why = OLD if at < old else MANY if at < many or _media_count(messages[at]) > limits.media else OVER
-            told = why.format(allowed=limits.media, budget=limits.budget)
-            left.append(LeftOut(source="media", ids=(messages[at].id,), why=told))
+            reason = why.format(allowed=limits.media, budget=limits.budget)
+            left.append(LeftOut(source="media", ids=(messages[at].id,), why=reason))
     return found, tuple(left), 0 if any(counts[:boundary]) else limits.media - sum(counts)
 
 
@@ -123,16 +125,16 @@ def _within_limits(message: Message, limits: MediaLimits) -> Message:
     many = _media_count(message)
     if not many:
         return message
-    part = message if many <= limits.media else _first_as_they_are(message, limits.media)
+    part = message if many <= limits.media else _with_first_media(message, limits.media)
     return part if message_tokens(part, limits.counter) <= limits.budget else message_in_words(message)
 
 
-def _first_as_they_are(message: Message, room: int) -> Message:
+def _with_first_media(message: Message, count: int) -> Message:
     parts: list[Part] = []
     for part in message.parts:
         if isinstance(part, Media) and _is_sendable(part):
-            room -= 1
-            part = part if room >= 0 else _without_content(part)
+            count -= 1
+            part = part if count >= 0 else _without_content(part)
         parts.append(part)
     return replace(message, parts=tuple(parts))
 
@@ -143,7 +145,7 @@ def message_in_words(message: Message) -> Message:
 
 
 def _media_as_words(message: Message) -> Message | None:
-    """Return the same, or None where the message has no media."""
+    """Return the message with words for its media; None if it has no media."""
     parts = (_without_content(part) if isinstance(part, Media) else part for part in message.parts)
     return replace(message, parts=tuple(parts)) if _media_count(message) else None
 

@@ -52,10 +52,12 @@ def _references(before: Sequence[Message], target: Message) -> Iterator[int]:
         return
     people = _people(before)
     addressees = [_addressees(message, people) for message in before]
-    yield from _in_turn(_talks(before, target.author.id, _mentions(target, people), addressees))
+    yield from _in_turn(_conversation_of(before, target.author.id, _mentions(target, people), addressees))
 
 
-def _talks(before: Sequence[Message], author: str, named: set[str], addressees: Sequence[set[str]]) -> list[list[int]]:
+def _conversation_of(
+    before: Sequence[Message], author: str, named: set[str], addressees: Sequence[set[str]]
+) -> list[list[int]]:
     """Return lists of indexes, the newest first: messages to the author, by the author, and by each partner.
 
     Return nothing where nobody is addressed by name.
@@ -69,11 +71,11 @@ def _talks(before: Sequence[Message], author: str, named: set[str], addressees: 
     partners.pop(author, None)
     if not partners:
         return []
-    talks = [to_author, own]
+    lists = [to_author, own]
     for person in islice(partners, len(named) + MAX_PARTNERS):
         theirs = by_author.get(person, [])
-        talks += [[index for index in theirs if author in addressees[index]], theirs] if person in named else [theirs]
-    return talks
+        lists += [[index for index in theirs if author in addressees[index]], theirs] if person in named else [theirs]
+    return lists
 
 
 def _partners(

@@ -281,12 +281,12 @@ def background(people: People, *, budget: Budget | None = None) -> Source:
 
     async def source(context: Context) -> Context:
         known = await people.background(context.target)
-        summary, left, room = take_first(
+        summary, left, remaining = take_first(
             filter(None, [known.summary]), allowed.background, count=count, source="background", text=str
         )
-        facts, left_facts, room = take_first(
+        facts, left_facts, remaining = take_first(
             known.key_facts.items(),
-            room,
+            remaining,
             count=lambda pair: sum(map(count, pair)),
             source="background",
             ids=lambda pair: known.fact_ids.get(pair[0], ()),
@@ -294,7 +294,7 @@ def background(people: People, *, budget: Budget | None = None) -> Source:
         )
         memories, left_memories, _ = take_first(
             known.memories,
-            room,
+            remaining,
             count=count,
             source="background",
             ids=lambda memory: known.fact_ids.get(memory, ()),

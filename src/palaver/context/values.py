@@ -53,7 +53,7 @@ class Background(Struct, frozen=True, kw_only=True, omit_defaults=True):
     memories: tuple[str, ...] = ()
     summary: str = ""
     key_facts: dict[str, str] = {}
-    fact_ids: dict[str, tuple[str, ...]] = {}  # of the facts, by the memory or the key under which they are told
+    fact_ids: dict[str, tuple[str, ...]] = {}  # of the facts, by the memory or the key that shows them
 
 
 class Workspace(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -128,7 +128,7 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     window_start: int = 0  # how many messages of the place came before the window
     past: str = ""  # a summary of these; the same while the window begins there
     turns: dict[str, tuple[Turn, ...]] = {}  # by the id of an own message: the turns of the model that wrote it
-    steps: tuple[Turn, ...] = ()  # of the run under way, after the target: calls and their results
+    steps: tuple[Turn, ...] = ()  # of the run in progress, after the target: calls and their results
     relevant: tuple[Hit, ...] = ()
     memories: tuple[str, ...] = ()
     summary: str = ""

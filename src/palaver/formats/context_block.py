@@ -211,17 +211,17 @@ def block(context: Context, *, max_messages: int = MAX_MESSAGES, include_meta: b
 
 def _lines(context: Context, max_messages: int, *, include_meta: bool) -> list[str]:
     quote = context.quote
-    said = context.history if context.levels else (*context.history, *context.late_notices)
+    history = context.history if context.levels else (*context.history, *context.late_notices)
     batch = _newest_of_batch(context, max_messages)
-    room = max_messages - len(batch)
-    shown = said[max(0, len(said) - room) :]
+    remaining = max_messages - len(batch)
+    shown = history[max(0, len(history) - remaining) :]
     outside = quote is not None and _is_known(quote) and all(message.id != quote.message_id for message in shown)
     if outside:
-        shown = said[max(0, len(said) - room + 1) :]
+        shown = history[max(0, len(history) - remaining + 1) :]
     replied = quote.message_id if quote else None
     lookup = lookup_of(context, include_meta=include_meta)
     lines = [line(message, context, lookup, marked=message.id == replied) for message in shown]
-    if quote is not None and outside and room:
+    if quote is not None and outside and remaining:
         lines.append(quote_line(quote, context, lookup))
     for message in batch:
         cue = " [REPLY TO THIS]" if message is context.target else ""

@@ -182,7 +182,7 @@ def _guess_form(found: Any, agent: str | None, model: str | None) -> ImportedCon
 
 
 def _has(found: Any, listed: str, held: str) -> bool:
-    """Return whether it is a body with such a list, such an item, or a list of such items."""
+    """Return whether *found* is an object with the key *listed* or *held*, or a list with an item that has *held*."""
     if isinstance(found, dict):
         return listed in found or held in found
     return isinstance(found, list) and any(isinstance(item, dict) and held in item for item in found)

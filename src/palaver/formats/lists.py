@@ -105,7 +105,7 @@ def _message_parts(parts: Iterable[Part]) -> Iterator[Part]:
 
 
 def _items(found: Any, name: str, holds: str) -> list[Any]:
-    """Return the list itself, the one under *name* in a body, or one item alone: an object with the key *holds*."""
+    """Return the items of a list, of the field *name* of a body, or one item alone: an object with the key *holds*."""
     if isinstance(found, list):
         return found
     if not isinstance(found, dict):

@@ -117,7 +117,7 @@ def _without_header(parts: tuple[Part, ...]) -> tuple[Header | None, tuple[Part,
 
 
 def _open_block(text: str) -> Header | None:
-    """`[meta] user_id=5 name="Alice"`: it ends with its last pair, so a key out of order is no longer its."""
+    """Read `[meta] user_id=5 name="Alice"`, which has no closing bracket: a key out of order ends it and is text."""
     pairs: dict[str, str] = {}
     end, last = len(_OPEN), -1
     while (found := _PAIR.match(text, end)) and found[1] in ORDER and ORDER.index(found[1]) > last:
@@ -130,7 +130,7 @@ def _open_block(text: str) -> Header | None:
 
 
 def _wrapped_block(text: str, kind: str, end: int) -> Header | None:
-    """`[meta user_id=5]` or `[speaker id=5 name="Alice"]`, in any order."""
+    """Read `[meta user_id=5]` or `[speaker id=5 name="Alice"]`, with the keys in any order."""
     pairs: dict[str, str] = {}
     while found := _PAIR.match(text, end):
         key = _SPEAKER_KEYS.get(found[1], found[1]) if kind == "speaker" else found[1]
@@ -187,7 +187,7 @@ def _quote(pairs: dict[str, str]) -> Quote | None:
 
 
 def _free(message_id: str | None, number: int, taken: set[str]) -> str:
-    """Return the id of a message, or one from its number where it has none or the id is taken."""
+    """Return the id of a message; one made of its number if it has none or the id is taken."""
     found = message_id if message_id and message_id not in taken else f"content-{number}"
     while found in taken:
         found += "-"

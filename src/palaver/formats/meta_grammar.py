@@ -21,9 +21,9 @@ _BEGINNINGS = {keys: frozenset(key[:end] for key in keys for end in range(len(ke
 
 
 def meta(own: Candidate) -> Steps:
-    """`[meta] user_id=5 name="Alice"` or `[meta user_id=5]`, with the gap after it; in backticks it is spoken of.
+    """`[meta] user_id=5 name="Alice"` or `[meta user_id=5]`, with the gap after it; in backticks it is text.
 
-    A model may write it from memory: `[metadata: chat_id=1, user_id=5]`. That is ours where it holds an id.
+    A model may write it from memory: `[metadata: chat_id=1, user_id=5]`. That is metadata if it holds an id.
     """
     yield from _block_name(own, "[meta")
     loose = yield from _is_metadata(own)
@@ -39,7 +39,7 @@ def meta(own: Candidate) -> Steps:
 
 
 def round_meta(own: Candidate) -> Steps:
-    """`(meta: chat_id=1 user_id=5)`, as a model may write it from memory; it is ours where it holds an id."""
+    """`(meta: chat_id=1 user_id=5)`, as a model may write it from memory; metadata only if it holds an id."""
     yield from _block_name(own, "(meta")
     yield from _is_metadata(own)
     yield from _is_next(own, ":")
@@ -61,14 +61,14 @@ def _is_metadata(own: Candidate) -> Generator[None, str, bool]:
 
 
 def speaker(own: Candidate) -> Steps:
-    """`[speaker role=user id=1 name="…" is_bot=0]`, with the gap after it; in backticks it is spoken of."""
+    """`[speaker role=user id=1 name="…" is_bot=0]`, with the gap after it; in backticks it is text."""
     yield from _block_name(own, "[speaker")
     yield from _bracketed_pairs(own, SPEAKER)
     yield from _block_end(own)
 
 
 def round_speaker(own: Candidate) -> Steps:
-    """`(speaker role=user id=1)`, as a model may write it from memory; it is ours where it holds a role or an id."""
+    """`(speaker role=user id=1)`, as a model may write it from memory; metadata only if it holds a role or an id."""
     yield from _block_name(own, "(speaker")
     if not {"role", "id"}.intersection((yield from _bracketed_pairs(own, SPEAKER, end=")"))):
         raise Miss
@@ -189,10 +189,10 @@ def _block_name(own: Candidate, name: str) -> Steps:
 def _pair(
     own: Candidate, keys: frozenset[str], *, sure: bool = False, after: str = "", listed: bool = False
 ) -> Generator[None, str, str]:
-    """Yield a space, a key, which is returned, and its value; characters that may stand *after* it are not read.
+    """Read a space, a key and its value; return the key. Characters that may stand *after* the value are not read.
 
-    Where it is *sure* that this is ours, the value ends with its last letter. Where pairs may be *listed*, an id ends
-    with a comma before a blank too.
+    If it is *sure* that this is metadata, any character but a letter or a digit ends the value. If pairs may be
+    *listed*, a comma before a blank ends an id too.
     """
     yield from literal(" ")
     key = ""
@@ -227,7 +227,7 @@ def _number(own: Candidate, *, sure: bool, after: str, listed: bool) -> Steps:
 
 
 def _bare_end(own: Candidate, *, sure: bool, after: str) -> Steps:
-    """Require a blank, a bracket, emphasis, or the colon that ends the speaker, without reading it."""
+    """Match the character that ends an unquoted value, without reading it: a blank, a bracket, emphasis or a colon."""
     char = yield
     ended = not char or char.isspace() or char in f"[])*_~{after}" or (char == ":" and (yield from _follows(own, "")))
     ended = ended or (sure and not char.isalnum())

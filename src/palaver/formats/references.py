@@ -149,7 +149,7 @@ def _copy(value: object) -> Any:
 
 
 def _quote(reference: object, user: object, personality: str, warn: Warn) -> QuoteWords | None:
-    """Return the quote of a reference; None without one, or where it is not understood."""
+    """Return the quote of a reference; None if there is none or it is invalid."""
     if reference is None:
         return None
     if odd := _problem(reference):
@@ -167,7 +167,7 @@ def _quote(reference: object, user: object, personality: str, warn: Warn) -> Quo
 
 
 def _problem(reference: object) -> str:
-    """Return what is wrong with a reference; empty when nothing is."""
+    """Return why a reference is invalid; empty if it is valid."""
     if not isinstance(reference, dict):
         return f"it is {_name_of(reference)}, not an object"
     content = reference.get("content")

@@ -52,7 +52,7 @@ _PHRASES: dict[Kind, tuple[str, str]] = {  # how media are announced, and what s
 
 
 class QuoteWords(Struct, frozen=True, kw_only=True):
-    """A quote with what its sentence needs."""
+    """A quote, and what the sentence that introduces it needs."""
 
     voice: Voice
     name: str  # as it is shown
@@ -96,7 +96,7 @@ def message_text(message: str, quoted: QuoteWords | None, kinds: Sequence[Kind])
 
 
 def placeholder(kinds: Sequence[Kind]) -> str:
-    """Return the text for media alone."""
+    """Return the text of a message that has only media."""
     return _PHRASES["audio" if "audio" in kinds else kinds[0]][1]
 
 

@@ -69,8 +69,8 @@ def _terms(episode: Episode) -> frozenset[str]:
 def build_window_past(episodes: Sequence[Episode], *, since: int, start: int, most: int = MAX_PAST) -> WindowPast:
     """Build the text about the episodes from number *since* up to *start*, oldest first, in at most *most* characters.
 
-    The newest episodes get topic and summary, as long as two thirds of the room last; the others, the most important
-    first, get their topic alone; what does not fit is left out.
+    The newest episodes get topic and summary, until two thirds of the characters are used; the others, the most
+    important first, get their topic alone; what does not fit is left out.
     """
     before = [one for one in episodes if since <= one.start < start and (one.topic or one.summary)]
     lines = _fitting(before, most)
@@ -86,15 +86,15 @@ def build_window_past(episodes: Sequence[Episode], *, since: int, start: int, mo
 def _fitting(episodes: Sequence[Episode], most: int) -> dict[str, str]:
     """Return the lines that fit, by the id of the episode."""
     lines: dict[str, str] = {}
-    room = most
+    remaining = most
     newest = [(episode, True) for episode in reversed(episodes)]
-    weighty = [(episode, False) for episode in sorted(episodes, key=lambda one: (-one.importance, one.start))]
-    for episode, whole in newest + weighty:
-        if episode.id in lines or (whole and room < most // 3):
+    most_important = [(episode, False) for episode in sorted(episodes, key=lambda one: (-one.importance, one.start))]
+    for episode, whole in newest + most_important:
+        if episode.id in lines or (whole and remaining < most // 3):
             continue
         line = _line(episode, whole=whole)
-        if line and len(line) + 1 <= room:
-            room -= len(line) + 1
+        if line and len(line) + 1 <= remaining:
+            remaining -= len(line) + 1
             lines[episode.id] = line
     return lines
 

@@ -93,7 +93,7 @@ def _terms(text: str) -> list[tuple[str, str]]:
 
 
 def _words(text: str) -> list[tuple[str, str]]:
-    """Return `_terms`, but for scripts without spaces short runs of characters instead of pairs."""
+    """Return each term with the word as written; for scripts without spaces, short runs of characters."""
     runs = [run for run in _RUN.findall(visible(_LINK.sub(" ", text[:_MAX_TEXT]))) if len(run) <= _LONGEST_RUN]
     return [*(pair for pair in _terms(text) if not is_unspaced(pair[1])), *((run, run) for run in runs)]
 

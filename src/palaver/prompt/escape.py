@@ -56,23 +56,23 @@ _SUSPECT = re.compile(rf"[{_OPEN}«《≪〈]|from\s*+:|\bid\s*+:|reply\s++to\s*
 _IDENTITY = re.compile(r"[^\w@.:+\-/=!$&,;]")
 _LOOKALIKES = str.maketrans("авгезіїјкмнорстухѕьԁԛԝαβεικμνορτυχωː˸∶꞉ꓽ։׃", "abre3iijkmhopctyxsbdqwabeikuvoptuxw:::::::")
 _LATIN = re.compile("[a-z]")
-_PHRASES = {"\ufdfa": "\u0635", "\ufdfb": "\u062c"}  # one character each for what would become a sentence
+_PHRASES = {"\ufdfa": "\u0635", "\ufdfb": "\u062c"}  # single characters whose compatibility form is a sentence
 
 
-def _loosely(word: str) -> str:
+def _pattern_of(word: str) -> str:
     """Return a pattern for *word*, also in wide letters and with invisible characters between them."""
     between = f"[{INVISIBLE}]{{0,4}}+"
     return between.join(f"[{letter}{chr(ord(letter) + 0xFEE0)}]" for letter in word)
 
 
 _REPLIED = (
-    rf"[{_OPEN}](?=[\W_]{{0,8}}+{_loosely('replied')}[\s{INVISIBLE}]{{1,8}}+{_loosely('to')}"
+    rf"[{_OPEN}](?=[\W_]{{0,8}}+{_pattern_of('replied')}[\s{INVISIBLE}]{{1,8}}+{_pattern_of('to')}"
     rf"[\s{INVISIBLE}]{{0,8}}+[:：﹕︓ː˸∶꞉ꓽ։׃])"
 )
 _LABELLED = re.compile(_REPLIED, re.IGNORECASE)
 _OPENED = re.compile(
-    rf"[{_OPEN}](?=[\W_]{{0,8}}+(?:{_loosely('meta')}|{_loosely('speaker')})(?![\w-])"
-    rf"|[\w·{INVISIBLE}-]{{1,40}}+\s{{1,8}}+{_loosely('described')}[\s{INVISIBLE}]{{0,8}}+[:：﹕︓ː˸∶꞉ꓽ։׃])|{_REPLIED}",
+    rf"[{_OPEN}](?=[\W_]{{0,8}}+(?:{_pattern_of('meta')}|{_pattern_of('speaker')})(?![\w-])"
+    rf"|[\w·{INVISIBLE}-]{{1,40}}+\s{{1,8}}+{_pattern_of('described')}[\s{INVISIBLE}]{{0,8}}+[:：﹕︓ː˸∶꞉ꓽ։׃])|{_REPLIED}",
     re.IGNORECASE,
 )
 
@@ -156,7 +156,7 @@ def paragraph(text: str) -> str:
 
 
 def normalize(text: str) -> str:
-    """Return *text* as a reader takes it: compatibility forms resolved, no invisible characters, lower case."""
+    """Return *text* for comparison: compatibility forms resolved, no invisible characters, lower case."""
     if text.isascii():
         return _CONTROL.sub("", text.lower()).strip()
     read = _decompose(text).strip()

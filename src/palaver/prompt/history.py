@@ -44,7 +44,7 @@ def past_turns(context: Context) -> tuple[Turn, ...]:
 def history_turns(
     messages: tuple[Message, ...], context: Context, quotes: Mapping[str, Quote] = NO_QUOTES
 ) -> tuple[Turn, ...]:
-    """Return the messages as one user turn: as an instruction, people's words would have the system's authority.
+    """Return the messages as one user turn: people's words must not be in the system instruction.
 
     The turn is cached on the first message, so that it is encoded once for as long as nothing is added to it.
     """

@@ -58,8 +58,8 @@ def batch_turns(
 ) -> tuple[Turn, ...]:
     """Return the turns of the batch, each with its quote where the quoted message is not among those *shown*.
 
-    Of quotes with the ids *told* another layer has the text. By default that is the quote of the whole batch, unless
-    media go as words.
+    *told*: ids of quotes whose text is in another layer, so only their media are added. By default that is the quote of
+    the whole batch, unless the style is `worded`.
     """
     if told is None:
         told = (context.quote.message_id,) if context.quote and style != "worded" else ()
@@ -68,7 +68,7 @@ def batch_turns(
     turns: list[Turn] = []
     for message in with_albums(context.batch):
         quote = message.reply_to
-        added = quote_parts(quote, seen, style, told=quote is not None and quote.message_id in told)
+        added = quote_parts(quote, seen, style, without_text=quote is not None and quote.message_id in told)
         if not added or quote is None:
             turns += turns_of_message(message, context, style)
             continue
@@ -123,7 +123,7 @@ def _dynamic_values(context: Context) -> dict[str, Any]:
 
 
 def _with_delimiter(known: dict[str, Any], delimiter: str) -> dict[str, Any]:
-    """Return the values with the delimiter as `mark`, and nowhere else."""
+    """Return the values with the delimiter as `mark`; it is removed from all other values."""
     if not delimiter:
         return known
     written = dumps(known).decode()

@@ -291,14 +291,16 @@ def shorten(text: str, most: int) -> str:
     return f"{beginning}]" if beginning != text and _OPEN_MARK.search(beginning) else beginning
 
 
-def quote_parts(quote: Quote | None, shown: Mapping[str, Message], style: Style, *, told: bool) -> tuple[Part, ...]:
+def quote_parts(
+    quote: Quote | None, shown: Mapping[str, Message], style: Style, *, without_text: bool
+) -> tuple[Part, ...]:
     """Return the text and media of a quote, unless the quoted message is among those *shown*, by id.
 
-    Text that another layer has (*told*) is left out.
+    *without_text*: another layer has the text, so only the media are returned.
     """
     if quote is None or (style == "worded" and quote.message_id in shown):
         return ()
-    words = () if told or quote.message_id in shown else tuple(_quoted_text(quote, QUOTE_LENGTH))
+    words = () if without_text or quote.message_id in shown else tuple(_quoted_text(quote, QUOTE_LENGTH))
     return (*words, *_quote_media(quote, shown, style))
 
 
@@ -310,13 +312,13 @@ def brief_quote(quote: Quote) -> tuple[Part, ...]:
 def _quoted_text(quote: Quote, most: int) -> Iterator[Text]:
     """Yield the text of a quote as one part of at most *most* characters; none without visible characters."""
     texts = (quote.excerpt or "", quote.inline_text)
-    if said := next((text for text in texts if escape.normalize(text[:most])), ""):
-        yield Text(text=said if len(said) <= most else f"{said[:most]}…")
+    if quoted := next((text for text in texts if escape.normalize(text[:most])), ""):
+        yield Text(text=quoted if len(quoted) <= most else f"{quoted[:most]}…")
 
 
 def _quote_media(quote: Quote, shown: Mapping[str, Message], style: Style) -> tuple[Media, ...]:
     media = tuple(part for part in quote.parts if isinstance(part, Media))
-    if style == "verbatim":  # words of theirs would read as the author's own
+    if style == "verbatim":  # their descriptions would read as the author's own words
         media = tuple(filter(_is_sendable, media))
     seen = shown.get(quote.message_id)
     return tuple(part for part in media if seen is None or part not in seen.parts)  # what is old is shown in words
@@ -327,7 +329,7 @@ def _is_sendable(part: Part) -> bool:
 
 
 def local_time(moment: datetime, zone: str) -> datetime:
-    """Return the time in a zone; at the ends of the calendar, where there is none, the time given."""
+    """Return the time in a zone; the given time if the result would be outside the calendar."""
     try:
         return moment.astimezone(zone_named(zone))
     except OverflowError:
@@ -335,7 +337,7 @@ def local_time(moment: datetime, zone: str) -> datetime:
 
 
 def long_time(moment: datetime, zone: str) -> str:
-    """`Wednesday, January 15, 2025 at 14:30:00`, in English wherever it runs."""
+    """Return `Wednesday, January 15, 2025 at 14:30:00`, in English whatever the locale is."""
     there = local_time(moment, zone)
     return f"{DAYS[there.weekday()]}, {MONTHS[there.month - 1]} {there.day}, {there.year:04} at {there:%H:%M:%S}"
 

@@ -94,7 +94,7 @@ def _statement(text: str) -> _Statement:
 
 
 def _sentence_agrees(sentence: _Statement, fact: str) -> bool:
-    """Return whether *fact* states a wish as a wish, the past as past, and negates only what is negated here."""
+    """Return whether *fact* keeps the wish and the past of the sentence, and adds no negation to it."""
     if sentence.wished and not SAYS_WISH.search(fact):
         return False
     if sentence.long_ago and not tells_past(fact):

@@ -1,4 +1,4 @@
-"""Removes from messages what only repeats a text that the agent has recalled: nobody states it. Pure."""
+"""Removes echoes from messages: sentences that only repeat a text that the agent has recalled. Pure."""
 
 import re
 from collections.abc import Callable, Iterable

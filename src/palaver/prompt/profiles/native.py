@@ -19,7 +19,7 @@ SECTIONS: tuple[sections.Section, ...] = (
 
 
 def native(context: Context) -> Prompt:
-    """Lay out without headers and quotes in the history: this format has none."""
+    """Lay out as a Markdown instruction and bare turns: this format has no authors and quotes in the history."""
     shown = context.history
     trigger = batch_turns if context.levels else trigger_turns
     layers = (
