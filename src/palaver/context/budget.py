@@ -78,8 +78,8 @@ def drop_oversized(
         LeftOut(source="window", ids=(messages[index].id,), why=too_large(budget), tokens=counts[index])
         for index in sorted(giants)
     )
-    kept = tuple(replace(one, deleted=True) if index in giants else one for index, one in enumerate(messages))
-    return kept, [0 if index in giants else count for index, count in enumerate(counts)], left
+    replaced = tuple(replace(one, deleted=True) if index in giants else one for index, one in enumerate(messages))
+    return replaced, [0 if index in giants else count for index, count in enumerate(counts)], left
 
 
 def take_newest(

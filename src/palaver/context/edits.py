@@ -77,7 +77,7 @@ def fit_notices(
     """Drop notices larger than the whole window. Add the tokens of the others to the message before them."""
     if not notices:
         return notices, counts, ()
-    kept: list[Notice] = []
+    fitting: list[Notice] = []
     sums = list(counts)
     left: list[LeftOut] = []
     for notice in notices:
@@ -89,8 +89,8 @@ def fit_notices(
             left.append(LeftOut(source="window", ids=(notice.shown.id,), why=why, tokens=tokens))
             continue
         sums[min(notice.at, len(sums)) - 1] += tokens
-        kept.append(notice)
-    return tuple(kept), sums, tuple(left)
+        fitting.append(notice)
+    return tuple(fitting), sums, tuple(left)
 
 
 def shift_notices(notices: Iterable[Notice], cut: int) -> tuple[Notice, ...]:

@@ -47,7 +47,9 @@ def messages_in_words(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Return the messages with words for their media."""
     return tuple(
         [
-            message if (kept := message.__dict__.get(_IN_WORDS, False)) is None else kept or message_in_words(message)
+            message
+            if (in_words := message.__dict__.get(_IN_WORDS, False)) is None
+            else in_words or message_in_words(message)
             for message in messages
         ]
     )

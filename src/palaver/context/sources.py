@@ -336,7 +336,7 @@ def episodic(episodes: Episodes, *, budget: Budget | None = None) -> Source:
 
     async def source(context: Context) -> Context:
         found = [one for one in await episodes.episodes(context.question) if not _is_shown(one, context)]
-        kept, left, _ = take_first(
+        fitting, left, _ = take_first(
             found[:EPISODES],
             allowed.episodic,
             count=tokens,
@@ -348,7 +348,7 @@ def episodic(episodes: Episodes, *, budget: Budget | None = None) -> Source:
             report_item("episodic", MORE_EPISODES, _episode_ids(one), one.topic, tokens(one))
             for one in found[EPISODES:]
         )
-        return replace(context, episodes=kept, left_out=context.left_out + left + others)
+        return replace(context, episodes=fitting, left_out=context.left_out + left + others)
 
     return source
 
@@ -364,7 +364,7 @@ def drop_repeated_hits(context: Context) -> Context:
         return context
     messages = (*context.window, *context.recent, *context.immediate, *context.newer, *context.batch)
     shown: set[object] = {message.id for message in messages}  # of a deleted one nothing is recalled either
-    kept: list[Hit] = []
+    fresh: list[Hit] = []
     left: list[LeftOut] = []
     for hit in context.relevant:
         elsewhere = hit.place is not None and hit.place != context.place
@@ -375,8 +375,8 @@ def drop_repeated_hits(context: Context) -> Context:
             left.append(report_item("relevant", "is shown already", _message_ids(hit), hit.text, tokens))
             continue
         shown.add(known)
-        kept.append(hit)
-    return replace(context, relevant=tuple(kept), left_out=context.left_out + tuple(left)) if left else context
+        fresh.append(hit)
+    return replace(context, relevant=tuple(fresh), left_out=context.left_out + tuple(left)) if left else context
 
 
 def _with_speaker(hit: Hit, zone: str) -> Hit:

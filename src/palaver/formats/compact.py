@@ -75,12 +75,14 @@ def read(text: str, *, agent: str | None = None) -> tuple[Message, ...]:
     """Return the messages in *text*; the speaker without a number is the agent, unless *agent* names it."""
     lines = [line.removesuffix("\r") for line in _without_cue(text).split("\n")]
     own = _find_agent(agent, lines) if agent else _guess_agent(lines)
-    spoken = list(_split_messages(lines, own))
-    numbers = {label.number for one in spoken for label in (one.speaker, one.target) if label and label != own}
+    messages_in_text = list(_split_messages(lines, own))
+    numbers = {
+        label.number for one in messages_in_text for label in (one.speaker, one.target) if label and label != own
+    }
     place = Place(platform="", id="", kind="group" if len(numbers) > 1 else "direct")
     messages: list[Message] = []
     latest: dict[Label, Message] = {}  # by what its author is known as
-    for number, one in enumerate(spoken, 1):
+    for number, one in enumerate(messages_in_text, 1):
         message = Message(
             id=str(number),
             place=place,

@@ -51,7 +51,7 @@ def lookup_of(context: Context, *, include_meta: bool) -> Lookup:
 def meta(message: Message, messages: Mapping[str, Message] | None = None) -> str:
     """`[meta] chat_id=-123 message_id=4 user_id=987 name="Alice"`: the known fields of a message, in this order."""
     author, quote = message.author, message.reply_to
-    told = _current(quote, messages or {}) if quote else None
+    current = _current(quote, messages or {}) if quote else None
     replied = quote.author if quote else None
     pairs = [
         ("chat_id", _identity(message.place.id)),
@@ -64,7 +64,7 @@ def meta(message: Message, messages: Mapping[str, Message] | None = None) -> str
         ("reply_to_user_id", _identity(replied.id if replied else None)),
         ("reply_to_username", _text(replied.username if replied else None, NAMES)),
         ("reply_to_name", _text(replied.name if replied else None, NAMES)),
-        ("reply_excerpt", _text(excerpt(told) if told else None, OTHERS)),
+        ("reply_excerpt", _text(excerpt(current) if current else None, OTHERS)),
     ]
     return " ".join(["[meta]", *(f"{key}={value}" for key, value in pairs if value)])
 
@@ -74,8 +74,8 @@ def excerpt(quote: Quote) -> str:
 
     Descriptions of media are left out: this format removes the brackets that would tell them from the author's words.
     """
-    said = tuple(part for part in quote.parts if isinstance(part, Text))
-    return quote_text(replace(quote, parts=said)) or marker_line(quote.parts)
+    texts = tuple(part for part in quote.parts if isinstance(part, Text))
+    return quote_text(replace(quote, parts=texts)) or marker_line(quote.parts)
 
 
 def line(message: Message, context: Context, lookup: Lookup, *, marked: bool) -> str:
@@ -83,17 +83,17 @@ def line(message: Message, context: Context, lookup: Lookup, *, marked: bool) ->
     if isinstance(message, Notice):
         who = notice_subject(message) if isinstance(message, ReactionNotice) else message.shown
         return f"{_speaker(who, context, lookup)}: {_notice(message, context)}"
-    said = _one_line(message.parts, context)
+    words = _one_line(message.parts, context)
     marks = marker_line(message.parts) if marked else ""
-    text = " ".join(filter(None, (said, marks))) or "(no content)"
+    text = " ".join(filter(None, (words, marks))) or "(no content)"
     return f"{_speaker(message, context, lookup)}: {text}"
 
 
 def _notice(notice: Notice, context: Context) -> str:
     """Return the text of a notice behind the delimiter mark."""
-    told = _one_line((Text(text=notice_text(notice, context)),), context)
-    said = (_one_line(notice.parts, context) or "(no content)") if has_words(notice) else ""
-    return " ".join(filter(None, (delimiter_mark(context.delimiter), told, said)))
+    change = _one_line((Text(text=notice_text(notice, context)),), context)
+    new_text = (_one_line(notice.parts, context) or "(no content)") if has_words(notice) else ""
+    return " ".join(filter(None, (delimiter_mark(context.delimiter), change, new_text)))
 
 
 def quote_line(quote: Quote, context: Context, lookup: Lookup) -> str:
@@ -163,8 +163,8 @@ def _speakers(context: Context) -> Iterator[Author]:
 
 
 def _one_line(parts: Iterable[Part], context: Context) -> str:
-    said = escape.text(escape.line(cut_text(tuple(parts))), context.delimiter)
-    return " ".join(said.replace("```", "'''").split())
+    escaped = escape.text(escape.line(cut_text(tuple(parts))), context.delimiter)
+    return " ".join(escaped.replace("```", "'''").split())
 
 
 def _identity(value: str | None) -> str:

@@ -68,14 +68,14 @@ def read_openai(found: Any, *, model: str | None = None) -> TurnList:
     names: dict[int, str] = {}
     called: dict[str, str] = {}  # the names of tools, by the ids of calls
     for kind, run in groupby(messages, key=_kind):
-        said = list(run)
-        decoded = [openai.decode_turn(message, model=maker if kind == "model" else None) for message in said]
+        group = list(run)
+        decoded = [openai.decode_turn(message, model=maker if kind == "model" else None) for message in group]
         if kind == "system":
             system += map(_turn_text, decoded)
         elif kind == "results":
             turns.append(_merge_results(decoded, called))
         else:
-            names |= {len(turns) + n: one["name"] for n, one in enumerate(said) if _has_name(one)}
+            names |= {len(turns) + n: one["name"] for n, one in enumerate(group) if _has_name(one)}
             called |= _call_names(decoded)
             turns += decoded
     strange = (key for one in messages if _kind(one) != "model" for key in _unknown_fields(one, _MESSAGE))

@@ -95,8 +95,8 @@ def _without_repeated_headers(headed: Sequence[_HeadedTurn]) -> tuple[list[_Head
     """
     people = {_author(one.pairs, "").id for one in headed if not one.own and (one.headed or one.parts)}
     repeated = [one.own and _author(one.pairs, "").id in people for one in headed]
-    kept = [replace(one, pairs={}) if again else one for one, again in zip(headed, repeated, strict=True)]
-    return kept, people
+    turns = [replace(one, pairs={}) if again else one for one, again in zip(headed, repeated, strict=True)]
+    return turns, people
 
 
 def _agree(header: Header, second: Header) -> bool:
@@ -144,9 +144,9 @@ def _wrapped_block(text: str, kind: str, end: int) -> Header | None:
 def _header(kind: str, pairs: dict[str, str], rest: str) -> Header | None:
     if rest and not rest[0].isspace():
         return None
-    said = rest.removeprefix("\r\n") if rest.startswith("\r\n") else rest[1:]
+    text = rest.removeprefix("\r\n") if rest.startswith("\r\n") else rest[1:]
     known = {key: value for key, value in pairs.items() if value and key in ORDER}
-    return Header(kind=kind, pairs=known, rest=said)
+    return Header(kind=kind, pairs=known, rest=text)
 
 
 def _value(found: re.Match[str]) -> str:

@@ -89,10 +89,10 @@ def quote_media(media: Sequence[Media]) -> tuple[Media, ...]:
 
 def message_text(message: str, quoted: QuoteWords | None, kinds: Sequence[Kind]) -> str:
     """Return the text of the message: the author's own beside media of these kinds, then the quote."""
-    said = message if message.strip() else ""
+    text = message if message.strip() else ""
     if quoted is None:
-        return escape_speech(said) or (placeholder(kinds) if kinds else EMPTY)
-    return f"{escape_speech(said)}\n{_reference(quoted)}" if said else _reference(quoted)
+        return escape_speech(text) or (placeholder(kinds) if kinds else EMPTY)
+    return f"{escape_speech(text)}\n{_reference(quoted)}" if text else _reference(quoted)
 
 
 def placeholder(kinds: Sequence[Kind]) -> str:

@@ -87,12 +87,12 @@ def build_episode(messages: Sequence[Message], place: Place, start: int) -> Epis
 def summary_prompt(messages: Iterable[Message]) -> Prompt:
     """Return the prompt that asks a model for the summary of *messages*."""
     called = _display_names(messages := list(messages))
-    said = [
+    lines = [
         {"name": called[message.author.id], "text": cut_text(message.parts)[:MAX_TEXT], **_shows(message)}
         for message in messages
         if not message.deleted
     ]
-    return Prompt.of(dumps(said).decode(), system=INSTRUCTION, settings=Settings(answer=SCHEMA, temperature=0))
+    return Prompt.of(dumps(lines).decode(), system=INSTRUCTION, settings=Settings(answer=SCHEMA, temperature=0))
 
 
 def apply_summary(episode: Episode, answer: str, messages: Iterable[Message]) -> Episode | None:
@@ -102,8 +102,8 @@ def apply_summary(episode: Episode, answer: str, messages: Iterable[Message]) ->
     except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
         return None
     topic, summary = (" ".join(text.split()) for text in (found.topic, found.summary))
-    said = frozenset[str]().union(*(term_set(cut_text(message.parts)) for message in messages if not message.deleted))
-    if not topic or not summary or not said & (term_set(summary) | term_set(topic)):
+    words = frozenset[str]().union(*(term_set(cut_text(message.parts)) for message in messages if not message.deleted))
+    if not topic or not summary or not words & (term_set(summary) | term_set(topic)):
         return None
     tags = dict.fromkeys(" ".join(_cut(tag, MAX_TAG).casefold().split()) for tag in found.tags)
     return replace(
@@ -136,9 +136,11 @@ def _quote_key_sentences(messages: Sequence[Message]) -> str:
     ours.
     """
     called = _display_names(messages)
-    said = [(message.author.id, one) for message in messages for one in split_sentences(cut_text(message.parts))]
-    best = key_sentences([sentence for _, sentence in said], 4)
-    return " ".join(f"{called[said[at][0]]}: “{_cut(_QUOTES.sub(chr(39), said[at][1]), MAX_SENTENCE)}”" for at in best)
+    sentences = [(message.author.id, one) for message in messages for one in split_sentences(cut_text(message.parts))]
+    best = key_sentences([sentence for _, sentence in sentences], 4)
+    return " ".join(
+        f"{called[sentences[at][0]]}: “{_cut(_QUOTES.sub(chr(39), sentences[at][1]), MAX_SENTENCE)}”" for at in best
+    )
 
 
 def _display_names(messages: Iterable[Message]) -> dict[str, str]:

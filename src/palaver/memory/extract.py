@@ -148,8 +148,8 @@ async def _claims(
         except ValueError as error:
             if attempt == 2:
                 raise AnswerUnfit(f"{model.name} gave no facts that fit, twice: {error}") from error
-            told = user(f"That does not fit: {error}. Answer with the JSON alone.")
-            turns = (asked, response.turn, told) if response.valid else (asked,)
+            correction = user(f"That does not fit: {error}. Answer with the JSON alone.")
+            turns = (asked, response.turn, correction) if response.valid else (asked,)
     raise AssertionError
 
 
@@ -226,5 +226,5 @@ def _fact(key: str, text: str, confidence: float, person: Author, sources: Seque
 def fact_id(person: Author, text: str, sources: Sequence[Message]) -> str:
     """Return the id of a fact: the same if it is learned from the same messages again."""
     place = sources[0].place
-    said = [place.platform, place.id, place.thread, person.id, [message.id for message in sources], normalize(text)]
-    return hashlib.sha256(dumps(said)).hexdigest()[:24]
+    identity = [place.platform, place.id, place.thread, person.id, [message.id for message in sources], normalize(text)]
+    return hashlib.sha256(dumps(identity)).hexdigest()[:24]

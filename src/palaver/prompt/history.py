@@ -74,20 +74,22 @@ def _cache_key(context: Context) -> str:
 
 def _entry(message: Message, context: Context, quote: Quote | None) -> str:
     parts = _own_parts(message, context) if context.is_own(message) else message.parts
-    spoken = text_with_markers(parts, lambda text: escape.text(text, context.delimiter))
-    told = " ".join(filter(None, (*map(_tool_sentence, parts), spoken))) or EMPTY
-    said = escape.without_delimiter(told, context.delimiter)
+    words = text_with_markers(parts, lambda text: escape.text(text, context.delimiter))
+    content = " ".join(filter(None, (*map(_tool_sentence, parts), words))) or EMPTY
+    safe = escape.without_delimiter(content, context.delimiter)
     if isinstance(message, Notice):
-        return "\n".join([notice_line(message, context), *([said] if has_words(message) else [])])
+        return "\n".join([notice_line(message, context), *([safe] if has_words(message) else [])])
     replied = _quote_line(quote, context) if quote and not context.is_own(message) else ""
-    return f"{delimiter_mark(context.delimiter)} {speaker(message, context)}\n{said}{replied}"
+    return f"{delimiter_mark(context.delimiter)} {speaker(message, context)}\n{safe}{replied}"
 
 
 def _quote_line(quote: Quote, context: Context) -> str:
     """Return a line with the label and the text of a quote, or nothing where its text is unknown."""
-    told = text_with_markers(brief_quote(quote), lambda text: escape.text(text, context.delimiter))
+    text_of_quote = text_with_markers(brief_quote(quote), lambda text: escape.text(text, context.delimiter))
     return (
-        f"\n{quote_label(quote, context.delimiter)} {escape.without_delimiter(told, context.delimiter)}" if told else ""
+        f"\n{quote_label(quote, context.delimiter)} {escape.without_delimiter(text_of_quote, context.delimiter)}"
+        if text_of_quote
+        else ""
     )
 
 

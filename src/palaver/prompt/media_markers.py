@@ -50,8 +50,8 @@ def _has_content(media: Media, _: Role) -> bool:
 
 
 def _of_layer(layer: Layer, takes: Takes, *, over: bool) -> Iterator[str]:
-    for told in _QUOTE_LINES.findall(layer.instruction):
-        yield from _LABEL.findall(told)
+    for line in _QUOTE_LINES.findall(layer.instruction):
+        yield from _LABEL.findall(line)
     for turn in layer.turns:
         words, media = turn.__dict__.get("markers") or cached(turn, "markers", _of_turn)
         if words:

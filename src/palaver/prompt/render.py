@@ -58,15 +58,15 @@ def turns_of(
     *quotes*, by the ids of the messages that reply to them, are added in brief.
     """
     key, render, made = _key(context, style), partial(render_message, context=context, style=style), context.turns
-    said = [message for message in with_albums(tuple(messages)) if not message.deleted]
+    present = [message for message in with_albums(tuple(messages)) if not message.deleted]
     if not made and not quotes:
-        return tuple(chain.from_iterable([one.__dict__.get(key) or cached(one, key, render) for one in said]))
+        return tuple(chain.from_iterable([one.__dict__.get(key) or cached(one, key, render) for one in present]))
     groups = [
         (tuple(map(cut_turn, own)) if (own := made.get(message.id)) else None)
         or (_with_brief(message, quotes[message.id], key, context, style) if quotes and message.id in quotes else None)
         or message.__dict__.get(key)
         or cached(message, key, render)
-        for message in said
+        for message in present
     ]
     return tuple(chain.from_iterable(groups))
 
@@ -119,10 +119,10 @@ def render_message(
         turn = turn_of(message, context, style, beside=beside)
         return (turn,) if turn else ()
     voice = _voice_of_own if context.is_own(message) else _voice_of_others
-    said = (part for part in message.parts if part != Text(text=""))
+    parts = (part for part in message.parts if part != Text(text=""))
     turns = [
         _turn_of_voice(speaks, replace(message, parts=tuple(found)), context, style)
-        for speaks, found in groupby(said, voice)
+        for speaks, found in groupby(parts, voice)
     ]
     if beside:
         turns.append(turn_of(replace(message, parts=()), context, style, beside=beside))
@@ -165,8 +165,8 @@ def turn_of(message: Message, context: Context, style: Style, *, beside: Sequenc
 
 def _notice_turn(notice: Notice, context: Context, style: Style) -> Turn:
     """Return the turn of a notice: a line behind the delimiter mark, then the new parts."""
-    said = tuple(_escape_parts(notice.parts, context, style))
-    rest = (said or (Text(text=EMPTY),)) if has_words(notice) else ()
+    parts = tuple(_escape_parts(notice.parts, context, style))
+    rest = (parts or (Text(text=EMPTY),)) if has_words(notice) else ()
     return Turn(role="user", parts=(Text(text=notice_line(notice, context)), *rest))
 
 
@@ -198,13 +198,13 @@ def notice_text(notice: Notice, context: Context) -> str:
     """
     if isinstance(notice, ReactionNotice) and not context.is_own(notice.shown) and context.place.kind != "direct":
         return _reaction_text(notice, f"id: {escape.identity(notice.shown.id)}")
-    spoken = text_with_markers(part for part in notice.shown.parts if isinstance(part, Text))
-    beginning = escape.name(spoken).replace('"', "'")
-    more = "…" if len(spoken) > escape.NAME_LENGTH else ""
-    said = f'"{beginning}{more}"' if beginning else "it"
+    text = text_with_markers(part for part in notice.shown.parts if isinstance(part, Text))
+    beginning = escape.name(text).replace('"', "'")
+    more = "…" if len(text) > escape.NAME_LENGTH else ""
+    target = f'"{beginning}{more}"' if beginning else "it"
     if isinstance(notice, ReactionNotice):
-        return _reaction_text(notice, said)
-    return f"deleted: {said} no longer counts" if notice.is_deletion else f"edited: {said} now says"
+        return _reaction_text(notice, target)
+    return f"deleted: {target} no longer counts" if notice.is_deletion else f"edited: {target} now says"
 
 
 def _reaction_text(notice: ReactionNotice, target: str) -> str:
@@ -257,15 +257,15 @@ def author_label(author: Author) -> str:
 def text_with_markers(parts: Iterable[Part], safe: Safe = escape.text) -> str:
     """Return the texts of the parts, made *safe*, with markers for media."""
     pieces: list[str] = []
-    spoken: list[str] = []
+    texts: list[str] = []
     for part in cut_parts(tuple(parts)):
         match part:
             case Text(text=text) if escape.normalize(text):
-                spoken.append(text)
+                texts.append(text)
             case Media():
-                pieces += [safe(" ".join(spoken)), media_placeholder(part)]
-                spoken = []
-    return " ".join(filter(None, [*pieces, safe(" ".join(spoken))]))
+                pieces += [safe(" ".join(texts)), media_placeholder(part)]
+                texts = []
+    return " ".join(filter(None, [*pieces, safe(" ".join(texts))]))
 
 
 def media_placeholder(media: Media) -> str:
@@ -357,8 +357,8 @@ def _own_parts(parts: Iterable[Part], delimiter: str, style: Style) -> Iterator[
 def _escape_parts(parts: Iterable[Part], context: Context, style: Style) -> Iterator[Part]:
     def safe(text: str) -> str:
         if style in ("verbatim", "direct"):
-            kept = escape.without_delimiter(text, context.delimiter)
-            return escape.without_labels(kept) if style == "direct" else kept
+            rest = escape.without_delimiter(text, context.delimiter)
+            return escape.without_labels(rest) if style == "direct" else rest
         return escape.text(text, context.delimiter)
 
     for part in cut_parts(tuple(parts)):
@@ -370,11 +370,11 @@ def _escape_parts(parts: Iterable[Part], context: Context, style: Style) -> Iter
                     yield part if words == text else replace(part, text=words)
             case Media() if style == "worded":
                 yield Text(text=escape.without_delimiter(media_placeholder(part), context.delimiter))
-            case Media(rendered_text=told):
-                told = escape.without_delimiter(told, context.delimiter) if told else told
+            case Media(rendered_text=description):
+                description = escape.without_delimiter(description, context.delimiter) if description else description
                 known = part.media_kind in KINDS
                 named = part.media_kind if known else escape.without_delimiter(part.kind_word, context.delimiter)
-                shown = replace(part, rendered_text=told, media_kind=named)
+                shown = replace(part, rendered_text=description, media_kind=named)
                 yield part if shown == part else shown
             case _:
                 yield part

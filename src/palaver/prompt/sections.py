@@ -58,8 +58,8 @@ def reply_context(context: Context) -> str:
     lines = []
     if quote.author:
         lines.append(f"**Replying to**: {_name_and_id(quote.author)}")
-    said = replace(quote, parts=tuple(map(_inline, quote.parts)))
-    if excerpt := shorten(quote_text(said, escape.inline), EXCERPT_LENGTH) or marker_line(quote.parts):
+    escaped = replace(quote, parts=tuple(map(_inline, quote.parts)))
+    if excerpt := shorten(quote_text(escaped, escape.inline), EXCERPT_LENGTH) or marker_line(quote.parts):
         lines.append(f"**Original message**: {excerpt}")
     return _section("## Reply Context", "\n".join(lines))
 

@@ -76,13 +76,15 @@ def vector_scores(cosines: Floats) -> Floats:
 
 def first_scores(columns: Columns, query: Query, words: Floats, cosines: Floats | None) -> Floats:
     """Return a quick score for every message, by which candidates are chosen."""
-    spoken = np.isin(columns.author, list(query.people)) if query.people else np.zeros(len(columns), dtype=bool)
-    score = words / (words.max() + _TINY) * (1 + 0.3 * spoken)
+    by_named_author = (
+        np.isin(columns.author, list(query.people)) if query.people else np.zeros(len(columns), dtype=bool)
+    )
+    score = words / (words.max() + _TINY) * (1 + 0.3 * by_named_author)
     if cosines is not None:
         score = score + 0.0875 * standardise(cosines) + 0.05 * standardise(vector_scores(cosines))
     if query.days is not None:
-        inside, _, said = _times(columns, query.days)
-        score = score + 0.15 * inside + 0.1 * said
+        inside, _, dated = _times(columns, query.days)
+        score = score + 0.15 * inside + 0.1 * dated
     return np.where(columns.length < 0, -1, score).astype(np.float32)
 
 
@@ -258,5 +260,5 @@ def _times(columns: Columns, days: tuple[int, int] | None) -> tuple[Floats, Floa
     first, last = days
     sent = day_number(columns.at)
     late = np.where(sent > last, sent - last, np.minimum(sent - first, 0))
-    said = (columns.first >= 0) & (columns.first <= last) & (columns.last >= first)
-    return (late == 0).astype(np.float32), np.clip(late, -60, 99), said.astype(np.float32)
+    dated = (columns.first >= 0) & (columns.first <= last) & (columns.last >= first)
+    return (late == 0).astype(np.float32), np.clip(late, -60, 99), dated.astype(np.float32)

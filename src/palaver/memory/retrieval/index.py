@@ -55,16 +55,16 @@ class IndexEntry(Struct, frozen=True, kw_only=True):
     words: dict[str, int]  # for each term its weight and position, packed
 
 
-def index_entry(said: MessageText) -> IndexEntry:
-    found = terms(f"{said.text} {said.shown}"[:MAX_INDEXED_LENGTH])
-    dates = find_dates(said.text[:_DATED], said.at.date()) if said.at else []
+def index_entry(message: MessageText) -> IndexEntry:
+    found = terms(f"{message.text} {message.shown}"[:MAX_INDEXED_LENGTH])
+    dates = find_dates(message.text[:_DATED], message.at.date()) if message.at else []
     stands = {term: place for place, term in reversed(list(enumerate(found)))}
     return IndexEntry(
-        number=said.number,
-        name=said.name,
-        at=int(said.at.timestamp()) if said.at else MISSING,
+        number=message.number,
+        name=message.name,
+        at=int(message.at.timestamp()) if message.at else MISSING,
         length=len(found),
-        traits=_traits(visible(said.text), media=bool(said.shown)),
+        traits=_traits(visible(message.text), media=bool(message.shown)),
         first=min((one.first.toordinal() for one in dates), default=MISSING),
         last=max((one.last.toordinal() for one in dates), default=MISSING),
         words={

@@ -50,14 +50,14 @@ def supporting_clauses(person: Author, fact: str, message: Message, people: Mapp
 def supporting_messages(fact: str, person: Author, messages: Sequence[Message]) -> list[Message]:
     """Find which of *messages*, oldest first, support a fact: the newest that does alone, or several together."""
     people, called = _authors(messages), [person.name]
-    said = [(message, list(supporting_clauses(person, fact, message, people))) for message in messages]
-    for message, words in reversed(said):
+    clauses = [(message, list(supporting_clauses(person, fact, message, people))) for message in messages]
+    for message, words in reversed(clauses):
         if is_supported(fact, words, called=called):
             return [message]
-    if not is_supported(fact, [word for _, words in said for word in words], called=called):
+    if not is_supported(fact, [word for _, words in clauses for word in words], called=called):
         return []
     counted = content_words(fact, called=called)
-    return [message for message, words in said if has_any_word(" ".join(words), counted)]
+    return [message for message, words in clauses if has_any_word(" ".join(words), counted)]
 
 
 @lru_cache(maxsize=1024)

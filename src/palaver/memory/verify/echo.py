@@ -30,7 +30,9 @@ def remove_echo(messages: Iterable[Message], recalled: RecalledTexts) -> list[Me
 
     A sentence in the first person is always kept: its author says so, whoever said the same before.
     """
-    told = {words for text in recalled.texts for one in _SENTENCES.split(text) for words in _words(one, recalled.names)}
+    recalled_words = {
+        words for text in recalled.texts for one in _SENTENCES.split(text) for words in _words(one, recalled.names)
+    }
     found = [
         (one.author.id, passage)
         for one in recalled.messages
@@ -38,11 +40,15 @@ def remove_echo(messages: Iterable[Message], recalled: RecalledTexts) -> list[Me
     ]
 
     def is_own(sentence: str) -> bool:
-        return not told or bool(FIRST.search(sentence)) or told.isdisjoint(_words(sentence, recalled.names))
+        return (
+            not recalled_words
+            or bool(FIRST.search(sentence))
+            or recalled_words.isdisjoint(_words(sentence, recalled.names))
+        )
 
     def own(message: Message) -> Message:
-        said = _plain(message)
-        pasted = [passage for author, passage in found if author != message.author.id and passage in said]
+        plain = _plain(message)
+        pasted = [passage for author, passage in found if author != message.author.id and passage in plain]
         return replace(message, parts=tuple(_own(part, pasted, is_own) for part in message.parts))
 
     return [own(message) for message in messages]

@@ -72,22 +72,22 @@ class Statement(Struct, frozen=True, kw_only=True):
         return bool(self.sentence.pairs) or len(words) >= _MIN_CONTENT_WORDS
 
 
-def mentioned_in(said: str, statements: Sequence[Statement]) -> list[Statement]:
-    """Find the statements whose content words are all in *said*, which may be JSON."""
-    few = list(compress(statements, may_contain(said, (one.sentence for one in statements))))
-    index = WordIndex.in_text(said) if few else None
+def mentioned_in(text: str, statements: Sequence[Statement]) -> list[Statement]:
+    """Find the statements whose content words are all in *text*, which may be JSON."""
+    few = list(compress(statements, may_contain(text, (one.sentence for one in statements))))
+    index = WordIndex.in_text(text) if few else None
     return [one for one in few if index and index.contains_fact(one.sentence)]
 
 
-def states_any(said: str, mentioned: Sequence[Statement], *, by_them: bool) -> bool:
-    """Return whether *said* makes one of the statements that it mentions.
+def states_any(text: str, mentioned: Sequence[Statement], *, by_them: bool) -> bool:
+    """Return whether *text* makes one of the statements that it mentions.
 
     *by_them*: the person whom they are about speaks; otherwise somebody speaks to that person.
     """
     if any(one.is_telling for one in mentioned):
         return True
     marks = _BY_THEM if by_them else _TO_THEM
-    return any(_states(piece, WordIndex.in_text(piece), one, marks) for piece in _pieces(said) for one in mentioned)
+    return any(_states(piece, WordIndex.in_text(piece), one, marks) for piece in _pieces(text) for one in mentioned)
 
 
 def tells_any(text: str, statements: Sequence[Statement]) -> bool:
@@ -111,9 +111,9 @@ def answers_any(question: str, answer: str, mentioned: Sequence[Statement]) -> b
     )
 
 
-def asks_to_forget(said: str, statements: Sequence[Statement]) -> bool:
-    """Return whether a sentence of *said* asks to forget something and contains a content word of a statement."""
-    asked = [WordIndex.in_text(piece) for piece in _pieces(said) if _REQUEST.match(piece)]
+def asks_to_forget(text: str, statements: Sequence[Statement]) -> bool:
+    """Return whether a sentence of *text* asks to forget something and contains a content word of a statement."""
+    asked = [WordIndex.in_text(piece) for piece in _pieces(text) if _REQUEST.match(piece)]
     return any(_speaks_of(index, one.sentence) for index in asked for one in statements)
 
 
@@ -121,8 +121,8 @@ def _speaks_of(index: WordIndex, sentence: FactWords) -> bool:
     return any(map(index.contains, sentence.words)) or any(map(index.text.__contains__, sentence.pairs))
 
 
-def _pieces(said: str) -> list[str]:
-    return [piece for piece in _ENDS.split(said) if piece.strip()]
+def _pieces(text: str) -> list[str]:
+    return [piece for piece in _ENDS.split(text) if piece.strip()]
 
 
 def _states(piece: str, index: WordIndex, one: Statement, marks: Collection[str]) -> bool:
@@ -144,18 +144,18 @@ def _has_any(index: WordIndex, words: Collection[str]) -> bool:
     return any(map(index.contains_exactly, words))
 
 
-def sentences_about(said: str, statements: Sequence[Statement]) -> list[str]:
-    """Find the sentences of *said* that contain a content word of one of the statements."""
+def sentences_about(text: str, statements: Sequence[Statement]) -> list[str]:
+    """Find the sentences of *text* that contain a content word of one of the statements."""
     return [
         piece.strip()
-        for piece in _pieces(said)
+        for piece in _pieces(text)
         if any(_speaks_of(WordIndex.in_text(piece), one.sentence) for one in statements)
     ]
 
 
-def is_repetition(said: str, before: str) -> bool:
-    """Return whether *said* repeats an earlier text; if that is one sentence, whether a sentence of *said* does."""
-    pieces = _pieces(said) if len(_pieces(before)) == 1 else [said]
+def is_repetition(text: str, before: str) -> bool:
+    """Return whether *text* repeats an earlier text; if that is one sentence, whether a sentence of *text* does."""
+    pieces = _pieces(text) if len(_pieces(before)) == 1 else [text]
     return any(is_similar(piece, before) for piece in pieces)
 
 

@@ -67,10 +67,10 @@ def _cancel_tasks(database: Database, statements: Sequence[Statement], about: in
     tasks.change(database, found)
 
 
-def _states_fact(said: str, statements: Sequence[Statement], *, to_them: bool, question: str = "") -> bool:
+def _states_fact(text: str, statements: Sequence[Statement], *, to_them: bool, question: str = "") -> bool:
     """Return whether a text of the agent states a fact; to another person it must be clear by itself."""
-    found = mentioned_in(said, statements if to_them else [one for one in statements if one.is_telling])
-    return bool(found) and (states_any(said, found, by_them=False) or answers_any(question, said, found))
+    found = mentioned_in(text, statements if to_them else [one for one in statements if one.is_telling])
+    return bool(found) and (states_any(text, found, by_them=False) or answers_any(question, text, found))
 
 
 def _withdraw_runs(database: Database, by_place: StatementsByPlace, hidden: Collection[int]) -> None:
@@ -82,7 +82,7 @@ def _withdraw_runs(database: Database, by_place: StatementsByPlace, hidden: Coll
     shown = [
         (run, place)
         for run, place, horizon in database.execute("SELECT run_id, place, horizon FROM runs WHERE status = 'open'")
-        if (statements := [one for (_, where), said in by_place.items() if where == place for one in said])
+        if (statements := [one for (_, where), made_there in by_place.items() if where == place for one in made_there])
         and (_is_in_window(database, hidden, place, horizon) or tells_any(_run_text(database, run), statements))
     ]
     if not shown:
@@ -109,10 +109,10 @@ def _run_text(database: Database, run: str) -> str:
     layers = """SELECT layer FROM prompt_layers WHERE prompt = (
         SELECT max(id) FROM prompts WHERE run_id = ?)"""
     contents = [layer_content(database, layer) or b"" for (layer,) in database.execute(layers, (run,)).fetchall()]
-    said = [turn for (turn,) in database.execute("SELECT turn FROM records WHERE run_id = ?", (run,))]
+    turns = [turn for (turn,) in database.execute("SELECT turn FROM records WHERE run_id = ?", (run,))]
     select = "SELECT call, coalesce(result, '') FROM tool_runs WHERE run_id = ?"
-    done = [text for row in database.execute(select, (run,)) for text in row]
-    return "\n".join([*(content.decode() for content in contents), *said, *done])
+    tool_texts = [text for row in database.execute(select, (run,)) for text in row]
+    return "\n".join([*(content.decode() for content in contents), *turns, *tool_texts])
 
 
 def hide_facts(database: Database, facts: Sequence[int], at: datetime) -> None:
@@ -209,9 +209,9 @@ def _messages_stating(database: Database, statements: Sequence[Statement], about
     enough = [one for one in statements if one.is_telling]
     doubtful: list[tuple[int, str, list[Statement]]] = []  # of the agent's
     for row, text, turns, theirs, to_them in database.execute(select, {"about": about, "place": place}):
-        said = f"{text}\n{turns}"
-        found = mentioned_in(said, statements if theirs or to_them else enough)
-        if found and states_any(said, found, by_them=bool(theirs)):
+        content = f"{text}\n{turns}"
+        found = mentioned_in(content, statements if theirs or to_them else enough)
+        if found and states_any(content, found, by_them=bool(theirs)):
             yield row
         elif found and not theirs:
             doubtful.append((row, text, found))

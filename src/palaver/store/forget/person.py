@@ -180,8 +180,8 @@ def _remove_episodes(database: Database, author: int, words: Vocabulary, direct:
     count = 0
     for table, texts in (("episodes", "topic, summary, tags"), ("window_pasts", "text")):
         select = f"SELECT e.id, e.place, e.people FROM {table} e JOIN places p ON p.id = e.place WHERE p.service = ?"
-        told = database.execute(select, (platform,)).fetchall()
-        found = {row for row, place, people in told if place in direct or author_id in STRINGS.loads(people)}
+        rows = database.execute(select, (platform,)).fetchall()
+        found = {row for row, place, people in rows if place in direct or author_id in STRINGS.loads(people)}
         found |= {row for row, *_ in holding(database, words, f"SELECT place, id, {texts} FROM {table}")}
         database.executemany(f"DELETE FROM {table} WHERE id = ?", [(row,) for row in found])
         count += len(found)

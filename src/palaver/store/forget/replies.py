@@ -107,11 +107,11 @@ def _remove_turns(database: Database, place: int, message_id: str | None) -> Non
         database.execute("DELETE FROM turns WHERE message = ?", (row,))
 
 
-def empty_reply(database: Database, row: int, said: Reply, why: str) -> None:
+def empty_reply(database: Database, row: int, reply: Reply, why: str) -> None:
     """Empty a reply, and drop it if it is not sent."""
     update = """UPDATE outbox SET text = '', reply = ?, turns = '[]', why = ?,
         status = CASE WHEN status = 'sent' THEN 'sent' ELSE 'dropped' END WHERE id = ?"""
-    database.execute(update, (dumps(Reply(place=said.place, text="")), why, row))
+    database.execute(update, (dumps(Reply(place=reply.place, text="")), why, row))
 
 
 def _remove_tasks(database: Database, words: Vocabulary, runs: PersonRuns) -> set[str]:

@@ -76,9 +76,9 @@ def _has_sources(database: Database, fact: int) -> bool:
 def _update_start(database: Database, fact: int) -> None:
     """Set `valid_from` to the time of the oldest source."""
     select = f"SELECT m.sent_at FROM {SOURCES} WHERE c.fact = ? AND m.sent_at IS NOT NULL"
-    said = [utc(datetime.fromisoformat(sent_at)) for (sent_at,) in database.execute(select, (fact,))]
-    if said:
-        database.execute("UPDATE facts SET valid_from = ? WHERE id = ?", (min(said).isoformat(), fact))
+    times = [utc(datetime.fromisoformat(sent_at)) for (sent_at,) in database.execute(select, (fact,))]
+    if times:
+        database.execute("UPDATE facts SET valid_from = ? WHERE id = ?", (min(times).isoformat(), fact))
 
 
 def _remove_and_merge(database: Database, gone: Sequence[int], left: Sequence[int]) -> None:

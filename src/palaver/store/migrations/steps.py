@@ -62,10 +62,10 @@ def m002_engine(database: Database) -> None:
 
 def _store_plans(database: Database) -> None:
     """Store the plan of each task of an older file."""
-    kept = [TASK.loads(body) for (body,) in database.execute("SELECT body FROM tasks ORDER BY id")]
+    stored = [TASK.loads(body) for (body,) in database.execute("SELECT body FROM tasks ORDER BY id")]
     rows = [
         (name, int(task.id in unbound), task.status, dumps(task), task.id)
-        for name, plan in group_by_plan(database, kept).items()
+        for name, plan in group_by_plan(database, stored).items()
         for now in [settle(plan)]
         for unbound in [{one.id for one in without_open_dependencies(now)}]
         for task in now

@@ -267,17 +267,17 @@ def _translate(error: Exception, what: str) -> PalaverError:
     return _translate_other(error, f"{what}: ", said)
 
 
-def _translate_other(error: Exception, what: str, said: str) -> PalaverError:
+def _translate_other(error: Exception, what: str, message: str) -> PalaverError:
     if isinstance(error, sqlite3.IntegrityError):
-        return InvalidValue(f"{what}it does not fit what is kept ({said})")
+        return InvalidValue(f"{what}it does not fit what is kept ({message})")
     if isinstance(error, sqlite3.OperationalError):
-        return StoreBroken(f"{what}{said}")
+        return StoreBroken(f"{what}{message}")
     if isinstance(error, sqlite3.Error):
-        return InvalidValue(f"{what}{said}")
-    return StoreBroken(f"{what}it holds something that cannot be read ({type(error).__name__}: {said})")
+        return InvalidValue(f"{what}{message}")
+    return StoreBroken(f"{what}it holds something that cannot be read ({type(error).__name__}: {message})")
 
 
-def _one_line(said: str) -> str:
+def _one_line(text: str) -> str:
     """Return the text of an error on one line; it may quote anything that the file contains."""
-    shown = "".join(character if character.isprintable() else " " for character in said[:_MAX_ERROR_LENGTH])
+    shown = "".join(character if character.isprintable() else " " for character in text[:_MAX_ERROR_LENGTH])
     return " ".join(shown.split())
