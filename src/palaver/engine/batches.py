@@ -69,7 +69,7 @@ def burst_at(first: int, waiting: Sequence[WaitingMessage], gap: timedelta, long
 
 
 def follow_ups(taken: Collection[str], waiting: Sequence[WaitingMessage], longest: timedelta) -> list[WaitingMessage]:
-    """Return the later messages by the author of the *taken* ones, within *longest* of the first."""
+    """Return the messages by the author of the *taken* ones that came later, within *longest* of the first."""
     first = next((number for number, one in enumerate(waiting) if one.message.id in taken), None)
     if first is None:
         return []

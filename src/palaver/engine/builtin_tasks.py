@@ -69,14 +69,14 @@ class BuiltinTasks:
         return [reply] if reply else []
 
     async def _remember(self, task: Task) -> None:
-        said, source = task.args.get("facts"), task.args.get("source")
-        if not isinstance(said, list) or not isinstance(source, str):
+        texts, source = task.args.get("facts"), task.args.get("source")
+        if not isinstance(texts, list) or not isinstance(source, str):
             raise InvalidValue(f"task {task.id} has no facts to remember")
         author = _author(task)
         evidence = await evidence_messages(self._messages, author, place=task.place, target=source)
         found = [
             (number, text, await asyncio.to_thread(supporting_messages, text, author, evidence))
-            for number, text in enumerate(map(str, said))
+            for number, text in enumerate(map(str, texts))
         ]
         facts = [
             Fact(

@@ -47,7 +47,7 @@ MAX_LINE = 200  # characters of one fact or task
 
 
 async def no_memory() -> None:
-    """Wait for nothing."""
+    """Return at once: there is no memory to wait for."""
 
 
 class CommandOutcome(Struct, frozen=True, kw_only=True):
@@ -139,8 +139,8 @@ class Commands:
         except Exception as error:  # noqa: BLE001 (of a platform or the store; the person gets a reply)
             log.error("command /%s failed: %s", command.name, error_text(error))
             outcome = reply_with("Something went wrong on my side, and this was not done. Please try again.")
-        said = [self._notice(command, outcome.lines)] if outcome.lines else []
-        replies = split_replies(said, self._platforms)
+        notices = [self._notice(command, outcome.lines)] if outcome.lines else []
+        replies = split_replies(notices, self._platforms)
         try:
             await retry_forever(
                 lambda: self._store.updates.end(command, replies=replies, tasks=outcome.tasks), sleep=self._sleep
@@ -276,12 +276,12 @@ class Commands:
         return f"{_short(fact.text)} (since {self._when(fact.held_from or fact.learned_at).strip()})"
 
     def _reason(self, message: Message) -> str:
-        said = " ".join(part.text if isinstance(part, Text) else getattr(part, "words", "") for part in message.parts)
-        return f"{self._when(message.sent_at)}{message.author.name}: {_short(said)}"
+        text = " ".join(part.text if isinstance(part, Text) else getattr(part, "words", "") for part in message.parts)
+        return f"{self._when(message.sent_at)}{message.author.name}: {_short(text)}"
 
     def _task(self, task: Task) -> str:
-        said = task.args.get("text") or task.args.get("body") or ""
-        return _short(f"{self._when(task.due_at)}{task.kind}{f': {said}' if isinstance(said, str) and said else ''}")
+        text = task.args.get("text") or task.args.get("body") or ""
+        return _short(f"{self._when(task.due_at)}{task.kind}{f': {text}' if isinstance(text, str) and text else ''}")
 
     def _when(self, moment: datetime | None) -> str:
         if moment is None:
@@ -292,16 +292,16 @@ class Commands:
             return f"{moment:%Y-%m-%d %H:%M}Z "
 
 
-def _by_id(given: str, facts: Sequence[Fact], *, least: int = 1) -> list[Fact]:
+def _by_id(prefix: str, facts: Sequence[Fact], *, least: int = 1) -> list[Fact]:
     """Return the fact with that id, or those whose ids begin with it."""
-    found = match_ids(given, (fact.id for fact in facts), min_length=least)
+    found = match_ids(prefix, (fact.id for fact in facts), min_length=least)
     return [fact for fact in facts if fact.id in found]
 
 
-def _by_words(given: str, facts: Sequence[Fact]) -> list[Fact]:
+def _by_words(text: str, facts: Sequence[Fact]) -> list[Fact]:
     """Return the fact with exactly this text, or those with all its terms."""
-    exact = [fact for fact in facts if fact.text.casefold() == given.casefold()]
-    wanted = set(terms(given))
+    exact = [fact for fact in facts if fact.text.casefold() == text.casefold()]
+    wanted = set(terms(text))
     return exact or [fact for fact in facts if wanted and wanted <= set(terms(fact.text))]
 
 

@@ -57,8 +57,8 @@ def is_yes(message: Message, names: Iterable[str] = ()) -> bool:
     text = _text(message)
     for name in names:
         text = name_pattern(name).sub(" ", text)
-    said = _SKIN.sub("", _PLEASE.sub(" ", text)).strip(_AROUND)
-    return " ".join(said.replace(",", " ").split()) in YES
+    words = _SKIN.sub("", _PLEASE.sub(" ", text)).strip(_AROUND)
+    return " ".join(words.replace(",", " ").split()) in YES
 
 
 def _is_called(message: Message, names: Iterable[str]) -> bool:

@@ -23,5 +23,5 @@ class DelimiterCache:
         return self._delimiters[place.key]
 
     def clear(self) -> None:
-        """Drop everything cached: a place has moved."""
+        """Empty the cache: a place has migrated."""
         self._delimiters.clear()

@@ -196,17 +196,17 @@ class Engine:
         _require_types(reply, Reply)
         if not text.strip():
             raise InvalidValue("the text to say is empty")
-        said = OutboxItem(
+        item = OutboxItem(
             id=secrets.token_hex(10),
             reply=reply,
             made_at=self._parts.now(),
             kind="notice",
             author=self._parts.identity.author_on(place.platform),
         )
-        deliveries = split_replies([said], self._parts.platforms)
+        deliveries = split_replies([item], self._parts.platforms)
         await self._parts.store.outbox.put(*deliveries)
         self._parts.outbox_sender.enqueue(deliveries)
-        return said.id
+        return item.id
 
     async def receive(self, message: Message) -> bool:
         """Store a message, to be answered; return whether it is new. It is stored when this returns."""

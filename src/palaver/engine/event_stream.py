@@ -168,7 +168,7 @@ class _Reader:
         return True
 
     def note(self, event: DurableEvent) -> None:
-        """Remember an event that was read from the store: it may also be in the queue, or enter it."""
+        """Remember an event that was read from the store, so that its copy in the queue is skipped."""
         self.last = event.cursor
         self._stored[event.cursor] = None
         if len(self._stored) > MAX_QUEUE:

@@ -84,8 +84,8 @@ class MediaDescriber:
 
     async def describe(self, missing: Mapping[str, tuple[Media, Message]]) -> None:
         """Ask for all these descriptions at once, and store them. A failure leaves a media undescribed."""
-        said = await asyncio.gather(*(self._ask(media, message) for media, message in missing.values()))
-        for name, words in zip(missing, said, strict=True):
+        descriptions = await asyncio.gather(*(self._ask(media, message) for media, message in missing.values()))
+        for name, words in zip(missing, descriptions, strict=True):
             if words:
                 await self._known.describe(name, words, by=getattr(self._describe, "name", ""), at=self._now())
 

@@ -201,14 +201,14 @@ class OutboxSender:
         await self._attempts.stop(grace=self._grace)
 
     async def _send_queue(self, key: PlaceKey) -> None:
-        bag = self._queues[key]
+        queue = self._queues[key]
         try:
-            while bag:
+            while queue:
                 try:
-                    await self._send_with_retries(bag[0])
+                    await self._send_with_retries(queue[0])
                 except InvalidValue as error:  # removed or dropped meanwhile
                     log.info("%s", error)
-                bag.popleft()
+                queue.popleft()
         finally:
             del self._queues[key]
 

@@ -79,13 +79,13 @@ class PromptBuilder:
         self._now = now
 
     async def gather_context(self, batch: Batch, *, model: str) -> Context:
-        """Gather what *model* should know to answer *batch*: of the log, the messages up to the batch's snapshot."""
+        """Gather the context of *batch* for *model*. Messages that came after its snapshot are not in it."""
         target = batch.target
         messages = LogSlice(self._messages, batch.snapshot.beginning, batch.snapshot.count)
         inputs = SourceInputs(log=messages, memory=self._knowledge, config=self._config, budget=self._budget)
         scene = await self._scene(target.place, model)
-        given = [scene, *self.profile.sources(inputs), *self._extra, self._describer.add_descriptions]
-        return await gather(target, given, self._now(), batch=batch.all_messages)
+        all_sources = [scene, *self.profile.sources(inputs), *self._extra, self._describer.add_descriptions]
+        return await gather(target, all_sources, self._now(), batch=batch.all_messages)
 
     async def describe_media(self, batch: Batch, *, waiting: WaitContext) -> None:
         """Describe the media of a batch that have no description, inside the context manager *waiting*."""
@@ -109,8 +109,8 @@ class PromptBuilder:
         quotes = partial(with_current_quotes, self._messages)
         await self._describer.describe(await self._undescribed(messages[-1], messages))
         scene = await self._scene(messages[0].place)
-        given: list[sources.Source] = [scene, quotes, self._describer.add_descriptions]
-        context = await gather(messages[-1], given, self._now(), batch=messages)
+        all_sources: list[sources.Source] = [scene, quotes, self._describer.add_descriptions]
+        context = await gather(messages[-1], all_sources, self._now(), batch=messages)
         return batch_turns(context, place_style(context), (), told=())
 
     async def _scene(self, place: Place, model: str = "") -> sources.Source:

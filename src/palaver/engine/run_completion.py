@@ -164,8 +164,8 @@ class RunCompletion:
         try:
             words = self._behavior.excuse(error)
             words = words if words.strip() else FAILED
-        except Exception as fault:  # noqa: BLE001 (the function is the user's)
-            log.error("Behavior.excuse failed for %s: %s", error, error_text(fault))
+        except Exception as failure:  # noqa: BLE001 (the function is the user's)
+            log.error("Behavior.excuse failed for %s: %s", error, error_text(failure))
             words = FAILED
         await self._with_line(run, target, words, kind="error", why=str(error)[:1000])
 

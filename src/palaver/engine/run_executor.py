@@ -127,8 +127,8 @@ class RunExecutor:
         async with self._previews.show(journal.run, target) as preview:
             with foreign_code(models[0].name):
                 answer = await self._run_within_timeout(loop, preview)
-        said = (part.text for turn in answer.turns for part in turn.parts if isinstance(part, Text))
-        markers = loop.markers() if any("[" in text for text in said) else frozenset()  # each has a bracket
+        written = (part.text for turn in answer.turns for part in turn.parts if isinstance(part, Text))
+        markers = loop.markers() if any("[" in text for text in written) else frozenset()  # each has a bracket
         return answer.run, await self._completion.make_output(answer, target, texts, markers=markers), target
 
     async def _run_within_timeout(self, loop: RunLoop, preview: AnswerPreview | None) -> RunAnswered:
@@ -171,8 +171,8 @@ class RunExecutor:
             streaming=self._is_watched(run.place),
             timeout=self._call_timeout,
             sleep=self._sleep,
-            on_retry=partial(self._retrying, run),
+            on_retry=partial(self._publish_retry, run),
         )
 
-    def _retrying(self, run: Run, seconds: float, error: PalaverError) -> None:
+    def _publish_retry(self, run: Run, seconds: float, error: PalaverError) -> None:
         self._events.publish(Waiting(place=run.place, run_id=run.id, seconds=seconds, why=str(error)))

@@ -296,7 +296,7 @@ class PlaceSettings(Protocol):
         ...
 
     async def clear(self, place: Place, beginning: int, *, at: datetime) -> None:
-        """Set the beginning of the conversation; it never moves back."""
+        """Set the number of the first message of the conversation; a lower number than before changes nothing."""
         ...
 
     async def blocked(self) -> frozenset[tuple[str, str]]:

@@ -93,7 +93,7 @@ class TaskWorker:
     ) -> None:
         self._tasks = tasks
         self._grace = grace
-        self._works = task_handlers
+        self._handlers = task_handlers
         self._platforms = platforms
         self._background = BackgroundTasks()
         self._me = me
@@ -106,7 +106,7 @@ class TaskWorker:
 
     async def recover(self) -> None:
         """Reset the tasks that an earlier process left running."""
-        repeatable = {kind for kind, work in self._works.items() if work.repeatable}
+        repeatable = {kind for kind, handler in self._handlers.items() if handler.repeatable}
         for task in await self._tasks.recover(repeatable, platforms=self._platforms):
             if task.doubtful:
                 log.warning("task %s (%s): %s", task.id, task.kind, task.why)
@@ -190,18 +190,18 @@ class TaskWorker:
             await self._end(task, self._failed(task, error, permanent=True), ())
 
     async def _call_handler(self, task: Task) -> Sequence[Reply]:
-        work = self._works.get(task.kind)
-        if work is None:
+        handler = self._handlers.get(task.kind)
+        if handler is None:
             raise CallerMustAct(f"no handler for tasks of kind {task.kind!r}")
         with foreign_code(task.kind):
-            return await work.run(task) or ()
+            return await handler.run(task) or ()
 
-    def _make_items(self, task: Task, said: Sequence[Reply]) -> Sequence[OutboxItem]:
-        if not isinstance(said, list | tuple) or not all(isinstance(reply, Reply) for reply in said):
-            raise InvalidValue(f"the handler of {task.kind!r} must return a list of replies or None, not {said!r}")
-        if unknown := {reply.place.platform for reply in said} - set(self._platforms):
+    def _make_items(self, task: Task, replies: Sequence[Reply]) -> Sequence[OutboxItem]:
+        if not isinstance(replies, list | tuple) or not all(isinstance(reply, Reply) for reply in replies):
+            raise InvalidValue(f"the handler of {task.kind!r} must return a list of replies or None, not {replies!r}")
+        if unknown := {reply.place.platform for reply in replies} - set(self._platforms):
             raise InvalidValue(f"the engine has no platform {', '.join(sorted(unknown))}")
-        replies = [
+        items = [
             OutboxItem(
                 id=f"{task.id}-{number}",
                 reply=reply,
@@ -210,9 +210,9 @@ class TaskWorker:
                 kind="task",
                 author=self._me(reply.place),
             )
-            for number, reply in enumerate(said)
+            for number, reply in enumerate(replies)
         ]
-        return split_replies(replies, self._platforms)
+        return split_replies(items, self._platforms)
 
     def _failed(self, task: Task, error: Exception, *, permanent: bool = False) -> Task:
         why = redact_keys(str(error) if isinstance(error, PalaverError) else f"{type(error).__name__}: {error}")

@@ -108,7 +108,7 @@ class StreamMask:
         return data[:end].decode("utf-8", "surrogatepass")
 
     def flush(self) -> str:
-        """Return the rest, which has become no key."""
+        """Return the text that was held back: the stream has ended, so it is not the start of a key."""
         rest, self._pending = self._pending, b""
         return rest.decode("utf-8", "surrogatepass")
 

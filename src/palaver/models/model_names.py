@@ -25,7 +25,7 @@ def provider_of(name: str) -> str:
 
 
 def model_file(name: str) -> Path:
-    """Return the path that a model name is, with ~ expanded; the file need not exist."""
+    """Return the path of a model name that is a path, with ~ expanded; the file need not exist."""
     try:
         return Path(name).expanduser()
     except RuntimeError as error:

@@ -2,8 +2,8 @@
 
 How it works. Each chunk is decoded by itself, and its text, thoughts and media are yielded at once. Calls are not: they
 may come in fragments, and only the whole turn decides the ids of calls that came without one. At the end all chunks are
-decoded together, as one body; that response is what is stored. So what was yielded is a preview, and the response the
-truth.
+decoded together, as one body; only that response is stored.
+What was yielded before it is a preview.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
@@ -82,7 +82,7 @@ class _MaskedParts:
             yield replace(part, text=text, raw=None)
 
     def flush(self) -> Iterator[Part]:
-        """Yield the text that was held back and has become no key."""
+        """Yield the text that was held back: it is not the start of a key."""
         text = self._stream.flush()
         if text and self._last is not None:
             yield replace(self._last, text=text, signature=None, raw=None)

@@ -1,1 +1,1 @@
-"""One answer, step by step: a journal, the loop over it, fallbacks, and what the answer comes to."""
+"""Runs: the journal of a run, the loop over it, fallbacks, and the outcome as replies and tasks."""

@@ -1,4 +1,4 @@
-"""The history of a chat, comprehensive and curated; and the exchange under way."""
+"""The history of a chat, comprehensive and curated; and the exchange in progress."""
 
 import asyncio
 from collections import Counter
@@ -71,7 +71,7 @@ class History:
             self.append(partial, valid=False)
 
     def restore(self, entries: Iterable[HistoryEntry]) -> None:
-        """Append stored entries."""
+        """Append the entries that a store held."""
         for entry in entries:
             self._append_entry(entry)
 
@@ -175,7 +175,7 @@ STREAM_CLOSED = "another message was sent while nobody awaited the next piece of
 
 
 class Exchange:
-    """An exchange under way, shared by the reader of its pieces and the next message.
+    """An exchange in progress, shared by the reader of its pieces and the next message.
 
     The next message must wait while the reader awaits a piece. But a reader may also have stopped reading without
     closing the stream. So the exchange is idle between two pieces, and the next message closes it then; a reader that

@@ -8,7 +8,7 @@ from palaver.wire.media_support import file_uris, is_file, without_expired_files
 
 
 class ExpiredFiles:
-    """The URIs of expired files, known for as long as a chat or an engine lives.
+    """The URIs of expired files, remembered by a chat or an engine until its process ends.
 
     Media with such a URI are sent as bytes, or as words if there are none.
     """
@@ -19,7 +19,8 @@ class ExpiredFiles:
     def add(self, error: FileGone, prompt: Prompt) -> bool:
         """Add the files of *prompt* that *error* names; return whether any is new.
 
-        A file that is not ready yet has not expired. If the service does not name a file, all have.
+        A file that is not ready yet has not expired. If the service names none, all files of
+        *prompt* count as expired.
         """
         if error.for_now:
             return False

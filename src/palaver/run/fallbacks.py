@@ -34,7 +34,7 @@ def without_handles(prompt: Prompt) -> Prompt | None:
 
 
 def again(prompt: Prompt) -> Prompt | None:
-    """Ask the same: an answer also depends on chance."""
+    """Return the same prompt: another attempt may give a usable answer."""
     return prompt
 
 

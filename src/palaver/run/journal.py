@@ -184,7 +184,7 @@ class JournalStore(Protocol):
 
 
 class InMemoryJournal:
-    """Persists nothing: the journal lives as long as its loop."""
+    """Persists nothing: the journal is lost when its loop ends."""
 
     async def ask(
         self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: FallbackStep | None = None

@@ -27,7 +27,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class AttemptFailed(Struct, frozen=True):
-    """The pieces since the last usable response are void: the model is asked again."""
+    """An attempt failed and is repeated: discard the pieces that came since the last usable response."""
 
 
 class ModelCalls:
@@ -69,8 +69,8 @@ class ModelCalls:
                             return
                 raise ResponseUnreadable(f"{model.name} ended its stream without a response")
             except ModelUnavailable as error:
-                asked = seconds_to_wait(error.retry_after)
-                seconds = backoff(failures + 1, first=1.0, longest=inf) if asked is None else asked
+                requested = seconds_to_wait(error.retry_after)
+                seconds = backoff(failures + 1, first=1.0, longest=inf) if requested is None else requested
                 if failures >= most or seconds > LONGEST:
                     raise
                 log.info("%s; retried in %g s", error, seconds)

@@ -64,13 +64,13 @@ def _objection(parsed: ParsedText) -> str | None:
     return (
         "Some blocks of your last answer could not be used, and nobody has seen them:\n"
         + "\n".join(f"- {line}" for line in lines)
-        + f"\n{_fate_of_rest(parsed)} Write the ones above again in the right form, and nothing else; "
+        + f"\n{_note_on_other_blocks(parsed)} Write the ones above again in the right form, and nothing else; "
         "if they are not needed, write only a `# «think»` block."
     )
 
 
-def _fate_of_rest(parsed: ParsedText) -> str:
-    """Say what happened to the blocks that could be read."""
+def _note_on_other_blocks(parsed: ParsedText) -> str:
+    """Return the sentence for the model about the blocks that could be used."""
     if not parsed.skipped:
         return "All the rest of it was carried out."
     return (

@@ -1,4 +1,4 @@
-"""A chat in a store, under a name: its history, and the exchange under way."""
+"""A chat in a store, under a name: its history, and the exchange in progress."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -39,7 +39,7 @@ class Chats(Protocol):
     async def read(self, name: str) -> ChatState: ...
 
     async def edition(self, name: str) -> int | None:
-        """Return `ChatState.edition`."""
+        """Return the edition of a chat, which changes when something in it is forgotten; None without such a chat."""
         ...
 
     async def write(

@@ -32,7 +32,7 @@ class Clock:
         await woken
 
     async def advance(self, seconds: float) -> None:
-        """Advance the time, and wake each sleeper at the time when it is due."""
+        """Advance the time, and wake each sleeping task at its time."""
         end = self._now + timedelta(seconds=seconds)
         await _run_others()
         while self._sleepers and self._sleepers[0][0] <= end:

@@ -76,7 +76,7 @@ class Session:
         await processes.aclose()
 
     async def crash(self) -> None:
-        """End the process as `kill -9` does: the next one continues from the disk of this moment."""
+        """End the process as `kill -9` does: the next one continues with the files as they are now."""
         self._crashed = True  # nothing more is sent
         self._copies += 1
         copy = self._folder / f"bot-{self._copies}.db"

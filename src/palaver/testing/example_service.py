@@ -60,7 +60,7 @@ class ExampleService:
             await asyncio.wait(connections)
 
     def post(self, place: str, author: Author, text: str, **fields: Any) -> str:
-        """Post a message; its id. *fields* may be `place_kind` (direct, unless given), `album` and `reply_to`."""
+        """Post a message; return its id. *fields* may be `place_kind` (direct by default), `album` and `reply_to`."""
         message_id = f"m{len(self._updates)}"
         self._happens("post", place=place, id=message_id, text=text, **_author_fields(author), **fields)
         return message_id
@@ -76,7 +76,7 @@ class ExampleService:
         self._happens("react", place=place, id=message_id, emojis=emojis, **_author_fields(author))
 
     def migrate(self, place: str) -> str:
-        """Let a group go on under another id; that id."""
+        """Give a group another id; return it."""
         self._happens("migrate", place=place, id="", new=f"{place}-new")
         return f"{place}-new"
 

@@ -52,7 +52,7 @@ class PlatformWorld(ABC):
 
     @abstractmethod
     async def post(self, place: Place, author: Author, text: str) -> str:
-        """Let somebody post a message; its id."""
+        """Let somebody post a message; return its id."""
 
     @abstractmethod
     async def shown(self, place: Place) -> Sequence[Shown]:
@@ -67,11 +67,11 @@ class PlatformWorld(ABC):
         raise Missing("group")
 
     async def post_album(self, place: Place, author: Author, texts: Sequence[str]) -> Sequence[str]:
-        """Let somebody post messages as one album; their ids."""
+        """Let somebody post messages as one album; return their ids."""
         raise Missing("post_album")
 
     async def reply(self, place: Place, author: Author, text: str, message_id: str) -> str:
-        """Let somebody post a message that quotes another one; its id."""
+        """Let somebody post a message that quotes another one; return its id."""
         raise Missing("reply")
 
     async def edit(self, place: Place, message_id: str, text: str) -> None:
@@ -95,7 +95,7 @@ class PlatformWorld(ABC):
         raise Missing("promote")
 
     async def migrate(self, place: Place) -> Place:
-        """Let a group go on under another id; the group as it is called then."""
+        """Give a group another id; return the group with that id."""
         raise Missing("migrate")
 
     async def leave(self, place: Place) -> None:

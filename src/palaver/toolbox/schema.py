@@ -26,15 +26,15 @@ class Declaration(Struct, frozen=True, kw_only=True):
 
 def declare(function: Function, *, name: str | None = None, description: str | None = None) -> Declaration:
     """Read the declaration of a function."""
-    given = _unwrap_partial(function)
-    known_as = name or str(getattr(given, "__name__", type(given).__name__))
-    written = _with_signature(given)
+    target = _unwrap_partial(function)
+    tool_name = name or str(getattr(target, "__name__", type(target).__name__))
+    written = _with_signature(target)
     if inspect.isgeneratorfunction(written) or inspect.isasyncgenfunction(written):
-        raise InvalidValue(f"{known_as}: a tool answers once; return a list of what it yields")
-    fields = list(_fields(function, written, known_as))
-    context = _context_parameter(known_as, fields)
-    arguments, schema = _arguments(known_as, fields[1:] if context else fields)
-    spec = ToolSpec(name=known_as, description=description or _first_paragraph(given), parameters=schema)
+        raise InvalidValue(f"{tool_name}: a tool answers once; return a list of what it yields")
+    fields = list(_fields(function, written, tool_name))
+    context = _context_parameter(tool_name, fields)
+    arguments, schema = _arguments(tool_name, fields[1:] if context else fields)
+    spec = ToolSpec(name=tool_name, description=description or _first_paragraph(target), parameters=schema)
     return Declaration(spec=spec, arguments=arguments, context=context)
 
 

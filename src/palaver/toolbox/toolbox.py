@@ -1,4 +1,4 @@
-"""The toolbox: plain functions as tools, their arguments checked, their calls run concurrently."""
+"""Toolbox: checks the arguments of tool calls and runs the calls concurrently."""
 
 import asyncio
 import logging

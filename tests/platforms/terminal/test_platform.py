@@ -96,7 +96,7 @@ class Watched:
 
     async def watch(self, *pieces: Any, run: str = "r", began: bool = True) -> None:
         """See a run, its text as `live_events` has it."""
-        with self.output.live():
+        with self.output.streaming():
             await self.events.run(self._events(pieces, run, began))
 
     async def send(self, text: str, *media: Media, streamed: bool = True, run: str = "r") -> str:

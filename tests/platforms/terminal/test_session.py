@@ -45,7 +45,7 @@ class Typed:
             return line
         raise line
 
-    async def aside(self, show: Callable[[], None]) -> None:
+    async def show_above_input(self, show: Callable[[], None]) -> None:
         show()
 
 

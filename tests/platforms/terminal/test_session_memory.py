@@ -81,7 +81,7 @@ class Patient:
             raise EOFError
         return str(self._lines.pop(0))
 
-    async def aside(self, show: Callable[[], None]) -> None:
+    async def show_above_input(self, show: Callable[[], None]) -> None:
         show()
 
 
@@ -227,14 +227,14 @@ async def test_an_answer_that_streams_in_is_not_broken_by_what_is_learned_meanwh
     out = StringIO()
     screen = ScreenDisplay(out, out, coloured=False)
 
-    async def aside(show: Callable[[], None]) -> None:
+    async def show_above(show: Callable[[], None]) -> None:
         show()
 
     async def learned() -> Callable[[], None]:
         return lambda: screen.note(LVIV)
 
-    shown = Output(aside)
-    with shown.live():
+    shown = Output(show_above)
+    with shown.streaming():
         screen.piece(Text(text="Half an "))
         shown.notify_later(learned)
         screen.piece(Text(text="answer.\n"))
@@ -243,27 +243,27 @@ async def test_an_answer_that_streams_in_is_not_broken_by_what_is_learned_meanwh
     assert out.getvalue() == f"Half an answer.\n{LVIV}\n"
 
 
-@pytest.mark.parametrize("live", [True, False])
+@pytest.mark.parametrize("streaming", [True, False])
 @pytest.mark.parametrize("what", ["forgotten", "superseded", "kept"])
-async def test_learned_is_said_only_of_what_is_in_the_store_by_then(what: str, live: bool) -> None:
+async def test_learned_is_said_only_of_what_is_in_the_store_by_then(what: str, streaming: bool) -> None:
     out = StringIO()
     screen = ScreenDisplay(out, out, coloured=False)
 
-    async def aside(show: Callable[[], None]) -> None:
+    async def show_above(show: Callable[[], None]) -> None:
         show()
 
     async with Store.open(":memory:") as store:
         for number in "12":
             said = Message(id=number, place=PLACE, author=person(), parts=(Text(text="I live in Lviv."),), sent_at=NOW)
             await store.inbox.receive(said, at=NOW)
-        shown = Output(aside)
+        shown = Output(show_above)
         events = EventReader(store, shown, screen)
         subject = subject_of(person(), PLACE)
         lviv = Fact(
             id="f1", subject=subject, text="Lives in Lviv.", place=PLACE, sources=("1",), learned_at=NOW, key="home"
         )
         kyiv = replace(lviv, id="f2", text="Lives in Kyiv.", sources=("2",), learned_at=NOW + timedelta(days=1))
-        with shown.live():
+        with shown.streaming():
             await store.facts.learn([lviv])
             await events.run(each(LEARNED))
             if what == "forgotten":
@@ -271,7 +271,7 @@ async def test_learned_is_said_only_of_what_is_in_the_store_by_then(what: str, l
             elif what == "superseded":
                 await store.facts.learn([kyiv])
         await shown.show_pending()
-        if not live and what != "kept":
+        if not streaming and what != "kept":
             await events.run(each(LEARNED))
             await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})
 

@@ -1,13 +1,14 @@
-"""Gemini with the static layer of its prompts in an explicit cache, created when it pays.
+"""Gemini with the static layer of its prompts in an explicit cache, created at its second use if it is large enough.
 
-How a cache lives. A *candidate* is a static layer that was asked with; its content is known by a digest. At its second
-use within the TTL the cache is created, in a task of its own, so that everybody who asks meanwhile waits for the same
-one. When the layer has grown, the new content begins with that of an active cache (`CacheFingerprint.is_prefix_of`):
-the new cache is created at once, and the old one deleted only after the first request with the new one has worked.
+When caches are created and deleted. A *candidate* is a static layer that was sent in a request; its content is known by
+a digest. At its second use within the TTL the cache is created, in a task of its own, so that everybody who asks
+meanwhile waits for the same one. When the layer has grown, the new content begins with that of an active cache
+(`CacheFingerprint.is_prefix_of`): the new cache is created at once, and the old one deleted only after the first
+request with the new one has worked.
 
 Why no answer is lost. A request with a cache can fail in three ways, and each ends in a plain request or in the error
 that the plain request would have raised. The cache is gone (403, 404): it is created again, once. The request is
-refused: the same prompt is sent plainly, and if that works the cache is to blame and is given up. A file in the cache
+refused: the same prompt is sent plainly, and if that works the cache is the cause and is deleted. A file in the cache
 is gone: the caller must act, as without a cache. Creating a cache never raises: a refusal marks the candidate, any
 other failure pauses all creation, with backoff.
 """
@@ -229,7 +230,7 @@ class CachedGemini:
         cache.replaces = []
 
     def _lose(self, cache: "_ActiveCache", *, again: bool) -> None:
-        """Forget a cache that is gone. If the second in a row is gone, pause."""
+        """Forget a cache that has expired. After the second one in a row, pause."""
         self._drop(cache)
         if not cache.uses:
             self._delete(cache.name)  # it may exist although this key cannot use it
@@ -284,7 +285,7 @@ class _ActiveCache(Struct, kw_only=True):
 
 
 class _Candidate(Struct, kw_only=True):
-    """A static layer that was asked with."""
+    """A static layer that was sent in a request and may get a cache."""
 
     tokens: int
     at: float = float("-inf")  # its last use

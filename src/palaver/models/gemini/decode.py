@@ -98,7 +98,7 @@ def _is_plain_text(part: dict[str, Any]) -> bool:
 def decode_error(status: int, body: bytes, *, about: str = "") -> errors.PalaverError:
     """Decode an error of the service; *about* is the model, or the cache or file, that the request was about.
 
-    The service's words decide first, then the status: the same status has several meanings.
+    The text of the service is checked first, then the status: the same status has several meanings.
     """
     error = error_object(body)
     message = " ".join(str(error.get("message") or f"HTTP {status}").split())
@@ -122,7 +122,7 @@ def decode_error(status: int, body: bytes, *, about: str = "") -> errors.Palaver
 def _error_by_words(
     status: int, message: str, details: list[dict[str, Any]], *, about: str
 ) -> errors.PalaverError | None:
-    """Return the error that the words of the service name; None if only the status is left to decide."""
+    """Return the error that the text of the service identifies; None if only the status can."""
     if any(detail.get("reason") == "API_KEY_INVALID" for detail in details) or status == 401:
         return errors.KeyRefused(f"Gemini does not accept the key: {message} Set GEMINI_API_KEY to a valid one.")
     if "CachedContent not found" in message or (status == 404 and about.startswith("cachedContents/")):

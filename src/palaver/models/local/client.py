@@ -65,7 +65,7 @@ class Local:
 
     @property
     def omitted_exchanges(self) -> int:
-        """The number of the oldest exchanges that did not fit into the last request."""
+        """How many of the oldest exchanges did not fit into the last request."""
         return omitted_exchanges(self._last[0], room=self._last[1]) if self._last else 0
 
     def takes(self, _: Media, __: Role) -> bool:
@@ -108,7 +108,7 @@ class Local:
                         break
                     chunk = decode_chunk(event, about=self.name)
                     if not is_progress(chunk):
-                        self._learn(chunk, length(sent), room)
+                        self._update_tokens_per_character(chunk, length(sent), room)
                         yield chunk
             if not refused:
                 return
@@ -116,8 +116,8 @@ class Local:
             log.debug("%d tokens are too many for %s; omitting the oldest turns", refused, self.name)
         raise ContextTooLong(f"the prompt does not fit into the {self._context} tokens of {self.name}")
 
-    def _learn(self, chunk: Chunk, characters: int, room: int) -> None:
-        """Learn the tokens per character from a long prompt; a short one is mostly template."""
+    def _update_tokens_per_character(self, chunk: Chunk, characters: int, room: int) -> None:
+        """Measure the tokens per character of a long prompt. In a short one most tokens are of the template."""
         counted = respond([chunk], model=self.name).usage.input
         if counted and characters > room // 2:
             self._tokens_per_character = counted / characters

@@ -110,7 +110,7 @@ def reply_so_far(text: str) -> str:
 
 
 def parse_choice(text: str, *, names: set[str]) -> Call | Reply | None:
-    """Parse the choice of the model; None if its text is none."""
+    """Parse the choice of the model; None if the text is not a choice."""
     try:
         chosen = loads(text)
     except errors.ResponseUnreadable:

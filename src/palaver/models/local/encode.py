@@ -48,7 +48,7 @@ def text_prompt(prompt: Prompt, *, room: int) -> Prompt:
 
 
 def omitted_exchanges(prompt: Prompt, *, room: int) -> int:
-    """Return the number of the oldest exchanges `media_as_words` leaves out."""
+    """Return how many of the oldest exchanges `text_prompt` leaves out."""
     _, texts, fitting = _text_exchanges(prompt, room)
     return len(texts) - len(fitting)
 
@@ -63,7 +63,7 @@ def _text_exchanges(prompt: Prompt, room: int) -> tuple[str, list[list[TextTurn]
 
 
 def length(prompt: Prompt) -> int:
-    """Return the characters of a prompt that is only text."""
+    """Return the number of characters of a text-only prompt."""
     texts = [part.text for turn in prompt.turns for part in turn.parts if isinstance(part, Text)]
     return len(prompt.instruction) + sum(map(len, texts))
 

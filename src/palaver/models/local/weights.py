@@ -18,7 +18,7 @@ from palaver.errors import ConnectionLost, InvalidValue, NotInstalled
 
 
 class Weights(Struct, frozen=True, kw_only=True):
-    """The file of a model, and the packages whose contents it is, joined."""
+    """A model file, and the packages that hold its parts."""
 
     name: str
     about: str

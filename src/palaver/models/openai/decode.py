@@ -112,7 +112,7 @@ def _merge_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
 
 
 def _as_list(content: str | list[Any]) -> list[Any]:
-    """Content as a list of parts; some services begin with parts and continue with text."""
+    """Return content as a list of parts; some services begin with parts and continue with text."""
     if isinstance(content, list):
         return content
     return [{"type": "text", "text": content}] if content else []
@@ -146,7 +146,7 @@ def _without_index(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def decode_error(status: int, body: bytes, headers: Mapping[str, str], *, about: str = "") -> errors.PalaverError:
-    """Decode an error of the service; *about* is the model that was asked. Its words decide before the status."""
+    """Decode an error of the service; *about* is the model that was asked. Its text is checked before the status."""
     error = error_object(body)
     message = " ".join(str(error.get("message") or error.get("detail") or f"HTTP {status}").split())
     code = str(error.get("code") or "")

@@ -168,7 +168,7 @@ def _media(media: Media, vendor: Vendor) -> dict[str, Any]:
 
 
 def media_itself(media: Media, vendor: Vendor) -> dict[str, Any] | None:
-    """Return the media as *vendor* gets them; None where it does not."""
+    """Return the media in the form of *vendor*; None if it does not take them."""
     mime = _mime(media)
     if mime.startswith("image/"):
         return _image(media, mime) if vendor.images else None
@@ -225,7 +225,7 @@ def _audio_by_address(media: Media, mime: str) -> dict[str, Any] | None:
 
 
 def media_receipts(prompt: Prompt, vendor: Vendor) -> list[Receipt]:
-    """Receipts for media that are sent as words because the vendor does not take them."""
+    """Return the receipts for media that are sent as words because the vendor does not take them."""
     return [
         Receipt(
             rule="part-type",

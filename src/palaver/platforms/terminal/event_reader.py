@@ -127,7 +127,7 @@ class EventReader:
 
     def _delta(self, event: Delta) -> None:
         """Show a piece of the answer, unless somebody is typing: then the whole reply is shown later."""
-        if not self._output.is_live:
+        if not self._output.is_streaming:
             self._live_run = ""
             return
         if isinstance(event.part, Text):
@@ -139,7 +139,7 @@ class EventReader:
             self._last_step = self.prompts[-1][1]
         self.usage = response.usage
         said, self._text = self._text, ""
-        if self._output.is_live and not _calls_tools(response):
+        if self._output.is_streaming and not _calls_tools(response):
             self._output.show(partial(self._display.end, response, said))
 
     async def _tool(self, event: ToolFinished) -> None:
@@ -148,7 +148,7 @@ class EventReader:
         journal = await self._store.runs.journal(event.run_id)
         tools = journal.tools_of(event.step) if journal else []
         result = next((tool.result for tool in tools if tool.number == event.call), None)
-        if result and self._output.is_live:
+        if result and self._output.is_streaming:
             self._output.show(partial(self._display.piece, result, seconds))
 
     async def _fallback(self, event: FallbackTried) -> None:

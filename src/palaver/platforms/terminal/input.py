@@ -22,7 +22,7 @@ class Reader(Protocol):
         """
         ...
 
-    async def aside(self, show: Callable[[], None]) -> None:
+    async def show_above_input(self, show: Callable[[], None]) -> None:
         """Call *show* without damage to the line that is being typed."""
         ...
 
@@ -53,7 +53,7 @@ class LineReader:
             return ""
         return said
 
-    async def aside(self, show: Callable[[], None]) -> None:
+    async def show_above_input(self, show: Callable[[], None]) -> None:
         show()
 
     def _prompt(self, text: str) -> None:
@@ -88,7 +88,7 @@ class JsonReader:
             return line
         return said
 
-    async def aside(self, show: Callable[[], None]) -> None:
+    async def show_above_input(self, show: Callable[[], None]) -> None:
         show()
 
 
@@ -115,7 +115,7 @@ class EditorReader:
     async def read(self) -> str:
         return await self._session.prompt_async()
 
-    async def aside(self, show: Callable[[], None]) -> None:
+    async def show_above_input(self, show: Callable[[], None]) -> None:
         """Hide the line, call *show*, and write the line again below."""
         if not self._session.app.is_running:
             show()

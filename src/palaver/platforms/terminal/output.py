@@ -1,4 +1,4 @@
-"""Output to the screen or as JSON, beside a line that is being typed."""
+"""Output to the screen or as JSON, above a line that is being typed."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResu
 from palaver.platforms.terminal.model_choice import ModelChoice
 from palaver.platforms.terminal.text import call_text, ending_text, facts_line, result_text
 
-ShowAside = Callable[[Callable[[], None]], Awaitable[None]]  # shows beside the line that is being typed
+ShowAbove = Callable[[Callable[[], None]], Awaitable[None]]  # shows something above the line that is being typed
 PendingNote = Callable[[], Awaitable[Callable[[], None] | None]]  # returns what to show, if anything
 
 # What controls a terminal: control characters besides tab and newline, and marks of the writing direction.
@@ -27,23 +27,23 @@ DIM, RED, CYAN, RESET = "\x1b[2m", "\x1b[31m", "\x1b[36m", "\x1b[0m"
 
 
 class Output:
-    """Decides when something is shown: at once, beside the line that is being typed, or after the answer."""
+    """Decides when something is shown: at once, above the line that is being typed, or after the answer."""
 
-    def __init__(self, aside: ShowAside) -> None:
+    def __init__(self, show_above: ShowAbove) -> None:
         self.closed = asyncio.Event()  # nobody reads any more
-        self.is_live = False  # nobody types, and an answer is shown as it streams
-        self._aside = aside
+        self.is_streaming = False  # nobody types, and an answer is shown as it streams
+        self._show_above = show_above
         self._pending: list[PendingNote] = []  # shown after the answer
         self._tasks: set[asyncio.Task[None]] = set()
 
     @contextmanager
-    def live(self) -> Iterator[None]:
+    def streaming(self) -> Iterator[None]:
         """Within the block nobody types, and an answer is shown as it streams."""
-        self.is_live = True
+        self.is_streaming = True
         try:
             yield
         finally:
-            self.is_live = False
+            self.is_streaming = False
 
     def show(self, write: Callable[[], None]) -> None:
         """Call *write* at once, unless the output is closed."""
@@ -54,26 +54,26 @@ class Output:
         except OSError:
             self.closed.set()
 
-    async def show_aside(self, show: Callable[[], None]) -> None:
-        """Show something beside the line that is being typed. Raise `NotSent` if nobody reads any more."""
+    async def show_above_input(self, show: Callable[[], None]) -> None:
+        """Show something above the line that is being typed. Raise `NotSent` if nobody reads any more."""
         if self.closed.is_set():
             raise NotSent("nobody reads the output any more")
         try:
-            await self._aside(show)
+            await self._show_above(show)
         except OSError as error:
             self.closed.set()
             raise NotSent("nobody reads the output any more") from error
 
     def notify(self, show: Callable[[], None]) -> None:
-        """Show a notice: at once, or beside the line that is being typed."""
-        if self.is_live:
+        """Show a notice: at once, or above the line that is being typed."""
+        if self.is_streaming:
             self.show(show)
             return
-        self._start(self._show_aside_quietly(show))
+        self._start(self._show_above_quietly(show))
 
     def notify_later(self, notice: PendingNote) -> None:
         """Show a notice after the answer that streams; *notice* is called then."""
-        if self.is_live:
+        if self.is_streaming:
             self._pending.append(notice)
             return
         self._start(self._show_note(notice))
@@ -87,11 +87,11 @@ class Output:
 
     async def _show_note(self, notice: PendingNote) -> None:
         if show := await notice():
-            await self._show_aside_quietly(show)
+            await self._show_above_quietly(show)
 
-    async def _show_aside_quietly(self, show: Callable[[], None]) -> None:
+    async def _show_above_quietly(self, show: Callable[[], None]) -> None:
         with suppress(NotSent):
-            await self.show_aside(show)
+            await self.show_above_input(show)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)

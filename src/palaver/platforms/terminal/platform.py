@@ -39,10 +39,10 @@ class Terminal(Platform):
         if delivery.kind == "error":
             await self._send_error(delivery)
         if delivery.kind == "notice" and delivery.run_id is None:
-            await self._output.show_aside(partial(self._display.note, *delivery.reply.text.splitlines()))
+            await self._output.show_above_input(partial(self._display.note, *delivery.reply.text.splitlines()))
             return uuid4().hex
         if not self._events.was_streamed(delivery):
-            await self._output.show_aside(partial(self._display.reply, delivery.reply))
+            await self._output.show_above_input(partial(self._display.reply, delivery.reply))
         return uuid4().hex
 
     async def _send_error(self, delivery: Delivery) -> None:
@@ -51,5 +51,5 @@ class Terminal(Platform):
         error = failure.error if failure else PalaverError.__name__
         wait = failure.retry_after if failure else None
         display = partial(self._display.error, delivery.reply.text, error=error, retry_after=wait)
-        await self._output.show_aside(display)
+        await self._output.show_above_input(display)
         raise SendRefused("shown as an error, which is no message of the conversation")

@@ -63,7 +63,7 @@ STOP_TIMEOUT = 2.0  # seconds for a stopped answer to end; what waits for the st
 LEARN_TIMEOUT = 2.0  # seconds for memory to read a line of a pipe; what it has not read, the next start reads
 
 
-async def _do_nothing(_: Task) -> None:
+async def _ignore_remember_task(_: Task) -> None:
     """Handle a `remember` task while memory is off."""
 
 
@@ -110,7 +110,7 @@ class TerminalSession:
         self._status = 0
         self._leaving = False
         self._history_view = HistoryView(store)
-        self._output = Output(reader.aside)
+        self._output = Output(reader.show_above_input)
         self._events = EventReader(store, self._output, display)
         self._terminal = Terminal(self._output, display, self._events, talk=self._read_lines)
         self._memory = self._create_memory(choice) if options.config.memory else None
@@ -122,7 +122,7 @@ class TerminalSession:
         return Memory(self._store, model=model, reads=reads, sleep=self._options.sleep)
 
     def _create_engine(self, choice: ModelChoice) -> Engine:
-        no_memory = {"remember": TaskHandler(run=_do_nothing, repeatable=True, about=None)}
+        no_memory = {"remember": TaskHandler(run=_ignore_remember_task, repeatable=True, about=None)}
         return Engine(
             self._store,
             choice.model,
@@ -195,7 +195,7 @@ class TerminalSession:
         """Wait until memory has read all messages, at most for the timeout."""
         if self._memory is None:
             return
-        with self._output.live(), suppress(TimeoutError):
+        with self._output.streaming(), suppress(TimeoutError):
             async with asyncio.timeout(self._options.learn_timeout):
                 await self._memory.done()
 
@@ -215,9 +215,9 @@ class TerminalSession:
             show_error(self._display, error, error_text(error, self._options.hints))
 
     async def _answer(self, text: str, inbox: Inbox) -> None:
-        said = self._message(text)
+        message = self._message(text)
         self._events.reset_trouble()
-        await self._wait_for_answer(inbox.apply([Received(message=said)], key=said.id))
+        await self._wait_for_answer(inbox.apply([Received(message=message)], key=message.id))
         await self._wait_for_memory()
 
     async def _wait_for_answer(self, applying: Awaitable[bool] | None = None) -> None:
@@ -227,7 +227,7 @@ class TerminalSession:
         """
         loop = asyncio.get_running_loop()
         stopped = asyncio.Event()
-        with self._output.live(), on_interrupt(lambda *_: loop.call_soon_threadsafe(stopped.set)):
+        with self._output.streaming(), on_interrupt(lambda *_: loop.call_soon_threadsafe(stopped.set)):
             settled = asyncio.ensure_future(self._apply_and_settle(applying))
             ends = [stopped, self._output.closed, *([] if self._options.interactive else [self._events.stuck])]
             events = [asyncio.ensure_future(event.wait()) for event in ends]

@@ -61,8 +61,8 @@ class CleaningPass:
         self._just_removed = False  # the last text that was read was removed
         self._closing_marks = ""  # emphasis around a removed piece: removed if it comes next
         self._may_drop_blank = False  # the marks came; a blank after them may be one too many
-        self._line = LineBuffer()  # the line under way
-        self._is_code = False  # the line under way is code
+        self._line = LineBuffer()  # the current line
+        self._is_code = False  # the current line is code
         self._output: list[str] = []
 
     def feed(self, chunk: str) -> str:

@@ -1,4 +1,4 @@
-"""The parts of a cleaning pass: the line under way, leading space, the context block and the delimiter. Pure.
+"""The parts of a cleaning pass: the current line, leading space, the context block and the delimiter. Pure.
 
 Each takes text and returns what may be shown of it now; it holds the rest until more text decides. `LineBuffer` holds
 marks that may turn out to surround only removed markup. `LeadingSpace` holds the white space before the first word.
@@ -21,7 +21,7 @@ _CLOSING = {"*": "*", "_": "_", "~": "~", "(": ")"}
 
 
 class LineBuffer:
-    """The line under way, and which of it may be shown.
+    """The current line, and how much of it may be shown.
 
     Marks of a quote, a list or a heading at its start wait for the first word. Marks of emphasis at its end wait too. A
     line of which only marks are left after our markup was removed is not shown at all.
@@ -192,7 +192,7 @@ class LeadingSpace:
         return blank[:shown]
 
     def drop_until_text(self) -> None:
-        """Remove what is held, and the blank lines that follow: a thought begins."""
+        """Discard the white space that is held, and the blank lines after it: a thought begins."""
         self._blank = ""
         self._after_thought = True
 
