@@ -82,7 +82,7 @@ def fit_notices(
     left: list[LeftOut] = []
     for notice in notices:
         frame = FRAME_TOKENS if notice.place.kind == "direct" else HEADER_TOKENS
-        line = HEADER_TOKENS if isinstance(notice, ReactionNotice) else 2 * frame  # an edit quotes what was said
+        line = HEADER_TOKENS if isinstance(notice, ReactionNotice) else 2 * frame  # an edit quotes the old text
         tokens = message_tokens(notice, budget.counter) + line
         if tokens > budget.window:
             why = too_large(budget.window)

@@ -20,7 +20,7 @@ from palaver.messages import Message
 
 
 class SourceInputs(Struct, frozen=True, kw_only=True):
-    """What the sources of a run read, and the budget of each."""
+    """The inputs of the sources of a run, and the budget of each."""
 
     log: Log
     memory: Knowledge

@@ -30,7 +30,7 @@ NEWEST_MEDIA_MARKS = Marks(low=4, high=4)  # the same in a profile that sends th
 
 
 class MediaLimits(Struct, frozen=True, kw_only=True):
-    """How many media are sent themselves, and within how many tokens."""
+    """Limits of the media that are sent themselves: their number and their tokens."""
 
     media: int
     budget: int  # tokens for all that is shown

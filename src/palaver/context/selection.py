@@ -1,9 +1,10 @@
 """Selection of the messages before the target: the newest, and those that replies and names point to. Pure.
 
-In a busy group the 35 newest messages may be another conversation. So some places go to messages that belong to the
-target: first the chain of replies and its neighbours, then what the author and their partners said. Partners are people
-whom the target names, or with whom the author spoke by name or reply lately. Their messages are taken in turns, the
-newest of each first. Without any name nothing tells the conversations apart, and the newest fill all places.
+In a busy group the 35 newest messages may be another conversation. So some of them are replaced by older messages that
+belong to the target: first the chain of replies and its neighbours, then messages of the author and their partners.
+Partners are people whom the target names, or with whom the author spoke by name or reply lately. Their messages are
+taken in turns, the newest of each first. Without any name the conversations cannot be told apart, and the newest
+messages are selected.
 """
 
 import re

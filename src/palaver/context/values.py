@@ -1,4 +1,4 @@
-"""The context: what the agent should know to answer one batch of messages; frozen. Pure."""
+"""The context: everything that a prompt for one batch of messages is made of; frozen. Pure."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,7 +17,7 @@ SourceName = Literal["window", "immediate", "recent", "relevant", "background", 
 
 
 class Persona(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who the agent is. The operator wrote its texts: they are trusted, and are not escaped."""
+    """The persona of the agent. The operator wrote its texts: they are trusted, and are not escaped."""
 
     name: str = ""  # where no account is known, messages whose author bears this persona are the agent's own
     text: str = ""
@@ -48,7 +48,7 @@ class Episode(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Background(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is known of the author of the target."""
+    """Facts from memory about the author of the target."""
 
     memories: tuple[str, ...] = ()
     summary: str = ""
@@ -57,7 +57,7 @@ class Background(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Workspace(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the agent works with: JSON values that its tools made."""
+    """JSON values that the tools of the agent made."""
 
     file_references: tuple[Any, ...] = ()
     artifacts: tuple[Any, ...] = ()
@@ -153,7 +153,7 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def identity(self) -> str:
-        """What decides which messages are the agent's own; part of the key of cached turns."""
+        """The account of the agent, or its persona where no account is known; part of the key of cached turns."""
         return f"persona {self.persona.name}" if self.account is None else f"account {self.account}"
 
     @property

@@ -42,7 +42,7 @@ def lookup_of(context: Context, *, include_meta: bool) -> Lookup:
     """Return the people and messages that the lines of a block can name."""
     changed = {
         one.shown.id for one in context.notices if not isinstance(one, ReactionNotice)
-    }  # of these it is not said here what they say now
+    }  # the block does not show their current text
     known = (*context.window, *context.history, *context.batch)
     messages = {message.id: message for message in known if message.id not in changed}
     return Lookup(names=None if include_meta else _names(_speakers(context)), messages=messages)

@@ -23,7 +23,7 @@ from palaver.turns import Turn
 Form = Literal["genai", "openai", "compact", "meta"]
 FORMS: tuple[Form, ...] = get_args(Form)
 
-_AT_NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # none of these formats says when anything was said
+_AT_NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # these formats have no times of messages
 
 
 class ImportedConversation(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Ranks episodes by a message, and builds the text about what was said before a window. Pure."""
+"""Ranks episodes by a message, and builds the summary of the messages before a window. Pure."""
 
 from collections import Counter
 from collections.abc import Sequence

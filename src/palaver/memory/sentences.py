@@ -8,7 +8,7 @@ from palaver.messages import Message
 
 MAX_MESSAGE_LENGTH = 4000  # characters; the rest is not read
 _WORD = re.compile(r"[^\W_]+(?:['&-][^\W_]+)*")
-_GONE = " \ufffc "  # stands for what was removed
+_GONE = " \ufffc "  # takes the place of removed text
 
 _FENCE = re.compile(r"(?:```|~~~).*?(?:```|~~~|\Z)", re.DOTALL)
 _CODE = re.compile(r"`[^`\n]*`")

@@ -164,7 +164,7 @@ def normalize(text: str) -> str:
 
 
 def skeleton(text: str) -> str:
-    """Return what a name looks like: letters and digits alone, look-alikes of other scripts as Latin letters."""
+    """Return a key that is equal for names that look alike: letters and digits alone, look-alikes as Latin letters."""
     return re.sub(r"[\W_]", "", normalize(text).translate(_LOOKALIKES))
 
 

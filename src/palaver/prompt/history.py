@@ -68,7 +68,7 @@ def _entries(messages: tuple[Message, ...], context: Context, quotes: Mapping[st
 
 
 def _cache_key(context: Context) -> str:
-    """Return what decides the entry of a message, besides the message, its turns and its quote."""
+    """Return the cache key of an entry: everything that affects it besides the message, its turns and its quote."""
     return f"{context.zone} {context.place.kind} {context.delimiter} {context.identity}"
 
 

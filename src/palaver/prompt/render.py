@@ -36,7 +36,7 @@ Safe = Callable[[str], str]
 EMPTY = "[empty message]"
 EMOJIS = 4  # of one reaction
 EMOJI_LENGTH = 32  # characters: some services give names
-QUOTE_LENGTH = 2_000  # characters of what is replied to
+QUOTE_LENGTH = 2_000  # characters of a quote
 NO_QUOTES: Mapping[str, Quote] = MappingProxyType({})
 KINDS = frozenset(
     "photo image sticker gif animation audio voice music video video_note youtube document file contact"
@@ -321,7 +321,7 @@ def _quote_media(quote: Quote, shown: Mapping[str, Message], style: Style) -> tu
     if style == "verbatim":  # their descriptions would read as the author's own words
         media = tuple(filter(_is_sendable, media))
     seen = shown.get(quote.message_id)
-    return tuple(part for part in media if seen is None or part not in seen.parts)  # what is old is shown in words
+    return tuple(part for part in media if seen is None or part not in seen.parts)  # older media are shown in words
 
 
 def _is_sendable(part: Part) -> bool:

@@ -240,9 +240,9 @@ def _with_valid_sources(database: Database, fact: Fact) -> Fact | None:
     stands = f"""SELECT n.author IS ? FROM messages m JOIN names n ON n.id = m.name WHERE m.place = ?
         AND m.message_id = ? AND m.number >= ? AND m.deleted = 0 AND m.hidden = 0 AND (m.role = 'user' OR n.author = ?)
         AND n.author NOT IN (SELECT author FROM blocked_authors) AND NOT {EXCLUDED}"""
-    said = (subject, subject, cursors.fact_digest(fact.text, fact.subject.name))
-    first = audience_start(database, fact.place)  # what was said when others were there is no source
-    found = {one: database.execute(stands, (subject, place, one, first, *said)).fetchone() for one in fact.sources}
+    excluded = (subject, subject, cursors.fact_digest(fact.text, fact.subject.name))
+    first = audience_start(database, fact.place)  # earlier messages had other readers: they are no source
+    found = {one: database.execute(stands, (subject, place, one, first, *excluded)).fetchone() for one in fact.sources}
     own = {one: row[0] for one, row in found.items() if row}  # whether the person themselves said so
     if not own:
         return None

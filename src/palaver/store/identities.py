@@ -62,9 +62,7 @@ def audience_start(database: Database, place: Place) -> int:
 
 
 def conversation_start(database: Database, place: Place) -> int:
-    """Return the number of the first message since `clear`, or since the place changed between direct chat and
-    group.
-    """
+    """Return the number of the first message since `clear`, or since the place became direct or a group."""
     row = read_place(database, place, conversation_start_column(place))
     return row[0] if row else 0
 

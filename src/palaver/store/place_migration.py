@@ -145,7 +145,9 @@ def _rename_messages(database: Database, row: int, old: Place) -> None:
     for table in _WITH_MESSAGE_ID:
         update = f"UPDATE {table} SET message_id = ? || message_id WHERE place = ? AND message_id IS NOT NULL"
         database.execute(update, (prefix, row))
-    edits = "CASE WHEN status IN ('waiting', 'sending') THEN NULL ELSE ? || edits END"  # what is still to come is new
+    edits = (
+        "CASE WHEN status IN ('waiting', 'sending') THEN NULL ELSE ? || edits END"  # unsent edits become new messages
+    )
     database.execute(f"UPDATE outbox SET edits = {edits} WHERE place = ? AND edits IS NOT NULL", (prefix, row))
     database.execute("UPDATE runs SET target = ? || target WHERE place = ?", (prefix, row))
 

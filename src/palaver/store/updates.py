@@ -152,7 +152,7 @@ def _apply_change(database: Database, change: Change, at: datetime) -> None:
         case PlaceLeft(place=place):
             _leave(database, place, at)
         case Stopped():
-            pass  # it concerns what is being written, and nothing that is stored
+            pass  # it stops a run in progress, and changes nothing that is stored
         case _:
             assert_never(change)
 

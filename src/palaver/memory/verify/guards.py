@@ -1,4 +1,4 @@
-"""Verifies claims: what a model says was said is learned only if the messages support it. Pure.
+"""Verifies claims of a model: a claim becomes a fact only if the messages support it. Pure.
 
 A claim passes if all of this holds; otherwise `verify_claim` returns the reason of the first failure.
 

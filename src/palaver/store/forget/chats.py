@@ -51,7 +51,7 @@ def remove_statements(database: Database, facts: Sequence[tuple[Statement, Perso
         return
     for name, exchange in database.execute("SELECT name, exchange FROM chats").fetchall():
         removed = _remove_exchanges(database, name, states)
-        if exchange is not None and (removed or states(exchange)):  # its prompt shows what is removed
+        if exchange is not None and (removed or states(exchange)):  # its prompt shows the removed exchanges
             run_id = EXCHANGE.loads(exchange).run_id
             removal.remove_runs(database, [run_id])
             clear_cache(database)

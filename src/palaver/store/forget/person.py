@@ -41,9 +41,9 @@ class Forgotten(Struct, frozen=True, kw_only=True, omit_defaults=True):
     descriptions: int = 0
     facts: int = 0
     summaries: int = 0
-    episodes: int = 0  # and the pasts of windows, which are made of them
+    episodes: int = 0  # and the summaries of windows, which are made of them
     exchanges: int = 0  # of chats with a name
-    runs: int = 0  # that showed the person's words: what they asked, were answered and did
+    runs: int = 0  # that answered the person or have their words; only their contents are removed
     prompts: int = 0
     records: int = 0
     tool_runs: int = 0
