@@ -149,7 +149,7 @@ class Recalled(_Event, frozen=True, kw_only=True, tag="recalled"):
 
 
 class RunFailed(_Event, frozen=True, kw_only=True, tag="run failed"):
-    """A run ended with an error line; `error` is the type of the error, `why` its text."""
+    """A run ended with an error notice; `error` is the type of the error, `why` its text."""
 
     run_id: str
     error: str

@@ -52,9 +52,9 @@ class Confirmations:
 
 def is_yes(message: Message, names: Iterable[str] = ()) -> bool:
     """Return whether a message says only yes, with or without one of *names* and a please."""
-    if len(message.parts) != 1 or len(_said(message)) > _LONGEST:
+    if len(message.parts) != 1 or len(_text(message)) > _LONGEST:
         return False
-    text = _text(message)
+    text = _normalized_text(message)
     for name in names:
         text = name_pattern(name).sub(" ", text)
     words = _SKIN.sub("", _PLEASE.sub(" ", text)).strip(_AROUND)
@@ -62,13 +62,13 @@ def is_yes(message: Message, names: Iterable[str] = ()) -> bool:
 
 
 def _is_called(message: Message, names: Iterable[str]) -> bool:
-    return any(name_pattern(name).search(_text(message)) for name in names)
+    return any(name_pattern(name).search(_normalized_text(message)) for name in names)
+
+
+def _normalized_text(message: Message) -> str:
+    """Return the text of a message, normalized for comparison."""
+    return unicodedata.normalize("NFC", visible(_text(message))).casefold()
 
 
 def _text(message: Message) -> str:
-    """Return the text of a message, normalized for comparison."""
-    return unicodedata.normalize("NFC", visible(_said(message))).casefold()
-
-
-def _said(message: Message) -> str:
     return joined_text(message.parts, "")

@@ -2,8 +2,9 @@
 
 A run is stored with its first prompt before the model is called, and every step after it. So a worker finds each run
 that a crash, a full disk or a stop left open, and resumes it from its journal: model calls and tools whose results are
-stored are not repeated. A run is resumed at most `Behavior.resumes` times, then it ends with an error line. A run whose
-messages are edited or deleted before it begins gets a new prompt; later it is withdrawn, and its messages wait again.
+stored are not repeated. A run is resumed at most `Behavior.resumes` times, then it ends with an error notice. A run
+whose messages are edited or deleted before it begins gets a new prompt; later it is withdrawn, and its messages
+wait again.
 """
 
 import asyncio
@@ -262,7 +263,7 @@ class PlaceWorker:
 
     @asynccontextmanager
     async def _ending_failed_run(self, run: Run, target: Message) -> AsyncIterator[None]:
-        """End a run that fails with an error line, and one that is stopped without any."""
+        """End a run that fails with an error notice, and one that is stopped without any."""
         completion = self._parts.completion
         try:
             yield

@@ -1,4 +1,4 @@
-"""Run completion: ends a run with replies and tasks, an error line, or nothing, stored before anything is sent."""
+"""Run completion: ends a run with replies and tasks, an error notice, or nothing, stored before anything is sent."""
 
 import asyncio
 import logging
@@ -149,7 +149,7 @@ class RunCompletion:
         await self._end(replace(run, status="done"), RunOutput(tasks=(task,)))
 
     async def complete(self, run: Run, output: RunOutput, target: Message) -> None:
-        """End a run with its output; with an error line where the store refuses it: a person was forgotten."""
+        """End a run with its output; with an error notice where the store refuses it: a person was forgotten."""
         try:
             await self._end(replace(run, status="done"), output)
         except PromptOutdated:

@@ -12,7 +12,7 @@ from palaver import errors
 from palaver.jsonio import loads
 from palaver.models.key_mask import MIN_KEY_IN_ANSWER, MIN_KEY_IN_REFUSAL, NO_MASK, Mask, mask_for, secrets_in
 
-TIMEOUT = httpx2.Timeout(600.0, connect=10.0)  # models may think for minutes; a dead host is noticed soon
+TIMEOUT = httpx2.Timeout(600.0, connect=10.0)  # models may think for minutes; an unreachable host is noticed soon
 
 MAX_BODY_BYTES = 256 * 2**20  # of an answer, decompressed: it may hold media
 MAX_REFUSAL_BYTES = 2**20  # of an error response

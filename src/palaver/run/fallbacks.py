@@ -5,8 +5,8 @@ from the least loss to the greatest: without expired handles, the same again, tu
 dropped, tool calls as words, and the older half of the history left out, up to four times. `next_prompt` takes the next
 one that may help against the error.
 
-Turns are closed or open. The open ones follow the last turn in which a person speaks: there the model is at work, and
-services check calls, results and signatures. So signatures and calls of closed turns can be given up first.
+Turns are closed or open. The open ones follow the last turn in which a person speaks: there the model still answers,
+and services check calls, results and signatures. So signatures and calls of closed turns can be given up first.
 """
 
 from collections.abc import Callable, Iterator, Sequence

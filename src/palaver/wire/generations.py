@@ -71,7 +71,7 @@ def generation(model: str) -> str:
 
 @lru_cache(maxsize=1024)
 def family(model: str) -> str:
-    """Return whether *model* is OpenAI's own, Mistral's, or some other service's that speaks the format."""
+    """Return whether *model* is OpenAI's own, Mistral's, or of another service with the same format."""
     if "/" in model:
         return "compatible"
     if _OPENAI_FAMILY.match(model):

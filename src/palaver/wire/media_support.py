@@ -59,12 +59,12 @@ def file_uris(turns: Iterable[Turn]) -> list[str]:
 
 
 def is_file(uri: str, file: str) -> bool:
-    """Return whether *uri* is the address of an uploaded *file*, of which a service tells the id."""
+    """Return whether *uri* is the address of an uploaded file with the id *file*."""
     return bool(file) and (uri == file or re.search(rf"(?:^|/)files/{re.escape(file)}(?:$|[/?])", uri) is not None)
 
 
 def without_expired_files(turn: Turn, gone: Set[str]) -> Turn:
-    """Return the turn without addresses that are *gone*: such media are sent as bytes, or as words."""
+    """Return the turn without the URIs that are *gone*: such media are sent as bytes, or as words."""
     parts = tuple(_without_file(part, gone) for part in turn.parts)
     same = all(new is old for new, old in zip(parts, turn.parts, strict=True))
     return turn if same else replace(turn, parts=parts)

@@ -283,7 +283,7 @@ def legal_name(name: str) -> str:
 
 
 def signature_of(call: dict[str, Any]) -> str | None:
-    """Return the signature Gemini puts on a tool call, where it speaks this format."""
+    """Return the signature Gemini puts on a tool call, where it uses this format."""
     match call.get("extra_content"):
         case {"google": {"thought_signature": str(signature)}}:
             return signature

@@ -59,7 +59,7 @@ class CachedGemini:
     so a prompt that comes once is never cached. Content that has grown out of a cache that was used more than once is
     cached at its first use, and the old cache deleted. If anything fails, the prompt is sent without a cache.
 
-    It pays if the service does not cache prefixes by itself, or not reliably. Where it always does, explicit caches
+    It saves if the service does not cache prefixes by itself, or not reliably. Where it always does, explicit caches
     cost more, because each growth of the layer is paid once more.
     """
 

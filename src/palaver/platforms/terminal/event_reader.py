@@ -50,7 +50,7 @@ class EventReader:
         self._display = display
         self._cursor = ""  # of the last durable event
         self._read = asyncio.Condition()
-        self._live_run = ""  # the run whose text is all on the screen
+        self._shown_run = ""  # the run whose text is all on the screen
         self._text = ""  # by the response that streams
         self._last_step = -1  # the step of the last response
         self._tools: dict[tuple[str, int, int], datetime] = {}  # the start of each running call
@@ -68,7 +68,7 @@ class EventReader:
                     self._read.notify_all()
 
     async def catch_up(self, until: Delivery | None = None) -> None:
-        """Wait until all events are read, or those before a delivery was queued."""
+        """Wait until all events are read; with *until*, those up to the queueing of that delivery."""
         pending = await self._pending()
         if until is not None:
             pending = [one for one in pending if getattr(one, "delivery_id", None) == until.id][:1]
@@ -84,11 +84,11 @@ class EventReader:
         return await self._store.events.read(after=self._cursor, place=PLACE)
 
     def was_streamed(self, delivery: Delivery) -> bool:
-        """Return whether the reply is on the screen."""
-        return delivery.streamed and delivery.run_id == self._live_run
+        """Return whether the whole reply was shown as it streamed."""
+        return delivery.streamed and delivery.run_id == self._shown_run
 
     def failure_of(self, delivery: Delivery) -> RunFailed | None:
-        """Return the failure of the run of an error line, once."""
+        """Return why the run of an error notice failed, and forget it."""
         return self._failed.pop(delivery.run_id or "", None)
 
     def reset_trouble(self) -> None:
@@ -98,7 +98,7 @@ class EventReader:
     async def _handle(self, event: Event) -> None:
         match event:
             case RunStarted():
-                self._live_run, self._text, self._last_step = event.run_id, "", -1
+                self._shown_run, self._text, self._last_step = event.run_id, "", -1
             case PromptSent():
                 self.prompts.append((event.run_id, event.step))
                 self.usage = None
@@ -123,12 +123,12 @@ class EventReader:
             case StoreUnavailable():
                 self._trouble(event)
             case Missed():
-                self._live_run = ""
+                self._shown_run = ""
 
     def _delta(self, event: Delta) -> None:
         """Show a piece of the answer, unless somebody is typing: then the whole reply is shown later."""
         if not self._output.is_streaming:
-            self._live_run = ""
+            self._shown_run = ""
             return
         if isinstance(event.part, Text):
             self._text += event.part.text
@@ -179,7 +179,7 @@ class EventReader:
             self._output.notify(partial(self._display.error, one_line(why, MAX_ERROR), error=error))
 
     def _trouble(self, event: StoreUnavailable) -> None:
-        self._live_run = ""  # the text may be streamed again
+        self._shown_run = ""  # the text may be streamed again
         if event.damaged:
             self.broken = errors.StoreBroken(event.why)
         else:
