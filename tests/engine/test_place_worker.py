@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from engine.engine_world import World
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked
+from palaver import Engine
 from palaver.context.values import Persona
 from palaver.engine.admission import Admission
 from palaver.engine.batches import Batch
@@ -419,43 +420,46 @@ async def test_a_clock_without_a_zone_is_refused_at_once(store: Store) -> None:
             pytest.fail("it has started")
 
 
+async def pass_ticks(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+async def cancelled_delivery(engine: Engine, ticks: int) -> asyncio.Future[bool]:
+    """Deliver a message, and cancel the delivery after *ticks* turns of the loop."""
+    delivery = asyncio.ensure_future(engine.receive(said("hi")))
+    await pass_ticks(ticks)
+    delivery.cancel()
+    return delivery
+
+
 @pytest.mark.parametrize("ticks", range(6))
-def test_a_message_whose_delivery_was_given_up_half_way_is_answered_all_the_same_if_it_was_kept(
-    world: World, ticks: int
-) -> None:
+def test_a_message_whose_delivery_is_cancelled_is_answered_if_it_was_stored(world: World, ticks: int) -> None:
     platform = RecordedPlatform()
 
     async def work() -> bool:
         async with engine_with(Scripted("Yes."), platform, store=world.store, now=world.now) as engine:
-            delivery = asyncio.ensure_future(engine.receive(said("hi")))
-            for _ in range(ticks):
-                await asyncio.sleep(0)
-            delivery.cancel()
+            delivery = await cancelled_delivery(engine, ticks)
             await asyncio.wait([delivery])
-            for _ in range(9):
-                await asyncio.sleep(0)
+            await pass_ticks(9)
             await engine.settled()
             return bool(await world.store.log.count(DIRECT))
 
-    kept = world.loop.run(work())
+    stored = world.loop.run(work())
 
-    assert kept == (ticks > 0)
-    assert platform.texts == (["Yes."] if kept else [])
+    assert stored == (ticks > 0)
+    assert platform.texts == (["Yes."] if stored else [])
 
 
 @pytest.mark.parametrize("ticks", range(6))
-def test_or_by_the_next_engine_if_this_one_closes_meanwhile(world: World, ticks: int) -> None:
+def test_a_stored_message_is_answered_by_the_next_engine_if_this_one_closes_meanwhile(world: World, ticks: int) -> None:
     platform = RecordedPlatform()
 
     async def work() -> None:
         async with engine_with(Scripted("Yes."), platform, store=world.store, now=world.now) as engine:
-            delivery = asyncio.ensure_future(engine.receive(said("hi")))
-            for _ in range(ticks):
-                await asyncio.sleep(0)
-            delivery.cancel()
+            delivery = await cancelled_delivery(engine, ticks)
         await asyncio.wait([delivery])
-        for _ in range(9):
-            await asyncio.sleep(0)
+        await pass_ticks(9)
         assert asyncio.all_tasks() == {asyncio.current_task()}
         async with engine_with(Scripted("Yes."), platform, store=world.store, now=world.now) as engine:
             await engine.settled()
