@@ -43,7 +43,7 @@ from palaver.platform import Capabilities, Delivery
 from palaver.store.migrations import migrate
 from palaver.store.prompts import last_prompt
 from palaver.store.sqlite import connection
-from palaver.store.sqlite.writer import ConnectionThread, Job, Operation, Reader, Writer
+from palaver.store.sqlite.writer import ConnectionThread, Job, Operation, ReaderThread, WriterThread
 from palaver.store.sqlite.writer import Outcome as Written
 from palaver.testing import RecordedPlatform
 from palaver.toolbox.toolbox import Toolbox
@@ -167,11 +167,11 @@ class _Inline(ConnectionThread):
             done.set_exception(outcome.error)
 
 
-class _Reader(_Inline, Reader):
+class _Reader(_Inline, ReaderThread):
     pass
 
 
-class _Writer(_Inline, Writer):
+class _Writer(_Inline, WriterThread):
     def run_batch(self, jobs: list[Job]) -> list[Written]:
         if self.life.room is not None:
             if self.life.room == 0:

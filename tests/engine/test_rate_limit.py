@@ -13,7 +13,7 @@ from palaver.engine.rate_limit import RateLimit, RateLimiter
 from palaver.errors import InvalidValue, StoreFull
 from palaver.models.scripted import Scripted
 from palaver.store import Store
-from palaver.store.coordination import RateLimits
+from palaver.store.coordination import LocalRateLimits
 from palaver.testing import RecordedPlatform
 
 TWICE = RateLimit(messages=2, seconds=60)
@@ -23,7 +23,7 @@ TWICE = RateLimit(messages=2, seconds=60)
 def clock(store: Store) -> SimpleNamespace:
     """The clock of the store's rate limits, which only goes forward; `clock.at` is what it says."""
     made = SimpleNamespace(at=0.0)
-    store.rate_limits = RateLimits(lambda: made.at)
+    store.rate_limits = LocalRateLimits(lambda: made.at)
     return made
 
 

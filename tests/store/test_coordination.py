@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palaver.engine.rate_limit import RateLimit
-from palaver.store.coordination import Ownership, RateLimits, StopRequests
+from palaver.store.coordination import LocalOwnership, LocalRateLimits, LocalStopRequests
 from people import DIRECT, GROUP
 
 ALICE, BOB = ("telegram", "1"), ("telegram", "2")
@@ -30,7 +30,7 @@ def clock() -> Clock:
 
 
 async def test_a_place_is_held_by_one_at_a_time_and_others_are_free() -> None:
-    ownership, events = Ownership(), list[str]()
+    ownership, events = LocalOwnership(), list[str]()
 
     async def work(name: str) -> None:
         async with ownership.hold(GROUP):
@@ -45,7 +45,7 @@ async def test_a_place_is_held_by_one_at_a_time_and_others_are_free() -> None:
 
 
 async def test_a_place_is_free_again_after_an_error() -> None:
-    ownership = Ownership()
+    ownership = LocalOwnership()
 
     with pytest.raises(ZeroDivisionError):
         async with ownership.hold(GROUP):
@@ -61,7 +61,7 @@ async def test_a_place_is_free_again_after_an_error() -> None:
 async def test_an_answer_counts_for_so_many_seconds(
     clock: Clock, times: list[float], now: float, allowed: bool
 ) -> None:
-    limits = RateLimits(clock)
+    limits = LocalRateLimits(clock)
     for clock.at in times:
         assert await limits.take(ALICE, TWO)
 
@@ -74,7 +74,7 @@ async def test_an_answer_counts_for_so_many_seconds(
 
 
 async def test_who_is_warned_is_warned_once_until_answered_again() -> None:
-    limits = RateLimits()
+    limits = LocalRateLimits()
 
     assert [await limits.warn(author) for author in (ALICE, ALICE, BOB)] == [True, False, True]
     await limits.take(ALICE, TWO)
@@ -82,7 +82,7 @@ async def test_who_is_warned_is_warned_once_until_answered_again() -> None:
 
 
 async def test_an_answer_that_is_given_back_does_not_count_and_a_warning_stands() -> None:
-    limits = RateLimits()
+    limits = LocalRateLimits()
     await limits.take(ALICE, TWO)
     await limits.take(ALICE, TWO)
     await limits.warn(ALICE)
@@ -95,7 +95,7 @@ async def test_an_answer_that_is_given_back_does_not_count_and_a_warning_stands(
 
 
 async def test_a_warning_that_came_to_nothing_is_given_again_and_every_answer_counts_still() -> None:
-    limits = RateLimits()
+    limits = LocalRateLimits()
     await limits.take(ALICE, TWO)
     await limits.take(ALICE, TWO)
     await limits.warn(ALICE)
@@ -107,7 +107,7 @@ async def test_a_warning_that_came_to_nothing_is_given_again_and_every_answer_co
 
 
 async def test_of_too_many_authors_the_one_answered_longest_ago_is_forgotten() -> None:
-    limits = RateLimits(authors=2)
+    limits = LocalRateLimits(authors=2)
     for author in (ALICE, BOB, ALICE, ("telegram", "3")):
         await limits.take(author, TWO)
 
@@ -119,7 +119,7 @@ async def test_no_author_is_answered_more_often_than_agreed_in_any_stretch_of_ti
     pauses: list[float], most: int, seconds: int
 ) -> None:
     clock = Clock()
-    limits, limit = RateLimits(clock), RateLimit(messages=most, seconds=seconds)
+    limits, limit = LocalRateLimits(clock), RateLimit(messages=most, seconds=seconds)
     granted, warned = list[float](), list[bool]()
     for pause in pauses:
         clock.at += pause
@@ -135,7 +135,7 @@ async def test_no_author_is_answered_more_often_than_agreed_in_any_stretch_of_ti
 
 
 def test_a_request_to_stop_reaches_who_listens_in_that_place_while_they_do() -> None:
-    requests, heard = StopRequests(), list[str]()
+    requests, heard = LocalStopRequests(), list[str]()
 
     requests.request(GROUP)
     with requests.listen(GROUP, lambda: heard.append("group")), requests.listen(DIRECT, lambda: heard.append("direct")):

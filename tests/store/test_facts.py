@@ -19,7 +19,7 @@ from palaver.errors import InvalidValue
 from palaver.memory.facts import MAX_FACTS, MAX_SOURCES, Fact, Subject, Summary, UnreadRange, facts_digest
 from palaver.messages import Author, Place
 from palaver.store import Store, migrations
-from palaver.store.facts import Facts
+from palaver.store.facts import SqlFacts
 from palaver.store.migrations.steps import MIGRATIONS, m005_again, m030_plain_names
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_talk
 from sizes import EXAMPLES, size
@@ -208,7 +208,7 @@ async def test_what_cannot_be_kept_is_refused_and_nothing_is_learned(store: Stor
 
 
 async def test_the_least_useful_go_when_there_are_too_many(store: Store) -> None:
-    store.facts = few = Facts(store.writer, store.reader, most=3)
+    store.facts = few = SqlFacts(store.writer, store.reader, most=3)
     await taught(store, [a_fact(f"thing {n}", learned_at=NOON + timedelta(hours=n)) for n in range(3)])
     await taught(store, [a_fact("elsewhere", place=ELSEWHERE), a_fact("his", about=BOB)])
 
@@ -220,7 +220,7 @@ async def test_the_least_useful_go_when_there_are_too_many(store: Store) -> None
 
 
 async def test_making_room_in_one_thread_does_not_revive_what_was_superseded_in_another(store: Store) -> None:
-    store.facts = few = Facts(store.writer, store.reader, most=2)
+    store.facts = few = SqlFacts(store.writer, store.reader, most=2)
     thread = replace(HERS, thread="1")
     await taught(store, [a_fact("lives in Lviv", key="home", place=HERS)])
     await taught(store, [a_fact("lives in Kyiv", key="home", place=thread, learned_at=LATER)])
@@ -707,7 +707,7 @@ async def said_everywhere(store: Store) -> None:
 async def test_nobody_hears_what_is_not_for_them(store: Store, seed: int) -> None:
     """`may_hear` is the oracle; what was said in a direct chat is in no answer for a group in any case."""
     chance = random.Random(seed)  # noqa: S311 (nothing secret)
-    few = Facts(store.writer, store.reader, most=20)
+    few = SqlFacts(store.writer, store.reader, most=20)
     await said_everywhere(store)
     told = 0
     for round_ in range(ROUNDS):
@@ -731,7 +731,7 @@ async def undone(store: Store, chance: random.Random) -> None:
         await store.facts.forget([chance.choice(known).id])
 
 
-async def probe(facts: Facts, known: Sequence[Fact], chance: random.Random) -> int:
+async def probe(facts: SqlFacts, known: Sequence[Fact], chance: random.Random) -> int:
     """How many facts somebody at random hears about somebody at random, none of which they must not."""
     place, about, listener = chance.choice(PLACES), chance.choice(PEOPLE), chance.choice(PEOPLE)
     listener = about if chance.random() < 0.6 else listener

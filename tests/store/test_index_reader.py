@@ -19,7 +19,7 @@ from palaver.memory.retrieval.terms import terms
 from palaver.messages import Author, Place
 from palaver.parts import Text
 from palaver.store import Store
-from palaver.store.index_reader import IndexReader
+from palaver.store.index_reader import SqlIndexReader
 from palaver.store.migrations.steps import m004_search, m014_invisible
 from people import ALICE, BOB, GROUP, NOON, a_message, a_photo
 from store.builders import files_hold
@@ -129,7 +129,7 @@ async def test_of_a_word_that_is_everywhere_the_newest_are_looked_at(store: Stor
     seen = await store.index_reader.view(GROUP, ALICE)
     assert seen is not None
 
-    whole, alike = await IndexReader(store.reader, most=3).postings(seen.row, [("sea", True), ("sea", False)])
+    whole, alike = await SqlIndexReader(store.reader, most=3).postings(seen.row, [("sea", True), ("sea", False)])
 
     assert [number for _, number, _ in whole] == [5, 4, 3]
     assert [number for _, number, _ in alike] == [7, 6, 5]

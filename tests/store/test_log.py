@@ -287,7 +287,7 @@ async def test_what_is_at_hand_is_bounded_and_still_right() -> None:
             for message in a_talk(10, place=place):
                 await store.inbox.receive(message, at=NOON)
 
-        log = kept_log.Log(store.reader, cache)
+        log = kept_log.SqlLog(store.reader, cache)
         for place in places * 2:
             assert list(await log.read(place, 0, 10)) == a_talk(10, place=place)
             assert list(await log.read(place, 2, 5)) == a_talk(10, place=place)[2:5]

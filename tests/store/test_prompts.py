@@ -20,7 +20,7 @@ from palaver.prompt.ledger import layer_entries
 from palaver.run.journal import FallbackStep, Journal, SentPrompt
 from palaver.store import Store, prompts
 from palaver.store.migrations.steps import m024_left_out
-from palaver.store.runs import Runs
+from palaver.store.runs import SqlRuns
 from palaver.turns import Layer, Prompt, Settings, ToolSpec, Turn, model, user
 from people import GROUP, NOON, a_message
 from sizes import EXAMPLES, size
@@ -242,8 +242,8 @@ async def test_a_chain_of_layers_that_grew_does_not_grow_without_end(monkeypatch
 async def test_with_little_at_hand_layers_are_kept_whole() -> None:
     asked = [Prompt.of(*[f"message {n} " * 20 for n in range(count)]) for count in range(1, 9)]
     async with Store.open(":memory:") as store:
-        little = prompts.Prompts(store.writer, store.reader, cache_bytes=100)
-        runs = Runs(store.writer, store.reader, little)
+        little = prompts.SqlPrompts(store.writer, store.reader, cache_bytes=100)
+        runs = SqlRuns(store.writer, store.reader, little)
         await begin(store, a_run())
         for step, prompt in enumerate(asked):
             await runs.ask(a_run(), step, prompt, at=NOON)

@@ -8,15 +8,15 @@ from palaver.run.chat_history import HistoryEntry
 from palaver.run.stored_chat import ChatState, OpenExchange
 from palaver.store.encoding import ENTRY, EXCHANGE, dumps, validate_id
 from palaver.store.forget.removal import remove_chat
-from palaver.store.prompts import Prompts
+from palaver.store.prompts import SqlPrompts
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import ConnectionThread, Repository
 
 
-class Chats(Repository):
+class SqlChats(Repository):
     """Implements `run.stored_chat.Chats`."""
 
-    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, prompts: Prompts) -> None:
+    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, prompts: SqlPrompts) -> None:
         super().__init__(writer, reader)
         self._prompts = prompts
 

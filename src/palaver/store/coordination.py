@@ -13,7 +13,7 @@ from palaver.messages import Place, PlaceKey
 AUTHORS = 10_000  # whose answers are counted
 
 
-class Ownership:
+class LocalOwnership:
     """Implements `engine.coordination.Ownership` for the engines of this process."""
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Ownership:
             yield
 
 
-class RateLimits:
+class LocalRateLimits:
     """Implements `engine.rate_limit.RateLimitStore` with a monotonic clock, in memory.
 
     Of more than so many *authors* the one answered longest ago is forgotten.
@@ -72,7 +72,7 @@ class RateLimits:
         return times
 
 
-class StopRequests:
+class LocalStopRequests:
     """Implements `engine.coordination.StopRequests`: each request is passed on at once."""
 
     def __init__(self) -> None:

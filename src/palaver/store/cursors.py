@@ -19,7 +19,7 @@ EXCLUDED = (
 )
 
 
-class Cursors(Repository):
+class SqlCursors(Repository):
     """Implements `memory.facts.Cursors`."""
 
     async def next_range(self, place: Place, *, most: int | None = None) -> UnreadRange | None:

@@ -25,7 +25,7 @@ _FROM = "FROM episodes e JOIN titles t ON t.id = e.title JOIN places p ON p.id =
 _IS_DIRECT = "json_extract(t.body, '$.kind') = 'direct'"
 
 
-class Episodes(Repository):
+class SqlEpisodes(Repository):
     """Implements `memory.episodes.Episodes`."""
 
     async def add(self, episode: Episode, *, seen: EpisodeCursor) -> bool:

@@ -18,7 +18,7 @@ from palaver.messages import Place
 from palaver.store.encoding import ANY, PLACE, dumps, format_time
 from palaver.store.identities import find_place, upsert_place
 from palaver.store.sqlite.connection import CachingConnection, Database, insert_row
-from palaver.store.sqlite.writer import Repository, Writer
+from palaver.store.sqlite.writer import Repository, WriterThread
 
 MAX_EVENTS = 200_000  # of all places; the older ones are removed. A reader of one place reads past those of the others
 CLEANUP_INTERVAL = 1_000  # events after which old ones are removed
@@ -31,7 +31,7 @@ _COLUMNS = ("place", "number", "cursor", "at")
 _INSERT = "INSERT INTO place_events (place, number, run_id, at, body) VALUES (?, ?, ?, ?, ?)"
 
 
-class Events(Repository):
+class SqlEvents(Repository):
     """Implements `engine.store_protocols.EventStore`."""
 
     def subscribe(self, published: Published, troubled: Callable[[PalaverError], None]) -> Callable[[], None]:
@@ -39,7 +39,7 @@ class Events(Repository):
         lists: list[tuple[list[Any], Any]] = [
             (thread.error_listeners, troubled) for thread in {self._writer, self._reader}
         ]
-        if isinstance(self._writer, Writer):
+        if isinstance(self._writer, WriterThread):
             lists.append((self._writer.commit_listeners, published))
         for listeners, listener in lists:
             listeners.append(listener)

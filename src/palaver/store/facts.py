@@ -40,7 +40,7 @@ from palaver.timezones import utc
 _ALL = 2**31
 
 
-class Facts(Repository):
+class SqlFacts(Repository):
     """Implements `memory.facts.Facts` and `Summaries`."""
 
     def __init__(self, writer: ConnectionThread, reader: ConnectionThread, *, most: int = MAX_FACTS) -> None:

@@ -38,7 +38,7 @@ _SELECT_PREFIX = """SELECT term, number, packed FROM search_terms WHERE place = 
     ORDER BY number DESC LIMIT ?"""
 
 
-class IndexReader:
+class SqlIndexReader:
     """Implements `memory.retrieval.index.IndexReader`."""
 
     def __init__(self, reader: ConnectionThread, *, most: int = MOST) -> None:

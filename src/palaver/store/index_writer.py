@@ -57,7 +57,7 @@ _UPSERT_PROGRESS = """INSERT INTO search_progress (place, embedder, embedded_to)
     ON CONFLICT (place, embedder) DO UPDATE SET embedded_to = excluded.embedded_to"""
 
 
-class IndexWriter(Repository):
+class SqlIndexWriter(Repository):
     """Implements `memory.retrieval.index.IndexWriter`."""
 
     async def embedder(self) -> str:

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from palaver.context.edits import Change, LogChange
-from palaver.context.log import Log as LogProtocol
+from palaver.context.log import Log
 from palaver.engine.log_views import hidden_message
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place, PlaceKey
@@ -71,7 +71,7 @@ class PlaceCache:
             self.drop(sorted(self.entries)[: len(self.entries) - most])
 
 
-class Log(LogProtocol):
+class SqlLog(Log):
     """Implements `context.log.Log`."""
 
     def __init__(self, reader: ConnectionThread, cache: "LogCache | None" = None) -> None:
@@ -96,7 +96,7 @@ class Log(LogProtocol):
     async def changes(self, place: Place, since: int) -> Sequence[LogChange]:
         return await self.in_snapshot(lambda log: log.changes(place, since))
 
-    async def in_snapshot(self, reading: Callable[[LogProtocol], Coroutine[Any, Any, T]]) -> T:
+    async def in_snapshot(self, reading: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
         return await self._reader.run(lambda database: _run_sync(reading(Snapshot(database, self._cache))))
 
     async def clear_cache(self) -> None:
@@ -138,7 +138,7 @@ class LogCache:
         return row, count, cached
 
 
-class Snapshot(LogProtocol):
+class Snapshot(Log):
     """The log in one transaction, in which nothing changes; its methods never suspend."""
 
     def __init__(self, database: Database, cache: LogCache) -> None:
@@ -212,7 +212,7 @@ class Snapshot(LogProtocol):
             cached.changes_since = since
         return cached.changes
 
-    async def in_snapshot(self, reading: Callable[[LogProtocol], Coroutine[Any, Any, T]]) -> T:
+    async def in_snapshot(self, reading: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
         return await reading(self)
 
     def _place_cache(self, place: Place) -> tuple[int, int, PlaceCache] | None:

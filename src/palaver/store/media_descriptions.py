@@ -13,7 +13,7 @@ _MAX_IDS = 500  # ids in one query
 _MAX_REINDEXED = 50  # messages with the same media whose index is updated
 
 
-class Descriptions(Repository):
+class SqlDescriptions(Repository):
     """Implements `engine.store_protocols.DescriptionStore`."""
 
     async def find(self, unique_ids: Sequence[str]) -> dict[str, str]:

@@ -44,7 +44,7 @@ _COUNT_DIRECT, _COUNT_OPEN = _COUNT.format("direct_until"), _COUNT.format("open_
 COLUMNS = "m.id, m.number, m.message_id, m.name, m.title, m.sent_at, m.edited_at, m.deleted, m.reply, m.parts, m.album"
 
 
-class Inbox(Repository):
+class SqlInbox(Repository):
     """Implements `engine.store_protocols.InboxStore`."""
 
     async def receive(self, message: Message, *, at: datetime) -> bool:

@@ -42,7 +42,7 @@ _DECIDABLE: Mapping[Decision, tuple[SendStatus, SendStatus]] = {
 OutboxRow = tuple[OutboxItem, dict[str, Any]]  # a reply, and its columns
 
 
-class Outbox(Repository):
+class SqlOutbox(Repository):
     """Implements `engine.store_protocols.OutboxStore`."""
 
     async def unsent(self) -> Sequence[OutboxItem]:

@@ -18,7 +18,7 @@ _LENGTH = 16
 _CACHE_SIZE = 4096  # delimiters, which never change
 
 
-class PlaceSettings(Repository):
+class SqlPlaceSettings(Repository):
     """Implements `engine.store_protocols.PlaceSettings`."""
 
     def __init__(self, writer: ConnectionThread, reader: ConnectionThread) -> None:

@@ -58,7 +58,7 @@ class PreparedPrompt(NamedTuple):
     left_out: str | None = None  # as JSON; None: as in the step before
 
 
-class Prompts(Repository):
+class SqlPrompts(Repository):
     """Implements `engine.store_protocols.PromptStore`."""
 
     def __init__(self, writer: ConnectionThread, reader: ConnectionThread, *, cache_bytes: int = CACHE_BYTES) -> None:

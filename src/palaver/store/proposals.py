@@ -40,7 +40,7 @@ _CONFIRMED = f"""f.id IN (
 )"""
 
 
-class Proposals(Repository):
+class SqlProposals(Repository):
     """Implements `engine.store_protocols.ProposalStore`."""
 
     async def propose(self, run_id: str, fact_id: str, *, now: datetime, until: datetime, most: int) -> bool:

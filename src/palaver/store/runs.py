@@ -37,7 +37,7 @@ from palaver.store.encoding import (
 from palaver.store.identities import find_place, upsert_place, upsert_title
 from palaver.store.message_parts import FIND_MESSAGE
 from palaver.store.messages import claim
-from palaver.store.prompts import Prompts, last_prompt
+from palaver.store.prompts import SqlPrompts, last_prompt
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import ConnectionThread, Repository
 from palaver.tasks.policy import Policy, cancels_sends
@@ -56,10 +56,10 @@ class StoredRun(NamedTuple):
     has_prompts: int  # 0 once they are removed, because they showed a forgotten fact
 
 
-class Runs(Repository):
+class SqlRuns(Repository):
     """Implements `engine.store_protocols.RunStore`."""
 
-    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, prompts: Prompts) -> None:
+    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, prompts: SqlPrompts) -> None:
         super().__init__(writer, reader)
         self._prompts = prompts
 

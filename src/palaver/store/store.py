@@ -11,33 +11,33 @@ from typing import Any, Self
 
 from palaver.errors import StoreBusy, StoreRefused
 from palaver.store import maintenance
-from palaver.store.chats import Chats
-from palaver.store.coordination import Ownership, RateLimits, StopRequests
-from palaver.store.cursors import Cursors
-from palaver.store.episodes import Episodes
-from palaver.store.events import Events
-from palaver.store.facts import Facts
+from palaver.store.chats import SqlChats
+from palaver.store.coordination import LocalOwnership, LocalRateLimits, LocalStopRequests
+from palaver.store.cursors import SqlCursors
+from palaver.store.episodes import SqlEpisodes
+from palaver.store.events import SqlEvents
+from palaver.store.facts import SqlFacts
 from palaver.store.forget import person
 from palaver.store.forget.person import Forgotten
-from palaver.store.index_reader import IndexReader
-from palaver.store.index_writer import IndexWriter
-from palaver.store.log import Log
-from palaver.store.media_descriptions import Descriptions
-from palaver.store.messages import Inbox
+from palaver.store.index_reader import SqlIndexReader
+from palaver.store.index_writer import SqlIndexWriter
+from palaver.store.log import SqlLog
+from palaver.store.media_descriptions import SqlDescriptions
+from palaver.store.messages import SqlInbox
 from palaver.store.migrations import migrate, refuse_newer, refuse_older
-from palaver.store.outbox import Outbox
-from palaver.store.place_settings import PlaceSettings
-from palaver.store.prompts import Prompts
-from palaver.store.proposals import Proposals
-from palaver.store.runs import Runs
+from palaver.store.outbox import SqlOutbox
+from palaver.store.place_settings import SqlPlaceSettings
+from palaver.store.prompts import SqlPrompts
+from palaver.store.proposals import SqlProposals
+from palaver.store.runs import SqlRuns
 from palaver.store.sqlite import connection
 from palaver.store.sqlite.connection import MEMORY, Database
 from palaver.store.sqlite.lock import FileUse, Lock, create_file
-from palaver.store.sqlite.writer import ConnectionThread, Reader, Writer
-from palaver.store.summaries import WindowPasts
-from palaver.store.tasks import Tasks
-from palaver.store.updates import Updates
-from palaver.store.usage import Usages
+from palaver.store.sqlite.writer import ConnectionThread, ReaderThread, WriterThread
+from palaver.store.summaries import SqlWindowPasts
+from palaver.store.tasks import SqlTasks
+from palaver.store.updates import SqlUpdates
+from palaver.store.usage import SqlUsage
 
 
 class Store:
@@ -57,28 +57,28 @@ class Store:
         self._beside = beside
         self.writer = writer  # runs functions on the connection that writes, for SQL that no member has
         self.reader = reader  # the same on the connection that reads
-        self.log = Log(self.reader)
-        self.inbox = Inbox(self.writer, self.reader)
-        self.prompts = Prompts(self.writer, self.reader)
-        self.events = Events(self.writer, self.reader)
-        self.updates = Updates(self.writer, self.reader, moved=self._clear_caches)
-        self.runs = Runs(self.writer, self.reader, self.prompts)
-        self.outbox = Outbox(self.writer, self.reader)
-        self.tasks = Tasks(self.writer, self.reader)
-        self.place_settings = PlaceSettings(self.writer, self.reader)
-        self.facts = Facts(self.writer, self.reader)
-        self.proposals = Proposals(self.writer, self.reader)
-        self.cursors = Cursors(self.writer, self.reader)
-        self.episodes = Episodes(self.writer, self.reader)
-        self.window_pasts = WindowPasts(self.writer, self.reader)
-        self.index_reader = IndexReader(self.reader)
-        self.index_writer = IndexWriter(self.writer, self.reader)
-        self.descriptions = Descriptions(self.writer, self.reader)
-        self.usage = Usages(self.writer, self.reader)
-        self.chats = Chats(self.writer, self.reader, self.prompts)
-        self.ownership = Ownership()
-        self.rate_limits = RateLimits()
-        self.stop_requests = StopRequests()
+        self.log = SqlLog(self.reader)
+        self.inbox = SqlInbox(self.writer, self.reader)
+        self.prompts = SqlPrompts(self.writer, self.reader)
+        self.events = SqlEvents(self.writer, self.reader)
+        self.updates = SqlUpdates(self.writer, self.reader, moved=self._clear_caches)
+        self.runs = SqlRuns(self.writer, self.reader, self.prompts)
+        self.outbox = SqlOutbox(self.writer, self.reader)
+        self.tasks = SqlTasks(self.writer, self.reader)
+        self.place_settings = SqlPlaceSettings(self.writer, self.reader)
+        self.facts = SqlFacts(self.writer, self.reader)
+        self.proposals = SqlProposals(self.writer, self.reader)
+        self.cursors = SqlCursors(self.writer, self.reader)
+        self.episodes = SqlEpisodes(self.writer, self.reader)
+        self.window_pasts = SqlWindowPasts(self.writer, self.reader)
+        self.index_reader = SqlIndexReader(self.reader)
+        self.index_writer = SqlIndexWriter(self.writer, self.reader)
+        self.descriptions = SqlDescriptions(self.writer, self.reader)
+        self.usage = SqlUsage(self.writer, self.reader)
+        self.chats = SqlChats(self.writer, self.reader, self.prompts)
+        self.ownership = LocalOwnership()
+        self.rate_limits = LocalRateLimits()
+        self.stop_requests = LocalStopRequests()
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, durable: bool = True, beside: bool = False) -> "StoreOpener":
@@ -110,7 +110,8 @@ class Store:
             for row in await self.reader.run(lambda database: list(maintenance.rows(database))):
                 yield row
             return
-        own = Reader(_read_beside(self.path), "palaver store, reading") if self._beside else _open_reader(self.path)
+        connected = _read_beside(self.path) if self._beside else connection.connect_read_only(self.path)
+        own = ReaderThread(connected, "palaver store, reading")
         try:
             pages = await own.run(maintenance.Pages, autocommit=True)
             while page := await own.run(lambda _: pages.next(), autocommit=True):
@@ -199,7 +200,7 @@ class StoreOpener:
 def _open(path: str, durable: bool) -> Store:
     with connection.translate_errors(f"the store {path}"):
         if path == MEMORY:
-            alone = Writer(_connect_migrated(path, durable), "palaver store")
+            alone = WriterThread(_connect_migrated(path, durable), "palaver store")
             return Store(alone, alone, path=path, lock=None)
         if os.path.isdir(path):
             raise StoreRefused("it is a folder")
@@ -207,7 +208,7 @@ def _open(path: str, durable: bool) -> Store:
         lock = Lock(path)
         try:
             writing, reading = _connect_migrated(path, durable), _open_reader(path)
-            return Store(Writer(writing, "palaver store, writing"), reading, path=path, lock=lock)
+            return Store(WriterThread(writing, "palaver store, writing"), reading, path=path, lock=lock)
         except BaseException:
             lock.release()
             raise
@@ -231,7 +232,7 @@ def _open_beside(path: str) -> Store:
         except BaseException:
             use.release()
             raise
-        owners = Writer(writing, "palaver store, writing"), Reader(reading, "palaver store, reading")
+        owners = WriterThread(writing, "palaver store, writing"), ReaderThread(reading, "palaver store, reading")
         return Store(*owners, path=path, lock=use, beside=True)
 
 
@@ -268,8 +269,8 @@ def _vacuum(path: str, database: Database) -> None:
         os.unlink(_vacuum_marker(path))
 
 
-def _open_reader(path: str) -> Reader:
-    return Reader(connection.connect_read_only(path), "palaver store, reading")
+def _open_reader(path: str) -> ReaderThread:
+    return ReaderThread(connection.connect_read_only(path), "palaver store, reading")
 
 
 def _write_beside(path: str) -> Database:

@@ -51,7 +51,7 @@ def upsert_summary(database: Database, summary: Summary, made_of: Sequence[str])
 RETENTION = 1_000  # messages after which the summary of an older window is removed
 
 
-class WindowPasts(Repository):
+class SqlWindowPasts(Repository):
     """Implements `memory.episodes.WindowPasts`."""
 
     async def find(self, place: Place, since: int, start: int) -> WindowPast | None:

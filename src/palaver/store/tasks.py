@@ -36,7 +36,7 @@ class StoredTask(NamedTuple):
 Plan = Mapping[str, StoredTask]  # all tasks of one run, or one that belongs to none, by their ids
 
 
-class Tasks(Repository):
+class SqlTasks(Repository):
     """Implements `engine.store_protocols.TaskStore`."""
 
     async def add(self, tasks: Sequence[Task]) -> None:

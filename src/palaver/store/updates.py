@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 KEY_RETENTION = timedelta(days=90)  # of the keys of updates
 
 
-class Updates(Repository):
+class SqlUpdates(Repository):
     """Implements `engine.store_protocols.UpdateStore`."""
 
     def __init__(

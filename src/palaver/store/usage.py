@@ -17,7 +17,7 @@ _INSERT = """INSERT INTO usage (calls, input, cached, output, thought, money, da
     VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 
-class Usages(Repository):
+class SqlUsage(Repository):
     """Implements `engine.spend_caps.UsageStore`."""
 
     async def spent(self, day: date, *, place: Place | None = None, author: Author | None = None) -> Spend:

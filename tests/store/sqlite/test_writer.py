@@ -11,15 +11,15 @@ import pytest
 from palaver.errors import InvalidValue
 from palaver.store.sqlite import connection
 from palaver.store.sqlite.connection import Database
-from palaver.store.sqlite.writer import Job, Operation, Outcome, Reader, Writer
+from palaver.store.sqlite.writer import Job, Operation, Outcome, ReaderThread, WriterThread
 
 
 @pytest.fixture
-async def writer(tmp_path: Path) -> AsyncIterator[Writer]:
+async def writer(tmp_path: Path) -> AsyncIterator[WriterThread]:
     database = connection.connect(str(tmp_path / "w.db"))
     connection.enable_wal(database)
     database.execute("CREATE TABLE numbers (n INTEGER PRIMARY KEY)")
-    opened = Writer(database, "writer")
+    opened = WriterThread(database, "writer")
     yield opened
     await opened.close()
 
@@ -32,7 +32,7 @@ def numbers(database: Database) -> list[int]:
     return [number for (number,) in database.execute("SELECT n FROM numbers ORDER BY n")]
 
 
-async def test_units_that_came_together_are_committed_together(writer: Writer) -> None:
+async def test_units_that_came_together_are_committed_together(writer: WriterThread) -> None:
     going = Event()
     batches: list[int] = []
     taken = writer.run_batch
@@ -53,7 +53,7 @@ async def test_units_that_came_together_are_committed_together(writer: Writer) -
     assert len(batches) <= 3
 
 
-async def test_a_unit_that_fails_takes_no_other_with_it(writer: Writer) -> None:
+async def test_a_unit_that_fails_takes_no_other_with_it(writer: WriterThread) -> None:
     def half(database: Database) -> None:
         database.execute("INSERT INTO numbers VALUES (50)")
         raise ZeroDivisionError
@@ -66,7 +66,7 @@ async def test_a_unit_that_fails_takes_no_other_with_it(writer: Writer) -> None:
     assert await writer.run(numbers) == [1, 2]
 
 
-async def test_a_unit_whose_caller_has_gone_is_done_all_the_same(writer: Writer) -> None:
+async def test_a_unit_whose_caller_has_gone_is_done_all_the_same(writer: WriterThread) -> None:
     going = Event()
     first = asyncio.ensure_future(writer.run(lambda _: going.wait()))
     gone = asyncio.ensure_future(writer.run(put(7)))
@@ -80,7 +80,7 @@ async def test_a_unit_whose_caller_has_gone_is_done_all_the_same(writer: Writer)
     assert gone.cancelled()
 
 
-async def test_after_a_failed_sync_nothing_more_is_written(writer: Writer) -> None:
+async def test_after_a_failed_sync_nothing_more_is_written(writer: WriterThread) -> None:
     def unsynced(_: Database) -> None:
         error = sqlite3.OperationalError("disk I/O error")
         error.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
@@ -91,8 +91,8 @@ async def test_after_a_failed_sync_nothing_more_is_written(writer: Writer) -> No
             await writer.run(work)
 
 
-async def test_a_reader_sees_what_was_committed_before_it_began(writer: Writer, tmp_path: Path) -> None:
-    reader = Reader(connection.connect_read_only(str(tmp_path / "w.db")), "reader")
+async def test_a_reader_sees_what_was_committed_before_it_began(writer: WriterThread, tmp_path: Path) -> None:
+    reader = ReaderThread(connection.connect_read_only(str(tmp_path / "w.db")), "reader")
     for number in range(50):
         await writer.run(put(number))
 
@@ -100,8 +100,8 @@ async def test_a_reader_sees_what_was_committed_before_it_began(writer: Writer, 
     await reader.close()
 
 
-async def test_a_reader_sees_one_state_and_cannot_write(writer: Writer, tmp_path: Path) -> None:
-    reader = Reader(connection.connect_read_only(str(tmp_path / "w.db")), "reader")
+async def test_a_reader_sees_one_state_and_cannot_write(writer: WriterThread, tmp_path: Path) -> None:
+    reader = ReaderThread(connection.connect_read_only(str(tmp_path / "w.db")), "reader")
     begun, going = Event(), Event()
 
     def twice(database: Database) -> tuple[list[int], list[int]]:
@@ -123,9 +123,9 @@ async def test_a_reader_sees_one_state_and_cannot_write(writer: Writer, tmp_path
 
 
 async def test_units_that_come_together_read_one_state_and_one_that_fails_spoils_no_other(
-    writer: Writer, tmp_path: Path
+    writer: WriterThread, tmp_path: Path
 ) -> None:
-    reader = Reader(connection.connect_read_only(str(tmp_path / "w.db")), "reader")
+    reader = ReaderThread(connection.connect_read_only(str(tmp_path / "w.db")), "reader")
     queued, begun, going = Event(), Event(), Event()
 
     def first(database: Database) -> list[int]:

@@ -108,7 +108,7 @@ class ConnectionThread(ABC):
                 jobs.append(job)
 
 
-class Reader(ConnectionThread):
+class ReaderThread(ConnectionThread):
     """Reads. The jobs of a batch see one state of the store, with all commits from before they were queued."""
 
     def run_batch(self, jobs: list[Job]) -> list[Outcome]:
@@ -130,7 +130,7 @@ class Reader(ConnectionThread):
         return outcome
 
 
-class Writer(ConnectionThread):
+class WriterThread(ConnectionThread):
     """Writes a batch of jobs with one commit, and delivers their outcomes after it."""
 
     failed: PalaverError | None = None  # why all writes are refused
