@@ -35,7 +35,7 @@ from palaver.formats import compact, meta
 from palaver.formats.context_block import block
 from palaver.formats.single import single
 from palaver.markdown import Fences
-from palaver.memory.patterns.engine import find_facts, grammar
+from palaver.memory.patterns import find_facts, grammar
 from palaver.memory.retrieval.index import MessageText, index_entry
 from palaver.memory.retrieval.query import parse_query
 from palaver.memory.sentences import own_sentences
@@ -113,7 +113,7 @@ def modules() -> Iterator[ModuleType]:
 def patterns(module: ModuleType, source: str) -> Iterator[tuple[str, re.Pattern[str]]]:
     """Find all patterns of *module* by name: its values, patterns inside them, and literals in calls of `re`."""
     seen: set[int] = set()
-    values = {**vars(module), "grammar": grammar()} if module.__name__.endswith("patterns.engine") else vars(module)
+    values = {**vars(module), "grammar": grammar()} if module.__name__.endswith("memory.patterns") else vars(module)
     for name, value in values.items():
         if name.startswith("__"):
             continue

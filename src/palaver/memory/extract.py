@@ -15,7 +15,7 @@ from palaver.errors import AnswerUnfit, RequestRefused
 from palaver.jsonio import dumps
 from palaver.markdown import unfence
 from palaver.memory.facts import Fact, default_scope, fact_key, subject_of
-from palaver.memory.patterns.engine import find_facts
+from palaver.memory.patterns import find_facts
 from palaver.memory.sentences import spoken_text
 from palaver.memory.verify.duplicates import normalize
 from palaver.memory.verify.echo import RecalledTexts, remove_echo

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.errors import InvalidValue
-from palaver.memory.patterns.engine import is_first_person
+from palaver.memory.patterns import is_first_person
 from palaver.memory.verify.duplicates import comparable_words, frame, is_past
 from palaver.memory.verify.overlap import is_about_same
 from palaver.messages import Author, Message, Place

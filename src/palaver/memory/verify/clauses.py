@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from palaver.memory.patterns.engine import before_echo, grammar, split_clauses
+from palaver.memory.patterns import before_echo, grammar, split_clauses
 from palaver.memory.sentences import Sentence, own_sentences, spoken_text
 from palaver.memory.verify.markers import (
     DENIED,

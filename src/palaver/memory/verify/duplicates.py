@@ -9,7 +9,7 @@ import re
 import unicodedata
 
 from palaver.characters import visible
-from palaver.memory.patterns.engine import Language, find_facts, grammar, is_first_person
+from palaver.memory.patterns import Language, find_facts, grammar, is_first_person
 from palaver.memory.verify.overlap import WordIndex, content_words
 from palaver.messages import Author, Message, Place
 from palaver.parts import Text

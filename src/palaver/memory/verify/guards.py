@@ -17,7 +17,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from palaver.memory.patterns.engine import grammar
+from palaver.memory.patterns import grammar
 from palaver.memory.sentences import words_in
 from palaver.memory.verify.clauses import supporting_clauses
 from palaver.memory.verify.markers import MOMENTARY, PASSING, is_instruction

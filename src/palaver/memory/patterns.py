@@ -16,7 +16,7 @@ How a rule is read. A rule is `[key, text, pattern, options]`:
 - `options`: `tail` (a pattern of what may follow, else `${tail}`), `confidence` (else 0.9), `serious` (no fact in a
   sentence with laughter), `dated` (the fact says on which day it was true, in the words of `dated`).
 
-A new language is a new file in this folder. The fields of `Language` are what it must hold.
+A new language is a new file in `languages/`. The fields of `Language` are what it must hold.
 """
 
 import re
@@ -60,7 +60,7 @@ class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     dated: bool = False
 
 
-class Rule(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class PatternRule(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """One way to state a fact about oneself."""
 
     key: str
@@ -91,7 +91,7 @@ class FirstPerson(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 class Language(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The file of a language. Every `str` but `dated` is a pattern: alternatives, divided by `|`."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[PatternRule, ...]
     gaps: Mapping[str, Mapping[str, Any]]
     lists: Mapping[str, frozenset[str]]
     verbs: Mapping[str, str]
@@ -171,7 +171,7 @@ class Grammar(Struct, frozen=True, kw_only=True):
 @cache
 def grammar() -> Grammar:
     """Load the languages on first use: many programs extract no facts."""
-    folder = files("palaver.memory.patterns")
+    folder = files("palaver.memory") / "languages"
     found = sorted((one for one in folder.iterdir() if one.name.endswith(".toml")), key=lambda one: one.name)
     return Grammar.of(tuple(load_language(one.read_text(encoding="utf-8")) for one in found))
 
@@ -380,7 +380,7 @@ def _facts(clause: str, sentence: Sentence, languages: list[Language], message: 
     return facts.values()
 
 
-def _fact(rule: Rule, found: re.Match[str], language: Language, message: Message) -> StatedFact | None:
+def _fact(rule: PatternRule, found: re.Match[str], language: Language, message: Message) -> StatedFact | None:
     gaps = {name: " ".join((text or "").strip(_PUNCTUATION).split()) for name, text in found.groupdict().items()}
     for name, text in gaps.items():
         gap = language.gaps.get(name)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memory.labelled import DEV, HELD_BACK, Labelled
 from palaver.errors import InvalidValue
-from palaver.memory.patterns.engine import Options, Rule, StatedFact, find_facts, grammar, load_language
+from palaver.memory.patterns import Options, PatternRule, StatedFact, find_facts, grammar, load_language
 from people import ALICE, GRYAG, NOON, a_message, a_quote
 from sizes import in_time
 
@@ -266,7 +266,7 @@ tail = '(?: \w+)?'
 def test_a_language_is_one_file_of_rules_gaps_lists_and_fragments() -> None:
     language = load_language(A_LANGUAGE.replace("CONDITION", "capitals"))
 
-    rule = Rule(
+    rule = PatternRule(
         key="home",
         text="Mieszka w {place}.",
         pattern=r"(?:teraz )?mieszkam(?: dziś)? w (?P<place>.+?)(?: \w+)?",

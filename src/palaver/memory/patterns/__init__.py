@@ -1,1 +1,0 @@
-"""Facts found by patterns: the engine, and a data file for each language."""
