@@ -8,8 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from palaver.wire import gemini_request
-from palaver.wire.gemini_request import PossibleViolation, Reader, field
-from palaver.wire.gemini_settings import setting_violations, tool_violations
+from palaver.wire.gemini_request import PossibleViolation, Reader, field, setting_violations, tool_violations
 from palaver.wire.generations import generation
 from palaver.wire.rules import INLINE_LIMIT, when_mime_refused
 

@@ -8,7 +8,7 @@ from palaver.jsonio import dumps, join_items, limit_depth, lower_types
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, is_generated_id
 from palaver.turns import Prompt, Settings, ToolSpec, Turn
 from palaver.value_cache import cached
-from palaver.wire.gemini_settings import schema_is_plain, thinking_violations
+from palaver.wire.gemini_request import schema_is_plain, thinking_violations
 from palaver.wire.generations import bare, generation
 from palaver.wire.media_support import fits_in_result, gemini_mime, is_sent_inline, is_sent_to_gemini
 from palaver.wire.raw_parts import raw_if_unchanged
