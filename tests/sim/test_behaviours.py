@@ -12,10 +12,10 @@ from palaver.sim.behaviours import (
     Call,
     Echo,
     Function,
+    FunctionResult,
     Raw,
-    Result,
     Script,
-    ScriptEnded,
+    ScriptExhausted,
     behaviour_named,
     script_answers,
 )
@@ -96,7 +96,7 @@ def test_a_script_gives_texts_and_the_json_of_the_service_in_order() -> None:
     answers = [script.answer(an_ask()) for _ in range(3)]
 
     assert answers == [Answer(text="one"), Raw({"candidates": []}), Raw([{"text": "two"}])]
-    with pytest.raises(ScriptEnded, match="The script has ended after 3 answers"):
+    with pytest.raises(ScriptExhausted, match="The script has ended after 3 answers"):
         script.answer(an_ask())
 
 
@@ -133,7 +133,7 @@ def test_the_arguments_of_an_actor_fit_their_schema() -> None:
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"results": [Result(name="look", text="a cat"), Result(name="look", text="a dog")]},
+        ({"results": [FunctionResult(name="look", text="a cat"), FunctionResult(name="look", text="a dog")]},
          "Here is what I found: look gave a cat; look gave a dog."),
         ({"output": "json", "schema": {"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"]}},
          '{"a":1}'),

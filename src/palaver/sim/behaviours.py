@@ -29,7 +29,7 @@ class Call(Struct, frozen=True, kw_only=True):
     args: Mapping[str, Any]
 
 
-class Result(Struct, frozen=True, kw_only=True):
+class FunctionResult(Struct, frozen=True, kw_only=True):
     """The result of a function, as text."""
 
     name: str
@@ -46,7 +46,7 @@ class Ask(Struct, frozen=True, kw_only=True):
     must_call: bool = False
     may_call_many: bool = True
     steps: int = 0  # how often the model has called functions since the user's last text
-    results: Sequence[Result] = ()  # since the user's last text
+    results: Sequence[FunctionResult] = ()  # since the user's last text
     output: Output = "text"
     schema: Any = None  # of the output, if it has one
 
@@ -71,7 +71,7 @@ class Behaviour(Protocol):
     def answer(self, ask: Ask) -> Answer | Raw: ...
 
 
-class ScriptEnded(Exception):
+class ScriptExhausted(Exception):
     """A script was asked for more answers than it has."""
 
     def __init__(self, answers: int) -> None:
@@ -88,7 +88,7 @@ class Script:
 
     def answer(self, ask: Ask) -> Answer | Raw:
         if self.played >= len(self._answers):
-            raise ScriptEnded(len(self._answers))
+            raise ScriptExhausted(len(self._answers))
         answer = self._answers[self.played]
         self.played += 1
         return Answer(text=answer) if isinstance(answer, str) else Raw(answer)

@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import orjson
 import uvicorn
 from msgspec import Struct
-from starlette.requests import Request as HttpRequest
+from starlette.requests import Request as StarletteRequest
 from starlette.types import Receive, Scope, Send
 
 from palaver.errors import InvalidValue
@@ -40,7 +40,7 @@ class Clock:
         self._ahead += seconds
 
 
-class Request(Struct, frozen=True, kw_only=True):
+class HttpRequest(Struct, frozen=True, kw_only=True):
     """An HTTP request."""
 
     method: str
@@ -51,7 +51,7 @@ class Request(Struct, frozen=True, kw_only=True):
     data: bytes
 
 
-class Response(Struct, frozen=True, kw_only=True):
+class HttpResponse(Struct, frozen=True, kw_only=True):
     """An HTTP response in frames. If *cut*, it does not end, so the server drops the connection."""
 
     status: int
@@ -69,15 +69,15 @@ class Response(Struct, frozen=True, kw_only=True):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def whole_response(body: bytes, *, status: int = 200, headers: Mapping[str, str], cut: bool = False) -> Response:
+def whole_response(body: bytes, *, status: int = 200, headers: Mapping[str, str], cut: bool = False) -> HttpResponse:
     """Return a response with a content length. With *cut*, only half of the body is sent: a fault."""
     fields = {"content-length": str(len(body)), **headers}
-    return Response(status=status, headers=fields, frames=(body[: len(body) // 2] if cut else body,), cut=cut)
+    return HttpResponse(status=status, headers=fields, frames=(body[: len(body) // 2] if cut else body,), cut=cut)
 
 
-def stream(frames: Iterable[bytes], *, headers: Mapping[str, str], cut: bool = False) -> Response:
+def stream(frames: Iterable[bytes], *, headers: Mapping[str, str], cut: bool = False) -> HttpResponse:
     """Return a response in chunks."""
-    return Response(status=200, headers=headers, frames=tuple(frames), cut=cut)
+    return HttpResponse(status=200, headers=headers, frames=tuple(frames), cut=cut)
 
 
 class Received(Struct, kw_only=True):
@@ -95,18 +95,18 @@ class Received(Struct, kw_only=True):
 class Route(Struct, frozen=True):
     """The handler of a request: *respond* answers it, unless a fault of *faults* is queued."""
 
-    respond: Callable[[Any], Response]
+    respond: Callable[[Any], HttpResponse]
     faults: Kinds = ()
     model: str = ""
 
 
-class Service(Protocol):
+class SimulatedService(Protocol):
     """A service behind a simulator; it raises `ServiceError` for what it refuses."""
 
     secrets: frozenset[str]  # names of headers and parameters that are not recorded
     faults: Kinds  # those it has a form for
 
-    def route(self, request: Request) -> Route:
+    def route(self, request: HttpRequest) -> Route:
         """Check path, key and model."""
         ...
 
@@ -114,7 +114,7 @@ class Service(Protocol):
         """Return the error that *fault* stands for."""
         ...
 
-    def error_response(self, request: Request, error: ServiceError) -> Response: ...
+    def error_response(self, request: HttpRequest, error: ServiceError) -> HttpResponse: ...
 
     def headers(self) -> Wire:
         """Return the headers of the next response, whatever it is."""
@@ -125,7 +125,7 @@ class Simulator(Generic[F]):
     """Serves one service at `url` while the `async with` block runs."""
 
     def __init__(
-        self, service: Service, *, clock: Clock, host: str, port: int, tell: Callable[[Received], None] | None
+        self, service: SimulatedService, *, clock: Clock, host: str, port: int, tell: Callable[[Received], None] | None
     ) -> None:
         self.clock = clock
         self.requests: list[Received] = []
@@ -169,8 +169,8 @@ class Simulator(Generic[F]):
         await self._served.forever()
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        http = HttpRequest(scope, receive)
-        request = Request(
+        http = StarletteRequest(scope, receive)
+        request = HttpRequest(
             method=http.method,
             path=http.url.path,
             url=f"{http.url.scheme}://{http.headers.get('host', '')}",
@@ -191,7 +191,7 @@ class Simulator(Generic[F]):
         if response is not None:
             await response.send(send, self._service.headers())
 
-    def _record(self, request: Request) -> Received:
+    def _record(self, request: HttpRequest) -> Received:
         try:
             body = orjson.loads(request.data) if request.data else None
         except orjson.JSONDecodeError:
@@ -212,7 +212,7 @@ class Simulator(Generic[F]):
         self._news.set()
         self._news = asyncio.Event()
 
-    async def _respond(self, request: Request, receive: Receive) -> Response | None:
+    async def _respond(self, request: HttpRequest, receive: Receive) -> HttpResponse | None:
         """Return the response, or None if nobody waits for it any more. A request has one fault at most."""
         route = self._service.route(request)
         fault = self._faults.take(route.faults)

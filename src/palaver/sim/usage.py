@@ -16,7 +16,7 @@ _OTHERS_PER_TOKEN = 2
 _WIDE = re.compile("[぀-鿿가-힯豈-﫿]")
 
 
-class Usage(Struct, frozen=True, kw_only=True):
+class TokenUsage(Struct, frozen=True, kw_only=True):
     """The tokens of one exchange; those of the prompt by modality."""
 
     prompt: Counter[str]

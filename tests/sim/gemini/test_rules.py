@@ -2,7 +2,8 @@
 
 import pytest
 
-from palaver.sim.gemini.rules import Refusal, check, generation
+from palaver.sim.gemini.catalogue import generation
+from palaver.sim.gemini.rules import GeminiRefusal, check
 from rows.gemini import GOOD, MODELS, ROWS, F, Row, Wire, call, hello, model, result, said, text, thinking, tooled, user
 
 
@@ -108,7 +109,7 @@ def test_unknown_fields_are_listed_line_by_line() -> None:
     ]
     violations = [{"field": "contents[0].parts[0]", "description": line} for line in lines]
     detail = {"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": violations}
-    assert found == Refusal("unknown-field", "\n".join(lines), (detail,))
+    assert found == GeminiRefusal("unknown-field", "\n".join(lines), (detail,))
 
 
 def test_missing_things_are_listed_line_by_line() -> None:
@@ -120,7 +121,7 @@ def test_missing_things_are_listed_line_by_line() -> None:
         " field\n"
         "* GenerateContentRequest.tools[0].tool_type: required one_of 'tool_type' must have one initialized field\n"
     )
-    assert found == Refusal("no-parts", message)
+    assert found == GeminiRefusal("no-parts", message)
 
 
 def test_an_unsigned_call_is_named_with_its_place() -> None:

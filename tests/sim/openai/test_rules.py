@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from palaver.sim.openai.errors import Refusal
+from palaver.sim.openai.errors import OpenAIRefusal
 from palaver.sim.openai.rules import check, is_openai
 from rows.openai import (
     ACCEPTED,
@@ -24,7 +24,7 @@ from rows.openai import (
 )
 
 
-def rule_of(refusal: Refusal | None) -> str | None:
+def rule_of(refusal: OpenAIRefusal | None) -> str | None:
     return None if refusal is None else refusal.rule
 
 
@@ -138,7 +138,7 @@ INVALID = "invalid_request_error"
     [
         (
             says(HELLO, calls(a_call(), a_call("b"))),
-            Refusal(
+            OpenAIRefusal(
                 "unanswered",
                 400,
                 "An assistant message with 'tool_calls' must be followed by tool messages responding to each"
@@ -150,7 +150,7 @@ INVALID = "invalid_request_error"
         ),
         (
             says(HELLO, a_result()),
-            Refusal(
+            OpenAIRefusal(
                 "orphan-result",
                 400,
                 "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with"
@@ -162,7 +162,7 @@ INVALID = "invalid_request_error"
         ),
         (
             parts({"type": "text", "text": "x"}, {"type": "audio_url"}),
-            Refusal(
+            OpenAIRefusal(
                 "part-type",
                 400,
                 "Invalid value: 'audio_url'. Supported values are: 'text', 'image_url', 'input_audio', 'refusal',"
@@ -174,7 +174,7 @@ INVALID = "invalid_request_error"
         ),
         (
             says(HELLO, {"role": "assistant", "content": [{"type": "file", "file": {}}]}),
-            Refusal(
+            OpenAIRefusal(
                 "part-type",
                 400,
                 "Invalid 'messages[1]'. Content blocks are expected to be either text or image_url type.",
@@ -185,7 +185,7 @@ INVALID = "invalid_request_error"
         ),
         (
             says(HELLO, temperature=99.0),
-            Refusal(
+            OpenAIRefusal(
                 "temperature",
                 400,
                 "Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got 99.0 instead.",
@@ -196,11 +196,11 @@ INVALID = "invalid_request_error"
         ),
         (
             says(HELLO, foo=1),
-            Refusal("unknown-parameter", 400, "Unknown parameter: 'foo'.", INVALID, "foo", "unknown_parameter"),
+            OpenAIRefusal("unknown-parameter", 400, "Unknown parameter: 'foo'.", INVALID, "foo", "unknown_parameter"),
         ),
         (
             parts({"type": "image_url", "image_url": {}}),
-            Refusal(
+            OpenAIRefusal(
                 "part-data",
                 400,
                 "Missing required parameter: 'messages[0].content[0].image_url.url'.",
@@ -211,5 +211,5 @@ INVALID = "invalid_request_error"
         ),
     ],
 )
-def test_a_refusal_has_the_words_of_the_service(body: Any, refusal: Refusal) -> None:
+def test_a_refusal_has_the_words_of_the_service(body: Any, refusal: OpenAIRefusal) -> None:
     assert check(body, model=OPENAI) == refusal

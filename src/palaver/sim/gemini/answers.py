@@ -8,7 +8,7 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.sim.behaviours import THOUGHTS, Answer, Ask, Function, Output, Raw, Result
+from palaver.sim.behaviours import THOUGHTS, Answer, Ask, Function, FunctionResult, Output, Raw
 from palaver.sim.errors import Wire
 from palaver.sim.faults import (
     BlockedPrompt,
@@ -18,13 +18,12 @@ from palaver.sim.faults import (
     MalformedCall,
     MaxTokens,
 )
-from palaver.sim.gemini.catalogue import Model
-from palaver.sim.gemini.rules.conversation import contents_of, current_turn, turns
-from palaver.sim.gemini.rules.fields import Parser
-from palaver.sim.gemini.rules.generations import THREE_AND_LATER, generation
-from palaver.sim.gemini.rules.tools import declarations
+from palaver.sim.gemini.catalogue import THREE_AND_LATER, Model, generation
+from palaver.sim.gemini.contents import content_groups, contents_of, current_turn
+from palaver.sim.gemini.fields import Parser
+from palaver.sim.gemini.rules import declarations
 from palaver.sim.gemini.tokens import output_tokens, usage_metadata
-from palaver.sim.usage import Usage, first_tokens, text_tokens, until_stop
+from palaver.sim.usage import TokenUsage, first_tokens, text_tokens, until_stop
 
 UselessAnswer = Empty | EmptyCandidates | MaxTokens | ContentFilter | BlockedPrompt | MalformedCall
 
@@ -36,7 +35,7 @@ _RESPONSE_FIELDS = frozenset({"candidates", "usageMetadata", "promptFeedback", "
 def ask_of(request: Wire, model: Model) -> Ask:
     """Return the request as a behaviour sees it."""
     contents = contents_of(request)
-    turn = turns(current_turn(contents))
+    turn = content_groups(current_turn(contents))
     calling = request.get("toolConfig", {}).get("functionCallingConfig", {})
     mode = str(calling.get("mode", "AUTO")).upper()
     allowed = calling.get("allowedFunctionNames")
@@ -54,7 +53,7 @@ def ask_of(request: Wire, model: Model) -> Ask:
         must_call=mode == "ANY",
         steps=sum(bool(one.calls) for one in turn),
         results=[
-            Result(name=one["name"], text=orjson.dumps(one.get("response", {})).decode())
+            FunctionResult(name=one["name"], text=orjson.dumps(one.get("response", {})).decode())
             for side in turn
             for one in side.results
         ],
@@ -85,16 +84,16 @@ def parts_and_thoughts(answer: Answer | Raw) -> tuple[list[Wire], str]:
     return ([{"text": answer.text}, *calls] if answer.text or not calls else calls), answer.thoughts
 
 
-class Message(Struct, frozen=True, kw_only=True):
+class FinishedAnswer(Struct, frozen=True, kw_only=True):
     """A finished answer."""
 
     model: Model
     parts: list[Wire]
     finish: str
-    usage: Usage
+    usage: TokenUsage
     response_id: str
 
-    def response(self, parts: list[Wire], *, usage: Usage, finish: str | None) -> Wire:
+    def response(self, parts: list[Wire], *, usage: TokenUsage, finish: str | None) -> Wire:
         """Return a response, or a chunk of one if it does not finish."""
         content: Wire = {"parts": parts, "role": "model"} if parts else {"role": "model"}
         candidate: Wire = {"content": content}
@@ -105,7 +104,7 @@ class Message(Struct, frozen=True, kw_only=True):
             candidate["finishMessage"] = "Model generated function call(s)."
         return self.framed({"candidates": [candidate]}, usage)
 
-    def framed(self, response: Wire, usage: Usage) -> Wire:
+    def framed(self, response: Wire, usage: TokenUsage) -> Wire:
         """Return *response* with the fields that every response has."""
         return response | {
             "usageMetadata": usage_metadata(usage),
@@ -165,7 +164,9 @@ class Composer(Struct, frozen=True, kw_only=True):
     new_id: Callable[[], str]
     response_id: str
 
-    def message(self, parts: list[Wire], *, model: Model, config: Wire, usage: Usage, thoughts: str) -> Message:
+    def message(
+        self, parts: list[Wire], *, model: Model, config: Wire, usage: TokenUsage, thoughts: str
+    ) -> FinishedAnswer:
         """Return *parts* as *model* sends them under a `generationConfig`."""
         thinking = config.get("thinkingConfig", {})
         shown = [part for part in parts if part.get("thought")]
@@ -178,7 +179,7 @@ class Composer(Struct, frozen=True, kw_only=True):
         if thinks and not shown and thinking.get("includeThoughts") is True:
             shown = [{"text": thoughts, "thought": True}]
         named = self._with_ids(spoken) if generation(model.name) in THREE_AND_LATER else spoken
-        return Message(
+        return FinishedAnswer(
             model=model,
             parts=shown + self._signed(named, model, thinks=thinks) if limit > thought_tokens else [],
             finish="MAX_TOKENS" if cut else "STOP",

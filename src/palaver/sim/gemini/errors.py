@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from palaver.sim import google
 from palaver.sim.errors import FAULT, ServiceError, Wire
 from palaver.sim.faults import ContextTooLong, Deadline, Internal, Overloaded, Quota, RateLimited, Rejection
-from palaver.sim.gemini.rules import Refusal, read
+from palaver.sim.gemini.rules import GeminiRefusal, parse_body
 
 
 class AuthError(ServiceError):
@@ -18,14 +18,14 @@ def error(status: int, message: str, *, rule: str, state: str = "", details: Seq
     )
 
 
-def refused(refusal: Refusal) -> ServiceError:
+def refused(refusal: GeminiRefusal) -> ServiceError:
     """Return the error for a request that breaks a rule."""
     return error(400, refusal.message, rule=refusal.rule, details=refusal.details)
 
 
 def parsed(kind: str, body: object) -> Wire:
     """Parse *body* as an object of *kind*. Raises the service's error."""
-    value, refusal = read(kind, body)
+    value, refusal = parse_body(kind, body)
     if refusal:
         raise refused(refusal)
     return value

@@ -7,7 +7,7 @@ from string import ascii_letters, digits
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.sim.behaviours import Behaviour, ScriptEnded
+from palaver.sim.behaviours import Behaviour, ScriptExhausted
 from palaver.sim.errors import Wire
 from palaver.sim.faults import (
     AnyFault,
@@ -21,7 +21,7 @@ from palaver.sim.faults import (
 )
 from palaver.sim.gemini.answers import (
     Composer,
-    Message,
+    FinishedAnswer,
     UselessAnswer,
     ask_of,
     parts_and_thoughts,
@@ -29,17 +29,15 @@ from palaver.sim.gemini.answers import (
     signed_content,
     useless_response,
 )
-from palaver.sim.gemini.catalogue import Model
+from palaver.sim.gemini.catalogue import GEMMA, Model, bare_model, generation
+from palaver.sim.gemini.contents import contents_of, current_turn, parts_of
 from palaver.sim.gemini.errors import error, refused, rejection, too_many_tokens
 from palaver.sim.gemini.resources import Caches, Files
-from palaver.sim.gemini.rules import bare, check, generation, read
-from palaver.sim.gemini.rules.conversation import contents_of, current_turn
-from palaver.sim.gemini.rules.generations import GEMMA
-from palaver.sim.gemini.rules.parts import parts_of
+from palaver.sim.gemini.rules import check, parse_body
 from palaver.sim.gemini.tokens import TokenCounter
 from palaver.sim.server import Clock
 from palaver.sim.signatures import Signatures
-from palaver.sim.usage import PrefixCache, Usage
+from palaver.sim.usage import PrefixCache, TokenUsage
 
 _USUAL_LIMIT = 64
 _CACHED_PROMPTS = 64
@@ -80,7 +78,7 @@ class Generator:
 
     def sign(self, model: str, part: Wire) -> str:
         """Return the signature that *model* puts on *part*."""
-        return self._signatures.sign(bare(model), signed_content(part))
+        return self._signatures.sign(bare_model(model), signed_content(part))
 
     def generate(self, body: object, caller: Caller, fault: AnyFault | None) -> list[Wire]:
         """Return the chunks of the response to *body*, one unless it streams. Raises the service's error."""
@@ -91,7 +89,7 @@ class Generator:
             return [self._useless(fault, caller.model, config, usage)]
         try:
             answer = self._behaviour.answer(ask_of(request, caller.model))
-        except ScriptEnded as ended:
+        except ScriptExhausted as ended:
             text = f"The script of the simulator has ended: it holds {ended.answers} answers."
             raise error(400, text, state="FAILED_PRECONDITION", rule="script") from ended
         if chunks := raw_chunks(answer):
@@ -107,7 +105,7 @@ class Generator:
         refusal = check(body, model=caller.called, strict=self._strict)
         if refusal:
             raise refused(refusal)
-        request, _ = read("request", body)
+        request, _ = parse_body("request", body)
         if objection := self._objection(request, caller.model.name):
             raise error(400, objection, rule="signature")
         return request
@@ -118,7 +116,7 @@ class Generator:
             return None
         calls = [part for content in current_turn(contents_of(request)) for _, part in content.calls]
         objections = (
-            self._signatures.objection(part["thoughtSignature"], bare(model), signed_content(part))
+            self._signatures.objection(part["thoughtSignature"], bare_model(model), signed_content(part))
             for part in calls
             if part.get("thoughtSignature")
         )
@@ -132,7 +130,7 @@ class Generator:
         contents = [*cache.contents.get("contents", []), *request["contents"]]
         return request | cache.contents | {"contents": contents}, cache.tokens
 
-    def _prompt_usage(self, request: Wire, cached: int, caller: Caller) -> Usage:
+    def _prompt_usage(self, request: Wire, cached: int, caller: Caller) -> TokenUsage:
         for _, part in parts_of(request):
             if "fileData" in part:
                 self._files.check_use(part["fileData"].get("fileUri", ""), caller.key, caller.host)
@@ -145,15 +143,15 @@ class Generator:
         if smallest is not None:
             seen = self._prompts.cached_tokens((caller.key, caller.model.name), counter.segments(request))
             cached = max(cached, int(seen * _REPORTED) if seen >= smallest else 0)
-        return Usage(prompt=prompt, cached=cached)
+        return TokenUsage(prompt=prompt, cached=cached)
 
-    def _useless(self, fault: UselessAnswer, model: Model, config: Wire, usage: Usage) -> Wire:
+    def _useless(self, fault: UselessAnswer, model: Model, config: Wire, usage: TokenUsage) -> Wire:
         if isinstance(fault, MaxTokens):
             limit = config.get("maxOutputTokens")
             usage = replace(usage, thoughts=limit if isinstance(limit, int) else _USUAL_LIMIT)
         if isinstance(fault, BlockedPrompt):
-            usage = Usage(prompt=Counter(usage.prompt))
-        message = Message(model=model, parts=[], finish="", usage=usage, response_id=self._id(22, "-_"))
+            usage = TokenUsage(prompt=Counter(usage.prompt))
+        message = FinishedAnswer(model=model, parts=[], finish="", usage=usage, response_id=self._id(22, "-_"))
         return message.framed(useless_response(fault), usage)
 
     def _id(self, length: int, more: str = "") -> str:

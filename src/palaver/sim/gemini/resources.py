@@ -12,9 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.sim.errors import Wire
-from palaver.sim.gemini.catalogue import Catalogue, Model
+from palaver.sim.gemini.catalogue import Catalogue, Model, bare_model, generation
 from palaver.sim.gemini.errors import error, file_not_active, no_cache, no_file, parsed, unknown_model
-from palaver.sim.gemini.rules import bare, generation
 from palaver.sim.gemini.tokens import Sizes, TokenCounter
 
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -49,7 +48,7 @@ def _random_text(random: Random, length: int) -> str:
     return "".join(random.choices(_ALPHABET, k=length))
 
 
-class Cache(Struct, frozen=True, kw_only=True):
+class CachedContent(Struct, frozen=True, kw_only=True):
     """A cached content."""
 
     name: str
@@ -83,7 +82,7 @@ class Caches:
         self._random = random
         self._catalogue = catalogue
         self._sizes = sizes
-        self.by_name: dict[str, Cache] = {}
+        self.by_name: dict[str, CachedContent] = {}
 
     def create(self, body: object, *, owner: str, version: str) -> Wire:
         wanted = parsed("cachedContent", body)
@@ -96,7 +95,7 @@ class Caches:
             raise error(400, message, rule="cache")
         now = self._clock()
         name = f"cachedContents/{_random_text(self._random, 40)}"
-        cache = Cache(
+        cache = CachedContent(
             name=name,
             owner=owner,
             model=model.name,
@@ -114,19 +113,19 @@ class Caches:
         if not name.startswith("models/"):
             message = "* CreateCachedContentRequest.cached_content.model: unexpected model name format\n"
             raise error(400, message, rule="cache")
-        model = self._catalogue.find(bare(name), version)
+        model = self._catalogue.find(bare_model(name), version)
         if model is None or not model.caches:
-            raise unknown_model(bare(name), version, "createCachedContent")
+            raise unknown_model(bare_model(name), version, "createCachedContent")
         return model
 
-    def get(self, name: str, owner: str) -> Cache:
+    def get(self, name: str, owner: str) -> CachedContent:
         """Return the cache called *name* of *owner*. Raises the service's error if there is none."""
         cache = self.by_name.get(name)
         if cache is None or cache.owner != owner or cache.expires <= self._clock():
             raise no_cache()
         return cache
 
-    def for_request(self, name: str, owner: str, model: str) -> Cache:
+    def for_request(self, name: str, owner: str, model: str) -> CachedContent:
         """Return the cache that a request to *model* names."""
         cache = self.get(name, owner)
         if cache.model != model:
@@ -184,7 +183,7 @@ class Upload(Struct):
     data: bytearray
 
 
-class File(Struct, frozen=True, kw_only=True):
+class UploadedFile(Struct, frozen=True, kw_only=True):
     """An uploaded file."""
 
     name: str
@@ -226,7 +225,7 @@ class Files:
         self._clock = clock
         self._random = random
         self._processing = processing
-        self._files: dict[str, File] = {}
+        self._files: dict[str, UploadedFile] = {}
         self._uploads: dict[str, Upload] = {}
 
     def start(self, body: object, *, owner: str, mime: str, base: str) -> str:
@@ -260,7 +259,7 @@ class Files:
         upload = self._uploads.pop(upload_id)
         now = self._clock()
         slow = upload.mime.startswith(("video/", "audio/"))
-        file = File(
+        file = UploadedFile(
             name=upload.name,
             owner=upload.owner,
             display_name=upload.display_name,
@@ -273,7 +272,7 @@ class Files:
         self._files[file.name] = file
         return {"file": file.wire(now)}
 
-    def get(self, name: str, owner: str) -> File:
+    def get(self, name: str, owner: str) -> UploadedFile:
         """Return the file called *name* of *owner*. Raises the service's error if there is none."""
         file = self._alive(name)
         if file is None or file.owner != owner:
@@ -302,7 +301,7 @@ class Files:
         file = next((file for file in self._files.values() if file.uri == uri or file.name == uri), None)
         return len(file.data) if file else None
 
-    def _alive(self, name: str) -> File | None:
+    def _alive(self, name: str) -> UploadedFile | None:
         file = self._files.get(name)
         return file if file and self._clock() < file.expires else None
 

@@ -14,7 +14,7 @@ from palaver.sim.embeddings import DIMENSIONS, embed
 from palaver.sim.errors import ServiceError, Wire
 from palaver.sim.faults import ANSWERS, BEFORE_ANSWER, BROKEN_STREAMS, BrokenStream, CutStream, Finish, Hang, Rejection
 from palaver.sim.gemini.answers import UselessAnswer, joined
-from palaver.sim.gemini.catalogue import MODELS, RETIRED, Catalogue, Model
+from palaver.sim.gemini.catalogue import MODELS, RETIRED, Catalogue, Model, generation
 from palaver.sim.gemini.errors import (
     AuthError,
     bad_key,
@@ -27,10 +27,9 @@ from palaver.sim.gemini.errors import (
     unknown_model,
 )
 from palaver.sim.gemini.generator import Caller, Generator
-from palaver.sim.gemini.resources import Cache, Caches, Files, page
-from palaver.sim.gemini.rules import generation
+from palaver.sim.gemini.resources import CachedContent, Caches, Files, page
 from palaver.sim.gemini.tokens import TokenCounter, details
-from palaver.sim.server import Clock, Received, Request, Response, Route, Simulator, stream, whole_response
+from palaver.sim.server import Clock, HttpRequest, HttpResponse, Received, Route, Simulator, stream, whole_response
 
 Fault = Rejection | Hang | BrokenStream | UselessAnswer | Finish
 
@@ -45,10 +44,10 @@ _FEWEST_DIMENSIONS = 128
 _CHUNK = str(8 * 1024 * 1024)
 
 
-class Call(Struct, frozen=True, kw_only=True):
+class ApiCall(Struct, frozen=True, kw_only=True):
     """A request with its path taken apart."""
 
-    request: Request
+    request: HttpRequest
     resource: str
     version: str
     base: str
@@ -75,21 +74,23 @@ class Call(Struct, frozen=True, kw_only=True):
         return self.streams and self.request.query.get("alt") == "sse"
 
 
-def _call(request: Request) -> Call | None:
+def _call(request: HttpRequest) -> ApiCall | None:
     found = _PATH.fullmatch(request.path)
     if found is None:
         return None
     base, is_upload = f"{request.url}{found['prefix']}", found["upload"] is not None
-    return Call(request=request, resource=found["resource"], version=found["version"], base=base, is_upload=is_upload)
+    return ApiCall(
+        request=request, resource=found["resource"], version=found["version"], base=base, is_upload=is_upload
+    )
 
 
-def _json(body: Wire, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+def _json(body: Wire, *, status: int = 200, headers: dict[str, str] | None = None) -> HttpResponse:
     return whole_response(
         orjson.dumps(body, option=orjson.OPT_INDENT_2), status=status, headers=_JSON | (headers or {})
     )
 
 
-def _stream(call: Call, chunks: list[Wire], *, cut: bool) -> Response:
+def _stream(call: ApiCall, chunks: list[Wire], *, cut: bool) -> HttpResponse:
     """Return *chunks* as events, or as the entries of a JSON list where events were not asked for."""
     attachment = {"content-disposition": "attachment"}
     if call.as_events:
@@ -137,7 +138,7 @@ class GeminiService:
     def rejection(self, fault: Rejection, model: str) -> ServiceError:
         return rejection(fault, model)
 
-    def error_response(self, request: Request, error: ServiceError) -> Response:
+    def error_response(self, request: HttpRequest, error: ServiceError) -> HttpResponse:
         """Return an error of a stream keeps the stream's content type, unless the caller is unknown."""
         call = _call(request)
         body = orjson.dumps(error.body, option=orjson.OPT_INDENT_2)
@@ -147,7 +148,7 @@ class GeminiService:
             return whole_response(body, status=error.status, headers=_EVENTS)
         return whole_response(b"[" + body + b"]", status=error.status, headers=_JSON)
 
-    def route(self, request: Request) -> Route:
+    def route(self, request: HttpRequest) -> Route:
         call = _call(request)
         if call is None:
             raise no_path()
@@ -174,7 +175,7 @@ class GeminiService:
         if key in BAD_KEYS if self._keys is None else key not in self._keys:
             raise bad_key()
 
-    def _model_route(self, call: Call, name: str, method: str) -> Route:
+    def _model_route(self, call: ApiCall, name: str, method: str) -> Route:
         if call.request.method != "POST" or not method:
             raise no_path()
         model = self._catalogue.find(name, call.version)
@@ -192,7 +193,7 @@ class GeminiService:
             return Route(lambda _: _json(_embed(call.body, model)), BEFORE_ANSWER, name)
         return Route(lambda _: _json(_embed_batch(call.body, model)), BEFORE_ANSWER, name)
 
-    def _generate(self, call: Call, model: Model, called: str, fault: Fault | None) -> Response:
+    def _generate(self, call: ApiCall, model: Model, called: str, fault: Fault | None) -> HttpResponse:
         host = call.request.headers.get("host", "")
         caller = Caller(key=call.key, model=model, called=called, host=host, streams=call.streams)
         chunks = self.generator.generate(call.body, caller, fault)
@@ -206,7 +207,7 @@ class GeminiService:
         tokens = TokenCounter(generation(model.name), self._files.size).request(request)
         return {"totalTokens": tokens.total(), "promptTokensDetails": details(tokens)}
 
-    def _list_models(self, call: Call, name: str) -> Wire:
+    def _list_models(self, call: ApiCall, name: str) -> Wire:
         if not name:
             return page("models", [model.wire for model in self._catalogue.models.values()], call.request.query)
         model = self._catalogue.find(name, call.version)
@@ -214,7 +215,7 @@ class GeminiService:
             raise unknown_model(name, call.version, "getModel")
         return model.wire | {"name": f"models/{name}"}
 
-    def _cached_contents(self, call: Call, name: str) -> Wire:
+    def _cached_contents(self, call: ApiCall, name: str) -> Wire:
         full_name = f"cachedContents/{name}"
         match call.request.method, bool(name):
             case "POST", False:
@@ -230,7 +231,7 @@ class GeminiService:
             case _:
                 raise no_path()
 
-    def _file(self, call: Call, name: str) -> Wire:
+    def _file(self, call: ApiCall, name: str) -> Wire:
         match call.request.method, bool(name):
             case "GET", False:
                 return self._files.list(call.key, call.request.query)
@@ -241,7 +242,7 @@ class GeminiService:
             case _:
                 raise no_path()
 
-    def _upload(self, call: Call) -> Response:
+    def _upload(self, call: ApiCall) -> HttpResponse:
         headers = call.request.headers
         commands = re.split(r"\s*,\s*", headers.get("x-goog-upload-command", ""))
         if call.resource != "files" or call.request.method != "POST":
@@ -257,7 +258,7 @@ class GeminiService:
             return _json(self._files.finish(upload_id), headers={"x-goog-upload-status": "final"})
         return whole_response(b"", headers={"x-goog-upload-status": "active", "x-goog-upload-size-received": str(size)})
 
-    def _start_upload(self, call: Call) -> Response:
+    def _start_upload(self, call: ApiCall) -> HttpResponse:
         mime = call.request.headers.get("x-goog-upload-header-content-type", "application/octet-stream")
         upload_id = self._files.start(call.body, owner=call.key, mime=mime, base=f"{call.base}/{call.version}")
         url = f"{call.base}/upload/{call.version}/files?upload_id={upload_id}&upload_protocol=resumable"
@@ -335,6 +336,6 @@ class GeminiSim(Simulator[Fault]):
         return self._gemini.generator.sign(model, part)
 
     @property
-    def caches(self) -> dict[str, Cache]:
+    def caches(self) -> dict[str, CachedContent]:
         """The cached contents by name."""
         return self._gemini.caches.by_name

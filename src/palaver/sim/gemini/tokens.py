@@ -7,8 +7,8 @@ from collections.abc import Callable
 import orjson
 
 from palaver.sim.errors import Wire
-from palaver.sim.gemini.rules.generations import THREE_AND_LATER, Generation
-from palaver.sim.usage import ASCII_PER_TOKEN, Segment, Usage, json_tokens, text_tokens
+from palaver.sim.gemini.catalogue import THREE_AND_LATER, Generation
+from palaver.sim.usage import ASCII_PER_TOKEN, Segment, TokenUsage, json_tokens, text_tokens
 
 Sizes = Callable[[str], int | None]
 
@@ -104,7 +104,7 @@ def details(tokens: Counter[str]) -> list[Wire]:
     return [{"modality": kind, "tokenCount": tokens[kind]} for kind in order if tokens[kind]]
 
 
-def usage_metadata(usage: Usage) -> Wire:
+def usage_metadata(usage: TokenUsage) -> Wire:
     """Return the usage as the service reports it: zeros are left out."""
     reported = {
         "promptTokenCount": usage.prompt_total,

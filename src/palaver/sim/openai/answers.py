@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
-from palaver.sim.behaviours import Answer, Ask, Function, Output, Raw, Result
+from palaver.sim.behaviours import Answer, Ask, Function, FunctionResult, Output, Raw
 from palaver.sim.errors import Wire
 from palaver.sim.faults import ContentFilter, Empty, MalformedCall, MaxTokens, ModelRefusal
 from palaver.sim.openai.usage import token_limit
@@ -35,7 +35,7 @@ def ask_of(request: Wire) -> Ask:
         must_call=must_call,
         may_call_many=request.get("parallel_tool_calls") is not False and not _names_one(request),
         steps=sum(bool(message.get("tool_calls")) for message in turn),
-        results=[Result(name=called[message["tool_call_id"]], text=_text(message)) for message in results],
+        results=[FunctionResult(name=called[message["tool_call_id"]], text=_text(message)) for message in results],
         output=output,
         schema=schema,
     )

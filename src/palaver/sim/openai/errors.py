@@ -14,7 +14,7 @@ KEY_HELP = "You can find your API key at https://platform.openai.com/account/api
 USUAL_WAIT = 1.0  # seconds
 
 
-class Refusal(Struct, frozen=True):
+class OpenAIRefusal(Struct, frozen=True):
     """A response other than 200: the rule that was broken, and the error object that says so."""
 
     rule: str
@@ -25,24 +25,24 @@ class Refusal(Struct, frozen=True):
     code: str | None
 
 
-def refusal(rule: str, message: str, *, param: str | None = None, code: str | None = None) -> Refusal:
-    return Refusal(rule, 400, message, INVALID, param, code)
+def refusal(rule: str, message: str, *, param: str | None = None, code: str | None = None) -> OpenAIRefusal:
+    return OpenAIRefusal(rule, 400, message, INVALID, param, code)
 
 
-def mistyped(where: str) -> Refusal:
+def mistyped(where: str) -> OpenAIRefusal:
     return refusal("type", f"Invalid type for '{where}'.", param=where, code="invalid_type")
 
 
-def missing(rule: str, where: str) -> Refusal:
+def missing(rule: str, where: str) -> OpenAIRefusal:
     return refusal(rule, f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
 
 
-def empty_array(rule: str, where: str) -> Refusal:
+def empty_array(rule: str, where: str) -> OpenAIRefusal:
     text = f"Invalid '{where}': empty array. Expected an array with minimum length 1, but got an empty array instead."
     return refusal(rule, text, param=where, code="empty_array")
 
 
-def refused(refusal: Refusal, *, as_list: bool, retry_after: float | None = None) -> ServiceError:
+def refused(refusal: OpenAIRefusal, *, as_list: bool, retry_after: float | None = None) -> ServiceError:
     """Return the error with its envelope: OpenAI's object, or the list of Google's objects."""
     body: Any
     headers: dict[str, str] = {}
@@ -62,42 +62,46 @@ def refused(refusal: Refusal, *, as_list: bool, retry_after: float | None = None
     return ServiceError(refusal.status, refusal.message, rule=refusal.rule, body=body, headers=headers)
 
 
-def no_key(*, google_words: bool) -> Refusal:
+def no_key(*, google_words: bool) -> OpenAIRefusal:
     if google_words:
         return refusal("key", "Missing or invalid Authorization header.")
     text = (
         "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth"
         " (i.e. Authorization: Bearer YOUR_KEY)."
     )
-    return Refusal("key", 401, text, INVALID, None, None)
+    return OpenAIRefusal("key", 401, text, INVALID, None, None)
 
 
-def bad_key(key: str, *, google_words: bool) -> Refusal:
+def bad_key(key: str, *, google_words: bool) -> OpenAIRefusal:
     if google_words:
         return refusal("key", google.BAD_KEY)
     masked = f"{key[:8]}****{key[-4:]}" if len(key) > 12 else "****"
-    return Refusal("key", 401, f"Incorrect API key provided: {masked}. {KEY_HELP}", INVALID, None, "invalid_api_key")
+    return OpenAIRefusal(
+        "key", 401, f"Incorrect API key provided: {masked}. {KEY_HELP}", INVALID, None, "invalid_api_key"
+    )
 
 
-def no_model(model: object, *, google_words: bool) -> Refusal:
+def no_model(model: object, *, google_words: bool) -> OpenAIRefusal:
     if not isinstance(model, str) or not model:
         return refusal("model", "you must provide a model parameter")
     text = f"The model `{model}` does not exist or you do not have access to it."
     if google_words:
         text = google.unknown_model(model.removeprefix("models/"), "v1beta", "generateContent")
-    return Refusal("model", 404, text, INVALID, None, "model_not_found")
+    return OpenAIRefusal("model", 404, text, INVALID, None, "model_not_found")
 
 
-def no_url(method: str, path: str) -> Refusal:
-    return Refusal("url", 404, f"Invalid URL ({method} {path})", INVALID, None, None)
+def no_url(method: str, path: str) -> OpenAIRefusal:
+    return OpenAIRefusal("url", 404, f"Invalid URL ({method} {path})", INVALID, None, None)
 
 
-def wrong_method(method: str, path: str) -> Refusal:
+def wrong_method(method: str, path: str) -> OpenAIRefusal:
     hint = "(HINT: Perhaps you meant to use a different HTTP method?)"
-    return Refusal("method", 405, f"Not allowed to {method} on {path}. {hint}", INVALID, None, "method_not_supported")
+    return OpenAIRefusal(
+        "method", 405, f"Not allowed to {method} on {path}. {hint}", INVALID, None, "method_not_supported"
+    )
 
 
-def bad_input(where: str) -> Refusal:
+def bad_input(where: str) -> OpenAIRefusal:
     return refusal("input", f"'$.{where}' is invalid. Please check the API reference.")
 
 
@@ -108,7 +112,7 @@ def rejection(fault: Rejection, model: str, *, as_list: bool) -> ServiceError:
     return refused(refusal, as_list=as_list, retry_after=wait)
 
 
-def _openai_rejection(fault: Rejection, model: str, wait: float | None) -> Refusal:
+def _openai_rejection(fault: Rejection, model: str, wait: float | None) -> OpenAIRefusal:
     match fault:
         case RateLimited():
             text = (
@@ -116,29 +120,29 @@ def _openai_rejection(fault: Rejection, model: str, wait: float | None) -> Refus
                 f" 500, Requested 1. Please try again in {wait or 0:g}s. Visit"
                 " https://platform.openai.com/account/rate-limits to learn more."
             )
-            return Refusal(FAULT, 429, text, "requests", None, "rate_limit_exceeded")
+            return OpenAIRefusal(FAULT, 429, text, "requests", None, "rate_limit_exceeded")
         case Quota():
             text = (
                 "You exceeded your current quota, please check your plan and billing details. For more information on"
                 " this error, read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors."
             )
-            return Refusal(FAULT, 429, text, "insufficient_quota", None, "insufficient_quota")
+            return OpenAIRefusal(FAULT, 429, text, "insufficient_quota", None, "insufficient_quota")
         case Internal() | Deadline():
             status = 504 if isinstance(fault, Deadline) else 500
             text = "The server had an error while processing your request. Sorry about that!"
-            return Refusal(FAULT, status, text, "server_error", None, None)
+            return OpenAIRefusal(FAULT, status, text, "server_error", None, None)
         case Overloaded():
             text = "The engine is currently overloaded, please try again later"
-            return Refusal(FAULT, 503, text, "server_error", None, None)
+            return OpenAIRefusal(FAULT, 503, text, "server_error", None, None)
         case ContextTooLong(limit):
             text = (
                 f"This model's maximum context length is {limit} tokens. However, your messages resulted in"
                 f" {limit + 1} tokens. Please reduce the length of the messages."
             )
-            return Refusal(FAULT, 400, text, INVALID, "messages", "context_length_exceeded")
+            return OpenAIRefusal(FAULT, 400, text, INVALID, "messages", "context_length_exceeded")
 
 
-def _google_rejection(fault: Rejection, model: str, wait: float | None) -> Refusal:
+def _google_rejection(fault: Rejection, model: str, wait: float | None) -> OpenAIRefusal:
     match fault:
         case RateLimited():
             status, text = 429, google.quota_exceeded(model, wait)
@@ -152,4 +156,4 @@ def _google_rejection(fault: Rejection, model: str, wait: float | None) -> Refus
             status, text = 504, google.DEADLINE
         case ContextTooLong(limit):
             status, text = 400, google.too_many_tokens(limit + 1, limit)
-    return Refusal(FAULT, status, text, INVALID, None, None)
+    return OpenAIRefusal(FAULT, status, text, INVALID, None, None)

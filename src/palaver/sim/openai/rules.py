@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from palaver.sim.errors import too_deep
-from palaver.sim.openai.errors import Refusal, empty_array, missing, mistyped, refusal
-from palaver.sim.openai.settings import OPENAI, Object, Reader, refused_effort, refused_settings
+from palaver.sim.openai.errors import OpenAIRefusal, empty_array, missing, mistyped, refusal
+from palaver.sim.openai.settings import OPENAI, Object, ServerKind, refused_effort, refused_settings
 from palaver.sim.signatures import Signatures, missing_signature
 
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
@@ -24,7 +24,7 @@ MISTRAL = re.compile(r"(?:mistral|ministral|magistral|codestral|devstral|pixtral
 
 def check(
     body: object, *, model: str | None = None, strict: bool = True, extra_parts: frozenset[str] | None = None
-) -> Refusal | None:
+) -> OpenAIRefusal | None:
     """Return why *model* refuses *body*, or None. Unless given, *model* is the one that the body names.
 
     *extra_parts* are the types of parts that this server supports beyond OpenAI's own; unless given, those of any
@@ -37,7 +37,7 @@ def check(
     mistral = is_mistral(name)
     parts = extra_parts if extra_parts is not None else frozenset[str]() if is_openai(name) else MEDIA_PARTS
     parts = parts | {"document_url"} if mistral else parts
-    reader = Reader(model=name, openai=is_openai(name), mistral=mistral, strict=strict, extra_parts=parts)
+    reader = ServerKind(model=name, openai=is_openai(name), mistral=mistral, strict=strict, extra_parts=parts)
     return next(_refusals(body, reader), None)
 
 
@@ -51,7 +51,7 @@ def is_mistral(model: str) -> bool:
     return "/" not in model and MISTRAL.match(model) is not None
 
 
-def _refusals(body: Object, reader: Reader) -> Iterator[Refusal]:
+def _refusals(body: Object, reader: ServerKind) -> Iterator[OpenAIRefusal]:
     """Find every reason to refuse, in order. Each check relies on those before it."""
     messages: Any = body.get("messages")
     yield from _shape(messages)
@@ -62,7 +62,7 @@ def _refusals(body: Object, reader: Reader) -> Iterator[Refusal]:
     yield from _tools(body, reader)
 
 
-def _shape(messages: Any) -> Iterator[Refusal]:
+def _shape(messages: Any) -> Iterator[OpenAIRefusal]:
     if messages is not None and not isinstance(messages, list):
         yield mistyped("messages")
     if not messages:
@@ -74,7 +74,7 @@ def _shape(messages: Any) -> Iterator[Refusal]:
         yield from _role(message, f"messages[{index}].role")
 
 
-def _message_types(message: object, where: str) -> Iterator[Refusal]:
+def _message_types(message: object, where: str) -> Iterator[OpenAIRefusal]:
     if not isinstance(message, Mapping):
         yield mistyped(where)
         return
@@ -92,7 +92,7 @@ def _message_types(message: object, where: str) -> Iterator[Refusal]:
         yield from _call_types(call, f"{where}.tool_calls[{index}]")
 
 
-def _call_types(call: object, where: str) -> Iterator[Refusal]:
+def _call_types(call: object, where: str) -> Iterator[OpenAIRefusal]:
     if not isinstance(call, Mapping):
         yield mistyped(where)
         return
@@ -101,7 +101,7 @@ def _call_types(call: object, where: str) -> Iterator[Refusal]:
         yield mistyped(f"{where}.function")
 
 
-def _role(message: Object, where: str) -> Iterator[Refusal]:
+def _role(message: Object, where: str) -> Iterator[OpenAIRefusal]:
     role = message.get("role")
     if role in ROLES:
         return
@@ -110,7 +110,7 @@ def _role(message: Object, where: str) -> Iterator[Refusal]:
     yield refusal("role", text, param=where, code="invalid_value")
 
 
-def _message(message: Object, index: int, reader: Reader) -> Iterator[Refusal]:
+def _message(message: Object, index: int, reader: ServerKind) -> Iterator[OpenAIRefusal]:
     where = f"messages[{index}]"
     if message["role"] == "system" and reader.openai and reader.model.startswith(("o1-mini", "o1-preview")):
         text = f"Unsupported value: '{where}.role' does not support 'system' with this model."
@@ -127,7 +127,7 @@ def _message(message: Object, index: int, reader: Reader) -> Iterator[Refusal]:
         yield from _duplicates([call["id"] for call in calls], where)
 
 
-def _content(message: Object, where: str, reader: Reader) -> Iterator[Refusal]:
+def _content(message: Object, where: str, reader: ServerKind) -> Iterator[OpenAIRefusal]:
     content = message.get("content")
     if reader.strict_or_openai and _has_no_content(message):
         text = "Invalid value for 'content': expected a string, got null."
@@ -150,7 +150,7 @@ def _has_no_content(message: Object) -> bool:
     return not message.get("tool_calls") and all(message.get(name) is None for name in others)
 
 
-def _part_for_role(part: Object, role: str, *, where: str, index: int, reader: Reader) -> Iterator[Refusal]:
+def _part_for_role(part: Object, role: str, *, where: str, index: int, reader: ServerKind) -> Iterator[OpenAIRefusal]:
     kind = part["type"]
     if role == "user" and reader.strict_or_openai and kind not in USER_PARTS | reader.extra_parts:
         supported = "'text', 'image_url', 'input_audio', 'refusal', and 'file'"
@@ -162,7 +162,7 @@ def _part_for_role(part: Object, role: str, *, where: str, index: int, reader: R
         yield refusal("part-type", text, param=where, code="invalid_value")
 
 
-def _part(part: Object, where: str, reader: Reader) -> Iterator[Refusal]:
+def _part(part: Object, where: str, reader: ServerKind) -> Iterator[OpenAIRefusal]:
     match part.get("type"):
         case "text":
             if not isinstance(part.get("text"), str):
@@ -182,7 +182,7 @@ def _part(part: Object, where: str, reader: Reader) -> Iterator[Refusal]:
             yield missing("part-type", f"{where}.type")
 
 
-def _audio(audio: object, where: str, reader: Reader) -> Iterator[Refusal]:
+def _audio(audio: object, where: str, reader: ServerKind) -> Iterator[OpenAIRefusal]:
     if reader.mistral and isinstance(audio, str):
         return
     if not isinstance(audio, Mapping) or not _holds_string(audio, "data"):
@@ -198,7 +198,7 @@ def _holds_string(value: object, name: str) -> bool:
     return isinstance(value, Mapping) and isinstance(value.get(name), str)
 
 
-def _call(call: Object, where: str, reader: Reader) -> Iterator[Refusal]:
+def _call(call: Object, where: str, reader: ServerKind) -> Iterator[OpenAIRefusal]:
     if not isinstance(call.get("id"), str):
         yield missing("call-shape", f"{where}.id")
     elif not call["id"] and reader.strict:
@@ -208,7 +208,7 @@ def _call(call: Object, where: str, reader: Reader) -> Iterator[Refusal]:
         yield from _called_function(call.get("function"), f"{where}.function", reader)
 
 
-def _called_function(function: Object | None, where: str, reader: Reader) -> Iterator[Refusal]:
+def _called_function(function: Object | None, where: str, reader: ServerKind) -> Iterator[OpenAIRefusal]:
     if function is None:
         yield missing("call-shape", where)
         return
@@ -230,13 +230,13 @@ def _is_json_object(text: str) -> bool:
         return False
 
 
-def _duplicates(ids: Sequence[str], where: str) -> Iterator[Refusal]:
+def _duplicates(ids: Sequence[str], where: str) -> Iterator[OpenAIRefusal]:
     for identity, times in Counter(ids).items():
         if times > 1:
             yield refusal("duplicate-id", f"Duplicate tool_call_id: {identity}", param=where, code="invalid_value")
 
 
-def _pairing(messages: Sequence[Object], reader: Reader) -> Iterator[Refusal]:
+def _pairing(messages: Sequence[Object], reader: ServerKind) -> Iterator[OpenAIRefusal]:
     """Match results with calls: walk the messages once and compare each run of results with the calls before it."""
     opener, called, answered = 0, list[str](), list[str]()
     for index, message in enumerate(messages):
@@ -258,7 +258,7 @@ def _call_ids(message: Object) -> list[str]:
     return [call["id"] for call in message.get("tool_calls") or ()]
 
 
-def _run(opener: int, called: Sequence[str], answered: Sequence[str], reader: Reader) -> Iterator[Refusal]:
+def _run(opener: int, called: Sequence[str], answered: Sequence[str], reader: ServerKind) -> Iterator[OpenAIRefusal]:
     open_ids = [identity for identity in dict.fromkeys(called) if identity not in answered]
     if open_ids:
         text = (
@@ -270,12 +270,12 @@ def _run(opener: int, called: Sequence[str], answered: Sequence[str], reader: Re
         yield from _duplicates(answered, f"messages[{opener}].tool_calls")
 
 
-def _orphan(index: int) -> Refusal:
+def _orphan(index: int) -> OpenAIRefusal:
     text = "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
     return refusal("orphan-result", text, param=f"messages.[{index}].role")
 
 
-def _tools(body: Object, reader: Reader) -> Iterator[Refusal]:
+def _tools(body: Object, reader: ServerKind) -> Iterator[OpenAIRefusal]:
     tools = body.get("tools")
     declared: list[str] = []
     for index, tool in enumerate(tools if isinstance(tools, list) else ()):
@@ -292,7 +292,7 @@ def _tools(body: Object, reader: Reader) -> Iterator[Refusal]:
     yield from refused_effort(body, reader, has_functions=bool(declared))
 
 
-def _declaration(function: object, where: str, reader: Reader) -> Iterator[Refusal]:
+def _declaration(function: object, where: str, reader: ServerKind) -> Iterator[OpenAIRefusal]:
     if not isinstance(function, Mapping) or not _holds_string(function, "name"):
         yield missing("tool-shape", where)
         return
@@ -327,7 +327,7 @@ def signature_on(call: Object) -> str | None:
     return None
 
 
-def signature_refusal(messages: Sequence[Object], model: str, signatures: Signatures) -> Refusal | None:
+def signature_refusal(messages: Sequence[Object], model: str, signatures: Signatures) -> OpenAIRefusal | None:
     """Why *model* refuses the calls since the user's last message, or None."""
     last = max((index for index, message in enumerate(messages) if message["role"] == "user"), default=-1)
     for index, message in enumerate(messages[last + 1 :], start=last + 1):

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from palaver.sim.openai.errors import Refusal, refusal
+from palaver.sim.openai.errors import OpenAIRefusal, refusal
 
 Object = Mapping[str, Any]
 
@@ -23,7 +23,7 @@ SAMPLES = re.compile(r"gpt-5-chat|gpt-3\.5|gpt-4|gpt-audio|chatgpt-4o")
 SAMPLES_SOMETIMES = re.compile(r"gpt-5\.[123]")
 
 
-class Reader(Struct, frozen=True, kw_only=True):
+class ServerKind(Struct, frozen=True, kw_only=True):
     """The model that reads a request: OpenAI's, Mistral's or another, judged strictly or not."""
 
     model: str
@@ -43,7 +43,7 @@ def reasons(model: str) -> bool:
     return model.startswith("gemini-") or bool(OPENAI.match(model) and not SAMPLES.match(model))
 
 
-def refused_settings(body: Object, reader: Reader) -> Iterator[Refusal]:
+def refused_settings(body: Object, reader: ServerKind) -> Iterator[OpenAIRefusal]:
     """Find unknown parameters, temperatures out of range, and settings that the model does not support."""
     for name, value in body.items():
         if reader.openai and value is not None and name not in PARAMETERS:
@@ -55,7 +55,7 @@ def refused_settings(body: Object, reader: Reader) -> Iterator[Refusal]:
         yield from _unsupported(body, reader)
 
 
-def _unsupported(body: Object, reader: Reader) -> Iterator[Refusal]:
+def _unsupported(body: Object, reader: ServerKind) -> Iterator[OpenAIRefusal]:
     """Find settings that only reasoning models support, or only the others."""
     searches, samples = SEARCHES.match(reader.model), SAMPLES.match(reader.model)
     takes_them = SAMPLES_SOMETIMES.match(reader.model) and not reader.strict
@@ -75,12 +75,12 @@ def _unsupported(body: Object, reader: Reader) -> Iterator[Refusal]:
         yield _unsupported_parameter("reasoning_effort")
 
 
-def _unsupported_parameter(name: str) -> Refusal:
+def _unsupported_parameter(name: str) -> OpenAIRefusal:
     text = f"Unsupported parameter: '{name}' is not supported with this model."
     return refusal("unsupported", text, param=name, code="unsupported_parameter")
 
 
-def _temperature(value: float) -> Iterator[Refusal]:
+def _temperature(value: float) -> Iterator[OpenAIRefusal]:
     if value > 2:
         text = f"decimal above maximum value. Expected a value <= 2, but got {value} instead."
         code = "decimal_above_max_value"
@@ -92,7 +92,7 @@ def _temperature(value: float) -> Iterator[Refusal]:
     yield refusal("temperature", f"Invalid 'temperature': {text}", param="temperature", code=code)
 
 
-def refused_effort(body: Object, reader: Reader, *, has_functions: bool) -> Iterator[Refusal]:
+def refused_effort(body: Object, reader: ServerKind, *, has_functions: bool) -> Iterator[OpenAIRefusal]:
     """Find a reasoning effort beside tools, for the models that refuse the two together."""
     effort = body.get("reasoning_effort")
     if reader.openai and reader.model.startswith("gpt-5.6") and has_functions and effort not in (None, "none"):

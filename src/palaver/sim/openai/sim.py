@@ -9,7 +9,7 @@ from typing import Any, get_args
 import orjson
 from msgspec.structs import replace
 
-from palaver.sim.behaviours import Actor, Behaviour, ScriptEnded
+from palaver.sim.behaviours import Actor, Behaviour, ScriptExhausted
 from palaver.sim.errors import ServiceError, Wire
 from palaver.sim.faults import ANSWERS, BEFORE_ANSWER, BROKEN_STREAMS, CutStream, ErrorFrame, Hang, Internal, Rejection
 from palaver.sim.openai import errors
@@ -24,10 +24,10 @@ from palaver.sim.openai.answers import (
     useless_completion,
 )
 from palaver.sim.openai.embeddings import DIMENSIONS, embeddings_of, texts_in
-from palaver.sim.openai.errors import Refusal
+from palaver.sim.openai.errors import OpenAIRefusal
 from palaver.sim.openai.rules import MEDIA_PARTS, check, demands, signature_on, signature_refusal, signs
 from palaver.sim.openai.usage import reported, usage_of
-from palaver.sim.server import Clock, Received, Request, Response, Route, Simulator, stream, whole_response
+from palaver.sim.server import Clock, HttpRequest, HttpResponse, Received, Route, Simulator, stream, whole_response
 from palaver.sim.signatures import Signatures
 from palaver.sim.usage import PrefixCache
 
@@ -108,10 +108,10 @@ class OpenAIService:
     def rejection(self, fault: Rejection, model: str) -> ServiceError:
         return errors.rejection(fault, model, as_list=self._as_list)
 
-    def error_response(self, request: Request, error: ServiceError) -> Response:
+    def error_response(self, request: HttpRequest, error: ServiceError) -> HttpResponse:
         return whole_response(orjson.dumps(error.body), status=error.status, headers={**_JSON, **error.headers})
 
-    def route(self, request: Request) -> Route:
+    def route(self, request: HttpRequest) -> Route:
         self._requests += 1
         endpoint = _ENDPOINT.fullmatch(request.path)
         if endpoint is None:
@@ -128,7 +128,7 @@ class OpenAIService:
             return Route(lambda _: _json(self._embeddings(body)), BEFORE_ANSWER, model)
         return Route(lambda fault: self._chat(body, fault), (*BEFORE_ANSWER, *ANSWERS, *BROKEN_STREAMS), model)
 
-    def _refused(self, refusal: Refusal) -> ServiceError:
+    def _refused(self, refusal: OpenAIRefusal) -> ServiceError:
         return errors.refused(refusal, as_list=self._as_list)
 
     def _authorise(self, authorization: str) -> None:
@@ -162,7 +162,7 @@ class OpenAIService:
             raise self._refused(errors.bad_input("input"))
         return embeddings_of(body, texts)
 
-    def _chat(self, body: Any, fault: Fault | None) -> Response:
+    def _chat(self, body: Any, fault: Fault | None) -> HttpResponse:
         self._check(body)
         completion = self._with_ids(self._completion(body, fault), body["model"])
         if body.get("stream") is True:
@@ -187,8 +187,8 @@ class OpenAIService:
             return useless_completion(fault, body)
         try:
             return completion_of(self._behaviour.answer(ask_of(body)), body)
-        except ScriptEnded as ended:
-            raise self._refused(Refusal("script", 500, str(ended), "server_error", None, None)) from ended
+        except ScriptExhausted as ended:
+            raise self._refused(OpenAIRefusal("script", 500, str(ended), "server_error", None, None)) from ended
 
     def _with_ids(self, completion: Completion, model: str) -> Completion:
         """Add the ids and signatures that an answer leaves to the server."""
@@ -216,7 +216,7 @@ class OpenAIService:
             streams_usage=isinstance(options, dict) and options.get("include_usage") is True,
         )
 
-    def _stream(self, completion: Completion, body: Wire, fault: Fault | None) -> Response:
+    def _stream(self, completion: Completion, body: Wire, fault: Fault | None) -> HttpResponse:
         chunks = completion.chunks
         if chunks is None:
             chunks = list(chunks_of(completion, self._envelope(completion, body)))
@@ -235,14 +235,14 @@ class OpenAIService:
         return "".join(_BASE62[byte % 62] for byte in hashlib.shake_256(seed.encode()).digest(length))
 
 
-def _body(request: Request) -> Any:
+def _body(request: HttpRequest) -> Any:
     try:
         return orjson.loads(request.data)
     except orjson.JSONDecodeError:
         return None
 
 
-def _json(value: Wire, *, cut: bool = False) -> Response:
+def _json(value: Wire, *, cut: bool = False) -> HttpResponse:
     return whole_response(orjson.dumps(value), headers=_JSON, cut=cut)
 
 

@@ -9,7 +9,7 @@ import orjson
 
 from palaver.sim.errors import Wire
 from palaver.sim.openai.settings import reasons
-from palaver.sim.usage import PrefixCache, Segment, Usage, text_tokens
+from palaver.sim.usage import PrefixCache, Segment, TokenUsage, text_tokens
 
 MEDIA_TOKENS = 765
 SMALLEST_PREFIX, INCREMENT = 1024, 128
@@ -40,7 +40,7 @@ def _text(value: Any) -> Segment:
     return text, text_tokens(text)
 
 
-def usage_of(request: Wire, message: Wire, cache: PrefixCache) -> Usage:
+def usage_of(request: Wire, message: Wire, cache: PrefixCache) -> TokenUsage:
     """Return the tokens of an exchange; the prompt is cached from now on."""
     prompt = list(segments(request))
     route = (request["model"], str(request.get("prompt_cache_key") or ""))
@@ -49,7 +49,7 @@ def usage_of(request: Wire, message: Wire, cache: PrefixCache) -> Usage:
     spoken = [message.get("content") or "", message.get("refusal") or ""]
     spoken += [call.get("function", call) for call in message.get("tool_calls") or ()]
     output = sum(tokens for _, tokens in map(_text, spoken))
-    return Usage(
+    return TokenUsage(
         prompt=Counter(TEXT=sum(tokens for _, tokens in prompt)),
         cached=shared - shared % INCREMENT if shared >= SMALLEST_PREFIX else 0,
         output=output,
@@ -66,7 +66,7 @@ def _reasoning_tokens(request: Wire, output: int) -> int:
     return thought if limit is None else max(0, min(thought, limit - output))
 
 
-def reported(usage: Usage) -> Wire:
+def reported(usage: TokenUsage) -> Wire:
     """Return the usage as the server reports it."""
     return {
         "prompt_tokens": usage.prompt_total,

@@ -1,11 +1,22 @@
-"""Fields of requests, and their parser: it makes one spelling of them, drops nulls and wraps single objects. Pure."""
+"""Fields of requests, their parser, and the rules that a request breaks. Pure.
+
+The parser makes one spelling of the fields, drops nulls and wraps single objects in a list.
+"""
 
 import re
 
 from msgspec import Struct, field
 
 from palaver.sim.errors import Wire
-from palaver.sim.gemini.rules.generations import Violation
+
+
+class BrokenRule(Struct, frozen=True):
+    """A rule that a request breaks; *always* is False if only strict mode refuses it."""
+
+    rule: str
+    message: str
+    where: str = ""
+    always: bool = True
 
 
 class Scalar(Struct, frozen=True):
@@ -147,7 +158,7 @@ SPELLINGS: dict[str, dict[str, str]] = {
 class Parser(Struct):
     """Reads objects by kind and collects the violations."""
 
-    violations: list[Violation] = field(default_factory=list)
+    violations: list[BrokenRule] = field(default_factory=list)
 
     def read_one(self, kind: str, value: object, where: str) -> Wire:
         """Read an object: its fields get their camelCase names."""
@@ -179,7 +190,7 @@ class Parser(Struct):
                 self._refuse_unknown(spelling, where)
             elif name in named:
                 message = f"Invalid value at '{where}' (oneof), oneof field '{name}' is already set."
-                self.violations.append(Violation("duplicate-field", message, where))
+                self.violations.append(BrokenRule("duplicate-field", message, where))
             else:
                 named[name] = entry
         return named
@@ -218,15 +229,15 @@ class Parser(Struct):
         return value
 
     def _refuse_type(self, where: str) -> None:
-        self.violations.append(Violation("type", f"Invalid value at '{where}'", where))
+        self.violations.append(BrokenRule("type", f"Invalid value at '{where}'", where))
 
     def _refuse_unknown(self, name: str, where: str) -> None:
         place = f" at '{where}'" if where else ""
         message = f'Invalid JSON payload received. Unknown name "{name}"{place}: Cannot find field.'
-        self.violations.append(Violation("unknown-field", message, where))
+        self.violations.append(BrokenRule("unknown-field", message, where))
 
     def _refuse_two_data(self, part: Wire, where: str) -> None:
         present = [name for name in part if name in DATA_FIELDS]
         for name in present[1:]:
             message = f"Invalid value at '{where}' (oneof), oneof field 'data' is already set. Cannot set '{name}'"
-            self.violations.append(Violation("two-data", message, where))
+            self.violations.append(BrokenRule("two-data", message, where))
