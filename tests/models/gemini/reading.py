@@ -7,8 +7,8 @@ import orjson
 from palaver.models.gemini.encode import encode_cache, encode_request
 from palaver.sim import gemini as sims
 from palaver.sim.gemini import Answer, Ask, Echo, Raw
+from palaver.sim.gemini.answers import TokenCounter
 from palaver.sim.gemini.catalogue import generation
-from palaver.sim.gemini.tokens import TokenCounter
 from palaver.turns import Prompt
 from palaver.wire.repair import repair_prompt
 

@@ -22,6 +22,7 @@ from palaver.sim.faults import (
 from palaver.sim.gemini.answers import (
     Composer,
     FinishedAnswer,
+    TokenCounter,
     UselessAnswer,
     ask_of,
     parts_and_thoughts,
@@ -34,7 +35,6 @@ from palaver.sim.gemini.contents import contents_of, current_turn, parts_of
 from palaver.sim.gemini.errors import error, refused, rejection, too_many_tokens
 from palaver.sim.gemini.resources import Caches, Files
 from palaver.sim.gemini.rules import check, parse_body
-from palaver.sim.gemini.tokens import TokenCounter
 from palaver.sim.server import Clock
 from palaver.sim.signatures import Signatures
 from palaver.sim.usage import PrefixCache, TokenUsage

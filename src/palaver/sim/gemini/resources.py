@@ -12,9 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.sim.errors import Wire
+from palaver.sim.gemini.answers import Sizes, TokenCounter
 from palaver.sim.gemini.catalogue import Catalogue, Model, bare_model, generation
 from palaver.sim.gemini.errors import error, file_not_active, no_cache, no_file, parsed, unknown_model
-from palaver.sim.gemini.tokens import Sizes, TokenCounter
 
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 _CACHED = ("contents", "systemInstruction", "tools", "toolConfig")

@@ -9,11 +9,10 @@ from typing import Any, get_args
 import orjson
 from msgspec import Struct
 
-from palaver.sim.behaviours import Actor, Behaviour
-from palaver.sim.embeddings import DIMENSIONS, embed
+from palaver.sim.behaviours import DIMENSIONS, Actor, Behaviour, embed
 from palaver.sim.errors import ServiceError, Wire
 from palaver.sim.faults import ANSWERS, BEFORE_ANSWER, BROKEN_STREAMS, BrokenStream, CutStream, Finish, Hang, Rejection
-from palaver.sim.gemini.answers import UselessAnswer, joined
+from palaver.sim.gemini.answers import TokenCounter, UselessAnswer, details, joined
 from palaver.sim.gemini.catalogue import MODELS, RETIRED, Catalogue, Model, generation
 from palaver.sim.gemini.errors import (
     AuthError,
@@ -28,7 +27,6 @@ from palaver.sim.gemini.errors import (
 )
 from palaver.sim.gemini.generator import Caller, Generator
 from palaver.sim.gemini.resources import CachedContent, Caches, Files, page
-from palaver.sim.gemini.tokens import TokenCounter, details
 from palaver.sim.server import Clock, HttpRequest, HttpResponse, Received, Route, Simulator, stream, whole_response
 
 Fault = Rejection | Hang | BrokenStream | UselessAnswer | Finish

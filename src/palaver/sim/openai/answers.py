@@ -1,17 +1,21 @@
 """Answers of an OpenAI-compatible model on the wire: as one response or as the chunks of a stream. Pure."""
 
+import base64
 import copy
+import hashlib
+import struct
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
 from msgspec import Struct
 
-from palaver.sim.behaviours import Answer, Ask, Function, FunctionResult, Output, Raw
+from palaver.sim.behaviours import Answer, Ask, Function, FunctionResult, Output, Raw, embed
 from palaver.sim.errors import Wire
 from palaver.sim.faults import ContentFilter, Empty, MalformedCall, MaxTokens, ModelRefusal
-from palaver.sim.openai.usage import token_limit
-from palaver.sim.usage import first_tokens, until_stop
+from palaver.sim.openai.settings import reasons
+from palaver.sim.usage import PrefixCache, Segment, TokenUsage, first_tokens, text_tokens, until_stop
 
 UselessAnswer = Empty | MaxTokens | ContentFilter | MalformedCall | ModelRefusal
 
@@ -227,3 +231,125 @@ def _join_call(calls: dict[int, Wire], piece: Wire) -> None:
     call.update({name: value for name, value in piece.items() if name not in ("index", "function")})
     call["function"]["name"] += function.get("name") or ""
     call["function"]["arguments"] += function.get("arguments") or ""
+
+
+MEDIA_TOKENS = 765
+SMALLEST_PREFIX, INCREMENT = 1024, 128
+TTL = {"in_memory": 600.0, "24h": 86_400.0}
+REASONING = {"none": 0, "minimal": 16, "low": 32, "medium": 64, "high": 128, "xhigh": 256}
+
+
+def token_limit(request: Wire) -> int | None:
+    """Return the most tokens the answer may have, under the new name or the old."""
+    limit = request.get("max_completion_tokens") or request.get("max_tokens")
+    return limit if isinstance(limit, int) else None
+
+
+def segments(request: Wire) -> Iterator[Segment]:
+    """Yield the prompt in the order the model reads it: the tools, then message by message."""
+    if tools := request.get("tools"):
+        yield _text_of_usage(tools)
+    for message in request["messages"]:
+        content = message.get("content")
+        yield _text_of_usage(
+            {name: value for name, value in message.items() if name != "content" and value is not None}
+        )
+        for part in content if isinstance(content, list) else [content or ""]:
+            is_media = isinstance(part, Mapping) and part["type"] != "text"
+            yield (hashlib.sha256(orjson.dumps(part)).hexdigest(), MEDIA_TOKENS) if is_media else _text_of_usage(part)
+
+
+def _text_of_usage(value: Any) -> Segment:
+    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    return text, text_tokens(text)
+
+
+def usage_of(request: Wire, message: Wire, cache: PrefixCache) -> TokenUsage:
+    """Return the tokens of an exchange; the prompt is cached from now on."""
+    prompt = list(segments(request))
+    route = (request["model"], str(request.get("prompt_cache_key") or ""))
+    ttl = TTL.get(str(request.get("prompt_cache_retention")), TTL["in_memory"])
+    shared = cache.cached_tokens(route, prompt, ttl=ttl)
+    spoken = [message.get("content") or "", message.get("refusal") or ""]
+    spoken += [call.get("function", call) for call in message.get("tool_calls") or ()]
+    output = sum(tokens for _, tokens in map(_text_of_usage, spoken))
+    return TokenUsage(
+        prompt=Counter(TEXT=sum(tokens for _, tokens in prompt)),
+        cached=shared - shared % INCREMENT if shared >= SMALLEST_PREFIX else 0,
+        output=output,
+        thoughts=_reasoning_tokens(request, output),
+    )
+
+
+def _reasoning_tokens(request: Wire, output: int) -> int:
+    """Return the tokens a model thinks before it speaks, within the limit that counts both."""
+    if not reasons(request["model"].rpartition("/")[2]):
+        return 0
+    thought = REASONING.get(str(request.get("reasoning_effort")), REASONING["medium"])
+    limit = token_limit(request)
+    return thought if limit is None else max(0, min(thought, limit - output))
+
+
+def reported(usage: TokenUsage) -> Wire:
+    """Return the usage as the server reports it."""
+    return {
+        "prompt_tokens": usage.prompt_total,
+        "completion_tokens": usage.output + usage.thoughts,
+        "total_tokens": usage.total,
+        "prompt_tokens_details": {"cached_tokens": usage.cached, "audio_tokens": 0},
+        "completion_tokens_details": {
+            "reasoning_tokens": usage.thoughts,
+            "audio_tokens": 0,
+            "accepted_prediction_tokens": 0,
+            "rejected_prediction_tokens": 0,
+        },
+    }
+
+
+Json = dict[str, Any]
+
+DIMENSIONS = {
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "text-embedding-ada-002": 1536,
+    "gemini-embedding-001": 3072,
+}
+OTHERS_DIMENSIONS = 1024
+
+
+def texts_in(given: object) -> list[str] | None:
+    """Return the texts of an `input`: a text, tokens, or a list of either. None if it is neither."""
+    if isinstance(given, str):
+        return [given] if given else None
+    if not isinstance(given, list) or not given:
+        return None
+    if all(isinstance(item, int) for item in given):
+        return [_tokens_as_text(given)]
+    if all(isinstance(item, str) and item for item in given):
+        return list(given)
+    if all(isinstance(item, list) and item for item in given):
+        return [_tokens_as_text(item) for item in given]
+    return None
+
+
+def _tokens_as_text(tokens: list[int]) -> str:
+    return " ".join(map(str, tokens))
+
+
+def embeddings_of(request: Mapping[str, Any], texts: list[str]) -> Json:
+    model = request["model"]
+    asked = request.get("dimensions")
+    dimensions = asked if isinstance(asked, int) and asked > 0 else DIMENSIONS.get(model, OTHERS_DIMENSIONS)
+    vectors = [embed(text, dimensions=dimensions) for text in texts]
+    encoded = [_base64(each) if request.get("encoding_format") == "base64" else each for each in vectors]
+    tokens = sum(map(text_tokens, texts))
+    return {
+        "object": "list",
+        "data": [{"object": "embedding", "index": index, "embedding": each} for index, each in enumerate(encoded)],
+        "model": model,
+        "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
+    }
+
+
+def _base64(coordinates: list[float]) -> str:
+    return base64.b64encode(struct.pack(f"<{len(coordinates)}f", *coordinates)).decode()

@@ -14,19 +14,22 @@ from palaver.sim.errors import ServiceError, Wire
 from palaver.sim.faults import ANSWERS, BEFORE_ANSWER, BROKEN_STREAMS, CutStream, ErrorFrame, Hang, Internal, Rejection
 from palaver.sim.openai import errors
 from palaver.sim.openai.answers import (
+    DIMENSIONS,
     Completion,
     Envelope,
     UselessAnswer,
     ask_of,
     chunks_of,
     completion_of,
+    embeddings_of,
+    reported,
     response_of,
+    texts_in,
+    usage_of,
     useless_completion,
 )
-from palaver.sim.openai.embeddings import DIMENSIONS, embeddings_of, texts_in
 from palaver.sim.openai.errors import OpenAIRefusal
 from palaver.sim.openai.rules import MEDIA_PARTS, check, demands, signature_on, signature_refusal, signs
-from palaver.sim.openai.usage import reported, usage_of
 from palaver.sim.server import Clock, HttpRequest, HttpResponse, Received, Route, Simulator, stream, whole_response
 from palaver.sim.signatures import Signatures
 from palaver.sim.usage import PrefixCache
