@@ -1,4 +1,4 @@
-"""Behaviours: what a simulated model answers. It follows a script, calls tools by itself, or repeats the message."""
+"""Behaviours: what a simulated model answers, by a script, by itself or as an echo, and how it embeds texts."""
 
 import hashlib
 import math

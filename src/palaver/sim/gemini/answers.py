@@ -1,10 +1,9 @@
-"""Answers of Gemini's models on the wire: thoughts, ids, signatures and limits, whole or in chunks. Pure."""
+"""Answers of Gemini's models on the wire: thoughts, ids, signatures and limits, whole or in chunks; tokens. Pure."""
 
 import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 import orjson
 from msgspec import Struct
@@ -12,21 +11,11 @@ from msgspec.structs import replace
 
 from palaver.sim.behaviours import THOUGHTS, Answer, Ask, Function, FunctionResult, Output, Raw
 from palaver.sim.errors import Wire
-from palaver.sim.faults import (
-    BlockedPrompt,
-    ContentFilter,
-    Empty,
-    EmptyCandidates,
-    MalformedCall,
-    MaxTokens,
-)
 from palaver.sim.gemini.catalogue import THREE_AND_LATER, Generation, Model, generation
 from palaver.sim.gemini.contents import content_groups, contents_of, current_turn
 from palaver.sim.gemini.fields import Parser
 from palaver.sim.gemini.rules import declarations
 from palaver.sim.usage import ASCII_PER_TOKEN, Segment, TokenUsage, first_tokens, json_tokens, text_tokens, until_stop
-
-UselessAnswer = Empty | EmptyCandidates | MaxTokens | ContentFilter | BlockedPrompt | MalformedCall
 
 _PIECE = 24  # characters of text in one chunk
 _OUTPUTS: dict[object, Output] = {"text/x.enum": "enum", "application/json": "json"}
@@ -50,7 +39,12 @@ def ask_of(request: Wire, model: Model) -> Ask:
         model=model.name,
         request=request,
         last_text=next((text for text in reversed(texts) if text), ""),
-        functions=[] if mode == "NONE" else [_function(one) for one in callable_now],
+        functions=[]
+        if mode == "NONE"
+        else [
+            Function(name=one["name"], schema=one.get("parametersJsonSchema", one.get("parameters")))
+            for one in callable_now
+        ],
         must_call=mode == "ANY",
         steps=sum(bool(one.calls) for one in turn),
         results=[
@@ -61,11 +55,6 @@ def ask_of(request: Wire, model: Model) -> Ask:
         output=_OUTPUTS.get(config.get("responseMimeType"), "text"),
         schema=config.get("responseJsonSchema", config.get("responseSchema")),
     )
-
-
-def _function(declaration: Wire) -> Function:
-    schema = declaration.get("parametersJsonSchema", declaration.get("parameters"))
-    return Function(name=declaration["name"], schema=schema)
 
 
 def raw_chunks(answer: Answer | Raw) -> list[Wire] | None:
@@ -175,7 +164,8 @@ class Composer(Struct, frozen=True, kw_only=True):
         thoughts = "".join(part.get("text", "") for part in shown) or thoughts
         thought_tokens = text_tokens(thoughts) if thinks else 0
         spoken = _until_stop([part for part in parts if not part.get("thought")], config.get("stopSequences"))
-        limit = _limit(model, config)
+        wanted = config.get("maxOutputTokens")
+        limit = min(wanted, model.output_limit) if isinstance(wanted, int) and wanted > 0 else model.output_limit
         spoken, cut = _within(spoken, limit - thought_tokens)
         if thinks and not shown and thinking.get("includeThoughts") is True:
             shown = [{"text": thoughts, "thought": True}]
@@ -231,11 +221,6 @@ def _whole_numbers(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
 
-def _limit(model: Model, config: Wire) -> int:
-    wanted = config.get("maxOutputTokens")
-    return min(wanted, model.output_limit) if isinstance(wanted, int) and wanted > 0 else model.output_limit
-
-
 def _until_stop(parts: list[Wire], sequences: object) -> list[Wire]:
     """Return *parts* up to the first stop sequence."""
     before: list[Wire] = []
@@ -260,42 +245,6 @@ def _within(parts: list[Wire], limit: int) -> tuple[list[Wire], bool]:
         text = first_tokens(part.get("text", ""), limit)
         return ([*within, part | {"text": text}] if text else within), True
     return within, limit < 0
-
-
-def useless_response(fault: UselessAnswer) -> Wire:
-    """Return the response that *fault* stands for, without usage."""
-    match fault:
-        case Empty():
-            content: Wire = {"role": "model"}
-            if fault.content is not None:
-                content = {"parts": [{"text": fault.content}], "role": "model"}
-            return {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}]}
-        case EmptyCandidates():
-            return {}
-        case MaxTokens():
-            return {"candidates": [{"content": {"role": "model"}, "finishReason": "MAX_TOKENS", "index": 0}]}
-        case ContentFilter():
-            rating = {"category": "HARM_CATEGORY_DANGEROUS_CONTENT", "probability": "HIGH", "blocked": True}
-            return {"candidates": [{"content": {}, "finishReason": "SAFETY", "safetyRatings": [rating]}]}
-        case BlockedPrompt():
-            return {"promptFeedback": {"blockReason": fault.reason}}
-        case MalformedCall():
-            message = "Malformed function call: print(default_api.look("
-            return {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL", "finishMessage": message, "index": 0}]}
-
-
-def joined(chunks: list[Any]) -> Wire:
-    """Return the chunks of a stream as a single response."""
-    if len(chunks) == 1:
-        return dict(chunks[0])
-    candidates = [chunk["candidates"][0] for chunk in chunks if chunk.get("candidates")]
-    parts = [part for one in candidates for part in one.get("content", {}).get("parts", [])]
-    response: Wire = {}
-    for chunk in chunks:
-        response |= chunk
-    if candidates:
-        response["candidates"] = [candidates[-1] | {"content": {"parts": parts, "role": "model"}}]
-    return response
 
 
 Sizes = Callable[[str], int | None]

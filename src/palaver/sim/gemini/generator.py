@@ -23,12 +23,10 @@ from palaver.sim.gemini.answers import (
     Composer,
     FinishedAnswer,
     TokenCounter,
-    UselessAnswer,
     ask_of,
     parts_and_thoughts,
     raw_chunks,
     signed_content,
-    useless_response,
 )
 from palaver.sim.gemini.catalogue import GEMMA, Model, bare_model, generation
 from palaver.sim.gemini.contents import contents_of, current_turn, parts_of
@@ -169,3 +167,42 @@ def _broken(chunks: list[Wire], fault: AnyFault | None) -> list[Wire]:
             return [*chunks, {name: value for name, value in chunks[-1].items() if name != "candidates"}]
         case _:
             return chunks
+
+
+UselessAnswer = Empty | EmptyCandidates | MaxTokens | ContentFilter | BlockedPrompt | MalformedCall
+
+
+def useless_response(fault: UselessAnswer) -> Wire:
+    """Return the response that *fault* stands for, without usage."""
+    match fault:
+        case Empty():
+            content: Wire = {"role": "model"}
+            if fault.content is not None:
+                content = {"parts": [{"text": fault.content}], "role": "model"}
+            return {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}]}
+        case EmptyCandidates():
+            return {}
+        case MaxTokens():
+            return {"candidates": [{"content": {"role": "model"}, "finishReason": "MAX_TOKENS", "index": 0}]}
+        case ContentFilter():
+            rating = {"category": "HARM_CATEGORY_DANGEROUS_CONTENT", "probability": "HIGH", "blocked": True}
+            return {"candidates": [{"content": {}, "finishReason": "SAFETY", "safetyRatings": [rating]}]}
+        case BlockedPrompt():
+            return {"promptFeedback": {"blockReason": fault.reason}}
+        case MalformedCall():
+            message = "Malformed function call: print(default_api.look("
+            return {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL", "finishMessage": message, "index": 0}]}
+
+
+def joined(chunks: list[Any]) -> Wire:
+    """Return the chunks of a stream as a single response."""
+    if len(chunks) == 1:
+        return dict(chunks[0])
+    candidates = [chunk["candidates"][0] for chunk in chunks if chunk.get("candidates")]
+    parts = [part for one in candidates for part in one.get("content", {}).get("parts", [])]
+    response: Wire = {}
+    for chunk in chunks:
+        response |= chunk
+    if candidates:
+        response["candidates"] = [candidates[-1] | {"content": {"parts": parts, "role": "model"}}]
+    return response

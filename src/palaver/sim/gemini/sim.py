@@ -12,7 +12,7 @@ from msgspec import Struct
 from palaver.sim.behaviours import DIMENSIONS, Actor, Behaviour, embed
 from palaver.sim.errors import ServiceError, Wire
 from palaver.sim.faults import ANSWERS, BEFORE_ANSWER, BROKEN_STREAMS, BrokenStream, CutStream, Finish, Hang, Rejection
-from palaver.sim.gemini.answers import TokenCounter, UselessAnswer, details, joined
+from palaver.sim.gemini.answers import TokenCounter, details
 from palaver.sim.gemini.catalogue import MODELS, RETIRED, Catalogue, Model, generation
 from palaver.sim.gemini.errors import (
     AuthError,
@@ -25,7 +25,7 @@ from palaver.sim.gemini.errors import (
     retired_model,
     unknown_model,
 )
-from palaver.sim.gemini.generator import Caller, Generator
+from palaver.sim.gemini.generator import Caller, Generator, UselessAnswer, joined
 from palaver.sim.gemini.resources import CachedContent, Caches, Files, page
 from palaver.sim.server import Clock, HttpRequest, HttpResponse, Received, Route, Simulator, stream, whole_response
 

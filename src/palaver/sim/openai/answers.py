@@ -1,4 +1,4 @@
-"""Answers of an OpenAI-compatible model on the wire: as one response or as the chunks of a stream. Pure."""
+"""Answers of an OpenAI-compatible server on the wire: completions whole or in chunks, usage, and embeddings. Pure."""
 
 import base64
 import copy
@@ -248,18 +248,16 @@ def token_limit(request: Wire) -> int | None:
 def segments(request: Wire) -> Iterator[Segment]:
     """Yield the prompt in the order the model reads it: the tools, then message by message."""
     if tools := request.get("tools"):
-        yield _text_of_usage(tools)
+        yield _segment(tools)
     for message in request["messages"]:
         content = message.get("content")
-        yield _text_of_usage(
-            {name: value for name, value in message.items() if name != "content" and value is not None}
-        )
+        yield _segment({name: value for name, value in message.items() if name != "content" and value is not None})
         for part in content if isinstance(content, list) else [content or ""]:
             is_media = isinstance(part, Mapping) and part["type"] != "text"
-            yield (hashlib.sha256(orjson.dumps(part)).hexdigest(), MEDIA_TOKENS) if is_media else _text_of_usage(part)
+            yield (hashlib.sha256(orjson.dumps(part)).hexdigest(), MEDIA_TOKENS) if is_media else _segment(part)
 
 
-def _text_of_usage(value: Any) -> Segment:
+def _segment(value: Any) -> Segment:
     text = value if isinstance(value, str) else orjson.dumps(value).decode()
     return text, text_tokens(text)
 
@@ -272,7 +270,7 @@ def usage_of(request: Wire, message: Wire, cache: PrefixCache) -> TokenUsage:
     shared = cache.cached_tokens(route, prompt, ttl=ttl)
     spoken = [message.get("content") or "", message.get("refusal") or ""]
     spoken += [call.get("function", call) for call in message.get("tool_calls") or ()]
-    output = sum(tokens for _, tokens in map(_text_of_usage, spoken))
+    output = sum(tokens for _, tokens in map(_segment, spoken))
     return TokenUsage(
         prompt=Counter(TEXT=sum(tokens for _, tokens in prompt)),
         cached=shared - shared % INCREMENT if shared >= SMALLEST_PREFIX else 0,
@@ -306,8 +304,6 @@ def reported(usage: TokenUsage) -> Wire:
     }
 
 
-Json = dict[str, Any]
-
 DIMENSIONS = {
     "text-embedding-3-small": 1536,
     "text-embedding-3-large": 3072,
@@ -336,7 +332,7 @@ def _tokens_as_text(tokens: list[int]) -> str:
     return " ".join(map(str, tokens))
 
 
-def embeddings_of(request: Mapping[str, Any], texts: list[str]) -> Json:
+def embeddings_of(request: Mapping[str, Any], texts: list[str]) -> Wire:
     model = request["model"]
     asked = request.get("dimensions")
     dimensions = asked if isinstance(asked, int) and asked > 0 else DIMENSIONS.get(model, OTHERS_DIMENSIONS)
