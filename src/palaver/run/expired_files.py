@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from palaver.errors import FileGone
 from palaver.turns import Prompt
-from palaver.wire.media_support import file_uris, is_file, without_expired_files
+from palaver.wire.part_forms import file_uris, is_file, without_expired_files
 
 
 class ExpiredFiles:

@@ -6,9 +6,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from palaver.parts import GENERATED_ID_PREFIX, ToolCall, ToolResult, is_generated_id
+from palaver.parts import ToolCall, ToolResult
 from palaver.turns import Turn
-from palaver.wire.media_support import has_only_results
+from palaver.wire.part_forms import has_only_results, sent_ids
 from palaver.wire.signatures import Wire
 
 NO_RESULT = "No result was recorded for this call."
@@ -20,13 +20,6 @@ def calls_of(turns: Iterable[Turn]) -> list[ToolCall]:
 
 def results_of(turns: Iterable[Turn]) -> list[ToolResult]:
     return [part for turn in turns for part in turn.parts if isinstance(part, ToolResult)]
-
-
-def sent_ids(parts: Sequence[ToolCall | ToolResult], wire: Wire) -> list[str]:
-    """Return the ids as they go on the wire; Gemini sees none of ours, OpenAI-compatible services need one on each."""
-    if wire == "gemini":
-        return ["" if not part.id or is_generated_id(part.id) else part.id for part in parts]
-    return [part.id or f"{GENERATED_ID_PREFIX}{index}" for index, part in enumerate(parts)]
 
 
 def with_distinct_ids(calls: list[ToolCall], wire: Wire) -> list[ToolCall]:

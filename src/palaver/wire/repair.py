@@ -25,7 +25,7 @@ from palaver.turns import Layer, Prompt, Turn, user
 from palaver.value_cache import cached
 from palaver.wire import pairing
 from palaver.wire.generations import is_gemini
-from palaver.wire.media_support import has_only_results
+from palaver.wire.part_forms import has_only_results
 from palaver.wire.rules import INLINE_LIMIT, PLACEHOLDER_SIGNATURE, when_refused
 from palaver.wire.signatures import Wire, is_foreign, requires_signatures
 from palaver.wire.turn_repair import RepairedTurn, inline_size, is_visible, media_as_words, repair_turn

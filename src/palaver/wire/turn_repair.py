@@ -7,10 +7,18 @@ from msgspec.structs import replace
 
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
-from palaver.wire import openai, raw_parts
+from palaver.wire import openai
 from palaver.wire.gemini import size_within
 from palaver.wire.gemini_request import field, without_unknown_fields
-from palaver.wire.media_support import is_sent_inline, media_beside_result
+from palaver.wire.part_forms import (
+    is_legal_part,
+    is_sent_inline,
+    media_beside_result,
+    raw_if_unchanged,
+    sent_call,
+    sent_opaque,
+    sent_result,
+)
 from palaver.wire.rules import when_refused
 from palaver.wire.signatures import Wire, drop_foreign_signatures, without_signature
 
@@ -113,34 +121,34 @@ def _clean_opaque(part: Opaque, turn: Turn, model: str, wire: Wire) -> tuple[Par
         return None, "", ""  # nothing goes for nothing
     if wire == "openai":
         known = openai.opaque_is_legal(part.raw, turn.role, model, own=turn.model is not None)
-        sendable = raw_parts.sent_opaque(part, wire) if known else None
+        sendable = sent_opaque(part, wire) if known else None
         return (sendable, "", "") if sendable else (None, "part-type", "a part the service does not know was left out")
     trim = without_unknown_fields(part.raw)
-    if not raw_parts.is_legal_part(trim, model):
+    if not is_legal_part(trim, model):
         return None, "no-data", "a part without data the service knows was left out"
     if trim == part.raw:
-        return raw_parts.sent_opaque(part, wire), "", ""
-    return raw_parts.sent_opaque(Opaque(raw=trim), wire), "unknown-field", _UNKNOWN
+        return sent_opaque(part, wire), "", ""
+    return sent_opaque(Opaque(raw=trim), wire), "unknown-field", _UNKNOWN
 
 
 def _clean_received(
     part: Text | Thought | Media, turn: Turn, model: str, wire: Wire
 ) -> tuple[Text | Thought | Media, str, str]:
     """Return the part with as much of its raw form as the service accepts."""
-    raw = raw_parts.raw_if_unchanged(part, wire)
+    raw = raw_if_unchanged(part, wire)
     if raw is None:
         return replace(part, raw=None), "", ""  # the encoder goes by the fields, too
     if wire == "openai":
         legal = openai.opaque_is_legal(raw, turn.role, model, own=turn.model is not None)
         return (part, "", "") if legal else (replace(part, raw=None), "unknown-field", _UNKNOWN)
     trim = without_unknown_fields(raw)
-    sendable = trim if raw_parts.is_legal_part(trim, model) else None
+    sendable = trim if is_legal_part(trim, model) else None
     return (part, "", "") if sendable == raw else (replace(part, raw=sendable), "unknown-field", _UNKNOWN)
 
 
 def _clean_call(call: ToolCall, model: str, wire: Wire) -> tuple[Part, str, str]:
     if call.raw is not None:
-        sent = raw_parts.sent_call(call, model, wire)
+        sent = sent_call(call, model, wire)
         if sent is not None:
             return sent, "", ""
         sendable, rule, action = _clean_call(replace(call, raw=None), model, wire)
@@ -152,7 +160,7 @@ def _clean_call(call: ToolCall, model: str, wire: Wire) -> tuple[Part, str, str]
 
 
 def _clean_result(result: ToolResult, model: str, wire: Wire) -> tuple[Part, str, str]:
-    sent = raw_parts.sent_result(result, model, wire)
+    sent = sent_result(result, model, wire)
     return (replace(result, raw=None), "unknown-field", _UNKNOWN) if sent is None else (sent, "", "")
 
 

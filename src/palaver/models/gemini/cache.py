@@ -38,7 +38,7 @@ from palaver.parts import Media, Part
 from palaver.tokens import prompt_tokens
 from palaver.turns import Prompt, Role
 from palaver.wire.generations import smallest_cache
-from palaver.wire.media_support import file_uris, is_sent_to_gemini
+from palaver.wire.part_forms import file_uris, is_sent_to_gemini
 
 log = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ from palaver.models.key_mask import Mask
 from palaver.models.stream import decode_stream
 from palaver.parts import Media, Part
 from palaver.turns import Prompt, Role
-from palaver.wire.media_support import is_sent_to_gemini
+from palaver.wire.part_forms import is_sent_to_gemini
 from palaver.wire.repair import repair_prompt
 
 BASE_URL = "https://generativelanguage.googleapis.com"

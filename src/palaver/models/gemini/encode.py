@@ -10,8 +10,7 @@ from palaver.turns import Prompt, Settings, ToolSpec, Turn
 from palaver.value_cache import cached
 from palaver.wire.gemini_request import schema_is_plain, thinking_violations
 from palaver.wire.generations import bare, generation
-from palaver.wire.media_support import fits_in_result, gemini_mime, is_sent_inline, is_sent_to_gemini
-from palaver.wire.raw_parts import raw_if_unchanged
+from palaver.wire.part_forms import fits_in_result, gemini_mime, is_sent_inline, is_sent_to_gemini, raw_if_unchanged
 from palaver.wire.rules import GEMINI_RULES, when_refused
 from palaver.wire.signatures import drop_foreign_signatures
 

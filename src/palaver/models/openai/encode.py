@@ -13,8 +13,7 @@ from palaver.turns import Prompt, Settings, ToolSpec, Turn
 from palaver.value_cache import cached
 from palaver.wire.generations import refused_settings
 from palaver.wire.openai import REASONING
-from palaver.wire.pairing import sent_ids
-from palaver.wire.raw_parts import raw_if_unchanged
+from palaver.wire.part_forms import raw_if_unchanged, sent_ids
 from palaver.wire.repair import Receipt
 from palaver.wire.signatures import drop_foreign_signatures
 

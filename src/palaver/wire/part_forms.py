@@ -1,17 +1,44 @@
-"""Raw parts: what a part says in its service's own form. `raw` is sent, so it overrides the fields beside it. Pure."""
+"""The form in which a part is sent: its raw form or its fields, its id, media as they are or as words. Pure.
 
+`raw` is a part in its service's own form. It is sent, so it overrides the fields beside it.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Any
 
 import orjson
+from msgspec.structs import replace
 
 from palaver.jsonio import deeper_than
-from palaver.parts import Media, Opaque, Text, Thought, ToolCall, ToolResult
-from palaver.wire import openai, pairing
+from palaver.parts import (
+    GENERATED_ID_PREFIX,
+    USUAL_MIME,
+    Media,
+    Opaque,
+    Part,
+    Text,
+    Thought,
+    ToolCall,
+    ToolResult,
+    is_generated_id,
+)
+from palaver.turns import Turn
+from palaver.wire import openai
 from palaver.wire.gemini import part_violations
 from palaver.wire.gemini_request import decode_base64, field
 from palaver.wire.generations import generation
-from palaver.wire.rules import GEMINI_RULES, PART_DEEPEST
+from palaver.wire.rules import GEMINI_RULES, PART_DEEPEST, when_mime_refused, when_refused
 from palaver.wire.signatures import Wire
+
+_SPELLINGS = {
+    "image/jpg": "image/jpeg",
+    "audio/wave": "audio/wav",
+    "audio/x-m4a": "audio/m4a",
+    "audio/mp4": "audio/m4a",
+    "audio/x-flac": "audio/flac",
+}
+_WITHIN_RESULTS = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
 
 
 def is_legal_part(part: dict[str, Any], model: str) -> bool:
@@ -53,6 +80,13 @@ def _same_on_openai(part: Text | Thought | Media, raw: dict[str, Any]) -> bool:
         return url == part.uri
     encoded = url.partition(",")[2] if isinstance(url, str) else data
     return isinstance(encoded, str) and part.data is not None and decode_base64(encoded) == part.data
+
+
+def sent_ids(parts: Sequence[ToolCall | ToolResult], wire: Wire) -> list[str]:
+    """Return the ids as they go on the wire; Gemini sees none of ours, OpenAI-compatible services need one on each."""
+    if wire == "gemini":
+        return ["" if not part.id or is_generated_id(part.id) else part.id for part in parts]
+    return [part.id or f"{GENERATED_ID_PREFIX}{index}" for index, part in enumerate(parts)]
 
 
 def sent_call(call: ToolCall, model: str, wire: Wire) -> ToolCall | None:
@@ -131,5 +165,86 @@ def _is_legal_call(raw: dict[str, Any]) -> bool:
 
 
 def _sent_content(part: ToolCall | ToolResult, wire: Wire) -> tuple[str, str, str | None]:
-    [sent_id] = pairing.sent_ids([part], wire)
+    [sent_id] = sent_ids([part], wire)
     return part.name, sent_id, part.signature if isinstance(part, ToolCall) else None
+
+
+def gemini_mime(media: Media) -> str | None:
+    """Return the MIME type that Gemini is sent; None if it is not known."""
+    mime = media.mime or (USUAL_MIME.get(media.media_kind) if media.data else None)
+    return _SPELLINGS.get(mime.lower(), mime.lower()) if mime else None
+
+
+def is_sent_inline(media: Media) -> bool:
+    """Return whether Gemini gets the bytes themselves."""
+    mime = gemini_mime(media)
+    return bool(media.data and mime) and when_mime_refused(mime or "") == "never"
+
+
+def is_sent_to_gemini(media: Media) -> bool:
+    """Return whether Gemini gets the media, in bytes or by address; else it gets words."""
+    mime = gemini_mime(media)
+    return is_sent_inline(media) or (bool(media.uri) and (mime is None or when_mime_refused(mime) == "never"))
+
+
+def fits_in_result(media: Media, model: str) -> bool:
+    """Return whether Gemini takes the media inside the tool's result it came with."""
+    return (
+        is_sent_inline(media)
+        and gemini_mime(media) in _WITHIN_RESULTS
+        and when_refused(model, "result-parts") == "never"
+    )
+
+
+def file_uris(turns: Iterable[Turn]) -> list[str]:
+    """Return the URIs of the media that are sent by URI, in order."""
+    return [
+        one.uri
+        for turn in turns
+        for part in turn.parts
+        for one in _media_of(part)
+        if one.uri and not is_sent_inline(one)
+    ]
+
+
+def is_file(uri: str, file: str) -> bool:
+    """Return whether *uri* is the address of an uploaded file with the id *file*."""
+    return bool(file) and (uri == file or re.search(rf"(?:^|/)files/{re.escape(file)}(?:$|[/?])", uri) is not None)
+
+
+def without_expired_files(turn: Turn, gone: Set[str]) -> Turn:
+    """Return the turn without the URIs that are *gone*: such media are sent as bytes, or as words."""
+    parts = tuple(_without_file(part, gone) for part in turn.parts)
+    same = all(new is old for new, old in zip(parts, turn.parts, strict=True))
+    return turn if same else replace(turn, parts=parts)
+
+
+def _media_of(part: Part) -> tuple[Media, ...]:
+    if isinstance(part, Media):
+        return (part,)
+    return part.media if isinstance(part, ToolResult) else ()
+
+
+def _without_file(part: Part, gone: Set[str]) -> Part:
+    if not any(one.uri in gone for one in _media_of(part)):
+        return part
+    if isinstance(part, Media):
+        return replace(part, uri=None, raw=None)
+    assert isinstance(part, ToolResult)  # noqa: S101 (nothing else holds media)
+    media = tuple(replace(one, uri=None, raw=None) if one.uri in gone else one for one in part.media)
+    return replace(part, media=media, raw=None)
+
+
+def has_only_results(turn: Turn, model: str, wire: Wire) -> bool:
+    """Return whether only results are left of the turn once it is encoded: no media are sent beside them."""
+    return all(
+        isinstance(part, ToolResult) and not any(True for _ in media_beside_result(part, model, wire))
+        for part in turn.parts
+    )
+
+
+def media_beside_result(result: ToolResult, model: str, wire: Wire) -> Iterator[Media]:
+    """Yield the media of a result that are sent beside it. A result that is sent raw keeps its media inside."""
+    if wire == "gemini" and result.raw is not None:
+        return
+    yield from (media for media in result.media if wire == "openai" or not fits_in_result(media, model))
