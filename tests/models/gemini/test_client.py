@@ -14,7 +14,7 @@ from models.talk import LOOK, asked, step, streamed
 from palaver import errors
 from palaver.chat import Chat
 from palaver.models import Finish, Gemini, Response, Scripted
-from palaver.models.gemini.resources import Cache, File
+from palaver.models.gemini.decode import Cache, File
 from palaver.parts import Media, Part, Text, Thought, ToolCall, ToolResult
 from palaver.sim import gemini as sims
 from palaver.sim.gemini import Actor, Echo, GeminiSim, Script

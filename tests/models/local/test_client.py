@@ -17,7 +17,7 @@ from models.talk import COUNT, LOOK, step, streamed
 from palaver.errors import InvalidValue, NotInstalled
 from palaver.models import Model
 from palaver.models.local import Local, find_weights
-from palaver.models.local.runtime import Runtime, runtime_for
+from palaver.models.local.client import Runtime, runtime_for
 from palaver.parts import Text, ToolCall, is_generated_id
 from palaver.turns import Prompt, Settings, model, user
 

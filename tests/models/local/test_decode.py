@@ -23,7 +23,7 @@ from palaver.models.local.decode import (
     reply_so_far,
     respond,
 )
-from palaver.models.local.schema import answer_check
+from palaver.models.local.decode import answer_check
 from palaver.parts import Part, Text, ToolCall, is_generated_id
 from palaver.turns import Prompt
 

@@ -6,7 +6,7 @@ import orjson
 
 from models.talk import LOOK
 from palaver.models.local.encode import encode_request, reserve, text_prompt
-from palaver.models.local.schema import answer_schema, grammar
+from palaver.models.local.encode import answer_schema, grammar
 from palaver.parts import ToolCall, ToolResult
 from palaver.turns import Prompt, Settings, model, user
 

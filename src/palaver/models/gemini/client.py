@@ -12,7 +12,7 @@ from palaver.jsonio import dumps, object_or_empty
 from palaver.models.base import Response
 from palaver.models.gemini.decode import decode_error, decode_response, merge_chunks
 from palaver.models.gemini.encode import encode_cache, encode_request
-from palaver.models.gemini.resources import (
+from palaver.models.gemini.decode import (
     Cache,
     File,
     decode_cache,

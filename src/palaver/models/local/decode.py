@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from palaver import errors
 from palaver.jsonio import count_or_zero, dumps, list_or_empty, loads, object_or_empty
 from palaver.models.base import Response
-from palaver.models.local.schema import Check
 from palaver.models.openai.decode import decode_response, in_band_error, merge_chunks
 from palaver.turns import Prompt
 
@@ -122,3 +121,25 @@ def parse_choice(text: str, *, names: set[str]) -> Call | Reply | None:
             return Reply(text=reply if isinstance(reply, str) else dumps(reply).decode())
         case _:
             return None
+
+
+Check = Callable[[str], str]  # the fault of a text; empty if it fits
+
+
+def answer_check(schema: Schema) -> Check:
+    """Return a check of texts against a schema: llguidance enforces nothing if it cannot read the schema.
+
+    Raise InvalidValue for a schema that cannot be read here either.
+    """
+    fits = validator(schema)
+
+    def fault_of(text: str) -> str:
+        try:
+            fits(loads(text))
+        except ResponseUnreadable:
+            return "the answer is no JSON"
+        except (ValueError, RecursionError) as error:
+            return f"the answer does not fit its schema: {error}"
+        return ""
+
+    return fault_of
