@@ -17,6 +17,8 @@ from palaver.sim.examples import example
 Output = Literal["text", "json", "enum"]
 
 THOUGHTS = "**Weighing the request**\n\nI look at what is asked, and choose what to do about it."
+DIMENSIONS = 3072
+_RANGES = ((0, 128), (128, 768), (768, DIMENSIONS))
 
 
 class Function(Struct, frozen=True, kw_only=True):
@@ -186,10 +188,6 @@ def _line(number: int, line: str) -> Any:
         return orjson.loads(line)
     except ValueError as error:
         raise ValueError(f"line {number}: {str(error).partition(': line')[0]}") from error
-
-
-DIMENSIONS = 3072
-_RANGES = ((0, 128), (128, 768), (768, DIMENSIONS))
 
 
 def embed(text: str, *, dimensions: int = DIMENSIONS, normalise: bool = True) -> list[float]:

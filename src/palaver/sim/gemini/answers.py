@@ -20,6 +20,11 @@ from palaver.sim.usage import ASCII_PER_TOKEN, Segment, TokenUsage, first_tokens
 _PIECE = 24  # characters of text in one chunk
 _OUTPUTS: dict[object, Output] = {"text/x.enum": "enum", "application/json": "json"}
 _RESPONSE_FIELDS = frozenset({"candidates", "usageMetadata", "promptFeedback", "error"})
+Sizes = Callable[[str], int | None]
+_AUDIO_BYTES_PER_SECOND = 16_000
+_VIDEO_BYTES_PER_SECOND = 128_000
+_UNKNOWN_SECONDS = 60
+_REPLAYED_SIGNATURES = frozenset({"3.5", "3.5-lite", "3.6", "3.7", "4"})
 
 
 def ask_of(request: Wire, model: Model) -> Ask:
@@ -245,14 +250,6 @@ def _within(parts: list[Wire], limit: int) -> tuple[list[Wire], bool]:
         text = first_tokens(part.get("text", ""), limit)
         return ([*within, part | {"text": text}] if text else within), True
     return within, limit < 0
-
-
-Sizes = Callable[[str], int | None]
-
-_AUDIO_BYTES_PER_SECOND = 16_000
-_VIDEO_BYTES_PER_SECOND = 128_000
-_UNKNOWN_SECONDS = 60
-_REPLAYED_SIGNATURES = frozenset({"3.5", "3.5-lite", "3.6", "3.7", "4"})
 
 
 class TokenCounter:

@@ -16,6 +16,13 @@ GEMMA: frozenset[Generation] = frozenset({"gemma-3", "gemma-4"})
 TWO: frozenset[Generation] = frozenset({"2.0", "2.5"})
 
 _VERSION = re.compile(r"(gemini|gemma)-(\d+)(?:\.(\d+))?")
+ALIASES = {
+    "gemini-flash-latest": "gemini-3.8-flash",
+    "gemini-flash-lite-latest": "gemini-3.5-flash-lite",
+    "gemini-pro-latest": "gemini-3.1-pro-preview",
+}
+"""Names that exist on v1beta and v1alpha only."""
+RETIRED = frozenset({"gemini-pro", "gemini-1.0-pro", "gemini-1.5-flash", "gemini-1.5-flash-8b", "gemini-1.5-pro"})
 
 
 def bare_model(model: str) -> str:
@@ -55,16 +62,6 @@ class RequestedModel(Struct, frozen=True):
 
     model: str
     generation: Generation
-
-
-ALIASES = {
-    "gemini-flash-latest": "gemini-3.8-flash",
-    "gemini-flash-lite-latest": "gemini-3.5-flash-lite",
-    "gemini-pro-latest": "gemini-3.1-pro-preview",
-}
-"""Names that exist on v1beta and v1alpha only."""
-
-RETIRED = frozenset({"gemini-pro", "gemini-1.0-pro", "gemini-1.5-flash", "gemini-1.5-flash-8b", "gemini-1.5-pro"})
 
 
 class Model(Struct, frozen=True, kw_only=True):

@@ -23,6 +23,17 @@ _SUPPORTED = frozenset(
     | {f"video/{kind}" for kind in "mp4 mpeg mov avi x-flv mpg webm wmv 3gpp quicktime".split()}
     | {"application/pdf", "application/json"}
 )
+CALL_AFTER_USER = (
+    "Please ensure that function call turn comes immediately after a user turn or after a function response turn."
+)
+RESULT_AFTER_CALL = "Please ensure that function response turn comes immediately after a function call turn."
+COUNT = (
+    "Please ensure that the number of function response parts is equal to the number of function call parts of the"
+    " function call turn."
+)
+ENDS_WITH_MODEL = "Requests ending with a model turn are not supported."
+_NEW_ROLES = ("system", "system_1", "user", "assistant", "developer", "context", "user_context", "model")
+_OLD_ROLES = ("user", "model", "function", "tool")
 
 
 def inline_data(request: Wire) -> Iterator[tuple[str, Wire]]:
@@ -127,19 +138,6 @@ def _mime(data: Wire, where: str) -> Iterator[BrokenRule]:
         yield BrokenRule("mime", message, f"{where}.mimeType")
     elif mime not in _SUPPORTED and not mime.startswith("text/"):
         yield BrokenRule("mime", message, f"{where}.mimeType", always=False)
-
-
-CALL_AFTER_USER = (
-    "Please ensure that function call turn comes immediately after a user turn or after a function response turn."
-)
-RESULT_AFTER_CALL = "Please ensure that function response turn comes immediately after a function call turn."
-COUNT = (
-    "Please ensure that the number of function response parts is equal to the number of function call parts of the"
-    " function call turn."
-)
-ENDS_WITH_MODEL = "Requests ending with a model turn are not supported."
-_NEW_ROLES = ("system", "system_1", "user", "assistant", "developer", "context", "user_context", "model")
-_OLD_ROLES = ("user", "model", "function", "tool")
 
 
 class SidedContent(Struct, frozen=True):

@@ -9,40 +9,6 @@ from msgspec import Struct, field
 
 from palaver.sim.errors import Wire
 
-
-class BrokenRule(Struct, frozen=True):
-    """A rule that a request breaks; *always* is False if only strict mode refuses it."""
-
-    rule: str
-    message: str
-    where: str = ""
-    always: bool = True
-
-
-class Scalar(Struct, frozen=True):
-    """A value of one JSON type."""
-
-    type: type
-
-
-class One(Struct, frozen=True):
-    """An object of a kind named in `FIELDS`; a kind of `""` is an object that is not read."""
-
-    kind: str
-
-
-class ListOrSingle(Struct, frozen=True):
-    """A list of objects of one kind, or a single one."""
-
-    kind: str
-
-
-class SchemaShape(Struct, frozen=True):
-    """A schema, read as far as it is made of objects."""
-
-
-Shape = Scalar | One | ListOrSingle | SchemaShape
-
 DATA_FIELDS = (
     "text",
     "inlineData",
@@ -55,7 +21,6 @@ DATA_FIELDS = (
     "toolResponse",
     "audioTranscription",
 )
-
 FIELDS: dict[str, tuple[str, ...]] = {
     "request": tuple(
         "contents systemInstruction tools toolConfig safetySettings generationConfig cachedContent labels model"
@@ -101,6 +66,41 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "embedContent": tuple("model content taskType title outputDimensionality embedContentConfig".split()),
     "batchEmbedContents": ("requests",),
 }
+
+
+class BrokenRule(Struct, frozen=True):
+    """A rule that a request breaks; *always* is False if only strict mode refuses it."""
+
+    rule: str
+    message: str
+    where: str = ""
+    always: bool = True
+
+
+class Scalar(Struct, frozen=True):
+    """A value of one JSON type."""
+
+    type: type
+
+
+class One(Struct, frozen=True):
+    """An object of a kind named in `FIELDS`; a kind of `""` is an object that is not read."""
+
+    kind: str
+
+
+class ListOrSingle(Struct, frozen=True):
+    """A list of objects of one kind, or a single one."""
+
+    kind: str
+
+
+class SchemaShape(Struct, frozen=True):
+    """A schema, read as far as it is made of objects."""
+
+
+Shape = Scalar | One | ListOrSingle | SchemaShape
+
 
 SHAPES: dict[tuple[str, str], Shape] = {
     ("request", "contents"): ListOrSingle("content"),

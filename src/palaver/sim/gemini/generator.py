@@ -12,10 +12,14 @@ from palaver.sim.errors import Wire
 from palaver.sim.faults import (
     AnyFault,
     BlockedPrompt,
+    ContentFilter,
     CutStream,
+    Empty,
+    EmptyCandidates,
     ErrorFrame,
     Finish,
     Internal,
+    MalformedCall,
     MaxTokens,
     UsageOnlyLast,
 )
@@ -40,6 +44,7 @@ from palaver.sim.usage import PrefixCache, TokenUsage
 _USUAL_LIMIT = 64
 _CACHED_PROMPTS = 64
 _REPORTED = 0.95  # the service reports a little less than the whole prefix as cached
+UselessAnswer = Empty | EmptyCandidates | MaxTokens | ContentFilter | BlockedPrompt | MalformedCall
 
 
 class Caller(Struct, frozen=True, kw_only=True):
@@ -150,7 +155,7 @@ class Generator:
         if isinstance(fault, BlockedPrompt):
             usage = TokenUsage(prompt=Counter(usage.prompt))
         message = FinishedAnswer(model=model, parts=[], finish="", usage=usage, response_id=self._id(22, "-_"))
-        return message.framed(useless_response(fault), usage)
+        return message.framed(_useless_response(fault), usage)
 
     def _id(self, length: int, more: str = "") -> str:
         return "".join(self._random.choices(digits + ascii_letters + more, k=length))
@@ -169,10 +174,7 @@ def _broken(chunks: list[Wire], fault: AnyFault | None) -> list[Wire]:
             return chunks
 
 
-UselessAnswer = Empty | EmptyCandidates | MaxTokens | ContentFilter | BlockedPrompt | MalformedCall
-
-
-def useless_response(fault: UselessAnswer) -> Wire:
+def _useless_response(fault: UselessAnswer) -> Wire:
     """Return the response that *fault* stands for, without usage."""
     match fault:
         case Empty():
@@ -194,7 +196,7 @@ def useless_response(fault: UselessAnswer) -> Wire:
             return {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL", "finishMessage": message, "index": 0}]}
 
 
-def joined(chunks: list[Any]) -> Wire:
+def joined_chunks(chunks: list[Wire]) -> Wire:
     """Return the chunks of a stream as a single response."""
     if len(chunks) == 1:
         return dict(chunks[0])

@@ -21,6 +21,19 @@ from palaver.sim.gemini.contents import (
 )
 from palaver.sim.gemini.fields import BrokenRule, Parser
 
+_LEVELS = ("minimal", "low", "medium", "high")
+_UNSET_LEVEL = "thinking_level_unspecified"
+_CACHED_WITH_OTHERS = (
+    "CachedContent can not be used with GenerateContent request setting system_instruction, tools or tool_config."
+    " Proposed fix: move those values to CachedContent from GenerateContent request."
+)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
+_BAD_NAME = (
+    "Invalid function name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9),"
+    " underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 64."
+)
+_SERVER_SIDE = "includeServerSideToolInvocations"
+
 
 class GeminiRefusal(Struct, frozen=True):
     """The error 400 for a request that breaks a rule; *rule* is its name in docs/wire-rules.md."""
@@ -75,14 +88,6 @@ def _unparsed(violations: list[BrokenRule]) -> GeminiRefusal:
     reasons = [{"field": one.where, "description": one.message} for one in violations]
     detail = {"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": reasons}
     return GeminiRefusal(violations[0].rule, "\n".join(one.message for one in violations), (detail,))
-
-
-_LEVELS = ("minimal", "low", "medium", "high")
-_UNSET_LEVEL = "thinking_level_unspecified"
-_CACHED_WITH_OTHERS = (
-    "CachedContent can not be used with GenerateContent request setting system_instruction, tools or tool_config."
-    " Proposed fix: move those values to CachedContent from GenerateContent request."
-)
 
 
 def unknown_level(request: Wire) -> Iterator[BrokenRule]:
@@ -174,14 +179,6 @@ def _safety(request: Wire) -> Iterator[BrokenRule]:
     counted = Counter(category for category in categories if isinstance(category, str))
     if any(count > 1 for count in counted.values()):
         yield BrokenRule("safety-twice", "Only one safety setting per category is allowed.", always=False)
-
-
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
-_BAD_NAME = (
-    "Invalid function name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9),"
-    " underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 64."
-)
-_SERVER_SIDE = "includeServerSideToolInvocations"
 
 
 def declarations(request: Wire) -> list[Wire]:

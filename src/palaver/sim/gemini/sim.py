@@ -25,7 +25,7 @@ from palaver.sim.gemini.errors import (
     retired_model,
     unknown_model,
 )
-from palaver.sim.gemini.generator import Caller, Generator, UselessAnswer, joined
+from palaver.sim.gemini.generator import Caller, Generator, UselessAnswer, joined_chunks
 from palaver.sim.gemini.resources import CachedContent, Caches, Files, page
 from palaver.sim.server import Clock, HttpRequest, HttpResponse, Received, Route, Simulator, stream, whole_response
 
@@ -195,7 +195,7 @@ class GeminiService:
         host = call.request.headers.get("host", "")
         caller = Caller(key=call.key, model=model, called=called, host=host, streams=call.streams)
         chunks = self.generator.generate(call.body, caller, fault)
-        return _stream(call, chunks, cut=isinstance(fault, CutStream)) if call.streams else _json(joined(chunks))
+        return _stream(call, chunks, cut=isinstance(fault, CutStream)) if call.streams else _json(joined_chunks(chunks))
 
     def _count(self, body: object, model: Model) -> Wire:
         wanted = parsed("countTokens", body)

@@ -20,6 +20,17 @@ from palaver.sim.usage import PrefixCache, Segment, TokenUsage, first_tokens, te
 UselessAnswer = Empty | MaxTokens | ContentFilter | MalformedCall | ModelRefusal
 
 FRAGMENT = 12  # characters of text or arguments in one chunk
+MEDIA_TOKENS = 765
+SMALLEST_PREFIX, INCREMENT = 1024, 128
+TTL = {"in_memory": 600.0, "24h": 86_400.0}
+REASONING = {"none": 0, "minimal": 16, "low": 32, "medium": 64, "high": 128, "xhigh": 256}
+DIMENSIONS = {
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "text-embedding-ada-002": 1536,
+    "gemini-embedding-001": 3072,
+}
+OTHERS_DIMENSIONS = 1024
 
 
 def ask_of(request: Wire) -> Ask:
@@ -233,12 +244,6 @@ def _join_call(calls: dict[int, Wire], piece: Wire) -> None:
     call["function"]["arguments"] += function.get("arguments") or ""
 
 
-MEDIA_TOKENS = 765
-SMALLEST_PREFIX, INCREMENT = 1024, 128
-TTL = {"in_memory": 600.0, "24h": 86_400.0}
-REASONING = {"none": 0, "minimal": 16, "low": 32, "medium": 64, "high": 128, "xhigh": 256}
-
-
 def token_limit(request: Wire) -> int | None:
     """Return the most tokens the answer may have, under the new name or the old."""
     limit = request.get("max_completion_tokens") or request.get("max_tokens")
@@ -302,15 +307,6 @@ def reported(usage: TokenUsage) -> Wire:
             "rejected_prediction_tokens": 0,
         },
     }
-
-
-DIMENSIONS = {
-    "text-embedding-3-small": 1536,
-    "text-embedding-3-large": 3072,
-    "text-embedding-ada-002": 1536,
-    "gemini-embedding-001": 3072,
-}
-OTHERS_DIMENSIONS = 1024
 
 
 def texts_in(given: object) -> list[str] | None:
