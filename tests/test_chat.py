@@ -10,6 +10,7 @@ from palaver import Media, Settings, Text, ToolCall, Turn, model, user
 from palaver.chat import Chat
 from palaver.errors import InvalidValue, Overloaded
 from palaver.models import Finish, Response, Scripted
+from palaver.sim import GeminiSim
 
 EMPTY = Response(turn=Turn(role="model", parts=(), model="scripted"), finish=Finish(outcome="empty", reason="STOP"))
 
@@ -215,3 +216,20 @@ async def test_a_history_read_back_from_json_goes_on() -> None:
     again = Chat(Scripted("Yes."), history=msgspec.json.decode(msgspec.json.encode(chat.history), type=list[Turn]))
 
     assert (await again.send_message("There?")).text == "Yes."
+
+
+async def test_a_model_is_known_by_its_name() -> None:
+    async with GeminiSim() as sim:
+        variables = {"PALAVER_GEMINI_BASE_URL": sim.url, "GEMINI_API_KEY": "any"}
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            async with Chat("gemini-3.8-flash") as chat:
+                response = await chat.send_message("Hi")
+
+    assert (chat.model.name, response.valid, chat.usage) == ("gemini-3.8-flash", True, response.usage)
+
+
+async def test_what_is_no_model_is_refused() -> None:
+    with pytest.raises(InvalidValue, match=r"a chat is with a model or its name, .*, not 3"):
+        Chat(3)  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
 """Answers of a type."""
 
-from typing import Any
+from typing import Any, assert_type
 
 import msgspec
 import pydantic
@@ -8,7 +8,7 @@ import pytest
 
 from palaver.chat import Chat
 from palaver.errors import AnswerUnfit, InvalidValue
-from palaver.models import Scripted
+from palaver.models import Response, Scripted
 
 
 class City(msgspec.Struct):
@@ -40,6 +40,15 @@ async def test_an_answer_of_a_type_comes_back_as_that_type(wanted: Any, expected
 
     assert answer == expected
     assert scripted.prompts[0].settings.answer is not None
+
+
+async def test_the_type_of_the_answer_is_known_to_a_type_checker() -> None:
+    chat = Chat(Scripted("Kyiv.", '{"name": "Kyiv", "people": 3}', "[1]", "4"))
+
+    assert_type(await chat.send_message("Which city?"), Response)
+    assert_type(await chat.send_message("Which city?", answer=City), City)
+    assert_type(await chat.send_message("Which numbers?", answer=list[int]), list[int])
+    assert_type(await chat.send_message("How many?", answer=int | None), Any)
 
 
 async def test_an_answer_that_does_not_fit_is_asked_for_once_more() -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from palaver import Chat, Store, SyncChat, Text, Toolbox, ToolCall, ToolResult, ToolSpec, model, user
 from palaver.errors import InvalidValue, Overloaded
-from palaver.models import Gemini, Response, Scripted
+from palaver.models import Finish, Gemini, Response, Scripted
+from palaver.models.base import Usage
 from palaver.run.stored_chat import OpenExchange
 from palaver.sim import GeminiSim
 from throwing import THROWN, Throwing
@@ -31,6 +32,16 @@ def test_messages_streams_and_results() -> None:
     assert booked.text == "Booked."
     assert len(chat.history) == 8
     assert chat.get_history() == chat.history
+
+
+def test_the_text_is_streamed_and_the_usage_is_counted() -> None:
+    usage = Usage(input=3, output=2)
+    answers = [Response(turn=model(text), usage=usage, finish=Finish(outcome="complete")) for text in ("one two", "3")]
+    with SyncChat(Chat(Scripted(*answers))) as chat:
+        texts = list(chat.stream_text("Count"))
+        chat.send_message("And then?")
+
+    assert (texts, chat.usage) == (["one ", "two"], Usage(input=6, output=4))
 
 
 def test_an_error_is_raised_and_the_next_message_works() -> None:

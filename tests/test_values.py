@@ -3,6 +3,8 @@
 import math
 import re
 from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -288,3 +290,22 @@ def test_a_message_of_wrong_values_is_refused_in_one_line(changes: dict[str, Any
         Message(**fields | changes)
 
     assert str(caught.value) == said
+
+
+@pytest.mark.parametrize(
+    ("name", "mime", "kind"),
+    [
+        ("cat.jpg", "image/jpeg", "photo"),
+        ("voice.ogg", "audio/ogg", "audio"),
+        ("walk.mp4", "video/mp4", "video"),
+        ("bill.pdf", "application/pdf", "document"),
+        ("unknown", "application/octet-stream", "document"),
+    ],
+)
+def test_media_are_read_from_a_file(tmp_path: Path, name: str, mime: str, kind: str) -> None:
+    (tmp_path / name).write_bytes(b"data")
+
+    assert Media.of(tmp_path / name) == Media(
+        media_kind=kind, unique_id=sha256(b"data").hexdigest(), mime=mime, data=b"data"
+    )
+    assert Media.of(str(tmp_path / name), mime="image/png").mime == "image/png"

@@ -1,17 +1,18 @@
 """`Chat`: a conversation with a model, with a history that stays valid when a request fails."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import aclosing
 from datetime import UTC, datetime
 from secrets import token_hex
-from typing import Any
+from typing import Any, Self, TypeVar, overload
 
 from msgspec.structs import replace
 
 from palaver.errors import AnswerUnfit, InvalidValue
 from palaver.messages import Place
-from palaver.models.base import Model, Response
+from palaver.models.base import Model, Response, Usage
+from palaver.models.model_names import model_named
 from palaver.parts import Part, Text, Thought, ToolResult
 from palaver.run.answer_type import AnswerType
 from palaver.run.chat_history import Exchange, History, MessageInput, Pieces, user_turn
@@ -23,6 +24,8 @@ from palaver.run.stored_chat import ChatStore, OpenExchange, StoredChat, give_up
 from palaver.toolbox.run_context import RunContext
 from palaver.toolbox.toolbox import Function, Tool, Toolbox
 from palaver.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, cut_turn, user
+
+T = TypeVar("T")
 
 _PLACE = Place(platform="chat", id="", kind="direct")  # of the runs of a chat without a store
 Opening = Callable[[History], Turn | None]  # returns the turn to send; appends results itself, and returns None
@@ -38,7 +41,9 @@ def _now() -> datetime:
 
 
 class Chat:
-    """`Chat(model, system=…, tools=[…])`: functions among the tools are run, bare declarations come back as calls.
+    """`Chat("gemini-3.8-flash", system=…, tools=[…])`: functions are run, bare declarations come back as calls.
+
+    The model is given as such or by its name. `async with Chat(…) as chat:` closes its connections at the end.
 
     A chat has two histories. The comprehensive one holds every turn; the curated one only turns that may be sent again.
     A message whose response is invalid, fails or is cancelled is not in the curated history. Once tools were called,
@@ -54,7 +59,7 @@ class Chat:
 
     def __init__(
         self,
-        model: Model,
+        model: Model | str,
         *,
         system: str = "",
         tools: Toolbox | Iterable[Function | Tool | ToolSpec] = (),
@@ -68,9 +73,10 @@ class Chat:
     ) -> None:
         if (store is None) != (not name):
             raise InvalidValue("a chat that is stored has a name, and only such a chat: Chat(model, store=…, name=…)")
-        if not hasattr(model, "respond"):
-            raise InvalidValue(f"a chat is with a model, such as model_named({model!r}), not with {model!r}")
-        self.model = model
+        if not isinstance(model, str) and not hasattr(model, "respond"):
+            raise InvalidValue(f"a chat is with a model or its name, such as Chat('gemini-3.8-flash'), not {model!r}")
+        self.model: Model = model_named(model) if isinstance(model, str) else model
+        self.usage = Usage()  # of all calls of the model so far, as the service counts them
         self.system = system
         self.settings = settings or Settings()
         self._toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
@@ -85,6 +91,18 @@ class Chat:
         self._stored = StoredChat(store, name) if store is not None else None
         self._is_loaded = store is None
         self._left_open: tuple[OpenExchange, Journal | None] | None = None  # by an earlier process
+
+    async def __aenter__(self) -> Self:
+        await self.load()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections of the model."""
+        if aclose := getattr(self.model, "aclose", None):
+            await aclose()
 
     async def load(self) -> None:
         """Read the history that is stored under the chat's name. Sending a message does that first.
@@ -132,6 +150,17 @@ class Chat:
     def add_to_history(self, turn: Turn) -> None:
         self._history.add([turn])
 
+    @overload
+    async def send_message(
+        self, message: MessageInput, *, answer: None = None, settings: Settings | None = None
+    ) -> Response: ...
+
+    @overload
+    async def send_message(self, message: MessageInput, *, answer: type[T], settings: Settings | None = None) -> T: ...
+
+    @overload
+    async def send_message(self, message: MessageInput, *, answer: Any, settings: Settings | None = None) -> Any: ...
+
     async def send_message(self, message: MessageInput, *, answer: Any = None, settings: Settings | None = None) -> Any:
         """Send *message* and return the response; with `answer=T`, the answer as a T."""
         wanted = AnswerType(answer) if answer is not None else None
@@ -159,6 +188,13 @@ class Chat:
         Another message waits while the next piece is awaited. If nobody awaits it, the stream is closed.
         """
         return self._one_at_a_time(self._run_message(lambda _: user_turn(message), settings, streaming=True))
+
+    async def stream_text(self, message: MessageInput, *, settings: Settings | None = None) -> AsyncIterator[str]:
+        """Send *message* and yield the text of the answer, piece by piece; tools are run between the pieces."""
+        async with aclosing(self.send_message_stream(message, settings=settings)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Text):
+                    yield piece.text
 
     async def send_function_responses(
         self, results: ToolResult | Iterable[ToolResult], *, settings: Settings | None = None
@@ -252,6 +288,7 @@ class Chat:
                     match event:
                         case Response():
                             response = self._with_cut_calls_named(event)
+                            self.usage += event.usage
                             history.append_response(asked, response)
                             asked, arrived = None, []
                         case Turn():

@@ -1,8 +1,11 @@
-"""Parts: the pieces of a message or a turn. Pure."""
+"""Parts: the pieces of a message or a turn. Pure, but for `Media.of`."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+from mimetypes import guess_type
 from operator import is_
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -49,6 +52,14 @@ class Media(_Part, frozen=True, kw_only=True, tag="media"):
     rendered_text: str | None = None  # what it shows or says, by our account: nothing that its sender said
     signature: str | None = None
     raw: dict[str, Any] | None = None  # as received, where the fields above do not say it all; for its maker only
+
+    @classmethod
+    def of(cls, path: str | Path, *, mime: str | None = None) -> "Media":
+        """Read a file: `Media.of("cat.jpg")`. Its name says of what type it is, unless *mime* does."""
+        data = Path(path).read_bytes()
+        mime = mime or guess_type(Path(path).name)[0] or "application/octet-stream"
+        kind = {"image": "photo", "audio": "audio", "video": "video"}.get(mime.partition("/")[0], "document")
+        return cls(media_kind=kind, unique_id=sha256(data).hexdigest(), mime=mime, data=data)
 
     @property
     def words(self) -> str:

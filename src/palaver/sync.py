@@ -2,14 +2,15 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterable, Iterator
+from collections.abc import Coroutine, Generator, Iterable, Iterator
 from concurrent.futures import CancelledError, Future
-from typing import Any, TypeVar, cast
+from contextlib import closing
+from typing import Any, TypeVar, cast, overload
 
 from palaver.chat import Chat
 from palaver.errors import InvalidValue
-from palaver.models.base import Response
-from palaver.parts import Part, ToolResult
+from palaver.models.base import Response, Usage
+from palaver.parts import Part, Text, ToolResult
 from palaver.run.chat_history import MessageInput, Pieces
 from palaver.turns import Turn
 
@@ -44,6 +45,10 @@ class SyncChat:
     def history(self) -> tuple[Turn, ...]:
         return self.chat.history
 
+    @property
+    def usage(self) -> Usage:
+        return self.chat.usage
+
     def get_history(self, curated: bool = False) -> tuple[Turn, ...]:
         return self.chat.get_history(curated)
 
@@ -61,10 +66,19 @@ class SyncChat:
         """Finish the exchange that an earlier process left open; return None if there is none."""
         return self._wait(self.chat.resume())
 
+    @overload
+    def send_message(self, message: MessageInput, *, answer: None = None) -> Response: ...
+
+    @overload
+    def send_message(self, message: MessageInput, *, answer: type[T]) -> T: ...
+
+    @overload
+    def send_message(self, message: MessageInput, *, answer: Any) -> Any: ...
+
     def send_message(self, message: MessageInput, *, answer: Any = None) -> Any:
         return self._wait(self.chat.send_message(message, answer=answer))
 
-    def send_message_stream(self, message: MessageInput) -> Iterator[Part | Response]:
+    def send_message_stream(self, message: MessageInput) -> Generator[Part | Response]:
         """Send *message* and yield the pieces of the answer, then the response."""
         stream = self._wait(self._begin_stream(message))
 
@@ -77,6 +91,13 @@ class SyncChat:
         finally:
             if not self._closed and threading.current_thread() is not self._thread:
                 self._wait(self._close_stream(stream))
+
+    def stream_text(self, message: MessageInput) -> Iterator[str]:
+        """Send *message* and yield the text of the answer, piece by piece."""
+        with closing(self.send_message_stream(message)) as pieces:
+            for piece in pieces:
+                if isinstance(piece, Text):
+                    yield piece.text
 
     def send_function_responses(self, results: ToolResult | Iterable[ToolResult]) -> Response:
         return self._wait(self.chat.send_function_responses(results))
@@ -107,9 +128,7 @@ class SyncChat:
         for stream in self._streams:
             if not getattr(stream, "ag_running", False):  # its task did not end in time
                 await stream.aclose()
-        aclose = getattr(self.chat.model, "aclose", None)
-        if aclose is not None:
-            await aclose()
+        await self.chat.aclose()
         await self._loop.shutdown_asyncgens()
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:

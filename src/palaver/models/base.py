@@ -41,6 +41,14 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def total(self) -> int:
         return self.input + self.output + self.thought
 
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            input=self.input + other.input,
+            cached=self.cached + other.cached,
+            output=self.output + other.output,
+            thought=self.thought + other.thought,
+        )
+
 
 class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a model sent: its turn, usage, how it ended, and the raw body."""

@@ -1,0 +1,254 @@
+"""Config reader: makes values of TOML tables and environment variables. Pure.
+
+The structs of a config are its schema: their fields are the keys, their types say what is allowed, and a field that is
+a struct is a table. A variable takes precedence over the file. An error is one line: it names the line of the file, or
+the variable, and says what is allowed there.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
+from difflib import get_close_matches
+from typing import Any, NoReturn, TypeVar, get_type_hints
+
+import msgspec
+from msgspec import Struct
+from msgspec import inspect as types
+
+from palaver.errors import InvalidValue
+
+T = TypeVar("T", bound=Struct)
+KeyPath = tuple[str, ...]  # ("limits", "person", "tokens")
+Load = Callable[[str], Any]  # imports what "module:name" names
+
+PREFIX = "PALAVER_"
+_SWITCH = {**dict.fromkeys(("1", "true", "yes", "on"), True), **dict.fromkeys(("0", "false", "no", "off"), False)}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([smhdw])|(second|minute|hour|day|week)s?)", re.IGNORECASE)
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_NAME = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
+_DOTTED = rf"({_NAME}(?:\s*\.\s*{_NAME})*)"
+_HEADER = re.compile(rf"\s*\[+\s*{_DOTTED}\s*\]+")
+_ASSIGNMENT = re.compile(rf"\s*{_DOTTED}\s*=")
+_SECRET = re.compile(r"(?:^|_)(?:token|key|secret|password)$", re.IGNORECASE)
+
+
+class Key(Struct, frozen=True, kw_only=True):
+    """One key of a config: where it is, what it may be, and its default."""
+
+    path: KeyPath
+    annotation: Any
+    info: Any  # its type, of msgspec.inspect
+    default: Any
+
+    @property
+    def name(self) -> str:
+        return ".".join(self.path)
+
+    @property
+    def variable(self) -> str:
+        """The environment variable of the key."""
+        return PREFIX + "_".join(self.path).upper()
+
+    @property
+    def allowed(self) -> str:
+        """What the key may be, in words."""
+        return _allowed(self.info)
+
+
+def keys_of(schema: type[Struct], before: KeyPath = ()) -> Iterator[Key]:
+    """Return the keys of a schema, with those of the tables in it."""
+    for key in _fields(schema, before):
+        if isinstance(key.info, types.StructType):
+            yield from keys_of(key.info.cls, key.path)
+        else:
+            yield key
+
+
+class ConfigReader:
+    """Reads the tables of one file, and the variables that take precedence over them.
+
+    *load* imports what "module:name" names; *renamed* has the keys of variables with other names.
+    """
+
+    def __init__(
+        self, text: str, *, file: str, environment: Mapping[str, str], load: Load, renamed: Mapping[str, str] = {}
+    ) -> None:
+        self._text = text
+        self._file = file
+        self._environment = environment
+        self._load = load
+        self._renamed = {key: variable for variable, key in renamed.items()}
+        try:
+            self.tables: dict[str, Any] = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)", str(error))
+            line = place[1] if place and place[1] else text.count("\n") + 1
+            raise InvalidValue(f"{file}:{line}: {str(error).replace(place[0] if place else '', '')}") from error
+
+    def read(self, schema: type[T], table: Any, before: KeyPath = ()) -> T:
+        """Return the value of a table; a key that neither it nor the environment has gets its default."""
+        if not isinstance(table, dict):
+            self.refuse(before, table, f"a table: [{'.'.join(before)}]")
+        keys = {key.path[-1]: key for key in _fields(schema, before)}
+        for name in table:
+            if name not in keys:
+                self._refuse_unknown((*before, name), known=keys)
+        values: dict[str, Any] = {}
+        for name, key in keys.items():
+            if isinstance(key.info, types.StructType):
+                values[name] = self.read(key.info.cls, table.get(name, {}), key.path)
+            elif variable := next((one for one in self._variables(key) if self._environment.get(one, "").strip()), ""):
+                values[name] = self._from_variable(variable, key)
+            elif name in table:
+                values[name] = self._from_file(table[name], key)
+        try:
+            return schema(**values)
+        except InvalidValue as error:
+            raise InvalidValue(f"{self.place_of(before)}: {error}") from error
+
+    def place_of(self, path: KeyPath) -> str:
+        """Return the file and line of a key, or of the nearest table around it that is written."""
+        lines = (line_of(self._text, path[:end]) for end in range(len(path), 0, -1))
+        return f"{self._file}:{next(filter(None, lines), 1)}"
+
+    def refuse(self, path: KeyPath, value: object, allowed: str) -> NoReturn:
+        """Raise `InvalidValue` for a value of the file."""
+        raise InvalidValue(f"{self.place_of(path)}: {'.'.join(path)} must be {allowed}, not {_shown(path, value)}")
+
+    def _variables(self, key: Key) -> Iterator[str]:
+        yield key.variable
+        if key.name in self._renamed:
+            yield self._renamed[key.name]
+
+    def _from_variable(self, variable: str, key: Key) -> Any:
+        written = self._environment[variable].strip()
+        try:
+            return self._convert(_parse(written, key.info), key)
+        except ValueError as error:
+            why = f" ({error})" if isinstance(error, InvalidValue) else ""
+            raise InvalidValue(f"{variable} must be {key.allowed}, not {_shown(key.path, written)}{why}") from error
+
+    def _from_file(self, value: Any, key: Key) -> Any:
+        try:
+            return self._convert(value, key)
+        except InvalidValue as error:
+            raise InvalidValue(f"{self.place_of(key.path)}: {key.name}: {error}") from error
+        except ValueError:
+            self.refuse(key.path, value, key.allowed)
+
+    def _convert(self, value: Any, key: Key) -> Any:
+        kinds = _members(key.info)
+        if any(isinstance(kind, types.CustomType) for kind in kinds):
+            if not isinstance(value, str) or ":" not in value:
+                raise ValueError(value)
+            return self._load(value)
+        if any(isinstance(kind, types.TimeDeltaType) for kind in kinds):
+            return parse_duration(value)
+        return msgspec.convert(value, key.annotation)  # msgspec.ValidationError is a ValueError
+
+    def _refuse_unknown(self, path: KeyPath, *, known: Mapping[str, Key]) -> NoReturn:
+        near = get_close_matches(path[-1], known, n=1)
+        meant = f", did you mean {near[0]}?" if near else "."
+        raise InvalidValue(
+            f"{self.place_of(path)}: there is no key {'.'.join(path)}{meant} Allowed are: {', '.join(known)}"
+        )
+
+
+def line_of(text: str, path: KeyPath) -> int | None:
+    """Return the line in which a key, or the header of a table, is written; None for neither."""
+    table: KeyPath = ()
+    inside = ""  # the quotes of a text of several lines
+    for number, line in enumerate(text.splitlines(), 1):
+        if not inside:
+            if header := _HEADER.match(line):
+                table = _parts(header[1])
+                if table == path:
+                    return number
+            elif (assigned := _ASSIGNMENT.match(line)) and (*table, *_parts(assigned[1]))[: len(path)] == path:
+                return number
+        for quotes in ('"""', "'''"):
+            if inside in ("", quotes) and line.count(quotes) % 2:
+                inside = "" if inside else quotes
+    return None
+
+
+def parse_duration(value: object) -> timedelta:
+    """Return the time that "30 days", "12h" or a number of seconds means; raise ValueError for anything else."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+        return timedelta(seconds=value)
+    written = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
+    if not written:
+        raise ValueError(value)
+    unit = _UNITS[(written[2] or written[3][0]).lower()]
+    try:
+        return timedelta(**{unit: float(written[1])})
+    except OverflowError as error:
+        raise ValueError(value) from error
+
+
+def _fields(schema: type[Struct], before: KeyPath) -> Iterator[Key]:
+    info = types.type_info(schema)
+    assert isinstance(info, types.StructType)  # noqa: S101 (of a struct)
+    hints = get_type_hints(schema, include_extras=True)
+    for field in info.fields:
+        path = (*before, field.name)
+        yield Key(path=path, annotation=hints[field.name], info=field.type, default=field.default)
+
+
+def _members(info: Any) -> tuple[Any, ...]:
+    return info.types if isinstance(info, types.UnionType) else (info,)
+
+
+def _allowed(info: Any) -> str:
+    match info:
+        case types.UnionType(types=members):
+            return " or ".join(_allowed(one) for one in members if not isinstance(one, types.NoneType))
+        case types.BoolType():
+            return "true or false"
+        case types.IntType(ge=None, le=None):
+            return "a whole number"
+        case types.FloatType(ge=None, le=None):
+            return "a number"
+        case types.IntType(ge=low, le=high) | types.FloatType(ge=low, le=high):
+            kind = "whole number" if isinstance(info, types.IntType) else "number"
+            return f"a {kind} from {low:g}" + (f" to {high:g}" if high is not None else " on")
+        case types.LiteralType(values=values):
+            return "one of " + ", ".join(map(str, values))
+        case types.TimeDeltaType():
+            return 'a time such as "30 days" or "12h"'
+        case types.CustomType():
+            return 'a function, as "module:name"'
+        case types.StrType():
+            return "a text"
+        case types.DictType():
+            return "a table"
+        case _:
+            return "a list of texts"
+
+
+def _parse(written: str, info: Any) -> Any:
+    """Return the value that a variable's text means for a key of that type."""
+    for kind in _members(info):
+        match kind:
+            case types.BoolType():
+                return _SWITCH.get(written.casefold(), written)
+            case types.VarTupleType() | types.FrozenSetType():
+                return [item.strip() for item in written.split(",") if item.strip()]
+            case types.IntType() if re.fullmatch(r"[+-]?\d{1,18}", written, re.ASCII):
+                return int(written)
+            case types.FloatType() | types.TimeDeltaType() if re.fullmatch(r"[+-]?\d{1,18}(\.\d+)?", written, re.ASCII):
+                return float(written)
+    return written
+
+
+def _parts(dotted: str) -> KeyPath:
+    return tuple(part.strip("\"'") for part in re.findall(_NAME, dotted))
+
+
+def _shown(path: KeyPath, value: object) -> str:
+    """Return a value for an error, cut; that of a secret is left out."""
+    if any(_SECRET.search(part) for part in path):
+        return "what is there"
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return text if len(text) <= 60 else text[:59] + "…"

@@ -1,0 +1,272 @@
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Annotated, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Meta, Struct
+
+from palaver.config_reader import ConfigReader, Key, keys_of, line_of, parse_duration
+from palaver.errors import InvalidValue
+
+
+class Cap(Struct, frozen=True, kw_only=True):
+    tokens: int | None = None
+    money: float | None = None
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    messages: Annotated[int, Meta(ge=1, le=1000)] = 20
+    person: Cap = Cap()
+
+    def __post_init__(self) -> None:
+        if self.messages == 13:
+            raise InvalidValue("Limits: 13 messages bring bad luck")
+
+
+class Bot(Struct, frozen=True, kw_only=True):
+    model: str | tuple[str, ...] = ()
+    memory: bool = True
+    pace: float = 1.5
+    late: Literal["hold", "resend"] = "hold"
+    tools: tuple[str, ...] = ()
+    may: frozenset[str] = frozenset()
+    keep: timedelta = timedelta(days=7)
+    also: Callable[[str], bool] | None = None
+    limits: Limits = Limits()
+    prices: dict[str, Cap] = {}
+
+
+def load(name: str) -> object:
+    if name != "rules:also":
+        raise InvalidValue(f"there is no module of {name}")
+    return str.isupper
+
+
+def read(text: str, environment: dict[str, str] | None = None) -> Bot:
+    reader = ConfigReader(
+        text, file="bot.toml", environment=environment or {}, load=load, renamed={"HISTORY": "limits.messages"}
+    )
+    return reader.read(Bot, reader.tables)
+
+
+def refusal(text: str, environment: dict[str, str] | None = None) -> str:
+    with pytest.raises(InvalidValue) as refused:
+        read(text, environment)
+    return str(refused.value)
+
+
+def test_an_empty_file_has_the_defaults() -> None:
+    assert read("") == Bot()
+
+
+def test_every_type_is_read_from_a_file() -> None:
+    text = """
+    model = ["a", "b"]
+    memory = false
+    pace = 2
+    late = "resend"
+    tools = ["clock"]
+    may = ["forget"]
+    keep = "30 days"
+    also = "rules:also"
+    [limits]
+    messages = 5
+    person.tokens = 100
+    [prices."my model"]
+    money = 0.5
+    """
+    assert read(text) == Bot(
+        model=("a", "b"),
+        memory=False,
+        pace=2.0,
+        late="resend",
+        tools=("clock",),
+        may=frozenset({"forget"}),
+        keep=timedelta(days=30),
+        also=str.isupper,
+        limits=Limits(messages=5, person=Cap(tokens=100)),
+        prices={"my model": Cap(money=0.5)},
+    )
+
+
+def test_every_type_is_read_from_variables_which_precede_the_file() -> None:
+    environment = {
+        "PALAVER_MODEL": "a, b",
+        "PALAVER_MEMORY": "Off",
+        "PALAVER_PACE": "2",
+        "PALAVER_LATE": "resend",
+        "PALAVER_TOOLS": "clock,",
+        "PALAVER_MAY": "forget",
+        "PALAVER_KEEP": "12h",
+        "PALAVER_ALSO": "rules:also",
+        "PALAVER_LIMITS_MESSAGES": "5",
+        "PALAVER_LIMITS_PERSON_TOKENS": "100",
+    }
+    assert read('model = "c"\n[limits]\nmessages = 9', environment) == Bot(
+        model=("a", "b"),
+        memory=False,
+        pace=2.0,
+        late="resend",
+        tools=("clock",),
+        may=frozenset({"forget"}),
+        keep=timedelta(hours=12),
+        also=str.isupper,
+        limits=Limits(messages=5, person=Cap(tokens=100)),
+    )
+
+
+def test_an_old_name_of_a_variable_counts_after_the_new_one() -> None:
+    assert read("", {"HISTORY": "7"}).limits.messages == 7
+    assert read("", {"HISTORY": "7", "PALAVER_LIMITS_MESSAGES": "8"}).limits.messages == 8
+
+
+def test_an_empty_variable_is_not_set() -> None:
+    assert read("pace = 3", {"PALAVER_PACE": " "}).pace == 3.0
+
+
+REFUSED = {
+    "memory = 1": "bot.toml:1: memory must be true or false, not 1",
+    'pace = "x"': "bot.toml:1: pace must be a number, not 'x'",
+    'late = "never"': "bot.toml:1: late must be one of hold, resend, not 'never'",
+    "\n\ntools = [1]": "bot.toml:3: tools must be a list of texts, not [1]",
+    "model = 5": "bot.toml:1: model must be a text or a list of texts, not 5",
+    'keep = "long"': 'bot.toml:1: keep must be a time such as "30 days" or "12h", not \'long\'',
+    'also = "x"': "bot.toml:1: also must be a function, as \"module:name\", not 'x'",
+    'also = "x:y"': "bot.toml:1: also: there is no module of x:y",
+    "[limits]\nmessages = 0": "bot.toml:2: limits.messages must be a whole number from 1 to 1000, not 0",
+    "[limits]\nmessages = 13": "bot.toml:1: Limits: 13 messages bring bad luck",
+    "limits = 3": "bot.toml:1: limits must be a table: [limits], not 3",
+    "[limits.person]\ntokens = true": "bot.toml:2: limits.person.tokens must be a whole number, not true",
+    "pase = 2": (
+        "bot.toml:1: there is no key pase, did you mean pace? "
+        "Allowed are: model, memory, pace, late, tools, may, keep, also, limits, prices"
+    ),
+    "[limits]\n# x\nzzz = 2": "bot.toml:3: there is no key limits.zzz. Allowed are: messages, person",
+    "pace = ": "bot.toml:1: Invalid value",
+    "pace = 1\npace = 2": "bot.toml:2: Cannot overwrite a value",
+    'model = "': "bot.toml:1: Unterminated string",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_is_wrong_in_a_file_is_one_line_with_its_place(text: str) -> None:
+    assert refusal(text) == REFUSED[text]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "line"),
+    [
+        ("PALAVER_PACE", "fast", "PALAVER_PACE must be a number, not 'fast'"),
+        ("PALAVER_MEMORY", "perhaps", "PALAVER_MEMORY must be true or false, not 'perhaps'"),
+        ("HISTORY", "x", "HISTORY must be a whole number from 1 to 1000, not 'x'"),
+        (
+            "PALAVER_LIMITS_MESSAGES",
+            "9" * 30,
+            f"PALAVER_LIMITS_MESSAGES must be a whole number from 1 to 1000, not '{'9' * 30}'",
+        ),
+        (
+            "PALAVER_ALSO",
+            "x:y",
+            "PALAVER_ALSO must be a function, as \"module:name\", not 'x:y' (there is no module of x:y)",
+        ),
+    ],
+)
+def test_what_is_wrong_in_a_variable_names_it(variable: str, value: str, line: str) -> None:
+    assert refusal("", {variable: value}) == line
+
+
+def test_the_keys_have_names_variables_and_words_for_what_is_allowed() -> None:
+    keys = list(keys_of(Bot))
+    assert [key.name for key in keys] == [
+        *"model memory pace late tools may keep also limits.messages".split(),
+        *"limits.person.tokens limits.person.money prices".split(),
+    ]
+    tokens = keys[9]
+    assert isinstance(tokens, Key)
+    assert (tokens.variable, tokens.allowed, tokens.default) == (
+        "PALAVER_LIMITS_PERSON_TOKENS",
+        "a whole number",
+        None,
+    )
+
+
+LINES = '''model = "a"
+text = """
+[limits]
+pace = 1
+"""
+[limits]  # [pace]
+"messages" = 3
+person.tokens = 4
+
+[ prices . "my model" ]
+money = 1
+'''
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        (("model",), 1),
+        (("text",), 2),
+        (("pace",), None),
+        (("limits",), 6),
+        (("limits", "messages"), 7),
+        (("limits", "person", "tokens"), 8),
+        (("limits", "person"), 8),
+        (("prices", "my model"), 10),
+        (("prices", "my model", "money"), 11),
+    ],
+)
+def test_a_key_is_found_in_the_text(path: tuple[str, ...], line: int | None) -> None:
+    assert line_of(LINES, path) == line
+
+
+@pytest.mark.parametrize(
+    ("written", "time"),
+    [
+        ("30 days", timedelta(days=30)),
+        ("1 day", timedelta(days=1)),
+        ("12h", timedelta(hours=12)),
+        ("90 s", timedelta(seconds=90)),
+        ("1.5 weeks", timedelta(weeks=1.5)),
+        (3600, timedelta(hours=1)),
+        ("0 days", timedelta(0)),
+    ],
+)
+def test_a_duration_is_read(written: object, time: timedelta) -> None:
+    assert parse_duration(written) == time
+
+
+@pytest.mark.parametrize("written", ["", "days", "3 months", "-1 day", True, -1, None, "9" * 400 + " days", []])
+def test_what_is_no_duration_is_refused(written: object) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 (no text of its own: who asks writes it)
+        parse_duration(written)
+
+
+def refusal_or_none(text: str, environment: dict[str, str]) -> str | None:
+    try:
+        read(text, environment)
+    except InvalidValue as error:
+        return str(error)
+    return None
+
+
+@given(st.text())
+def test_any_text_is_read_or_refused_in_one_line(text: str) -> None:
+    assert re.fullmatch(r"bot\.toml:\d+: .+", refusal_or_none(text, {}) or "bot.toml:1: none")
+
+
+@given(st.sampled_from([key.variable for key in keys_of(Bot)]), st.text())
+def test_any_variable_is_read_or_refused_in_one_line(variable: str, value: str) -> None:
+    assert re.fullmatch(rf"{variable} must be .+", refusal_or_none("", {variable: value}) or f"{variable} must be set")
+
+
+def test_a_secret_is_not_shown() -> None:
+    reader = ConfigReader("token = 1234", file="bot.toml", environment={}, load=load)
+    with pytest.raises(InvalidValue) as refused:
+        reader.refuse(("platforms", "mine", "token"), 1234, "a text")
+    assert str(refused.value) == "bot.toml:1: platforms.mine.token must be a text, not what is there"
