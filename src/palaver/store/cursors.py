@@ -8,7 +8,7 @@ from palaver.memory.verify.duplicates import comparable_words
 from palaver.messages import Place
 from palaver.store.encoding import PLACE, dumps
 from palaver.store.identities import find_place, place_key
-from palaver.store.message_changes import has_changed
+from palaver.store.message_rows import has_changed
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Repository
 

@@ -11,7 +11,7 @@ from palaver.messages import Message, Place
 from palaver.store.cursors import set_cursor
 from palaver.store.encoding import PLACE, STRINGS, clean, dumps, format_time, parse_time, validate
 from palaver.store.identities import IdentityCache, conversation_start, place_key, upsert_title
-from palaver.store.message_changes import has_changed
+from palaver.store.message_rows import has_changed
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Repository
 from palaver.store.visibility import has_blocked

@@ -29,7 +29,7 @@ from palaver.store.fact_rows import select_facts, upsert_fact
 from palaver.store.forget import retraction
 from palaver.store.forget.facts import hide_facts
 from palaver.store.identities import IdentityCache, audience_start, find_place, upsert_place
-from palaver.store.messages import COLUMNS, decode_message
+from palaver.store.message_rows import MESSAGE_COLUMNS, decode_message
 from palaver.store.sqlite import connection
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import ConnectionThread, Repository
@@ -124,7 +124,7 @@ def _find(database: Database, fact_id: str) -> Fact | None:
 
 
 def _source_messages(database: Database, fact_id: str) -> list[Message]:
-    select = f"""SELECT {COLUMNS} FROM facts f JOIN fact_sources s ON s.fact = f.id
+    select = f"""SELECT {MESSAGE_COLUMNS} FROM facts f JOIN fact_sources s ON s.fact = f.id
         JOIN messages m ON m.place = s.place AND m.message_id = s.message_id JOIN names n ON n.id = m.name
         WHERE f.fact_id = ? AND m.deleted = 0 AND m.hidden = 0 AND n.author NOT IN (SELECT author FROM blocked_authors)
         ORDER BY m.number"""

@@ -8,7 +8,7 @@ from palaver.messages import Quote
 from palaver.store import index_writer
 from palaver.store.encoding import QUOTE, dumps
 from palaver.store.forget import retraction
-from palaver.store.message_changes import insert_change
+from palaver.store.message_rows import insert_change
 from palaver.store.sqlite.connection import Database
 
 

@@ -8,7 +8,7 @@ from palaver.messages import Author, Message, Place
 from palaver.store.encoding import clean
 from palaver.store.identities import IdentityCache, conversation_start, place_key
 from palaver.store.index_writer import chosen_embedder
-from palaver.store.messages import COLUMNS, decode_message
+from palaver.store.message_rows import MESSAGE_COLUMNS, decode_message
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import ConnectionThread
 
@@ -93,7 +93,7 @@ def _postings(database: Database, place: int, prefix: str, whole: bool, most: in
 
 
 def _messages(database: Database, place: int, numbers: Sequence[int]) -> dict[int, Message]:
-    select = f"""SELECT {COLUMNS} FROM messages m JOIN names n ON n.id = m.name
+    select = f"""SELECT {MESSAGE_COLUMNS} FROM messages m JOIN names n ON n.id = m.name
         WHERE m.place = ? AND m.number IN ({", ".join("?" * len(numbers))}) AND m.deleted = 0 AND m.hidden = 0
         AND NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author = n.author)"""
     identities = IdentityCache()

@@ -17,11 +17,10 @@ from palaver.context.log import Log
 from palaver.engine.log_views import hidden_message
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place, PlaceKey
-from palaver.store import reactions
+from palaver.store import message_rows
 from palaver.store.encoding import MESSAGE, TURNS
 from palaver.store.identities import IdentityCache, place_key, read_place
-from palaver.store.message_parts import FIND_MESSAGE
-from palaver.store.messages import COLUMNS, decode_message
+from palaver.store.message_rows import FIND_MESSAGE, MESSAGE_COLUMNS, decode_message
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import ConnectionThread
 from palaver.turns import Turn
@@ -207,7 +206,7 @@ class Snapshot(Log):
         if cached.changes_since != since:
             rows = self._database.execute(CHANGES, (row, since)).fetchall()
             cached.edits = {event: cached.edits.get(event) or _decode_change(*change) for event, *change in rows}
-            shown = reactions.read_changes(self._database, row, since, self._cache.identities)
+            shown = message_rows.read_reactions(self._database, row, since, self._cache.identities)
             cached.changes = (*cached.edits.values(), *shown)
             cached.changes_since = since
         return cached.changes
@@ -230,7 +229,7 @@ class Snapshot(Log):
         return found[0] if found else None
 
     def _fetch(self, cached: PlaceCache, place: int, between: tuple[int, int]) -> None:
-        select = f"""SELECT {COLUMNS}, m.hidden, t.turns FROM messages m LEFT JOIN turns t ON t.message = m.id
+        select = f"""SELECT {MESSAGE_COLUMNS}, m.hidden, t.turns FROM messages m LEFT JOIN turns t ON t.message = m.id
             WHERE m.place = ? AND m.number >= ? AND m.number < ? ORDER BY m.number"""
         for row in self._database.execute(select, (place, *between)).fetchall():
             if row[1] not in cached.entries:

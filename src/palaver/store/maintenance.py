@@ -30,7 +30,7 @@ from palaver.store.encoding import (
 from palaver.store.fact_rows import FACT_COLUMNS, FACT_TABLES, decode_fact
 from palaver.store.identities import IdentityCache
 from palaver.store.index_writer import find_inconsistent
-from palaver.store.messages import COLUMNS, decode_message
+from palaver.store.message_rows import MESSAGE_COLUMNS, decode_message
 from palaver.store.prompts import layer_content, layer_digest
 from palaver.store.sqlite import connection
 from palaver.store.sqlite.connection import Database
@@ -176,7 +176,7 @@ def _miscounted(database: Database) -> Iterator[str]:
 
 def _unreadable_messages(database: Database) -> Iterator[str]:
     identities = IdentityCache()
-    for row in database.execute(f"SELECT {COLUMNS} FROM messages m ORDER BY m.id"):
+    for row in database.execute(f"SELECT {MESSAGE_COLUMNS} FROM messages m ORDER BY m.id"):
         try:
             decode_message(database, row, identities)
         except (StoreBroken, *connection.DECODE_ERRORS) as error:

@@ -12,8 +12,8 @@ from palaver.errors import InvalidValue
 from palaver.events import MessageReceived
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media
-from palaver.store import events, hidden, index_writer, message_parts
-from palaver.store.encoding import PARTS, PLACE, QUOTE, clean, dumps, format_time, parse_time, validate, validate_id
+from palaver.store import events, hidden, index_writer, message_rows
+from palaver.store.encoding import PLACE, clean, dumps, format_time, validate_id
 from palaver.store.forget import retraction
 from palaver.store.identities import (
     IdentityCache,
@@ -26,8 +26,7 @@ from palaver.store.identities import (
     upsert_place,
     upsert_title,
 )
-from palaver.store.message_changes import ChangeKind, insert_change
-from palaver.store.message_parts import FIND_MESSAGE
+from palaver.store.message_rows import FIND_MESSAGE, MESSAGE_COLUMNS, ChangeKind, decode_message, insert_change
 from palaver.store.sqlite.connection import Database, insert_row
 from palaver.store.sqlite.writer import Repository
 from palaver.turns import Turn
@@ -40,8 +39,6 @@ _REWRITE = f"UPDATE messages SET {', '.join(f'{column} = ?' for column in CONTEN
 _COUNT = f"""UPDATE places SET messages = messages + 1, {{}} = messages + 1, events = events + :events
     WHERE id = :place AND {FIND_MESSAGE} IS NULL RETURNING messages, events"""
 _COUNT_DIRECT, _COUNT_OPEN = _COUNT.format("direct_until"), _COUNT.format("open_until")
-
-COLUMNS = "m.id, m.number, m.message_id, m.name, m.title, m.sent_at, m.edited_at, m.deleted, m.reply, m.parts, m.album"
 
 
 class SqlInbox(Repository):
@@ -136,7 +133,7 @@ def _is_naive(at: datetime | None) -> bool:
 
 def _with_known_id(database: Database, place: int, quote: Quote | None) -> Quote | None:
     """Return the quote with the id of the whole message, if a part of it was quoted."""
-    if quote is None or (name := message_parts.whole_id(database, place, quote.message_id)) == quote.message_id:
+    if quote is None or (name := message_rows.whole_id(database, place, quote.message_id)) == quote.message_id:
         return quote
     return replace(quote, message_id=name)
 
@@ -179,8 +176,8 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
             f"message {message.id!r} is by {before.author.id!r}; by {message.author.id!r} it cannot be edited"
         )
     place = upsert_place(database, message.place)
-    is_part = message_parts.is_part(database, place, message.id)
-    parts = message_parts.content_of(database, row_id, {message.id: message.parts}) if is_part else message.parts
+    is_part = message_rows.is_part(database, place, message.id)
+    parts = message_rows.join_parts(database, row_id, {message.id: message.parts}) if is_part else message.parts
     now = replace(
         message,
         id=before.id,
@@ -194,7 +191,7 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
     if _is_newer(now, before, at):
         rewrite(database, row_id, before, MessageRow(replace(now, edited_at=now.edited_at or at)), at, "edited")
         if is_part:
-            message_parts.change(database, row_id, message.id, message.parts)
+            message_rows.change_part(database, row_id, message.id, message.parts)
         if now.deleted or now.parts != before.parts:
             retraction.retract(database, row_id)
         hidden.unhide_edited(database, row_id, text_of(now), at)
@@ -213,7 +210,7 @@ def delete(database: Database, place: Place, message_id: str, at: datetime) -> b
     if found is None:
         return False
     row_id, before = found
-    if not before.deleted and message_parts.content_of(database, row_id, {message_id: ()}):
+    if not before.deleted and message_rows.join_parts(database, row_id, {message_id: ()}):
         then = max(at, before.edited_at or at)
         return edit(database, replace(before, id=message_id, parts=(), edited_at=then), at)
     if not before.deleted:
@@ -281,7 +278,7 @@ def waiting_places(database: Database) -> list[Place]:
 def snapshot(database: Database, place: Place, most: int | None) -> PlaceSnapshot:
     known = read_place(database, place, f"id, messages, changes, {conversation_start_column(place)}")
     row, count, changes, first = known or (None, 0, 0, 0)
-    select = f"""SELECT {COLUMNS}, m.received_at FROM messages m
+    select = f"""SELECT {MESSAGE_COLUMNS}, m.received_at FROM messages m
         WHERE m.place = ? AND m.state = 'waiting' ORDER BY m.number LIMIT ?"""
     identities = IdentityCache()
     waiting = tuple(
@@ -296,7 +293,7 @@ def snapshot(database: Database, place: Place, most: int | None) -> PlaceSnapsho
 
 
 def _album(database: Database, place: Place, author_id: str, album: str) -> list[tuple[Message, MessageState]]:
-    select = f"""SELECT {COLUMNS}, m.state FROM messages m JOIN names n ON n.id = m.name
+    select = f"""SELECT {MESSAGE_COLUMNS}, m.state FROM messages m JOIN names n ON n.id = m.name
         JOIN authors a ON a.id = n.author
         WHERE m.place = ? AND m.album = ? AND a.author_id = ? AND m.deleted = 0 AND m.hidden = 0
         ORDER BY m.number"""
@@ -305,24 +302,6 @@ def _album(database: Database, place: Place, author_id: str, album: str) -> list
     return [
         (decode_message(database, row[:-1], identities), row[-1]) for row in database.execute(select, values).fetchall()
     ]
-
-
-def decode_message(database: Database, row: tuple[Any, ...], identities: IdentityCache) -> Message:
-    """Decode a row of `COLUMNS`."""
-    _, _, message_id, name, title, sent_at, edited_at, deleted, reply, parts, album = row
-    return validate(
-        Message(
-            id=message_id,
-            place=identities.place(database, title),
-            author=identities.author(database, name),
-            sent_at=parse_time(sent_at),
-            parts=PARTS.loads(parts),
-            reply_to=None if reply is None else QUOTE.loads(reply),
-            album=album,
-            edited_at=parse_time(edited_at),
-            deleted=bool(deleted),
-        )
-    )
 
 
 def rewrite(
@@ -355,7 +334,7 @@ def _is_invisible(database: Database, place: Place, message_id: str) -> bool:
 
 
 def _find(database: Database, place: Place, message_id: str) -> tuple[int, Message] | None:
-    select = f"SELECT {COLUMNS} FROM messages m WHERE m.id = {FIND_MESSAGE}"
+    select = f"SELECT {MESSAGE_COLUMNS} FROM messages m WHERE m.id = {FIND_MESSAGE}"
     row = database.execute(select, {"place": find_place(database, place), "message_id": message_id}).fetchone()
     return None if row is None else (row[0], decode_message(database, row, IdentityCache()))
 

@@ -11,7 +11,7 @@ from palaver.errors import InvalidValue
 from palaver.events import DurableEvent, ReplyDoubtful, ReplyQueued, ReplyRefused, ReplySent
 from palaver.messages import Message
 from palaver.parts import Text
-from palaver.store import events, index_writer, message_parts, messages
+from palaver.store import events, index_writer, message_rows, messages
 from palaver.store.encoding import (
     AUTHOR,
     REPLY,
@@ -26,7 +26,7 @@ from palaver.store.encoding import (
 )
 from palaver.store.hidden import hide
 from palaver.store.identities import IdentityCache, upsert_place
-from palaver.store.message_changes import insert_change
+from palaver.store.message_rows import insert_change
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Repository
 
@@ -250,7 +250,7 @@ def _add_message(database: Database, outgoing: OutboxItem) -> None:
     """Store a sent reply as a message of its place."""
     if outgoing.message_id is None or outgoing.author is None or _is_empty(outgoing):
         return
-    select = f"SELECT state FROM messages WHERE id = {message_parts.FIND_MESSAGE}"
+    select = f"SELECT state FROM messages WHERE id = {message_rows.FIND_MESSAGE}"
     row, reply = upsert_place(database, outgoing.reply.place), outgoing.reply
     known = database.execute(select, {"place": row, "message_id": outgoing.message_id}).fetchone()
     if known == ("own",):
@@ -283,12 +283,12 @@ def _add_part(database: Database, outgoing: OutboxItem, row: messages.MessageRow
     turns = next((turns for _, _, turns in parts if is_whole and turns != "[]"), None)
     place, at = upsert_place(database, row.message.place), (outgoing.part, outgoing.separator)
     others = [one for one, status, _ in parts if status == "sent" and one != outgoing.message_id]
-    known = [found for one in others if (found := message_parts.find(database, place, one)) is not None]
+    known = [found for one in others if (found := message_rows.find_message(database, place, one)) is not None]
     if known:
         _extend(database, known[0], row, at, turns)
         return known[0]
     message_row = messages.insert_own(database, row, turns)
-    message_parts.add(database, place, message_row, row.message.id, row.message.parts, at)
+    message_rows.add_part(database, place, message_row, row.message.id, row.message.parts, at)
     return message_row
 
 
@@ -296,15 +296,15 @@ def _extend(database: Database, message: int, row: messages.MessageRow, at: tupl
     """Add a part to a message of the agent; *at* is its number and the separator before it."""
     sent = row.message
     place = upsert_place(database, sent.place)
-    select = f"SELECT {messages.COLUMNS} FROM messages m WHERE m.id = ?"
-    before = messages.decode_message(database, database.execute(select, (message,)).fetchone(), IdentityCache())
-    if shown := message_parts.find(
+    select = f"SELECT {message_rows.MESSAGE_COLUMNS} FROM messages m WHERE m.id = ?"
+    before = message_rows.decode_message(database, database.execute(select, (message,)).fetchone(), IdentityCache())
+    if shown := message_rows.find_message(
         database, place, sent.id
     ):  # the platform has shown it to us already, as a message of its own
         _remove_shown(database, shown, sent)
-    message_parts.add(database, place, message, sent.id, sent.parts, at)
+    message_rows.add_part(database, place, message, sent.id, sent.parts, at)
     quote = before.reply_to or sent.reply_to
-    whole = messages.MessageRow(replace(before, parts=message_parts.content_of(database, message), reply_to=quote))
+    whole = messages.MessageRow(replace(before, parts=message_rows.join_parts(database, message), reply_to=quote))
     messages.rewrite(database, message, before, whole, sent.sent_at, "said")
     if turns:
         messages.upsert_turns(database, message, turns)

@@ -35,7 +35,7 @@ from palaver.store.encoding import (
     validate_id,
 )
 from palaver.store.identities import find_place, upsert_place, upsert_title
-from palaver.store.message_parts import FIND_MESSAGE
+from palaver.store.message_rows import FIND_MESSAGE
 from palaver.store.messages import claim
 from palaver.store.prompts import SqlPrompts, last_prompt
 from palaver.store.sqlite.connection import Database

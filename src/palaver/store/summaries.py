@@ -9,7 +9,7 @@ from palaver.messages import Place
 from palaver.store.encoding import STRINGS, clean, dumps, validate
 from palaver.store.episodes import earliest_visible
 from palaver.store.identities import find_place, upsert_author, upsert_place
-from palaver.store.message_changes import has_changed
+from palaver.store.message_rows import has_changed
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Repository
 from palaver.store.visibility import ALL_SOURCES_BLOCKED, SOURCES, find_subject, has_blocked

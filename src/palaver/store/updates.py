@@ -22,7 +22,7 @@ from palaver.platform import (
     Update,
     places_of,
 )
-from palaver.store import messages, outbox, place_migration, reactions, tasks
+from palaver.store import message_rows, messages, outbox, place_migration, tasks
 from palaver.store.encoding import MESSAGE, clean, dumps, format_time, validate_id
 from palaver.store.identities import IdentityCache, find_place, upsert_name, upsert_place, upsert_title
 from palaver.store.messages import MessageRow, require_ids
@@ -144,7 +144,7 @@ def _apply_change(database: Database, change: Change, at: datetime) -> None:
         case Deleted(place=place, message_id=message_id):
             messages.delete(database, place, message_id, at)
         case Reacted():
-            reactions.add(database, change, at)
+            message_rows.add_reaction(database, change, at)
         case Commanded():
             _add_command(database, change, at)
         case PlaceMigrated(old=old, new=new):
@@ -210,10 +210,10 @@ def _unread(database: Database, platform: str) -> list[Update]:
 
 
 def _last(database: Database, place: Place) -> Message | None:
-    select = f"""SELECT {messages.COLUMNS} FROM messages m
+    select = f"""SELECT {message_rows.MESSAGE_COLUMNS} FROM messages m
         WHERE m.place = ? AND m.state <> 'own' ORDER BY m.number DESC LIMIT 1"""
     row = database.execute(select, (find_place(database, place),)).fetchone()
-    return None if row is None else messages.decode_message(database, row, IdentityCache())
+    return None if row is None else message_rows.decode_message(database, row, IdentityCache())
 
 
 def _commands(database: Database) -> list[Command]:

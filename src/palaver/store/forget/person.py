@@ -24,7 +24,7 @@ from palaver.store.forget import chats, person_words, removal, replies, retracti
 from palaver.store.forget.person_words import PersonWords, Vocabulary
 from palaver.store.forget.removal import remove_chat, remove_places
 from palaver.store.identities import find_author, upsert_name
-from palaver.store.message_changes import insert_change
+from palaver.store.message_rows import insert_change
 from palaver.store.sqlite.connection import Database, clear_cache
 
 NOBODY = Author(id="", name="")  # the author of emptied messages

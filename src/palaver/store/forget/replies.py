@@ -7,11 +7,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.messages import Reply
-from palaver.store import index_writer, message_parts, tasks
+from palaver.store import index_writer, message_rows, tasks
 from palaver.store.encoding import REPLY, TASK, dumps
 from palaver.store.forget.person_words import Vocabulary
 from palaver.store.forget.removal import PersonRuns
-from palaver.store.message_changes import insert_change
+from palaver.store.message_rows import insert_change
 from palaver.store.sqlite.connection import Database
 from palaver.tasks.task import Task
 
@@ -76,7 +76,7 @@ def empty(database: Database, row: int, at: datetime) -> None:
     database.execute("UPDATE message_changes SET before = NULL WHERE message = ?", (row,))
     database.execute("DELETE FROM turns WHERE message = ?", (row,))
     database.execute("DELETE FROM media WHERE message = ?", (row,))
-    message_parts.empty(database, row)
+    message_rows.empty_parts(database, row)
     database.execute("DELETE FROM hidden_sentences WHERE message = ?", (row,))
     update = """UPDATE messages SET text = '', media = NULL, parts = '[]', edited_at = NULL, deleted = 1,
         reply_to = NULL, reply_author = NULL, reply = NULL, album = NULL,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from palaver.messages import Place
-from palaver.store import reactions
+from palaver.store import message_rows
 from palaver.store.encoding import PLACE, TASK, dumps
 from palaver.store.identities import upsert_title
 from palaver.store.index_writer import reindex_invisible
@@ -269,7 +269,7 @@ def m026_reactions(database: Database) -> None:
     told = """UPDATE reactions SET position = (SELECT messages FROM places WHERE id = reactions.place)
         WHERE message IS NOT NULL AND (SELECT count(*) FROM reactions o
             WHERE o.message = reactions.message AND o.id < reactions.id) < ?"""
-    database.execute(told, (reactions.MAX_SHOWN,))
+    database.execute(told, (message_rows.MAX_REACTIONS_SHOWN,))
 
 
 def m027_unknown_attempts(database: Database) -> None:

@@ -13,13 +13,13 @@ from palaver.context.edits import Reaction
 from palaver.messages import Author
 from palaver.platform import Change, PlaceMigrated, Reacted, Received
 from palaver.store import Store
+from palaver.store.message_rows import MAX_REACTIONS_SHOWN
 from palaver.store.migrations.steps import m026_reactions
-from palaver.store.reactions import MAX_SHOWN
 from palaver.turns import Prompt
 from people import ALICE, BOB, GROUP, NOON, a_message
 from store.builders import a_run, files_hold
 from store.older import revert
-from store.test_message_parts import in_parts, send
+from store.test_message_rows_parts import in_parts, send
 
 KEYS = count()
 
@@ -71,13 +71,13 @@ async def test_until_something_else_is_said_only_the_last_reaction_counts(store:
 
 
 async def test_of_the_reactions_to_one_message_the_first_are_told_and_all_are_stored(store: Store) -> None:
-    people = [Author(id=str(number), name="N") for number in range(MAX_SHOWN + 3)]
+    people = [Author(id=str(number), name="N") for number in range(MAX_REACTIONS_SHOWN + 3)]
     await apply(store, Received(message=a_message(id="1")), *(reacted("1", "👍", author=one) for one in people))
     before = await told(store)
     await apply(store, Received(message=a_message(id="2")), reacted("1", author=people[-1]))
 
-    assert [author for _, _, author, _ in before] == [one.id for one in people[:MAX_SHOWN]]
-    assert (await told(store), len(await shown(store))) == (before, MAX_SHOWN + 2)
+    assert [author for _, _, author, _ in before] == [one.id for one in people[:MAX_REACTIONS_SHOWN]]
+    assert (await told(store), len(await shown(store))) == (before, MAX_REACTIONS_SHOWN + 2)
 
 
 async def test_a_reaction_makes_a_prompt_that_is_being_built_outdated(store: Store) -> None:
