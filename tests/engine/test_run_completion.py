@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from engine.engines import DIRECT, GROUP, ME, engine_with, said, talked, texts_of
 from palaver.context.values import Context, Persona
 from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, TOO_MANY, Behavior
-from palaver.engine.delimiters import DelimiterCache
 from palaver.engine.identity import Identity
+from palaver.engine.places import DelimiterCache
 from palaver.engine.rate_limit import RateLimit
 from palaver.engine.run_completion import RunCompletion, RunOutput
 from palaver.engine.store_protocols import OutboxItem

@@ -9,8 +9,8 @@ from msgspec import ValidationError, convert
 
 from palaver.context.log import Log
 from palaver.engine.behavior import Behavior, IsAdministrator, require_right_to_clear
-from palaver.engine.delimiters import DelimiterCache
 from palaver.engine.memory.recall import evidence_messages
+from palaver.engine.places import DelimiterCache
 from palaver.engine.store_protocols import PlaceSettings
 from palaver.engine.task_worker import TaskHandler
 from palaver.errors import InvalidValue

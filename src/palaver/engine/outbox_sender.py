@@ -29,7 +29,7 @@ from palaver.engine.background import (
     is_cancelled,
     retry_forever,
 )
-from palaver.engine.place_aliases import PlaceAliases
+from palaver.engine.places import PlaceAliases
 from palaver.engine.store_protocols import OutboxItem, OutboxStore
 from palaver.errors import InvalidValue, NotSent, PalaverError, SendRefused
 from palaver.messages import Place, PlaceKey, Reply

@@ -25,7 +25,7 @@ from palaver.engine.confirmation import Confirmations
 from palaver.engine.debounce import Debounce
 from palaver.engine.event_stream import EventStream
 from palaver.engine.memory import Memory
-from palaver.engine.place_aliases import PlaceAliases
+from palaver.engine.places import PlaceAliases
 from palaver.engine.prompt_builder import PromptBuilder
 from palaver.engine.rate_limit import RateLimiter
 from palaver.engine.run_completion import Answer, RunCompletion

@@ -15,10 +15,10 @@ from palaver.context.gather import SourceInputs, gather
 from palaver.context.log import Log, with_current_quotes
 from palaver.context.values import Context
 from palaver.engine.batches import Batch
-from palaver.engine.delimiters import DelimiterCache
 from palaver.engine.identity import Identity
 from palaver.engine.log_views import LogSlice
 from palaver.engine.media_descriptions import MediaDescriber
+from palaver.engine.places import DelimiterCache
 from palaver.messages import Message, Place
 from palaver.parts import Media
 from palaver.profiles import Profile

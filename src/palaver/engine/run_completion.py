@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from palaver.context.log import Log
 from palaver.engine.background import error_text
 from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, Behavior
-from palaver.engine.delimiters import DelimiterCache
 from palaver.engine.identity import Identity
 from palaver.engine.outbox_sender import edit_draft, split_replies
+from palaver.engine.places import DelimiterCache
 from palaver.engine.store_protocols import (
     DRAFT_END,
     PROPOSAL,

@@ -18,15 +18,14 @@ from palaver.engine.behavior import Behavior
 from palaver.engine.builtin_tasks import BuiltinTasks
 from palaver.engine.commands import Commands, no_memory
 from palaver.engine.confirmation import Confirmations
-from palaver.engine.delimiters import DelimiterCache
 from palaver.engine.event_stream import EventStream
 from palaver.engine.identity import Identity, platforms_by_name
 from palaver.engine.log_views import VisibleLog
 from palaver.engine.media_descriptions import Describe, MediaDescriber
 from palaver.engine.memory import Memory
 from palaver.engine.outbox_sender import OutboxSender
-from palaver.engine.place_aliases import PlaceAliases
 from palaver.engine.place_worker import RunSetup, WorkerParts
+from palaver.engine.places import DelimiterCache, PlaceAliases
 from palaver.engine.prompt_builder import PromptBuilder
 from palaver.engine.rate_limit import RateLimiter
 from palaver.engine.run_completion import RunCompletion

@@ -1,9 +1,10 @@
-"""Place aliases: the former ids of places that have migrated."""
+"""Places: the former ids of places that have migrated, and the delimiters of places, cached."""
 
 from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from palaver.engine.store_protocols import PlaceSettings
 from palaver.messages import Place, PlaceKey
 
 
@@ -43,3 +44,27 @@ class PlaceAliases:
     def is_former_message(self, place: Place, message_id: str) -> bool:
         """Return whether a message was posted under a former id of the place, and so cannot be quoted."""
         return any(message_id.startswith(f"{one.id}:") for one in self.former_places(place))
+
+
+MAX_PLACES = 10_000  # whose delimiters are cached
+
+
+class DelimiterCache:
+    """Reads the delimiter of a place from the store once: the word that tells our own markup from people's text."""
+
+    def __init__(self, place_settings: PlaceSettings, *, max_places: int = MAX_PLACES) -> None:
+        self._place_settings = place_settings
+        self._max_places = max_places
+        self._delimiters: dict[PlaceKey, str] = {}
+
+    async def get(self, place: Place) -> str:
+        """Return the delimiter of a place."""
+        if place.key not in self._delimiters:
+            if len(self._delimiters) >= self._max_places:
+                self._delimiters.clear()
+            self._delimiters[place.key] = await self._place_settings.delimiter(place)
+        return self._delimiters[place.key]
+
+    def clear(self) -> None:
+        """Empty the cache: a place has migrated."""
+        self._delimiters.clear()
