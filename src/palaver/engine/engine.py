@@ -12,12 +12,11 @@ from palaver.context.sources import AnySource
 from palaver.context.values import Persona
 from palaver.engine.background import Sleep, foreign_code
 from palaver.engine.behavior import Behavior, require_right_to_clear
-from palaver.engine.inbox import PlatformInbox
 from palaver.engine.media_descriptions import Describe, models_of
 from palaver.engine.memory import Memory
 from palaver.engine.outbox_sender import split_replies
 from palaver.engine.place_worker import PlaceWorkers
-from palaver.engine.platform_runner import run_platforms, stop_signals
+from palaver.engine.platform_runner import PlatformInbox, run_platforms, stop_signals
 from palaver.engine.run_executor import as_models
 from palaver.engine.store_protocols import OutboxItem, StoreProtocol
 from palaver.engine.task_worker import TaskHandler
