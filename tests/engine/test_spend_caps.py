@@ -10,7 +10,7 @@ from palaver.engine.behavior import Behavior
 from palaver.engine.engine import Engine
 from palaver.engine.media_descriptions import by_model
 from palaver.engine.memory import Memory
-from palaver.engine.memory.episode_writer import EpisodeWriter
+from palaver.engine.memory.learner import EpisodeWriter
 from palaver.engine.metered_model import MeteredModel
 from palaver.engine.spend_caps import SPENT, Cap, Caps, Spend, SpendTracker
 from palaver.errors import InvalidValue, SpendCapReached, TimedOut

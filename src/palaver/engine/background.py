@@ -1,19 +1,22 @@
-"""Background tasks, retries of writes to the store, slots for runs, and the guard around foreign code."""
+"""Background tasks, queues of places, retries of writes to the store, slots for runs, the guard around foreign code."""
 
 import asyncio
 import logging
 import traceback
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Self, TypeVar
 
 from palaver.backoff import backoff
-from palaver.errors import PalaverError, StoreBroken, StoreTrouble
+from palaver.errors import ModelUnavailable, PalaverError, StoreBroken, StoreTrouble
+from palaver.messages import Place, PlaceKey
 from palaver.redaction import redact_keys
 
 log = logging.getLogger(__name__)
 
 FIRST_RETRY, LONGEST_RETRY = 1.0, 60.0  # seconds between attempts to write to the store
+FIRST_PAUSE, LONGEST_PAUSE = 5.0, 600.0  # seconds between attempts to read a place
 CANCEL_ATTEMPTS = 15  # one second apart
 
 T = TypeVar("T")
@@ -153,3 +156,65 @@ class Slot:
         if self._held:
             self._held = False
             self._free.release()
+
+
+class PlaceQueue:
+    """Runs *work* for each place that is woken. A place that is in the queue already is not added again.
+
+    A `PalaverError` is retried with backoff, after the places that wait. Any other error, and a damaged store, is
+    logged; the place is read again when it is next woken.
+    """
+
+    def __init__(self, work: Callable[[Place], Awaitable[object]], name: str, *, sleep: Sleep) -> None:
+        self._work = work
+        self._name = name  # of the work, for the log
+        self._sleep = sleep
+        self._background = BackgroundTasks()
+        self._waiting: OrderedDict[PlaceKey, Place] = OrderedDict()
+        self._is_running = False
+
+    def wake(self, place: Place) -> None:
+        """Add a place to the queue; return at once."""
+        self._waiting[place.key] = place
+        if not self._is_running:
+            self._is_running = True
+            self._background.start(self._run())
+
+    @property
+    def busy(self) -> bool:
+        return self._background.busy
+
+    async def done(self) -> None:
+        """Wait until the queue is empty."""
+        await self._background.done()
+
+    async def close(self) -> None:
+        """Stop. What is left is found by the next `start`."""
+        await self._background.stop()
+        self._waiting.clear()
+        self._is_running = False
+
+    async def _run(self) -> None:
+        failures = 0
+        try:
+            while self._waiting:
+                key, place = self._waiting.popitem(last=False)
+                try:
+                    with foreign_code(self._name):
+                        await self._work(place)
+                    failures = 0
+                except StoreBroken as error:
+                    self._background.broken = error
+                    log.error("%s in %s: %s", self._name, place.id, error)
+                except PalaverError as error:
+                    self._waiting.setdefault(key, place)
+                    failures += 1
+                    asked = error.retry_after if isinstance(error, ModelUnavailable) else None
+                    usual = backoff(failures, first=FIRST_PAUSE, longest=LONGEST_PAUSE)
+                    pause = min(max(asked or 0.0, usual), LONGEST_PAUSE)
+                    log.warning("%s in %s is retried in %g s: %s", self._name, place.id, pause, error)
+                    await self._sleep(pause)
+                except Exception as error:  # noqa: BLE001 (a model's, or a bug of ours: the other places go on)
+                    log.error("%s in %s: %s", self._name, place.id, error_text(error))
+        finally:
+            self._is_running = False

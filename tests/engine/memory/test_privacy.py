@@ -24,9 +24,8 @@ from palaver.context.gather import SourceInputs, gather
 from palaver.context.values import Context
 from palaver.engine.log_views import LogSlice, VisibleLog
 from palaver.engine.memory import Memory
-from palaver.engine.memory.episode_writer import EpisodeWriter
 from palaver.engine.memory.indexer import Indexer
-from palaver.engine.memory.learner import Learner
+from palaver.engine.memory.learner import EpisodeWriter, Learner
 from palaver.engine.memory.recall import KnownFacts, MessageRecall
 from palaver.engine.prompt_builder import build_prompt
 from palaver.memory.embedding import Embedder

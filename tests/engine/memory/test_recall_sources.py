@@ -17,7 +17,7 @@ from palaver.context.stable_prefix import Marks
 from palaver.context.values import Background, Episode, Hit
 from palaver.engine.log_views import LogSlice
 from palaver.engine.memory import Memory
-from palaver.engine.memory.episode_writer import EpisodeWriter
+from palaver.engine.memory.learner import EpisodeWriter
 from palaver.engine.memory.recall import MemorySources
 from palaver.memory.facts import subject_of
 from palaver.messages import Message, Place

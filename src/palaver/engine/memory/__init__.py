@@ -8,9 +8,8 @@ from palaver.context import sources
 from palaver.context.values import Context
 from palaver.engine.background import Sleep
 from palaver.engine.log_views import VisibleLog
-from palaver.engine.memory.episode_writer import EpisodeWriter
 from palaver.engine.memory.indexer import Indexer
-from palaver.engine.memory.learner import Learner
+from palaver.engine.memory.learner import EpisodeWriter, Learner
 from palaver.engine.memory.recall import EchoFilter, KnownFacts, MemorySources, MessageRecall
 from palaver.engine.metered_model import MeteredModel
 from palaver.engine.spend_caps import Caps, SpendTracker

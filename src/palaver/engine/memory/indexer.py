@@ -4,8 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from palaver.engine.background import Sleep
-from palaver.engine.memory.place_queue import PlaceQueue
+from palaver.engine.background import PlaceQueue, Sleep
 from palaver.memory.embedding import NO_EMBEDDER, Embedder, Embedders, find_embedder
 from palaver.memory.retrieval.index import IndexBatch, IndexEntry, IndexWriter, index_entry
 from palaver.messages import Place

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from memory.talks import GARDEN, TRIP, a_said
 from palaver.engine.log_views import VisibleLog
-from palaver.engine.memory.episode_writer import EpisodeWriter
+from palaver.engine.memory.learner import EpisodeWriter
 from palaver.errors import Overloaded
 from palaver.memory.episodes import EpisodeRules
 from palaver.messages import Message

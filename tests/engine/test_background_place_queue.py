@@ -3,7 +3,7 @@
 import pytest
 
 from engine.engines import DIRECT, GROUP
-from palaver.engine.memory.place_queue import PlaceQueue
+from palaver.engine.background import PlaceQueue
 from palaver.errors import Overloaded
 from palaver.messages import Place
 
