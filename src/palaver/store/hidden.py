@@ -5,7 +5,7 @@ from datetime import datetime
 
 from palaver.memory.verify.statements import Statement, is_repetition, sentences_about
 from palaver.messages import Quote
-from palaver.store import index_writer
+from palaver.store import search_index
 from palaver.store.encoding import QUOTE, dumps
 from palaver.store.forget import retraction
 from palaver.store.message_rows import insert_change
@@ -37,7 +37,7 @@ def hide(database: Database, row: int, at: datetime | None, *, facts: Sequence[S
         return
     place, number, message_id = found
     insert_change(database, row, "removed", at, None)
-    index_writer.reindex(database, row)
+    search_index.reindex(database, row)
     retraction.remove_episodes(database, place, number)
     quoting = """SELECT id, reply FROM messages WHERE place = ?
         AND reply_to IN (SELECT ? UNION SELECT message_id FROM message_parts WHERE message = ?)"""
@@ -54,4 +54,4 @@ def unhide_edited(database: Database, row: int, text: str, at: datetime) -> None
     database.execute("UPDATE messages SET hidden = 0 WHERE id = ?", (row,))
     database.execute("DELETE FROM hidden_sentences WHERE message = ?", (row,))
     insert_change(database, row, "removed", at, None)
-    index_writer.reindex(database, row)
+    search_index.reindex(database, row)

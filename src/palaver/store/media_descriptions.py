@@ -5,7 +5,7 @@ from datetime import datetime
 from itertools import islice
 
 from palaver.store.encoding import ANY, clean, dumps
-from palaver.store.index_writer import reindex
+from palaver.store.search_index import reindex
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Repository
 

@@ -12,7 +12,7 @@ from palaver.errors import InvalidValue
 from palaver.events import MessageReceived
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media
-from palaver.store import events, hidden, index_writer, message_rows
+from palaver.store import events, hidden, message_rows, search_index
 from palaver.store.encoding import PLACE, clean, dumps, format_time, validate_id
 from palaver.store.forget import retraction
 from palaver.store.identities import (
@@ -218,7 +218,7 @@ def delete(database: Database, place: Place, message_id: str, at: datetime) -> b
         passed = "CASE WHEN state = 'waiting' THEN 'passed' ELSE state END"
         database.execute(f"UPDATE messages SET deleted = 1, state = {passed} WHERE id = ?", (row_id,))
         retraction.retract(database, row_id)
-        index_writer.reindex(database, row_id)
+        search_index.reindex(database, row_id)
     return True
 
 
@@ -312,7 +312,7 @@ def rewrite(
     values = row.content(database, upsert_place(database, row.message.place), at)
     database.execute(_REWRITE, (*values, row_id))
     _insert_media(database, row_id, row.medias)
-    index_writer.reindex(database, row_id)
+    search_index.reindex(database, row_id)
 
 
 def quote_of(database: Database, place: Place, message_id: str) -> Quote:

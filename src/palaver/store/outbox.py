@@ -11,7 +11,7 @@ from palaver.errors import InvalidValue
 from palaver.events import DurableEvent, ReplyDoubtful, ReplyQueued, ReplyRefused, ReplySent
 from palaver.messages import Message
 from palaver.parts import Text
-from palaver.store import events, index_writer, message_rows, messages
+from palaver.store import events, message_rows, messages, search_index
 from palaver.store.encoding import (
     AUTHOR,
     REPLY,
@@ -320,7 +320,7 @@ def _remove_shown(database: Database, row: int, sent: Message) -> None:
     update = """UPDATE messages SET message_id = message_id || ' (part)', hidden = 1, deleted = 1, state = 'passed',
         text = '', parts = '[]' WHERE id = ?"""
     database.execute(update, (row,))
-    index_writer.reindex(database, row)
+    search_index.reindex(database, row)
 
 
 def _answers_hidden(database: Database, place: int, run: str) -> bool:

@@ -19,8 +19,6 @@ from palaver.store.events import SqlEvents
 from palaver.store.facts import SqlFacts
 from palaver.store.forget import person
 from palaver.store.forget.person import Forgotten
-from palaver.store.index_reader import SqlIndexReader
-from palaver.store.index_writer import SqlIndexWriter
 from palaver.store.log import SqlLog
 from palaver.store.media_descriptions import SqlDescriptions
 from palaver.store.messages import SqlInbox
@@ -30,6 +28,7 @@ from palaver.store.place_settings import SqlPlaceSettings
 from palaver.store.prompts import SqlPrompts
 from palaver.store.proposals import SqlProposals
 from palaver.store.runs import SqlRuns
+from palaver.store.search_index import SqlIndexReader, SqlIndexWriter
 from palaver.store.sqlite import connection
 from palaver.store.sqlite.connection import MEMORY, Database
 from palaver.store.sqlite.lock import FileUse, Lock, create_file

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from palaver.messages import Author, Quote
 from palaver.run.stored_chat import SERVICE
-from palaver.store import index_writer, prompts, usage
+from palaver.store import prompts, search_index, usage
 from palaver.store.encoding import MESSAGE, PLACE, QUOTE, STRINGS, clean, dumps
 from palaver.store.forget import chats, person_words, removal, replies, retraction
 from palaver.store.forget.person_words import PersonWords, Vocabulary
@@ -145,7 +145,7 @@ def _remove_descriptions(database: Database, author: int, words: Vocabulary, dir
         count += database.execute("DELETE FROM descriptions WHERE unique_id = ?", (unique_id,)).rowcount
         again = database.execute("SELECT message FROM media WHERE unique_id = ?", (unique_id,)).fetchall()
         for (message,) in again:
-            index_writer.reindex(database, message)
+            search_index.reindex(database, message)
     return count
 
 

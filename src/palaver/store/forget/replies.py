@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.messages import Reply
-from palaver.store import index_writer, message_rows, tasks
+from palaver.store import message_rows, search_index, tasks
 from palaver.store.encoding import REPLY, TASK, dumps
 from palaver.store.forget.person_words import Vocabulary
 from palaver.store.forget.removal import PersonRuns
@@ -82,7 +82,7 @@ def empty(database: Database, row: int, at: datetime) -> None:
         reply_to = NULL, reply_author = NULL, reply = NULL, album = NULL,
         state = CASE WHEN state = 'waiting' THEN 'passed' ELSE state END WHERE id = ?"""
     database.execute(update, (row,))
-    index_writer.reindex(database, row)
+    search_index.reindex(database, row)
 
 
 def _answers(database: Database, words: Vocabulary, theirs: Collection[Key]) -> Iterator[Key]:

@@ -7,7 +7,6 @@ from palaver.messages import Place
 from palaver.store import message_rows
 from palaver.store.encoding import PLACE, TASK, dumps
 from palaver.store.identities import upsert_title
-from palaver.store.index_writer import reindex_invisible
 from palaver.store.migrations import renames
 from palaver.store.migrations.additions import (
     ALBUM_INDEX,
@@ -33,6 +32,7 @@ from palaver.store.migrations.additions import (
     WINDOW_PASTS,
 )
 from palaver.store.migrations.tables import AGAIN, ENGINE, FIRST, HIDDEN, MEMORY, PROPOSALS, SEARCH
+from palaver.store.search_index import reindex_invisible
 from palaver.store.sqlite import connection
 from palaver.store.sqlite.connection import Database
 from palaver.store.tasks import group_by_plan

@@ -19,8 +19,8 @@ from palaver.memory.retrieval.terms import terms
 from palaver.messages import Author, Place
 from palaver.parts import Text
 from palaver.store import Store
-from palaver.store.index_reader import SqlIndexReader
 from palaver.store.migrations.steps import m004_search, m014_invisible
+from palaver.store.search_index import SqlIndexReader
 from people import ALICE, BOB, GROUP, NOON, a_message, a_photo
 from store.builders import files_hold
 from store.older import revert

@@ -1,7 +1,11 @@
-"""Writes the search index: in batches, again for each changed message, and anew where it is inconsistent."""
+"""The search index: messages are added in batches, changed ones indexed again, an inconsistent index built anew.
+
+Every query of `SqlIndexReader` includes the place and the author who asks.
+"""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from palaver.characters import INVISIBLE
 from palaver.memory.retrieval.index import (
@@ -10,13 +14,18 @@ from palaver.memory.retrieval.index import (
     IndexEntry,
     IndexProgress,
     MessageText,
+    PlaceView,
+    Posting,
+    Row,
+    WantedTerm,
     index_entry,
 )
-from palaver.messages import Place
+from palaver.messages import Author, Message, Place
 from palaver.store.encoding import ANY, PLACE, clean, parse_time
-from palaver.store.identities import find_place
+from palaver.store.identities import IdentityCache, conversation_start, find_place, place_key
+from palaver.store.message_rows import MESSAGE_COLUMNS, decode_message
 from palaver.store.sqlite.connection import Database
-from palaver.store.sqlite.writer import Repository
+from palaver.store.sqlite.writer import ConnectionThread, Repository
 
 _INCONSISTENT = """WITH astray (place) AS (
     SELECT m.place FROM messages m JOIN search_places p ON p.place = m.place AND m.number < p.indexed_to
@@ -42,7 +51,7 @@ def find_inconsistent(database: Database) -> dict[int, int]:
     return dict(database.execute(_INCONSISTENT).fetchall())
 
 
-def clear(database: Database, places: Iterable[int]) -> None:
+def clear_index(database: Database, places: Iterable[int]) -> None:
     """Remove the index of *places*, so that it is built again."""
     for place in places:
         for table in ("search_terms", "search_messages", "search_vectors", "search_progress"):
@@ -88,7 +97,7 @@ class SqlIndexWriter(Repository):
 
     async def repair(self) -> None:
         if places := await self._reader.run(find_inconsistent):
-            await self._writer.run(lambda database: clear(database, places))
+            await self._writer.run(lambda database: clear_index(database, places))
 
     async def progress(self, embedder: str | None) -> IndexProgress:
         return await self._reader.run(lambda database: _progress(database, embedder))
@@ -107,7 +116,7 @@ def reindex(database: Database, message: int) -> None:
     database.execute("UPDATE search_places SET edition = edition + 1 WHERE place = ?", (place,))
     database.execute("UPDATE search_progress SET embedded_to = min(embedded_to, ?) WHERE place = ?", (number, place))
     if not gone:
-        messages = _read(database, f"{_SELECT_MESSAGES} WHERE m.id = ?", (message,))
+        messages = _read_texts(database, f"{_SELECT_MESSAGES} WHERE m.id = ?", (message,))
         _insert(database, place, map(index_entry, messages))
 
 
@@ -123,7 +132,7 @@ def reindex_invisible(database: Database) -> None:
 
 
 def _is_up_to_date(database: Database, message: int) -> bool:
-    (indexed,) = _read(database, f"{_SELECT_MESSAGES} WHERE m.id = ?", (message,))
+    (indexed,) = _read_texts(database, f"{_SELECT_MESSAGES} WHERE m.id = ?", (message,))
     now = index_entry(indexed)
     numbers = """SELECT s.place, s.length, s.traits, s.first, s.last FROM search_messages s
         JOIN messages m ON m.place = s.place AND m.number = s.number WHERE m.id = ?"""
@@ -161,7 +170,7 @@ def _unindexed(database: Database, place: Place, most: int) -> IndexBatch | None
     stop = min(count, start + most)
     between = f"""{_SELECT_MESSAGES} WHERE m.place = ? AND m.number >= ? AND m.number < ?
         AND m.deleted = 0 AND m.hidden = 0 ORDER BY m.number"""
-    messages = _read(database, between, (row, start, stop))
+    messages = _read_texts(database, between, (row, start, stop))
     return IndexBatch(row=row, start=start, stop=stop, changes=changes, said=messages)
 
 
@@ -203,7 +212,7 @@ def _unembedded(database: Database, place: Place, embedder: str, most: int) -> I
         WHERE s.place = ? AND s.number >= ? AND s.number < ? AND NOT EXISTS (
             SELECT 1 FROM search_vectors v WHERE v.place = s.place AND v.embedder = ? AND v.number = s.number
         ) ORDER BY s.number LIMIT ?"""
-    messages = _read(database, lacking, (row, start, stop, embedder, most))
+    messages = _read_texts(database, lacking, (row, start, stop, embedder, most))
     return IndexBatch(
         row=row,
         start=start,
@@ -269,7 +278,7 @@ def _progress(database: Database, embedder: str | None) -> IndexProgress:
     )
 
 
-def _read(database: Database, select: str, values: tuple[object, ...]) -> tuple[MessageText, ...]:
+def _read_texts(database: Database, select: str, values: tuple[object, ...]) -> tuple[MessageText, ...]:
     return tuple(
         MessageText(
             number=number, name=name, author=author, at=parse_time(at), text=text, shown=_media_text(database, media)
@@ -291,3 +300,92 @@ def _media_text(database: Database, media: str | None) -> str:
             text = ANY.loads(row[0]) if row else ""
         words.append(clean(text))
     return " ".join(filter(None, words))
+
+
+MAX_POSTINGS = 20_000  # postings of a term in a place; only the newest are read
+_LAST_CHARACTER = "\U0010ffff"
+
+_SELECT_VIEW = """SELECT p.id, s.indexed_to, s.edition FROM places p JOIN search_places s ON s.place = p.id
+    JOIN messages m ON m.place = p.id AND m.number = p.messages - 1 JOIN titles t ON t.id = m.title
+    WHERE p.place_key = ? AND NOT EXISTS (
+        SELECT 1 FROM authors a JOIN blocked_authors b ON b.author = a.id
+        WHERE a.platform = p.service AND a.author_id = ?
+    ) AND ((? <> 'direct' AND json_extract(t.body, '$.kind') <> 'direct') OR p.place_id = ? OR EXISTS (
+        SELECT 1 FROM search_messages w JOIN names n ON n.id = w.name JOIN authors a ON a.id = n.author
+        WHERE w.place = p.id AND a.author_id = ?
+    ))"""  # a direct chat is visible to its members only
+_SELECT_ROWS = """SELECT s.number, n.author, s.at, s.length, s.traits, s.first, s.last FROM search_messages s
+    JOIN names n ON n.id = s.name WHERE s.place = ? AND s.number >= ?
+    AND NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author = n.author) ORDER BY s.number"""
+_SELECT_NAMES = """SELECT n.author, n.name, n.username FROM names n
+    WHERE n.id IN (SELECT name FROM search_messages WHERE place = ? AND number >= ?)
+    AND NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author = n.author)"""
+_SELECT_VECTORS = """SELECT number, vector FROM search_vectors
+    WHERE place = ? AND embedder = ? AND number >= ? ORDER BY number"""
+_SELECT_TERM = """SELECT term, number, packed FROM search_terms WHERE place = ? AND term = ?
+    ORDER BY number DESC LIMIT ?"""
+_SELECT_PREFIX = """SELECT term, number, packed FROM search_terms WHERE place = ? AND term >= ? AND term < ?
+    ORDER BY number DESC LIMIT ?"""
+
+
+class SqlIndexReader:
+    """Implements `memory.retrieval.index.IndexReader`."""
+
+    def __init__(self, reader: ConnectionThread, *, most: int = MAX_POSTINGS) -> None:
+        self._reader = reader
+        self._most = most
+
+    async def view(self, place: Place, author: Author) -> PlaceView | None:
+        return await self._reader.run(lambda database: _view(database, place, author))
+
+    async def rows(self, row: int, since: int) -> Sequence[Row]:
+        return await self._asked(_SELECT_ROWS, row, since)
+
+    async def names(self, row: int, since: int) -> Sequence[tuple[int, str]]:
+        found = await self._asked(_SELECT_NAMES, row, since)
+        return [(author, name) for author, *names in found for name in names if name]
+
+    async def vectors(self, row: int, embedder: str, since: int) -> Sequence[tuple[int, bytes]]:
+        return await self._asked(_SELECT_VECTORS, row, embedder, since)
+
+    async def postings(self, row: int, wanted: Sequence[WantedTerm]) -> Sequence[Sequence[Posting]]:
+        return await self._reader.run(lambda database: [_postings(database, row, *one, self._most) for one in wanted])
+
+    async def messages(self, row: int, numbers: Sequence[int]) -> Mapping[int, Message]:
+        return await self._reader.run(lambda database: _read_messages(database, row, numbers))
+
+    async def _asked(self, select: str, *values: Any) -> list[Any]:
+        return await self._reader.run(lambda database: database.execute(select, values).fetchall())
+
+
+def _view(database: Database, place: Place, author: Author) -> PlaceView | None:
+    who = clean(author.id)
+    found = database.execute(_SELECT_VIEW, (place_key(place), who, place.kind, who, who)).fetchone()
+    if found is None:
+        return None
+    row, size, edition = found
+    embedded = database.execute("SELECT embedder, embedded_to FROM search_progress WHERE place = ?", (row,))
+    return PlaceView(
+        row=row,
+        first=conversation_start(database, place),
+        size=size,
+        edition=edition,
+        blocked=frozenset(blocked for (blocked,) in database.execute("SELECT author FROM blocked_authors")),
+        embedded=dict(embedded.fetchall()),
+        embedder=chosen_embedder(database),
+    )
+
+
+def _postings(database: Database, place: int, prefix: str, whole: bool, most: int) -> list[Posting]:
+    if whole:
+        return database.execute(_SELECT_TERM, (place, prefix, most)).fetchall()
+    return database.execute(_SELECT_PREFIX, (place, prefix, prefix + _LAST_CHARACTER, most)).fetchall()
+
+
+def _read_messages(database: Database, place: int, numbers: Sequence[int]) -> dict[int, Message]:
+    select = f"""SELECT {MESSAGE_COLUMNS} FROM messages m JOIN names n ON n.id = m.name
+        WHERE m.place = ? AND m.number IN ({", ".join("?" * len(numbers))}) AND m.deleted = 0 AND m.hidden = 0
+        AND NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author = n.author)"""
+    identities = IdentityCache()
+    rows = database.execute(select, (place, *numbers)).fetchall()
+    return {row[1]: decode_message(database, row, identities) for row in rows}
