@@ -13,9 +13,10 @@ from models.talk import COUNT, LOOK
 from palaver.errors import RequestRefused, ResponseUnreadable
 from palaver.models.base import Finish, Outcome
 from palaver.models.local.decode import (
-    Call,
+    CallChoice,
     ChoiceDecoder,
-    Reply,
+    ReplyChoice,
+    answer_check,
     check_response,
     decode_chunk,
     parse_choice,
@@ -23,7 +24,6 @@ from palaver.models.local.decode import (
     reply_so_far,
     respond,
 )
-from palaver.models.local.decode import answer_check
 from palaver.parts import Part, Text, ToolCall, is_generated_id
 from palaver.turns import Prompt
 
@@ -50,10 +50,10 @@ def unwrapped(*pieces: str, finish: str = "stop") -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("text", "choice"),
     [
-        ('{"tool":"look","args":{"place":"Lviv"}}', Call(name="look", args={"place": "Lviv"})),
-        ('{"args": {}, "tool": "count"}', Call(name="count", args={})),
-        ('{"reply":"Hi."}', Reply(text="Hi.")),
-        ('{"reply":{"mood":"good"}}', Reply(text='{"mood":"good"}')),
+        ('{"tool":"look","args":{"place":"Lviv"}}', CallChoice(name="look", args={"place": "Lviv"})),
+        ('{"args": {}, "tool": "count"}', CallChoice(name="count", args={})),
+        ('{"reply":"Hi."}', ReplyChoice(text="Hi.")),
+        ('{"reply":{"mood":"good"}}', ReplyChoice(text='{"mood":"good"}')),
         ('{"tool":"dance","args":{}}', None),
         ('{"tool":"look","args":[]}', None),
         ('{"tool":"look","args":{},"reply":"x"}', None),
@@ -63,7 +63,7 @@ def unwrapped(*pieces: str, finish: str = "stop") -> list[dict[str, Any]]:
         ("[]", None),
     ],
 )
-def test_a_choice_is_parsed(text: str, choice: Call | Reply | None) -> None:
+def test_a_choice_is_parsed(text: str, choice: CallChoice | ReplyChoice | None) -> None:
     assert parse_choice(text, names=NAMES) == choice
 
 

@@ -5,8 +5,7 @@ from typing import Any
 import orjson
 
 from models.talk import LOOK
-from palaver.models.local.encode import encode_request, reserve, text_prompt
-from palaver.models.local.encode import answer_schema, grammar
+from palaver.models.local.encode import answer_schema, encode_request, grammar, reserved_tokens, text_prompt
 from palaver.parts import ToolCall, ToolResult
 from palaver.turns import Prompt, Settings, model, user
 
@@ -62,6 +61,6 @@ def test_what_a_tool_has_answered_may_be_repeated() -> None:
 
 
 def test_room_is_kept_for_the_answer() -> None:
-    assert reserve(Settings(), context=4096) == 512
-    assert reserve(Settings(max_tokens=10), context=4096) == 10
-    assert reserve(Settings(max_tokens=9999), context=4096) == 2048
+    assert reserved_tokens(Settings(), context=4096) == 512
+    assert reserved_tokens(Settings(max_tokens=10), context=4096) == 10
+    assert reserved_tokens(Settings(max_tokens=9999), context=4096) == 2048

@@ -7,8 +7,8 @@ import pytest
 
 from models.talk import COUNT, LOOK
 from palaver.errors import InvalidValue
-from palaver.models.local.encode import answer_schema, closed_schema, grammar
 from palaver.models.local.decode import answer_check
+from palaver.models.local.encode import answer_schema, closed_schema, grammar
 from palaver.turns import Prompt, Settings, ToolSpec
 
 MOOD = {"type": "object", "properties": {"mood": {"enum": ["good", "bad"]}}, "required": ["mood"]}

@@ -10,9 +10,9 @@ from palaver.models.local.encode import (
     AFTER_RESULT,
     EXAMPLES,
     INSTRUCTION,
-    cut,
+    cut_middle,
     exchanges,
-    length,
+    text_length,
     text_prompt,
     with_one_call,
 )
@@ -131,7 +131,7 @@ def test_an_exchange_begins_with_what_a_person_says() -> None:
 
 @pytest.mark.parametrize(("text", "short"), [("abc", "abc"), ("a" * 10 + "b" * 10, "aaa … bbb")])
 def test_a_long_text_loses_its_middle(text: str, short: str) -> None:
-    assert cut(text, 10) == short
+    assert cut_middle(text, 10) == short
 
 
 def test_the_oldest_exchanges_are_left_out_whole() -> None:
@@ -157,7 +157,7 @@ def test_what_is_left_begins_at_the_same_turn_for_a_while() -> None:
 def test_one_message_longer_than_all_room_is_cut() -> None:
     prompt = text_prompt(Prompt.of("x" * 100, "y" * 9000, system="z" * 9000), room=1000)
 
-    assert length(prompt) <= 1000
+    assert text_length(prompt) <= 1000
     assert " … " in prompt.instruction
     assert "y … y" in str(prompt.turns)
 
@@ -172,7 +172,7 @@ def test_it_never_takes_much_more_than_the_room(said: list[tuple[str, str]], roo
     prompt = text_prompt(Prompt.of(*turns, system="s"), room=room)
 
     newlines = len(said)
-    assert length(prompt) <= room + newlines + len("Continue.")
+    assert text_length(prompt) <= room + newlines + len("Continue.")
     assert prompt.turns[-1].role == "user"
 
 

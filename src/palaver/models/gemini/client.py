@@ -10,17 +10,19 @@ import httpx2
 from palaver import errors
 from palaver.jsonio import dumps, object_or_empty
 from palaver.models.base import Response
-from palaver.models.gemini.decode import decode_error, decode_response, merge_chunks
-from palaver.models.gemini.encode import encode_cache, encode_request
 from palaver.models.gemini.decode import (
     Cache,
     File,
     decode_cache,
     decode_count,
+    decode_error,
     decode_file,
+    decode_response,
     decode_vectors,
+    merge_chunks,
     unreadable_without,
 )
+from palaver.models.gemini.encode import encode_cache, encode_request
 from palaver.models.http import Http, ServiceClient
 from palaver.models.key_mask import Mask
 from palaver.models.stream import decode_stream

@@ -1,22 +1,22 @@
-"""From Gemini's JSON to our turns, responses and errors. Pure."""
+"""From Gemini's JSON to our turns, responses and errors; to caches, files, token counts and vectors. Pure."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
 from hashlib import sha256
 from typing import Any
+
+from msgspec import Struct
 from msgspec.structs import replace
+
 from palaver import errors
 from palaver.jsonio import count_or_zero, dumps, error_object, list_or_empty
 from palaver.models.base import Finish, Outcome, Response, Usage
 from palaver.parts import GENERATED_ID_PREFIX, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
 from palaver.wire.gemini_request import camel, decode_base64
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import datetime
-from msgspec import Struct
 from palaver.wire.generations import bare
-
 
 _OUTCOMES: dict[str, Outcome] = {
     "STOP": "complete",

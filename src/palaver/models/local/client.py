@@ -1,48 +1,59 @@
-"""Local: a small model in this process, without a key and a service."""
+"""Local: a small model in this process, without a key and a service.
 
+Its runtime is xllamacpp: a GGUF file is loaded once into the process, with a thread of its own.
+"""
+
+import asyncio
 import logging
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+import os
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import aclosing, suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Self
-from palaver.errors import ContextTooLong, InvalidValue, ServiceFault
+from secrets import token_hex
+from threading import Event, Lock
+from typing import Any, Self
+from weakref import WeakValueDictionary
+
+from palaver.errors import ContextTooLong, InvalidValue, NotInstalled, RequestRefused, ServiceFault
 from palaver.models.base import Response
 from palaver.models.local.decode import (
     ChoiceDecoder,
     Chunk,
+    answer_check,
     check_response,
     decode_chunk,
     is_progress,
     refused_tokens,
     respond,
 )
-from palaver.models.local.encode import encode_request, length, omitted_exchanges, reserve, text_prompt, with_one_call
-from palaver.models.local.encode import callable_tools
-from palaver.models.local.decode import answer_check
+from palaver.models.local.encode import (
+    callable_tools,
+    encode_request,
+    omitted_exchanges,
+    reserved_tokens,
+    text_length,
+    text_prompt,
+    with_one_call,
+)
 from palaver.models.local.weights import WEIGHTS, weights_path
 from palaver.models.stream import decode_stream
 from palaver.parts import Media, Part
 from palaver.turns import Prompt, Role
 from palaver.wire.repair import repair_prompt
-import asyncio
-import os
-from collections.abc import AsyncGenerator, Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from importlib import import_module
-from secrets import token_hex
-from threading import Event, Lock
-from typing import Any
-from weakref import WeakValueDictionary
-from palaver.errors import NotInstalled, RequestRefused
-
 
 log = logging.getLogger(__name__)
 
 CONTEXT = 4096
 TOKENS_PER_CHARACTER = 0.25  # until the model has counted
 MAX_TRIES = 6
+BATCH = 256  # tokens: a cancelled request stops after each batch of the prompt
+CACHE_MIB = 256  # of memory for the prompts of other conversations
+
+_runtimes: "WeakValueDictionary[tuple[Path, int, int], Runtime]" = WeakValueDictionary()
+_runtimes_lock = Lock()
 
 
 class Local:
@@ -95,8 +106,8 @@ class Local:
         legal = repair_prompt(prompt, self.name, wire="openai")
         if self.name in WEIGHTS and WEIGHTS[self.name].one_call:
             legal = with_one_call(legal)
-        decode = ChoiceDecoder(legal) if callable_tools(legal) else _unchanged
-        fault_of = answer_check(prompt.settings.answer) if prompt.settings.answer is not None else _no_fault
+        decode = ChoiceDecoder(legal) if callable_tools(legal) else lambda chunk: chunk
+        fault_of = answer_check(prompt.settings.answer) if prompt.settings.answer is not None else lambda _: ""
         async with aclosing(self._chunks(legal)) as chunks:
             async for piece in decode_stream(chunks, read=decode, respond=partial(respond, model=self.name)):
                 yield check_response(piece, fault_of) if isinstance(piece, Response) else piece
@@ -108,7 +119,9 @@ class Local:
             self._runtime = runtime_for(path, threads=self._threads, context=self._context)
         runtime = self._runtime
         for _ in range(MAX_TRIES):
-            room = int((self._context - reserve(prompt.settings, context=self._context)) / self._tokens_per_character)
+            room = int(
+                (self._context - reserved_tokens(prompt.settings, context=self._context)) / self._tokens_per_character
+            )
             sent = text_prompt(prompt, room=room)
             self._last = (prompt, room)
             async with aclosing(runtime.events(encode_request(prompt, sent, model=self.name))) as events:
@@ -119,11 +132,11 @@ class Local:
                         break
                     chunk = decode_chunk(event, about=self.name)
                     if not is_progress(chunk):
-                        self._update_tokens_per_character(chunk, length(sent), room)
+                        self._update_tokens_per_character(chunk, text_length(sent), room)
                         yield chunk
             if not refused:
                 return
-            self._tokens_per_character = max(refused / length(sent), self._tokens_per_character * 1.05)
+            self._tokens_per_character = max(refused / text_length(sent), self._tokens_per_character * 1.05)
             log.debug("%d tokens are too many for %s; omitting the oldest turns", refused, self.name)
         raise ContextTooLong(f"the prompt does not fit into the {self._context} tokens of {self.name}")
 
@@ -132,21 +145,6 @@ class Local:
         counted = respond([chunk], model=self.name).usage.input
         if counted and characters > room // 2:
             self._tokens_per_character = counted / characters
-
-
-def _unchanged(chunk: Chunk) -> Chunk:
-    return chunk
-
-
-def _no_fault(_: str) -> str:
-    return ""
-
-
-BATCH = 256  # tokens: a cancelled request stops after each batch of the prompt
-CACHE_MIB = 256  # of memory for the prompts of other conversations
-
-_runtimes: "WeakValueDictionary[tuple[Path, int, int], Runtime]" = WeakValueDictionary()
-_runtimes_lock = Lock()
 
 
 def runtime_for(path: Path, *, threads: int | None, context: int) -> "Runtime":

@@ -2,18 +2,20 @@
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver import errors
-from palaver.jsonio import count_or_zero, dumps, list_or_empty, loads, object_or_empty
+from palaver.jsonio import count_or_zero, dumps, list_or_empty, loads, object_or_empty, validator
 from palaver.models.base import Response
 from palaver.models.openai.decode import decode_response, in_band_error, merge_chunks
 from palaver.turns import Prompt
 
 Chunk = dict[str, Any]
+Check = Callable[[str], str]  # the fault of a text; empty if it fits
 
 _REPLY = re.compile(r'\s*\{\s*"reply"\s*:\s*"((?:[^"\\]|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt])*)')
 _HALF = re.compile(
@@ -21,12 +23,12 @@ _HALF = re.compile(
 )  # a first surrogate whose second is still to come
 
 
-class Call(Struct, frozen=True, kw_only=True):
+class CallChoice(Struct, frozen=True, kw_only=True):
     name: str
     args: dict[str, Any]
 
 
-class Reply(Struct, frozen=True, kw_only=True):
+class ReplyChoice(Struct, frozen=True, kw_only=True):
     text: str
 
 
@@ -56,6 +58,25 @@ def respond(chunks: list[Chunk], *, model: str) -> Response:
     return decode_response(merge_chunks(chunks), model=model)
 
 
+def answer_check(schema: dict[str, Any]) -> Check:
+    """Return a check of texts against a schema: llguidance enforces nothing if it cannot read the schema.
+
+    Raise InvalidValue for a schema that cannot be read here either.
+    """
+    fits = validator(schema)
+
+    def fault_of(text: str) -> str:
+        try:
+            fits(loads(text))
+        except errors.ResponseUnreadable:
+            return "the answer is no JSON"
+        except (ValueError, RecursionError) as error:
+            return f"the answer does not fit its schema: {error}"
+        return ""
+
+    return fault_of
+
+
 def check_response(response: Response, fault_of: Check) -> Response:
     """Mark a complete response as malformed if it does not fit the answer schema."""
     if response.finish.outcome != "complete" or response.function_calls:
@@ -83,10 +104,10 @@ class ChoiceDecoder:
         if not ended:
             return {**chunk, "choices": [{**choice, "delta": delta}]}
         match parse_choice(self._text, names=self._names):
-            case Call(name=name, args=args):
+            case CallChoice(name=name, args=args):
                 function = {"name": name, "arguments": dumps(args).decode()}
                 delta = {"tool_calls": [{"index": 0, "type": "function", "function": function}]}
-            case Reply(text=text):
+            case ReplyChoice(text=text):
                 delta = self._new_text(text) or delta
             case None if ended == "stop" and not self._sent:
                 return {**chunk, "choices": [{**choice, "finish_reason": "error"}], "malformed": self._text}
@@ -108,7 +129,7 @@ def reply_so_far(text: str) -> str:
     return words.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def parse_choice(text: str, *, names: set[str]) -> Call | Reply | None:
+def parse_choice(text: str, *, names: set[str]) -> CallChoice | ReplyChoice | None:
     """Parse the choice of the model; None if the text is not a choice."""
     try:
         chosen = loads(text)
@@ -116,30 +137,8 @@ def parse_choice(text: str, *, names: set[str]) -> Call | Reply | None:
         return None
     match chosen:
         case {"tool": str(name), "args": dict(args), **rest} if name in names and not rest:
-            return Call(name=name, args=args)
+            return CallChoice(name=name, args=args)
         case {"reply": reply, **rest} if not rest:
-            return Reply(text=reply if isinstance(reply, str) else dumps(reply).decode())
+            return ReplyChoice(text=reply if isinstance(reply, str) else dumps(reply).decode())
         case _:
             return None
-
-
-Check = Callable[[str], str]  # the fault of a text; empty if it fits
-
-
-def answer_check(schema: Schema) -> Check:
-    """Return a check of texts against a schema: llguidance enforces nothing if it cannot read the schema.
-
-    Raise InvalidValue for a schema that cannot be read here either.
-    """
-    fits = validator(schema)
-
-    def fault_of(text: str) -> str:
-        try:
-            fits(loads(text))
-        except ResponseUnreadable:
-            return "the answer is no JSON"
-        except (ValueError, RecursionError) as error:
-            return f"the answer does not fit its schema: {error}"
-        return ""
-
-    return fault_of

@@ -1,22 +1,26 @@
-"""From a prompt to a request for llama.cpp: tools, calls and results as text, cut to the context. Pure."""
+"""From a prompt to a request for llama.cpp: tools, calls and results as text, cut to the context. Pure.
 
+The answers that a prompt allows go with it, as a JSON schema in a grammar.
+"""
+
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
+
 from msgspec.structs import replace
-from palaver.jsonio import dumps
+
+from palaver.jsonio import dumps, lower_types
 from palaver.models.openai import encode as openai
 from palaver.models.openai.vendors import Vendor
 from palaver.parts import Media, Part, Text, ToolCall, ToolResult
 from palaver.turns import Prompt, Role, Settings, ToolSpec, Turn, model, user
 from palaver.wire.repair import CONTINUE
-import re
-from collections.abc import Callable
-from palaver.errors import ResponseUnreadable
-from palaver.jsonio import dumps, loads, lower_types, validator
-from palaver.turns import Prompt, ToolSpec
 
-
+LLAMA = Vendor(name="llama.cpp", top_k=True)
+TEMPERATURE = 0.2  # small models lose the thread sooner than large ones
+REPEAT_PENALTY = 1.1  # … and repeat themselves
+MAX_TOKENS = 512
 INSTRUCTION = "You are a friendly, helpful companion in a chat. Keep your answers short and plain."
 AFTER_RESULT = (
     "Now tell the person the answer, or use another tool."  # else the model takes a result for words of the person
@@ -25,6 +29,9 @@ STEPS = (
     4  # a long history is cut in steps of this fraction, so that most requests begin like the last and hit the cache
 )
 _GAP = " … "
+_NAMED = {"properties", "patternProperties", "$defs", "definitions"}  # maps from names to schemas
+_DATA = {"const", "enum", "default", "examples", "required"}  # values, whatever they look like
+_LOOKAROUND = re.compile(r"\(\?<?[=!]")  # no grammar can express these
 
 EXAMPLES = (  # answers from tool results: the smallest models learn by copying
     user("Who wrote the letter?"),
@@ -39,6 +46,7 @@ EXAMPLES = (  # answers from tool results: the smallest models learn by copying
 )
 
 TextTurn = tuple[Role, str]
+Schema = dict[str, Any]
 
 
 def text_prompt(prompt: Prompt, *, room: int) -> Prompt:
@@ -59,13 +67,13 @@ def omitted_exchanges(prompt: Prompt, *, room: int) -> int:
 def _text_exchanges(prompt: Prompt, room: int) -> tuple[str, list[list[TextTurn]], list[list[TextTurn]]]:
     """Return the instruction, all exchanges as text, and the exchanges that fit."""
     tools = callable_tools(prompt)
-    instruction = cut("\n\n".join(filter(None, [prompt.instruction or INSTRUCTION, _tools(tools)])), room // 2)
+    instruction = cut_middle("\n\n".join(filter(None, [prompt.instruction or INSTRUCTION, _tools(tools)])), room // 2)
     texts = [list(_exchange_texts(exchange, tools=bool(tools))) for exchange in exchanges(prompt.turns)]
     nonempty = [exchange for exchange in texts if exchange]
     return instruction, nonempty, _fitting_exchanges(nonempty, room - len(instruction))
 
 
-def length(prompt: Prompt) -> int:
+def text_length(prompt: Prompt) -> int:
     """Return the number of characters of a text-only prompt."""
     texts = [part.text for turn in prompt.turns for part in turn.parts if isinstance(part, Text)]
     return len(prompt.instruction) + sum(map(len, texts))
@@ -96,7 +104,7 @@ def results_in(turns: Iterable[Turn]) -> list[ToolResult]:
     return [part for turn in turns for part in turn.parts if isinstance(part, ToolResult)]
 
 
-def cut(text: str, size: int) -> str:
+def cut_middle(text: str, size: int) -> str:
     """Cut the middle of a text that is longer than *size*."""
     if len(text) <= size:
         return text
@@ -124,7 +132,7 @@ def _shorten_exchange(exchange: list[TextTurn], room: int) -> list[TextTurn]:
         role, text = said[longest]
         if len(text) < 10 * len(_GAP):
             break
-        said[longest] = role, cut(text, max(len(text) - over, len(text) // 2))
+        said[longest] = role, cut_middle(text, max(len(text) - over, len(text) // 2))
     return said
 
 
@@ -207,12 +215,6 @@ def _type(schema: Any) -> str:
     return f"{kind} ({described})" if described else kind
 
 
-LLAMA = Vendor(name="llama.cpp", top_k=True)
-TEMPERATURE = 0.2  # small models lose the thread sooner than large ones
-REPEAT_PENALTY = 1.1  # … and repeat themselves
-MAX_TOKENS = 512
-
-
 def encode_request(prompt: Prompt, text: Prompt, *, model: str) -> bytes:
     """Encode a streaming request for the answer to *prompt*; *text* is the prompt as text."""
     schema = answer_schema(prompt)
@@ -228,7 +230,7 @@ def encode_request(prompt: Prompt, text: Prompt, *, model: str) -> bytes:
     return body + b',"repeat_penalty":%b}' % dumps(REPEAT_PENALTY)
 
 
-def reserve(settings: Settings, *, context: int) -> int:
+def reserved_tokens(settings: Settings, *, context: int) -> int:
     """Return the tokens to reserve for the answer."""
     return min(settings.max_tokens or MAX_TOKENS, context // 2)
 
@@ -244,13 +246,6 @@ def _settings(prompt: Prompt) -> Settings:
         answer=None,
         tool_choice=None,
     )
-
-
-Schema = dict[str, Any]
-
-_NAMED = {"properties", "patternProperties", "$defs", "definitions"}  # maps from names to schemas
-_DATA = {"const", "enum", "default", "examples", "required"}  # values, whatever they look like
-_LOOKAROUND = re.compile(r"\(\?<?[=!]")  # no grammar can express these
 
 
 def callable_tools(prompt: Prompt) -> tuple[ToolSpec, ...]:
@@ -282,8 +277,6 @@ def grammar(schema: Schema) -> str:
     """Return the grammar of a schema for llguidance, which enforces bounds and patterns too; without whitespace."""
     rules = {"x-guidance": {"whitespace_flexible": False, "lenient": True}, **schema}
     return f"%llguidance {{}}\nstart: %json {dumps(rules).decode()}"
-
-
 
 
 def closed_schema(schema: Schema, *, at: str = "") -> Schema:
