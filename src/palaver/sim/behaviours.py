@@ -179,21 +179,24 @@ def _list_or_lines(text: str) -> list[Any]:
     try:
         whole = orjson.loads(text)
     except ValueError:
-        return [_line(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+        answers = []
+        for number, line in enumerate(text.split("\n"), start=1):
+            try:
+                answers += [orjson.loads(line)] if line.strip() else []
+            except ValueError as error:
+                raise ValueError(f"line {number}: {str(error).partition(': line')[0]}") from error
+        return answers
     return whole if isinstance(whole, list) else [whole]
-
-
-def _line(number: int, line: str) -> Any:
-    try:
-        return orjson.loads(line)
-    except ValueError as error:
-        raise ValueError(f"line {number}: {str(error).partition(': line')[0]}") from error
 
 
 def embed(text: str, *, dimensions: int = DIMENSIONS, normalise: bool = True) -> list[float]:
     """Embed *text* by its words and letters. A shorter vector is the start of a longer one."""
     vector = [0.0] * DIMENSIONS
-    for gram, count in _grams(text).items():
+    words = re.findall(r"\w+", text.lower())
+    padded = f" {' '.join(words)} "
+    thirds = (padded[place : place + 3] for place in range(len(padded) - 2))
+    grams = Counter(["^", *(f"w:{word}" for word in words), *(f"3:{third}" for third in thirds)])
+    for gram, count in grams.items():
         digest = hashlib.blake2b(gram.encode(), digest_size=13).digest()
         weight = math.sqrt(count) * (1 if digest[0] & 1 else -1)
         for place, (start, end) in enumerate(_RANGES):
@@ -202,14 +205,6 @@ def embed(text: str, *, dimensions: int = DIMENSIONS, normalise: bool = True) ->
     whole = _unit(vector)
     short = whole[:dimensions]
     return _unit(short) if normalise else short
-
-
-def _grams(text: str) -> Counter[str]:
-    lowered = text.lower()
-    words = re.findall(r"\w+", lowered)
-    padded = f" {' '.join(words)} "
-    thirds = (padded[place : place + 3] for place in range(len(padded) - 2))
-    return Counter(["^", *(f"w:{word}" for word in words), *(f"3:{third}" for third in thirds)])
 
 
 def _unit(vector: list[float]) -> list[float]:

@@ -9,7 +9,6 @@ from itertools import count
 from typing import Any
 
 Schema = Mapping[str, Any]
-Choose = Callable[[int], int]  # a number from 0 up to, but without, the one given
 
 _DEEP = 5  # from here on only what is required, so that recursive schemas end
 _ATTEMPTS = 64
@@ -63,7 +62,8 @@ class _Example:
         if "const" in schema:
             return schema["const"]
         if options := schema.get("enum"):
-            return _enum(options, seed)
+            given = [option for option in options if option is not None]
+            return given[_pick(seed, len(given))] if given else None
         match _kind(schema, deep=depth > _DEEP):
             case "object":
                 return self._object(schema, seed, depth)
@@ -115,7 +115,8 @@ class _Example:
         properties = schema.get("properties") or {}
         required = schema.get("required") or ()
         least = min(int(schema.get("minProperties") or 0), _LARGEST)
-        chosen = [name for name in properties if name in required or _includes(seed, name, depth)]
+        optional = [name for name in properties if depth <= _DEEP and _pick(f"{seed}?{name}", 2) == 0]
+        chosen = [name for name in properties if name in required or name in optional]
         chosen += [name for name in required if name not in properties]
         chosen += [name for name in properties if name not in chosen][: max(0, least - len(chosen))]
         extra = schema.get("additionalProperties")
@@ -143,16 +144,6 @@ class _Example:
 def _camel(name: str) -> str:
     """Return a keyword as JSON Schema spells it; Gemini takes `min_length` too."""
     return re.sub(r"_([a-z])", lambda found: found[1].upper(), name)
-
-
-def _enum(options: Sequence[Any], seed: str) -> Any:
-    given = [option for option in options if option is not None]
-    return given[_pick(seed, len(given))] if given else None
-
-
-def _includes(seed: str, name: str, depth: int) -> bool:
-    """Tell whether an optional property is given."""
-    return depth <= _DEEP and _pick(f"{seed}?{name}", 2) == 0
 
 
 def _kind(schema: Schema, *, deep: bool) -> str:
@@ -248,14 +239,9 @@ def _candidates(pattern: str, seed: str) -> Iterator[str]:
     except re.error:
         return
     for attempt in range(_ATTEMPTS):
-        text = _PatternWriter(pattern, _chooser(f"{seed}/{attempt}")).alternatives()()
+        text = _PatternWriter(pattern, f"{seed}/{attempt}").alternatives()()
         if wanted.search(text):
             yield text
-
-
-def _chooser(seed: str) -> Choose:
-    draws = count()
-    return lambda choices: _pick(f"{seed}/{next(draws)}", choices)
 
 
 class _PatternWriter:
@@ -264,10 +250,14 @@ class _PatternWriter:
     Each method reads a piece of the pattern and returns a function that writes a matching piece of the text.
     """
 
-    def __init__(self, pattern: str, choose: Choose) -> None:
+    def __init__(self, pattern: str, seed: str) -> None:
         self._pattern = pattern
-        self._choose = choose
+        self._seed = seed
+        self._draws = count()
         self._at = 0
+
+    def _choose(self, choices: int) -> int:
+        return _pick(f"{self._seed}/{next(self._draws)}", choices)
 
     def alternatives(self) -> Callable[[], str]:
         options = [self._sequence()]
@@ -305,24 +295,26 @@ class _PatternWriter:
         members = ""
         while self._at < len(self._pattern) and not (self._take("]") and members):
             start = self._alphabet("\\") if self._take("\\") else self._next()
-            members += self._range(start)
+            rest = self._pattern[self._at : self._at + 2]
+            if len(start) == 1 and len(rest) == 2 and rest[0] == "-" and rest[1] not in "]\\":
+                self._at += 2
+                start = "".join(chr(code) for code in range(ord(start), ord(rest[1]) + 1))
+            members += start
         if not negated:
             return members or "x"
         return "".join(character for character in _WORD + _ANY if character not in members) or "~"
-
-    def _range(self, start: str) -> str:
-        rest = self._pattern[self._at : self._at + 2]
-        if len(start) > 1 or len(rest) < 2 or rest[0] != "-" or rest[1] in "]\\":
-            return start
-        self._at += 2
-        return "".join(chr(code) for code in range(ord(start), ord(rest[1]) + 1))
 
     def _repeated(self, piece: Callable[[], str]) -> Callable[[], str]:
         quantifier = _QUANTIFIER.match(self._pattern, self._at)
         if quantifier is None:
             return piece
         self._at = quantifier.end()
-        low, high = _repetitions(quantifier)
+        least, comma, most, sign = quantifier.groups()
+        if sign:
+            low, high = {"*": (0, 6), "+": (1, 8), "?": (0, 1)}[sign]
+        else:
+            low = int(least)
+            high = max(low, int(most)) if most else low + 6 if comma else low
         return lambda: "".join(piece() for _ in range(low + self._choose(high - low + 1)))
 
     def _take(self, character: str) -> bool:
@@ -334,13 +326,3 @@ class _PatternWriter:
         character = self._pattern[self._at : self._at + 1]
         self._at += 1
         return character or "x"
-
-
-def _repetitions(quantifier: re.Match[str]) -> tuple[int, int]:
-    least, comma, most, sign = quantifier.groups()
-    if sign:
-        return {"*": (0, 6), "+": (1, 8), "?": (0, 1)}[sign]
-    low = int(least)
-    if most:
-        return low, max(low, int(most))
-    return (low, low + 6) if comma else (low, low)

@@ -33,6 +33,10 @@ COUNT = (
 )
 ENDS_WITH_MODEL = "Requests ending with a model turn are not supported."
 _NEW_ROLES = ("system", "system_1", "user", "assistant", "developer", "context", "user_context", "model")
+_NEW_ROLE_MESSAGE = (
+    "Role '{}' is not supported. Please use a valid role:"
+    " SYSTEM, SYSTEM_1, USER, ASSISTANT, DEVELOPER, CONTEXT, USER_CONTEXT, MODEL, USER."
+)
 _OLD_ROLES = ("user", "model", "function", "tool")
 
 
@@ -69,25 +73,17 @@ def _data_in_results(content: Wire) -> Iterator[str]:
                 yield data
 
 
-def missing(request: Wire, subject: RequestedModel) -> Iterator[BrokenRule]:
+def missing(request: Wire, requested: RequestedModel) -> Iterator[BrokenRule]:
     """Find required fields that are missing."""
     if not request.get("contents"):
         yield BrokenRule("no-contents", "* GenerateContentRequest.contents: contents is not specified", "contents")
     for i, content in enumerate(request.get("contents", [])):
-        yield from _missing_in_content(content, i, subject)
-    yield from _missing_in_instruction(request, subject)
-
-
-def _missing_in_content(content: Wire, i: int, subject: RequestedModel) -> Iterator[BrokenRule]:
-    parts = content.get("parts", [])
-    if not parts:
-        message = f"* GenerateContentRequest.contents[{i}].parts: contents.parts must not be empty."
-        yield BrokenRule("no-parts", message, f"contents[{i}]")
-    for j, part in enumerate(parts):
-        yield from _missing_data(part, f"contents[{i}].parts[{j}]", subject)
-
-
-def _missing_in_instruction(request: Wire, subject: RequestedModel) -> Iterator[BrokenRule]:
+        parts = content.get("parts", [])
+        if not parts:
+            message = f"* GenerateContentRequest.contents[{i}].parts: contents.parts must not be empty."
+            yield BrokenRule("no-parts", message, f"contents[{i}]")
+        for j, part in enumerate(parts):
+            yield from _missing_data(part, f"contents[{i}].parts[{j}]", requested)
     if "systemInstruction" not in request:
         return
     parts = request["systemInstruction"].get("parts", [])
@@ -95,14 +91,14 @@ def _missing_in_instruction(request: Wire, subject: RequestedModel) -> Iterator[
         message = "* GenerateContentRequest.system_instruction.parts: contents.parts must not be empty."
         yield BrokenRule("no-system-parts", message, "systemInstruction", always=False)
     for j, part in enumerate(parts):
-        yield from _missing_data(part, f"system_instruction.parts[{j}]", subject)
+        yield from _missing_data(part, f"system_instruction.parts[{j}]", requested)
 
 
-def _missing_data(part: Wire, where: str, subject: RequestedModel) -> Iterator[BrokenRule]:
+def _missing_data(part: Wire, where: str, requested: RequestedModel) -> Iterator[BrokenRule]:
     if any(name in part for name in DATA_FIELDS):
         return
     video_alone = set(part) == {"videoMetadata"}
-    if video_alone and subject.generation == "2.0":
+    if video_alone and requested.generation == "2.0":
         return
     message = f"* GenerateContentRequest.{where}.data: required oneof field 'data' must have one initialized field"
     yield BrokenRule("no-data", message, where, always=not video_alone)
@@ -210,33 +206,30 @@ def incomplete_calls(request: Wire) -> Iterator[BrokenRule]:
     """Find calls and results that lack a name or a response."""
     for content in contents_of(request):
         for j, part in content.results:
-            yield from _incomplete_result(part["functionResponse"], f"contents[{content.index}].parts[{j}]")
+            where = f"contents[{content.index}].parts[{j}]"
+            place = f"* GenerateContentRequest.{where}.function_response"
+            if not part["functionResponse"].get("name"):
+                yield BrokenRule("result-name", f"{place}.name: Name cannot be empty.", where)
+            if "response" not in part["functionResponse"]:
+                yield BrokenRule("no-response", f"{place}.response: required field is not set.", where, always=False)
         for j, part in content.calls:
             if not part["functionCall"].get("name"):
-                place = f"contents[{content.index}].parts[{j}]"
-                message = f"* GenerateContentRequest.{place}.function_call.name: Name cannot be empty."
-                yield BrokenRule("call-no-name", message, place, always=False)
+                where = f"contents[{content.index}].parts[{j}]"
+                message = f"* GenerateContentRequest.{where}.function_call.name: Name cannot be empty."
+                yield BrokenRule("call-no-name", message, where, always=False)
 
 
-def _incomplete_result(result: Wire, where: str) -> Iterator[BrokenRule]:
-    place = f"* GenerateContentRequest.{where}.function_response"
-    if not result.get("name"):
-        yield BrokenRule("result-name", f"{place}.name: Name cannot be empty.", where)
-    if "response" not in result:
-        yield BrokenRule("no-response", f"{place}.response: required field is not set.", where, always=False)
-
-
-def conversation(request: Wire, subject: RequestedModel) -> Iterator[BrokenRule]:
+def conversation(request: Wire, requested: RequestedModel) -> Iterator[BrokenRule]:
     """Find what is wrong with roles, calls, results and signatures, in the order the service checks them."""
     contents = contents_of(request)
-    yield from _roles(request["contents"], subject)
-    yield from _ending(contents, subject)
+    yield from _roles(request["contents"], requested)
+    yield from _ending(contents, requested)
     yield from _adjacency(content_groups(contents))
-    yield from _pairs(content_groups(contents), subject)
+    yield from _pairs(content_groups(contents), requested)
     yield from _misplaced(contents)
-    if subject.generation in TWO | GEMMA:
+    if requested.generation in TWO | GEMMA:
         yield from _result_parts(contents)
-    yield from _signatures(contents, subject)
+    yield from _signatures(contents, requested)
 
 
 def _result_parts(contents: list[SidedContent]) -> Iterator[BrokenRule]:
@@ -248,38 +241,31 @@ def _result_parts(contents: list[SidedContent]) -> Iterator[BrokenRule]:
                 yield BrokenRule("result-parts", message, f"contents[{one.index}].parts[{j}]")
 
 
-def _roles(contents: list[Wire], subject: RequestedModel) -> Iterator[BrokenRule]:
-    newer = subject.generation in THREE_SIX_AND_LATER
+def _roles(contents: list[Wire], requested: RequestedModel) -> Iterator[BrokenRule]:
+    newer = requested.generation in THREE_SIX_AND_LATER
     known = _NEW_ROLES if newer else _OLD_ROLES
     for i, content in enumerate(contents):
         role = content.get("role", "")
-        message = _role_message(role) if newer else "Please use a valid role: user, model."
+        message = _NEW_ROLE_MESSAGE.format(role) if newer else "Please use a valid role: user, model."
         if role and role.lower() not in known:
             yield BrokenRule("role", message, f"contents[{i}].role")
         elif role not in ("user", "model") and (role or len(contents) > 1):
             yield BrokenRule("role", message, f"contents[{i}].role", always=False)
 
 
-def _role_message(role: str) -> str:
-    return (
-        f"Role '{role}' is not supported. Please use a valid role:"
-        " SYSTEM, SYSTEM_1, USER, ASSISTANT, DEVELOPER, CONTEXT, USER_CONTEXT, MODEL, USER."
-    )
+def _refuses_prefill(requested: RequestedModel) -> bool:
+    return requested.generation == "3.5-lite" or requested.generation in THREE_SIX_AND_LATER
 
 
-def _refuses_prefill(subject: RequestedModel) -> bool:
-    return subject.generation == "3.5-lite" or subject.generation in THREE_SIX_AND_LATER
-
-
-def _ending(contents: list[SidedContent], subject: RequestedModel) -> Iterator[BrokenRule]:
-    if _refuses_prefill(subject) and contents[-1].side == "model":
+def _ending(contents: list[SidedContent], requested: RequestedModel) -> Iterator[BrokenRule]:
+    if _refuses_prefill(requested) and contents[-1].side == "model":
         yield BrokenRule("ends-with-model", ENDS_WITH_MODEL, f"contents[{contents[-1].index}]")
-    if subject.generation not in THREE_AND_LATER:
+    if requested.generation not in THREE_AND_LATER:
         return
     for one in contents:
         if one.results and any("functionResponse" not in part for part in one.parts[one.results[0][0] :]):
             where = f"contents[{one.index}]"
-            yield BrokenRule("text-after-results", ENDS_WITH_MODEL, where, always=_refuses_prefill(subject))
+            yield BrokenRule("text-after-results", ENDS_WITH_MODEL, where, always=_refuses_prefill(requested))
 
 
 def _adjacency(all_turns: list[ContentGroup]) -> Iterator[BrokenRule]:
@@ -290,37 +276,32 @@ def _adjacency(all_turns: list[ContentGroup]) -> Iterator[BrokenRule]:
         follows_calls = before is not None and bool(before.calls)
         if turn.results and not follows_calls:
             yield BrokenRule("result-after-call", RESULT_AFTER_CALL, f"contents[{turn.contents[0].index}]")
-        if follows_calls:
-            yield from _result_first(turn)
+        for previous, one in zip(turn.contents, turn.contents[1:], strict=False):
+            if follows_calls and one.results and previous.has_more_than_results:
+                yield BrokenRule("result-first", RESULT_AFTER_CALL, f"contents[{one.index}]", always=False)
         before = turn
 
 
-def _result_first(turn: ContentGroup) -> Iterator[BrokenRule]:
-    for before, one in zip(turn.contents, turn.contents[1:], strict=False):
-        if one.results and before.has_more_than_results:
-            yield BrokenRule("result-first", RESULT_AFTER_CALL, f"contents[{one.index}]", always=False)
-
-
-def _pairs(all_turns: list[ContentGroup], subject: RequestedModel) -> Iterator[BrokenRule]:
+def _pairs(all_turns: list[ContentGroup], requested: RequestedModel) -> Iterator[BrokenRule]:
     for turn, following in zip(all_turns, [*all_turns[1:], None], strict=True):
         if not turn.calls:
             continue
         where = f"contents[{turn.contents[0].index}]"
         if following is None:
-            if not _refuses_prefill(subject):
+            if not _refuses_prefill(requested):
                 yield BrokenRule("unanswered", COUNT, where, always=False)
         else:
-            yield from _mismatch(turn.calls, following.results, subject, where)
+            yield from _mismatch(turn.calls, following.results, requested, where)
         if any(count > 1 for count in _ids(turn.calls).values()):
             yield BrokenRule("duplicate-id", COUNT, where, always=False)
 
 
-def _mismatch(calls: list[Wire], results: list[Wire], subject: RequestedModel, where: str) -> Iterator[BrokenRule]:
+def _mismatch(calls: list[Wire], results: list[Wire], requested: RequestedModel, where: str) -> Iterator[BrokenRule]:
     if len(calls) != len(results):
         yield BrokenRule("count", COUNT, where)
     elif _ids(results) - _ids(calls):
         unmatched = bool(_ids(calls) - _ids(results))
-        yield BrokenRule("call-id", COUNT, where, always=unmatched and subject.generation in THREE_AND_LATER)
+        yield BrokenRule("call-id", COUNT, where, always=unmatched and requested.generation in THREE_AND_LATER)
     elif Counter(call.get("name", "") for call in calls) != Counter(result.get("name", "") for result in results):
         yield BrokenRule("call-name", COUNT, where, always=False)
 
@@ -337,14 +318,14 @@ def _misplaced(contents: list[SidedContent]) -> Iterator[BrokenRule]:
             yield BrokenRule("misplaced-call", RESULT_AFTER_CALL, f"contents[{one.index}]", always=False)
 
 
-def _signatures(contents: list[SidedContent], subject: RequestedModel) -> Iterator[BrokenRule]:
-    if subject.generation == "2.0" or subject.generation in GEMMA:
+def _signatures(contents: list[SidedContent], requested: RequestedModel) -> Iterator[BrokenRule]:
+    if requested.generation == "2.0" or requested.generation in GEMMA:
         return
     for turn in content_groups(current_turn(contents)):
         calling = [one for one in turn.contents if one.calls]
         for place, one in enumerate(calling):
             j, first = one.calls[0]
             if not first.get("thoughtSignature"):
-                always = place == 0 and subject.generation in THREE_AND_LATER
+                always = place == 0 and requested.generation in THREE_AND_LATER
                 message = missing_signature(first["functionCall"].get("name", ""), one.index + 1)
                 yield BrokenRule("signature", message, f"contents[{one.index}].parts[{j}]", always=always)

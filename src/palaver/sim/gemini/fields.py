@@ -170,7 +170,14 @@ class Parser(Struct):
         named = self._named(kind, value, where)
         if kind == "part":
             self._refuse_two_data(named, where)
-        return {name: self._field(kind, name, entry, where) for name, entry in named.items()}
+        fields = {}
+        for name, entry in named.items():
+            path = f"{where}.{name}" if where else name
+            if kind == "schema":
+                fields[name] = self._schema_field(name, entry, path)
+            else:
+                fields[name] = self._shaped(SHAPES.get((kind, name)), entry, path)
+        return fields
 
     def read_many(self, kind: str, value: object, where: str) -> list[Wire]:
         """Read a list of objects, or a single one."""
@@ -187,19 +194,15 @@ class Parser(Struct):
             if entry is None:
                 continue
             if name is None:
-                self._refuse_unknown(spelling, where)
+                place = f" at '{where}'" if where else ""
+                message = f'Invalid JSON payload received. Unknown name "{spelling}"{place}: Cannot find field.'
+                self.violations.append(BrokenRule("unknown-field", message, where))
             elif name in named:
                 message = f"Invalid value at '{where}' (oneof), oneof field '{name}' is already set."
                 self.violations.append(BrokenRule("duplicate-field", message, where))
             else:
                 named[name] = entry
         return named
-
-    def _field(self, kind: str, name: str, value: object, where: str) -> object:
-        path = f"{where}.{name}" if where else name
-        if kind == "schema":
-            return self._schema_field(name, value, path)
-        return self._shaped(SHAPES.get((kind, name)), value, path)
 
     def _shaped(self, shape: Shape | None, value: object, where: str) -> object:
         match shape:
@@ -230,11 +233,6 @@ class Parser(Struct):
 
     def _refuse_type(self, where: str) -> None:
         self.violations.append(BrokenRule("type", f"Invalid value at '{where}'", where))
-
-    def _refuse_unknown(self, name: str, where: str) -> None:
-        place = f" at '{where}'" if where else ""
-        message = f'Invalid JSON payload received. Unknown name "{name}"{place}: Cannot find field.'
-        self.violations.append(BrokenRule("unknown-field", message, where))
 
     def _refuse_two_data(self, part: Wire, where: str) -> None:
         present = [name for name in part if name in DATA_FIELDS]

@@ -58,7 +58,7 @@ def parse_body(kind: str, body: object) -> tuple[Wire, GeminiRefusal | None]:
     return found, _unparsed(parser.violations) if parser.violations else None
 
 
-def _first_refusal(request: Wire, subject: RequestedModel, *, strict: bool) -> GeminiRefusal | None:
+def _first_refusal(request: Wire, requested: RequestedModel, *, strict: bool) -> GeminiRefusal | None:
     def enforced(violations: Iterable[BrokenRule]) -> list[BrokenRule]:
         return [one for one in violations if strict or one.always]
 
@@ -66,20 +66,20 @@ def _first_refusal(request: Wire, subject: RequestedModel, *, strict: bool) -> G
         return _unparsed(unparsed)
     if too_large := enforced(payload_size(request)):
         return GeminiRefusal(too_large[0].rule, too_large[0].message)
-    lines = enforced(chain(missing(request, subject), bad_declarations(request)))
+    lines = enforced(chain(missing(request, requested), bad_declarations(request)))
     if not any(line.rule in UNREADABLE for line in lines):
         lines += enforced(incomplete_calls(request))
     if lines:
         return GeminiRefusal(lines[0].rule, "".join(f"{line.message}\n" for line in lines))
-    found = next(iter(enforced(_in_order(request, subject))), None)
+    found = next(iter(enforced(_in_order(request, requested))), None)
     return GeminiRefusal(found.rule, found.message) if found else None
 
 
-def _in_order(request: Wire, subject: RequestedModel) -> Iterator[BrokenRule]:
-    yield from conversation(request, subject)
+def _in_order(request: Wire, requested: RequestedModel) -> Iterator[BrokenRule]:
+    yield from conversation(request, requested)
     yield from cached_with_others(request)
-    yield from settings(request, subject)
-    yield from tools(request, subject)
+    yield from settings(request, requested)
+    yield from tools(request, requested)
     yield from media(request)
 
 
@@ -104,26 +104,29 @@ def cached_with_others(request: Wire) -> Iterator[BrokenRule]:
         yield BrokenRule("cached-with-others", _CACHED_WITH_OTHERS, "cachedContent")
 
 
-def settings(request: Wire, subject: RequestedModel) -> Iterator[BrokenRule]:
+def settings(request: Wire, requested: RequestedModel) -> Iterator[BrokenRule]:
     """Find settings that the model does not support."""
     config = request.get("generationConfig", {})
     thinking = _thinking(request)
     level = thinking.get("thinkingLevel") or _UNSET_LEVEL
     if "thinkingBudget" in thinking and level.lower() != _UNSET_LEVEL:
         yield BrokenRule("thinking-both", "You can only set only one of thinking budget and thinking level.")
-    yield from _level(level, subject)
+    yield from _level(level, requested)
     if "thinkingBudget" in thinking:
-        yield from _budget(thinking["thinkingBudget"], subject)
-    if _number(config.get("candidateCount")) > 1 and subject.generation not in TWO:
-        always = subject.generation in THREE_AND_LATER
+        yield from _budget(thinking["thinkingBudget"], requested)
+    if _number(config.get("candidateCount")) > 1 and requested.generation not in TWO:
+        always = requested.generation in THREE_AND_LATER
         yield BrokenRule("candidates", "Multiple candidates is not enabled for this model", always=always)
     wants_json = config.get("responseMimeType") == "application/json"
-    if wants_json and declarations(request) and subject.generation in TWO | GEMMA:
+    if wants_json and declarations(request) and requested.generation in TWO | GEMMA:
         message = "Function calling with a response mime type: 'application/json' is unsupported"
         yield BrokenRule("json-with-functions", message)
-    if subject.generation == "gemma-3" and "systemInstruction" in request:
-        yield BrokenRule("no-system", f"Developer instruction is not enabled for models/{subject.model}")
-    yield from _safety(request)
+    if requested.generation == "gemma-3" and "systemInstruction" in request:
+        yield BrokenRule("no-system", f"Developer instruction is not enabled for models/{requested.model}")
+    categories = [setting.get("category") for setting in request.get("safetySettings", [])]
+    counted = Counter(category for category in categories if isinstance(category, str))
+    if any(count > 1 for count in counted.values()):
+        yield BrokenRule("safety-twice", "Only one safety setting per category is allowed.", always=False)
 
 
 def _thinking(request: Wire) -> Wire:
@@ -135,15 +138,15 @@ def _number(value: object) -> float:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
 
 
-def _level(level: str, subject: RequestedModel) -> Iterator[BrokenRule]:
+def _level(level: str, requested: RequestedModel) -> Iterator[BrokenRule]:
     wanted = level.lower()
     if wanted == _UNSET_LEVEL:
         return
-    generation = subject.generation
+    generation = requested.generation
     if generation in ("2.0", "2.5", "gemma-3"):
         message = "Thinking level is not supported for this model."
         yield BrokenRule("thinking-level", message, always=generation != "2.0")
-    older_pro = generation in ("3", "3.1") and "-pro" in subject.model
+    older_pro = generation in ("3", "3.1") and "-pro" in requested.model
     minimal_refused = wanted == "minimal" and (generation in ("3.7", "4") or older_pro)
     if minimal_refused or (wanted in ("low", "medium") and generation == "gemma-4"):
         message = (
@@ -152,8 +155,8 @@ def _level(level: str, subject: RequestedModel) -> Iterator[BrokenRule]:
         yield BrokenRule("thinking-level", message, always=generation == "3.7")
 
 
-def _budget(budget: object, subject: RequestedModel) -> Iterator[BrokenRule]:
-    generation = subject.generation
+def _budget(budget: object, requested: RequestedModel) -> Iterator[BrokenRule]:
+    generation = requested.generation
     if generation in ("2.0", "4") or generation in GEMMA:
         hint = " Use thinking level instead." if generation == "4" else ""
         message = f"Thinking budget is not supported for this model.{hint}"
@@ -161,24 +164,14 @@ def _budget(budget: object, subject: RequestedModel) -> Iterator[BrokenRule]:
     elif not isinstance(budget, int | float) or isinstance(budget, bool):
         return
     elif generation == "2.5":
-        yield from _budget_range(budget, subject.model)
+        lite = "-flash-lite" in requested.model
+        lowest, highest = (128, 32768) if "-pro" in requested.model else (512, 24576) if lite else (0, 24576)
+        off = budget == 0 and lite and "-pro" not in requested.model
+        if budget != -1 and not off and not lowest <= budget <= highest:
+            message = f"The thinking budget {budget} is invalid. Please choose a value between {lowest} and {highest}."
+            yield BrokenRule("thinking-budget", message)
     elif budget == 0:
         yield BrokenRule("thinking-budget", "Request contains an invalid argument.", always=False)
-
-
-def _budget_range(budget: float, model: str) -> Iterator[BrokenRule]:
-    lowest, highest = (128, 32768) if "-pro" in model else (512, 24576) if "-flash-lite" in model else (0, 24576)
-    off = budget == 0 and "-flash-lite" in model and "-pro" not in model
-    if budget != -1 and not off and not lowest <= budget <= highest:
-        message = f"The thinking budget {budget} is invalid. Please choose a value between {lowest} and {highest}."
-        yield BrokenRule("thinking-budget", message)
-
-
-def _safety(request: Wire) -> Iterator[BrokenRule]:
-    categories = [setting.get("category") for setting in request.get("safetySettings", [])]
-    counted = Counter(category for category in categories if isinstance(category, str))
-    if any(count > 1 for count in counted.values()):
-        yield BrokenRule("safety-twice", "Only one safety setting per category is allowed.", always=False)
 
 
 def declarations(request: Wire) -> list[Wire]:
@@ -206,8 +199,16 @@ def bad_declarations(request: Wire) -> Iterator[BrokenRule]:
             )
             yield BrokenRule("tool-type", message, f"tools[{i}]")
     for where, wire_where, declaration in _placed(request):
-        yield from _bad_name(declaration, where, wire_where)
-        yield from _missing_items(declaration, where, wire_where)
+        name = declaration.get("name")
+        good = isinstance(name, str) and _NAME.fullmatch(name) is not None
+        if not good or len(str(name)) > 64:
+            message = f"* GenerateContentRequest.{wire_where}.name: {_BAD_NAME}"
+            yield BrokenRule("function-name", message, f"{where}.name", always=not good)
+        for path, schema in _schemas(declaration.get("parameters"), ""):
+            kind = schema.get("type")
+            if isinstance(kind, str) and kind.lower() == "array" and "items" not in schema:
+                message = f"* GenerateContentRequest.{wire_where}.parameters{path}.items: missing field."
+                yield BrokenRule("schema-items", message, f"{where}.parameters{path}")
     if len(declarations(request)) > 512:
         message = "* GenerateContentRequest.tools: at most 512 function declarations are allowed"
         yield BrokenRule("function-many", message, "tools")
@@ -217,22 +218,6 @@ def _placed(request: Wire) -> Iterator[tuple[str, str, Wire]]:
     for i, tool in enumerate(request.get("tools", [])):
         for j, declaration in enumerate(tool.get("functionDeclarations", [])):
             yield f"tools[{i}].functionDeclarations[{j}]", f"tools[{i}].function_declarations[{j}]", declaration
-
-
-def _bad_name(declaration: Wire, where: str, wire_where: str) -> Iterator[BrokenRule]:
-    name = declaration.get("name")
-    good = isinstance(name, str) and _NAME.fullmatch(name) is not None
-    if not good or len(str(name)) > 64:
-        message = f"* GenerateContentRequest.{wire_where}.name: {_BAD_NAME}"
-        yield BrokenRule("function-name", message, f"{where}.name", always=not good)
-
-
-def _missing_items(declaration: Wire, where: str, wire_where: str) -> Iterator[BrokenRule]:
-    for path, schema in _schemas(declaration.get("parameters"), ""):
-        kind = schema.get("type")
-        if isinstance(kind, str) and kind.lower() == "array" and "items" not in schema:
-            message = f"* GenerateContentRequest.{wire_where}.parameters{path}.items: missing field."
-            yield BrokenRule("schema-items", message, f"{where}.parameters{path}")
 
 
 def _schemas(schema: object, path: str) -> Iterator[tuple[str, Wire]]:
@@ -251,7 +236,7 @@ def _schemas(schema: object, path: str) -> Iterator[tuple[str, Wire]]:
         yield from _schemas(entry, f"{path}.anyOf[{index}]")
 
 
-def tools(request: Wire, subject: RequestedModel) -> Iterator[BrokenRule]:
+def tools(request: Wire, requested: RequestedModel) -> Iterator[BrokenRule]:
     """Find tools that the model does not support, or not together."""
     declared = declarations(request)
     for declaration in declared:
@@ -262,33 +247,27 @@ def tools(request: Wire, subject: RequestedModel) -> Iterator[BrokenRule]:
     for name, count in counted.items():
         if count > 1:
             yield BrokenRule("function-twice", f"Duplicate function declaration found: {name}", always=False)
-    yield from _calling_config(request)
-    yield from _built_in(request, subject)
-    no_functions = subject.generation == "gemma-3" or "-image" in subject.model
-    if declared and (no_functions or subject.generation == "gemma-4"):
-        message = f"Function calling is not enabled for models/{subject.model}"
-        yield BrokenRule("no-functions", message, always=no_functions)
-
-
-def _calling_config(request: Wire) -> Iterator[BrokenRule]:
-    config = request.get("toolConfig", {}).get("functionCallingConfig")
-    if config is None:
-        return
+    config = request.get("toolConfig", {}).get("functionCallingConfig") or {}
     if config.get("allowedFunctionNames") and str(config.get("mode", "")).upper() not in ("ANY", "VALIDATED"):
         message = "allowed_function_names should be set only when function calling mode is ANY or VALIDATED"
         yield BrokenRule("allowed-names", message)
+    yield from _built_in(request, requested)
+    no_functions = requested.generation == "gemma-3" or "-image" in requested.model
+    if declared and (no_functions or requested.generation == "gemma-4"):
+        message = f"Function calling is not enabled for models/{requested.model}"
+        yield BrokenRule("no-functions", message, always=no_functions)
 
 
-def _built_in(request: Wire, subject: RequestedModel) -> Iterator[BrokenRule]:
+def _built_in(request: Wire, requested: RequestedModel) -> Iterator[BrokenRule]:
     server_side = request.get("toolConfig", {}).get(_SERVER_SIDE) is True
     beside = any(name != "functionDeclarations" for tool in request.get("tools", []) for name in tool)
-    if server_side and subject.generation in TWO:
+    if server_side and requested.generation in TWO:
         yield BrokenRule("server-side-tools", "Tool call context circulation is not enabled")
     if not beside or not declarations(request):
         return
-    if subject.generation in TWO:
+    if requested.generation in TWO:
         yield BrokenRule("built-in-with-functions", "Tool use with function calling is unsupported")
-    if subject.generation in THREE_AND_LATER and not server_side:
+    if requested.generation in THREE_AND_LATER and not server_side:
         message = (
             "Please enable tool_config.include_server_side_tool_invocations to use Built-in tools with Function"
             " calling."

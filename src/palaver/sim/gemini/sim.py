@@ -137,7 +137,7 @@ class GeminiService:
         return rejection(fault, model)
 
     def error_response(self, request: HttpRequest, error: ServiceError) -> HttpResponse:
-        """Return an error of a stream keeps the stream's content type, unless the caller is unknown."""
+        """Return the response for an error; it has the content type of a stream unless the caller is unknown."""
         call = _call(request)
         body = orjson.dumps(error.body, option=orjson.OPT_INDENT_2)
         if call is None or not call.streams or isinstance(error, AuthError):
@@ -186,9 +186,13 @@ class GeminiService:
             kinds = (*BEFORE_ANSWER, *ANSWERS, *(BROKEN_STREAMS if call.streams else ()))
             return Route(lambda fault: self._generate(call, model, name, fault), kinds, name)
         if method == "countTokens":
-            return Route(lambda _: _json(self._count(call.body, model)), BEFORE_ANSWER, name)
+            return Route(lambda _: _json(self._count_tokens(call.body, model)), BEFORE_ANSWER, name)
         if method == "embedContent":
-            return Route(lambda _: _json(_embed(call.body, model)), BEFORE_ANSWER, name)
+            return Route(
+                lambda _: _json({"embedding": _embedding(parsed("embedContent", call.body), model)}),
+                BEFORE_ANSWER,
+                name,
+            )
         return Route(lambda _: _json(_embed_batch(call.body, model)), BEFORE_ANSWER, name)
 
     def _generate(self, call: ApiCall, model: Model, called: str, fault: Fault | None) -> HttpResponse:
@@ -197,7 +201,7 @@ class GeminiService:
         chunks = self.generator.generate(call.body, caller, fault)
         return _stream(call, chunks, cut=isinstance(fault, CutStream)) if call.streams else _json(joined_chunks(chunks))
 
-    def _count(self, body: object, model: Model) -> Wire:
+    def _count_tokens(self, body: object, model: Model) -> Wire:
         wanted = parsed("countTokens", body)
         request = wanted.get("generateContentRequest", wanted)
         if not request.get("contents"):
@@ -266,10 +270,6 @@ class GeminiService:
             "x-goog-upload-chunk-granularity": _CHUNK,
         }
         return whole_response(b"", headers=headers)
-
-
-def _embed(body: object, model: Model) -> Wire:
-    return {"embedding": _embedding(parsed("embedContent", body), model)}
 
 
 def _embed_batch(body: object, model: Model) -> Wire:

@@ -38,9 +38,15 @@ def ask_of(request: Wire) -> Ask:
     messages = request["messages"]
     last = max((index for index, message in enumerate(messages) if message["role"] == "user"), default=-1)
     turn = messages[last + 1 :]
-    called = {call["id"]: _called_name(call) for message in turn for call in message.get("tool_calls") or ()}
+    called = {
+        call["id"]: str((call.get("function") or {}).get("name", ""))
+        for message in turn
+        for call in message.get("tool_calls") or ()
+    }
     results = [message for message in turn if message["role"] == "tool"]
     functions, must_call = _callable_functions(request)
+    choice = request.get("tool_choice")
+    names_one = isinstance(choice, Mapping) and choice.get("type") == "function"
     output, schema = _output(request)
     return Ask(
         model=request["model"],
@@ -48,7 +54,7 @@ def ask_of(request: Wire) -> Ask:
         last_text=_text(messages[last]) if last >= 0 else "",
         functions=[Function(name=one["name"], schema=one.get("parameters")) for one in functions],
         must_call=must_call,
-        may_call_many=request.get("parallel_tool_calls") is not False and not _names_one(request),
+        may_call_many=request.get("parallel_tool_calls") is not False and not names_one,
         steps=sum(bool(message.get("tool_calls")) for message in turn),
         results=[FunctionResult(name=called[message["tool_call_id"]], text=_text(message)) for message in results],
         output=output,
@@ -64,10 +70,6 @@ def _output(request: Wire) -> tuple[Output, Any]:
             return "json", None
         case _:
             return "text", None
-
-
-def _called_name(call: Wire) -> str:
-    return str((call.get("function") or {}).get("name", ""))
 
 
 def _text(message: Wire) -> str:
@@ -97,11 +99,6 @@ def _callable_functions(request: Wire) -> tuple[list[Wire], bool]:
             return [one for one in functions if one["name"] in names], rest.get("mode") == "required"
         case _:
             return functions, False
-
-
-def _names_one(request: Wire) -> bool:
-    choice = request.get("tool_choice")
-    return isinstance(choice, Mapping) and choice.get("type") == "function"
 
 
 class Completion(Struct, frozen=True, kw_only=True):
@@ -229,19 +226,15 @@ def _joined(chunks: Sequence[Wire]) -> Completion:
             if delta.get(name) is not None:
                 message[name] = (message.get(name) or "") + delta[name]
         for piece in delta.get("tool_calls") or ():
-            _join_call(calls, piece)
+            call = calls.setdefault(piece["index"], {"type": "function", "function": {"name": "", "arguments": ""}})
+            function = piece.get("function") or {}
+            call.update({name: value for name, value in piece.items() if name not in ("index", "function")})
+            call["function"]["name"] += function.get("name") or ""
+            call["function"]["arguments"] += function.get("arguments") or ""
         finish_reason = choice.get("finish_reason") or finish_reason
     if calls:
         message["tool_calls"] = [calls[index] for index in sorted(calls)]
     return Completion(message=message, finish_reason=finish_reason, chunks=chunks)
-
-
-def _join_call(calls: dict[int, Wire], piece: Wire) -> None:
-    call = calls.setdefault(piece["index"], {"type": "function", "function": {"name": "", "arguments": ""}})
-    function = piece.get("function") or {}
-    call.update({name: value for name, value in piece.items() if name not in ("index", "function")})
-    call["function"]["name"] += function.get("name") or ""
-    call["function"]["arguments"] += function.get("arguments") or ""
 
 
 def token_limit(request: Wire) -> int | None:
@@ -333,7 +326,9 @@ def embeddings_of(request: Mapping[str, Any], texts: list[str]) -> Wire:
     asked = request.get("dimensions")
     dimensions = asked if isinstance(asked, int) and asked > 0 else DIMENSIONS.get(model, OTHERS_DIMENSIONS)
     vectors = [embed(text, dimensions=dimensions) for text in texts]
-    encoded = [_base64(each) if request.get("encoding_format") == "base64" else each for each in vectors]
+    encoded: list[Any] = vectors
+    if request.get("encoding_format") == "base64":
+        encoded = [base64.b64encode(struct.pack(f"<{len(each)}f", *each)).decode() for each in vectors]
     tokens = sum(map(text_tokens, texts))
     return {
         "object": "list",
@@ -341,7 +336,3 @@ def embeddings_of(request: Mapping[str, Any], texts: list[str]) -> Wire:
         "model": model,
         "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
     }
-
-
-def _base64(coordinates: list[float]) -> str:
-    return base64.b64encode(struct.pack(f"<{len(coordinates)}f", *coordinates)).decode()

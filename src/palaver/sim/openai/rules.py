@@ -37,8 +37,8 @@ def check(
     mistral = is_mistral(name)
     parts = extra_parts if extra_parts is not None else frozenset[str]() if is_openai(name) else MEDIA_PARTS
     parts = parts | {"document_url"} if mistral else parts
-    reader = ServerKind(model=name, openai=is_openai(name), mistral=mistral, strict=strict, extra_parts=parts)
-    return next(_refusals(body, reader), None)
+    server = ServerKind(model=name, openai=is_openai(name), mistral=mistral, strict=strict, extra_parts=parts)
+    return next(_refusals(body, server), None)
 
 
 def is_openai(model: str) -> bool:
@@ -51,15 +51,15 @@ def is_mistral(model: str) -> bool:
     return "/" not in model and MISTRAL.match(model) is not None
 
 
-def _refusals(body: Object, reader: ServerKind) -> Iterator[OpenAIRefusal]:
+def _refusals(body: Object, server: ServerKind) -> Iterator[OpenAIRefusal]:
     """Find every reason to refuse, in order. Each check relies on those before it."""
     messages: Any = body.get("messages")
     yield from _shape(messages)
-    yield from refused_settings(body, reader)
+    yield from refused_settings(body, server)
     for index, message in enumerate(messages):
-        yield from _message(message, index, reader)
-    yield from _pairing(messages, reader)
-    yield from _tools(body, reader)
+        yield from _message(message, index, server)
+    yield from _pairing(messages, server)
+    yield from _tools(body, server)
 
 
 def _shape(messages: Any) -> Iterator[OpenAIRefusal]:
@@ -71,7 +71,10 @@ def _shape(messages: Any) -> Iterator[OpenAIRefusal]:
     for index, message in enumerate(messages):
         yield from _message_types(message, f"messages[{index}]")
     for index, message in enumerate(messages):
-        yield from _role(message, f"messages[{index}].role")
+        if message.get("role") not in ROLES:
+            supported = "'system', 'assistant', 'user', 'function', 'tool', and 'developer'"
+            text = f"Invalid value: '{message.get('role') or ''}'. Supported values are: {supported}."
+            yield refusal("role", text, param=f"messages[{index}].role", code="invalid_value")
 
 
 def _message_types(message: object, where: str) -> Iterator[OpenAIRefusal]:
@@ -89,56 +92,41 @@ def _message_types(message: object, where: str) -> Iterator[OpenAIRefusal]:
         if not isinstance(part, Mapping):
             yield mistyped(f"{where}.content[{index}]")
     for index, call in enumerate(calls if isinstance(calls, list) else ()):
-        yield from _call_types(call, f"{where}.tool_calls[{index}]")
+        if not isinstance(call, Mapping):
+            yield mistyped(f"{where}.tool_calls[{index}]")
+        elif call.get("function") is not None and not isinstance(call["function"], Mapping):
+            yield mistyped(f"{where}.tool_calls[{index}].function")
 
 
-def _call_types(call: object, where: str) -> Iterator[OpenAIRefusal]:
-    if not isinstance(call, Mapping):
-        yield mistyped(where)
-        return
-    function = call.get("function")
-    if function is not None and not isinstance(function, Mapping):
-        yield mistyped(f"{where}.function")
-
-
-def _role(message: Object, where: str) -> Iterator[OpenAIRefusal]:
-    role = message.get("role")
-    if role in ROLES:
-        return
-    supported = "'system', 'assistant', 'user', 'function', 'tool', and 'developer'"
-    text = f"Invalid value: '{role or ''}'. Supported values are: {supported}."
-    yield refusal("role", text, param=where, code="invalid_value")
-
-
-def _message(message: Object, index: int, reader: ServerKind) -> Iterator[OpenAIRefusal]:
+def _message(message: Object, index: int, server: ServerKind) -> Iterator[OpenAIRefusal]:
     where = f"messages[{index}]"
-    if message["role"] == "system" and reader.openai and reader.model.startswith(("o1-mini", "o1-preview")):
+    if message["role"] == "system" and server.openai and server.model.startswith(("o1-mini", "o1-preview")):
         text = f"Unsupported value: '{where}.role' does not support 'system' with this model."
         yield refusal("no-system", text, param=f"{where}.role", code="unsupported_value")
-    yield from _content(message, where, reader)
+    yield from _content(message, where, server)
     calls = message.get("tool_calls")
     if calls is None:
         return
-    if not calls and reader.strict_or_openai:
+    if not calls and server.strict_or_openai:
         yield empty_array("no-tool-calls", f"{where}.tool_calls")
     for position, call in enumerate(calls):
-        yield from _call(call, f"{where}.tool_calls[{position}]", reader)
-    if reader.strict:
+        yield from _call(call, f"{where}.tool_calls[{position}]", server)
+    if server.strict:
         yield from _duplicates([call["id"] for call in calls], where)
 
 
-def _content(message: Object, where: str, reader: ServerKind) -> Iterator[OpenAIRefusal]:
+def _content(message: Object, where: str, server: ServerKind) -> Iterator[OpenAIRefusal]:
     content = message.get("content")
-    if reader.strict_or_openai and _has_no_content(message):
+    if server.strict_or_openai and _has_no_content(message):
         text = "Invalid value for 'content': expected a string, got null."
         yield refusal("no-content", text, param=f"{where}.content", code="invalid_type")
-    if reader.strict_or_openai and content == [] and not reader.mistral:
+    if server.strict_or_openai and content == [] and not server.mistral:
         yield empty_array("empty-content", f"{where}.content")
     if not isinstance(content, list):
         return
     for index, part in enumerate(content):
-        yield from _part(part, f"{where}.content[{index}]", reader)
-        yield from _part_for_role(part, message["role"], where=where, index=index, reader=reader)
+        yield from _part(part, f"{where}.content[{index}]", server)
+        yield from _part_for_role(part, message["role"], where=where, index=index, server=server)
 
 
 def _has_no_content(message: Object) -> bool:
@@ -150,29 +138,29 @@ def _has_no_content(message: Object) -> bool:
     return not message.get("tool_calls") and all(message.get(name) is None for name in others)
 
 
-def _part_for_role(part: Object, role: str, *, where: str, index: int, reader: ServerKind) -> Iterator[OpenAIRefusal]:
+def _part_for_role(part: Object, role: str, *, where: str, index: int, server: ServerKind) -> Iterator[OpenAIRefusal]:
     kind = part["type"]
-    if role == "user" and reader.strict_or_openai and kind not in USER_PARTS | reader.extra_parts:
+    if role == "user" and server.strict_or_openai and kind not in USER_PARTS | server.extra_parts:
         supported = "'text', 'image_url', 'input_audio', 'refusal', and 'file'"
         text = f"Invalid value: '{kind}'. Supported values are: {supported}."
         yield refusal("part-type", text, param=f"{where}.content[{index}].type", code="invalid_value")
-    foreign = reader.openai and role == "assistant" and kind not in ASSISTANT_PARTS
-    if foreign or (reader.strict_or_openai and role not in ("user", "assistant") and kind not in OTHER_PARTS):
+    foreign = server.openai and role == "assistant" and kind not in ASSISTANT_PARTS
+    if foreign or (server.strict_or_openai and role not in ("user", "assistant") and kind not in OTHER_PARTS):
         text = f"Invalid '{where}'. Content blocks are expected to be either text or image_url type."
         yield refusal("part-type", text, param=where, code="invalid_value")
 
 
-def _part(part: Object, where: str, reader: ServerKind) -> Iterator[OpenAIRefusal]:
+def _part(part: Object, where: str, server: ServerKind) -> Iterator[OpenAIRefusal]:
     match part.get("type"):
         case "text":
             if not isinstance(part.get("text"), str):
                 yield missing("part-data", f"{where}.text")
         case "image_url":
-            bare = isinstance(part.get("image_url"), str) and not reader.strict
+            bare = isinstance(part.get("image_url"), str) and not server.strict
             if not bare and not _holds_string(part.get("image_url"), "url"):
                 yield missing("part-data", f"{where}.image_url.url")
         case "input_audio":
-            yield from _audio(part.get("input_audio"), f"{where}.input_audio", reader)
+            yield from _audio(part.get("input_audio"), f"{where}.input_audio", server)
         case "file":
             if not isinstance(part.get("file"), Mapping):
                 yield missing("part-data", f"{where}.file")
@@ -182,14 +170,14 @@ def _part(part: Object, where: str, reader: ServerKind) -> Iterator[OpenAIRefusa
             yield missing("part-type", f"{where}.type")
 
 
-def _audio(audio: object, where: str, reader: ServerKind) -> Iterator[OpenAIRefusal]:
-    if reader.mistral and isinstance(audio, str):
+def _audio(audio: object, where: str, server: ServerKind) -> Iterator[OpenAIRefusal]:
+    if server.mistral and isinstance(audio, str):
         return
     if not isinstance(audio, Mapping) or not _holds_string(audio, "data"):
         yield missing("part-data", f"{where}.data")
         return
     sound = audio.get("format")
-    if reader.strict_or_openai and (sound not in ("wav", "mp3") or audio["data"].startswith("data:")):
+    if server.strict_or_openai and (sound not in ("wav", "mp3") or audio["data"].startswith("data:")):
         text = f"Invalid value: '{'' if sound is None else sound}'. Supported values are: 'wav' and 'mp3'."
         yield refusal("audio-format", text, param=f"{where}.format", code="invalid_value")
 
@@ -198,27 +186,27 @@ def _holds_string(value: object, name: str) -> bool:
     return isinstance(value, Mapping) and isinstance(value.get(name), str)
 
 
-def _call(call: Object, where: str, reader: ServerKind) -> Iterator[OpenAIRefusal]:
+def _call(call: Object, where: str, server: ServerKind) -> Iterator[OpenAIRefusal]:
     if not isinstance(call.get("id"), str):
         yield missing("call-shape", f"{where}.id")
-    elif not call["id"] and reader.strict:
+    elif not call["id"] and server.strict:
         text = f"Invalid '{where}.id': empty string. Expected a string with minimum length 1."
         yield refusal("call-name", text, param=f"{where}.id", code="empty_string")
     if call.get("type") in (None, "function"):
-        yield from _called_function(call.get("function"), f"{where}.function", reader)
+        yield from _called_function(call.get("function"), f"{where}.function", server)
 
 
-def _called_function(function: Object | None, where: str, reader: ServerKind) -> Iterator[OpenAIRefusal]:
+def _called_function(function: Object | None, where: str, server: ServerKind) -> Iterator[OpenAIRefusal]:
     if function is None:
         yield missing("call-shape", where)
         return
     for name in ("name", "arguments"):
         if not isinstance(function.get(name), str):
             yield missing("call-shape", f"{where}.{name}")
-    if reader.strict and not NAME.fullmatch(function["name"]):
+    if server.strict and not NAME.fullmatch(function["name"]):
         text = f"Invalid '{where}.name': string does not match pattern."
         yield refusal("call-name", text, param=f"{where}.name", code="invalid_value")
-    if reader.strict and not _is_json_object(function["arguments"]):
+    if server.strict and not _is_json_object(function["arguments"]):
         text = f"Invalid '{where}.arguments': expected a JSON object."
         yield refusal("call-arguments", text, param=f"{where}.arguments", code="invalid_value")
 
@@ -236,29 +224,28 @@ def _duplicates(ids: Sequence[str], where: str) -> Iterator[OpenAIRefusal]:
             yield refusal("duplicate-id", f"Duplicate tool_call_id: {identity}", param=where, code="invalid_value")
 
 
-def _pairing(messages: Sequence[Object], reader: ServerKind) -> Iterator[OpenAIRefusal]:
+def _pairing(messages: Sequence[Object], server: ServerKind) -> Iterator[OpenAIRefusal]:
     """Match results with calls: walk the messages once and compare each run of results with the calls before it."""
     opener, called, answered = 0, list[str](), list[str]()
     for index, message in enumerate(messages):
         if message["role"] == "tool":
             identity = message.get("tool_call_id")
             if not isinstance(identity, str) or identity not in called:
-                yield _orphan(index)
+                text = (
+                    "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with"
+                    " 'tool_calls'."
+                )
+                yield refusal("orphan-result", text, param=f"messages.[{index}].role")
             else:
                 answered.append(identity)
             continue
-        yield from _run(opener, called, answered, reader)
-        opener, called, answered = index, _call_ids(message), []
-    yield from _run(opener, called, answered, reader)
+        yield from _run(opener, called, answered, server)
+        calls = (message.get("tool_calls") or ()) if message["role"] == "assistant" else ()
+        opener, called, answered = index, [call["id"] for call in calls], []
+    yield from _run(opener, called, answered, server)
 
 
-def _call_ids(message: Object) -> list[str]:
-    if message["role"] != "assistant":
-        return []
-    return [call["id"] for call in message.get("tool_calls") or ()]
-
-
-def _run(opener: int, called: Sequence[str], answered: Sequence[str], reader: ServerKind) -> Iterator[OpenAIRefusal]:
+def _run(opener: int, called: Sequence[str], answered: Sequence[str], server: ServerKind) -> Iterator[OpenAIRefusal]:
     open_ids = [identity for identity in dict.fromkeys(called) if identity not in answered]
     if open_ids:
         text = (
@@ -266,16 +253,11 @@ def _run(opener: int, called: Sequence[str], answered: Sequence[str], reader: Se
             f" 'tool_call_id'. The following tool_call_ids did not have response messages: {', '.join(open_ids)}"
         )
         yield refusal("unanswered", text, param=f"messages.[{opener}].role")
-    if reader.strict:
+    if server.strict:
         yield from _duplicates(answered, f"messages[{opener}].tool_calls")
 
 
-def _orphan(index: int) -> OpenAIRefusal:
-    text = "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
-    return refusal("orphan-result", text, param=f"messages.[{index}].role")
-
-
-def _tools(body: Object, reader: ServerKind) -> Iterator[OpenAIRefusal]:
+def _tools(body: Object, server: ServerKind) -> Iterator[OpenAIRefusal]:
     tools = body.get("tools")
     declared: list[str] = []
     for index, tool in enumerate(tools if isinstance(tools, list) else ()):
@@ -283,20 +265,20 @@ def _tools(body: Object, reader: ServerKind) -> Iterator[OpenAIRefusal]:
         if not isinstance(tool, Mapping):
             yield missing("tool-shape", where)
         elif tool.get("type") == "function":
-            yield from _declaration(tool.get("function"), where, reader)
+            yield from _declaration(tool.get("function"), where, server)
             declared.append(tool["function"]["name"])
     for name, times in Counter(declared).items():
-        if reader.strict and times > 1:
+        if server.strict and times > 1:
             text = f"Duplicate function declaration found: {name}"
             yield refusal("function-twice", text, param="tools", code="invalid_value")
-    yield from refused_effort(body, reader, has_functions=bool(declared))
+    yield from refused_effort(body, server, has_functions=bool(declared))
 
 
-def _declaration(function: object, where: str, reader: ServerKind) -> Iterator[OpenAIRefusal]:
+def _declaration(function: object, where: str, server: ServerKind) -> Iterator[OpenAIRefusal]:
     if not isinstance(function, Mapping) or not _holds_string(function, "name"):
         yield missing("tool-shape", where)
         return
-    if reader.strict_or_openai and not NAME.fullmatch(function["name"]):
+    if server.strict_or_openai and not NAME.fullmatch(function["name"]):
         pattern = "Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
         text = f"Invalid '{where}.name': string does not match pattern. {pattern}"
         yield refusal("function-name", text, param=f"{where}.name", code="invalid_value")

@@ -43,22 +43,22 @@ def reasons(model: str) -> bool:
     return model.startswith("gemini-") or bool(OPENAI.match(model) and not SAMPLES.match(model))
 
 
-def refused_settings(body: Object, reader: ServerKind) -> Iterator[OpenAIRefusal]:
+def refused_settings(body: Object, server: ServerKind) -> Iterator[OpenAIRefusal]:
     """Find unknown parameters, temperatures out of range, and settings that the model does not support."""
     for name, value in body.items():
-        if reader.openai and value is not None and name not in PARAMETERS:
+        if server.openai and value is not None and name not in PARAMETERS:
             yield refusal("unknown-parameter", f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
     temperature = body.get("temperature")
-    if reader.strict_or_openai and isinstance(temperature, int | float):
+    if server.strict_or_openai and isinstance(temperature, int | float):
         yield from _temperature(temperature)
-    if reader.openai:
-        yield from _unsupported(body, reader)
+    if server.openai:
+        yield from _unsupported(body, server)
 
 
-def _unsupported(body: Object, reader: ServerKind) -> Iterator[OpenAIRefusal]:
+def _unsupported(body: Object, server: ServerKind) -> Iterator[OpenAIRefusal]:
     """Find settings that only reasoning models support, or only the others."""
-    searches, samples = SEARCHES.match(reader.model), SAMPLES.match(reader.model)
-    takes_them = SAMPLES_SOMETIMES.match(reader.model) and not reader.strict
+    searches, samples = SEARCHES.match(server.model), SAMPLES.match(server.model)
+    takes_them = SAMPLES_SOMETIMES.match(server.model) and not server.strict
     if (searches or not samples) and not takes_them:
         value = body.get("temperature")
         if value not in (None, 1):
@@ -92,9 +92,9 @@ def _temperature(value: float) -> Iterator[OpenAIRefusal]:
     yield refusal("temperature", f"Invalid 'temperature': {text}", param="temperature", code=code)
 
 
-def refused_effort(body: Object, reader: ServerKind, *, has_functions: bool) -> Iterator[OpenAIRefusal]:
+def refused_effort(body: Object, server: ServerKind, *, has_functions: bool) -> Iterator[OpenAIRefusal]:
     """Find a reasoning effort beside tools, for the models that refuse the two together."""
     effort = body.get("reasoning_effort")
-    if reader.openai and reader.model.startswith("gpt-5.6") and has_functions and effort not in (None, "none"):
+    if server.openai and server.model.startswith("gpt-5.6") and has_functions and effort not in (None, "none"):
         text = "Function tools are not supported with reasoning_effort other than none on this endpoint."
         yield refusal("reasoning-with-tools", text, param="reasoning_effort", code="unsupported_value")

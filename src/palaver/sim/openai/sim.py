@@ -125,7 +125,10 @@ class OpenAIService:
         self._authorise(request.headers.get("authorization", ""))
         if name == "models":
             return Route(lambda _: _json(self._list_models(rest)))
-        body = _body(request)
+        try:
+            body = orjson.loads(request.data)
+        except orjson.JSONDecodeError:
+            body = None
         model = str(body.get("model") or "") if isinstance(body, dict) else ""
         if name == "embeddings":
             return Route(lambda _: _json(self._embeddings(body)), BEFORE_ANSWER, model)
@@ -236,13 +239,6 @@ class OpenAIService:
         """Letters and digits that look random, and are the same for the same seed."""
         seed = f"{self._seed}/{next(self._drawn)}/{purpose}"
         return "".join(_BASE62[byte % 62] for byte in hashlib.shake_256(seed.encode()).digest(length))
-
-
-def _body(request: HttpRequest) -> Any:
-    try:
-        return orjson.loads(request.data)
-    except orjson.JSONDecodeError:
-        return None
 
 
 def _json(value: Wire, *, cut: bool = False) -> HttpResponse:
