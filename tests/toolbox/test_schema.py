@@ -154,6 +154,99 @@ async def test_pydantic_parameters_may_have_any_name_and_are_described() -> None
     assert result == ToolResult(id="c1", name="order", value="tea then 1")
 
 
+def google(city: str, days: Annotated[int, "how many, from 1 to 7"] = 1) -> str:
+    """Look up the weather
+    of a city.
+
+    Ask for one city at a time:
+    - by its name,
+    - or by its code.
+
+    Args:
+        city: The name,
+            as people write it.
+        days (int): Not shown: the annotation says it.
+
+    Returns:
+        One line a day.
+
+    Raises:
+        KeyError: There is no such city.
+    """
+    return city
+
+
+def numpy(city: str, days: int = 1) -> str:
+    """Look up the weather.
+
+    Parameters
+    ----------
+    city : str
+        The name.
+    days : int
+        How many.
+    """
+    return city
+
+
+def sphinx(city: str, days: int = 1) -> str:
+    """Look up the weather.
+
+    :param city: The name.
+    :param days: How many.
+    """
+    return city
+
+
+GOOGLE = "Look up the weather of a city.\n\nAsk for one city at a time:\n- by its name,\n- or by its code.\n\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "description", "city", "days"),
+    [
+        (google, GOOGLE + "Returns: One line a day.", "The name, as people write it.", "how many, from 1 to 7"),
+        (numpy, "Look up the weather.", "The name.", "How many."),
+        (sphinx, "Look up the weather.", "The name.", "How many."),
+    ],
+)
+def test_the_docstring_describes_the_tool_and_its_parameters(
+    given: Any, description: str, city: str, days: str
+) -> None:
+    spec = tool(given).spec
+
+    assert spec.description == description
+    assert spec.parameters["properties"] == {
+        "city": {"type": "string", "description": city},
+        "days": {"type": "integer", "default": 1, "description": days},
+    }
+
+
+def noted(
+    city: Annotated[str, pydantic.Field(description="The name.", min_length=2)],
+    days: int = pydantic.Field(1, description="How many.", ge=1),
+    unit: str = pydantic.Field(description="In what."),
+) -> str:
+    """Look up the weather."""
+    return f"{city} {days} {unit}"
+
+
+async def test_fields_of_pydantic_describe_and_check_parameters() -> None:
+    toolbox = Toolbox([noted])
+
+    assert toolbox.specs[0].parameters == {
+        "type": "object",
+        "properties": {
+            "city": {"description": "The name.", "minLength": 2, "title": "City", "type": "string"},
+            "days": {"default": 1, "description": "How many.", "minimum": 1, "title": "Days", "type": "integer"},
+            "unit": {"description": "In what.", "title": "Unit", "type": "string"},
+        },
+        "required": ["city", "unit"],
+        "additionalProperties": False,
+    }
+    assert (await answer(toolbox, city="Kyiv", unit="C")).value == "Kyiv 1 C"
+    assert (await answer(toolbox, city="K", unit="C")).failed
+
+
 def numbers(n: int) -> Iterator[int]:
     yield from range(n)
 

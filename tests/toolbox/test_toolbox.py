@@ -48,7 +48,7 @@ def test_a_function_is_declared_by_its_signature_and_docstring() -> None:
     assert Toolbox([forecast]).specs == (
         ToolSpec(
             name="forecast",
-            description="The weather to come.",
+            description="The weather to come.\n\nNot for the past.",
             parameters={
                 "type": "object",
                 "properties": {

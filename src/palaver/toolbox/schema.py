@@ -1,10 +1,12 @@
 """The schema of a function: how it is declared to a model, and the type that checks its arguments."""
 
 import inspect
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
+import docstring_parser
 import msgspec
 from msgspec import Meta, Struct
 
@@ -33,8 +35,12 @@ def declare(function: Function, *, name: str | None = None, description: str | N
         raise InvalidValue(f"{tool_name}: a tool answers once; return a list of what it yields")
     fields = list(_fields(function, written, tool_name))
     context = _context_parameter(tool_name, fields)
+    about, parameters = _documentation(target)
     arguments, schema = _arguments(tool_name, fields[1:] if context else fields)
-    spec = ToolSpec(name=tool_name, description=description or _first_paragraph(target), parameters=schema)
+    for parameter, words in parameters.items():
+        if parameter in schema.get("properties", {}):
+            schema["properties"][parameter].setdefault("description", words)
+    spec = ToolSpec(name=tool_name, description=description or about, parameters=schema)
     return Declaration(spec=spec, arguments=arguments, context=context)
 
 
@@ -67,11 +73,30 @@ def _with_signature(given: Any) -> Any:
     return given if inspect.isroutine(given) else type(given).__call__
 
 
-def _first_paragraph(given: Any) -> str:
+def _documentation(given: Any) -> tuple[str, Mapping[str, str]]:
+    """Return the docstring without its `Args:`, as one line a paragraph, and what it says of each parameter."""
     text = inspect.getdoc(given) or ""
     if not inspect.isroutine(given) and not inspect.isclass(given):
         text = inspect.cleandoc(type(given).__call__.__doc__ or type(given).__doc__ or "")
-    return " ".join(text.partition("\n\n")[0].split())
+    try:
+        found = docstring_parser.parse(text)
+    except docstring_parser.ParseError:
+        return _unwrap_lines(text), {}
+    parameters = {one.arg_name: " ".join((one.description or "").split()) for one in found.params}
+    if not parameters:
+        return _unwrap_lines(text), {}
+    gap = "\n\n" if found.blank_after_short_description else "\n"
+    about = gap.join(filter(None, (found.short_description, found.long_description)))
+    if found.returns and found.returns.description:
+        about += f"\n\nReturns: {found.returns.description}"
+    return _unwrap_lines(about), parameters
+
+
+def _unwrap_lines(text: str) -> str:
+    """Return *text* with each paragraph in one line; those with lists or indented lines stay as they are."""
+    paragraphs = re.split(r"\n\s*\n", text.strip())
+    lists = re.compile(r"^(\s|[-*•] |\d+[.)] )", re.MULTILINE)
+    return "\n\n".join(one if lists.search(one) else " ".join(one.split()) for one in paragraphs)
 
 
 def _fields(function: Function, written: Any, name: str) -> Iterator[Field]:
@@ -109,12 +134,19 @@ def _context_parameter(function: str, fields: list[Field]) -> str | None:
 
 def _arguments(name: str, fields: list[Field]) -> tuple[Any, dict[str, Any]]:
     """Return the type that checks the arguments, and its JSON schema."""
+    if any(map(_is_pydantic, (note for _, kind, *default in fields for note in (*get_args(kind), *default)))):
+        return _arguments_by_pydantic(name, fields)
     try:
         described: list[Any] = [(field, _with_description(kind), *default) for field, kind, *default in fields]
         arguments = msgspec.defstruct("_Arguments", described, kw_only=True, forbid_unknown_fields=True)
         return arguments, _schema_of(arguments)
     except TypeError:
         return _arguments_by_pydantic(name, fields)
+
+
+def _is_pydantic(note: object) -> bool:
+    """Return whether a note of a type, or a default, is pydantic's `Field(…)`."""
+    return type(note).__module__.startswith("pydantic.fields")
 
 
 def _with_description(kind: Any) -> Any:
@@ -144,6 +176,8 @@ def _arguments_by_pydantic(name: str, fields: list[Field]) -> tuple[Any, dict[st
         raise InvalidValue(refusal) from error
 
     def aliased(field: str, kind: Any, default: Any = ...) -> tuple[Any, Any]:
+        if _is_pydantic(default):
+            kind, default = Annotated[kind, default], ... if default.is_required() else default.default
         words = next((note for note in get_args(kind)[1:] if isinstance(note, str)), None)
         described: dict[str, Any] = {"description": words} if words and get_origin(kind) is Annotated else {}
         return kind, pydantic.Field(default, alias=field, **described)
