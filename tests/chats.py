@@ -56,9 +56,10 @@ RESULTS: list[Any] = [None, "", "18 degrees", {"t": 18}, [1, "x"], True, "[#" + 
 
 
 class Chat(Struct, frozen=True, kw_only=True):
-    """A context, and which words stand in which of its messages."""
+    """A context, the steps of its run so far, and which words stand in which of its messages."""
 
     context: Context
+    steps: tuple[Turn, ...]
     tokens: dict[str, str]  # the id of a message that has words → the ones that no other has
 
 
@@ -88,11 +89,11 @@ def a_chat_with(choose: Choose, models: list[str], *, broken: bool) -> tuple[str
         window=tuple(talk),
         window_start=choose([0, 0, 100]),
         turns={name: turns for name, turns in done.items() if turns},
-        steps=some_steps(choose, model) if choose(range(4)) == 0 else (),
         delimiter=choose([DELIMITER, DELIMITER, ""]),
         **what_is_known(choose),
     )
-    return model, Chat(context=context, tokens=tokens)
+    steps = some_steps(choose, model) if choose(range(4)) == 0 else ()
+    return model, Chat(context=context, steps=steps, tokens=tokens)
 
 
 def a_message(choose: Choose, number: int, place: Place, tokens: dict[str, str], *, own: bool = True) -> Message:

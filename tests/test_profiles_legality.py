@@ -16,6 +16,7 @@ from palaver.models.gemini.encode import encode_request as to_gemini
 from palaver.models.openai.encode import encode_request as to_openai
 from palaver.parts import Text, ToolCall, ToolResult
 from palaver.profiles import PROFILES, Build
+from palaver.run.loop import append_turns
 from palaver.turns import Prompt, model, user
 from palaver.wire import lint
 from palaver.wire.lint import Violation
@@ -35,6 +36,12 @@ each: dict[str, Build] = {name: profile.build for name, profile in PROFILES.item
 profiles = st.sampled_from(sorted(each))
 any_chat = st.one_of(chats(GEMINI_MODELS), chats(OPENAI_MODELS))
 broken_chat = st.one_of(chats(GEMINI_MODELS, broken=True), chats(OPENAI_MODELS, broken=True))
+
+
+def prompt_of(profile: str, chat: Chat) -> Prompt:
+    """The prompt of a profile, and the steps of the run behind it."""
+    prompt = each[profile](chat.context)
+    return append_turns(prompt, *chat.steps) if chat.steps else prompt
 
 
 def encoded(prompt: Prompt, asked: str) -> bytes:
@@ -73,7 +80,7 @@ def spoken(profile: str, prompt: Prompt) -> str:
 def test_what_is_sent_is_legal_for_every_model(profile: str, chosen: tuple[str, Chat]) -> None:
     asked, chat = chosen
 
-    body = encoded(sent(each[profile](chat.context), asked), asked)
+    body = encoded(sent(prompt_of(profile, chat), asked), asked)
 
     assert violations(body, asked, strict=True) == []
 
@@ -84,7 +91,7 @@ def test_what_is_sent_is_legal_for_every_model(profile: str, chosen: tuple[str, 
 def test_what_is_built_of_good_turns_is_legal_as_it_stands(profile: str, chosen: tuple[str, Chat]) -> None:
     asked, chat = chosen
 
-    body = encoded(each[profile](chat.context), asked)
+    body = encoded(prompt_of(profile, chat), asked)
 
     assert violations(body, asked, strict=False) == []
 
@@ -96,7 +103,7 @@ def test_every_message_is_there_once_and_in_its_order(profile: str, chosen: tupl
     asked, chat = chosen
     expected = [chat.tokens[one.id] for one in shown(profile, chat.context) if one.id in chat.tokens]
 
-    built = each[profile](chat.context)
+    built = prompt_of(profile, chat)
 
     assert re.findall(r"word\d+word", spoken(profile, built)) == expected
     body = encoded(sent(built, asked), asked).decode()

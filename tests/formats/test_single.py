@@ -13,8 +13,8 @@ from palaver.context.values import Context, Persona
 from palaver.formats.single import single
 from palaver.messages import Author, Message, Place, Quote
 from palaver.models.openai.encode import encode_request
-from palaver.parts import Media, Part, Text, Thought, ToolCall, ToolResult
-from palaver.turns import Layer, Prompt, Turn, model, user
+from palaver.parts import Media, Part, Text, Thought
+from palaver.turns import Layer, Prompt, Turn, user
 from prompt.scenarios import odd_characters
 
 NOW = datetime(2025, 1, 15, 14, 30, tzinfo=UTC)
@@ -67,15 +67,6 @@ def test_one_turn_after_the_instruction() -> None:
             Layer(name="static", instruction="You are Gandalf.\n\nBe brief."),
             Layer(name="trigger", turns=(user("Hi"),)),
         )
-    )
-
-
-def test_steps_of_the_run_follow() -> None:
-    steps = (model(ToolCall(name="look", id="c1")), user(ToolResult(name="look", id="c1", value="x")))
-
-    assert single(a_context("Hi", steps=steps)).layers[1:] == (
-        Layer(name="trigger", turns=(user("Hi"),)),
-        Layer(name="run", turns=steps),
     )
 
 

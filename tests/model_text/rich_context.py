@@ -19,7 +19,7 @@ from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Media, Text, ToolCall, ToolResult
 from palaver.tasks.blocks import lines_for_model
 from palaver.tasks.kinds import ABOUT, KINDS
-from palaver.turns import Turn, model, user
+from palaver.turns import model, user
 from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo
 
 OTHER_AGENT = Author(id="77", name="Albert Einstein", persona="albert-einstein")
@@ -121,7 +121,7 @@ def _notices(window: tuple[Message, ...]) -> tuple[Notice, ...]:
     )
 
 
-def a_rich_context(place: Place = GROUP, *, steps: tuple[Turn, ...] = ()) -> Context:
+def a_rich_context(place: Place = GROUP) -> Context:
     window = _talk(place)
     quote = Quote(
         message_id="m-quoted",
@@ -145,7 +145,6 @@ def a_rich_context(place: Place = GROUP, *, steps: tuple[Turn, ...] = ()) -> Con
         window_start=20,
         past="2025-01-14 travel: they planned a trip\n2025-01-15 tea",
         turns={"m2": (model(LOOK, by="gemini-3.8-flash"), user(SEEN), model("It rains.", by="gemini-3.8-flash"))},
-        steps=steps,
         relevant=(Hit(text="Bob (2025-01-02): the sea is near", score=0.824), Hit(text="tea is good", score=0.5)),
         memories=("Lives in Kyiv", "Likes coffee"),
         summary="A developer who travels.",
@@ -172,7 +171,6 @@ def contexts() -> dict[str, Context]:
         "a channel whose window was promoted": replace(
             a_rich_context(Place(platform="telegram", id="-9", kind="channel", title='The "News"')), window_start=70
         ),
-        "a run under way": a_rich_context(steps=STEPS),
         "by levels": replace(
             group, levels=True, notices=(), recent=window[:4], immediate=window[4:8], newer=window[13:], window=()
         ),

@@ -13,6 +13,7 @@ from palaver.models.local.encode import text_prompt, with_one_call
 from palaver.models.openai import encode as openai
 from palaver.parts import Media, Opaque, ToolCall, ToolResult
 from palaver.profiles import PROFILES
+from palaver.run.loop import append_turns
 from palaver.turns import Prompt, Settings, ToolSpec, Turn, model, user
 from palaver.wire.lint import lint
 from palaver.wire.repair import repair, repair_prompt
@@ -87,8 +88,7 @@ def repairs() -> str:
 
 def requests() -> str:
     """Whole requests to services that take some of the media, tools and results, or none."""
-    context = a_rich_context(steps=STEPS)
-    prompt = replace(PROFILES["layered"].build(context), tools=(TOOL,))
+    prompt = replace(append_turns(PROFILES["layered"].build(a_rich_context()), *STEPS), tools=(TOOL,))
     media = Prompt.of(user(*every_media()), model(LOOK), user(replace(BROKEN, media=every_media()[:6])), "and?")
     sections = []
     for title, asked in {"the layered profile": prompt, "media": media}.items():

@@ -128,7 +128,6 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     window_start: int = 0  # how many messages of the place came before the window
     past: str = ""  # a summary of these; the same while the window begins there
     turns: dict[str, tuple[Turn, ...]] = {}  # by the id of an own message: the turns of the model that wrote it
-    steps: tuple[Turn, ...] = ()  # of the run in progress, after the target: calls and their results
     relevant: tuple[Hit, ...] = ()
     memories: tuple[str, ...] = ()
     summary: str = ""

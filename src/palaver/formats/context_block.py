@@ -16,7 +16,7 @@ from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Quote
 from palaver.parts import Media, Part, Text, cut_text
 from palaver.prompt import escape, sections
-from palaver.prompt.layers import batch_turns, run_layer
+from palaver.prompt.layers import batch_turns
 from palaver.prompt.media_markers import marker_line
 from palaver.prompt.profiles.native import SECTIONS
 from palaver.prompt.render import delimiter_mark, has_words, notice_subject, notice_text, quote_text
@@ -206,7 +206,7 @@ def block(context: Context, *, max_messages: int = MAX_MESSAGES, include_meta: b
         Layer(name="static", instruction=instruction),
         Layer(name="trigger", turns=batch_turns(context, "verbatim", (), told=_quoted_ids(context))),
     )
-    return Prompt(layers=layers + run_layer(context))
+    return Prompt(layers=layers)
 
 
 def _lines(context: Context, max_messages: int, *, include_meta: bool) -> list[str]:

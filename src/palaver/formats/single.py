@@ -21,7 +21,6 @@ from palaver.messages import Author, Quote
 from palaver.parts import USUAL_MIME, Media, Part, Text, cut, cut_parts
 from palaver.prompt import sections
 from palaver.prompt.escape import NAME_LENGTH, normalize
-from palaver.prompt.layers import run_layer
 from palaver.prompt.render import EMPTY
 from palaver.turns import Layer, Prompt, user
 
@@ -195,7 +194,7 @@ def single(context: Context) -> Prompt:
         Layer(name="static", instruction=_instruction(context)),
         Layer(name="trigger", turns=(turn,)),
     )
-    return Prompt(layers=layers + run_layer(context))
+    return Prompt(layers=layers)
 
 
 def as_list_text(text: str) -> Text:

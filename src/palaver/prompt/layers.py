@@ -82,11 +82,6 @@ def trigger_turns(context: Context, style: Style, shown: Iterable[Message]) -> t
     return (*turns_of(context.late_notices, context, style), *batch_turns(context, style, shown))
 
 
-def run_layer(context: Context) -> tuple[Layer, ...]:
-    """Return a layer with the steps of the current run, behind the batch; none without steps."""
-    return (Layer(name="run", turns=context.steps),) if context.steps else ()
-
-
 def place_style(context: Context) -> Style:
     """Return the style of a place: messages have headers in groups and channels alone."""
     return "direct" if context.place.kind == "direct" else "headed"

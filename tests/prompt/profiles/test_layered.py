@@ -247,14 +247,6 @@ def test_media_that_are_told_are_words() -> None:
     assert texts(layers["static"].turns[0].parts)[0].endswith("\n[photo described: a cat]")
 
 
-def test_nothing_is_a_trigger_when_results_are() -> None:
-    steps = (model(ToolCall(name="look", id="a")), user(ToolResult(name="look", value=1, id="a")))
-
-    layers = layers_of(layered(a_context(a_message(place=DIRECT), steps=steps)))
-
-    assert (layers["buffered"].turns, layers["trigger"].turns) == ((user("hello"), *steps), ())
-
-
 def contexts(messages: list[Message], place: Place) -> list[Context]:
     """The contexts of a conversation as it goes on: each message of others in turn is the target."""
     return [

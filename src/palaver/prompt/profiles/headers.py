@@ -3,7 +3,7 @@
 from palaver.context.values import Context
 from palaver.prompt import escape, sections
 from palaver.prompt.history import past_turns
-from palaver.prompt.layers import run_layer, trigger_turns
+from palaver.prompt.layers import trigger_turns
 from palaver.prompt.render import turns_without_opening_call
 from palaver.turns import Layer, Prompt
 
@@ -32,4 +32,4 @@ def headers(context: Context) -> Prompt:
         ),
         Layer(name="trigger", turns=trigger_turns(context, "worded", context.window)),
     )
-    return Prompt(layers=layers + run_layer(context))
+    return Prompt(layers=layers)

@@ -24,8 +24,6 @@ def layered(context: Context, *, buffer: Marks = BUFFER) -> Prompt:
     old = history_turns(context.window_with_notices(0, promoted), context, quotes)
     trigger = trigger_turns(context, style, window)
     recent = turns_of(context.window_with_notices(promoted), context, style, quotes)
-    if context.steps:  # they answer the batch, so all of it goes to the buffer
-        recent, trigger = (*recent, *trigger, *context.steps), ()
     layers = (
         replace(instructed, turns=past_turns(context) + old),
         dynamic(context),

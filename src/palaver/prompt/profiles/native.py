@@ -2,7 +2,7 @@
 
 from palaver.context.values import Context
 from palaver.prompt import escape, sections
-from palaver.prompt.layers import batch_turns, run_layer, trigger_turns
+from palaver.prompt.layers import batch_turns, trigger_turns
 from palaver.prompt.render import turns_without_opening_call
 from palaver.turns import Layer, Prompt
 
@@ -30,4 +30,4 @@ def native(context: Context) -> Prompt:
         Layer(name="buffered", turns=turns_without_opening_call(shown, context, "verbatim")),
         Layer(name="trigger", turns=trigger(context, "verbatim", shown)),
     )
-    return Prompt(layers=layers + run_layer(context))
+    return Prompt(layers=layers)

@@ -4,7 +4,7 @@ from palaver.context.values import Context, Persona
 from palaver.messages import Quote
 from palaver.prompt import escape, sections
 from palaver.prompt.history import past_turns
-from palaver.prompt.layers import run_layer, trigger_turns
+from palaver.prompt.layers import trigger_turns
 from palaver.prompt.render import delimiter_mark, turns_without_opening_call
 from palaver.turns import Layer, Prompt, user
 
@@ -19,7 +19,7 @@ def plain(context: Context) -> Prompt:
         *_memory_layer(context),
         Layer(name="trigger", turns=trigger_turns(context, "verbatim", context.window)),
     )
-    return Prompt(layers=layers + run_layer(context))
+    return Prompt(layers=layers)
 
 
 def _memory_layer(context: Context) -> tuple[Layer, ...]:

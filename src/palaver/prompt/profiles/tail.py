@@ -2,7 +2,7 @@
 
 from palaver.context.values import Context
 from palaver.prompt.history import past_turns
-from palaver.prompt.layers import dynamic, place_style, run_layer, static, trigger_turns
+from palaver.prompt.layers import dynamic, place_style, static, trigger_turns
 from palaver.prompt.render import turns_without_opening_call
 from palaver.turns import Layer, Prompt
 
@@ -21,4 +21,4 @@ def tail(context: Context) -> Prompt:
         dynamic(context),
         Layer(name="trigger", turns=trigger_turns(context, style, context.window)),
     )
-    return Prompt(layers=layers + run_layer(context))
+    return Prompt(layers=layers)
