@@ -43,10 +43,8 @@ from palaver.memory.verify.guards import unfit_reason
 from palaver.memory.verify.subjects import subject_clauses
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Text
+from palaver.profiles import headers, layered, native
 from palaver.prompt import escape
-from palaver.prompt.profiles.headers import headers
-from palaver.prompt.profiles.layered import layered
-from palaver.prompt.profiles.native import native
 from palaver.run.clean.cleaner import clean
 from palaver.tasks.blocks import parse
 from palaver.tokens import ESTIMATOR

@@ -19,11 +19,7 @@ from palaver.formats.context_block import block
 from palaver.formats.single import single
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Media, Text, ToolCall, ToolResult
-from palaver.prompt.profiles.headers import headers
-from palaver.prompt.profiles.layered import layered
-from palaver.prompt.profiles.native import native
-from palaver.prompt.profiles.plain import plain
-from palaver.prompt.profiles.tail import tail
+from palaver.profiles import headers, layered, native, plain, tail
 from palaver.turns import Prompt, model, user
 from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, NOON, PERSONA, a_photo
 from prompt import reader

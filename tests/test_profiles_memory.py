@@ -15,8 +15,7 @@ from palaver.context.sources import scene
 from palaver.context.values import Background, Context, Episode, Hit
 from palaver.engine.prompt_builder import build_prompt
 from palaver.parts import Text
-from palaver.profiles import PROFILES
-from palaver.prompt.profiles.plain import plain
+from palaver.profiles import PROFILES, plain
 from palaver.turns import Layer, Prompt, user
 from people import DELIMITER, DIRECT, NOON, PERSONA, a_context, a_message, a_talk
 from prompt import reader

@@ -22,8 +22,7 @@ from palaver.messages import Author, Message, Place
 from palaver.models.gemini.encode import encode_request
 from palaver.parts import Part, Text, ToolCall, ToolResult
 from palaver.platform import Reacted
-from palaver.profiles import PROFILES, Build
-from palaver.prompt.profiles.layered import layered
+from palaver.profiles import PROFILES, Build, layered
 from palaver.prompt.render import notice_line
 from palaver.run.clean.cleaner import clean
 from palaver.store import Store

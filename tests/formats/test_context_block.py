@@ -6,8 +6,8 @@ from palaver.errors import InvalidValue
 from palaver.formats.context_block import block, meta
 from palaver.messages import Author, Place, Quote
 from palaver.parts import Media, Text
+from palaver.profiles import native
 from palaver.prompt.media_markers import marker_line
-from palaver.prompt.profiles.native import native
 from palaver.turns import user
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_context, a_message, a_photo, a_quote, a_talk
 from sizes import in_time

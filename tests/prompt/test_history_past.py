@@ -9,9 +9,8 @@ from palaver.context import gather, sources
 from palaver.context.budget import Budget
 from palaver.context.in_memory import InMemoryKnowledge, InMemoryLog
 from palaver.context.values import Episode, LeftOut
-from palaver.profiles import PROFILES
+from palaver.profiles import PROFILES, layered
 from palaver.prompt.history import PAST_HEADING, past_turns
-from palaver.prompt.profiles.layered import layered
 from palaver.turns import user
 from people import DELIMITER, GROUP, NOON, a_context, a_message, a_talk
 

@@ -8,11 +8,7 @@ from msgspec.structs import replace
 from palaver.context.quotes import BRIEF_LENGTH
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media, Text
-from palaver.profiles import PROFILES
-from palaver.prompt.profiles.headers import headers
-from palaver.prompt.profiles.layered import layered
-from palaver.prompt.profiles.plain import plain
-from palaver.prompt.profiles.tail import tail
+from palaver.profiles import PROFILES, headers, layered, plain, tail
 from palaver.turns import Prompt, Turn, user
 from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, a_context, a_message, a_photo, a_quote, a_talk, texts
 from sizes import EXAMPLES, size

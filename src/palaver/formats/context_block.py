@@ -18,7 +18,6 @@ from palaver.parts import Media, Part, Text, cut_text
 from palaver.prompt import escape, sections
 from palaver.prompt.layers import batch_turns
 from palaver.prompt.media_markers import marker_line
-from palaver.prompt.profiles.native import SECTIONS
 from palaver.prompt.render import delimiter_mark, has_words, notice_subject, notice_text, quote_text
 from palaver.turns import Layer, Prompt
 
@@ -195,7 +194,7 @@ def block(context: Context, *, max_messages: int = MAX_MESSAGES, include_meta: b
         filter(
             None,
             (
-                escape.without_delimiter(sections.instruction(SECTIONS, context), context.delimiter),
+                escape.without_delimiter(sections.instruction(sections.NATIVE_SECTIONS, context), context.delimiter),
                 f"Here is the current conversation context (last up to {max_messages} messages):",
                 "```\n" + "\n".join(_lines(context, max_messages, include_meta=include_meta)) + "\n```",
                 "[RESPOND]",

@@ -198,3 +198,26 @@ def _name(author: Author) -> str:
 def _name_and_id(author: Author) -> str:
     identity = escape.identity(author.id)
     return f"{_name(author)} (ID: {identity})" if identity else _name(author)
+
+
+NATIVE_SECTIONS: tuple[Section, ...] = (
+    persona,
+    role,
+    model_notes,
+    task_blocks,
+    current_time,
+    current_user,
+    reply_context,
+    recollections,
+)
+HEADERS_SECTIONS: tuple[Section, ...] = (
+    persona,
+    role,
+    model_notes,
+    task_blocks,
+    current_time,
+    chat_type,
+    who_speaks,
+    stickers,
+    memory_sections,
+)

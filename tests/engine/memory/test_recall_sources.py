@@ -22,9 +22,7 @@ from palaver.engine.memory.recall import MemorySources
 from palaver.memory.facts import subject_of
 from palaver.messages import Message, Place
 from palaver.models.scripted import Scripted
-from palaver.profiles import PROFILES
-from palaver.prompt.profiles.layered import layered
-from palaver.prompt.profiles.tail import tail
+from palaver.profiles import PROFILES, layered, tail
 from palaver.store import Store
 from people import DELIMITER, DIRECT, GROUP, NOON, PERSONA, a_message, texts
 

@@ -11,9 +11,7 @@ from msgspec.structs import replace
 from palaver.context.values import Context, Episode, Hit, Persona, Workspace
 from palaver.messages import Message, Place
 from palaver.parts import Part, Text, ToolCall, ToolResult
-from palaver.profiles import Build
-from palaver.prompt.profiles.layered import layered
-from palaver.prompt.profiles.tail import tail
+from palaver.profiles import Build, layered, tail
 from palaver.turns import Layer, Prompt, model, user
 from people import (
     ALICE,

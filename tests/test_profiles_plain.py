@@ -2,7 +2,7 @@
 
 from palaver.context.values import Persona
 from palaver.parts import ToolCall, ToolResult
-from palaver.prompt.profiles.plain import plain
+from palaver.profiles import plain
 from palaver.turns import Layer, model, user
 from people import DELIMITER, GRYAG, a_context, a_message, a_quote
 

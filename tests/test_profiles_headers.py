@@ -3,7 +3,7 @@ import pytest
 from palaver.context.values import Persona, Sticker
 from palaver.messages import Place, Quote
 from palaver.parts import Media, Text
-from palaver.prompt.profiles.headers import headers
+from palaver.profiles import headers
 from palaver.turns import model, user
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, a_context, a_message, a_photo, a_quote, a_talk
 

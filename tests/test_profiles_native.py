@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from palaver.context.values import Context, Episode, Hit, Persona
 from palaver.messages import Author
 from palaver.parts import Text
-from palaver.prompt.profiles.native import native
+from palaver.profiles import native
 from palaver.turns import Layer, Turn, model, user
 from people import ALICE, BOB, DIRECT, GRYAG, PERSONA, a_context, a_message, a_photo, a_quote, a_talk
 

@@ -1,1 +1,0 @@
-"""Our own profiles: each is one function from a `Context` to a `Prompt`. Pure."""
