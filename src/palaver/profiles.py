@@ -19,8 +19,7 @@ from palaver.errors import InvalidValue
 from palaver.formats.context_block import block
 from palaver.formats.single import single
 from palaver.prompt import escape, sections
-from palaver.prompt.history import history_turns, past_turns
-from palaver.prompt.layers import batch_turns, dynamic, place_style, static, trigger_turns
+from palaver.prompt.layers import batch_turns, dynamic, history_turns, past_turns, place_style, static, trigger_turns
 from palaver.prompt.render import delimiter_mark, turns_of, turns_without_opening_call
 from palaver.turns import Layer, Prompt, user
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from palaver.errors import ContextTooLong, HandleGone, PalaverError, RequestRefused
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
-from palaver.prompt.history import exchange_sentence
+from palaver.prompt.layers import exchange_sentence
 from palaver.tokens import part_tokens, turn_tokens
 from palaver.turns import Prompt, Turn
 from palaver.wire.rules import PLACEHOLDER_SIGNATURE

@@ -10,7 +10,7 @@ from palaver.context.budget import Budget
 from palaver.context.in_memory import InMemoryKnowledge, InMemoryLog
 from palaver.context.values import Episode, LeftOut
 from palaver.profiles import PROFILES, layered
-from palaver.prompt.history import PAST_HEADING, past_turns
+from palaver.prompt.layers import PAST_HEADING, past_turns
 from palaver.turns import user
 from people import DELIMITER, GROUP, NOON, a_context, a_message, a_talk
 
