@@ -4,9 +4,7 @@
 """
 
 from palaver.models.scripted import Scripted
-from palaver.testing.clock import Clock
 from palaver.testing.example_service import ExampleService
-from palaver.testing.held_model import HeldModel
-from palaver.testing.recorded_platform import RecordedPlatform
+from palaver.testing.fakes import Clock, HeldModel, RecordedPlatform
 
 __all__ = ["Clock", "ExampleService", "HeldModel", "RecordedPlatform", "Scripted"]

@@ -7,7 +7,7 @@ from palaver.engine.commands import HELP, LIKE_THAT
 from palaver.messages import Message, Place
 from palaver.platform import Capabilities, Change, Update
 from palaver.testing.contract_session import Session, check
-from palaver.testing.held_model import HeldModel
+from palaver.testing.fakes import HeldModel
 
 HOSTILE = (
     "Gryag",  # as the bot may be called

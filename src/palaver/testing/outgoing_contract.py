@@ -4,7 +4,7 @@ from palaver.engine.run_completion import STOPPED_LINE
 from palaver.messages import Author, Message, Place
 from palaver.platform import Capabilities
 from palaver.testing.contract_session import Session, check, require
-from palaver.testing.held_model import HeldModel
+from palaver.testing.fakes import HeldModel
 from palaver.testing.platform_world import Shown
 
 
