@@ -45,7 +45,7 @@ from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Text
 from palaver.profiles import headers, layered, native
 from palaver.prompt import escape
-from palaver.run.clean.cleaner import clean
+from palaver.run.cleaner import clean
 from palaver.tasks.blocks import parse
 from palaver.tokens import ESTIMATOR
 from palaver.tools.search import plain_text

@@ -24,7 +24,7 @@ from palaver.parts import Part, Text, ToolCall, ToolResult
 from palaver.platform import Reacted
 from palaver.profiles import PROFILES, Build, layered
 from palaver.prompt.render import notice_line
-from palaver.run.clean.cleaner import clean
+from palaver.run.cleaner import clean
 from palaver.store import Store
 from palaver.turns import Prompt, Turn, model, user
 from palaver.wire import lint

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from palaver.run.clean.cleaner import clean
+from palaver.run.cleaner import clean
 from palaver.tasks import blocks
 from palaver.tasks.blocks import parse
 from palaver.tasks.kinds import KINDS

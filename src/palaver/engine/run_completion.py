@@ -28,7 +28,7 @@ from palaver.memory.facts import Fact
 from palaver.messages import Message, Reply
 from palaver.parts import ToolResult
 from palaver.platform import DeliveryKind, Platform
-from palaver.run.clean.cleaner import clean
+from palaver.run.cleaner import clean
 from palaver.run.journal import Run
 from palaver.run.loop import RunAnswered
 from palaver.run.outcome import ParsedTexts, reply_to_id, run_outcome

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from palaver.models.base import Response
 from palaver.parts import Part, Text
-from palaver.run.clean.cleaner import Cleaner
+from palaver.run.cleaner import Cleaner
 from palaver.run.model_calls import AttemptFailed
 from palaver.tasks.blocks import may_be_outer_fence, parse
 from palaver.tasks.kinds import KINDS, Kind

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from palaver.messages import Message, Place, Reply
 from palaver.models.base import Response
 from palaver.parts import Media, ToolCall, ToolResult
-from palaver.run.clean.cleaner import clean
+from palaver.run.cleaner import clean
 from palaver.run.journal import Run
 from palaver.tasks.blocks import ParsedText, parse
 from palaver.tasks.graph import plan

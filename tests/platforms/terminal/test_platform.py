@@ -22,7 +22,7 @@ from palaver.platforms.terminal.defaults import ME, PLACE, person
 from palaver.platforms.terminal.event_reader import EventReader
 from palaver.platforms.terminal.output import Output, ScreenDisplay
 from palaver.platforms.terminal.platform import Terminal
-from palaver.run.clean.cleaner import clean
+from palaver.run.cleaner import clean
 from palaver.run.journal import Run
 from palaver.run.live_text import LiveText, LiveTexts
 from palaver.run.outcome import run_outcome

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from palaver.parts import Text
 from palaver.platforms.terminal.defaults import PLACE
 from palaver.platforms.terminal.text import history_summary, message_lines
-from palaver.run.clean.cleaner import clean
+from palaver.run.cleaner import clean
 from palaver.store import Store
 from palaver.turns import Turn
 

@@ -6,8 +6,8 @@ from types import FrameType
 
 import pytest
 
-from palaver.run.clean.cleaner import Cleaner, clean
-from run.clean.own_markup import BLOCKS, CONTEXT, DELIMITER, HEADER
+from palaver.run.cleaner import Cleaner, clean
+from run.own_markup import BLOCKS, CONTEXT, DELIMITER, HEADER
 from sizes import in_time, size
 
 SIZE = 200_000

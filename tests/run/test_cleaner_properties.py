@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from palaver.run.clean.cleaner import Cleaner, clean
-from run.clean.own_markup import (
+from palaver.run.cleaner import Cleaner, clean
+from run.own_markup import (
     DELIMITER,
     LINE_ENDS,
     NEAR_MISSES,

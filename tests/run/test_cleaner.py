@@ -3,9 +3,9 @@
 import pytest
 
 from palaver.parts import Media
-from palaver.run.clean.cleaner import Cleaner, clean
-from run.clean.own_markup import BLOCKS, CONTEXT, DELIMITER, HEADER
-from run.clean.replies import UNTOUCHED
+from palaver.run.cleaner import Cleaner, clean
+from run.own_markup import BLOCKS, CONTEXT, DELIMITER, HEADER
+from run.replies import UNTOUCHED
 from sizes import size
 
 NEAR_HEADINGS = [

@@ -22,8 +22,8 @@ from functools import lru_cache
 
 from palaver.grammar import Candidate, Grammar
 from palaver.markdown import Fences
-from palaver.run.clean import markup
-from palaver.run.clean.text_filters import ContextBlockSkipper, DelimiterFilter, LeadingSpace, LineBuffer, is_space
+from palaver.run import markup
+from palaver.run.text_filters import ContextBlockSkipper, DelimiterFilter, LeadingSpace, LineBuffer, is_space
 from palaver.tasks.blocks import ThoughtSkipper
 from palaver.tasks.kinds import KINDS
 

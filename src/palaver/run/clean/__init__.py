@@ -1,1 +1,0 @@
-"""Cleaning of replies: our own markup never reaches people."""
