@@ -16,7 +16,7 @@ from palaver.models.model_names import model_named
 from palaver.parts import Part, Text, Thought, ToolResult
 from palaver.run.answer_type import AnswerType
 from palaver.run.chat_history import Exchange, History, MessageInput, Pieces, user_turn
-from palaver.run.expired_files import ExpiredFiles
+from palaver.run.fallbacks import ExpiredFiles
 from palaver.run.journal import InMemoryJournal, Journal, Run, ToolRun
 from palaver.run.loop import STEPS, NoAnswer, RunAnswered, RunLoop, ToolsStopped, without_tools
 from palaver.run.model_calls import CALL_TIMEOUT, AttemptFailed, ModelCalls

@@ -7,23 +7,59 @@ one that may help against the error.
 
 Turns are closed or open. The open ones follow the last turn in which a person speaks: there the model still answers,
 and services check calls, results and signatures. So signatures and calls of closed turns can be given up first.
+
+Files that a service no longer has are no fallback: `ExpiredFiles` takes them out of every later prompt.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from palaver.errors import ContextTooLong, HandleGone, PalaverError, RequestRefused
+from palaver.errors import ContextTooLong, FileGone, HandleGone, PalaverError, RequestRefused
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.prompt.layers import exchange_sentence
 from palaver.tokens import part_tokens, turn_tokens
 from palaver.turns import Prompt, Turn
+from palaver.wire.part_forms import file_uris, is_file, without_expired_files
 from palaver.wire.rules import PLACEHOLDER_SIGNATURE
 
 Fallback = Callable[[Prompt], Prompt | None]
 Fallbacks = Sequence[tuple[str, Fallback]]
 
 HISTORY = ("static", "buffered")  # the layers that `shorten` may cut
+
+
+class ExpiredFiles:
+    """The URIs of expired files, remembered by a chat or an engine until its process ends.
+
+    Media with such a URI are sent as bytes, or as words if there are none.
+    """
+
+    def __init__(self) -> None:
+        self._uris: set[str] = set()
+
+    def add(self, error: FileGone, prompt: Prompt) -> bool:
+        """Add the files of *prompt* that *error* names; return whether any is new.
+
+        A file that is not ready yet has not expired. If the service names none, all files of
+        *prompt* count as expired.
+        """
+        if error.for_now:
+            return False
+        uris = file_uris(prompt.turns)
+        new = set([uri for uri in uris if is_file(uri, error.file)] or uris) - self._uris
+        self._uris |= new
+        return bool(new)
+
+    def without(self, prompt: Prompt) -> Prompt:
+        """Return the prompt without expired files; itself if it holds none."""
+        if not self._uris or self._uris.isdisjoint(file_uris(prompt.turns)):
+            return prompt
+        layers = (
+            replace(layer, turns=tuple(without_expired_files(turn, self._uris) for turn in layer.turns))
+            for layer in prompt.layers
+        )
+        return replace(prompt, layers=tuple(layers))
 
 
 def without_handles(prompt: Prompt) -> Prompt | None:

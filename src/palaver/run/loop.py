@@ -39,8 +39,7 @@ from palaver.models.base import Finish, Model, Outcome, Response, TakesMedia
 from palaver.models.prices import PRICES, Prices
 from palaver.parts import Media, Part, Text, ToolCall
 from palaver.prompt.media_markers import markers_in
-from palaver.run.expired_files import ExpiredFiles
-from palaver.run.fallbacks import FALLBACKS, SAME_PROMPT, WITHOUT_HANDLES, Fallbacks, next_prompt
+from palaver.run.fallbacks import FALLBACKS, SAME_PROMPT, WITHOUT_HANDLES, ExpiredFiles, Fallbacks, next_prompt
 from palaver.run.journal import (
     NEXT_MODEL,
     CallCost,

@@ -18,7 +18,7 @@ from palaver import errors
 from palaver.models import Gemini, Response
 from palaver.models.gemini.cache import PAUSE, CachedGemini
 from palaver.parts import Media, Text, ToolCall, ToolResult
-from palaver.run.expired_files import ExpiredFiles
+from palaver.run.fallbacks import ExpiredFiles
 from palaver.sim import gemini as sims
 from palaver.sim.gemini import MODELS, GeminiSim, Received, resources
 from palaver.sim.gemini.catalogue import ALIASES

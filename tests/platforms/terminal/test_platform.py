@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.engine.run_executor import live_events
+from palaver.engine.run_executor import LiveText, LiveTexts, live_events
 from palaver.errors import NotSent, SendRefused
 from palaver.events import Delta, Event, Missed, RunFailed, RunStarted
 from palaver.messages import Author, Message, Reply
@@ -24,7 +24,6 @@ from palaver.platforms.terminal.output import Output, ScreenDisplay
 from palaver.platforms.terminal.platform import Terminal
 from palaver.run.cleaner import clean
 from palaver.run.journal import Run
-from palaver.run.live_text import LiveText, LiveTexts
 from palaver.run.outcome import run_outcome
 from palaver.turns import model
 

@@ -6,7 +6,7 @@ from palaver.errors import FileGone
 from palaver.jsonio import loads
 from palaver.models.gemini.encode import encode_request
 from palaver.parts import Media, Text, ToolResult
-from palaver.run.expired_files import ExpiredFiles
+from palaver.run.fallbacks import ExpiredFiles
 from palaver.turns import Prompt, user
 
 SITE = "https://generativelanguage.googleapis.com/v1beta/files"

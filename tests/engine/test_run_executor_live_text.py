@@ -2,9 +2,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from palaver.engine.run_executor import LiveText, LiveTexts
 from palaver.models.base import Response
 from palaver.parts import Text
-from palaver.run.live_text import LiveText, LiveTexts
 from palaver.run.model_calls import AttemptFailed
 from palaver.tasks.blocks import parse
 from palaver.turns import model
