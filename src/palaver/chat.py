@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from palaver.errors import AnswerUnfit, InvalidValue
 from palaver.messages import Place
+from palaver.models import model_named
 from palaver.models.base import Model, Response, Usage
-from palaver.models.model_names import model_named
 from palaver.parts import Part, Text, Thought, ToolResult
 from palaver.run.answer_type import AnswerType
 from palaver.run.chat_history import Exchange, History, MessageInput, Pieces, user_turn

@@ -1,14 +1,21 @@
-"""The models: each answers a prompt, whole or in pieces."""
+"""The models: each answers a prompt, whole or in pieces. `model_named("gemini-3.8-flash")` makes one by its name."""
 
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from palaver.errors import InvalidValue
 from palaver.models.base import Finish, Model, Response, Usage
 from palaver.models.gemini.cache import CachedGemini
 from palaver.models.gemini.client import Gemini
 from palaver.models.local.client import Local
-from palaver.models.model_names import model_named
+from palaver.models.local.weights import WEIGHTS
 from palaver.models.openai.client import OpenAI
+from palaver.models.openai.vendors import OPENAI, VENDORS, Vendor, vendor_of
 from palaver.models.scripted import Scripted
 
 __all__ = [
+    "NAME_FORMS",
     "CachedGemini",
     "Finish",
     "Gemini",
@@ -18,5 +25,62 @@ __all__ = [
     "Response",
     "Scripted",
     "Usage",
+    "model_file",
     "model_named",
+    "provider_of",
+    "unknown_model",
+    "vendor_and_url",
 ]
+
+NAME_FORMS = "gemini-…, gemma-…, openai:NAME (or ollama:, groq:, …), smollm2, qwen, or the path of a .gguf file"
+
+
+def provider_of(name: str) -> str:
+    """Return the provider of a model name: gemini, local, openai or another vendor; empty if it is unknown."""
+    before, colon, _ = name.partition(":")
+    if name in WEIGHTS or name.endswith(".gguf"):
+        return "local"
+    if name.removeprefix("models/").startswith(("gemini-", "gemma-")):
+        return "gemini"
+    return before if colon and before in VENDORS else ""
+
+
+def model_file(name: str) -> Path:
+    """Return the path of a model name that is a path, with ~ expanded; the file need not exist."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError as error:
+        raise InvalidValue(f"there is no home directory {Path(name).parts[0]}") from error
+
+
+def vendor_and_url(
+    name: str, base_url: str | None = None, *, environment: Mapping[str, str] = os.environ
+) -> tuple[Vendor, str | None]:
+    """Return the vendor of `openai:NAME` or `VENDOR:NAME`, and the base URL given for it; `openai:` without one is
+    OpenAI.
+    """
+    before, _, model = name.partition(":")
+    if not model:
+        raise InvalidValue(f"{name} names no model: write {before}:NAME")
+    if before != "openai":
+        return VENDORS[before], base_url
+    given = base_url or environment.get("PALAVER_OPENAI_BASE_URL") or None
+    return (vendor_of(model, given) if given else OPENAI), given
+
+
+def model_named(name: str, *, base_url: str | None = None) -> Gemini | OpenAI | Local:
+    """`model_named("smollm2")`, `model_named("gemini-3.8-flash")`, `model_named("openai:gpt-5.6")`."""
+    kind = provider_of(name)
+    if kind == "local":
+        return Local(name) if name in WEIGHTS else Local(Path(name).stem, path=model_file(name))
+    if kind == "gemini":
+        return Gemini(name, base_url=base_url)
+    if kind:
+        vendor, given = vendor_and_url(name, base_url)
+        return OpenAI(name.partition(":")[2], base_url=given or vendor.base_url, vendor=vendor)
+    raise unknown_model(name)
+
+
+def unknown_model(name: str) -> InvalidValue:
+    meant = "" if ":" in name else f" (openai:{name}, if it is OpenAI's)"
+    return InvalidValue(f"no model is called {name!r}{meant}; there are {NAME_FORMS}")

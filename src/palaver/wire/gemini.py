@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from palaver.wire import gemini_request
-from palaver.wire.gemini_request import PossibleViolation, Reader, field, setting_violations, tool_violations
+from palaver.wire.gemini_request import PossibleViolation, RequestReader, field, setting_violations, tool_violations
 from palaver.wire.generations import generation
 from palaver.wire.rules import INLINE_LIMIT, when_mime_refused
 
@@ -20,26 +20,26 @@ _UNREADABLE = frozenset(
 )  # past these the service reads no conversation
 
 
-class Call(Struct, frozen=True):
+class GeminiCall(Struct, frozen=True):
     id: str
     name: str
     signed: bool
     where: str
 
 
-class Result(Struct, frozen=True):
+class GeminiResult(Struct, frozen=True):
     id: str
     name: str
 
 
-class Content(Struct, frozen=True):
+class GeminiContent(Struct, frozen=True):
     """One content, with the fields that the rules of a conversation check."""
 
     index: int
     role: str  # as written
     speaker: str  # user or model
-    calls: tuple[Call, ...]
-    results: tuple[Result, ...]
+    calls: tuple[GeminiCall, ...]
+    results: tuple[GeminiResult, ...]
     kinds: str  # a letter a part: c for a call, r for a result, . for anything else
 
     @property
@@ -49,7 +49,7 @@ class Content(Struct, frozen=True):
 
 def violations(request: Any, model: str) -> Iterator[PossibleViolation]:
     """Yield the violations of *request*, whatever the generation of the model."""
-    reader = Reader()
+    reader = RequestReader()
     if not isinstance(request, dict):
         yield PossibleViolation("json", "")
         return
@@ -69,13 +69,13 @@ def violations(request: Any, model: str) -> Iterator[PossibleViolation]:
 
 def part_violations(part: dict[str, Any]) -> list[PossibleViolation]:
     """Return the violations in one part by itself."""
-    reader = Reader()
+    reader = RequestReader()
     speaker = "user" if field(part, "functionCall") is None else "model"
     _part(reader, part, "contents[0].parts[0]", speaker)
     return reader.violations
 
 
-def _contents(reader: Reader, fields: dict[str, Any]) -> Iterator[Content]:
+def _contents(reader: RequestReader, fields: dict[str, Any]) -> Iterator[GeminiContent]:
     found = list(reader.objects(fields.get("contents"), "contents"))
     if not found and not reader.violations:
         reader.report("no-contents", "contents")
@@ -90,19 +90,22 @@ def _contents(reader: Reader, fields: dict[str, Any]) -> Iterator[Content]:
         read = [_part(reader, part, at, speaker) for part, at in parts]
         inline += sum(size for _, size in read)
         items = [item for item, _ in read]
-        yield Content(
+        yield GeminiContent(
             index,
             role,
             speaker,
-            tuple(item for item in items if isinstance(item, Call) and speaker == "model"),
-            tuple(item for item in items if isinstance(item, Result) and speaker == "user"),
-            "".join("c" if isinstance(item, Call) else "r" if isinstance(item, Result) else "." for item in items),
+            tuple(item for item in items if isinstance(item, GeminiCall) and speaker == "model"),
+            tuple(item for item in items if isinstance(item, GeminiResult) and speaker == "user"),
+            "".join(
+                "c" if isinstance(item, GeminiCall) else "r" if isinstance(item, GeminiResult) else "."
+                for item in items
+            ),
         )
     if inline > INLINE_LIMIT:
         reader.report("payload-size", "contents")
 
 
-def _system(reader: Reader, value: Any) -> None:
+def _system(reader: RequestReader, value: Any) -> None:
     content = reader.object(value, "systemInstruction", gemini_request.CONTENT)
     reader.string(content, "role", "systemInstruction")
     parts = list(reader.objects(content.get("parts"), "systemInstruction.parts"))
@@ -112,7 +115,7 @@ def _system(reader: Reader, value: Any) -> None:
         _part(reader, part, where, "system")
 
 
-def _part(reader: Reader, value: Any, where: str, speaker: str) -> tuple[Call | Result | None, int]:
+def _part(reader: RequestReader, value: Any, where: str, speaker: str) -> tuple[GeminiCall | GeminiResult | None, int]:
     """Return the part as the rules of a conversation check it, and the size of its data."""
     part = reader.object(value, where, gemini_request.PART)
     if not isinstance(value, dict):
@@ -134,7 +137,7 @@ def _part(reader: Reader, value: Any, where: str, speaker: str) -> tuple[Call | 
     return None, 0
 
 
-def _data_field(reader: Reader, part: dict[str, Any], where: str) -> None:
+def _data_field(reader: RequestReader, part: dict[str, Any], where: str) -> None:
     data = [name for name in part if name in gemini_request.DATA_FIELDS]
     if len(data) > 1:
         reader.report("two-data", where, name=data[1])
@@ -145,7 +148,7 @@ def _data_field(reader: Reader, part: dict[str, Any], where: str) -> None:
         )
 
 
-def _call(reader: Reader, value: Any, where: str, *, signed: bool, placed: bool) -> Call:
+def _call(reader: RequestReader, value: Any, where: str, *, signed: bool, placed: bool) -> GeminiCall:
     where = f"{where}.functionCall"
     call = reader.object(value, where, gemini_request.CALL)
     if not isinstance(call.get("args", {}), dict):
@@ -153,10 +156,10 @@ def _call(reader: Reader, value: Any, where: str, *, signed: bool, placed: bool)
     name = reader.string(call, "name", where)
     if placed and not name:
         reader.report("call-no-name", where, **_position(where))
-    return Call(reader.string(call, "id", where), name, signed, where)
+    return GeminiCall(reader.string(call, "id", where), name, signed, where)
 
 
-def _result(reader: Reader, value: Any, where: str, *, placed: bool) -> Result:
+def _result(reader: RequestReader, value: Any, where: str, *, placed: bool) -> GeminiResult:
     where = f"{where}.functionResponse"
     result = reader.object(value, where, gemini_request.RESULT)
     if not isinstance(result.get("response", {}), dict):
@@ -168,7 +171,7 @@ def _result(reader: Reader, value: Any, where: str, *, placed: bool) -> Result:
         reader.report("no-response", where, **_position(where))
     if placed and isinstance(result.get("parts"), list) and result["parts"]:
         reader.report("result-parts", where)
-    return Result(reader.string(result, "id", where), name)
+    return GeminiResult(reader.string(result, "id", where), name)
 
 
 def size_within(result: Any) -> int:
@@ -179,7 +182,7 @@ def size_within(result: Any) -> int:
     return sum(len(text) for text in data if isinstance(text, str))
 
 
-def _inline(reader: Reader, value: Any, where: str) -> int:
+def _inline(reader: RequestReader, value: Any, where: str) -> int:
     blob = reader.object(value, where, gemini_request.INLINE)
     if not isinstance(value, dict):
         return 0
@@ -194,7 +197,7 @@ def _inline(reader: Reader, value: Any, where: str) -> int:
     return len(data)
 
 
-def _file(reader: Reader, value: Any, where: str) -> None:
+def _file(reader: RequestReader, value: Any, where: str) -> None:
     file = reader.object(value, where, gemini_request.FILE)
     if not isinstance(value, dict):
         return
@@ -205,7 +208,7 @@ def _file(reader: Reader, value: Any, where: str) -> None:
         reader.report("no-uri", where)
 
 
-def _mime(reader: Reader, mime: str, where: str) -> None:
+def _mime(reader: RequestReader, mime: str, where: str) -> None:
     refused = when_mime_refused(mime)
     if refused != "never":
         reader.report("mime" if refused == "always" else "mime-unlisted", where, mime=mime)
@@ -217,7 +220,7 @@ def _position(where: str) -> dict[str, str]:
     return {"i": numbers[0], "j": numbers[1] if len(numbers) > 1 else ""}
 
 
-def _role_violations(contents: list[Content], model: str) -> Iterator[PossibleViolation]:
+def _role_violations(contents: list[GeminiContent], model: str) -> Iterator[PossibleViolation]:
     tolerated, suffix = (_ROLES_3_6, "-3.6") if generation(model) in {"3.6", "3.7", "4"} else (_ROLES, "")
     for content in contents:
         where = f"{content.where}.role"
@@ -230,7 +233,7 @@ def _role_violations(contents: list[Content], model: str) -> Iterator[PossibleVi
             yield PossibleViolation(f"role-strict{suffix}", where, {"role": content.role})
 
 
-def _conversation_violations(contents: list[Content]) -> Iterator[PossibleViolation]:
+def _conversation_violations(contents: list[GeminiContent]) -> Iterator[PossibleViolation]:
     if contents[-1].speaker == "model":
         yield PossibleViolation("ends-with-model", contents[-1].where)
     for content in contents:
@@ -246,7 +249,7 @@ def _conversation_violations(contents: list[Content]) -> Iterator[PossibleViolat
             yield PossibleViolation("result-after-call", turn[0].where)
 
 
-def _content_violations(content: Content) -> Iterator[PossibleViolation]:
+def _content_violations(content: GeminiContent) -> Iterator[PossibleViolation]:
     if content.speaker == "user":
         if "c" in content.kinds:
             yield PossibleViolation("misplaced-call", content.where)
@@ -257,7 +260,7 @@ def _content_violations(content: Content) -> Iterator[PossibleViolation]:
 
 
 def _call_turn_violations(
-    turn: list[Content], calls: list[Call], *, first: bool, after: list[Content] | None
+    turn: list[GeminiContent], calls: list[GeminiCall], *, first: bool, after: list[GeminiContent] | None
 ) -> Iterator[PossibleViolation]:
     if first:
         yield PossibleViolation("call-after-user", turn[0].where)
@@ -287,7 +290,7 @@ def _broken_id_rule(calls: Counter[str], results: Counter[str]) -> str:
     return "call-id" if calls - results else "call-id-one-sided"
 
 
-def _signature_violations(contents: list[Content]) -> Iterator[PossibleViolation]:
+def _signature_violations(contents: list[GeminiContent]) -> Iterator[PossibleViolation]:
     asked = (content.index for content in contents if content.speaker == "user" and content.kinds.strip("r"))
     current = contents[max(asked, default=-1) + 1 :]
     for speaker, group in groupby(current, key=lambda content: content.speaker):

@@ -71,7 +71,7 @@ def camel(name: str) -> str:
     return re.sub(r"_([a-z0-9])", lambda found: found[1].upper(), name)
 
 
-class Reader:
+class RequestReader:
     """Reads objects field by field, and collects the violations in their shape."""
 
     def __init__(self) -> None:
@@ -160,7 +160,7 @@ def decode_base64(text: str) -> bytes | None:
 
 def setting_violations(fields: dict[str, Any], model: str) -> Iterator[PossibleViolation]:
     """Yield the violations in the settings of a request, whose *fields* are read already."""
-    reader = Reader()
+    reader = RequestReader()
     if "generationConfig" in fields:
         config = reader.object(fields["generationConfig"], "generationConfig", GENERATION_CONFIG)
         if _is_number(config.get("candidateCount")) and config["candidateCount"] > 1:
@@ -233,7 +233,7 @@ def _budget_violations(budget: float, where: str, model: str) -> Iterator[Possib
 
 def tool_violations(fields: dict[str, Any], model: str) -> Iterator[PossibleViolation]:
     """Yield the violations in the tools of a request, and in the settings of how they are called."""
-    reader = Reader()
+    reader = RequestReader()
     names: list[str] = []
     built_in = False
     for index, (value, where) in enumerate(reader.objects(fields.get("tools"), "tools")):
@@ -264,12 +264,12 @@ def tool_violations(fields: dict[str, Any], model: str) -> Iterator[PossibleViol
 
 
 def _declared(fields: dict[str, Any]) -> bool:
-    reader = Reader()
+    reader = RequestReader()
     tools = (reader.object(value, where, TOOL) for value, where in reader.objects(fields.get("tools"), "tools"))
     return any(list(reader.objects(tool.get("functionDeclarations"), "")) for tool in tools)
 
 
-def _tool_config(reader: Reader, fields: dict[str, Any], *, functions: bool, built_in: bool) -> None:
+def _tool_config(reader: RequestReader, fields: dict[str, Any], *, functions: bool, built_in: bool) -> None:
     config: dict[str, Any] = {}
     if "toolConfig" in fields:
         config = reader.object(fields["toolConfig"], "toolConfig", TOOL_CONFIG)
@@ -287,7 +287,7 @@ def _tool_config(reader: Reader, fields: dict[str, Any], *, functions: bool, bui
             reader.report("built-in-needs-switch", "tools")
 
 
-def _declaration(reader: Reader, value: Any, where: str, i: int, j: int) -> str:
+def _declaration(reader: RequestReader, value: Any, where: str, i: int, j: int) -> str:
     declaration = reader.object(value, where, DECLARATION)
     name = declaration.get("name", "")
     if isinstance(value, dict) and not (isinstance(name, str) and _FUNCTION_NAME.fullmatch(name)):
@@ -301,7 +301,7 @@ def _declaration(reader: Reader, value: Any, where: str, i: int, j: int) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _schema(reader: Reader, value: Any, where: str, *, strictly: bool) -> None:
+def _schema(reader: RequestReader, value: Any, where: str, *, strictly: bool) -> None:
     """Read a schema and the schemas in it. Types and items are required only in parameters."""
     if not isinstance(value, dict):
         return
@@ -327,7 +327,7 @@ def _inner_schemas(schema: dict[str, Any], where: str) -> Iterator[tuple[Any, st
 
 def schema_is_plain(schema: dict[str, Any]) -> bool:
     """Return whether `parameters` surely takes a schema: each node has a type, no keyword is only JSON Schema's."""
-    reader = Reader()
+    reader = RequestReader()
     _schema(reader, schema, "", strictly=True)
     return not reader.violations and _typed_throughout(schema)
 

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from palaver.errors import InvalidValue, KeyMissing, NotInstalled, PalaverError
-from palaver.models import Gemini, OpenAI, Scripted
-from palaver.models.model_names import provider_of
+from palaver.models import Gemini, OpenAI, Scripted, provider_of
 from palaver.platforms.terminal import choose_model
 from palaver.platforms.terminal.commands import CHAT_HINTS
 

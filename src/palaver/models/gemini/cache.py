@@ -26,14 +26,14 @@ from msgspec.structs import replace
 from palaver import errors
 from palaver.backoff import backoff
 from palaver.models.base import Response
-from palaver.models.gemini.cacheable import (
+from palaver.models.gemini.client import Gemini
+from palaver.models.gemini.encode import (
     CacheContent,
     CacheFingerprint,
     cache_content,
     fingerprint_of,
     rest_of_prompt,
 )
-from palaver.models.gemini.client import Gemini
 from palaver.parts import Media, Part
 from palaver.tokens import prompt_tokens
 from palaver.turns import Prompt, Role

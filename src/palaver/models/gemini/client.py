@@ -60,9 +60,9 @@ class Gemini(ServiceClient):
         )
         self._sdk = None
         if client is not None:
-            from palaver.models.gemini.sdk import SdkClient
+            from palaver.models.gemini.sdk import GeminiSdkClient
 
-            self._sdk = SdkClient(client)
+            self._sdk = GeminiSdkClient(client)
 
     def takes(self, media: Media, _: Role) -> bool:
         return is_sent_to_gemini(media)

@@ -60,7 +60,7 @@ def _plain(value: Any) -> Any:
             return value
 
 
-class SdkClient:
+class GeminiSdkClient:
     """Sends our encoded requests through a `genai.Client`."""
 
     def __init__(self, client: Any) -> None:

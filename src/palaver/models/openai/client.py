@@ -84,9 +84,9 @@ class OpenAI(ServiceClient):
         self._http = Http(address, headers=self._headers, decode_error=_decode_error, timeout=timeout)
         self._sdk = None
         if client is not None:
-            from palaver.models.openai.sdk import SdkClient
+            from palaver.models.openai.sdk import OpenAISdkClient
 
-            self._sdk = SdkClient(client)
+            self._sdk = OpenAISdkClient(client)
 
     def takes(self, media: Media, role: Role) -> bool:
         return role == "user" and media_itself(media, self._current_vendor()) is not None

@@ -12,7 +12,7 @@ from palaver.models.key_mask import MIN_KEY_IN_ANSWER, Mask, mask_for, secrets_i
 from palaver.models.openai.decode import decode_error, in_band_error
 
 
-class SdkClient:
+class OpenAISdkClient:
     """Sends our encoded requests through an `AsyncOpenAI`."""
 
     def __init__(self, client: Any) -> None:

@@ -11,10 +11,9 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from palaver.errors import InvalidValue, KeyMissing, NotInstalled
-from palaver.models import Gemini, OpenAI
+from palaver.models import Gemini, OpenAI, model_file, provider_of, unknown_model, vendor_and_url
 from palaver.models.base import Model
 from palaver.models.local.weights import WEIGHTS, find_weights
-from palaver.models.model_names import model_file, provider_of, unknown_model, vendor_and_url
 from palaver.platforms.terminal.commands import START_HINTS, Hints, program_command
 
 SMALL = "smollm2"  # 135 million parameters

@@ -22,9 +22,9 @@ from palaver.engine.task_worker import TaskHandler
 from palaver.errors import PalaverError, StoreBroken, StoreTrouble
 from palaver.memory.facts import Fact, is_same_place, subject_of
 from palaver.messages import Author, Message
+from palaver.models import NAME_FORMS, provider_of
 from palaver.models.local.client import Local
 from palaver.models.local.weights import find_weights
-from palaver.models.model_names import NAME_FORMS, provider_of
 from palaver.parts import Text
 from palaver.platform import Commanded, Inbox, Received
 from palaver.platforms.terminal.commands import (

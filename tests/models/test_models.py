@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from palaver.errors import InvalidValue
-from palaver.models import Gemini, Local, OpenAI, model_named
-from palaver.models.model_names import vendor_and_url
+from palaver.models import Gemini, Local, OpenAI, model_named, vendor_and_url
 from palaver.models.openai.vendors import COMPATIBLE, OPENAI, VENDORS, Vendor
 
 
