@@ -39,8 +39,8 @@ from palaver.memory.patterns import find_facts, grammar
 from palaver.memory.retrieval.index import MessageText, index_entry
 from palaver.memory.retrieval.query import parse_query
 from palaver.memory.sentences import own_sentences
+from palaver.memory.verify.clauses import subject_clauses
 from palaver.memory.verify.guards import unfit_reason
-from palaver.memory.verify.subjects import subject_clauses
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Text
 from palaver.profiles import headers, layered, native
@@ -60,7 +60,6 @@ BOUNDS = {  # characters that callers pass at most
     "tools.calculator": 2_000,
     "tools.moments": 100,
     "tools.search": 4_000,
-    "memory.verify.subjects": 4_000,
     "memory.verify.markers": 4_000,
     "memory.verify.clauses": 4_000,
     "memory.sentences": 4_000,

@@ -23,7 +23,7 @@ from palaver.memory.facts import (
     merge_facts,
     subject_of,
 )
-from palaver.memory.verify.duplicates import frame, normalize
+from palaver.memory.verify.comparison import frame, normalize
 from palaver.messages import Place
 from people import ALICE, BOB, DIRECT, GROUP, NOON
 

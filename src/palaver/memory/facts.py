@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from palaver.errors import InvalidValue
 from palaver.memory.patterns import is_first_person
-from palaver.memory.verify.duplicates import comparable_words, frame, is_past
-from palaver.memory.verify.overlap import is_about_same
+from palaver.memory.verify.comparison import comparable_words, frame, is_about_same, is_past
 from palaver.messages import Author, Message, Place
 
 MAX_FACTS = 100  # about one person from one place

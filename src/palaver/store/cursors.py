@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 
 from palaver.memory.facts import CursorKind, UnreadRange
-from palaver.memory.verify.duplicates import comparable_words
+from palaver.memory.verify.comparison import comparable_words
 from palaver.messages import Place
 from palaver.store.encoding import PLACE, dumps
 from palaver.store.identities import find_place, place_key

@@ -20,7 +20,7 @@ from palaver.memory.facts import (
     is_current,
     merge_facts,
 )
-from palaver.memory.verify.duplicates import comparable_words
+from palaver.memory.verify.comparison import comparable_words
 from palaver.messages import Message, Place
 from palaver.store import cursors, episodes, events
 from palaver.store.cursors import EXCLUDED

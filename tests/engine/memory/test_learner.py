@@ -13,7 +13,7 @@ from engine.memory.learners import STATED, Counting, a_learner, a_store, answer,
 from palaver.errors import Overloaded, PalaverError
 from palaver.events import FactsLearned
 from palaver.memory.facts import subject_of
-from palaver.memory.verify.echo import RecalledTexts
+from palaver.memory.verify.statements import RecalledTexts
 from palaver.messages import Place
 from palaver.models.scripted import Scripted
 from palaver.store import Store

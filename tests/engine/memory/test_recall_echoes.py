@@ -4,7 +4,7 @@ from typing import Any
 
 from palaver.context.values import Context, Episode, Hit
 from palaver.engine.memory.recall import ANSWERS, PLACES, EchoFilter
-from palaver.memory.verify.echo import RecalledTexts
+from palaver.memory.verify.statements import RecalledTexts
 from palaver.messages import Place
 from palaver.store import Store
 from people import BOB, GROUP, NOON, a_context, a_message

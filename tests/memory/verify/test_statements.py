@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.memory.verify.overlap import FactWords, WordIndex, may_contain
+from palaver.memory.verify.comparison import FactWords, WordIndex, may_contain
 from palaver.memory.verify.statements import Statement, mentioned_in
 
 WORDS = st.sampled_from(

@@ -16,7 +16,7 @@ from palaver.memory.episodes import Episode, EpisodeCursor, EpisodeRules, Episod
 from palaver.memory.extract import extract_facts
 from palaver.memory.facts import Cursors, Fact, Facts, Subject, Summaries, UnreadRange, subject_of
 from palaver.memory.summaries import is_stale, summarise
-from palaver.memory.verify.echo import RecalledTexts
+from palaver.memory.verify.statements import RecalledTexts
 from palaver.messages import Message, Place
 from palaver.models.base import Model
 

@@ -25,7 +25,7 @@ from palaver.memory.facts import SINGLE_KEYS, Fact, subject_of
 from palaver.memory.keywords import term_set
 from palaver.memory.retrieval.index import IndexReader
 from palaver.memory.summaries import summary_beyond
-from palaver.memory.verify.echo import RecalledTexts
+from palaver.memory.verify.statements import RecalledTexts
 from palaver.messages import Author, Message, Place, PlaceKey
 from palaver.parts import cut_text
 

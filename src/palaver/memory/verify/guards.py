@@ -5,10 +5,10 @@ A claim passes if all of this holds; otherwise `verify_claim` returns the reason
 1. `GUARDS`: the text is one short sentence, no secret and no instruction; a name is no title ("admin"); the model is
    confident; the fact will last longer than today; every source is a new message; the subject is a person in the chat.
 2. Subject: a source has clauses about that person: the person's own clauses in the first person, or clauses of somebody
-   else that begin with the person's name, or with "you" in a reply to the person (`subjects`).
+   else that begin with the person's name, or with "you" in a reply to the person (`clauses`).
 3. Meaning: these clauses are the author's own statements, not quotes, questions, wishes or hearsay, and agree with the
    claim in negation and tense (`clauses`, `markers`).
-4. Overlap: together they contain every name and number of the claim and most of its content words (`overlap`).
+4. Overlap: together they contain every name and number of the claim and most of its content words (`comparison`).
 """
 
 import re
@@ -20,8 +20,8 @@ from msgspec import Struct
 from palaver.memory.patterns import grammar
 from palaver.memory.sentences import words_in
 from palaver.memory.verify.clauses import supporting_clauses
+from palaver.memory.verify.comparison import is_supported
 from palaver.memory.verify.markers import MOMENTARY, PASSING, is_instruction
-from palaver.memory.verify.overlap import is_supported
 from palaver.messages import Author, Message
 from palaver.redaction import API_KEY
 

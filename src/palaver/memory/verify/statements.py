@@ -1,20 +1,35 @@
-"""Finds texts that state a known fact about a person, so that they can be hidden when it is forgotten. Pure.
+"""Finds texts that say what is known already: statements of a fact, and echoes of recalled texts. Pure.
 
-A text that has a word in common with a fact does not state it. Two content words of the fact do, wherever they are:
-"allergic" and "peanuts". With one content word ("tea"), one sentence must contain the whole fact, its verb included
-("you like tea"). A fact with no verb but "is" and "has" must be said about the person in that sentence ("you are
-vegetarian", "my two cats"), or word for word.
+Statements are found so that they can be hidden when the fact is forgotten. A text that has a word in common with a fact
+does not state it. Two content words of the fact do, wherever they are: "allergic" and "peanuts". With one content word
+("tea"), one sentence must contain the whole fact, its verb included ("you like tea"). A fact with no verb but "is" and
+"has" must be said about the person in that sentence ("you are vegetarian", "my two cats"), or word for word.
+
+Echoes are removed from messages before facts are learned: sentences that only repeat a text that the agent has
+recalled.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import compress
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from palaver.memory.retrieval.terms import terms
-from palaver.memory.verify.duplicates import LIKING_VERBS, normalize
-from palaver.memory.verify.overlap import FactWords, WordIndex, common_words, content_words, may_contain
+from palaver.memory.sentences import MAX_MESSAGE_LENGTH
+from palaver.memory.verify.comparison import (
+    LIKING_VERBS,
+    FactWords,
+    WordIndex,
+    common_words,
+    content_words,
+    may_contain,
+    normalize,
+)
+from palaver.memory.verify.markers import FIRST
+from palaver.messages import Message
+from palaver.parts import Part, Text
 
 _ENDS = re.compile(r'[.!?…;\n"\\。！？]+')  # of a sentence, also inside JSON
 _BY_THEM = frozenset(
@@ -25,6 +40,13 @@ _TO_THEM = frozenset(
     """you you're you've your yours yourself ти тебе тобі твій твоя твоє твої ви вас вам ваш ваша ваше ваші ты тебя тебе
     твой твоя вы ваш ваша ty ciebie twój twoja du dich dein deine sie ihr""".split()
 )
+
+_MIN_SHARED = 0.5  # of the content words of the shorter text
+_MIN_CONTENT_WORDS = 2  # state a fact wherever they are
+
+MIN_QUOTED_WORDS = 10  # so many words are not the same by chance
+_SENTENCES = re.compile(r"((?<=[.!?…;])\s+|\n\s*)")
+_WORD = re.compile(r"\w+")
 
 
 def _any_of(words: str) -> str:
@@ -45,8 +67,6 @@ _REQUEST = re.compile(
     rf"\W*+(?:(?:(?:{_POLITE})(?!\w)|@?\w++[,:])\W*+)*+(?:{_FORGET})(?!\w)|\W*+(?:请|你)*(?:忘记|忘掉|忘了|删除)",
     re.IGNORECASE,
 )
-_MIN_SHARED = 0.5  # of the content words of the shorter text
-_MIN_CONTENT_WORDS = 2  # state a fact wherever they are
 
 
 class Statement(Struct, frozen=True, kw_only=True):
@@ -167,3 +187,64 @@ def is_similar(one: str, other: str) -> bool:
 
 def _content_terms(text: str) -> set[str]:
     return {term for word in content_words(text) if word not in _BY_THEM | _TO_THEM for term in terms(word)}
+
+
+class RecalledTexts(Struct, frozen=True, kw_only=True):
+    """Texts and messages that the agent has recalled lately."""
+
+    texts: tuple[str, ...] = ()  # facts, summaries and episodes
+    names: tuple[str, ...] = ()  # of the people they are about
+    messages: tuple[Message, ...] = ()
+
+
+def remove_echo(messages: Iterable[Message], recalled: RecalledTexts) -> list[Message]:
+    """Remove sentences that repeat a recalled text, and long passages of recalled messages by others.
+
+    A sentence in the first person is always kept: its author says so, whoever said the same before.
+    """
+    recalled_words = {
+        words for text in recalled.texts for one in _SENTENCES.split(text) for words in _words(one, recalled.names)
+    }
+    found = [
+        (one.author.id, passage)
+        for one in recalled.messages
+        if (passage := _plain(one)).count(" ") >= MIN_QUOTED_WORDS - 1
+    ]
+
+    def is_own(sentence: str) -> bool:
+        return (
+            not recalled_words
+            or bool(FIRST.search(sentence))
+            or recalled_words.isdisjoint(_words(sentence, recalled.names))
+        )
+
+    def own(message: Message) -> Message:
+        plain = _plain(message)
+        pasted = [passage for author, passage in found if author != message.author.id and passage in plain]
+        return replace(message, parts=tuple(_own(part, pasted, is_own) for part in message.parts))
+
+    return [own(message) for message in messages]
+
+
+def _words(sentence: str, names: Iterable[str]) -> set[tuple[str, ...]]:
+    """Return the words of a sentence, without each of the names in turn; a single word is not compared."""
+    return {words for name in ("", *names) if len(words := normalize(sentence, name)) > 1}
+
+
+def _plain(message: Message) -> str:
+    """Return the words of a message, divided by single spaces."""
+    return " ".join(
+        word
+        for part in message.parts
+        if isinstance(part, Text)
+        for word in _WORD.findall(part.text[:MAX_MESSAGE_LENGTH].lower())
+    )
+
+
+def _own(part: Part, pasted: Iterable[str], is_own: Callable[[str], bool]) -> Part:
+    if not isinstance(part, Text):
+        return part
+    text = part.text[:MAX_MESSAGE_LENGTH]
+    for passage in pasted:
+        text = re.sub(rf"\b{passage}\b".replace(" ", r"\W+"), " ", text, flags=re.IGNORECASE)
+    return replace(part, text="".join(filter(is_own, _SENTENCES.split(text))))

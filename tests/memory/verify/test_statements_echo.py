@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.memory.verify.echo import RecalledTexts, remove_echo
+from palaver.memory.verify.statements import RecalledTexts, remove_echo
 from palaver.messages import Author
 from people import ALICE, BOB, GRYAG, a_message, a_photo, texts
 
