@@ -36,8 +36,7 @@ from palaver.formats.context_block import block
 from palaver.formats.single import single
 from palaver.markdown import Fences
 from palaver.memory.patterns import find_facts, grammar
-from palaver.memory.retrieval.index import MessageText, index_entry
-from palaver.memory.retrieval.query import parse_query
+from palaver.memory.retrieval.index import MessageText, index_entry, parse_query
 from palaver.memory.sentences import own_sentences
 from palaver.memory.verify.clauses import subject_clauses
 from palaver.memory.verify.guards import unfit_reason

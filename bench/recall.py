@@ -23,7 +23,7 @@ import numpy as np
 
 from palaver import Media, Message, Store, Text
 from palaver.memory.embedding import find_embedder
-from palaver.memory.retrieval.matrix import Floats
+from palaver.memory.retrieval.features import Floats
 from palaver.memory.retrieval.ranker import ScoredCandidates, top_indexes
 from palaver.memory.search import Search
 from palaver.tokens import ESTIMATOR

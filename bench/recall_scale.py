@@ -14,7 +14,7 @@ from bench.locomo import load, no_embedder, store_messages
 from palaver import Author, Message, Place, Store, Text
 from palaver.engine.memory.indexer import Indexer
 from palaver.memory.embedding import MINILM, find_embedder
-from palaver.memory.retrieval.matrix import Floats
+from palaver.memory.retrieval.features import Floats
 from palaver.memory.search import Search
 
 CHAT, BATCH, BUSY = 5_000, 500, 64  # messages of a chat; that come together; chats that talk at a time

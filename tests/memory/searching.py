@@ -11,7 +11,7 @@ import numpy as np
 
 from palaver.engine.memory.indexer import Indexer
 from palaver.memory.embedding import Embedder, Embedders
-from palaver.memory.retrieval.matrix import Floats
+from palaver.memory.retrieval.features import Floats
 from palaver.memory.search import Search
 from palaver.messages import Author, Message, Place
 from palaver.store import Store

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from palaver.errors import InvalidValue, ResponseUnreadable
 from palaver.memory import embedding
 from palaver.memory.embedding import MiniLM, RemoteEmbedder, batches, check_embedder, find_embedder
-from palaver.memory.retrieval.matrix import pack_vectors, vector_matrix
+from palaver.memory.retrieval.features import pack_vectors, vector_matrix
 
 
 class Service:

@@ -12,7 +12,7 @@ from memory.searching import FILL, Letters, a_search, a_store, found, hear, inde
 from palaver.engine.memory.recall import LIKELY
 from palaver.errors import Overloaded
 from palaver.memory import search
-from palaver.memory.retrieval.matrix import Floats
+from palaver.memory.retrieval.features import Floats
 from palaver.messages import Author, Place
 from palaver.store import Store
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message, a_photo

@@ -16,8 +16,8 @@ from palaver.errors import ModelUnavailable, Overloaded, RateLimited, StoreBusy
 if TYPE_CHECKING:
     from palaver.engine.memory.indexer import Indexer
     from palaver.memory.embedding import Embedder
+    from palaver.memory.retrieval.features import Floats
     from palaver.memory.retrieval.index import IndexProgress
-    from palaver.memory.retrieval.matrix import Floats
     from palaver.messages import Place
     from palaver.store import Store
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
 
-    from palaver.memory.retrieval.matrix import Floats
+    from palaver.memory.retrieval.features import Floats
 
 NO_EMBEDDER = "none"  # search by words alone
 MINILM = "minilm"

@@ -6,7 +6,7 @@ from datetime import datetime
 from math import log
 
 from palaver.memory.episodes import Episode, WindowPast
-from palaver.memory.keywords import term_set
+from palaver.memory.retrieval.terms import term_set
 from palaver.messages import Message
 from palaver.parts import cut_text
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from palaver.jsonio import dumps
 from palaver.markdown import unfence
 from palaver.memory.episodes import Episode
-from palaver.memory.keywords import key_sentences, keywords, split_sentences, term_set
+from palaver.memory.retrieval.terms import key_sentences, keywords, split_sentences, term_set
 from palaver.messages import Author, Message, Place
 from palaver.parts import Media, cut_text
 from palaver.turns import Prompt, Settings

@@ -8,7 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from palaver.errors import InvalidValue
-from palaver.memory.keywords import shared_terms, term_set
+from palaver.memory.retrieval.terms import shared_terms, term_set
 from palaver.messages import Message, Place
 from palaver.parts import cut_text
 

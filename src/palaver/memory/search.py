@@ -11,9 +11,8 @@ from msgspec import Struct
 
 from palaver.errors import PalaverError
 from palaver.memory.embedding import NO_EMBEDDER, Embedder, Embedders, find_embedder
-from palaver.memory.retrieval.index import IndexReader, PlaceView
-from palaver.memory.retrieval.matrix import Bytes, Floats, build_columns, vector_matrix
-from palaver.memory.retrieval.query import MAX_QUERY_LENGTH, Query, parse_query
+from palaver.memory.retrieval.features import Bytes, Floats, build_columns, vector_matrix
+from palaver.memory.retrieval.index import MAX_QUERY_LENGTH, IndexReader, PlaceView, Query, parse_query
 from palaver.memory.retrieval.ranker import PlaceIndex, Postings, ScoredCandidates, explain, look_up, name_terms
 from palaver.memory.retrieval.terms import term_prefix, words
 from palaver.messages import Author, Message, Place

@@ -13,8 +13,8 @@ from palaver.engine.memory import indexer
 from palaver.engine.memory.indexer import BATCH, CAUGHT_UP, EMBEDDED, LATE, Indexer
 from palaver.errors import Overloaded
 from palaver.memory.embedding import Embedder, Embedders
+from palaver.memory.retrieval.features import Floats
 from palaver.memory.retrieval.index import IndexEntry, IndexProgress, MessageText, index_entry
-from palaver.memory.retrieval.matrix import Floats
 from palaver.store import Store
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message
 

@@ -98,7 +98,7 @@ class Indexer:
 async def _vectors(embedder: Embedder, batch: IndexBatch) -> dict[int, bytes]:
     if not batch.said:
         return {}
-    from palaver.memory.retrieval.matrix import pack_vectors  # imported late: numpy is slow to import
+    from palaver.memory.retrieval.features import pack_vectors  # imported late: numpy is slow to import
 
     vectors = await embedder.embed([one.whole for one in batch.said])
     return dict(zip((one.number for one in batch.said), pack_vectors(vectors), strict=True))

@@ -22,8 +22,8 @@ from palaver.memory import episodes as memory
 from palaver.memory.embedding import Embedders, find_embedder
 from palaver.memory.episode_ranking import build_window_past, rank_episodes
 from palaver.memory.facts import SINGLE_KEYS, Fact, subject_of
-from palaver.memory.keywords import term_set
 from palaver.memory.retrieval.index import IndexReader
+from palaver.memory.retrieval.terms import term_set
 from palaver.memory.summaries import summary_beyond
 from palaver.memory.verify.statements import RecalledTexts
 from palaver.messages import Author, Message, Place, PlaceKey

@@ -1,15 +1,15 @@
-"""The search index: the entry of a message, and the protocols of the store that holds the index. Pure."""
+"""The search index: entries of messages, parsed queries, and the protocols of the store that holds it. Pure."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Protocol
 
 from msgspec import Struct
 
 from palaver.characters import visible
 from palaver.memory.retrieval.dates import find_dates
-from palaver.memory.retrieval.terms import terms
+from palaver.memory.retrieval.terms import terms, terms_with_words, words
 from palaver.messages import Author, Message, Place
 
 Posting = tuple[str, int, int]  # term, number of the message, weight and position of the term in it, packed
@@ -23,6 +23,13 @@ PLACES = 256  # weight and first position are packed: weight * PLACES + position
 _SATURATION, _LENGTH_SHARE, _USUAL_LENGTH = 1.2, 0.5, 12
 MAX_INDEXED_LENGTH = 16_000  # characters; the rest is not indexed
 _DATED = 4_000  # characters in which dates are looked for
+
+WantedTerm = tuple[str, bool]  # a prefix of words; with True, a whole word
+
+_WHEN = frozenset("when date day коли когда kiedy wann 什么时候 いつ".split())
+_COUNT = frozenset("many often long old number скільки сколько ile wieviel".split())
+MAX_QUERY_LENGTH = 4_000  # characters
+MAX_QUERY_TERMS = 48
 
 
 class MessageText(Struct, frozen=True, kw_only=True):
@@ -86,7 +93,38 @@ def _weight(count: int, length: int) -> int:
     return max(1, round(SCALE * count * (_SATURATION + 1) / (count + _SATURATION * share)))
 
 
-WantedTerm = tuple[str, bool]  # a prefix of words; with True, a whole word
+class Query(Struct, frozen=True, kw_only=True):
+    """A parsed query."""
+
+    terms: tuple[str, ...]  # without names of people in the place, unless there is nothing else
+    words: tuple[str, ...] = ()  # the terms as they were written
+    people: frozenset[int] = frozenset()  # authors whom the query names
+    names: tuple[str, ...] = ()  # the terms that name them
+    days: tuple[int, int] | None = None  # first and last day of the dates in it, as ordinals
+    when: bool = False  # it asks for a date
+    counted: bool = False  # it asks for a number
+
+
+def parse_query(question: str, *, names: Mapping[str, frozenset[int]], now: date) -> Query:
+    """Parse a query about a place; *names* are its authors by the terms of their names."""
+    question = question[:MAX_QUERY_LENGTH]
+    known = terms_with_words(question)
+    every = tuple(known)
+    named = tuple(term for term in every if term in names)
+    found = find_dates(question, now)
+    plain = frozenset(words(question))
+    wanted = (tuple(term for term in every if term not in names) or every)[:MAX_QUERY_TERMS]
+    return Query(
+        terms=wanted,
+        words=tuple(known[term] for term in wanted),
+        people=frozenset(author for term in named for author in names[term]),
+        names=named,
+        days=(min(one.first for one in found).toordinal(), max(one.last for one in found).toordinal())
+        if found
+        else None,
+        when=bool(plain & _WHEN),
+        counted=bool(plain & _COUNT),
+    )
 
 
 class PlaceView(Struct, frozen=True, kw_only=True):

@@ -18,10 +18,19 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from palaver.memory.retrieval.features import Matches, bm25, compute_features, first_scores, match_terms
-from palaver.memory.retrieval.index import PlaceView, Posting
-from palaver.memory.retrieval.matrix import UNIT, Bytes, Columns, Floats, Ints
-from palaver.memory.retrieval.query import Query
+from palaver.memory.retrieval.features import (
+    UNIT,
+    Bytes,
+    Columns,
+    Floats,
+    Ints,
+    Matches,
+    bm25,
+    compute_features,
+    first_scores,
+    match_terms,
+)
+from palaver.memory.retrieval.index import PlaceView, Posting, Query
 from palaver.memory.retrieval.terms import terms
 
 MAX_CANDIDATES = 100  # messages whose features are computed
