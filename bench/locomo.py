@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from palaver import Author, Media, Message, Place, Store, Text
 from palaver.engine.memory.indexer import Indexer
-from palaver.memory.embedding import Embedder, Embedders
+from palaver.memory.embeddings import Embedder, Embedders
 
 STEP = timedelta(seconds=30)  # between the turns of a session, which has one date only
 AT_ONCE = 500  # messages that are stored together

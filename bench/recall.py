@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from palaver import Media, Message, Store, Text
-from palaver.memory.embedding import find_embedder
+from palaver.memory.embeddings import find_embedder
 from palaver.memory.retrieval.features import Floats
 from palaver.memory.retrieval.ranker import ScoredCandidates, top_indexes
 from palaver.memory.search import Search

@@ -13,7 +13,7 @@ from bench.locomo import load, no_embedder, store_messages
 
 from palaver import Author, Message, Place, Store, Text
 from palaver.engine.memory.indexer import Indexer
-from palaver.memory.embedding import MINILM, find_embedder
+from palaver.memory.embeddings import MINILM, find_embedder
 from palaver.memory.retrieval.features import Floats
 from palaver.memory.search import Search
 

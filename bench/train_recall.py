@@ -25,7 +25,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver import Store
-from palaver.memory.embedding import Embedders, find_embedder
+from palaver.memory.embeddings import Embedders, find_embedder
 from palaver.memory.retrieval.features import Floats, Ints
 from palaver.memory.retrieval.ranker import ScoredCandidates, load_forest
 from palaver.memory.search import Search

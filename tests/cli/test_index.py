@@ -11,7 +11,7 @@ from cli.command import Here, palaver
 from cli.stores import a_store, execute, held
 from memory.searching import Letters, talk
 from palaver import Store
-from palaver.memory import embedding
+from palaver.memory import embeddings
 from people import BOB, DIRECT
 
 
@@ -23,8 +23,8 @@ def db(tmp_path: Path) -> Path:
 @pytest.fixture
 def letters(monkeypatch: pytest.MonkeyPatch) -> Letters:
     made = Letters("minilm")
-    monkeypatch.setattr(embedding, "find_embedder", lambda name: made if name in ("", "minilm") else None)
-    monkeypatch.setattr(embedding, "is_minilm_installed", lambda: True)
+    monkeypatch.setattr(embeddings, "find_embedder", lambda name: made if name in ("", "minilm") else None)
+    monkeypatch.setattr(embeddings, "is_minilm_installed", lambda: True)
     return made
 
 
@@ -117,12 +117,12 @@ def test_what_cannot_be_used_is_refused_in_one_line(
 def test_an_embedder_without_its_packages_says_what_to_install(
     db: Path, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding, "is_minilm_installed", lambda: False)
-    embedding.find_embedder.cache_clear()
+    monkeypatch.setattr(embeddings, "is_minilm_installed", lambda: False)
+    embeddings.find_embedder.cache_clear()
 
     status, _, why = here("index", "--db", str(db), "--embedder", "minilm")
     words = here("index", "--db", str(db))
-    embedding.find_embedder.cache_clear()
+    embeddings.find_embedder.cache_clear()
 
     assert (status, why) == (
         2,

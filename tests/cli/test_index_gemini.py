@@ -12,7 +12,7 @@ from cli.stores import a_store
 from memory.searching import talk
 from palaver import Store
 from palaver.engine.memory.indexer import EMBEDDED
-from palaver.memory.embedding import GEMINI, RemoteEmbedder
+from palaver.memory.embeddings import GEMINI, RemoteEmbedder
 from palaver.memory.retrieval.index import IndexProgress
 from palaver.memory.search import Search
 from palaver.models import Gemini

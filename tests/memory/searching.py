@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from palaver.engine.memory.indexer import Indexer
-from palaver.memory.embedding import Embedder, Embedders
+from palaver.memory.embeddings import Embedder, Embedders
 from palaver.memory.retrieval.features import Floats
 from palaver.memory.search import Search
 from palaver.messages import Author, Message, Place

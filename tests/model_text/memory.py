@@ -10,9 +10,8 @@ from palaver.context.in_memory import InMemoryKnowledge
 from palaver.context.values import Background, Hit
 from palaver.engine.media_descriptions import by_model
 from palaver.engine.memory.recall import KnownFacts
-from palaver.memory.episode_ranking import build_window_past
 from palaver.memory.episode_summary import build_episode, summary_prompt
-from palaver.memory.episodes import Episode
+from palaver.memory.episodes import Episode, build_window_past
 from palaver.memory.extract import extract_facts, facts_by_patterns
 from palaver.memory.summaries import compose_summary, summarise
 from palaver.models.scripted import Scripted

@@ -15,7 +15,7 @@ from palaver.errors import ModelUnavailable, Overloaded, RateLimited, StoreBusy
 
 if TYPE_CHECKING:
     from palaver.engine.memory.indexer import Indexer
-    from palaver.memory.embedding import Embedder
+    from palaver.memory.embeddings import Embedder
     from palaver.memory.retrieval.features import Floats
     from palaver.memory.retrieval.index import IndexProgress
     from palaver.messages import Place
@@ -44,7 +44,7 @@ def index(
     """
     import asyncio
 
-    from palaver.memory.embedding import check_embedder
+    from palaver.memory.embeddings import check_embedder
 
     path = existing_store(db)
     wanted = None if embedder is None else check_embedder(embedder)
@@ -67,7 +67,7 @@ def add_to(app: typer.Typer) -> None:
 
 async def _index(path: Path, wanted: str | None) -> "tuple[IndexProgress, str | None]":
     """Index a store; return how much is indexed in the end, and the embedder's name."""
-    from palaver.memory.embedding import NO_EMBEDDER, find_embedder
+    from palaver.memory.embeddings import NO_EMBEDDER, find_embedder
 
     async with _open(path) as store:
         chosen = await store.index_writer.embedder() if wanted is None else wanted

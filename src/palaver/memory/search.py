@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from palaver.errors import PalaverError
-from palaver.memory.embedding import NO_EMBEDDER, Embedder, Embedders, find_embedder
+from palaver.memory.embeddings import NO_EMBEDDER, Embedder, Embedders, find_embedder
 from palaver.memory.retrieval.features import Bytes, Floats, build_columns, vector_matrix
 from palaver.memory.retrieval.index import MAX_QUERY_LENGTH, IndexReader, PlaceView, Query, parse_query
 from palaver.memory.retrieval.ranker import PlaceIndex, Postings, ScoredCandidates, explain, look_up, name_terms

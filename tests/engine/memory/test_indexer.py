@@ -12,7 +12,7 @@ from memory.searching import FILL, Letters, a_search, a_store, found, hear, no_e
 from palaver.engine.memory import indexer
 from palaver.engine.memory.indexer import BATCH, CAUGHT_UP, EMBEDDED, LATE, Indexer
 from palaver.errors import Overloaded
-from palaver.memory.embedding import Embedder, Embedders
+from palaver.memory.embeddings import Embedder, Embedders
 from palaver.memory.retrieval.features import Floats
 from palaver.memory.retrieval.index import IndexEntry, IndexProgress, MessageText, index_entry
 from palaver.store import Store

@@ -28,7 +28,7 @@ from palaver.engine.memory.indexer import Indexer
 from palaver.engine.memory.learner import EpisodeWriter, Learner
 from palaver.engine.memory.recall import KnownFacts, MessageRecall
 from palaver.engine.prompt_builder import build_prompt
-from palaver.memory.embedding import Embedder
+from palaver.memory.embeddings import Embedder
 from palaver.memory.facts import Summary
 from palaver.messages import Author, Message, Place, PlaceKey, Quote
 from palaver.models.base import Model, Response

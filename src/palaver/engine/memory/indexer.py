@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 
 from palaver.engine.background import PlaceQueue, Sleep
-from palaver.memory.embedding import NO_EMBEDDER, Embedder, Embedders, find_embedder
+from palaver.memory.embeddings import NO_EMBEDDER, Embedder, Embedders, find_embedder
 from palaver.memory.retrieval.index import IndexBatch, IndexEntry, IndexWriter, index_entry
 from palaver.messages import Place
 

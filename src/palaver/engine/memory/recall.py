@@ -19,8 +19,8 @@ from palaver.context.log import Log
 from palaver.context.values import Background, Context, Episode, Hit
 from palaver.engine.store_protocols import FactStore
 from palaver.memory import episodes as memory
-from palaver.memory.embedding import Embedders, find_embedder
-from palaver.memory.episode_ranking import build_window_past, rank_episodes
+from palaver.memory.embeddings import Embedders, find_embedder
+from palaver.memory.episodes import build_window_past, rank_episodes
 from palaver.memory.facts import SINGLE_KEYS, Fact, subject_of
 from palaver.memory.retrieval.index import IndexReader
 from palaver.memory.retrieval.terms import term_set

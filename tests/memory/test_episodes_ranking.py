@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memory.talks import GARDEN, TRIP, UKRAINIAN, a_said
-from palaver.memory.episode_ranking import build_window_past, rank_episodes
 from palaver.memory.episode_summary import build_episode
-from palaver.memory.episodes import Episode, WindowPast
+from palaver.memory.episodes import Episode, WindowPast, build_window_past, rank_episodes
 from people import GROUP, NOON, a_message
 
 TALKS = (TRIP, GARDEN, UKRAINIAN)
