@@ -11,7 +11,6 @@ import pytest
 
 from palaver.engine.behavior import Behavior
 from palaver.engine.engine import Engine
-from palaver.engine.store_protocols import OutboxItem
 from palaver.errors import NotSent
 from palaver.messages import Author, Message, Place, Reply
 from palaver.models.base import Model
@@ -110,14 +109,14 @@ class Session:
         async def there() -> bool:
             nonlocal found
             found = (await self.log(place))[-len(texts) :]
-            return [_text(message) for message in found] == list(texts)
+            return [text_of(message) for message in found] == list(texts)
 
-        await self.until(there, lambda: f"the log ends with {[_text(one) for one in found]}, not with {list(texts)}")
+        await self.until(there, lambda: f"the log ends with {[text_of(one) for one in found]}, not with {list(texts)}")
         return found
 
     async def outbox(self) -> dict[str, str]:
         """Return the status of each delivery, by its text."""
-        return {outgoing.reply.text: outgoing.status for outgoing in await self._outgoing()}
+        return {outgoing.reply.text: outgoing.status for outgoing in await self.store.outbox.listed()}
 
     async def until(self, condition: Callable[[], Awaitable[bool]], words: Callable[[], Any]) -> None:
         """Wait until the condition holds; after 30 seconds the test fails with *words*."""
@@ -135,9 +134,6 @@ class Session:
             return await send(delivery)
 
         return sent
-
-    async def _outgoing(self) -> Sequence[OutboxItem]:
-        return await self.store.outbox.listed()
 
     async def _is_shown(self, place: Place, texts: Sequence[str]) -> bool:
         return await self.texts(place) == list(texts)
@@ -175,7 +171,8 @@ def require(capability: T | None, name: str) -> T:
     return capability
 
 
-def _text(message: Message) -> str:
+def text_of(message: Message) -> str:
+    """Return all texts of a message, joined."""
     return joined_text(message.parts, "")
 
 

@@ -1,9 +1,9 @@
 """OutgoingContract: the tests of `Platform.send` and `split`."""
 
 from palaver.engine.run_completion import STOPPED_LINE
-from palaver.messages import Author, Message, Place
+from palaver.messages import Author, Place
 from palaver.platform import Capabilities
-from palaver.testing.contract_session import Session, check, require
+from palaver.testing.contract_session import Session, check, require, text_of
 from palaver.testing.fakes import HeldModel
 from palaver.testing.platform_world import Shown
 
@@ -187,7 +187,7 @@ class OutgoingContract:
             await session.world.post(place, alice, text)
             await session.shows(place, *texts[:number])
 
-        assert [_text_of(message) for message in await session.log(place)] == [text for text in texts for _ in "ab"]
+        assert [text_of(message) for message in await session.log(place)] == [text for text in texts for _ in "ab"]
 
 
 def _capabilities(session: Session) -> Capabilities:
@@ -196,10 +196,6 @@ def _capabilities(session: Session) -> Capabilities:
 
 def _has_keys(session: Session) -> bool:
     return bool(_capabilities(session).idempotency_window)
-
-
-def _text_of(message: Message) -> str:
-    return "".join(getattr(part, "text", "") for part in message.parts)
 
 
 async def _said_once(session: Session, status: str) -> None:
