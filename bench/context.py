@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from palaver.context import gather, sources
-from palaver.context.in_memory import InMemoryLog
+from palaver.context.log import InMemoryLog
 from palaver.messages import Author, Message, Place
 from palaver.parts import Text
 

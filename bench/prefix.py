@@ -15,9 +15,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.context import gather, sources
-from palaver.context.budget import Budget
-from palaver.context.in_memory import InMemoryKnowledge, InMemoryLog
-from palaver.context.media_budget import MEDIA_MARKS, NEWEST_MEDIA_MARKS
+from palaver.context.budget import MEDIA_MARKS, NEWEST_MEDIA_MARKS, Budget
+from palaver.context.gather import InMemoryKnowledge
+from palaver.context.log import InMemoryLog
 from palaver.context.stable_prefix import Marks
 from palaver.context.values import Persona
 from palaver.messages import Author, Message, Place, Quote

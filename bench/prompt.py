@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from palaver.context import gather, sources
-from palaver.context.in_memory import InMemoryLog
+from palaver.context.log import InMemoryLog
 from palaver.context.stable_prefix import Marks
 from palaver.context.values import Persona
 from palaver.messages import Author, Message, Place

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from chats import WORDS
 from palaver.context import gather
 from palaver.context.budget import Budget
-from palaver.context.gather import SourceInputs
-from palaver.context.in_memory import InMemoryKnowledge, InMemoryLog
+from palaver.context.gather import InMemoryKnowledge, SourceInputs
+from palaver.context.log import InMemoryLog
 from palaver.context.sources import scene
 from palaver.context.values import Background, Context, Episode, Hit
 from palaver.engine.prompt_builder import build_prompt

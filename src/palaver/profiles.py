@@ -11,8 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.config import Config, ContextBlock
+from palaver.context.budget import NEWEST_MEDIA_MARKS
 from palaver.context.gather import SourceList, block_sources, level_sources, window_sources, without_media
-from palaver.context.media_budget import NEWEST_MEDIA_MARKS
 from palaver.context.stable_prefix import BUFFER, Marks, keep_results_with_calls
 from palaver.context.values import Context, Persona
 from palaver.errors import InvalidValue

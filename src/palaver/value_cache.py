@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 HOT_LOOPS = (
     "tokens",
-    "context.media_budget",
+    "context.budget",
     "prompt.render",
     "prompt.media_markers",
     "wire.repair",

@@ -5,7 +5,8 @@ from datetime import datetime
 import pytest
 
 from palaver.context import Context, gather, sources
-from palaver.context.in_memory import InMemoryKnowledge, InMemoryLog
+from palaver.context.gather import InMemoryKnowledge
+from palaver.context.log import InMemoryLog
 from palaver.context.values import Background, Episode, Hit
 from palaver.errors import InvalidValue
 from palaver.messages import Message

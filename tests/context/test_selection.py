@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from chats import AUTHORS, PLACES, WORDS
 from palaver.context import gather, sources
-from palaver.context.in_memory import InMemoryLog
+from palaver.context.log import InMemoryLog
 from palaver.context.selection import select_messages
 from palaver.messages import Author, Message
 from people import ALICE, BOB, DIRECT, NOON, a_message, a_quote, a_talk

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from palaver.context import Context, gather, sources
 from palaver.context.budget import Budget, count_tokens
-from palaver.context.in_memory import InMemoryKnowledge, InMemoryLog
+from palaver.context.gather import InMemoryKnowledge
+from palaver.context.log import InMemoryLog
 from palaver.context.stable_prefix import Marks, stable_cut
 from palaver.context.values import Background, Episode, Hit, LeftOut
 from palaver.errors import InvalidValue

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from models.gemini.reading import Reader
 from palaver.context import gather, sources
-from palaver.context.in_memory import InMemoryLog
+from palaver.context.log import InMemoryLog
 from palaver.context.values import Persona
 from palaver.messages import Place
 from palaver.models import Gemini

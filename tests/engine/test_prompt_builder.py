@@ -12,8 +12,8 @@ from engine.engines import ME, engine_with, said, talked, texts_of
 from palaver.config import Config, ContextBlock
 from palaver.context import gather, sources
 from palaver.context.budget import Budget
-from palaver.context.gather import SourceInputs, SourceList, level_sources, window_sources
-from palaver.context.in_memory import InMemoryKnowledge, InMemoryLog
+from palaver.context.gather import InMemoryKnowledge, SourceInputs, SourceList, level_sources, window_sources
+from palaver.context.log import InMemoryLog
 from palaver.context.values import Background, Context, Episode, Hit, Persona, Sticker, Workspace
 from palaver.engine.behavior import FAILED, Behavior
 from palaver.engine.prompt_builder import build_prompt

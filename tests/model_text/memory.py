@@ -6,7 +6,7 @@ from memory.known import a_fact, a_subject
 from memory.labelled import DEV
 from model_text.shown import a_section, in_json, shown_prompt
 from palaver.context import sources
-from palaver.context.in_memory import InMemoryKnowledge
+from palaver.context.gather import InMemoryKnowledge
 from palaver.context.values import Background, Hit
 from palaver.engine.media_descriptions import by_model
 from palaver.engine.memory.recall import KnownFacts

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from chats import WORDS
 from palaver.context import gather, sources
 from palaver.context.budget import Budget
-from palaver.context.in_memory import InMemoryKnowledge, InMemoryLog
+from palaver.context.gather import InMemoryKnowledge
+from palaver.context.log import InMemoryLog
 from palaver.context.values import Episode, LeftOut
 from palaver.profiles import PROFILES, layered
 from palaver.prompt.layers import PAST_HEADING, past_turns

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.context.quotes import BRIEF_LENGTH
+from palaver.context.budget import BRIEF_LENGTH
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media, Text
 from palaver.profiles import PROFILES, headers, layered, plain, tail

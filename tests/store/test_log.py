@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from palaver.context.edits import Change
-from palaver.context.in_memory import InMemoryLog
-from palaver.context.log import Log
+from palaver.context.log import InMemoryLog, Log
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place
 from palaver.store import Store

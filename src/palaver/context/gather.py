@@ -1,4 +1,4 @@
-"""`gather`: the context of a message from a list of sources; and the lists of sources that profiles use."""
+"""`gather`: the context of a message from a list of sources; the lists of sources that profiles use, their inputs."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -9,14 +9,13 @@ from msgspec.structs import replace
 
 from palaver.config import Config
 from palaver.context import sources
-from palaver.context.budget import Budget
+from palaver.context.budget import MEDIA_MARKS, Budget
 from palaver.context.log import Log
-from palaver.context.media_budget import MEDIA_MARKS
 from palaver.context.sources import AnySource, Knowledge, Source, drop_repeated_hits
 from palaver.context.stable_prefix import Marks
-from palaver.context.values import Context
+from palaver.context.values import Background, Context, Episode, Hit
 from palaver.errors import InvalidValue
-from palaver.messages import Message
+from palaver.messages import Message, Place
 
 
 class SourceInputs(Struct, frozen=True, kw_only=True):
@@ -26,6 +25,35 @@ class SourceInputs(Struct, frozen=True, kw_only=True):
     memory: Knowledge
     config: Config = Config()
     budget: Budget = Budget()
+
+
+class InMemoryKnowledge:
+    """Memory with fixed contents, the same for every target."""
+
+    def __init__(
+        self,
+        *,
+        hits: Iterable[Hit] = (),
+        background: Background | None = None,
+        episodes: Iterable[Episode] = (),
+        past: str = "",
+    ) -> None:
+        self._hits = tuple(hits)
+        self._background = background or Background()
+        self._episodes = tuple(episodes)
+        self._past = past
+
+    async def relevant(self, _: Message) -> Sequence[Hit]:
+        return self._hits
+
+    async def background(self, _: Message) -> Background:
+        return self._background
+
+    async def episodes(self, _: Message) -> Sequence[Episode]:
+        return self._episodes
+
+    async def past(self, _: Place, __: int) -> str:
+        return self._past
 
 
 SourceList = Callable[[SourceInputs], Sequence[Source]]

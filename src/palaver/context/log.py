@@ -1,4 +1,4 @@
-"""The log of messages as a protocol, and how a window is read from it for one target."""
+"""The log of messages: a protocol, one in memory, and how a window is read from a log for one target."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from msgspec.structs import replace
 
 from palaver.context.edits import LogChange, Reaction, shown_versions
-from palaver.context.quotes import with_quote
 from palaver.context.stable_prefix import Marks, holds_results
 from palaver.context.values import Context, Notice
-from palaver.messages import Message, Place
+from palaver.messages import Message, Place, PlaceKey, Quote
 from palaver.turns import Turn
+from palaver.value_cache import cached_for
 
 T = TypeVar("T")
 
@@ -58,6 +58,56 @@ class Log(Protocol):
     async def in_snapshot(self, reading: "Callable[[Log], Coroutine[Any, Any, T]]") -> T:
         """Run *reading* on a snapshot of the log, in one round trip; *reading* must await nothing but that log."""
         ...
+
+
+class InMemoryLog(Log):
+    """A log in memory: the messages of any number of places, and the turns of the agent's own."""
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self._messages: dict[PlaceKey, list[Message]] = {}
+        self._numbers: dict[PlaceKey, dict[str, int]] = {}
+        self._turns: dict[tuple[PlaceKey, str], tuple[Turn, ...]] = {}
+        for message in messages:
+            self.add(message)
+
+    def add(self, message: Message, *, turns: Iterable[Turn] = ()) -> None:
+        """Add a message at the end of its place, or replace the one of that id where it is."""
+        key = message.place.key
+        stored, numbers = self._messages.setdefault(key, []), self._numbers.setdefault(key, {})
+        if message.id in numbers:
+            stored[numbers[message.id]] = message
+            self._turns.pop((key, message.id), None)  # it says something else now
+        else:
+            numbers[message.id] = len(stored)
+            stored.append(message)
+        if made := tuple(turns):
+            self._turns[key, message.id] = made
+
+    async def count(self, place: Place) -> int:
+        return len(self._messages.get(place.key, ()))
+
+    async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
+        return self._messages.get(place.key, [])[start:stop]
+
+    async def number(self, message: Message) -> int | None:
+        return self._numbers.get(message.place.key, {}).get(message.id)
+
+    async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
+        numbers, stored = self._numbers.get(place.key, {}), self._messages.get(place.key, [])
+        return [(number, stored[number]) for name in message_ids if (number := numbers.get(name)) is not None]
+
+    async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
+        if not self._turns or not messages:
+            return {}
+        key, known = messages[0].place.key, self._turns
+        return {message.id: known[key, message.id] for message in messages if (key, message.id) in known}
+
+    async def changes(self, _: Place, __: int) -> Sequence[LogChange]:
+        """Return nothing: no run has shown anything."""
+        return ()
+
+    async def in_snapshot(self, reading: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
+        return await reading(self)
 
 
 class WindowRead(NamedTuple):
@@ -148,7 +198,7 @@ async def with_unshown_quotes(log: Log, context: Context, read: Sequence[Message
 
     def current(message: Message) -> Message:
         quoted = known.get(unshown[message.id].message_id) if message.id in unshown else None
-        return with_quote(message, unshown[message.id].update_from(quoted)) if quoted else message
+        return _with_quote(message, unshown[message.id].update_from(quoted)) if quoted else message
 
     return replace(
         context,
@@ -157,6 +207,13 @@ async def with_unshown_quotes(log: Log, context: Context, read: Sequence[Message
         immediate=tuple(map(current, context.immediate)),
         newer=tuple(map(current, context.newer)),
     )
+
+
+def _with_quote(message: Message, quote: Quote) -> Message:
+    """Return the message with *quote* as its quote; cached while the quote stays the same."""
+    if quote == message.reply_to:
+        return message
+    return cached_for(message, "with quote", quote, lambda: replace(message, reply_to=quote))
 
 
 async def numbers_of(log: Log, messages: Iterable[Message]) -> list[int]:

@@ -8,25 +8,23 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from palaver.context.budget import (
+    MEDIA_MARKS,
     OLDER,
     Budget,
+    MediaLimits,
     count_tokens,
     drop_oversized,
+    levels_with_newest_media,
+    messages_in_words,
     over_budget,
     report_item,
     report_messages,
     take_first,
     take_newest,
+    window_with_newest_media,
 )
 from palaver.context.edits import fit_notices, shift_notices
 from palaver.context.log import Log, read_around, read_window, unedited_turns, with_unshown_quotes
-from palaver.context.media_budget import (
-    MEDIA_MARKS,
-    MediaLimits,
-    levels_with_newest_media,
-    messages_in_words,
-    window_with_newest_media,
-)
 from palaver.context.selection import MAX_CANDIDATES, select_messages
 from palaver.context.stable_prefix import HISTORY_SIZE, Marks, keep_results_with_calls, stable_cut
 from palaver.context.values import Background, Context, Episode, Hit, LeftOut, Persona, Sticker, Workspace

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from palaver.config import Config
 from palaver.context.budget import Budget
-from palaver.context.in_memory import InMemoryKnowledge
+from palaver.context.gather import InMemoryKnowledge
 from palaver.context.sources import AnySource
 from palaver.context.values import Persona
 from palaver.engine.admission import Admission

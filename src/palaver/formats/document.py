@@ -9,7 +9,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.context.in_memory import InMemoryKnowledge, InMemoryLog
+from palaver.context.gather import InMemoryKnowledge
+from palaver.context.log import InMemoryLog
 from palaver.context.values import Background, Episode, Hit, Persona, Sticker, Workspace
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place, Quote

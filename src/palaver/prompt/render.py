@@ -14,7 +14,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from palaver.context.quotes import BRIEF_LENGTH, media_in_brief
+from palaver.context.budget import BRIEF_LENGTH, media_in_brief
 from palaver.context.values import Album, Context, Notice, ReactionNotice, with_albums
 from palaver.messages import Author, Message, Quote
 from palaver.parts import DESCRIBED, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, cut, cut_parts

@@ -12,7 +12,7 @@ from engine import engines
 from memory.talks import GARDEN, TRIP, a_said
 from palaver.config import Config
 from palaver.context import gather, sources
-from palaver.context.in_memory import InMemoryKnowledge
+from palaver.context.gather import InMemoryKnowledge
 from palaver.context.stable_prefix import Marks
 from palaver.context.values import Background, Episode, Hit
 from palaver.engine.log_views import LogSlice

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from palaver.context import Context, gather, sources
-from palaver.context.budget import Budget, count_tokens
-from palaver.context.in_memory import InMemoryLog
-from palaver.context.media_budget import message_in_words
+from palaver.context.budget import Budget, count_tokens, message_in_words
+from palaver.context.log import InMemoryLog
 from palaver.context.values import LeftOut
 from palaver.messages import Message
 from palaver.parts import Media, Text
