@@ -14,7 +14,7 @@ from engine.scripted_service import ScriptedService
 from palaver.engine.behavior import FAILED
 from palaver.engine.place_worker import GAVE_UP
 from palaver.store import Store
-from palaver.tasks.policy import RETRY
+from palaver.tasks.task import RETRY
 
 Rows = list[dict[str, Any]]
 COMMAND = asyncio.Lock()  # it has the standard streams to itself

@@ -24,8 +24,7 @@ from palaver.models import Gemini
 from palaver.platform import Capabilities, Inbox
 from palaver.store import Store
 from palaver.tasks.kinds import DESTRUCTIVE
-from palaver.tasks.policy import Retry
-from palaver.tasks.task import Task
+from palaver.tasks.task import Retry, Task
 from palaver.toolbox.toolbox import tool
 from palaver.tools.reminders import reminder_tool
 from testing.docs_page import corner

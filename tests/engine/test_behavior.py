@@ -6,7 +6,7 @@ import pytest
 from palaver import errors
 from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, Behavior, excuse
 from palaver.errors import InvalidValue, PalaverError
-from palaver.tasks.policy import POLICIES
+from palaver.tasks.task import POLICIES
 
 WORDED = [
     (errors.ContextTooLong("?"), "too long for me"),

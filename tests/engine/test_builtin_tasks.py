@@ -15,8 +15,7 @@ from palaver.parts import Media
 from palaver.platform import PlaceRole
 from palaver.store import Store
 from palaver.tasks.kinds import DESTRUCTIVE, KINDS
-from palaver.tasks.policy import FORGET_CONFIRMED, REPEATABLE
-from palaver.tasks.task import Task
+from palaver.tasks.task import FORGET_CONFIRMED, REPEATABLE, Task
 from palaver.testing import RecordedPlatform
 from palaver.turns import Prompt
 from people import NOON

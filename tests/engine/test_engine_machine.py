@@ -40,7 +40,7 @@ from palaver.platform import Change, Deleted, Edited, Received
 from palaver.profiles import PROFILES
 from palaver.store.prompts import read_prompt
 from palaver.tasks.kinds import DESTRUCTIVE
-from palaver.tasks.policy import POLICIES
+from palaver.tasks.task import POLICIES
 from sizes import EXAMPLES, size
 
 PLACES = (

@@ -18,8 +18,7 @@ from palaver.store import Store
 from palaver.tasks.blocks import parse
 from palaver.tasks.graph import CUT_OFF, MOST_BEGINNINGS
 from palaver.tasks.kinds import Body
-from palaver.tasks.policy import Retry
-from palaver.tasks.task import Task
+from palaver.tasks.task import Retry, Task
 from palaver.testing import RecordedPlatform
 from people import NOON
 

@@ -14,7 +14,7 @@ from palaver.engine.store_protocols import RunStore
 from palaver.models import Gemini
 from palaver.run.journal import CallCost, FallbackStep, Run, ToolRun
 from palaver.store import Store
-from palaver.tasks.policy import Policy, cancels_sends
+from palaver.tasks.task import Policy, cancels_sends
 from palaver.toolbox.toolbox import Toolbox, tool
 from palaver.turns import Prompt, Record
 from run.loops import run_to_end

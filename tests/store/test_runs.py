@@ -14,7 +14,7 @@ from palaver.parts import Text, ToolCall, ToolResult
 from palaver.run.journal import FallbackStep, Journal
 from palaver.store import Store
 from palaver.store.migrations.steps import m012_tried
-from palaver.tasks.policy import cancels_everything, cancels_nothing
+from palaver.tasks.task import cancels_everything, cancels_nothing
 from palaver.turns import Layer, Prompt, model, user
 from people import DIRECT, GROUP, GRYAG, NOON, a_message, a_photo
 from store.builders import PROMPT, a_record, a_run, a_task, a_tool_run, an_outgoing, begin, prompt_sent

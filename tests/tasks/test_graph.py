@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from palaver.errors import InvalidValue
-from palaver.tasks import policy
 from palaver.tasks.blocks import parse
 from palaver.tasks.graph import (
     CUT_OFF,
@@ -27,13 +26,15 @@ from palaver.tasks.graph import (
     settle,
     supersede,
 )
-from palaver.tasks.policy import Retry
 from palaver.tasks.task import (
     LAST,
+    POLICIES,
+    RETRY,
     Block,
     BlockAuthor,
     Custom,
     Remember,
+    Retry,
     Send,
     Status,
     Sticker,
@@ -191,7 +192,7 @@ def test_a_pause_is_as_long_as_the_service_asks_and_never_goes_back_with_the_clo
     task = begin(a_task())
 
     assert fail(task, now=NOON, why="", pause=99 * SECOND).due_at == NOON + 99 * SECOND
-    assert fail(task, now=NOON - 99 * SECOND, why="").due_at == NOON + policy.RETRY.first
+    assert fail(task, now=NOON - 99 * SECOND, why="").due_at == NOON + RETRY.first
     assert fail(task, now=LAST, why="").due_at == LAST
 
 
@@ -287,7 +288,7 @@ def test_a_new_message_calls_off_what_the_policy_says_of_the_old_plan(named: str
     ]
     renamed = replace(GROUP, title="Best friends")
 
-    after = supersede(tasks, renamed, policy=policy.POLICIES[named])
+    after = supersede(tasks, renamed, policy=POLICIES[named])
 
     assert [task.id for task in after if task.status in ("pending", "running")] == left
     assert {task.why for task in after if task.status == "cancelled"} <= {"a new message came"}

@@ -9,7 +9,6 @@ import msgspec
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from palaver.tasks import policy
 from palaver.tasks.graph import (
     begin,
     cancel,
@@ -20,7 +19,7 @@ from palaver.tasks.graph import (
     settle,
     supersede,
 )
-from palaver.tasks.task import Block, BlockAuthor, Remember, Send, Task, Think, Wait
+from palaver.tasks.task import POLICIES, REPEATABLE, RETRY, Block, BlockAuthor, Remember, Send, Task, Think, Wait
 from people import DIRECT, GROUP, NOON
 from tasks.ready_tasks import next_due, ready
 
@@ -106,9 +105,9 @@ class Running(RuleBasedStateMachine):
         self.happened += [task.id for task, had_effect in cut_off if had_effect]  # which nobody came to note
         self.keep(*recover(self.tasks.values()))
 
-    @rule(place=st.sampled_from([GROUP, DIRECT]), named=st.sampled_from(sorted(policy.POLICIES)))
+    @rule(place=st.sampled_from([GROUP, DIRECT]), named=st.sampled_from(sorted(POLICIES)))
     def hear(self, place: Any, named: str) -> None:
-        self.keep(*supersede(self.tasks.values(), place, policy=policy.POLICIES[named]))
+        self.keep(*supersede(self.tasks.values(), place, policy=POLICIES[named]))
 
     @invariant()
     def who_asks_what_is_ready_need_not_know_what_is_over(self) -> None:
@@ -147,7 +146,7 @@ class Running(RuleBasedStateMachine):
             assert happened == sorted(happened, key=names.index)
             assert all(self.may_repeat(name) for name in happened if happened.count(name) > 1)
         for name, times in self.begins.items():
-            assert times == self.tasks[name].attempts <= policy.RETRY.limit
+            assert times == self.tasks[name].attempts <= RETRY.limit
 
     @invariant()
     def what_was_begun_is_never_called_off(self) -> None:
@@ -164,7 +163,7 @@ class Running(RuleBasedStateMachine):
         return task.status in ("done", "cancelled") or (task.status == "failed" and task.doubtful)
 
     def may_repeat(self, name: str) -> bool:
-        return self.tasks[name].kind in policy.REPEATABLE
+        return self.tasks[name].kind in REPEATABLE
 
     def teardown(self) -> None:
         """Left alone, every plan comes to its end."""

@@ -11,8 +11,7 @@ from palaver.errors import InvalidValue
 from palaver.models.scripted import Scripted
 from palaver.parts import ToolCall, ToolResult
 from palaver.run.journal import Run, ToolRun
-from palaver.tasks.policy import POLICIES
-from palaver.tasks.task import Send, Task, block_of
+from palaver.tasks.task import POLICIES, Send, Task, block_of
 from palaver.toolbox.toolbox import Toolbox
 from palaver.tools.reminders import LONGEST, MOST, reminder_tool
 from palaver.turns import Record, model

@@ -15,7 +15,7 @@ from palaver.memory.facts import Fact
 from palaver.messages import Author, Place
 from palaver.models.prices import PRICES, Prices
 from palaver.tasks.kinds import DESTRUCTIVE
-from palaver.tasks.policy import POLICIES, RETRY, Policy, Retry
+from palaver.tasks.task import POLICIES, RETRY, Policy, Retry
 
 TOO_MANY = "That was more than I can answer at once. I go on in a little while; please ask again then."
 NOTHING_TO_SAY = "I have no answer to that. Please try to say it differently."

@@ -19,8 +19,7 @@ from palaver.memory.verify.clauses import supporting_messages
 from palaver.memory.verify.guards import unfit_reason
 from palaver.messages import Author, Reply
 from palaver.run.outcome import make_reply
-from palaver.tasks.policy import FORGET_CONFIRMED
-from palaver.tasks.task import Send, Sticker, Task, block_of
+from palaver.tasks.task import FORGET_CONFIRMED, Send, Sticker, Task, block_of
 
 log = logging.getLogger(__name__)
 

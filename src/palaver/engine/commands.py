@@ -23,8 +23,7 @@ from palaver.messages import Author, Message, Place, Reply
 from palaver.parts import Text
 from palaver.platform import Platform
 from palaver.run.journal import Run
-from palaver.tasks.policy import FORGET_CONFIRMED
-from palaver.tasks.task import Task
+from palaver.tasks.task import FORGET_CONFIRMED, Task
 
 log = logging.getLogger(__name__)
 

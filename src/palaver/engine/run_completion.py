@@ -32,8 +32,7 @@ from palaver.run.cleaner import clean
 from palaver.run.journal import Run
 from palaver.run.loop import RunAnswered
 from palaver.run.outcome import ParsedTexts, reply_to_id, run_outcome
-from palaver.tasks.policy import FORGET_CONFIRMED
-from palaver.tasks.task import Task
+from palaver.tasks.task import FORGET_CONFIRMED, Task
 
 log = logging.getLogger(__name__)
 

@@ -19,8 +19,7 @@ from palaver.memory.retrieval.index import IndexReader, IndexWriter
 from palaver.messages import Author, Message, Place, PlaceKey, Reply
 from palaver.platform import Change, DeliveryKind, Update
 from palaver.run.journal import Journal, JournalStore, Run, SentPrompt
-from palaver.tasks.policy import REPEATABLE, Policy, cancels_sends
-from palaver.tasks.task import Task
+from palaver.tasks.task import REPEATABLE, Policy, Task, cancels_sends
 from palaver.turns import Prompt, Turn
 
 DRAFT_END = "-end"  # suffix of the id of the line that replaces a draft, after the id of the draft

@@ -25,8 +25,7 @@ from palaver.redaction import redact_keys
 from palaver.tasks import graph
 from palaver.tasks.blocks import lines_for_model
 from palaver.tasks.kinds import KINDS, Body, Kind, for_model
-from palaver.tasks.policy import RETRY, Retry
-from palaver.tasks.task import Task
+from palaver.tasks.task import RETRY, Retry, Task
 
 log = logging.getLogger(__name__)
 

@@ -40,8 +40,7 @@ from palaver.store.messages import claim
 from palaver.store.prompts import SqlPrompts, last_prompt
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import ConnectionThread, Repository
-from palaver.tasks.policy import Policy, cancels_sends
-from palaver.tasks.task import Task
+from palaver.tasks.task import Policy, Task, cancels_sends
 from palaver.turns import Prompt, Record
 
 _COLUMNS = """r.run_id, r.target, r.message_ids, r.began_at, r.horizon, r.model, r.profile, r.status, r.ended_at, r.why,

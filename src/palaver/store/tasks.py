@@ -17,8 +17,7 @@ from palaver.store.identities import find_place, upsert_place
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Repository
 from palaver.tasks.graph import begin, cancel, recover, settle, supersede, without_open_dependencies
-from palaver.tasks.policy import REPEATABLE, Policy
-from palaver.tasks.task import Task
+from palaver.tasks.task import REPEATABLE, Policy, Task
 from palaver.timezones import utc
 
 PLAN_PREFIX = "task: "  # prefix of the name of a plan without a run

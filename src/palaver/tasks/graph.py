@@ -18,8 +18,21 @@ from msgspec.structs import replace
 
 from palaver.errors import InvalidValue
 from palaver.messages import Place
-from palaver.tasks.policy import REPEATABLE, RETRY, Policy, Retry, cancels_sends
-from palaver.tasks.task import Block, Status, Task, Think, Wait, args_of, kind_of, later
+from palaver.tasks.task import (
+    REPEATABLE,
+    RETRY,
+    Block,
+    Policy,
+    Retry,
+    Status,
+    Task,
+    Think,
+    Wait,
+    args_of,
+    cancels_sends,
+    kind_of,
+    later,
+)
 from palaver.timezones import utc
 
 MOST_BEGINNINGS = 20  # of a repeatable task: one that ends its process each time is given up

@@ -1,11 +1,14 @@
-"""Tasks and their statuses, and the blocks by which a model asks for them. Pure."""
+"""Tasks, the blocks by which a model asks for them, and policies: retries, and what a new message cancels. Pure."""
 
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import force_setattr
 
+from palaver.backoff import backoff
 from palaver.errors import InvalidValue
 from palaver.messages import Place
 from palaver.timezones import utc
@@ -13,6 +16,13 @@ from palaver.timezones import utc
 Status = Literal["pending", "running", "done", "failed", "cancelled"]
 
 LAST = datetime.max.replace(tzinfo=UTC)
+
+FORGET_CONFIRMED = "forget-confirmed"  # the kind of task that a person's yes makes; no model can
+REPEATABLE = frozenset(
+    {"send", "sticker", "remember", "block", "unblock", "clear-conversation", FORGET_CONFIRMED}
+)  # kinds whose tasks may run twice; what such a task sends is stored with its end
+
+_SENDS = frozenset({"send", "sticker"})
 
 
 class _Block(Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True):
@@ -121,3 +131,44 @@ def later(moment: datetime, by: timedelta) -> datetime:
         return utc(moment) + by
     except OverflowError:
         return LAST
+
+
+Policy = Callable[[Task], bool]  # whether a new message in its place cancels a task that never began
+
+
+class Retry(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The number of attempts of a task, and the pauses between them: each is twice the one before."""
+
+    limit: int = 5  # attempts
+    first: timedelta = timedelta(seconds=5)
+    longest: timedelta = timedelta(hours=1)
+
+    def __post_init__(self) -> None:
+        if self.limit < 1 or not timedelta(0) < self.first <= self.longest:
+            raise InvalidValue("a task is tried once at least, and the pauses are more than nothing and do not shrink")
+
+    def pause(self, attempts: int) -> timedelta:
+        """Return how long to wait after so many failed attempts."""
+        return backoff(attempts, first=self.first, longest=self.longest)
+
+
+RETRY = Retry()
+
+
+def cancels_sends(task: Task) -> bool:
+    """Return whether *task* is a send of an older plan. Tasks of no run, such as reminders, stay."""
+    return task.run is not None and task.kind in _SENDS
+
+
+def cancels_everything(task: Task) -> bool:
+    """Return whether *task* belongs to an older plan."""
+    return task.run is not None
+
+
+def cancels_nothing(_: Task) -> bool:
+    return False
+
+
+POLICIES: Mapping[str, Policy] = MappingProxyType(
+    {"sends": cancels_sends, "everything": cancels_everything, "nothing": cancels_nothing}
+)

@@ -14,8 +14,7 @@ from palaver.store.forget.replies import empty_reply
 from palaver.store.hidden import hide
 from palaver.store.prompts import layer_content
 from palaver.store.sqlite.connection import Database, clear_cache
-from palaver.tasks.policy import FORGET_CONFIRMED
-from palaver.tasks.task import Task
+from palaver.tasks.task import FORGET_CONFIRMED, Task
 
 REASON = "it would have told what was forgotten since"
 
