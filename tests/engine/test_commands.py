@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked, until
 from palaver.engine.behavior import TOO_MANY, Behavior
-from palaver.engine.builtin_tasks import FORGOTTEN
 from palaver.engine.commands import BEGUN_ANEW, HELP, LIKE_THAT, NOTHING
 from palaver.engine.engine import Engine
 from palaver.engine.rate_limit import RateLimit
+from palaver.engine.task_worker import FORGOTTEN
 from palaver.memory.facts import Fact, default_scope, subject_of
 from palaver.messages import Author, Place
 from palaver.models import Scripted

@@ -1,7 +1,9 @@
-"""Commands that people give, as `/memory` and `/forget`, on all platforms."""
+"""Commands that people give, as `/memory` and `/forget`, and the plain yes that confirms forgetting."""
 
 import asyncio
 import logging
+import re
+import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -9,18 +11,20 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
+from palaver.characters import visible
 from palaver.engine.background import BackgroundTasks, Sleep, error_text, retry_forever
-from palaver.engine.behavior import TOO_MANY
+from palaver.engine.behavior import TOO_MANY, Behavior
 from palaver.engine.identity import Identity
 from palaver.engine.outbox_sender import split_replies
 from palaver.engine.rate_limit import RateLimiter
-from palaver.engine.store_protocols import Command, OutboxItem, StoreProtocol
+from palaver.engine.store_protocols import Command, OutboxItem, ProposalStore, StoreProtocol
+from palaver.engine.triggers import name_pattern
 from palaver.errors import InvalidValue, NotAllowed, PalaverError
 from palaver.ids import abbreviate_ids, match_ids
 from palaver.memory.facts import Fact, is_current, subject_of
 from palaver.memory.retrieval.terms import terms
 from palaver.messages import Author, Message, Place, Reply
-from palaver.parts import Text
+from palaver.parts import Text, joined_text
 from palaver.platform import Platform
 from palaver.run.journal import Run
 from palaver.tasks.task import FORGET_CONFIRMED, Task
@@ -43,6 +47,18 @@ MEMORY_TIMEOUT = 2.0  # seconds to wait until memory has learned from the last m
 MIN_ID = 6  # characters of an abbreviated id, where words could be meant as well
 MAX_LISTED = 50  # facts or tasks
 MAX_LINE = 200  # characters of one fact or task
+
+_WORDS = """
+    yes|yep|yeah|yup|y|sure|ok|okay|okey|k|confirm|confirmed|i confirm|go ahead|do it|yes do it|ok do it|of course
+    так|ага|угу|добре|гаразд|звісно|авжеж|підтверджую|ок|окей|да|конечно|хорошо|ладно|подтверждаю|давай
+    tak|dobrze|jasne|ja|jawohl|oui|d'accord|sí|si|claro|vale|sim|sì|evet|はい|好|好的|是|是的|네|예
+    👍|✅|👌|+
+    """
+YES = frozenset(word.strip() for line in _WORDS.strip().splitlines() for word in line.split("|"))
+_PLEASE = re.compile(r"\b(?:please|pls|будь ласка|пожалуйста|proszę|bitte|por favor|s'il te plaît)\b")
+_SKIN = re.compile("[\U0001f3fb-\U0001f3ff]")  # the colour of a hand
+_AROUND = " \t\r\n.,!;:…\"'«»“”()"
+_LONGEST = 80  # characters; a plain yes has fewer
 
 
 async def no_memory() -> None:
@@ -308,3 +324,44 @@ def _short(text: str, longest: int = MAX_LINE) -> str:
     """Return *text* as one line of at most *longest* characters."""
     line = " ".join(text.split())
     return line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"
+
+
+class Confirmations:
+    """Finds the facts that a message confirms. No model takes part in that."""
+
+    def __init__(
+        self, proposals: ProposalStore, identity: Identity, behavior: Behavior, *, now: Callable[[], datetime]
+    ) -> None:
+        self._proposals = proposals
+        self._identity = identity
+        self._behavior = behavior
+        self._now = now
+
+    async def find_facts(self, message: Message) -> Sequence[Fact]:
+        """Return the facts that *message* confirms by a yes; in a group it must be addressed to us."""
+        me = self._identity.author_on(message.place.platform)
+        mention = f"@{me.username.lstrip('@')}" if me.username else ""
+        names = [name for name in (mention, me.name, *self._behavior.names) if name]
+        if not is_yes(message, names):
+            return ()
+        if message.place.kind != "direct" and message.reply_to is None:
+            text = _normalized_text(message)
+            if not any(name_pattern(name).search(text) for name in names):
+                return ()
+        return await self._proposals.confirmed_by(message, now=self._now())
+
+
+def is_yes(message: Message, names: Iterable[str] = ()) -> bool:
+    """Return whether a message says only yes, with or without one of *names* and a please."""
+    if len(message.parts) != 1 or len(joined_text(message.parts, "")) > _LONGEST:
+        return False
+    text = _normalized_text(message)
+    for name in names:
+        text = name_pattern(name).sub(" ", text)
+    words = _SKIN.sub("", _PLEASE.sub(" ", text)).strip(_AROUND)
+    return " ".join(words.replace(",", " ").split()) in YES
+
+
+def _normalized_text(message: Message) -> str:
+    """Return the text of a message, normalized for comparison."""
+    return unicodedata.normalize("NFC", visible(joined_text(message.parts, ""))).casefold()

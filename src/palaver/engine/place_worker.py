@@ -21,7 +21,7 @@ from palaver.engine.admission import Admission
 from palaver.engine.background import FIRST_RETRY, LONGEST_RETRY, BackgroundTasks, Sleep, Slot, error_text, is_cancelled
 from palaver.engine.batches import Batch
 from palaver.engine.behavior import TOO_MANY, Behavior
-from palaver.engine.confirmation import Confirmations
+from palaver.engine.commands import Confirmations
 from palaver.engine.debounce import Debounce
 from palaver.engine.event_stream import EventStream
 from palaver.engine.memory import Memory

@@ -15,9 +15,7 @@ from palaver.engine.admission import Admission
 from palaver.engine.answer_preview import AnswerPreviews
 from palaver.engine.background import Sleep
 from palaver.engine.behavior import Behavior
-from palaver.engine.builtin_tasks import BuiltinTasks
-from palaver.engine.commands import Commands, no_memory
-from palaver.engine.confirmation import Confirmations
+from palaver.engine.commands import Commands, Confirmations, no_memory
 from palaver.engine.event_stream import EventStream
 from palaver.engine.identity import Identity, platforms_by_name
 from palaver.engine.log_views import VisibleLog
@@ -32,7 +30,7 @@ from palaver.engine.run_completion import RunCompletion
 from palaver.engine.run_executor import RunExecutor
 from palaver.engine.spend_caps import SpendTracker
 from palaver.engine.store_protocols import StoreProtocol
-from palaver.engine.task_worker import TaskHandler, TaskWorker, block_kinds, block_lines
+from palaver.engine.task_worker import BuiltinTasks, TaskHandler, TaskWorker, block_kinds, block_lines
 from palaver.errors import PalaverError
 from palaver.messages import Place
 from palaver.platform import Platform

@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from palaver.parts import ToolCall, ToolResult
 from palaver.run.journal import Journal, JournalStore, Run, ToolRun
-from palaver.toolbox.call import tool_failure
 from palaver.toolbox.run_context import RunContext
-from palaver.toolbox.toolbox import RESULTS, KnownResults, Toolbox
+from palaver.toolbox.toolbox import RESULTS, KnownResults, Toolbox, tool_failure
 
 UNKNOWN_OUTCOME = (
     "unknown outcome: {name} was under way when the program stopped. It may have done its work, in part or in whole, "

@@ -1,31 +1,34 @@
-"""Toolbox: checks the arguments of tool calls and runs the calls concurrently."""
+"""Toolbox: checks the arguments of tool calls, runs the calls concurrently, and makes results of their outcomes."""
 
 import asyncio
+import inspect
 import logging
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from contextvars import ContextVar
+from contextlib import suppress
+from contextvars import ContextVar, copy_context
 from datetime import UTC, datetime
 from secrets import token_hex
+from threading import Thread
 from typing import Any, overload
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.errors import InvalidValue, PalaverError
-from palaver.jsonio import dumps
-from palaver.parts import ToolCall, ToolResult
+from palaver.jsonio import dumps, json_copy
+from palaver.parts import Media, ToolCall, ToolResult
 from palaver.redaction import redact_keys
-from palaver.toolbox.call import call_function, error_message, tool_failure, tool_result
 from palaver.toolbox.run_context import RunContext
 from palaver.toolbox.schema import Function as Function
-from palaver.toolbox.schema import convert_arguments, declare
+from palaver.toolbox.schema import convert_arguments, declare, is_async
 from palaver.turns import ToolSpec
 
 log = logging.getLogger(__name__)
 
 LARGEST = 1_000_000  # characters of a result that are stored; a model is shown `parts.LONGEST` of them
 
+Portable = Exception | SystemExit | asyncio.CancelledError  # errors that a thread can hand to a future
 KnownResults = list[tuple[ToolCall, ToolResult]]
 
 RESULTS: ContextVar[KnownResults | None] = ContextVar(
@@ -218,3 +221,81 @@ def _note(call: ToolCall, result: ToolResult) -> None:
     results = RESULTS.get()
     if results is not None:
         results.append((call, result))
+
+
+async def call_function(function: Function, arguments: dict[str, Any]) -> Any:
+    """Call *function*, in a thread if it is not async, and return its result."""
+    if is_async(function):
+        return await function(**arguments)
+    outcome = await _in_thread(lambda: function(**arguments))
+    return await outcome if inspect.isawaitable(outcome) else outcome
+
+
+async def _in_thread(work: Callable[[], Any]) -> Any:
+    """Run *work* in a daemon thread of its own, so that a function which never ends blocks nobody."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+    context = copy_context()
+
+    def settle(outcome: Any, error: Portable | None) -> None:
+        if done.done():
+            return  # the caller has given up
+        if error is None:
+            done.set_result(outcome)
+        else:
+            done.set_exception(error)
+
+    def body() -> None:
+        outcome, error = _run_to_end(lambda: context.run(work))
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            loop.call_soon_threadsafe(settle, outcome, error)
+
+    Thread(target=body, name="palaver tool", daemon=True).start()
+    return await done
+
+
+def _run_to_end(work: Callable[[], Any]) -> tuple[Any, Portable | None]:
+    """Return what *work* returns and the error it raises. Errors that would end the program become `RuntimeError`."""
+    try:
+        return work(), None
+    except BaseException as error:  # noqa: BLE001 (raised again where the tool is awaited)
+        if isinstance(error, Portable) and not isinstance(error, StopIteration):
+            return None, error
+        wrapper = RuntimeError(f"{type(error).__name__}: {error_message(error)}")
+        wrapper.__cause__ = error
+        return None, wrapper
+
+
+def error_message(error: BaseException) -> str:
+    """Return `str(error)`, or a fixed text if that raises."""
+    try:
+        return str(error)
+    except BaseException:  # noqa: BLE001 (the code is the tool's)
+        return "(it cannot be put into words)"
+
+
+def tool_result(call: ToolCall, outcome: Any) -> ToolResult:
+    """Return what a function returned as the result of *call*: plain values, with media beside them."""
+    media: list[Media] = []
+    result = outcome if isinstance(outcome, ToolResult) else ToolResult(name=call.name, value=outcome)
+    value = _take_media(result.value, media)
+    all_media = (*result.media, *media) if media else result.media
+    return json_copy(replace(result, id=call.id, name=call.name, value=value, media=all_media))
+
+
+def _take_media(value: Any, media: list[Media]) -> Any:
+    """Return the value with captions in place of media; the media are added to *media*."""
+    match value:
+        case Media():
+            media.append(value)
+            return {"media": value.caption}
+        case dict():
+            return {key: _take_media(item, media) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [_take_media(item, media) for item in value]
+        case _:
+            return value
+
+
+def tool_failure(call: ToolCall, message: str) -> ToolResult:
+    return json_copy(ToolResult(id=call.id, name=call.name, value=message, failed=True))

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from palaver import Message, Store, Text
 from palaver.config import Config
 from palaver.context.values import Episode, Hit
-from palaver.engine.builtin_tasks import FORGOTTEN
 from palaver.engine.commands import HELP, LIKE_THAT, NOTHING
+from palaver.engine.task_worker import FORGOTTEN
 from palaver.events import Event, FactsLearned
 from palaver.memory import episodes
 from palaver.memory.facts import Fact, subject_of

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from engine.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said, talked
 from memory.known import a_fact
 from palaver.engine.behavior import Behavior, proposal
-from palaver.engine.builtin_tasks import FORGOTTEN
-from palaver.engine.confirmation import is_yes
+from palaver.engine.commands import is_yes
 from palaver.engine.engine import Engine
+from palaver.engine.task_worker import FORGOTTEN
 from palaver.errors import KeyRefused
 from palaver.memory.facts import Fact
 from palaver.messages import Message, Place, Quote

@@ -5,8 +5,8 @@ from msgspec import to_builtins
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, nobody, said, talked
 from palaver.engine.behavior import Behavior
-from palaver.engine.builtin_tasks import BuiltinTasks
 from palaver.engine.places import DelimiterCache
+from palaver.engine.task_worker import BuiltinTasks
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Place, Reply
 from palaver.models.base import Response

@@ -13,8 +13,7 @@ import msgspec
 import pytest
 
 from palaver import Media, ToolCall, ToolResult
-from palaver.toolbox.call import tool_failure
-from palaver.toolbox.toolbox import Toolbox, tool
+from palaver.toolbox.toolbox import Toolbox, tool, tool_failure
 
 
 class Mute(Exception):
