@@ -1,4 +1,4 @@
-"""Episodes of each place.
+"""Episodes of each place, and the summaries of what precedes a window of messages.
 
 Forgotten history is an episode without messages: no earlier episode is created again.
 """
@@ -6,17 +6,24 @@ Forgotten history is an episode without messages: no earlier episode is created 
 from collections.abc import Sequence
 from typing import Any
 
-from palaver.memory.episodes import Episode, EpisodeCursor
+from palaver.memory.episodes import Episode, EpisodeCursor, WindowPast
 from palaver.messages import Message, Place
 from palaver.store.cursors import set_cursor
 from palaver.store.encoding import PLACE, STRINGS, clean, dumps, format_time, parse_time, validate
-from palaver.store.identities import IdentityCache, conversation_start, place_key, upsert_title
+from palaver.store.identities import (
+    IdentityCache,
+    conversation_start,
+    find_place,
+    place_key,
+    upsert_title,
+)
 from palaver.store.message_rows import has_changed
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Repository
 from palaver.store.visibility import has_blocked
 
-MOST = 1_000  # episodes of a place that are looked through, the newest
+PAST_RETENTION = 1_000  # messages after which the summary of an older window is removed
+MAX_EPISODES = 1_000  # episodes of a place that are looked through, the newest
 
 _COLUMNS = """e.title, e.episode_id, e.start, e.stop, e.began_at, e.ended_at, e.topic, e.summary, e.people, e.tags,
     e.importance"""
@@ -32,13 +39,13 @@ class SqlEpisodes(Repository):
         return await self._writer.run(lambda database: _add(database, episode, seen))
 
     async def cursor(self, place: Place) -> EpisodeCursor | None:
-        return await self._reader.run(lambda database: _mark(database, place))
+        return await self._reader.run(lambda database: _read_cursor(database, place))
 
     async def places(self) -> Sequence[Place]:
         return await self._reader.run(_places)
 
     async def missing_ranges(self, place: Place) -> Sequence[tuple[int, int]]:
-        return await self._reader.run(lambda database: _gaps(database, place))
+        return await self._reader.run(lambda database: _missing_ranges(database, place))
 
     async def listed(self, place: Place) -> Sequence[Episode]:
         return await self._reader.run(lambda database: _list(database, place, "p.place_key = ?", place_key(place)))
@@ -64,7 +71,7 @@ def _is_current(database: Database, episode: Episode, seen: EpisodeCursor) -> bo
     """Return whether the cursor of the place is unchanged, and no message of the episode has changed since it
     was read.
     """
-    now = _mark(database, episode.place)
+    now = _read_cursor(database, episode.place)
     if now is None or (now.place, now.read) != (seen.place, seen.read):
         return False
     if episode.start < earliest_visible(database, seen.place):
@@ -91,6 +98,18 @@ def forget_direct_chats(database: Database, author: int) -> None:
         database.execute(forgotten, (place, last))
         database.execute(read, (place, last + 1, last + 1))
         database.execute("UPDATE messages SET stale = 0 WHERE place = ? AND number <= ? AND stale = 1", (place, last))
+
+
+def remove_containing(database: Database, place: int, number: int) -> None:
+    """Remove the episodes and window summaries that contain a message; they are created again."""
+    remove_pasts = "DELETE FROM window_pasts WHERE place = ? AND start > ?"
+    database.execute(remove_pasts, (place, number))
+    delete = "DELETE FROM episodes WHERE place = ? AND start <= ? AND stop > ? RETURNING start"
+    for (start,) in database.execute(delete, (place, number, number)).fetchall():
+        database.execute(remove_pasts, (place, start))
+        later = database.execute("SELECT 1 FROM episodes WHERE place = ? AND start > ?", (place, start)).fetchone()
+        if not later:
+            database.execute("UPDATE reading_cursors SET episodes = min(episodes, ?) WHERE place = ?", (start, place))
 
 
 def remove_spanning(database: Database, place: int, first: int) -> None:
@@ -141,7 +160,7 @@ def _insert(database: Database, place: int, episode: Episode) -> None:
     database.execute(insert, tuple(values.values()))
 
 
-def _mark(database: Database, place: Place) -> EpisodeCursor | None:
+def _read_cursor(database: Database, place: Place) -> EpisodeCursor | None:
     select = """SELECT p.id, max(coalesce(l.episodes, 0), p.beginning), p.messages, p.changes
         FROM places p LEFT JOIN reading_cursors l ON l.place = p.id WHERE p.place_key = ?"""
     row = database.execute(select, (place_key(place),)).fetchone()
@@ -157,8 +176,8 @@ def _places(database: Database) -> list[Place]:
     return [PLACE.loads(body) for (body,) in database.execute(select)]
 
 
-def _gaps(database: Database, place: Place) -> list[tuple[int, int]]:
-    found = _mark(database, place)
+def _missing_ranges(database: Database, place: Place) -> list[tuple[int, int]]:
+    found = _read_cursor(database, place)
     if found is None:
         return []
     select = f"""SELECT e.start, e.stop FROM episodes e JOIN places p ON p.id = e.place
@@ -178,7 +197,7 @@ def _list(database: Database, place: Place, where: str, *asked: str) -> list[Epi
     select = f"""SELECT {_COLUMNS} {_FROM} WHERE {where} AND ({_IS_DIRECT}) = ? AND e.stop > e.start
         AND NOT {_BLOCKED} ORDER BY e.id DESC LIMIT ?"""
     identities = IdentityCache()
-    rows = database.execute(select, (*asked, place.kind == "direct", MOST)).fetchall()
+    rows = database.execute(select, (*asked, place.kind == "direct", MAX_EPISODES)).fetchall()
     episodes = [_episode(identities.place(database, title), *row) for title, *row in rows]
     firsts = {one: conversation_start(database, one) for one in {episode.place for episode in episodes}}
     found = [episode for episode in episodes if episode.start >= firsts[episode.place]]
@@ -202,3 +221,43 @@ def _episode(place: Place, name: str, start: int, stop: int, *rest: Any) -> Epis
             importance=importance,
         )
     )
+
+
+class SqlWindowPasts(Repository):
+    """Implements `memory.episodes.WindowPasts`."""
+
+    async def find(self, place: Place, since: int, start: int) -> WindowPast | None:
+        return await self._reader.run(lambda database: _find_past(database, place, since, start))
+
+    async def add(self, place: Place, past: WindowPast, *, seen: EpisodeCursor) -> WindowPast:
+        return await self._writer.run(lambda database: _add_past(database, place, past, seen))
+
+
+def _find_past(database: Database, place: Place, since: int, start: int) -> WindowPast | None:
+    select = f"""SELECT w.text, w.people, {has_blocked("w.people")} FROM window_pasts w
+        JOIN places p ON p.id = w.place WHERE w.place = ? AND w.since = ? AND w.start = ?"""
+    row = database.execute(select, (find_place(database, place), since, start)).fetchone()
+    if row is None:
+        return None
+    text, people, blocked = row
+    return WindowPast(since=since, start=start, text="" if blocked else text, people=STRINGS.loads(people))
+
+
+def _add_past(database: Database, place: Place, past: WindowPast, seen: EpisodeCursor) -> WindowPast:
+    """Store the summary before a window if there is none; an empty one if its messages have changed since."""
+    empty = WindowPast(since=past.since, start=past.start)
+    row = find_place(database, place)
+    if row is None or row != seen.place:  # forgotten, perhaps
+        return empty
+    if has_changed(database, row, seen.changes, (0, seen.count)):
+        return empty
+    stored = _find_past(database, place, past.since, past.start)
+    if stored is not None:
+        return stored
+    forgotten = earliest_visible(database, row)
+    if forgotten and seen.read <= forgotten:
+        past = empty
+    insert = "INSERT INTO window_pasts (place, since, start, text, people) VALUES (?, ?, ?, ?, ?)"
+    database.execute(insert, (row, past.since, past.start, clean(past.text), dumps(past.people)))
+    database.execute("DELETE FROM window_pasts WHERE place = ? AND start < ?", (row, past.start - PAST_RETENTION))
+    return past

@@ -1,4 +1,7 @@
-"""Facts of people: learning, reading and forgetting them. Every query includes visibility and validity."""
+"""Facts of people, their summaries, and the proposals of models to forget facts.
+
+Every query includes visibility and validity. A proposal is valid until its person confirms it or it expires.
+"""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -7,6 +10,7 @@ from itertools import groupby
 from msgspec.structs import replace
 
 from palaver.characters import is_blank
+from palaver.engine.store_protocols import PROPOSAL
 from palaver.events import FactsLearned
 from palaver.memory.facts import (
     MAX_FACTS,
@@ -24,17 +28,16 @@ from palaver.memory.verify.comparison import comparable_words
 from palaver.messages import Message, Place
 from palaver.store import cursors, episodes, events
 from palaver.store.cursors import EXCLUDED
-from palaver.store.encoding import clean, validate_id
-from palaver.store.fact_rows import select_facts, upsert_fact
+from palaver.store.encoding import clean, validate, validate_id
 from palaver.store.forget import retraction
 from palaver.store.forget.facts import hide_facts
-from palaver.store.identities import IdentityCache, audience_start, find_place, upsert_place
+from palaver.store.identities import IdentityCache, audience_start, find_place, upsert_author, upsert_place
 from palaver.store.message_rows import MESSAGE_COLUMNS, decode_message
+from palaver.store.messages import text_of
 from palaver.store.sqlite import connection
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import ConnectionThread, Repository
-from palaver.store.summaries import read_summary, upsert_summary
-from palaver.store.visibility import VISIBLE, find_subject
+from palaver.store.visibility import ALL_SOURCES_BLOCKED, SOURCES, VISIBLE, find_subject, select_facts, upsert_fact
 from palaver.timezones import utc
 
 _ALL = 2**31
@@ -87,10 +90,10 @@ class SqlFacts(Repository):
 
     async def summary(self, subject: Subject, *, place: Place, at: datetime | None = None) -> Summary | None:
         now = utc(at or datetime.now(UTC))
-        return await self._reader.run(lambda database: read_summary(database, subject, place, now))
+        return await self._reader.run(lambda database: _read_summary(database, subject, place, now))
 
     async def summarise(self, summary: Summary, *, made_of: Sequence[str] = ()) -> None:
-        await self._writer.run(lambda database: upsert_summary(database, summary, made_of))
+        await self._writer.run(lambda database: _upsert_summary(database, summary, made_of))
 
 
 def _visible(
@@ -264,3 +267,93 @@ def _scope(database: Database, fact: Fact, place: int | None) -> Scope:
 
 def _person(fact: Fact) -> tuple[str, str]:
     return fact.subject.platform, fact.subject.id
+
+
+def _read_summary(database: Database, subject: Subject, place: Place, now: datetime) -> Summary | None:
+    select = f"""SELECT text, facts, digest, made_at FROM summaries s WHERE about = ? AND place = ? AND direct = ?
+        AND about NOT IN (SELECT author FROM blocked_authors) AND NOT EXISTS (
+            SELECT 1 FROM facts f WHERE f.about = s.about AND f.superseded_by IS NULL
+            AND f.valid_until > s.made_at AND f.valid_until <= ?  -- it has ceased to hold since
+        ) AND NOT EXISTS (
+            SELECT 1 FROM facts f JOIN {SOURCES} JOIN blocked_authors b ON b.author = n.author
+            WHERE c.fact = f.id AND f.about = s.about AND b.at >= s.made_at
+        )"""
+    key = (find_subject(database, subject), find_place(database, place), int(place.kind == "direct"))
+    row = database.execute(select, (*key, now.isoformat())).fetchone()
+    if row is None:
+        return None
+    text, facts, digest, made_at = row
+    made = datetime.fromisoformat(made_at)
+    return validate(Summary(subject=subject, place=place, text=text, facts=facts, digest=digest, made_at=made))
+
+
+def _upsert_summary(database: Database, summary: Summary, made_of: Sequence[str]) -> None:
+    """Store a summary, unless a fact it was made of is gone, superseded or no longer visible."""
+    select = f"SELECT 1 FROM facts f WHERE fact_id = ? AND superseded_by IS NULL AND NOT {ALL_SOURCES_BLOCKED}"
+    if any(database.execute(select, (clean(fact_id),)).fetchone() is None for fact_id in made_of):
+        return
+    upsert = """INSERT INTO summaries (about, place, direct, text, facts, digest, made_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (about, place, direct) DO UPDATE
+        SET text = excluded.text, facts = excluded.facts, digest = excluded.digest, made_at = excluded.made_at"""
+    author = upsert_author(database, summary.subject.platform, summary.subject.id)
+    values = (clean(summary.text), summary.facts, clean(summary.digest), utc(summary.made_at).isoformat())
+    direct = int(summary.place.kind == "direct")
+    database.execute(upsert, (author, upsert_place(database, summary.place), direct, *values))
+
+
+# *s* is the message that showed the proposal, *y* the one that may confirm it: the next message of the person there,
+# not edited since. Without a quote it confirms only the last message of the agent; replies that are being sent count,
+# because people may see a reply before we know that it was sent. Answers to commands, without author and run, do not.
+_CONFIRMED = f"""f.id IN (
+    SELECT p.fact FROM proposals p JOIN runs r ON r.run_id = p.run_id AND r.status = 'done'
+        JOIN outbox o ON o.outgoing_id = p.run_id || '{PROPOSAL}' AND o.status = 'sent'
+        JOIN messages s ON s.place = r.place AND s.message_id = o.message_id AND s.deleted = 0
+        JOIN messages y ON y.place = r.place AND y.message_id = :message AND y.number > s.number
+            AND y.deleted = 0 AND y.text = :text
+        JOIN names n ON n.id = y.name
+    WHERE r.place = :place AND n.author = f.about AND p.until > :now AND (
+        y.reply_to = s.message_id OR (y.reply_to IS NULL AND NOT EXISTS (
+            SELECT 1 FROM messages b WHERE b.place = y.place AND b.number > s.number AND b.number < y.number
+            AND b.role = 'model'
+        ) AND NOT EXISTS (
+            SELECT 1 FROM outbox b WHERE b.place = y.place AND b.id > o.id AND b.made_at <= y.received_at
+            AND b.status NOT IN ('waiting', 'dropped') AND (b.author IS NOT NULL OR b.run_id IS NOT NULL)
+            AND coalesce(b.reply_id, b.outgoing_id) <> coalesce(o.reply_id, o.outgoing_id)
+        ))
+    ) AND NOT EXISTS (
+        SELECT 1 FROM messages b JOIN names m ON m.id = b.name
+        WHERE b.place = y.place AND b.number > s.number AND b.number < y.number AND m.author = n.author
+    )
+)"""
+
+
+class SqlProposals(Repository):
+    """Implements `engine.store_protocols.ProposalStore`."""
+
+    async def propose(self, run_id: str, fact_id: str, *, now: datetime, until: datetime, most: int) -> bool:
+        return await self._writer.run(
+            lambda database: _propose(database, run_id, fact_id, (utc(now), utc(until)), most)
+        )
+
+    async def made_by(self, run_id: str) -> Sequence[Fact]:
+        where = "f.id IN (SELECT fact FROM proposals WHERE run_id = ?)"
+        return await self._reader.run(lambda database: select_facts(database, where, (run_id,)))
+
+    async def confirmed_by(self, message: Message, *, now: datetime) -> Sequence[Fact]:
+        return await self._reader.run(lambda database: _confirmed_by(database, message, utc(now)))
+
+
+def _propose(database: Database, run_id: str, fact_id: str, between: tuple[datetime, datetime], most: int) -> bool:
+    now, until = (moment.isoformat() for moment in between)
+    database.execute("DELETE FROM proposals WHERE until <= ?", (now,))
+    insert = """INSERT INTO proposals (run_id, fact, until) SELECT :run, id, :until FROM facts WHERE fact_id = :fact
+        AND (SELECT count(*) FROM proposals WHERE run_id = :run) < :most ON CONFLICT (run_id, fact) DO NOTHING"""
+    database.execute(insert, {"run": run_id, "until": until, "fact": clean(fact_id), "most": most})
+    made = "SELECT 1 FROM proposals p JOIN facts f ON f.id = p.fact WHERE p.run_id = ? AND f.fact_id = ?"
+    return database.execute(made, (run_id, clean(fact_id))).fetchone() is not None
+
+
+def _confirmed_by(database: Database, message: Message, now: datetime) -> list[Fact]:
+    place = find_place(database, message.place)
+    asked = {"place": place, "message": message.id, "text": text_of(message), "now": now.isoformat()}
+    return select_facts(database, _CONFIRMED, asked)

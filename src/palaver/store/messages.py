@@ -12,7 +12,7 @@ from palaver.errors import InvalidValue
 from palaver.events import MessageReceived
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media
-from palaver.store import events, hidden, message_rows, search_index
+from palaver.store import events, message_rows, search_index
 from palaver.store.encoding import PLACE, clean, dumps, format_time, validate_id
 from palaver.store.forget import retraction
 from palaver.store.identities import (
@@ -194,7 +194,7 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
             message_rows.change_part(database, row_id, message.id, message.parts)
         if now.deleted or now.parts != before.parts:
             retraction.retract(database, row_id)
-        hidden.unhide_edited(database, row_id, text_of(now), at)
+        retraction.unhide_edited(database, row_id, text_of(now), at)
     return True
 
 

@@ -24,7 +24,7 @@ from palaver.store.encoding import (
     validate,
     validate_id,
 )
-from palaver.store.hidden import hide
+from palaver.store.forget.retraction import hide_message
 from palaver.store.identities import IdentityCache, upsert_place
 from palaver.store.message_rows import insert_change
 from palaver.store.sqlite.connection import Database
@@ -269,7 +269,7 @@ def _add_message(database: Database, outgoing: OutboxItem) -> None:
     else:
         message_row = _add_part(database, outgoing, messages.MessageRow(message), outgoing.reply_id)
     if outgoing.run is not None and _answers_hidden(database, row, outgoing.run):
-        hide(database, message_row, outgoing.sent_at)
+        hide_message(database, message_row, outgoing.sent_at)
 
 
 def _add_part(database: Database, outgoing: OutboxItem, row: messages.MessageRow, reply_id: str) -> int:

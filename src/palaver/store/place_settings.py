@@ -7,7 +7,7 @@ from datetime import datetime
 from palaver.messages import Place
 from palaver.store import episodes
 from palaver.store.encoding import clean
-from palaver.store.hidden import strip_quotes
+from palaver.store.forget.retraction import strip_quotes
 from palaver.store.identities import conversation_start, find_author, place_key, read_place, upsert_author, upsert_place
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import ConnectionThread, Repository

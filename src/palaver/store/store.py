@@ -14,9 +14,9 @@ from palaver.store import maintenance
 from palaver.store.chats import SqlChats
 from palaver.store.coordination import LocalOwnership, LocalRateLimits, LocalStopRequests
 from palaver.store.cursors import SqlCursors
-from palaver.store.episodes import SqlEpisodes
+from palaver.store.episodes import SqlEpisodes, SqlWindowPasts
 from palaver.store.events import SqlEvents
-from palaver.store.facts import SqlFacts
+from palaver.store.facts import SqlFacts, SqlProposals
 from palaver.store.forget import person
 from palaver.store.forget.person import Forgotten
 from palaver.store.log import SqlLog
@@ -26,14 +26,12 @@ from palaver.store.migrations import migrate, refuse_newer, refuse_older
 from palaver.store.outbox import SqlOutbox
 from palaver.store.place_settings import SqlPlaceSettings
 from palaver.store.prompts import SqlPrompts
-from palaver.store.proposals import SqlProposals
 from palaver.store.runs import SqlRuns
 from palaver.store.search_index import SqlIndexReader, SqlIndexWriter
 from palaver.store.sqlite import connection
 from palaver.store.sqlite.connection import MEMORY, Database
 from palaver.store.sqlite.lock import FileUse, Lock, create_file
 from palaver.store.sqlite.writer import ConnectionThread, ReaderThread, WriterThread
-from palaver.store.summaries import SqlWindowPasts
 from palaver.store.tasks import SqlTasks
 from palaver.store.updates import SqlUpdates
 from palaver.store.usage import SqlUsage

@@ -1,8 +1,11 @@
-"""Visibility of facts, as SQL conditions."""
+"""Visibility of facts as SQL conditions, and the rows of facts that they select."""
 
-from palaver.memory.facts import Subject
-from palaver.store.encoding import clean
-from palaver.store.identities import find_author
+from datetime import datetime
+from typing import Any
+
+from palaver.memory.facts import Fact, Subject
+from palaver.store.encoding import clean, parse_time, validate
+from palaver.store.identities import IdentityCache, find_author, upsert_author, upsert_place, upsert_title
 from palaver.store.sqlite.connection import Database
 
 SOURCES = """fact_sources c JOIN messages m ON m.place = c.place AND m.message_id = c.message_id
@@ -40,3 +43,67 @@ def has_blocked(people: str) -> str:
 def find_subject(database: Database, subject: Subject) -> int | None:
     """Return the row of a person; None for an id that cannot be stored."""
     return find_author(database, clean(subject.platform), subject.id) if clean(subject.id) == subject.id else None
+
+
+FACT_COLUMNS = f"""f.id, f.fact_id, f.title, a.platform, a.author_id, f.name, f.text, f.key, f.scope, f.confidence,
+    f.learned_at, f.valid_from, f.valid_until, f.superseded_by, {HEARSAY}"""
+FACT_TABLES = "FROM facts f JOIN authors a ON a.id = f.about"
+
+
+def decode_fact(database: Database, row: tuple[Any, ...], identities: IdentityCache) -> Fact:
+    """Decode a row of `FACT_COLUMNS`."""
+    fact, fact_id, title, platform, author, name, text, key, scope, confidence, learned_at, *since, newer, hearsay = row
+    sources = database.execute("SELECT message_id FROM fact_sources WHERE fact = ? ORDER BY id", (fact,))
+    return validate(
+        Fact(
+            id=fact_id,
+            subject=validate(Subject(platform=platform, id=author, name=name)),
+            text=text,
+            place=identities.place(database, title),
+            sources=tuple(message_id for (message_id,) in sources.fetchall()),
+            learned_at=datetime.fromisoformat(learned_at),
+            scope=scope,
+            confidence=confidence,
+            hearsay=bool(hearsay),
+            key=key,
+            held_from=parse_time(since[0]),
+            held_until=parse_time(since[1]),
+            superseded_by=newer,
+        )
+    )
+
+
+def select_facts(database: Database, where: str, values: Any = (), order: str = "f.id") -> list[Fact]:
+    """Select the facts that match *where*, by default in the order in which they were stored."""
+    identities = IdentityCache()
+    rows = database.execute(f"SELECT {FACT_COLUMNS} {FACT_TABLES} WHERE {where} ORDER BY {order}", values).fetchall()
+    return [decode_fact(database, row, identities) for row in rows]
+
+
+def upsert_fact(database: Database, fact: Fact) -> int:
+    """Store a fact with its sources; return its row."""
+    place = upsert_place(database, fact.place)
+    values = {
+        "fact_id": fact.id,
+        "place": place,
+        "title": upsert_title(database, fact.place, place),
+        "direct": int(fact.place.kind == "direct"),
+        "about": upsert_author(database, fact.subject.platform, fact.subject.id),
+        "name": fact.subject.name,
+        "text": fact.text,
+        "key": fact.key,
+        "scope": fact.scope,
+        "confidence": fact.confidence,
+        "learned_at": fact.learned_at.isoformat(),
+        "valid_from": fact.held_from and fact.held_from.isoformat(),
+        "valid_until": fact.held_until and fact.held_until.isoformat(),
+        "superseded_by": fact.superseded_by,
+    }
+    changed = ", ".join(f"{column} = excluded.{column}" for column in values)
+    insert = f"""INSERT INTO facts ({", ".join(values)}) VALUES ({", ".join("?" * len(values))})
+        ON CONFLICT (fact_id) DO UPDATE SET {changed} RETURNING id"""
+    row: int = database.execute(insert, tuple(values.values())).fetchone()[0]
+    database.execute("DELETE FROM fact_sources WHERE fact = ?", (row,))
+    insert = "INSERT INTO fact_sources (fact, place, message_id) VALUES (?, ?, ?)"
+    database.executemany(insert, [(row, place, source) for source in fact.sources])
+    return row

@@ -11,7 +11,7 @@ from palaver.store.encoding import REPLY, TASK, dumps
 from palaver.store.forget import chats, removal
 from palaver.store.forget.person_words import PersonWords, name_marks
 from palaver.store.forget.replies import empty_reply
-from palaver.store.hidden import hide
+from palaver.store.forget.retraction import hide_message
 from palaver.store.prompts import layer_content
 from palaver.store.sqlite.connection import Database, clear_cache
 from palaver.tasks.task import FORGET_CONFIRMED, Task
@@ -132,7 +132,7 @@ def hide_facts(database: Database, facts: Sequence[int], at: datetime) -> None:
     chats.remove_statements(database, [_statement_and_names(database, fact) for fact in facts], at)
     every = [statement for statements in by_place.values() for statement in statements]
     for row in sorted(found):
-        hide(database, row, at, facts=every)
+        hide_message(database, row, at, facts=every)
     passed = "UPDATE messages SET state = 'passed' WHERE id = ? AND state = 'waiting'"
     database.executemany(passed, [(row,) for row in sources])
 

@@ -1,20 +1,24 @@
-"""Retracts what was learned from a message that is deleted or has changed.
+"""Retracts what was learned from a message that is deleted or has changed, and hides messages.
 
 Merging after removal. A fact stands on its sources. When it loses its last source it is removed, and facts that it had
 superseded are freed: `superseded_by` and `valid_until` are cleared. Each freed fact, and each fact that lost one of
 several sources, is then merged with the other facts about the person as if it were new. So the rows end as they would
 be if the lost source had never existed: another fact may supersede the freed one, or it may repeat one and go.
+
+A hidden message is stored, but in no prompt, search result, episode or quote.
 """
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from palaver.memory.facts import merge_facts
-from palaver.store import summaries
-from palaver.store.encoding import parse_time
-from palaver.store.fact_rows import select_facts, upsert_fact
+from palaver.memory.verify.statements import Statement, is_repetition, sentences_about
+from palaver.messages import Quote
+from palaver.store import episodes, search_index
+from palaver.store.encoding import QUOTE, dumps, parse_time
+from palaver.store.message_rows import insert_change
 from palaver.store.sqlite.connection import Database
-from palaver.store.visibility import SOURCES
+from palaver.store.visibility import SOURCES, select_facts, upsert_fact
 from palaver.timezones import utc
 
 
@@ -27,7 +31,7 @@ def retract(database: Database, message: int) -> None:
         "UPDATE messages SET stale = 1 WHERE id = ? AND number < (SELECT facts FROM reading_cursors WHERE place = ?)"
     )
     database.execute(again, (message, place))
-    remove_episodes(database, place, number)
+    episodes.remove_containing(database, place, number)
 
 
 def remove_source(database: Database, place: int, message_id: str) -> int:
@@ -106,12 +110,46 @@ def _merge(database: Database, row: int) -> None:
             remove(database, [row])
 
 
-def remove_episodes(database: Database, place: int, number: int) -> None:
-    """Remove the episodes and window summaries that contain a message; they are created again."""
-    summaries.remove_containing(database, place, number)
-    delete = "DELETE FROM episodes WHERE place = ? AND start <= ? AND stop > ? RETURNING start"
-    for (start,) in database.execute(delete, (place, number, number)).fetchall():
-        summaries.remove_containing(database, place, start)
-        later = database.execute("SELECT 1 FROM episodes WHERE place = ? AND start > ?", (place, start)).fetchone()
-        if not later:
-            database.execute("UPDATE reading_cursors SET episodes = min(episodes, ?) WHERE place = ?", (start, place))
+def strip_quotes(database: Database, found: Iterable[tuple[int, str]], at: datetime | None) -> None:
+    """Reduce the quotes in these messages, given by row and quote, to the id and author of the quoted message."""
+    for row, reply in found:
+        insert_change(database, row, "removed", at, None)
+        quote = QUOTE.loads(reply)
+        bare = dumps(Quote(message_id=quote.message_id, author=quote.author))
+        database.execute("UPDATE messages SET reply = ? WHERE id = ?", (bare, row))
+
+
+def hide_message(database: Database, row: int, at: datetime | None, *, facts: Sequence[Statement] = ()) -> None:
+    """Hide a message and the quotes of it, because of the *facts* that it states.
+
+    The sentences that state them are stored: an edit that removes all of them makes the message visible again. If no
+    single sentence states a fact, the whole text is stored.
+    """
+    (text,) = database.execute("SELECT text FROM messages WHERE id = ?", (row,)).fetchone()
+    sentences = sentences_about(text, facts) or [text]
+    note = "INSERT INTO hidden_sentences (message, text) VALUES (?, ?) ON CONFLICT DO NOTHING"
+    database.executemany(note, [(row, sentence) for sentence in sentences])
+    update = "UPDATE messages SET hidden = 1 WHERE id = ? AND hidden = 0 RETURNING place, number, message_id"
+    found = database.execute(update, (row,)).fetchone()
+    if found is None:
+        return
+    place, number, message_id = found
+    insert_change(database, row, "removed", at, None)
+    search_index.reindex(database, row)
+    episodes.remove_containing(database, place, number)
+    quoting = """SELECT id, reply FROM messages WHERE place = ?
+        AND reply_to IN (SELECT ? UNION SELECT message_id FROM message_parts WHERE message = ?)"""
+    strip_quotes(database, database.execute(quoting, (place, message_id, row)).fetchall(), at)
+
+
+def unhide_edited(database: Database, row: int, text: str, at: datetime) -> None:
+    """Make a hidden message visible again if its new *text* has none of the sentences for which it was hidden."""
+    if not database.execute("SELECT hidden FROM messages WHERE id = ?", (row,)).fetchone()[0]:
+        return
+    select = "SELECT text FROM hidden_sentences WHERE message = ?"
+    if any(is_repetition(text, sentence) for (sentence,) in database.execute(select, (row,)).fetchall()):
+        return
+    database.execute("UPDATE messages SET hidden = 0 WHERE id = ?", (row,))
+    database.execute("DELETE FROM hidden_sentences WHERE message = ?", (row,))
+    insert_change(database, row, "removed", at, None)
+    search_index.reindex(database, row)

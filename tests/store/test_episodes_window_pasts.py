@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from palaver.memory.episodes import WindowPast
 from palaver.store import Store
+from palaver.store.episodes import PAST_RETENTION
 from palaver.store.migrations.steps import m022_window_pasts
-from palaver.store.summaries import RETENTION
 from people import ALICE, GROUP, NOON
 from store.older import revert
 from store.test_episodes import an_episode, seen, talked
@@ -78,11 +78,11 @@ async def test_a_past_made_of_what_has_changed_since_is_not_kept(changed: str) -
 async def test_the_past_of_a_window_long_ago_is_removed() -> None:
     async with Store.open(":memory:") as store:
         await talked(store)
-        for start in (8, 9, 9 + RETENTION):
+        for start in (8, 9, 9 + PAST_RETENTION):
             await store.window_pasts.add(GROUP, WindowPast(since=0, start=start, text="x"), seen=await seen(store))
 
-        found = [await store.window_pasts.find(GROUP, 0, start) for start in (8, 9, 9 + RETENTION)]
-        assert [past and past.start for past in found] == [None, 9, 9 + RETENTION]
+        found = [await store.window_pasts.find(GROUP, 0, start) for start in (8, 9, 9 + PAST_RETENTION)]
+        assert [past and past.start for past in found] == [None, 9, 9 + PAST_RETENTION]
 
 
 async def test_pasts_that_an_older_program_stored_as_episodes_are_found(tmp_path: Path) -> None:
