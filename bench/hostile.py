@@ -212,7 +212,7 @@ def functions() -> list[Subject]:
         "search question": lambda text: parse_query(text, names={}, now=date(2026, 1, 1)),
         "search entry": lambda text: index_entry(MessageText(number=0, name=0, author="a", at=now, text=text)),
         "web search words": plain_text,
-        "import compact": compact.read,
+        "import compact": compact.read_compact,
         "import headers": meta.read_header,
         "tokens": ESTIMATOR.text,
     }

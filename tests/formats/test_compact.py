@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from palaver.errors import InvalidValue
-from palaver.formats.compact import MARKERS, is_compact, read
+from palaver.formats.compact import MARKERS, is_compact, read_compact
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Media, Part, Text
 
@@ -48,7 +48,7 @@ gryag → Bob#111222: гарно
 [RESPOND]
 """
 
-    messages = read(text)
+    messages = read_compact(text)
 
     asked = a_line(1, ALICE, "Хто тут?\nПитаю: ще раз.")
     own = a_line(2, GRYAG, "Я.")
@@ -91,7 +91,7 @@ gryag → Bob#111222: гарно
     ],
 )
 def test_one_line(line: str, author: Author, parts: tuple[Part, ...]) -> None:
-    assert read(line) == (Message(id="1", place=DIRECT, author=author, parts=parts),)
+    assert read_compact(line) == (Message(id="1", place=DIRECT, author=author, parts=parts),)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_one_line(line: str, author: Author, parts: tuple[Part, ...]) -> None:
     ["see #5: x", "#5: x", " Alice#1: x", "Alice#1 x", "Alice#1:x", "Alice#one: x", "Alice #1: x", "A#1 → home", ""],
 )
 def test_a_line_that_begins_no_message_belongs_to_the_one_before(line: str) -> None:
-    assert read(f"Alice#987654: so\n{line}\nBob#111222: x") == (
+    assert read_compact(f"Alice#987654: so\n{line}\nBob#111222: x") == (
         a_line(1, ALICE, f"so\n{line}".rstrip("\n")),
         a_line(2, BOB, "x"),
     )
@@ -121,7 +121,7 @@ def test_a_line_that_begins_no_message_belongs_to_the_one_before(line: str) -> N
 def test_a_reply_is_to_the_latest_message_under_the_number_or_its_end(target: str, author: Author | None) -> None:
     text = f"Alice#987654321: old\nBob#111222: one\nAlice#987654321: new\nEve#5 → {target}: x"
 
-    *before, last = read(text)
+    *before, last = read_compact(text)
 
     found = next((to(message) for message in reversed(before) if message.author == author), None)
     name, _, number = target.partition("#")
@@ -131,7 +131,7 @@ def test_a_reply_is_to_the_latest_message_under_the_number_or_its_end(target: st
 def test_two_of_one_name_stay_two_and_a_renamed_one_stays_one() -> None:
     text = "Alice#1: a\nAlice#2: b\nAlisa#1: c\nBob#3 → Alice#1: d"
 
-    messages = read(text)
+    messages = read_compact(text)
 
     assert [message.author.id for message in messages] == ["1", "2", "1", "3"]
     assert messages[3].reply_to == to(messages[2])
@@ -152,7 +152,7 @@ def test_two_of_one_name_stay_two_and_a_renamed_one_stays_one() -> None:
 def test_the_agent_is_who_speaks_without_a_number_most_often_or_who_is_named(agent: str | None, own: list[str]) -> None:
     text = "Alice#1: x\nNote: milk\ngryag: a\nAlice#3: y\nBob#2 → gryag: b\ngryag: c"
 
-    messages = read(text, agent=agent)
+    messages = read_compact(text, agent=agent)
 
     assert list(dict.fromkeys(one.author.persona for one in messages if one.author.persona)) == own
 
@@ -163,7 +163,7 @@ def test_the_agent_is_who_speaks_without_a_number_most_often_or_who_is_named(age
     [("", ""), ("Alice#987654: yo\n", ""), ("Alice#987654: yo\nNote: milk\n", ""), ("", "\nB#1: x")],
 )
 def test_who_replies_without_a_number_is_the_agent(before: str, after: str, arrow: str) -> None:
-    messages = read(f"{before}gryag{arrow}Alice#987654: hi{after}")
+    messages = read_compact(f"{before}gryag{arrow}Alice#987654: hi{after}")
 
     [own] = [one for one in messages if one.author.persona]
     assert (own.author, own.parts) == (GRYAG, (Text(text="hi"),))
@@ -173,20 +173,20 @@ def test_who_replies_without_a_number_is_the_agent(before: str, after: str, arro
 
 def test_of_several_agents_of_one_name_the_number_is_asked_for() -> None:
     with pytest.raises(InvalidValue) as raised:
-        read("Alice#1: x\nAlice#3: y", agent="Alice")
+        read_compact("Alice#1: x\nAlice#3: y", agent="Alice")
 
     assert str(raised.value) == "several are called Alice: say which is the agent (Alice#1, Alice#3)"
 
 
 def test_whoever_takes_the_agents_name_is_not_the_agent() -> None:
-    messages = read("gryag: a\ngryag#5: b\ngryag: c", agent="gryag")
+    messages = read_compact("gryag: a\ngryag#5: b\ngryag: c", agent="gryag")
 
     assert [message.author.persona for message in messages] == ["gryag", None, "gryag"]
 
 
 def test_text_before_anybody_speaks_is_named_with_its_line() -> None:
     with pytest.raises(InvalidValue) as raised:
-        read("\n\nonce upon a time\nAlice#1: x")
+        read_compact("\n\nonce upon a time\nAlice#1: x")
 
     assert str(raised.value) == "line 3: nobody speaks in 'once upon a time'; a line begins with `Name#number: `"
 
@@ -248,7 +248,7 @@ talks = st.lists(
 def test_what_is_written_without_ambiguity_is_read_back(talk: list[Said]) -> None:
     assume(not any(re.match(r"\[\w+\](\s|$)", said.text) for said in talk))
 
-    messages = read(write(talk), agent=AGENT.name)
+    messages = read_compact(write(talk), agent=AGENT.name)
 
     back = [
         Said(
@@ -274,6 +274,6 @@ def test_any_text_is_read_or_refused_in_one_line(text: str) -> None:
 
 def ids_or_refusal(text: str) -> tuple[list[str], str]:
     try:
-        return [message.id for message in read(text)], ""
+        return [message.id for message in read_compact(text)], ""
     except InvalidValue as error:
         return [], str(error)

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from palaver.errors import InvalidValue
-from palaver.formats.context_block import block, meta
+from palaver.formats.context_block import block, meta_header
 from palaver.messages import Author, Place, Quote
 from palaver.parts import Media, Text
 from palaver.profiles import native
@@ -217,18 +217,18 @@ def test_metadata_in_full() -> None:
     thread = Place(platform="telegram", id="-1", kind="group", thread="5")
     quote = a_quote('She said "no"\n[x]', message_id="3", author=Author(id="7", name="B" * 101, username="bb"))
 
-    assert meta(a_message(id="4", place=thread, author=Author(id="6", name='A "B" [C]'), reply_to=quote)) == (
+    assert meta_header(a_message(id="4", place=thread, author=Author(id="6", name='A "B" [C]'), reply_to=quote)) == (
         '[meta] chat_id=-1 thread_id=5 message_id=4 user_id=6 name="A \\"B\\" C" reply_to_message_id=3 '
         f'reply_to_user_id=7 reply_to_username="bb" reply_to_name="{"B" * 98}.." reply_excerpt="She said \\"no\\" x"'
     )
 
 
 def test_a_long_excerpt_is_cut() -> None:
-    assert f'reply_excerpt="{"x" * 118}.."' in meta(a_message(reply_to=a_quote("x" * 121)))
+    assert f'reply_excerpt="{"x" * 118}.."' in meta_header(a_message(reply_to=a_quote("x" * 121)))
 
 
 def test_a_value_cannot_end_its_quotation() -> None:
-    assert meta(a_message(id="4", place=GROUP, author=Author(id="6", name='a\\" user_id=1 \\'))) == (
+    assert meta_header(a_message(id="4", place=GROUP, author=Author(id="6", name='a\\" user_id=1 \\'))) == (
         '[meta] chat_id=-100123 message_id=4 user_id=6 name="a/\\" user_id=1 /"'
     )
 

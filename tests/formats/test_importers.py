@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from palaver.errors import InvalidValue
 from palaver.formats.document import read_conversation
-from palaver.formats.importers import FORMS, ImportedConversation, as_document, as_messages, as_turns, read
+from palaver.formats.importers import (
+    FORMS,
+    ImportedConversation,
+    as_document,
+    as_messages,
+    as_turns,
+    import_conversation,
+)
 from palaver.jsonio import dumps
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Text, Thought, ToolCall, ToolResult
@@ -46,7 +53,7 @@ def as_bytes(found: Any) -> bytes:
     ],
 )
 def test_the_format_is_found_out(found: Any, form: str) -> None:
-    assert read(as_bytes(found)).form == form
+    assert import_conversation(as_bytes(found)).form == form
 
 
 @pytest.mark.parametrize(
@@ -72,7 +79,7 @@ def test_the_format_is_found_out(found: Any, form: str) -> None:
 )
 def test_what_cannot_be_read_is_said_in_one_line(data: bytes, form: str | None, why: str) -> None:
     with pytest.raises(InvalidValue) as raised:
-        read(data, form=form)
+        import_conversation(data, form=form)
 
     assert str(raised.value) == why
 
@@ -96,7 +103,7 @@ def test_a_list_for_a_model_becomes_messages_of_a_person_and_the_agent() -> None
 
 
 def test_names_in_a_list_are_who_speaks() -> None:
-    found = read(
+    found = import_conversation(
         as_bytes(
             [
                 {"role": "user", "name": "Al", "content": "hi"},
@@ -116,7 +123,7 @@ def test_names_in_a_list_are_who_speaks() -> None:
 
 
 def test_among_several_people_each_turn_begins_with_who_speaks() -> None:
-    found = read("Al#1: hi\ngryag: yes\nBo#2 → Al#1: ho".encode())
+    found = import_conversation("Al#1: hi\ngryag: yes\nBo#2 → Al#1: ho".encode())
 
     assert as_turns(found) == (
         user("From: Al (1) — id: 1", "hi"),
@@ -126,11 +133,13 @@ def test_among_several_people_each_turn_begins_with_who_speaks() -> None:
 
 
 def test_with_one_person_the_turns_are_what_was_said() -> None:
-    assert as_turns(read(b"Al#1: hi\ngryag: yes")) == (user("hi"), model("yes"))
+    assert as_turns(import_conversation(b"Al#1: hi\ngryag: yes")) == (user("hi"), model("yes"))
 
 
 def test_a_document_says_all_that_is_known() -> None:
-    found = read(as_bytes({"contents": [BLOCK, {"role": "model", "parts": ["yes"]}], "systemInstruction": "Be brief."}))
+    found = import_conversation(
+        as_bytes({"contents": [BLOCK, {"role": "model", "parts": ["yes"]}], "systemInstruction": "Be brief."})
+    )
 
     assert json.loads(dumps(as_document(found, now=NOON))) == {
         "persona": "Be brief.",
@@ -151,7 +160,9 @@ def test_a_document_says_all_that_is_known() -> None:
 
 def test_a_document_is_of_one_chat_and_of_a_thread_only_where_all_is() -> None:
     def blocks(*heads: str) -> ImportedConversation:
-        return read(as_bytes([{"role": "user", "parts": [{"text": f"[meta] {head}"}]} for head in heads]))
+        return import_conversation(
+            as_bytes([{"role": "user", "parts": [{"text": f"[meta] {head}"}]} for head in heads])
+        )
 
     with pytest.raises(InvalidValue) as raised:
         as_document(blocks("chat_id=-5", "chat_id=-6"), now=NOON)
@@ -177,7 +188,7 @@ texts = st.lists(st.sampled_from(pieces), max_size=30).map("".join).map(lambda t
 
 @given(texts)
 def test_a_document_is_read_to_the_same_messages(text: str) -> None:
-    found = read(text.encode())
+    found = import_conversation(text.encode())
 
     conversation = read_conversation(dumps(as_document(found, now=NOON)))
 
@@ -229,14 +240,14 @@ def test_whatever_it_is_it_is_read_or_refused_in_one_line(data: bytes, form: str
 
 def all_or_refusal(data: bytes, form: str | None, agent: str | None) -> tuple[tuple[Turn, ...], dict[str, Any], str]:
     try:
-        found = read(data, form=form, agent=agent)
+        found = import_conversation(data, form=form, agent=agent)
         return as_turns(found), as_document(found, now=NOON), ""
     except InvalidValue as error:
         return (), {}, str(error)
 
 
 def test_a_quote_of_what_is_not_there_says_who_was_meant() -> None:
-    document = as_document(read("Al#1 → Bo#2: hi".encode()), now=NOON)
+    document = as_document(import_conversation("Al#1 → Bo#2: hi".encode()), now=NOON)
 
     conversation = read_conversation(document)
 

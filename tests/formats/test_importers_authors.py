@@ -1,13 +1,17 @@
 import json
 
 from palaver.formats.document import read_conversation
-from palaver.formats.importers import as_document, as_messages, read
+from palaver.formats.importers import as_document, as_messages, import_conversation
 from palaver.messages import Author
 from people import NOON
 
 
 def authors_in(text: str, **given: str) -> list[Author]:
-    return [message.author for message in as_messages(read(text.encode(), **given)) if message.author.persona is None]
+    return [
+        message.author
+        for message in as_messages(import_conversation(text.encode(), **given))
+        if message.author.persona is None
+    ]
 
 
 def contents(*texts: str) -> str:
@@ -46,7 +50,7 @@ def test_who_is_not_named_has_an_id_that_nobody_else_has() -> None:
 
 
 def test_a_document_says_who_is_unknown() -> None:
-    document = as_document(read(b"Deleted Account#1: a\nAlice#3: c\n"), now=NOON)
+    document = as_document(import_conversation(b"Deleted Account#1: a\nAlice#3: c\n"), now=NOON)
 
     assert [entry["author"].get("unknown", False) for entry in document["messages"]] == [True, False]
     assert read_conversation({**document, "target": "1"}).target.author.unknown

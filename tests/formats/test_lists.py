@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palaver.errors import InvalidValue
-from palaver.formats.importers import read
+from palaver.formats.importers import import_conversation
 from palaver.formats.lists import DEEPEST, TurnList, read_genai, read_openai
 from palaver.jsonio import dumps
 from palaver.models.gemini import encode as gemini
@@ -224,7 +224,7 @@ histories = st.lists(persons | models | st.builds(user, answered, answered), max
 def test_what_we_write_for_gemini_is_read_back_the_same(history: list[Turn], system: str) -> None:
     body = gemini.encode_request(Prompt.of(*history, system=system), model=FLASH)
 
-    found = read(body, model=FLASH, form="genai")
+    found = import_conversation(body, model=FLASH, form="genai")
 
     assert (found.turns, found.system) == (tuple(history), system)
 
@@ -240,7 +240,7 @@ def test_any_history_for_gemini_settles_once_it_was_written(history: list[Turn],
 
 def _through_gemini(history: Iterable[Turn], name: str) -> tuple[Turn, ...]:
     written = b",".join(filter(None, (gemini.encode_turn(turn, model=name)[1:-1] for turn in history)))
-    return read(b"[%b]" % written, model=name, form="genai").turns
+    return import_conversation(b"[%b]" % written, model=name, form="genai").turns
 
 
 plain = st.builds(Text, text=words)
@@ -258,7 +258,7 @@ talks = st.lists(
 def test_what_we_write_for_openai_is_read_back_the_same(talk: list[Turn], system: str) -> None:
     body = openai.encode_request(Prompt.of(*talk, system=system), model="gpt-5.6")
 
-    found = read(body)
+    found = import_conversation(body)
 
     assert (found.form, found.turns, found.system) == ("openai", tuple(talk), system)
 
@@ -274,7 +274,7 @@ def test_any_history_for_openai_settles_once_it_was_written(history: list[Turn],
 
 def _through_openai(history: Iterable[Turn], name: str) -> tuple[Turn, ...]:
     written = b",".join(filter(None, (openai.encode_turn(turn, model=name)[1:-1] for turn in history)))
-    return read(b"[%b]" % written, model=name, form="openai").turns
+    return import_conversation(b"[%b]" % written, model=name, form="openai").turns
 
 
 def _in_order(history: Iterable[Turn]) -> list[tuple[str, Part]]:

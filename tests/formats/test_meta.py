@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.formats.context_block import meta
-from palaver.formats.meta import Header, has_headers, read, read_header
+from palaver.formats.context_block import meta_header
+from palaver.formats.meta import Header, has_headers, read_header, read_meta
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Media, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn, model, user
@@ -69,7 +69,7 @@ def test_what_only_looks_like_a_block_is_none(text: str) -> None:
 
 
 def test_every_key_finds_its_place() -> None:
-    [message] = read([user(EVERYTHING, "hi")])
+    [message] = read_meta([user(EVERYTHING, "hi")])
 
     assert message == Message(
         id="7",
@@ -91,7 +91,7 @@ def test_a_conversation_is_read_with_the_agents_turns_and_without_its_steps() ->
         user("and so on"),
     ]
 
-    assert read(turns) == (
+    assert read_meta(turns) == (
         Message(id="content-0", place=CHAT, author=ALICE, parts=(Text(text="Подивись на це фото"), photo)),
         Message(id="content-3", place=CHAT, author=AGENT, parts=(Text(text="Бачу."),)),
         Message(id="9", place=CHAT, author=Author(id="456", name="")),
@@ -124,7 +124,7 @@ def test_a_conversation_is_read_with_the_agents_turns_and_without_its_steps() ->
 def test_nobody_becomes_somebody_else_by_what_they_write(
     parts: tuple[str, ...], author: Author, left: tuple[str, ...]
 ) -> None:
-    [message] = read([user(*parts)])
+    [message] = read_meta([user(*parts)])
 
     assert message == Message(id="content-0", place=DIRECT, author=author, parts=tuple(Text(text=one) for one in left))
 
@@ -132,7 +132,7 @@ def test_nobody_becomes_somebody_else_by_what_they_write(
 def test_a_block_that_a_model_repeated_says_nothing_of_the_agent() -> None:
     turns = [user("[meta] message_id=1 user_id=5 name=Al", "hi"), model("[meta] message_id=1 user_id=5 name=Al\nyes")]
 
-    assert read(turns)[1] == Message(id="content-1", place=DIRECT, author=AGENT, parts=(Text(text="yes"),))
+    assert read_meta(turns)[1] == Message(id="content-1", place=DIRECT, author=AGENT, parts=(Text(text="yes"),))
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_block_that_a_model_repeated_says_nothing_of_the_agent() -> None:
     ],
 )
 def test_the_agents_own_block_says_who_it_is(agent: str | None, author: Author) -> None:
-    [own] = read([model("[speaker role=model id=42 name=gryag is_bot=1]", "yes")], agent=agent)
+    [own] = read_meta([model("[speaker role=model id=42 name=gryag is_bot=1]", "yes")], agent=agent)
 
     assert own.author == author
 
@@ -151,7 +151,7 @@ def test_the_agents_own_block_says_who_it_is(agent: str | None, author: Author) 
 def test_an_id_is_given_once() -> None:
     turns = [user("[meta] message_id=content-1", "a"), user("[meta] message_id=content-1", "b"), user("[meta]", "c")]
 
-    assert [message.id for message in read(turns)] == ["content-1", "content-1-", "content-2"]
+    assert [message.id for message in read_meta(turns)] == ["content-1", "content-1-", "content-2"]
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_any_person_who_speaks_after_a_block_shows_which_format_it_is(turns: lis
 
 
 def test_what_has_no_block_is_of_an_unknown_author() -> None:
-    messages = read([user("hi"), user("[meta] user_id=5 name=Al", "ho"), user(ToolResult(name="f"))])
+    messages = read_meta([user("hi"), user("[meta] user_id=5 name=Al", "ho"), user(ToolResult(name="f"))])
 
     assert [(one.author, one.parts) for one in messages] == [
         (Author(id="person", name="person", unknown=True), (Text(text="hi"),)),
@@ -209,7 +209,7 @@ def _escaped(value: str) -> str:
 
 @given(messages, words)
 def test_what_we_write_is_read_back_pair_by_pair(message: Message, text: str) -> None:
-    block = meta(message)
+    block = meta_header(message)
 
     header = read_header(block)
 
@@ -238,18 +238,20 @@ def test_ids_and_names_come_back_cut_as_the_format_cuts_them(
             ),
         )
 
-    [back] = read([user(meta(a_message(names)), "hi")])
+    [back] = read_meta([user(meta_header(a_message(names)), "hi")])
 
     assert back == a_message(tuple(name if len(name) <= 100 else f"{name[:98]}.." for name in names))
 
 
-parts: st.SearchStrategy[Part] = st.builds(Text, text=words | st.builds(meta, messages)) | st.just(ToolCall(name="f"))
+parts: st.SearchStrategy[Part] = st.builds(Text, text=words | st.builds(meta_header, messages)) | st.just(
+    ToolCall(name="f")
+)
 turns = st.builds(Turn, role=st.sampled_from(["user", "model"]), parts=st.lists(parts, max_size=4).map(tuple))
 
 
 @given(st.lists(turns, max_size=6))
 def test_any_turns_become_messages_with_ids_of_their_own(history: list[Turn]) -> None:
-    found = read(history)
+    found = read_meta(history)
 
     assert len({message.id for message in found}) == len(found)
     assert sum(message.author.persona is not None for message in found) <= sum(turn.role == "model" for turn in history)

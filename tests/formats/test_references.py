@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palaver.errors import InvalidValue
-from palaver.formats.references import combine
+from palaver.formats.references import combine_references
 from prompt.scenarios import SCENARIOS, Scenario, audio, image, odd_characters, text
 
 OPENING = re.compile(  # of a reference, as a reader finds it: at the beginning of a line, before a quotation mark
@@ -19,7 +19,7 @@ OPENING = re.compile(  # of a reference, as a reader finds it: at the beginning 
 
 
 def combined(content: Any, *, personality: str = "gandalf") -> Any:
-    [message] = combine(content, personality=personality)
+    [message] = combine_references(content, personality=personality)
     assert message.keys() == {"role", "content"}
     assert message["role"] == "user"
     return message["content"]
@@ -39,13 +39,13 @@ def words(**reference: Any) -> str:
 
 def warnings_of(content: Any) -> list[str]:
     heard: list[str] = []
-    combine(content, personality="gandalf", warn=heard.append)
+    combine_references(content, personality="gandalf", warn=heard.append)
     return heard
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.number)
 def test_scenario_comes_out_exactly(scenario: Scenario) -> None:
-    out = combine(scenario.content, personality=scenario.personality)
+    out = combine_references(scenario.content, personality=scenario.personality)
 
     assert json.dumps(out) == json.dumps([{"role": "user", "content": scenario.said}])
 
@@ -309,7 +309,7 @@ def test_a_null_text_beside_good_text_is_skipped_and_told() -> None:
 )
 def test_what_is_no_message_is_refused_by_the_name_of_its_field(content: Any, line: str) -> None:
     with pytest.raises(InvalidValue) as refused:
-        combine(content, personality="gandalf")
+        combine_references(content, personality="gandalf")
 
     assert str(refused.value) == line
 
@@ -320,7 +320,7 @@ def test_element_nested_too_deeply_is_refused() -> None:
         nested = [nested]
 
     with pytest.raises(InvalidValue, match=r"content\[0\] is nested more than 60 levels deep"):
-        combine([{"type": "poll", "options": nested}], personality="gandalf")
+        combine_references([{"type": "poll", "options": nested}], personality="gandalf")
 
 
 @pytest.mark.parametrize(
@@ -439,7 +439,7 @@ contents = st.fixed_dictionaries(
 
 def outcome(content: Any, personality: str) -> tuple[list[dict[str, Any]], str]:
     try:
-        return combine(content, personality=personality), ""
+        return combine_references(content, personality=personality), ""
     except InvalidValue as refused:
         return [], str(refused)
 
@@ -508,6 +508,6 @@ def test_long_hostile_texts_are_read_in_one_go(piece: str) -> None:
     ],
 )
 def test_of_names_that_are_equal_once_cleaned_the_first_counts(element: dict[str, Any], said: dict[str, Any]) -> None:
-    (message,) = combine([{"type": "text", "text": "hi"}, element], personality="x")
+    (message,) = combine_references([{"type": "text", "text": "hi"}, element], personality="x")
 
     assert message["content"] == [{"type": "text", "text": "hi"}, said]

@@ -9,7 +9,7 @@ from model_text.shown import a_section, in_json, shown_prompt
 from palaver.context.values import Context
 from palaver.errors import NothingToSend
 from palaver.formats.context_block import block
-from palaver.formats.references import combine
+from palaver.formats.references import combine_references
 from palaver.messages import Author, Quote
 from palaver.parts import Media, Part, Text
 from palaver.profiles import PROFILES, Build
@@ -61,13 +61,16 @@ def quotes_in_words() -> str:
 
 
 def references() -> str:
-    """The one message that `combine` makes of each scenario."""
+    """The one message that `combine_references` makes of each scenario."""
     others = {
         "an empty message": "",
         "a video": [{"type": "video_url", "video_url": {"url": "https://example.com/v.mp4"}}],
         "an attachment": [{"type": "file", "file": {"file_id": "f"}}],
         "a reference by nobody": replying("and?", "words", ""),
     }
-    told = [(scenario.number, combine(scenario.content, personality=scenario.personality)) for scenario in SCENARIOS]
-    told += [(name, combine(content, personality="albert-einstein")) for name, content in others.items()]
+    told = [
+        (scenario.number, combine_references(scenario.content, personality=scenario.personality))
+        for scenario in SCENARIOS
+    ]
+    told += [(name, combine_references(content, personality="albert-einstein")) for name, content in others.items()]
     return "\n".join(a_section(name, in_json(message)) for name, message in told)

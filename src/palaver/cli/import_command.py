@@ -39,12 +39,12 @@ def import_(
     Turns are written as a JSON array, or as {"system", "turns"} where there is an instruction; messages as the document
     that `palaver render` reads.
     """
-    from palaver.formats.importers import read
+    from palaver.formats.importers import import_conversation
     from palaver.jsonio import dumps
 
     if to not in (None, TURNS, MESSAGES):
         raise InvalidValue(f"--to is turns or messages, not {to!r}")
-    found = read(read_input(file), form=form, agent=agent, model=model)
+    found = import_conversation(read_input(file), form=form, agent=agent, model=model)
     if form is None:
         _note(f"read as {found.form}")
     if agent is None and found.form == "compact":

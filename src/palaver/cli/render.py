@@ -80,12 +80,12 @@ def _encode_references(found: Any, wire: Wire, model: str, personality: str) -> 
     """Encode a message with references as a request; an unknown service gets the messages as they are."""
     import logging
 
-    from palaver.formats.references import combine
+    from palaver.formats.references import combine_references
     from palaver.jsonio import dumps
     from palaver.models.openai.decode import decode_turn
     from palaver.turns import Prompt
 
-    messages = combine(found, personality=personality, warn=logging.getLogger("palaver").warning)
+    messages = combine_references(found, personality=personality, warn=logging.getLogger("palaver").warning)
     if wire == "openai" and _vendor(model).audio == "unknown":
         return dumps({"model": model, "messages": messages})
     return _encode(Prompt.of(*map(decode_turn, messages)), wire, model)

@@ -6,11 +6,11 @@ our own profiles uses none of them but `meta_grammar`.
 | format | written by | read by |
 |---|---|---|
 | context block: `user [meta] user_id=5: text`, a line a message | `context_block` (profile `block`) | `meta_grammar` |
-| `[meta] key=value` and `[speaker key=value]` before a text | `context_block.meta` | `meta`, `meta_grammar` |
+| `[meta] key=value` and `[speaker key=value]` before a text | `context_block.meta_header` | `meta`, `meta_grammar` |
 | one message with its quote in words, of OpenAI-compatible bots | `single` (profile `single`) | |
 | `messageContent` and `referencedMessage`, the same as JSON | | `references` (`palaver render`) |
 | compact lines: `Alice#987654: text` | | `compact` |
-| lists of google-genai and of OpenAI | `genai` | `lists` |
+| lists of google-genai and of OpenAI | `palaver.models.gemini.sdk.to_contents` | `lists` |
 | a conversation as one JSON document (ours) | `importers.as_document` | `document` (`palaver render`) |
 
 `importers` chooses among the readers, for `palaver import`. With `meta_grammar` the cleaner removes what a

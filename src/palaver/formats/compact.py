@@ -71,7 +71,7 @@ class CompactMessage(Struct, frozen=True):
     lines: list[str]
 
 
-def read(text: str, *, agent: str | None = None) -> tuple[Message, ...]:
+def read_compact(text: str, *, agent: str | None = None) -> tuple[Message, ...]:
     """Return the messages in *text*; the speaker without a number is the agent, unless *agent* names it."""
     lines = [line.removesuffix("\r") for line in _without_cue(text).split("\n")]
     own = _find_agent(agent, lines) if agent else _guess_agent(lines)

@@ -47,7 +47,7 @@ def lookup_of(context: Context, *, include_meta: bool) -> Lookup:
     return Lookup(names=None if include_meta else _names(_speakers(context)), messages=messages)
 
 
-def meta(message: Message, messages: Mapping[str, Message] | None = None) -> str:
+def meta_header(message: Message, messages: Mapping[str, Message] | None = None) -> str:
     """`[meta] chat_id=-123 message_id=4 user_id=987 name="Alice"`: the known fields of a message, in this order."""
     author, quote = message.author, message.reply_to
     current = _current(quote, messages or {}) if quote else None
@@ -63,12 +63,12 @@ def meta(message: Message, messages: Mapping[str, Message] | None = None) -> str
         ("reply_to_user_id", _identity(replied.id if replied else None)),
         ("reply_to_username", _text(replied.username if replied else None, NAMES)),
         ("reply_to_name", _text(replied.name if replied else None, NAMES)),
-        ("reply_excerpt", _text(excerpt(current) if current else None, OTHERS)),
+        ("reply_excerpt", _text(quote_excerpt(current) if current else None, OTHERS)),
     ]
     return " ".join(["[meta]", *(f"{key}={value}" for key, value in pairs if value)])
 
 
-def excerpt(quote: Quote) -> str:
+def quote_excerpt(quote: Quote) -> str:
     """Return the text of a quote, or the kinds of its media where it has none.
 
     Descriptions of media are left out: this format removes the brackets that would tell them from the author's words.
@@ -77,7 +77,7 @@ def excerpt(quote: Quote) -> str:
     return quote_text(replace(quote, parts=texts)) or marker_line(quote.parts)
 
 
-def line(message: Message, context: Context, lookup: Lookup, *, marked: bool) -> str:
+def message_line(message: Message, context: Context, lookup: Lookup, *, marked: bool) -> str:
     """Return a message as one line of the block; *marked* with the kinds of its media."""
     if isinstance(message, Notice):
         who = notice_subject(message) if isinstance(message, ReactionNotice) else message.shown
@@ -101,7 +101,7 @@ def quote_line(quote: Quote, context: Context, lookup: Lookup) -> str:
     marked: tuple[Part, ...] = (Text(text=quote.excerpt or ""), *_media(quote.parts))
     parts = marked if quote.excerpt else quote.parts
     message = Message(id=quote.message_id, place=context.place, author=author, parts=parts)
-    return line(message, context, lookup, marked=True)
+    return message_line(message, context, lookup, marked=True)
 
 
 def _media(parts: Iterable[Part]) -> tuple[Media, ...]:
@@ -119,9 +119,8 @@ def _current(quote: Quote, messages: Mapping[str, Message]) -> Quote:
 def _speaker(message: Message, context: Context, lookup: Lookup) -> str:
     own = context.is_own(message)
     if lookup.names is None:
-        return (
-            f"{'bot' if own else 'user'} {escape.without_delimiter(meta(message, lookup.messages), context.delimiter)}"
-        )
+        header = escape.without_delimiter(meta_header(message, lookup.messages), context.delimiter)
+        return f"{'bot' if own else 'user'} {header}"
     return "bot" if own else escape.without_delimiter(lookup.names[message.author], context.delimiter)
 
 
@@ -219,12 +218,12 @@ def _lines(context: Context, max_messages: int, *, include_meta: bool) -> list[s
         shown = history[max(0, len(history) - remaining + 1) :]
     replied = quote.message_id if quote else None
     lookup = lookup_of(context, include_meta=include_meta)
-    lines = [line(message, context, lookup, marked=message.id == replied) for message in shown]
+    lines = [message_line(message, context, lookup, marked=message.id == replied) for message in shown]
     if quote is not None and outside and remaining:
         lines.append(quote_line(quote, context, lookup))
     for message in batch:
         cue = " [REPLY TO THIS]" if message is context.target else ""
-        lines.append(f"{line(message, context, lookup, marked=True)}{cue}")
+        lines.append(f"{message_line(message, context, lookup, marked=True)}{cue}")
     return lines
 
 

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from palaver.characters import is_blank
 from palaver.context.values import Context, Persona
 from palaver.errors import InvalidValue, ResponseUnreadable
-from palaver.formats import compact, meta
-from palaver.formats.compact import author_of, unknown_author
+from palaver.formats.compact import author_of, is_compact, read_compact, unknown_author
 from palaver.formats.lists import TurnList, count_tool_parts, message_parts, read_genai, read_openai
+from palaver.formats.meta import AGENT, has_headers, read_meta
 from palaver.jsonio import loads
 from palaver.messages import Author, Message, Place, Quote
 from palaver.prompt.render import turns_of
@@ -39,7 +39,7 @@ class ImportedConversation(Struct, frozen=True, kw_only=True):
     unsaid: int = 0  # thoughts, calls and results beside the messages
 
 
-def read(
+def import_conversation(
     data: bytes, *, form: str | None = None, agent: str | None = None, model: str | None = None
 ) -> ImportedConversation:
     """Read the conversation in *data*; raise `InvalidValue` with one line that says where it is wrong."""
@@ -127,7 +127,7 @@ def _one_place(messages: Iterable[Message]) -> Place:
 def _speaker(found: ImportedConversation, number: int) -> Author:
     name = found.names.get(number)
     if found.turns[number].role == "model":
-        persona = found.agent or meta.AGENT
+        persona = found.agent or AGENT
         return Author(id=persona, name=name or persona, persona=persona)
     return author_of(identity=None, name=name) if name and not is_blank(name) else unknown_author(found.names.values())
 
@@ -154,7 +154,7 @@ def _form_of_text(text: str) -> Form | None:
     """Return `compact` for text that is no JSON; None for JSON, whose format is seen when it is read."""
     if text.lstrip().startswith(("{", "[")):
         return None
-    if compact.is_compact(text):
+    if is_compact(text):
         return "compact"
     raise InvalidValue("line 1: neither JSON nor lines such as `Name#number: text`")
 
@@ -178,7 +178,7 @@ def _guess_form(found: Any, agent: str | None, model: str | None) -> ImportedCon
     if not _has(found, "contents", "parts") and found != []:
         raise InvalidValue("the JSON is neither a list of contents (`parts`) nor of messages (`content`)")
     listed = read_genai(found, model=model)
-    return _from_meta(listed, agent) if meta.has_headers(listed.turns) else _from_list("genai", listed, agent)
+    return _from_meta(listed, agent) if has_headers(listed.turns) else _from_list("genai", listed, agent)
 
 
 def _has(found: Any, listed: str, held: str) -> bool:
@@ -203,17 +203,17 @@ def _from_list(form: Form, listed: TurnList, agent: str | None) -> ImportedConve
 def _agent_in(listed: TurnList) -> str | None:
     own = [number for number, turn in enumerate(listed.turns) if turn.role == "model"]
     named = (listed.names[number] for number in own if number in listed.names)
-    return next(named, meta.AGENT if own else None)
+    return next(named, AGENT if own else None)
 
 
 def _from_meta(listed: TurnList, agent: str | None) -> ImportedConversation:
-    messages = meta.read(listed.turns, agent=agent)
+    messages = read_meta(listed.turns, agent=agent)
     plain = _from_list("meta", listed, agent)
     return replace(plain, turns=(), messages=messages, agent=agent or _agent_of(messages))
 
 
 def _from_compact(text: str, agent: str | None) -> ImportedConversation:
-    messages = compact.read(text, agent=agent)
+    messages = read_compact(text, agent=agent)
     return ImportedConversation(form="compact", messages=messages, agent=_agent_of(messages) or agent)
 
 

@@ -47,7 +47,7 @@ def has_headers(turns: Iterable[Turn]) -> bool:
     return any(read_header(text.text) is not None for text in texts if text is not None)
 
 
-def read(turns: Sequence[Turn], *, agent: str | None = None) -> tuple[Message, ...]:
+def read_meta(turns: Sequence[Turn], *, agent: str | None = None) -> tuple[Message, ...]:
     """Return the turns as messages, each by the author of its block; those of the model are the agent's."""
     headed, people = _without_repeated_headers([_headed_turn(turn) for turn in turns])
     persona = agent or next((one.pairs["name"] for one in headed if one.own and "name" in one.pairs), AGENT)

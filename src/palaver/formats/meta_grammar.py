@@ -20,7 +20,7 @@ _WORDS = {
 _BEGINNINGS = {keys: frozenset(key[:end] for key in keys for end in range(len(key) + 1)) for keys in (META, SPEAKER)}
 
 
-def meta(own: Candidate) -> Steps:
+def square_meta(own: Candidate) -> Steps:
     """`[meta] user_id=5 name="Alice"` or `[meta user_id=5]`, with the gap after it; in backticks it is text.
 
     A model may write it from memory: `[metadata: chat_id=1, user_id=5]`. That is metadata if it holds an id.
@@ -60,7 +60,7 @@ def _is_metadata(own: Candidate) -> Generator[None, str, bool]:
     return True
 
 
-def speaker(own: Candidate) -> Steps:
+def square_speaker(own: Candidate) -> Steps:
     """`[speaker role=user id=1 name="…" is_bot=0]`, with the gap after it; in backticks it is text."""
     yield from _block_name(own, "[speaker")
     yield from _bracketed_pairs(own, SPEAKER)

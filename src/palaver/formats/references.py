@@ -14,13 +14,13 @@ from palaver.formats.single import (
     QuoteWords,
     Voice,
     agent_name,
-    clean,
     display_name,
     is_address,
     join_texts,
     kind_of,
     message_text,
     quote_media,
+    strip_controls,
 )
 from palaver.jsonio import deeper_than
 from palaver.parts import Media
@@ -40,7 +40,7 @@ def ignore(warning: str) -> None:
     """Ignore a warning."""
 
 
-def combine(content: object, *, personality: str, warn: Warn = ignore) -> list[dict[str, Any]]:
+def combine_references(content: object, *, personality: str, warn: Warn = ignore) -> list[dict[str, Any]]:
     """Return *content* as one user message: a text, a list of elements, or an object with these and a reference.
 
     *warn* gets a line for everything that is left out.
@@ -104,9 +104,9 @@ def _split_content(message: object, where: str, warn: Warn, *, alone: bool) -> t
 def _own_media(element: dict[str, Any], kind: str, where: str, warn: Warn) -> list[dict[str, Any]]:
     """Return the element, cleaned, if it has an address."""
     match element.get(kind):
-        case str(url) | {"url": str(url)} if clean(url).strip():
-            if not is_address(clean(url).strip()):
-                warn(f"{where} is left out: {kind} is no address that can be followed: {clean(url)[:80]!r}")
+        case str(url) | {"url": str(url)} if strip_controls(url).strip():
+            if not is_address(strip_controls(url).strip()):
+                warn(f"{where} is left out: {kind} is no address that can be followed: {strip_controls(url)[:80]!r}")
                 return []
             cleaned: dict[str, Any] = _clean_json(element, where)
             return [cleaned if isinstance(cleaned[kind], dict) else {**cleaned, kind: {"url": cleaned[kind]}}]
@@ -119,9 +119,9 @@ def _unknown_element(element: object, where: str) -> dict[str, Any]:
     if not isinstance(element, dict):
         raise InvalidValue(f"{where} is {_name_of(element)}; it should be an element")
     kind = element.get("type")
-    if not isinstance(kind, str) or not clean(kind).strip():
+    if not isinstance(kind, str) or not strip_controls(kind).strip():
         raise InvalidValue(f"{where}.type is {_name_of(kind)}; it should say the kind of the element")
-    if clean(kind) == "text":
+    if strip_controls(kind) == "text":
         raise InvalidValue(f"{where}.text is {_name_of(element.get('text'))}; it should be text")
     cleaned: dict[str, Any] = _clean_json(element, where)
     return cleaned
@@ -137,11 +137,11 @@ def _clean_json(value: object, where: str) -> Any:
 def _copy(value: object) -> Any:
     match value:
         case str():
-            return clean(value)
+            return strip_controls(value)
         case dict():
             copied: dict[str, Any] = {}
             for key, item in value.items():
-                copied.setdefault(clean(str(key)), _copy(item))  # of names that are equal now the first counts
+                copied.setdefault(strip_controls(str(key)), _copy(item))  # of names that are equal now the first counts
             return copied
         case list() | tuple():
             return [_copy(item) for item in value]
@@ -156,7 +156,7 @@ def _quote(reference: object, user: object, personality: str, warn: Warn) -> Quo
         warn(f"referencedMessage is left out: {odd}")
     if odd or not isinstance(reference, dict):
         return None
-    text, media = _extract_markers(clean(reference.get("content") or ""), warn)
+    text, media = _extract_markers(strip_controls(reference.get("content") or ""), warn)
     author, persona, display = (_name_field(reference, field, warn) for field in _NAMES)
     voice: Voice
     if _is_true(reference.get("isFromBot"), warn):

@@ -59,14 +59,14 @@ class QuoteWords(Struct, frozen=True, kw_only=True):
     media: tuple[Media, ...] = ()  # those that are sent with it
 
 
-def clean(text: str) -> str:
+def strip_controls(text: str) -> str:
     """Return *text* without control characters; newline, tab and carriage return stay."""
     return _HALVES.sub("\ufffd", _CONTROL.sub("", text))
 
 
 def display_name(name: str | None) -> str:
     """Return a name on one line, in typographic quotes where it would read as our own words; empty without one."""
-    lines = (line.strip() for line in clean(name or "").splitlines())
+    lines = (line.strip() for line in strip_controls(name or "").splitlines())
     folded = " ".join(filter(None, lines))[:NAME_LENGTH].strip()
     read = normalize(folded)
     if not read:
@@ -90,23 +90,23 @@ def message_text(message: str, quoted: QuoteWords | None, kinds: Sequence[Kind])
     """Return the text of the message: the author's own beside media of these kinds, then the quote."""
     text = message if message.strip() else ""
     if quoted is None:
-        return escape_speech(text) or (placeholder(kinds) if kinds else EMPTY)
+        return escape_speech(text) or (media_placeholder(kinds) if kinds else EMPTY)
     return f"{escape_speech(text)}\n{_reference(quoted)}" if text else _reference(quoted)
 
 
-def placeholder(kinds: Sequence[Kind]) -> str:
+def media_placeholder(kinds: Sequence[Kind]) -> str:
     """Return the text of a message that has only media."""
     return _PHRASES["audio" if "audio" in kinds else kinds[0]][1]
 
 
 def join_texts(texts: Iterable[str]) -> str:
     """Join the texts of one message."""
-    return " ".join(filter(None, map(clean, texts)))
+    return " ".join(filter(None, map(strip_controls, texts)))
 
 
 def _reference(quoted: QuoteWords) -> str:
     kinds = [kind_of(one) for one in quoted.media]
-    text = quoted.text if quoted.text.strip() or not kinds else placeholder(kinds)
+    text = quoted.text if quoted.text.strip() or not kinds else media_placeholder(kinds)
     quote = f'"{_escape_quote(text)}"'
     match quoted.voice:
         case "own":
@@ -177,10 +177,10 @@ def mime_of(media: Media) -> str:
 
 def clean_media(media: Media) -> Media:
     """Return *media* with description and address cleaned, and without an address that is none."""
-    words = clean(media.rendered_text) if media.rendered_text else media.rendered_text
-    uri = clean(media.uri).strip() if media.uri else media.uri
+    words = strip_controls(media.rendered_text) if media.rendered_text else media.rendered_text
+    uri = strip_controls(media.uri).strip() if media.uri else media.uri
     uri = uri if uri and is_address(uri) else None
-    kind, mime = clean(media.media_kind), (mime_of(media) or None) if media.mime else None
+    kind, mime = strip_controls(media.media_kind), (mime_of(media) or None) if media.mime else None
     tidied = replace(media, media_kind=kind, mime=mime, uri=uri, rendered_text=words)
     return media if tidied == media else tidied
 
@@ -223,7 +223,7 @@ def _quote(context: Context) -> QuoteWords | None:
 
 
 def _quoted_text(quote: Quote) -> str:
-    return clean(cut(quote.excerpt)) if quote.excerpt else _text(quote.parts)
+    return strip_controls(cut(quote.excerpt)) if quote.excerpt else _text(quote.parts)
 
 
 def _voice(author: Author | None, context: Context) -> Voice:
@@ -253,5 +253,5 @@ def _media(parts: Iterable[Part]) -> tuple[Media, ...]:
 def _instruction(context: Context) -> str:
     persona = context.persona
     words = (persona.text, persona.role, persona.rules, persona.procedure, persona.notes)
-    remembered = escape_speech(clean(sections.memory_sections(context)))
-    return "\n\n".join([*(clean(word) for word in words if word), *([remembered] if remembered else [])])
+    remembered = escape_speech(strip_controls(sections.memory_sections(context)))
+    return "\n\n".join([*(strip_controls(word) for word in words if word), *([remembered] if remembered else [])])

@@ -40,7 +40,7 @@ Table = Mapping[str, tuple[Grammar, ...]]  # by the character with which the mar
 def line_start_grammars(delimiter: str, kinds: Collection[str]) -> Table:
     """Return the grammars that match at the start of a line. *kinds* are those of task blocks."""
     task = _task(kinds)
-    blocks = tuple(map(meta_grammar.indented, (meta_grammar.meta, meta_grammar.speaker, *_ROUND)))
+    blocks = tuple(map(meta_grammar.indented, (meta_grammar.square_meta, meta_grammar.square_speaker, *_ROUND)))
     return {
         " ": (_indented_header, task, *blocks),
         "\t": blocks,
@@ -60,7 +60,7 @@ def inline_grammars(delimiter: str, markers: Collection[str], *, again: bool) ->
 
     They take the blank before the markup, except in a later pass (*again*).
     """
-    blocks = (meta_grammar.meta, meta_grammar.speaker, *map(_marker, markers))
+    blocks = (meta_grammar.square_meta, meta_grammar.square_speaker, *map(_marker, markers))
     grammars: dict[str, tuple[Grammar, ...]] = {
         "F": (_header,),
         "[": (_cue("[RESPOND]"), _cue("[REPLY TO THIS]"), _placeholder, _description, _reply_label, *blocks),

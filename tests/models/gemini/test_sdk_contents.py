@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from palaver.errors import InvalidValue
-from palaver.formats.genai import from_contents, to_contents
+from palaver.models.gemini.sdk import from_contents, to_contents
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn, model, user
 from strategies import turns
