@@ -1,12 +1,11 @@
 """What is held back is bounded, and hostile text takes neither much time nor much memory."""
 
-import sys
 import tracemalloc
-from types import FrameType
 
 import pytest
 
 from palaver.run.cleaner import Cleaner, clean
+from run.cleaner_calls import calls_of
 from run.own_markup import BLOCKS, CONTEXT, DELIMITER, HEADER
 from sizes import in_time, size
 
@@ -120,26 +119,9 @@ def test_hostile_text_is_cleaned_in_time(unit: str) -> None:
 @pytest.mark.parametrize("unit", [" ", "\t", "x ", ">", "> ", "*", "* ", "~", "\u00a0"])
 @pytest.mark.parametrize("opening", ["", "x", "\n", "<think>no</think>"])
 def test_a_run_of_blanks_or_marks_is_one_step_however_long(opening: str, unit: str) -> None:
-    few, many = (steps(opening + unit * (size // len(unit))) for size in (3_000, 30_000))
+    few, many = (calls_of(opening + unit * (size // len(unit))) for size in (3_000, 30_000))
 
     assert many == few
-
-
-def steps(text: str) -> int:
-    """How many functions of ours are called to clean *text*."""
-    called = 0
-
-    def count(frame: FrameType, event: str, _: object) -> None:
-        nonlocal called
-        called += event == "call" and "cleaning" in frame.f_code.co_filename
-
-    clean(text, delimiter=DELIMITER)  # patterns are compiled once in a process
-    sys.setprofile(count)
-    try:
-        clean(text, delimiter=DELIMITER)
-    finally:
-        sys.setprofile(None)
-    return called
 
 
 @pytest.mark.parametrize("unit", ["Some plain words, and more. ", "x", "A line of words\n", "    code\n"])

@@ -1,12 +1,12 @@
 import random
 import re
-import sys
 
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from palaver.run.cleaner import Cleaner, clean
+from run.cleaner_calls import calls_of
 from run.own_markup import (
     DELIMITER,
     LINE_ENDS,
@@ -191,24 +191,6 @@ def test_what_is_shown_early_is_the_beginning_of_the_whole(text: str) -> None:
     for char in text:
         shown += cleaner.feed(char)
         assert whole.startswith(shown)
-
-
-def calls_of(text: str) -> int:
-    """How many calls of Python functions cleaning *text* takes: the same on every machine."""
-    clean(text, delimiter=DELIMITER)  # its patterns are made once
-    count = 0
-
-    def called(_: object, event: str, __: object) -> None:
-        nonlocal count
-        count += event == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(called)
-    try:
-        clean(text, delimiter=DELIMITER)
-    finally:
-        sys.setprofile(before)
-    return count
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What was forgotten or cleared is in no later prompt: neither recalled, nor shown, nor quoted, nor told again."""
 
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 
 from engine.engines import ALICE, DIRECT, GROUP, ME, engine_with, said, talked
 from memory.searching import Letters, a_search, index
+from palaver.engine.engine import Engine
 from palaver.engine.memory import Memory
 from palaver.memory.facts import subject_of
 from palaver.messages import Message, Place, Quote
@@ -35,16 +37,15 @@ def a_quote_of(number: int, text: str) -> Quote:
     return Quote(message_id=str(number), author=ALICE, parts=(Text(text=text),))
 
 
+def an_engine(model: Scripted, store: Store, memory: Memory, profile: str) -> AbstractAsyncContextManager[Engine]:
+    platform = RecordedPlatform(capabilities=Capabilities(idempotency_window=timedelta.max))
+    return engine_with(model, platform, store=store, memory=memory, profile=profile)
+
+
 async def told_before(store: Store, memory: Memory, *, profile: str = "layered", place: Place = DIRECT) -> None:
     """A secret, an answer that repeats it, something else, and two hours of silence."""
     model = Scripted(NOTED, "Bon voyage.", "Good night.")
-    async with engine_with(
-        model,
-        RecordedPlatform(capabilities=Capabilities(idempotency_window=timedelta.max)),
-        store=store,
-        memory=memory,
-        profile=profile,
-    ) as engine:
+    async with an_engine(model, store, memory, profile) as engine:
         await talked(
             engine,
             at(0, f"Gryag! {SECRET}", 1, place=place),
@@ -57,13 +58,7 @@ async def told_before(store: Store, memory: Memory, *, profile: str = "layered",
 async def asked_after(store: Store, memory: Memory, *, profile: str = "layered", place: Place = DIRECT) -> str:
     """All that the model is shown for a question about the secret, with a quote of it."""
     model = Scripted("I do not know.", "Nor now.")
-    async with engine_with(
-        model,
-        RecordedPlatform(capabilities=Capabilities(idempotency_window=timedelta.max)),
-        store=store,
-        memory=memory,
-        profile=profile,
-    ) as engine:
+    async with an_engine(model, store, memory, profile) as engine:
         await talked(
             engine,
             at(300, "Gryag, what am I allergic to? Which nuts?", 4, place=place),

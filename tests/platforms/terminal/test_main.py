@@ -45,6 +45,15 @@ def environment(sim: GeminiSim | None = None, **more: str) -> dict[str, str]:
     }
 
 
+async def half_an_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """A service that falls silent in the middle of an answer."""
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(HALF)
+    await writer.drain()
+    await reader.read()  # until the client has left
+    writer.close()
+
+
 async def piped(*arguments: str, given: str = "", env: dict[str, str]) -> tuple[int, str, str]:
     """Exit status, output and errors of the command, with *given* as its input."""
     process = await asyncio.create_subprocess_exec(
@@ -189,14 +198,7 @@ async def test_ctrl_c_stops_an_answer_and_the_chat_goes_on() -> None:
 
 
 async def test_ctrl_c_in_the_middle_of_an_answer_keeps_what_was_said_on_the_screen() -> None:
-    async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(HALF)
-        await writer.drain()
-        await reader.read()  # until the client has left
-        writer.close()
-
-    async with await asyncio.start_server(half, "127.0.0.1", 0) as server:
+    async with await asyncio.start_server(half_an_answer, "127.0.0.1", 0) as server:
         address = "http://{}:{}".format(*server.sockets[0].getsockname())
         arguments = (*FLASH, "--base-url", address)
         async with terminal(*CHAT, *arguments, environment=environment(GEMINI_API_KEY="any")) as tty:

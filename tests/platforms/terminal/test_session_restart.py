@@ -13,24 +13,15 @@ from palaver import Store
 from palaver.sim import GeminiSim
 from palaver.sim.gemini import Echo, Script
 from platforms.terminal.pseudo import ENTER, PROMPT, terminal
-from platforms.terminal.test_main import CHAT, FLASH, HALF, beside, environment, piped, piped_here, texts
+from platforms.terminal.test_main import CHAT, FLASH, beside, environment, half_an_answer, piped, piped_here, texts
 
 NOBODY = "http://127.0.0.1:9"  # no service is there
 REMIND = {"functionCall": {"name": "remind_me", "args": {"when": "in 2 seconds", "text": "Tea!\n\nIt is ready."}}}
 
 
-async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """A service that falls silent in the middle of an answer."""
-    await reader.readuntil(b"\r\n\r\n")
-    writer.write(HALF)
-    await writer.drain()
-    await reader.read()  # until the client has left
-    writer.close()
-
-
 async def test_an_answer_that_was_cut_by_a_kill_comes_exactly_once(tmp_path: Path) -> None:
     db = ("--db", str(tmp_path / "palaver.db"))
-    async with await asyncio.start_server(half, "127.0.0.1", 0) as server:
+    async with await asyncio.start_server(half_an_answer, "127.0.0.1", 0) as server:
         address = "http://{}:{}".format(*server.sockets[0].getsockname())
         env = environment(GEMINI_API_KEY="any")
         async with terminal(*CHAT, *FLASH, *db, "--base-url", address, environment=env) as tty:
