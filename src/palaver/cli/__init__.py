@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from palaver.cli import chat, db, import_command, index, lint, memory, model, outbox, render, sim, tasks
-from palaver.cli.streams import abandon_streams, open_streams
+from palaver.cli import chat, db, import_command, index, memory, outbox, request, sim, tasks
+from palaver.cli.output import abandon_streams, open_streams
 from palaver.errors import InvalidValue, PalaverError
 
 app = typer.Typer(
@@ -18,8 +18,10 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: it answers three times as fast
     pretty_exceptions_enable=False,
 )
-for group in (chat, db, import_command, index, lint, memory, model, outbox, render, sim, tasks):
-    group.add_to(app)
+for module in (chat, db, import_command, index, memory, outbox, request, sim, tasks):
+    module.add_to(app)
+app.registered_commands.sort(key=lambda command: str(command.name or getattr(command.callback, "__name__", "")))
+app.registered_groups.sort(key=lambda group: str(group.name))
 
 
 def main() -> None:

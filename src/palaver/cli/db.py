@@ -9,8 +9,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from palaver.cli.options import DB, Platform, choose_platform, existing_store, open_beside, refuse_existing
-from palaver.cli.streams import ProgressBar, print_json, print_line, to_json
-from palaver.cli.tables import count_of, one_line
+from palaver.cli.output import ProgressBar, count_of, one_line, print_json, print_line, to_json
 from palaver.errors import InvalidValue, StoreBroken, StoreBusy
 from palaver.files import create_atomically, temporary_path
 

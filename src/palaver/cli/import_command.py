@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from palaver.cli.streams import read_input, write_json
+from palaver.cli.output import read_input, write_json
 from palaver.errors import InvalidValue
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from palaver.cli.options import DB, existing_store, open_beside
-from palaver.cli.streams import INTERRUPTED, ProgressBar, print_json, print_line
-from palaver.cli.tables import count_of
+from palaver.cli.output import INTERRUPTED, ProgressBar, count_of, print_json, print_line
 from palaver.errors import ModelUnavailable, Overloaded, RateLimited, StoreBusy
 
 if TYPE_CHECKING:

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from palaver.cli.options import DB, Platform, choose_platform, open_beside
-from palaver.cli.streams import print_json, print_line, to_json
-from palaver.cli.tables import (
+from palaver.cli.output import (
     author_label,
     count_of,
     local_time,
     one_line,
     place_label,
+    print_json,
+    print_line,
     print_table,
     resolve_id,
     short_ids,
+    to_json,
 )
 from palaver.errors import InvalidValue
 

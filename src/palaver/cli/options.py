@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from palaver.cli.tables import one_line
+from palaver.cli.output import one_line
 from palaver.errors import InvalidValue, StoreRefused
 
 if TYPE_CHECKING:

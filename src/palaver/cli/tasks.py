@@ -5,8 +5,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from palaver.cli.options import DB, open_beside
-from palaver.cli.streams import print_json, print_line
-from palaver.cli.tables import local_time, one_line, place_label, print_table, relative_time, resolve_id, short_ids
+from palaver.cli.output import (
+    local_time,
+    one_line,
+    place_label,
+    print_json,
+    print_line,
+    print_table,
+    relative_time,
+    resolve_id,
+    short_ids,
+)
 from palaver.errors import InvalidValue
 
 if TYPE_CHECKING:

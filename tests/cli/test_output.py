@@ -2,7 +2,7 @@ from io import StringIO
 
 import pytest
 
-from palaver.cli.streams import ProgressBar
+from palaver.cli.output import ProgressBar
 
 
 class Tty(StringIO):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from palaver.cli.tables import align, count_of, local_time, one_line, relative_time, resolve_id, short_ids, truncate
+from palaver.cli.output import align, count_of, local_time, one_line, relative_time, resolve_id, short_ids, truncate
 from people import NOON
 
 
