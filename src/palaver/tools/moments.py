@@ -13,7 +13,7 @@ from palaver.tools.clock import WEEKDAYS
 
 LENGTH = 100  # characters of a time in words
 FURTHEST = timedelta(days=3653)  # ten years, with as many leap days as they can have
-UNDERSTOOD = (
+FORMATS = (
     "what is understood: in 20 minutes, in 2 hours, in 1 day, 1 hour from now, 18:00, tomorrow at 9:00, friday 18:00, "
     "2026-11-20T18:00 (local time, or with an offset such as +02:00 or Z), 2026-11-20 (at 9:00), PT20M"
 )
@@ -21,7 +21,7 @@ UNDERSTOOD = (
 _MORNING = "09:00"  # the time of a day that is named without one
 _DAY = timedelta(days=1)
 _LONGEST_GAP = 24 * 60 * 60  # seconds; a country that crosses the date line skips a day
-_SHOWN = 40  # characters of the input that a refusal repeats
+_EXCERPT = 40  # characters of the input that a refusal repeats
 
 _UNITS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), timedelta(seconds=1)),
@@ -37,7 +37,7 @@ _COUNTS = {"half an": 0.5, "a": 1, "an": 1, **{word: number for number, word in 
 def parse_moment(when: str, now: datetime, zone: str) -> datetime:
     """Return the moment, in UTC, that *when* means in *zone*; raise InvalidValue where it means none in the future."""
     clock = _Clock.at(now, zone_named(zone))
-    shown = repr(when) if len(when) <= _SHOWN else f"{when[:_SHOWN]!r}…"
+    excerpt = repr(when) if len(when) <= _EXCERPT else f"{when[:_EXCERPT]!r}…"
     words = " ".join(when.split()) if len(when) <= LENGTH else ""
     match = next(filter(None, (form.fullmatch(words) for form in _FORMS)), None)
     try:
@@ -47,11 +47,11 @@ def parse_moment(when: str, now: datetime, zone: str) -> datetime:
     except ValueError:  # no such day or time
         found = None
     if found is None:
-        raise InvalidValue(f"{shown} is no time that is understood; {UNDERSTOOD}")
+        raise InvalidValue(f"{excerpt} is no time that is understood; {FORMATS}")
     if found - clock.now > FURTHEST:
-        raise InvalidValue(f"{shown} is not in the next 10 years: it is now {format_moment(now, zone)}")
+        raise InvalidValue(f"{excerpt} is not in the next 10 years: it is now {format_moment(now, zone)}")
     if found <= clock.now:
-        raise InvalidValue(f"{shown} is not ahead: it is now {format_moment(now, zone)}")
+        raise InvalidValue(f"{excerpt} is not ahead: it is now {format_moment(now, zone)}")
     return found
 
 
@@ -95,14 +95,14 @@ class _Clock(Struct, frozen=True, kw_only=True):
 
     def _after(self, amounts: str) -> datetime:
         """Add days and weeks by the calendar, then hours and less as time that passes."""
-        days = passed = timedelta(0)
+        days = duration = timedelta(0)
         for amount, unit in _AMOUNT.findall(amounts):
             length, count = _UNITS[unit.lower()], str(_COUNTS.get(amount.lower(), amount))
             if length < _DAY:
-                passed += float(count) * length
+                duration += float(count) * length
             else:
                 days += int(count) * length  # 1.5 days raises ValueError: a day has no fixed length
-        return (self._resolve(self.wall + days) if days else self.now) + passed
+        return (self._resolve(self.wall + days) if days else self.now) + duration
 
     def _next(self, wall: datetime, period: timedelta) -> datetime:
         """Return when the clocks show *wall*, or one period later where that is past."""
@@ -122,10 +122,10 @@ class _Clock(Struct, frozen=True, kw_only=True):
             return second if first <= self.now else first
         start = second.replace(microsecond=0)
 
-        def shown(seconds: int) -> datetime:
+        def wall_at(seconds: int) -> datetime:
             return (start + timedelta(seconds=seconds)).astimezone(self.zone).replace(tzinfo=None)
 
-        return start + timedelta(seconds=bisect_left(range(_LONGEST_GAP), wall, key=shown))
+        return start + timedelta(seconds=bisect_left(range(_LONGEST_GAP), wall, key=wall_at))
 
 
 def _any_of(words: Iterable[str]) -> str:

@@ -98,13 +98,13 @@ class OpenMeteo:
 
     async def at(self, place: str) -> Report:
         found = await self._locate(place)
-        asked = {
+        params = {
             "latitude": str(found.latitude),
             "longitude": str(found.longitude),
             "current": CURRENT,
             "timezone": "auto",
         }
-        forecast = await self._forecasts.get("/v1/forecast", asked, _Forecast)
+        forecast = await self._forecasts.get("/v1/forecast", params, _Forecast)
         return Report(
             place=found.label,
             temperature_c=forecast.current.temperature_2m,
@@ -116,8 +116,8 @@ class OpenMeteo:
         )
 
     async def _locate(self, place: str) -> "_Place":
-        asked = {"name": place, "count": "1", "language": "en", "format": "json"}
-        answer = await self._places.get("/v1/search", asked, _Places)
+        params = {"name": place, "count": "1", "language": "en", "format": "json"}
+        answer = await self._places.get("/v1/search", params, _Places)
         if not answer.results:
             raise errors.InvalidValue(f"no place called {place!r} is known: try another spelling, or the nearest city")
         return answer.results[0]
@@ -132,8 +132,8 @@ class _Place(msgspec.Struct):
 
     @property
     def label(self) -> str:
-        named = (" ".join(word.split())[:NAME] for word in (self.name, self.admin1, self.country) if word)
-        return ", ".join(dict.fromkeys(filter(None, named)))
+        names = (" ".join(word.split())[:NAME] for word in (self.name, self.admin1, self.country) if word)
+        return ", ".join(dict.fromkeys(filter(None, names)))
 
 
 class _Places(msgspec.Struct):
