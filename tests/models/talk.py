@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import pytest
+
+from palaver.errors import PalaverError
 from palaver.models import Model, Response
 from palaver.parts import Part, ToolResult
-from palaver.turns import Prompt, ToolSpec, Turn, user
+from palaver.turns import Prompt, Settings, ToolSpec, Turn, user
 
 LOOK = ToolSpec(
     name="look",
@@ -15,6 +18,22 @@ COUNT = ToolSpec(
     name="count",
     parameters={"type": "object", "properties": {"upto": {"type": "integer", "minimum": 3}}, "required": ["upto"]},
 )
+EVERY_SETTING = Settings(
+    temperature=0.5,
+    top_p=0.9,
+    top_k=40,
+    max_tokens=100,
+    stop=("END",),
+    seed=7,
+    thinking="low",
+    thoughts=True,
+    answer={"type": "OBJECT"},
+    tool_choice="any",
+    safety={"HARASSMENT": "OFF"},
+)
+HI = Prompt.of("hi")
+EVENTS = "content-type: text/event-stream\r\n"
+BOTH = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 
 
 async def streamed(model: Model, prompt: Prompt) -> tuple[list[Part], Response]:
@@ -26,6 +45,13 @@ async def streamed(model: Model, prompt: Prompt) -> tuple[list[Part], Response]:
 
 async def asked(model: Model, prompt: Prompt, *, stream: bool = False) -> Response:
     return (await streamed(model, prompt))[1] if stream else await model.respond(prompt)
+
+
+async def failure(model: Model, *, stream: bool, words: str | None = None) -> tuple[type[PalaverError], float | None]:
+    """The error of a question, and the seconds to wait before the next."""
+    with pytest.raises(PalaverError, match=words) as caught:
+        await asked(model, HI, stream=stream)
+    return type(caught.value), getattr(caught.value, "retry_after", None)
 
 
 async def step(model: Model, history: list[Turn], *, stream: bool = False, **changes: Any) -> list[Turn]:

@@ -4,6 +4,7 @@ from typing import Any
 
 import orjson
 
+from palaver.models import Finish
 from palaver.models.gemini.encode import encode_cache, encode_request
 from palaver.sim import gemini as sims
 from palaver.sim.gemini import Answer, Ask, Echo, Raw
@@ -15,6 +16,14 @@ from palaver.wire.repair import repair_prompt
 FLASH = "gemini-3.8-flash"
 AUTO = {"functionCallingConfig": {"mode": "AUTO"}}
 READ = ("systemInstruction", "tools", "toolConfig", "contents")  # what a model reads of a request
+OUTCOMES = [
+    (sims.Empty(), Finish(outcome="empty", reason="STOP")),
+    (sims.EmptyCandidates(), Finish(outcome="empty", reason="NO_CANDIDATES")),
+    (sims.MaxTokens(), Finish(outcome="cut", reason="MAX_TOKENS")),
+    (sims.ContentFilter(), Finish(outcome="blocked", reason="SAFETY")),
+    (sims.BlockedPrompt(), Finish(outcome="prompt_blocked", reason="PROHIBITED_CONTENT")),
+    (sims.BlockedPrompt("JAILBREAK"), Finish(outcome="prompt_blocked", reason="JAILBREAK")),
+]
 
 
 class Reader(Echo):

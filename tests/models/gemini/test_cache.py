@@ -31,12 +31,6 @@ BOTH = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 Caching = Callable[..., CachedGemini]
 
 
-@pytest.fixture(autouse=True)
-def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY", "PALAVER_GEMINI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.fixture
 def reader() -> Reader:
     return Reader()

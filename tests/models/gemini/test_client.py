@@ -9,8 +9,9 @@ import msgspec
 import orjson
 import pytest
 
+from models.gemini.reading import OUTCOMES
 from models.stub import answer, answering
-from models.talk import LOOK, asked, step, streamed
+from models.talk import BOTH, EVENTS, HI, LOOK, asked, failure, step, streamed
 from palaver import errors
 from palaver.chat import Chat
 from palaver.models import Finish, Gemini, Response, Scripted
@@ -21,23 +22,8 @@ from palaver.sim.gemini import Actor, Echo, GeminiSim, Script
 from palaver.turns import Layer, Prompt, Settings, Turn, model, user
 
 FLASH = "gemini-3.8-flash"
-HI = Prompt.of("hi")
 LONG = "The quick brown fox jumps over the lazy dog. " * 500
 START = datetime(2026, 11, 15, 12, tzinfo=UTC)
-BOTH = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-EVENTS = "content-type: text/event-stream\r\n"
-
-
-@pytest.fixture(autouse=True)
-def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY", "PALAVER_GEMINI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-async def sim() -> AsyncIterator[GeminiSim]:
-    async with GeminiSim(behaviour=Echo()) as running:
-        yield running
 
 
 @pytest.fixture
@@ -259,11 +245,7 @@ async def test_an_error_of_the_service_is_ours(
 ) -> None:
     sim.fail(fault)
 
-    with pytest.raises(errors.PalaverError, match=words) as caught:
-        await asked(gemini, HI, stream=stream)
-
-    assert type(caught.value) is kind
-    assert getattr(caught.value, "retry_after", None) == retry_after
+    assert await failure(gemini, stream=stream, words=words) == (kind, retry_after)
     assert (await asked(gemini, HI, stream=stream)).text == "hi"
 
 
@@ -271,12 +253,7 @@ async def test_an_error_of_the_service_is_ours(
 @pytest.mark.parametrize(
     ("fault", "finish"),
     [
-        (sims.Empty(), Finish(outcome="empty", reason="STOP")),
-        (sims.EmptyCandidates(), Finish(outcome="empty", reason="NO_CANDIDATES")),
-        (sims.MaxTokens(), Finish(outcome="cut", reason="MAX_TOKENS")),
-        (sims.ContentFilter(), Finish(outcome="blocked", reason="SAFETY")),
-        (sims.BlockedPrompt(), Finish(outcome="prompt_blocked", reason="PROHIBITED_CONTENT")),
-        (sims.BlockedPrompt("JAILBREAK"), Finish(outcome="prompt_blocked", reason="JAILBREAK")),
+        *OUTCOMES,
         (
             sims.MalformedCall(),
             Finish(

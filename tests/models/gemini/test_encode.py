@@ -4,7 +4,9 @@ from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
+from models.talk import EVERY_SETTING, LOOK
 from palaver.models.gemini.encode import encode_cache, encode_request, encode_turn
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Layer, Prompt, Settings, ToolSpec, Turn, model, user
@@ -14,11 +16,6 @@ OLD = "gemini-2.5-flash"
 PLACEHOLDER = "skip_thought_signature_validator"
 PHOTO = Media(media_kind="photo", unique_id="u", mime="image/png", data=b"\x00\xff\xfe")
 PHOTO_DATA = {"inlineData": {"mimeType": "image/png", "data": "AP/+"}}
-LOOK = ToolSpec(
-    name="look",
-    description="Looks at a place.",
-    parameters={"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]},
-)
 
 
 def contents_of(turn: Turn, to: str = FLASH) -> Any:
@@ -39,17 +36,9 @@ def config_of(settings: Settings, to: str = FLASH, *, tools: tuple[ToolSpec, ...
 
 
 def test_a_request_with_everything_in_it() -> None:
-    settings = Settings(
-        temperature=0.5,
-        top_p=0.9,
-        top_k=40,
-        max_tokens=100,
-        stop=("END",),
-        seed=7,
-        thinking="low",
-        thoughts=True,
+    settings = replace(
+        EVERY_SETTING,
         answer={"type": "OBJECT", "properties": {"a": {"type": "STRING"}}},
-        tool_choice="any",
         safety={"harassment": "OFF", "HARM_CATEGORY_HATE_SPEECH": "BLOCK_NONE"},
     )
     history = [user("hi"), model("hello", by=FLASH), user("and?")]

@@ -12,29 +12,22 @@ import pytest
 from google import genai
 from google.genai import types
 from google.genai.errors import ClientError
+from msgspec.structs import replace
 
+from models.gemini.reading import OUTCOMES
 from models.stub import answer, answering
-from models.talk import LOOK, asked, step, streamed
+from models.talk import BOTH, EVENTS, EVERY_SETTING, HI, LOOK, asked, failure, step, streamed
 from palaver import errors
 from palaver.models import Finish, Gemini
 from palaver.models.gemini import sdk
 from palaver.models.key_mask import NO_MASK
 from palaver.parts import Media, Opaque, Text, Thought, ToolCall, ToolResult
 from palaver.sim import gemini as sims
-from palaver.sim.gemini import Actor, Echo, GeminiSim, Script
+from palaver.sim.gemini import Actor, GeminiSim, Script
 from palaver.turns import Prompt, Settings, ToolSpec, Turn, model, user
 
 FLASH = "gemini-3.8-flash"
-HI = Prompt.of("hi")
-BOTH = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-EVENTS = "content-type: text/event-stream\r\n"
 JSON = "content-type: application/json\r\n"
-
-
-@pytest.fixture(autouse=True)
-def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY", "PALAVER_GEMINI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
 
 
 async def a_client(url: str, key: str = "k", **options: Any) -> AsyncIterator[genai.Client]:
@@ -44,12 +37,6 @@ async def a_client(url: str, key: str = "k", **options: Any) -> AsyncIterator[ge
     finally:
         await client.aio.aclose()
         client.close()
-
-
-@pytest.fixture
-async def sim() -> AsyncIterator[GeminiSim]:
-    async with GeminiSim(behaviour=Echo()) as running:
-        yield running
 
 
 @pytest.fixture
@@ -72,20 +59,9 @@ async def test_an_answer_is_the_same_as_over_our_own_http(sim: GeminiSim, client
 
 
 async def test_every_setting_arrives(sim: GeminiSim, client: genai.Client) -> None:
-    settings = Settings(
-        temperature=0.5,
-        top_p=0.9,
-        top_k=40,
-        max_tokens=100,
-        stop=("END",),
-        seed=7,
-        thinking="low",
-        thoughts=True,
-        answer={"type": "object", "properties": {"a": {"type": "string", "const": "b"}}},
-        tool_choice="auto",
-        safety={"HARASSMENT": "OFF"},
-    )
-    odd = ToolSpec(name="odd", parameters={"type": "object", "properties": {"a": {"type": "string", "const": "b"}}})
+    schema = {"type": "object", "properties": {"a": {"type": "string", "const": "b"}}}
+    settings = replace(EVERY_SETTING, answer=schema, tool_choice="auto")
+    odd = ToolSpec(name="odd", parameters=schema)
     prompt = Prompt.of("hi", system="Be kind.", tools=[LOOK, odd], settings=settings)
 
     await Gemini(FLASH, client=client).respond(prompt)
@@ -195,11 +171,7 @@ async def test_an_error_of_the_service_is_ours(
 ) -> None:
     sim.fail(fault)
 
-    with pytest.raises(errors.PalaverError) as caught:
-        await asked(Gemini(FLASH, client=client), HI, stream=stream)
-
-    assert type(caught.value) is kind
-    assert getattr(caught.value, "retry_after", None) == retry_after
+    assert await failure(Gemini(FLASH, client=client), stream=stream) == (kind, retry_after)
 
 
 def test_an_error_of_a_stream_call_that_the_sdk_has_not_read_is_read() -> None:
@@ -226,13 +198,7 @@ async def test_a_bad_key_and_an_unknown_model(sim: GeminiSim, client: genai.Clie
 @BOTH
 @pytest.mark.parametrize(
     ("fault", "finish"),
-    [
-        (sims.Empty(), Finish(outcome="empty", reason="STOP")),
-        (sims.EmptyCandidates(), Finish(outcome="empty", reason="NO_CANDIDATES")),
-        (sims.MaxTokens(), Finish(outcome="cut", reason="MAX_TOKENS")),
-        (sims.ContentFilter(), Finish(outcome="blocked", reason="SAFETY")),
-        (sims.BlockedPrompt("JAILBREAK"), Finish(outcome="prompt_blocked", reason="JAILBREAK")),
-    ],
+    OUTCOMES,
 )
 async def test_an_answer_without_content_is_an_outcome(
     sim: GeminiSim, client: genai.Client, stream: bool, fault: sims.Fault, finish: Finish

@@ -12,7 +12,7 @@ import pytest
 from openai import AsyncOpenAI
 
 from models.stub import answer, answering
-from models.talk import LOOK, asked, step, streamed
+from models.talk import BOTH, EVENTS, HI, LOOK, asked, failure, step, streamed
 from palaver import errors
 from palaver.context.values import Context, Persona
 from palaver.formats.single import single
@@ -28,21 +28,6 @@ from prompt.scenarios import SCENARIOS, Scenario
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 GPT = "gpt-4o"
 GEMINI = "gemini-3.8-flash"
-HI = Prompt.of("hi")
-BOTH = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-EVENTS = "content-type: text/event-stream\r\n"
-
-
-@pytest.fixture(autouse=True)
-def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "PALAVER_OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-async def sim() -> AsyncIterator[OpenAISim]:
-    async with OpenAISim(behaviour=Echo()) as running:
-        yield running
 
 
 @pytest.fixture
@@ -416,11 +401,7 @@ async def test_an_error_of_the_service_is_ours(
     ):
         sim.fail(fault)
 
-        with pytest.raises(errors.PalaverError) as caught:
-            await asked(gpt, HI, stream=stream)
-
-        assert type(caught.value) is kind
-        assert getattr(caught.value, "retry_after", None) == retry_after
+        assert await failure(gpt, stream=stream) == (kind, retry_after)
         assert (await asked(gpt, HI, stream=stream)).text == "hi"
 
 

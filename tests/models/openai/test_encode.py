@@ -6,6 +6,7 @@ import orjson
 import pytest
 from openai.types import AllModels
 
+from models.talk import EVERY_SETTING
 from palaver.models.openai.encode import encode_request, encode_turn
 from palaver.models.openai.vendors import VENDORS, vendor_of
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
@@ -45,26 +46,13 @@ def a_call(call_id: str, arguments: str = "{}", **more: Any) -> Any:
 
 
 def test_a_request_with_everything_in_it() -> None:
-    settings = Settings(
-        temperature=0.5,
-        top_p=0.9,
-        top_k=40,
-        max_tokens=100,
-        stop=("END",),
-        seed=7,
-        thinking="low",
-        thoughts=True,
-        answer={"type": "OBJECT"},
-        tool_choice="any",
-        safety={"HARASSMENT": "OFF"},
-    )
     history = [
         user("hi"),
         model("Looking.", ToolCall(name="look", args={"place": "Lviv"}, id="call_1"), by=GPT),
         user(ToolResult(name="look", id="call_1", value={"sky": "blue"})),
     ]
 
-    assert request_of(Prompt.of(*history, system="Be kind.", tools=[LOOK], settings=settings)) == {
+    assert request_of(Prompt.of(*history, system="Be kind.", tools=[LOOK], settings=EVERY_SETTING)) == {
         "model": GPT,
         "messages": [
             {"role": "system", "content": "Be kind."},

@@ -9,31 +9,16 @@ import orjson
 import pytest
 
 from models.stub import answer, answering
-from models.talk import LOOK, asked, step, streamed
+from models.talk import BOTH, EVENTS, HI, LOOK, asked, failure, step, streamed
 from palaver import errors
 from palaver.models import Finish, OpenAI
 from palaver.models.openai.vendors import VENDORS
 from palaver.parts import Text, Thought, ToolCall
 from palaver.sim import openai as sims
-from palaver.sim.openai import Actor, Echo, OpenAISim, Script
+from palaver.sim.openai import Actor, OpenAISim, Script
 from palaver.turns import Prompt, Settings, Turn, model, user
 
 GPT = "gpt-4o"
-HI = Prompt.of("hi")
-BOTH = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-EVENTS = "content-type: text/event-stream\r\n"
-
-
-@pytest.fixture(autouse=True)
-def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "PALAVER_OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-async def sim() -> AsyncIterator[OpenAISim]:
-    async with OpenAISim(behaviour=Echo()) as running:
-        yield running
 
 
 @pytest.fixture
@@ -105,11 +90,7 @@ async def test_an_error_of_the_service_is_ours(
 ) -> None:
     sim.fail(fault)
 
-    with pytest.raises(errors.PalaverError) as caught:
-        await asked(OpenAI(GPT, client=client), HI, stream=stream)
-
-    assert type(caught.value) is kind
-    assert getattr(caught.value, "retry_after", None) == retry_after
+    assert await failure(OpenAI(GPT, client=client), stream=stream) == (kind, retry_after)
 
 
 @BOTH
