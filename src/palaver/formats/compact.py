@@ -73,7 +73,9 @@ class CompactMessage(Struct, frozen=True):
 
 def read_compact(text: str, *, agent: str | None = None) -> tuple[Message, ...]:
     """Return the messages in *text*; the speaker without a number is the agent, unless *agent* names it."""
-    lines = [line.removesuffix("\r") for line in _without_cue(text).split("\n")]
+    ended = text.rstrip()
+    said = ended.removesuffix(CUE).rstrip() if ended.endswith(CUE) else text
+    lines = [line.removesuffix("\r") for line in said.split("\n")]
     own = _find_agent(agent, lines) if agent else _guess_agent(lines)
     messages_in_text = list(_split_messages(lines, own))
     numbers = {
@@ -128,11 +130,6 @@ def _quote(target: Label, latest: Mapping[Label, Message], agent: Label | None) 
     if message is None:
         return Quote(message_id="", author=_author(target, agent))
     return Quote(message_id=message.id, author=message.author, parts=message.parts)
-
-
-def _without_cue(text: str) -> str:
-    ended = text.rstrip()
-    return ended.removesuffix(CUE).rstrip() if ended.endswith(CUE) else text
 
 
 def _split_messages(lines: Iterable[str], agent: Label | None) -> Iterator[CompactMessage]:

@@ -200,9 +200,10 @@ def block(context: Context, *, max_messages: int = MAX_MESSAGES, include_meta: b
             ),
         )
     )
+    quoted = frozenset(message.reply_to.message_id for message in context.batch if message.reply_to)  # shown as lines
     layers = (
         Layer(name="static", instruction=instruction),
-        Layer(name="trigger", turns=batch_turns(context, "verbatim", (), told=_quoted_ids(context))),
+        Layer(name="trigger", turns=batch_turns(context, "verbatim", (), told=quoted)),
     )
     return Prompt(layers=layers)
 
@@ -213,7 +214,8 @@ def _lines(context: Context, max_messages: int, *, include_meta: bool) -> list[s
     batch = _newest_of_batch(context, max_messages)
     remaining = max_messages - len(batch)
     shown = history[max(0, len(history) - remaining) :]
-    outside = quote is not None and _is_known(quote) and all(message.id != quote.message_id for message in shown)
+    known = quote if quote and (quote.parts or quote.excerpt) else None
+    outside = known is not None and all(message.id != known.message_id for message in shown)
     if outside:
         shown = history[max(0, len(history) - remaining + 1) :]
     replied = quote.message_id if quote else None
@@ -232,12 +234,3 @@ def _newest_of_batch(context: Context, most: int) -> tuple[Message, ...]:
     others = (*context.earlier, *context.later)
     left = {message.id for message in others[: max(0, len(others) - most + 1)]}
     return tuple(message for message in context.batch if message.id not in left)
-
-
-def _quoted_ids(context: Context) -> frozenset[str]:
-    """Return the ids of messages that the batch quotes: the lines of the block have their text."""
-    return frozenset(message.reply_to.message_id for message in context.batch if message.reply_to)
-
-
-def _is_known(quote: Quote) -> bool:
-    return bool(quote.parts or quote.excerpt)

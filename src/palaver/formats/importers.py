@@ -46,7 +46,8 @@ def import_conversation(
     text = _text(data)
     match _check_form(form) or _form_of_text(text):
         case "compact":
-            return _from_compact(text, agent)
+            messages = read_compact(text, agent=agent)
+            return ImportedConversation(form="compact", messages=messages, agent=_agent_of(messages) or agent)
         case "openai":
             return _from_list("openai", read_openai(_json(text), model=model), agent)
         case "genai":
@@ -210,11 +211,6 @@ def _from_meta(listed: TurnList, agent: str | None) -> ImportedConversation:
     messages = read_meta(listed.turns, agent=agent)
     plain = _from_list("meta", listed, agent)
     return replace(plain, turns=(), messages=messages, agent=agent or _agent_of(messages))
-
-
-def _from_compact(text: str, agent: str | None) -> ImportedConversation:
-    messages = read_compact(text, agent=agent)
-    return ImportedConversation(form="compact", messages=messages, agent=_agent_of(messages) or agent)
 
 
 def _agent_of(messages: Iterable[Message]) -> str | None:

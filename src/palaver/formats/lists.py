@@ -75,17 +75,14 @@ def read_openai(found: Any, *, model: str | None = None) -> TurnList:
         elif kind == "results":
             turns.append(_merge_results(decoded, called))
         else:
-            names |= {len(turns) + n: one["name"] for n, one in enumerate(group) if _has_name(one)}
-            called |= _call_names(decoded)
+            named = ((n, one.get("name")) for n, one in enumerate(group, len(turns)))
+            names |= {n: name for n, name in named if isinstance(name, str) and name}
+            calls = [part for turn in decoded for part in turn.parts if isinstance(part, ToolCall)]
+            called |= {call.id: call.name for call in calls if call.id}
             turns += decoded
     strange = (key for one in messages if _kind(one) != "model" for key in _unknown_fields(one, _MESSAGE))
     left_out = tuple(dict.fromkeys([*_unknown_body_fields(found, "messages"), *strange]))
     return TurnList(turns=tuple(turns), system=_join(system), names=names, left_out=left_out)
-
-
-def message_parts(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """Return the parts of a turn that make a message: no thoughts, calls, results or signatures."""
-    return tuple(_message_parts(parts))
 
 
 def count_tool_parts(turns: Iterable[Turn]) -> int:
@@ -93,15 +90,18 @@ def count_tool_parts(turns: Iterable[Turn]) -> int:
     return sum(isinstance(part, Thought | ToolCall | ToolResult) for turn in turns for part in turn.parts)
 
 
-def _message_parts(parts: Iterable[Part]) -> Iterator[Part]:
+def message_parts(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """Return the parts of a turn that make a message: no thoughts, calls, results or signatures."""
+    message: list[Part] = []
     for part in parts:
         match part:
             case Thought() | ToolCall() | ToolResult() | Text(text=""):
                 continue
             case Text() | Media() if part.signature or part.raw is not None:
-                yield replace(part, signature=None, raw=None)
+                message.append(replace(part, signature=None, raw=None))
             case _:
-                yield part
+                message.append(part)
+    return tuple(message)
 
 
 def _items(found: Any, name: str, holds: str) -> list[Any]:
@@ -199,14 +199,6 @@ def _role(role: Any, where: str) -> str:
 
 def _kind(item: dict[str, Any]) -> Kind:
     return _KINDS[item["role"]]
-
-
-def _has_name(message: dict[str, Any]) -> bool:
-    return isinstance(message.get("name"), str) and bool(message["name"])
-
-
-def _call_names(turns: Iterable[Turn]) -> dict[str, str]:
-    return {part.id: part.name for turn in turns for part in turn.parts if isinstance(part, ToolCall) and part.id}
 
 
 def _merge_results(turns: Iterable[Turn], called: dict[str, str]) -> Turn:

@@ -43,8 +43,7 @@ def read_header(text: str) -> Header | None:
 
 def has_headers(turns: Iterable[Turn]) -> bool:
     """Return whether any user turn begins with a block."""
-    texts = (_first_text(turn.parts) for turn in turns if turn.role == "user")
-    return any(read_header(text.text) is not None for text in texts if text is not None)
+    return any(_without_header(turn.parts)[0] is not None for turn in turns if turn.role == "user")
 
 
 def read_meta(turns: Sequence[Turn], *, agent: str | None = None) -> tuple[Message, ...]:
@@ -192,7 +191,3 @@ def _free(message_id: str | None, number: int, taken: set[str]) -> str:
     while found in taken:
         found += "-"
     return found
-
-
-def _first_text(parts: Iterable[Part]) -> Text | None:
-    return next((part for part in parts if isinstance(part, Text)), None)

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.context.values import Context
-from palaver.messages import Author, Quote
+from palaver.messages import Author
 from palaver.parts import USUAL_MIME, Media, Part, Text, cut, cut_parts
 from palaver.prompt import sections
 from palaver.prompt.escape import NAME_LENGTH, normalize
@@ -215,15 +215,12 @@ def _quote(context: Context) -> QuoteWords | None:
     quote = context.quote
     if quote is None:
         return None
-    text, media = _quoted_text(quote), quote_media(_media(quote.parts))
+    text = strip_controls(cut(quote.excerpt)) if quote.excerpt else _text(quote.parts)
+    media = quote_media(_media(quote.parts))
     if quote.author is None and not text and not media:
         return None
     voice = _voice(quote.author, context)
     return QuoteWords(voice=voice, name=_name(quote.author, voice), text=text, media=media)
-
-
-def _quoted_text(quote: Quote) -> str:
-    return strip_controls(cut(quote.excerpt)) if quote.excerpt else _text(quote.parts)
 
 
 def _voice(author: Author | None, context: Context) -> Voice:

@@ -53,7 +53,8 @@ async def decode_stream(
         yield piece
     response = mask().response(respond(chunks))
     if broken or not chunks or not (response.finish.reason or ended(chunks)):
-        response = replace(response, finish=_incomplete(response.finish.reason, broken))
+        reason, message = response.finish.reason, broken or "the stream broke off"
+        response = replace(response, finish=Finish(outcome="incomplete", reason=reason, message=message))
     for call in response.function_calls:
         yield call
     yield response
@@ -87,7 +88,3 @@ class _MaskedParts:
         if text and self._last is not None:
             yield replace(self._last, text=text, signature=None, raw=None)
         self._last = None
-
-
-def _incomplete(reason: str, broken: str) -> Finish:
-    return Finish(outcome="incomplete", reason=reason, message=broken or "the stream broke off")

@@ -183,7 +183,13 @@ class _Repairer:
         different = pairing.with_distinct_ids(calls, self.wire)
         if any(new is not old for new, old in zip(different, calls, strict=True)):
             self.note("duplicate-id", where, "calls with one id were told apart by a number")
-            turns = list(_with_calls(turns, iter(different)))
+            new_calls = iter(different)
+            turns = [
+                replace(
+                    turn, parts=tuple(next(new_calls) if isinstance(part, ToolCall) else part for part in turn.parts)
+                )
+                for turn in turns
+            ]
         if first and self.wire == "gemini":
             self.note("call-after-user", where, "a user turn `Continue.` was put before the first call")
             return [CONTINUE, *turns]
@@ -248,12 +254,6 @@ class _Repairer:
         parts = list(turn.parts)
         parts[first or 0] = replace(call, signature=PLACEHOLDER_SIGNATURE, raw=None)
         return replace(turn, parts=tuple(parts))
-
-
-def _with_calls(turns: Iterable[Turn], calls: Iterator[ToolCall]) -> Iterator[Turn]:
-    """Replace the calls of the turns, in order."""
-    for turn in turns:
-        yield replace(turn, parts=tuple(next(calls) if isinstance(part, ToolCall) else part for part in turn.parts))
 
 
 def _join(one: Turn, other: Turn, model: str) -> Turn:

@@ -26,8 +26,11 @@ def requires_signatures(model: str, wire: Wire) -> bool:
 
 def drop_foreign_signatures(turn: Turn, model: str, wire: Wire) -> Turn:
     """Drop signatures, raw fields and opaque parts of another model; its first call gets a placeholder if required."""
+    if turn.model is None and wire == "openai" and not is_gemini(model):
+        unsigned = tuple(map(without_signature, turn.parts))  # of an unknown maker, for a model that has none
+        return turn if unsigned == turn.parts else replace(turn, parts=unsigned)
     if not is_foreign(turn, model):
-        return _without_signatures(turn) if turn.model is None and wire == "openai" and not is_gemini(model) else turn
+        return turn
     parts = [stripped for part in turn.parts if (stripped := _strip_part(part)) is not None]
     first = next((index for index, part in enumerate(parts) if isinstance(part, ToolCall)), None)
     if first is not None and requires_signatures(model, wire):
@@ -46,12 +49,6 @@ def without_signature(part: Part) -> Part:
             return part if rest == raw else replace(part, raw=rest)
         case _:
             return part
-
-
-def _without_signatures(turn: Turn) -> Turn:
-    """Drop the signatures of a turn without a maker, for a model that has none."""
-    parts = tuple(map(without_signature, turn.parts))
-    return turn if parts == turn.parts else replace(turn, parts=parts)
 
 
 def _raw_without_signatures(raw: dict[str, Any]) -> dict[str, Any]:

@@ -54,16 +54,13 @@ def repair_turn(turn: Turn, model: str, wire: Wire) -> RepairedTurn:
             cleaned.append((part, sendable))
     if _is_misplaced(cleaned, model, wire):
         receipts.append(("text-after-results", "", "results and what stood beside them were parted"))
-    parts = [part for _, part in (sorted(cleaned, key=_is_opaque_call) if wire == "openai" else cleaned)]
+    if wire == "openai":  # its encoder puts a call that was opaque after all other parts
+        cleaned.sort(key=lambda change: isinstance(change[0], Opaque) and isinstance(change[1], ToolCall))
+    parts = [part for _, part in cleaned]
     same = len(parts) == len(adapted.parts) and all(a is b for a, b in zip(parts, adapted.parts, strict=True))
     fit = adapted if same else replace(adapted, parts=tuple(parts))
     has_tools = any(isinstance(part, ToolCall | ToolResult) for part in fit.parts)
     return RepairedTurn(fit, tuple(receipts), is_visible(fit, wire), fit.role == "user", has_tools, inline_size(fit))
-
-
-def _is_opaque_call(change: tuple[Part, Part]) -> bool:
-    """Tell whether an opaque part became a call, which the encoder puts after all other parts."""
-    return isinstance(change[0], Opaque) and isinstance(change[1], ToolCall)
 
 
 def _is_misplaced(cleaned: list[tuple[Part, Part]], model: str, wire: Wire) -> bool:
@@ -106,10 +103,13 @@ def _clean_part(part: Part, turn: Turn, model: str, wire: Wire) -> tuple[Part | 
         case ToolCall():
             sendable, rule, action = _clean_call(part, model, wire)
         case ToolResult(raw=dict()):
-            sendable, rule, action = _clean_result(part, model, wire)
+            sent = sent_result(part, model, wire)
+            known = sent is not None
+            sendable, rule, action = (sent, "", "") if known else (replace(part, raw=None), "unknown-field", _UNKNOWN)
         case _:
             sendable, rule, action = part, "", ""
-    if not isinstance(sendable, ToolCall | ToolResult) or turn.role == _role_of(sendable):
+    role = "model" if isinstance(sendable, ToolCall) else "user"
+    if not isinstance(sendable, ToolCall | ToolResult) or turn.role == role:
         return sendable, rule, action
     if wire == "openai":
         return None, "", ""  # the encoder has no place for it anyway
@@ -159,26 +159,16 @@ def _clean_call(call: ToolCall, model: str, wire: Wire) -> tuple[Part, str, str]
     return replace(call, name=name), "call-name", f"a call was renamed {name}"
 
 
-def _clean_result(result: ToolResult, model: str, wire: Wire) -> tuple[Part, str, str]:
-    sent = sent_result(result, model, wire)
-    return (replace(result, raw=None), "unknown-field", _UNKNOWN) if sent is None else (sent, "", "")
-
-
-def _role_of(part: ToolCall | ToolResult) -> str:
-    return "model" if isinstance(part, ToolCall) else "user"
-
-
 def is_visible(turn: Turn, wire: Wire) -> bool:
     """Tell whether any part of the turn is sent."""
     if wire == "gemini":
         return bool(turn.parts)
     if turn.role == "user":
         return any(not isinstance(part, ToolCall) for part in turn.parts)
-    return any(not isinstance(part, ToolResult | Thought) or _is_sent_thought(part) for part in turn.parts)
-
-
-def _is_sent_thought(part: Part) -> bool:
-    return isinstance(part, Thought) and part.field in openai.REASONING
+    return any(
+        part.field in openai.REASONING if isinstance(part, Thought) else not isinstance(part, ToolResult)
+        for part in turn.parts
+    )
 
 
 def inline_size(turn: Turn) -> int:

@@ -138,7 +138,8 @@ def _leading(prompt: Prompt, model: str) -> Iterator[bytes]:
 
 def _request_fields(prompt: Prompt, model: str) -> list[tuple[bytes, bytes]]:
     fields: list[tuple[bytes, bytes]] = []
-    tools = () if _takes_no_functions(model) or _omits_tools(prompt.settings, model) else prompt.tools
+    no_functions = when_refused(model, "no-functions") == "always" or "-image" in bare(model)
+    tools = () if no_functions or _omits_tools(prompt.settings, model) else prompt.tools
     if prompt.cached:
         fields.append((b"cachedContent", dumps(prompt.cached)))
     else:
@@ -156,10 +157,6 @@ def _request_fields(prompt: Prompt, model: str) -> list[tuple[bytes, bytes]]:
     if prompt.settings.safety:
         fields.append((b"safetySettings", dumps(list(_safety(prompt.settings.safety)))))
     return fields
-
-
-def _takes_no_functions(model: str) -> bool:
-    return when_refused(model, "no-functions") == "always" or "-image" in bare(model)
 
 
 def _omits_tools(settings: Settings, model: str) -> bool:

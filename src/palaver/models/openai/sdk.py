@@ -1,6 +1,6 @@
 """Requests through the user's own openai client."""
 
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,7 +19,8 @@ class OpenAISdkClient:
         if not isinstance(client, openai.AsyncOpenAI):
             raise errors.InvalidValue("client= takes an openai.AsyncOpenAI")
         self._completions = client.chat.completions
-        keys = (client.api_key, *secrets_in(_texts(client.default_headers), str(client.base_url)))
+        headers = {name: value for name, value in client.default_headers.items() if isinstance(value, str)}
+        keys = (client.api_key, *secrets_in(headers, str(client.base_url)))
         self.mask = mask_for(tuple(key for key in keys if isinstance(key, str)), MIN_KEY_IN_ANSWER)
 
     async def complete(self, body: bytes) -> Any:
@@ -35,10 +36,6 @@ class OpenAISdkClient:
                 if not isinstance(chunk, openai.BaseModel):
                     raise errors.ResponseUnreadable(f"an event of the stream is no object: {chunk!r:.200}")
                 yield loads(self.mask(dumps(chunk.model_dump(mode="json", exclude_unset=True))))
-
-
-def _texts(headers: Mapping[str, object]) -> dict[str, str]:
-    return {name: value for name, value in headers.items() if isinstance(value, str)}
 
 
 def _arguments(fields: dict[str, Any]) -> dict[str, Any]:
