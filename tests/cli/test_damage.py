@@ -17,7 +17,7 @@ from memory.known import a_fact, taught
 from palaver import Store
 from palaver.errors import PalaverError
 from palaver.parts import Media, Text
-from palaver.platforms.terminal.defaults import PLACE
+from palaver.platforms.terminal.setup import PLACE
 from palaver.sim import GeminiSim
 from palaver.sim.gemini import Echo
 from people import ALICE, GROUP, NOON, a_message, a_talk

@@ -16,7 +16,7 @@ from palaver.memory.extract import extract_facts, facts_by_patterns
 from palaver.memory.summaries import compose_summary, summarise
 from palaver.models.scripted import Scripted
 from palaver.parts import Text
-from palaver.platforms.terminal import defaults
+from palaver.platforms.terminal import setup
 from palaver.store import Store
 from palaver.turns import Prompt
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_context, a_message, a_photo, a_quote
@@ -51,7 +51,7 @@ async def instructions() -> str:
         *(("media", prompt) for prompt in describer.prompts),
     ]
     sections = [a_section(name, shown_prompt(prompt)) for name, prompt in prompts]
-    sections.append(a_section("the terminal", f"{defaults.SYSTEM}\n{defaults.SMALL_SYSTEM}"))
+    sections.append(a_section("the terminal", f"{setup.SYSTEM}\n{setup.SMALL_SYSTEM}"))
     return "\n".join(sections)
 
 

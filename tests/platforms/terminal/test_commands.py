@@ -2,7 +2,7 @@
 
 import pytest
 
-from palaver.platforms.terminal.commands import MAX_WORDS, Command, parse_line, usage_error
+from palaver.platforms.terminal.commands import MAX_WORDS, ChatCommand, parse_line, usage_error
 
 
 @pytest.mark.parametrize(
@@ -11,11 +11,11 @@ from palaver.platforms.terminal.commands import MAX_WORDS, Command, parse_line, 
         ("hello", "hello"),
         ("  hello \n there ", "hello \n there"),
         ("", ""),
-        ("/help", Command(name="help")),
-        ("/help  ", Command(name="help")),
-        ("/model gemini-3.8-flash", Command(name="model", rest="gemini-3.8-flash")),
-        ("/system Be kind.\nBe brief.", Command(name="system", rest="Be kind.\nBe brief.")),
-        ("/system\nBe kind.", Command(name="system", rest="Be kind.")),
+        ("/help", ChatCommand(name="help")),
+        ("/help  ", ChatCommand(name="help")),
+        ("/model gemini-3.8-flash", ChatCommand(name="model", rest="gemini-3.8-flash")),
+        ("/system Be kind.\nBe brief.", ChatCommand(name="system", rest="Be kind.\nBe brief.")),
+        ("/system\nBe kind.", ChatCommand(name="system", rest="Be kind.")),
         ("/etc/hosts is a file", "/etc/hosts is a file"),
         (" /help", "/help"),
         ("/", "/"),
@@ -23,7 +23,7 @@ from palaver.platforms.terminal.commands import MAX_WORDS, Command, parse_line, 
         ("what is /help?", "what is /help?"),
     ],
 )
-def test_a_line_is_understood(line: str, meaning: Command | str) -> None:
+def test_a_line_is_understood(line: str, meaning: ChatCommand | str) -> None:
     assert parse_line(line) == meaning
 
 
@@ -45,10 +45,10 @@ def test_a_line_is_understood(line: str, meaning: Command | str) -> None:
 def test_what_a_command_does_not_take_is_said(line: str, complaint: str | None) -> None:
     command = parse_line(line)
 
-    assert isinstance(command, Command)
+    assert isinstance(command, ChatCommand)
     assert usage_error(command) == complaint
 
 
 @pytest.mark.parametrize("name", MAX_WORDS)
 def test_every_command_alone_is_right(name: str) -> None:
-    assert usage_error(Command(name=name)) is None
+    assert usage_error(ChatCommand(name=name)) is None

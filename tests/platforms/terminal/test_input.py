@@ -4,10 +4,10 @@ from io import StringIO
 
 import pytest
 
-from palaver.platforms.terminal.input import JsonReader, LineReader, Reader
+from palaver.platforms.terminal.input import InputReader, JsonReader, LineReader
 
 
-async def all_of(reader: Reader) -> list[str]:
+async def all_of(reader: InputReader) -> list[str]:
     said = []
     while True:
         try:

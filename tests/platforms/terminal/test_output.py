@@ -10,9 +10,8 @@ import pytest
 from palaver import Media, Part, Text, Thought, ToolCall, ToolResult, errors, model
 from palaver.memory.facts import Fact, Subject
 from palaver.models import Finish, Response, Scripted, Usage
-from palaver.platforms.terminal.defaults import PLACE
-from palaver.platforms.terminal.model_choice import ModelChoice
 from palaver.platforms.terminal.output import JsonDisplay, ScreenDisplay, show_error, wants_colour
+from palaver.platforms.terminal.setup import PLACE, ModelChoice
 
 COMPLETE = Response(
     turn=model("42.", by="scripted"),

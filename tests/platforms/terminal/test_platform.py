@@ -17,11 +17,10 @@ from palaver.messages import Author, Message, Reply
 from palaver.models.base import Finish, Response
 from palaver.parts import Media, Text, ToolCall, ToolResult
 from palaver.platform import Delivery, DeliveryKind, Inbox
-from palaver.platforms.terminal import defaults
-from palaver.platforms.terminal.defaults import ME, PLACE, person
-from palaver.platforms.terminal.event_reader import EventReader
+from palaver.platforms.terminal import setup
 from palaver.platforms.terminal.output import Output, ScreenDisplay
-from palaver.platforms.terminal.platform import Terminal
+from palaver.platforms.terminal.platform import EventReader, Terminal
+from palaver.platforms.terminal.setup import ME, PLACE, person
 from palaver.run.cleaner import clean
 from palaver.run.journal import Run
 from palaver.run.outcome import run_outcome
@@ -250,7 +249,7 @@ async def test_what_nobody_reads_is_not_sent() -> None:
 
 @pytest.mark.parametrize(("login", "name"), [("alice", "alice"), ("palaver", "you"), ("", "you")])
 def test_the_person_is_never_taken_for_the_agent(login: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(defaults, "getuser", lambda: login)
+    monkeypatch.setattr(setup, "getuser", lambda: login)
 
     assert (person().id, person().name) == (name, name)
     assert person().id != ME.id

@@ -10,8 +10,7 @@ from palaver.context.values import LeftOut
 from palaver.models import Finish, Response, Scripted
 from palaver.models.base import Outcome, Usage
 from palaver.platforms.terminal.commands import CHAT_HINTS, START_HINTS, Hints
-from palaver.platforms.terminal.defaults import PLACE
-from palaver.platforms.terminal.model_choice import ModelChoice
+from palaver.platforms.terminal.setup import PLACE, ModelChoice
 from palaver.platforms.terminal.text import (
     call_text,
     duration_text,

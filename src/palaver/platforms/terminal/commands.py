@@ -42,20 +42,20 @@ MAX_WORDS = {
 _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 
 
-class Command(Struct, frozen=True, kw_only=True):
+class ChatCommand(Struct, frozen=True, kw_only=True):
     name: str
     rest: str = ""
 
 
-def parse_line(line: str) -> Command | str:
+def parse_line(line: str) -> ChatCommand | str:
     """Parse a line as a command or a message: /help is a command, /etc/hosts and " /help" are messages."""
     found = _COMMAND.fullmatch(line.rstrip())
     if not found:
         return line.strip()
-    return Command(name=found[1], rest=(found[2] or "").strip())
+    return ChatCommand(name=found[1], rest=(found[2] or "").strip())
 
 
-def usage_error(command: Command) -> str | None:
+def usage_error(command: ChatCommand) -> str | None:
     """Return what is wrong with a command: its name is unknown, or it has too many words."""
     if command.name not in MAX_WORDS:
         return f"there is no /{command.name}; /help shows what there is"

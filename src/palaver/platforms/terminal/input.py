@@ -14,7 +14,7 @@ PROMPT = "> "
 CONTINUATION_PROMPT = ". "
 
 
-class Reader(Protocol):
+class InputReader(Protocol):
     async def read(self) -> str:
         """Return the next message. Raise EOFError at the end, KeyboardInterrupt for Ctrl-C.
 

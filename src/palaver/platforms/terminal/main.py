@@ -17,11 +17,10 @@ from msgspec.structs import replace
 from palaver.config import Config, from_environment
 from palaver.errors import PalaverError, StoreBroken, StoreBusy
 from palaver.platforms.terminal.commands import START_HINTS, parse_line, program_command
-from palaver.platforms.terminal.defaults import local_zone, open_tools, read_persona
-from palaver.platforms.terminal.input import EditorReader, JsonReader, LineReader, Reader
-from palaver.platforms.terminal.model_choice import choose_model
+from palaver.platforms.terminal.input import EditorReader, InputReader, JsonReader, LineReader
 from palaver.platforms.terminal.output import Display, JsonDisplay, ScreenDisplay, show_error, wants_colour
 from palaver.platforms.terminal.session import INTERRUPTED, LEARN_TIMEOUT, SessionOptions, TerminalSession
+from palaver.platforms.terminal.setup import choose_model, local_zone, open_tools, read_persona
 from palaver.platforms.terminal.text import error_text
 from palaver.store import Store
 from palaver.toolbox.toolbox import Function, Tool
@@ -125,7 +124,7 @@ def _config(environment: Mapping[str, str]) -> Config:
     return config if environment.get("PALAVER_PROFILE") else replace(config, profile="plain")
 
 
-def _reader(stdin: TextIO, *, interactive: bool, as_json: bool) -> Reader:
+def _reader(stdin: TextIO, *, interactive: bool, as_json: bool) -> InputReader:
     if as_json:
         return JsonReader(stdin)
     if interactive and os.environ.get("TERM", "dumb") != "dumb":

@@ -15,7 +15,7 @@ from palaver.memory.facts import Fact
 from palaver.messages import Reply
 from palaver.models.base import Response
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
-from palaver.platforms.terminal.model_choice import ModelChoice
+from palaver.platforms.terminal.setup import ModelChoice
 from palaver.platforms.terminal.text import call_text, ending_text, facts_line, result_text
 
 ShowAbove = Callable[[Callable[[], None]], Awaitable[None]]  # shows something above the line that is being typed

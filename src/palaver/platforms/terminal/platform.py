@@ -1,21 +1,272 @@
-"""The terminal as a platform: a reply is shown unless its text was streamed."""
+"""The terminal as a platform: the engine's events as they come, replies, and the stored history."""
 
-from collections.abc import Awaitable, Callable
-from datetime import timedelta
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from uuid import uuid4
 
-from palaver.errors import PalaverError, SendRefused
-from palaver.platform import Capabilities, Delivery, Inbox, Platform
-from palaver.platforms.terminal.defaults import ME, PLACE
-from palaver.platforms.terminal.event_reader import EventReader
-from palaver.platforms.terminal.output import Display, Output
+from msgspec.structs import replace
 
+from palaver import errors
+from palaver.errors import PalaverError, SendRefused
+from palaver.events import (
+    Delta,
+    DurableEvent,
+    Event,
+    FactsLearned,
+    FallbackTried,
+    Missed,
+    PromptSent,
+    Recalled,
+    ResponseReceived,
+    RunFailed,
+    RunStarted,
+    StoreUnavailable,
+    ToolFinished,
+    ToolStarted,
+    Waiting,
+)
+from palaver.memory.facts import is_current
+from palaver.models.base import Response, Usage
+from palaver.parts import Text
+from palaver.platform import Capabilities, Delivery, Inbox, Platform
+from palaver.platforms.terminal.output import Display, Output
+from palaver.platforms.terminal.setup import ME, PLACE
+from palaver.platforms.terminal.text import MAX_ERROR, history_summary, message_lines, one_line
+from palaver.run.cleaner import clean
+from palaver.store import Store
+from palaver.turns import Turn
+
+MAX_LAG = 5.0  # seconds that a reply waits for earlier events
+MAX_MESSAGES = 50  # that /history shows
+UNANSWERED = "(what was said last had no answer yet; here it is)"
 Talk = Callable[[Inbox], Awaitable[None]]  # reads lines and applies them
 
 
+class EventReader:
+    """Reads the events of the terminal's place in order, and remembers what is on the screen.
+
+    It shows the answer as it streams, tools, retries, and trouble with the store.
+    """
+
+    def __init__(self, store: Store, output: Output, display: Display) -> None:
+        self.stuck = asyncio.Event()  # the store cannot be written
+        self.broken: errors.StoreBroken | None = None  # the file of the store is damaged
+        self.prompts: deque[tuple[str, int]] = deque(maxlen=2)  # the run and step of the last requests
+        self.usage: Usage | None = None  # of the last response
+        self._store = store
+        self._output = output
+        self._display = display
+        self._cursor = ""  # of the last durable event
+        self._read = asyncio.Condition()
+        self._shown_run = ""  # the run whose text is all on the screen
+        self._text = ""  # by the response that streams
+        self._last_step = -1  # the step of the last response
+        self._tools: dict[tuple[str, int, int], datetime] = {}  # the start of each running call
+        self._failed: dict[str, RunFailed] = {}  # by run, until it is shown
+        self._recalled_texts: set[str] = set()  # the texts recalled last
+
+    async def run(self, events: AsyncIterator[Event]) -> None:
+        """Read events until they end."""
+        async for event in events:
+            with suppress(errors.StoreTrouble, errors.StoreBroken):  # an event reports it
+                await self._handle(event)
+            if cursor := getattr(event, "cursor", ""):
+                self._cursor = cursor
+                async with self._read:
+                    self._read.notify_all()
+
+    async def catch_up(self, until: Delivery | None = None) -> None:
+        """Wait until all events are read; with *until*, those up to the queueing of that delivery."""
+        pending = await self._pending()
+        if until is not None:
+            pending = [one for one in pending if getattr(one, "delivery_id", None) == until.id][:1]
+        if not pending:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(MAX_LAG), self._read:
+                while pending[-1] in await self._pending():
+                    await self._read.wait()
+
+    async def _pending(self) -> Sequence[DurableEvent]:
+        """Return the durable events of the place that are not read yet."""
+        return await self._store.events.read(after=self._cursor, place=PLACE)
+
+    def was_streamed(self, delivery: Delivery) -> bool:
+        """Return whether the whole reply was shown as it streamed."""
+        return delivery.streamed and delivery.run_id == self._shown_run
+
+    def failure_of(self, delivery: Delivery) -> RunFailed | None:
+        """Return why the run of an error notice failed, and forget it."""
+        return self._failed.pop(delivery.run_id or "", None)
+
+    def reset_trouble(self) -> None:
+        """Report the next trouble with the store again."""
+        self.stuck.clear()
+
+    async def _handle(self, event: Event) -> None:
+        match event:
+            case RunStarted():
+                self._shown_run, self._text, self._last_step = event.run_id, "", -1
+            case PromptSent():
+                self.prompts.append((event.run_id, event.step))
+                self.usage = None
+            case Delta():
+                self._delta(event)
+            case ResponseReceived():
+                self._response(event.response)
+            case ToolStarted(at=datetime() as began):
+                self._tools[event.run_id, event.step, event.call] = began
+            case ToolFinished():
+                await self._tool(event)
+            case FallbackTried():
+                await self._fallback(event)
+            case Waiting():
+                self._note(f"{event.why}; asked again in {event.seconds:g} s")
+            case RunFailed():
+                self._failed[event.run_id] = event
+            case Recalled():
+                self._show_recalled(event.texts)
+            case FactsLearned():
+                self._output.notify_later(partial(self._learned_facts, event.fact_ids))
+            case StoreUnavailable():
+                self._trouble(event)
+            case Missed():
+                self._shown_run = ""
+
+    def _delta(self, event: Delta) -> None:
+        """Show a piece of the answer, unless somebody is typing: then the whole reply is shown later."""
+        if not self._output.is_streaming:
+            self._shown_run = ""
+            return
+        if isinstance(event.part, Text):
+            self._text += event.part.text
+        self._output.show(partial(self._display.piece, event.part))
+
+    def _response(self, response: Response) -> None:
+        if self.prompts:
+            self._last_step = self.prompts[-1][1]
+        self.usage = response.usage
+        said, self._text = self._text, ""
+        if self._output.is_streaming and not _calls_tools(response):
+            self._output.show(partial(self._display.end, response, said))
+
+    async def _tool(self, event: ToolFinished) -> None:
+        began = self._tools.pop((event.run_id, event.step, event.call), None)
+        seconds = (event.at - began).total_seconds() if began and event.at else None
+        journal = await self._store.runs.journal(event.run_id)
+        tools = journal.tools_of(event.step) if journal else []
+        result = next((tool.result for tool in tools if tool.number == event.call), None)
+        if result and self._output.is_streaming:
+            self._output.show(partial(self._display.piece, result, seconds))
+
+    async def _fallback(self, event: FallbackTried) -> None:
+        if self._last_step == event.step - 1:  # the reason was shown
+            self._note("asked again")
+            return
+        journal = await self._store.runs.journal(event.run_id)
+        why = next((one.why for one in journal.tried if one.step == event.step), "") if journal else ""
+        self._note(f"{why}; asked again, differently")
+
+    def _show_recalled(self, texts: Sequence[str]) -> None:
+        """Show the recalled texts that were not recalled for the message before."""
+        fresh = [text for text in texts if text not in self._recalled_texts]
+        self._recalled_texts = set(texts)
+        if fresh:
+            self._output.notify(partial(self._display.recollections, fresh))
+
+    async def _learned_facts(self, fact_ids: Sequence[str]) -> Callable[[], None] | None:
+        """Return what shows the learned facts that are still current; None if there are none."""
+        found = [fact for one in fact_ids if (fact := await self._store.facts.get(one))]
+        facts = [fact for fact in found if is_current(fact, datetime.now(UTC))]
+        return partial(self._display.facts, facts) if facts else None
+
+    def report_trouble(self, why: str, *, error: str) -> None:
+        """Show trouble with the store, once."""
+        if not self.stuck.is_set():
+            self.stuck.set()
+            self._output.notify(partial(self._display.error, one_line(why, MAX_ERROR), error=error))
+
+    def _trouble(self, event: StoreUnavailable) -> None:
+        self._shown_run = ""  # the text may be streamed again
+        if event.damaged:
+            self.broken = errors.StoreBroken(event.why)
+        else:
+            self.report_trouble(event.why, error=event.error)
+
+    def _note(self, words: str) -> None:
+        self._output.notify(partial(self._display.note, f"({one_line(words, MAX_ERROR)})"))
+
+
+def _calls_tools(response: Response) -> bool:
+    """Return whether tools run next, and the model is asked again."""
+    return bool(response.function_calls) and response.finish.outcome == "complete"
+
+
+class HistoryView:
+    """Reads the messages of the terminal's place from the store, as lines."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def delimiter(self) -> str:
+        return await self._store.place_settings.delimiter(PLACE)
+
+    async def summary(self, now: datetime, *, anew: str) -> list[str]:
+        """Return how many messages there are and how old the last one is, in a line or two; none for an empty
+        history.
+        """
+        start, count = await self._span()
+        if count <= start:
+            return []
+        (last,) = await self._store.log.read(PLACE, count - 1, count)
+        lines = [history_summary(count - start, last.sent_at, now, anew=f"{anew} begins anew")]
+        return [*lines, UNANSWERED] if await self._is_open() else lines
+
+    async def history(self) -> list[str]:
+        """Return the last messages of the conversation; those of the model with its calls and results."""
+        start, count = await self._span()
+        first = max(start, count - MAX_MESSAGES)
+        messages = [message for message in await self._store.log.read(PLACE, first, count) if not message.deleted]
+        if not messages:
+            return ["(nothing has been said yet)"]
+        turns = await self._store.log.turns(messages)
+        hidden = await self.delimiter()
+        lines = [f"(… {first - start:,} before)"] if first > start else []
+        for message in messages:
+            lines += message_lines(message, list(_clean_turns(turns.get(message.id, ()), hidden)))
+        return lines
+
+    async def _span(self) -> tuple[int, int]:
+        """Return the numbers of the first message of the conversation and of the next message."""
+        return await self._store.place_settings.beginning(PLACE), await self._store.log.count(PLACE)
+
+    async def _is_open(self) -> bool:
+        open_here = any(run.place == PLACE for run in await self._store.runs.open())
+        return open_here or bool(await self._store.inbox.waiting(PLACE))
+
+
+def _clean_turns(turns: Sequence[Turn], hidden: str) -> Iterator[Turn]:
+    """Yield the turns without our markup."""
+    for turn in turns:
+        yield (
+            turn
+            if turn.role == "user"
+            else replace(
+                turn,
+                parts=tuple(
+                    replace(part, text=clean(part.text, delimiter=hidden)) if isinstance(part, Text) else part
+                    for part in turn.parts
+                ),
+            )
+        )
+
+
 class Terminal(Platform):
-    """The platform of one screen."""
+    """The platform of one screen; a reply is shown unless its text was streamed."""
 
     name = PLACE.platform
     me = ME

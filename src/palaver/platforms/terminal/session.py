@@ -31,19 +31,27 @@ from palaver.platforms.terminal.commands import (
     CHAT_HINTS,
     HELP,
     START_HINTS,
-    Command,
+    ChatCommand,
     Hints,
     parse_line,
     program_command,
     usage_error,
 )
-from palaver.platforms.terminal.defaults import PLACE, memory_model_for, person, settings_for, system_for, toolbox_for
-from palaver.platforms.terminal.event_reader import EventReader
-from palaver.platforms.terminal.history_view import HistoryView
-from palaver.platforms.terminal.input import Reader, on_interrupt
-from palaver.platforms.terminal.model_choice import BETTER, GEMINI_KEYS, ModelChoice, choose_model
+from palaver.platforms.terminal.input import InputReader, on_interrupt
 from palaver.platforms.terminal.output import Display, Output, show_error
-from palaver.platforms.terminal.platform import Terminal
+from palaver.platforms.terminal.platform import EventReader, HistoryView, Terminal
+from palaver.platforms.terminal.setup import (
+    BETTER,
+    GEMINI_KEYS,
+    PLACE,
+    ModelChoice,
+    choose_model,
+    memory_model_for,
+    person,
+    settings_for,
+    system_for,
+    toolbox_for,
+)
 from palaver.platforms.terminal.text import error_text, greeting, one_line, prompt_lines, proposal_text
 from palaver.prompt.ledger import Ledger
 from palaver.store import Store
@@ -73,7 +81,7 @@ class SessionOptions(Struct, frozen=True, kw_only=True):
     choose: Choose = CHOOSE_IN_CHAT  # for `/model NAME`
     tools: Sequence[Function | Tool] = ()
     system: str | None = None  # None: the instruction that suits the model
-    parse_line: Callable[[str], Command | str] = parse_line
+    parse_line: Callable[[str], ChatCommand | str] = parse_line
     interactive: bool = True  # a person reads along; else it is a pipe
     config: Config = PLAIN_CONFIG
     zone: str = "UTC"
@@ -97,7 +105,7 @@ class TerminalSession:
         choice: ModelChoice,
         *,
         store: Store,
-        reader: Reader,
+        reader: InputReader,
         display: Display,
         options: SessionOptions = DEFAULT_OPTIONS,
     ) -> None:
@@ -199,9 +207,9 @@ class TerminalSession:
             async with asyncio.timeout(self._options.learn_timeout):
                 await self._memory.done()
 
-    async def _handle(self, said: Command | str, inbox: Inbox) -> None:
+    async def _handle(self, said: ChatCommand | str, inbox: Inbox) -> None:
         try:
-            if isinstance(said, Command):
+            if isinstance(said, ChatCommand):
                 await self._command(said, inbox)
             elif said:
                 await self._answer(said, inbox)
@@ -262,7 +270,7 @@ class TerminalSession:
         if not self._options.interactive:
             self._status, self._leaving = INTERRUPTED, True
 
-    async def _command(self, command: Command, inbox: Inbox) -> None:
+    async def _command(self, command: ChatCommand, inbox: Inbox) -> None:
         complaint = usage_error(command)
         if complaint:
             self._display.note(complaint)
@@ -283,7 +291,7 @@ class TerminalSession:
             case _:
                 await self._engine_command(command, inbox)
 
-    async def _engine_command(self, command: Command, inbox: Inbox) -> None:
+    async def _engine_command(self, command: ChatCommand, inbox: Inbox) -> None:
         """Let the engine run a command, and add what is specific to the terminal."""
         await self._memory_done()
         known = await self._facts() if command.name == "forget" else []

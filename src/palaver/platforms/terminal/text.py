@@ -12,7 +12,7 @@ from palaver.messages import Message
 from palaver.models.base import Response
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.platforms.terminal.commands import Hints
-from palaver.platforms.terminal.model_choice import BETTER, SMALL, ModelChoice
+from palaver.platforms.terminal.setup import BETTER, SMALL, ModelChoice
 from palaver.prompt.ledger import LedgerEntry
 from palaver.turns import Turn
 from palaver.wire.repair import Receipt

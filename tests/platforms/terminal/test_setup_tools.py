@@ -7,7 +7,8 @@ import pytest
 
 from palaver.errors import InvalidValue
 from palaver.models import Scripted
-from palaver.platforms.terminal.defaults import (
+from palaver.platforms.terminal.setup import (
+    ModelChoice,
     local_zone,
     memory_model_for,
     open_tools,
@@ -15,7 +16,6 @@ from palaver.platforms.terminal.defaults import (
     system_for,
     toolbox_for,
 )
-from palaver.platforms.terminal.model_choice import ModelChoice
 from palaver.tools.calculator import calculate
 
 READERS = {
