@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 from typing import Any
 
-from palaver.store.migrations import migrate, renames
+from palaver.store.migrations import migrate, table_changes
 from palaver.store.migrations.steps import MIGRATIONS, Migration, m030_plain_names
 
 
@@ -12,7 +12,7 @@ def revert(database: Any, step: Migration) -> None:
     """Revert *step* and all later ones: names, and the tables, columns and indexes that they have made."""
     done = MIGRATIONS.index(step)
     if done <= MIGRATIONS.index(m030_plain_names):
-        renames.revert(database, renames.ALL)
+        table_changes.revert_all(database, table_changes.ALL_RENAMES)
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as older:
         migrate(older, MIGRATIONS[:done])
         before = {kind: _names(older, kind) for kind in ("index", "table")}

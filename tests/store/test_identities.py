@@ -14,7 +14,7 @@ from palaver.messages import Author, Message, Place
 from palaver.store import Store
 from palaver.store.identities import audience_start, find_place, upsert_name, upsert_place, upsert_title
 from palaver.store.messages import MessageRow, add, waiting_places
-from palaver.store.migrations.additions import KINDS
+from palaver.store.migrations.table_changes import KINDS
 from palaver.store.sqlite.connection import Database, clear_cache
 from palaver.store.sqlite.writer import ConnectionThread
 from people import ALICE, DIRECT, GROUP, NOON, a_message

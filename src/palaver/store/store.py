@@ -20,11 +20,10 @@ from palaver.store.facts import SqlFacts, SqlProposals
 from palaver.store.forget import person
 from palaver.store.forget.person import Forgotten
 from palaver.store.log import SqlLog
-from palaver.store.media_descriptions import SqlDescriptions
-from palaver.store.messages import SqlInbox
+from palaver.store.messages import SqlDescriptions, SqlInbox
 from palaver.store.migrations import migrate, refuse_newer, refuse_older
 from palaver.store.outbox import SqlOutbox
-from palaver.store.place_settings import SqlPlaceSettings
+from palaver.store.places import SqlPlaceSettings
 from palaver.store.prompts import SqlPrompts
 from palaver.store.runs import SqlRuns
 from palaver.store.search_index import SqlIndexReader, SqlIndexWriter

@@ -22,7 +22,7 @@ from palaver.platform import (
     Update,
     places_of,
 )
-from palaver.store import message_rows, messages, outbox, place_migration, tasks
+from palaver.store import message_rows, messages, outbox, places, tasks
 from palaver.store.encoding import MESSAGE, clean, dumps, format_time, validate_id
 from palaver.store.identities import IdentityCache, find_place, upsert_name, upsert_place, upsert_title
 from palaver.store.messages import MessageRow, require_ids
@@ -70,7 +70,7 @@ class SqlUpdates(Repository):
         return await self._reader.run(lambda database: _last(database, place))
 
     async def migrated_places(self) -> Mapping[PlaceKey, Place]:
-        return await self._reader.run(place_migration.migrated_places)
+        return await self._reader.run(places.migrated_places)
 
     async def commands(self) -> Sequence[Command]:
         return await self._reader.run(_commands)
@@ -126,7 +126,7 @@ def _apply(
         insert = """INSERT INTO updates (platform, update_key, at, is_read, raw) VALUES (?, ?, ?, ?, ?) RETURNING id"""
         row = database.execute(insert, (name, key, now.isoformat(), int(bool(changes)), raw)).fetchone()[0]
     for change in changes:
-        _apply_change(database, place_migration.redirect_change(database, change), at)
+        _apply_change(database, places.redirect_change(database, change), at)
     link = "INSERT INTO update_places (update_row, place) VALUES (?, ?) ON CONFLICT DO NOTHING"
     database.executemany(
         link, [(row, upsert_place(database, place)) for change in changes for place in places_of(change)]
@@ -148,7 +148,7 @@ def _apply_change(database: Database, change: Change, at: datetime) -> None:
         case Commanded():
             _add_command(database, change, at)
         case PlaceMigrated(old=old, new=new):
-            place_migration.migrate(database, old, new)
+            places.migrate_place(database, old, new)
         case PlaceLeft(place=place):
             _leave(database, place, at)
         case Stopped():

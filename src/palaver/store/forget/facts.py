@@ -6,11 +6,11 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from palaver.memory.verify.statements import Statement, answers_any, asks_to_forget, mentioned_in, states_any, tells_any
-from palaver.store import tasks
+from palaver.store import chats, tasks
 from palaver.store.encoding import REPLY, TASK, dumps
-from palaver.store.forget import chats, removal
+from palaver.store.forget import removal
 from palaver.store.forget.person_words import PersonWords, name_marks
-from palaver.store.forget.replies import empty_reply
+from palaver.store.forget.removal import empty_reply
 from palaver.store.forget.retraction import hide_message
 from palaver.store.prompts import layer_content
 from palaver.store.sqlite.connection import Database, clear_cache
@@ -129,7 +129,7 @@ def hide_facts(database: Database, facts: Sequence[int], at: datetime) -> None:
         stating |= set(_messages_stating(database, statements, about, place))
     found |= {answer for row in found for answer in _answer_rows(database, row)} | stating
     withdraw(database, by_place, found)
-    chats.remove_statements(database, [_statement_and_names(database, fact) for fact in facts], at)
+    chats.remove_exchanges_stating(database, [_statement_and_names(database, fact) for fact in facts], at)
     every = [statement for statements in by_place.values() for statement in statements]
     for row in sorted(found):
         hide_message(database, row, at, facts=every)

@@ -18,11 +18,12 @@ from msgspec.structs import replace
 
 from palaver.messages import Author, Quote
 from palaver.run.stored_chat import SERVICE
-from palaver.store import prompts, search_index, usage
+from palaver.store import chats, prompts, search_index, usage
+from palaver.store.chats import remove_chat
 from palaver.store.encoding import MESSAGE, PLACE, QUOTE, STRINGS, clean, dumps
-from palaver.store.forget import chats, person_words, removal, replies, retraction
+from palaver.store.forget import person_words, removal, retraction
 from palaver.store.forget.person_words import PersonWords, Vocabulary
-from palaver.store.forget.removal import remove_chat, remove_places
+from palaver.store.forget.removal import remove_places
 from palaver.store.identities import find_author, upsert_name
 from palaver.store.message_rows import insert_change
 from palaver.store.sqlite.connection import Database, clear_cache
@@ -60,7 +61,7 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
     """
     exchanges = 0
     if platform == SERVICE:
-        exchanges = chats.count(database, author_id)
+        exchanges = chats.count_exchanges(database, author_id)
         remove_chat(database, author_id)
     author = find_author(database, clean(platform), clean(author_id))
     near = _places(database, author) if author is not None else set()
@@ -81,9 +82,9 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
         "places": remove_places(database, direct),
     }
     runs = removal.find_runs(database, words, theirs)
-    gone = replies.remove(database, words, runs, theirs, at)
+    gone = removal.remove_replies(database, words, runs, theirs, at)
     removed = removal.remove_runs(database, runs.showing)
-    exchanges += chats.remove_words(database, words, runs.showing, at)
+    exchanges += chats.remove_exchanges_with_words(database, words, runs.showing, at)
     counts |= {
         "exchanges": exchanges,
         "runs": len(runs.showing),
@@ -194,7 +195,7 @@ def _empty_messages(database: Database, author: int, at: datetime) -> None:
         service = database.execute("SELECT service FROM places WHERE id = ?", (place,)).fetchone()[0]
         update = "UPDATE messages SET name = ?, sent_at = NULL WHERE id = ?"
         database.execute(update, (upsert_name(database, service, NOBODY, None), row))
-        replies.empty(database, row, at)
+        removal.empty_message(database, row, at)
 
 
 def _remove_quotes(

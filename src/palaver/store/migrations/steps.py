@@ -7,8 +7,8 @@ from palaver.messages import Place
 from palaver.store import message_rows
 from palaver.store.encoding import PLACE, TASK, dumps
 from palaver.store.identities import upsert_title
-from palaver.store.migrations import renames
-from palaver.store.migrations.additions import (
+from palaver.store.migrations import table_changes
+from palaver.store.migrations.table_changes import (
     ALBUM_INDEX,
     ALBUMS,
     CAP_NOTICES,
@@ -195,9 +195,9 @@ def m013_updates(database: Database) -> None:
 
 def m014_invisible(database: Database) -> None:
     """Index messages with invisible characters again. The code that does it uses the table names of `m030`."""
-    renames.apply(database, renames.SEARCH)
+    table_changes.rename_all(database, table_changes.SEARCH_RENAMES)
     reindex_invisible(database)
-    renames.revert(database, renames.SEARCH)
+    table_changes.revert_all(database, table_changes.SEARCH_RENAMES)
 
 
 def m015_seconds(database: Database) -> None:
@@ -291,7 +291,7 @@ def m029_hidden_sentences(database: Database) -> None:
 
 def m030_plain_names(database: Database) -> None:
     """Rename tables, columns and indexes to the names that the code uses."""
-    renames.apply(database, renames.ALL)
+    table_changes.rename_all(database, table_changes.ALL_RENAMES)
 
 
 MIGRATIONS: tuple[Migration, ...] = (

@@ -9,7 +9,7 @@ import pytest
 
 from palaver.memory.facts import Subject
 from palaver.store import Store
-from palaver.store.migrations import migrate, renames, version
+from palaver.store.migrations import migrate, table_changes, version
 from palaver.store.migrations.steps import MIGRATIONS, m030_plain_names
 from palaver.store.sqlite import connection
 from people import ALICE, GROUP, NOON, a_message, a_talk
@@ -114,7 +114,7 @@ def test_names_are_reverted_as_they_were() -> None:
         migrate(database, MIGRATIONS[: RENAMED - 1])
         before = schema(database)
 
-        renames.apply(database, renames.ALL)
-        renames.revert(database, renames.ALL)
+        table_changes.rename_all(database, table_changes.ALL_RENAMES)
+        table_changes.revert_all(database, table_changes.ALL_RENAMES)
 
         assert [row[:3] for row in schema(database)] == [row[:3] for row in before]
