@@ -293,13 +293,19 @@ async def test_a_place_that_moves_goes_on_with_its_history(store: Store) -> None
     assert [message.id for message in await store.log.read(MOVED, 0, 9)] == ["-100:1", "-100:s-0", "1", "s-1"]
 
 
+async def moved_while_answering(engine: Engine, model: HeldModel) -> Inbox:
+    """A group gets another id while its first message is answered."""
+    inbox = engine.inbox("recorded")
+    await inbox.apply([Received(message=said("Gryag, hello", 1, place=GROUP))], key="u1")
+    await model.asked.wait()
+    await inbox.apply([PlaceMigrated(old=GROUP, new=MOVED)], key="u2")
+    return inbox
+
+
 async def test_what_was_being_answered_when_the_place_moved_is_sent_to_the_new_one(store: Store) -> None:
     model, platform = HeldModel("One."), RecordedPlatform()
     async with engine_with(model, platform, store=store) as engine:
-        inbox = engine.inbox("recorded")
-        await inbox.apply([Received(message=said("Gryag, hello", 1, place=GROUP))], key="u1")
-        await model.asked.wait()
-        await inbox.apply([PlaceMigrated(old=GROUP, new=MOVED)], key="u2")
+        await moved_while_answering(engine, model)
         model.release()
         await engine.settled()
 
@@ -310,10 +316,7 @@ async def test_what_was_being_answered_when_the_place_moved_is_sent_to_the_new_o
 async def test_in_a_place_that_moves_there_is_still_one_run_at_a_time(store: Store) -> None:
     model, platform = HeldModel("One.", "Two."), RecordedPlatform()
     async with engine_with(model, platform, store=store) as engine:
-        inbox = engine.inbox("recorded")
-        await inbox.apply([Received(message=said("Gryag, hello", 1, place=GROUP))], key="u1")
-        await model.asked.wait()
-        await inbox.apply([PlaceMigrated(old=GROUP, new=MOVED)], key="u2")
+        inbox = await moved_while_answering(engine, model)
         await inbox.apply([Received(message=said("Gryag, again", 1, place=MOVED))], key="u3")
         model.release()
         await engine.settled()
@@ -343,10 +346,7 @@ async def test_what_comes_late_under_the_old_id_waits_for_the_run_in_the_new_pla
 async def test_a_run_is_stopped_by_the_new_id_of_its_place(store: Store) -> None:
     model, platform = HeldModel("One."), RecordedPlatform()
     async with engine_with(model, platform, store=store) as engine:
-        inbox = engine.inbox("recorded")
-        await inbox.apply([Received(message=said("Gryag, hello", 1, place=GROUP))], key="u1")
-        await model.asked.wait()
-        await inbox.apply([PlaceMigrated(old=GROUP, new=MOVED)], key="u2")
+        inbox = await moved_while_answering(engine, model)
         await inbox.apply([Commanded(message=said("/stop", 2, place=MOVED), name="stop")], key="u3")
         await platform.sent.wait()
         model.release()

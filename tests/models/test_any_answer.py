@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from palaver.models import Response
 from palaver.models.gemini import decode as gemini
 from palaver.models.gemini.encode import encode_turn as encode_gemini
 from palaver.models.openai import decode as openai
@@ -63,18 +64,17 @@ def openai_bodies(draw: st.DrawFn) -> dict[str, Any]:
     )
 
 
-def kept(turn: Turn) -> Turn:
-    return msgspec.json.decode(msgspec.json.encode(turn), type=Turn)
+def check(response: Response) -> None:
+    """Any answer can be stored, sent to each service, and judged."""
+    assert msgspec.json.decode(msgspec.json.encode(response.turn), type=Turn) == response.turn
+    encode_gemini(response.turn, model="gemini-3.8-flash")
+    encode_openai(response.turn, model="gpt-5.6")
+    assert isinstance(response.valid, bool)
 
 
 @given(gemini_bodies() | objects)
 def test_gemini_response(body: dict[str, Any]) -> None:
-    response = gemini.decode_response(body, model="gemini-3.8-flash")
-
-    assert kept(response.turn) == response.turn
-    encode_gemini(response.turn, model="gemini-3.8-flash")
-    encode_openai(response.turn, model="gpt-5.6")
-    assert isinstance(response.valid, bool)
+    check(gemini.decode_response(body, model="gemini-3.8-flash"))
 
 
 @given(st.lists(gemini_bodies() | objects, max_size=3))
@@ -84,12 +84,7 @@ def test_gemini_stream(chunks: list[dict[str, Any]]) -> None:
 
 @given(openai_bodies() | objects)
 def test_openai_response(body: dict[str, Any]) -> None:
-    response = openai.decode_response(body, model="gpt-5.6")
-
-    assert kept(response.turn) == response.turn
-    encode_openai(response.turn, model="gpt-5.6")
-    encode_gemini(response.turn, model="gemini-3.8-flash")
-    assert isinstance(response.valid, bool)
+    check(openai.decode_response(body, model="gpt-5.6"))
 
 
 @given(st.lists(openai_bodies() | objects, max_size=3))

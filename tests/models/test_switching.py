@@ -67,16 +67,22 @@ async def test_models_take_turns_in_the_middle_of_a_loop_of_tools(
     assert all(any(isinstance(part, ToolCall) for part in turn.parts) for turn in history if turn.role == "model")
 
 
-async def test_signatures_are_not_shown_to_others_and_are_still_there_for_their_maker() -> None:
+async def talked_in_turns(*, steps: int, openai_parallel: int) -> tuple[list[Turn], GeminiSim, OpenAISim]:
+    """Gemini, an OpenAI service and Gemini again answer one after another."""
     async with (
-        GeminiSim(behaviour=Actor(steps=5, parallel=2)) as google,
-        OpenAISim(behaviour=Actor(steps=5, parallel=1)) as compatible,
+        GeminiSim(behaviour=Actor(steps=steps, parallel=2)) as google,
+        OpenAISim(behaviour=Actor(steps=steps, parallel=openai_parallel)) as compatible,
         Gemini("gemini-3.8-flash", key="k", base_url=google.url) as gemini,
         OpenAI("gpt-4o", key="k", base_url=compatible.url) as gpt,
     ):
         history = [user("go on")]
         for one in (gemini, gpt, gemini):
             history = await step(one, history)
+    return history, google, compatible
+
+
+async def test_signatures_are_not_shown_to_others_and_are_still_there_for_their_maker() -> None:
+    history, google, compatible = await talked_in_turns(steps=5, openai_parallel=1)
 
     signature = next(part.signature for part in history[1].parts if isinstance(part, ToolCall))
     assert "signature" not in repr(compatible.requests[0].body)
@@ -160,15 +166,7 @@ def test_what_was_received_goes_back_only_while_it_says_the_same(change: dict[st
 
 
 async def test_the_whole_loop_ends_in_words_about_all_results() -> None:
-    async with (
-        GeminiSim(behaviour=Actor(steps=2, parallel=2)) as google,
-        OpenAISim(behaviour=Actor(steps=2, parallel=2)) as compatible,
-        Gemini("gemini-3.8-flash", key="k", base_url=google.url) as gemini,
-        OpenAI("gpt-4o", key="k", base_url=compatible.url) as gpt,
-    ):
-        history = [user("go on")]
-        for one in (gemini, gpt, gemini):
-            history = await step(one, history)
+    history, *_ = await talked_in_turns(steps=2, openai_parallel=2)
 
     [text] = [part for part in history[-1].parts if isinstance(part, Text)]
     assert text.text.count("gave") == 4

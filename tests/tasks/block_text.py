@@ -4,21 +4,9 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from palaver.errors import InvalidValue
+from palaver.tasks import task
 from palaver.tasks.blocks import ParsedText, heading_line, parse
 from palaver.tasks.kinds import KINDS, Body, Kind
-from palaver.tasks.task import (
-    Block,
-    BlockAuthor,
-    ClearConversation,
-    Custom,
-    Remember,
-    Send,
-    Sticker,
-    Think,
-    UnblockAuthor,
-    Wait,
-    kind_of,
-)
 
 
 def format_text(parsed: ParsedText, *, kinds: Mapping[str, Kind] = KINDS) -> str:
@@ -26,29 +14,29 @@ def format_text(parsed: ParsedText, *, kinds: Mapping[str, Kind] = KINDS) -> str
     pieces = [f"{parsed.text}\n"] if parsed.text else []
     for block in parsed.blocks:
         body = body_of(block)
-        pieces.append(f"{heading_line(kind_of(block), body.id)}\n" + (f"{body.text}\n" if body.text else ""))
+        pieces.append(f"{heading_line(task.kind_of(block), body.id)}\n" + (f"{body.text}\n" if body.text else ""))
     text = "".join(pieces)
     if parse(text, kinds=kinds) != ParsedText(text=parsed.text, blocks=parsed.blocks):
         raise InvalidValue("these blocks cannot be written so that they are read again as they are")
     return text
 
 
-def body_of(block: Block) -> Body:
+def body_of(block: task.Block) -> Body:
     """Write *block* as the body below its heading."""
     match block:
-        case Send():
+        case task.Send():
             return Body(text=block.text, id=block.reply_to)
-        case Wait():
+        case task.Wait():
             return Body(text=f"delay: {block.seconds}")
-        case Sticker():
+        case task.Sticker():
             return Body(text=_body_lines(block.set, block.name), id=block.reply_to)
-        case Remember():
+        case task.Remember():
             return Body(text=_body_lines(*block.facts))
-        case Think():
+        case task.Think():
             return Body(text=block.text)
-        case BlockAuthor() | UnblockAuthor() | ClearConversation():
+        case task.BlockAuthor() | task.UnblockAuthor() | task.ClearConversation():
             return Body(text="")
-        case Custom():
+        case task.Custom():
             return Body(text=block.body, id=block.id)
         case _:
             assert_never(block)

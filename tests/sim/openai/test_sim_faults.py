@@ -1,7 +1,6 @@
 """Faults spoil the answers they were asked to spoil, and no others."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import openai
@@ -29,18 +28,6 @@ from palaver.sim.openai import (
 HI: Any = [{"role": "user", "content": "hi"}]
 ANSWER = "You said “hi”, and I have thought about it: there is more to say on that than fits here."
 TOOLS: Any = [{"type": "function", "function": {"name": "look"}}]
-
-
-@pytest.fixture
-async def sim() -> AsyncIterator[OpenAISim]:
-    async with OpenAISim() as running:
-        yield running
-
-
-@pytest.fixture
-async def client(sim: OpenAISim) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with openai.AsyncOpenAI(base_url=sim.url, api_key="key", max_retries=0) as connected:
-        yield connected
 
 
 async def ask(client: openai.AsyncOpenAI, **changes: Any) -> Any:

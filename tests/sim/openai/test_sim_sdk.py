@@ -3,7 +3,6 @@
 import asyncio
 import json
 import math
-from collections.abc import AsyncIterator
 from operator import mul
 from typing import Any
 
@@ -28,18 +27,6 @@ HI: Any = [{"role": "user", "content": "hi"}]
 
 def a_client(sim: OpenAISim, key: str = "key", **changes: Any) -> openai.AsyncOpenAI:
     return openai.AsyncOpenAI(base_url=sim.url, api_key=key, max_retries=0, **changes)
-
-
-@pytest.fixture
-async def sim() -> AsyncIterator[OpenAISim]:
-    async with OpenAISim() as running:
-        yield running
-
-
-@pytest.fixture
-async def client(sim: OpenAISim) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with a_client(sim) as connected:
-        yield connected
 
 
 async def test_a_question_is_answered(client: openai.AsyncOpenAI) -> None:
