@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from palaver import Author, Behavior, Engine, Message, Part, Place, Store, Text, Turn
-from palaver.engine.rate_limit import RateLimit
+from palaver.engine.limits import Limits
 from palaver.models.base import Finish, Response
 from palaver.platform import Delivery, Inbox, Platform
 from palaver.turns import Prompt
 
 PLACES = 32
 ME = Author(id="bot", name="Bot")
-BEHAVIOR = Behavior(burst=0.0, limit=RateLimit(messages=10**9))
+BEHAVIOR, LIMITS = Behavior(debounce=0.0), Limits(messages=10**9)
 
 
 class InstantModel:
@@ -80,7 +80,7 @@ async def engine_in(folder: str) -> AsyncIterator[tuple[Engine, BenchPlatform, S
     platform = BenchPlatform()
     async with (
         Store.open(Path(folder) / "s.db") as store,
-        Engine(store, InstantModel(), [platform], behavior=BEHAVIOR) as engine,
+        Engine(store, InstantModel(), [platform], behavior=BEHAVIOR, limits=LIMITS) as engine,
     ):
         yield engine, platform, store
         assert not platform.failed, f"{platform.failed} turns did not end with an answer"

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from msgspec import Struct, to_builtins
 
-from palaver import Author, Behavior, Engine, Message, Part, Place, Quote, Store, Text, ToolCall, Turn
+from palaver import Author, Engine, Message, Part, Place, Quote, Store, Text, ToolCall, Turn
+from palaver.engine.limits import Limits
 from palaver.engine.memory import Memory
-from palaver.engine.rate_limit import RateLimit
 from palaver.models.base import Finish, Response
 from palaver.testing import RecordedPlatform
 from palaver.turns import Prompt
@@ -88,13 +88,11 @@ async def gap(name: str, text: str, *, kind: str) -> Gap:
         return text
 
     platform, ticker = RecordedPlatform(), Ticker()
-    behavior = Behavior(burst=0.0, limit=RateLimit(messages=10**9))
+    limits = Limits(messages=10**9)
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         async with (
             Store.open(Path(folder) / "s.db") as store,
-            Engine(
-                store, ToolCallingModel(), [platform], behavior=behavior, tools=[fetch], memory=Memory(store)
-            ) as engine,
+            Engine(store, ToolCallingModel(), [platform], limits=limits, tools=[fetch], memory=Memory(store)) as engine,
         ):
             await say(engine, platform, 1, "hi")
             ticking = asyncio.create_task(ticker.run())

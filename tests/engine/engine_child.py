@@ -17,7 +17,7 @@ from lives import fork_lives
 from palaver.engine.background import Sleep
 from palaver.engine.behavior import Behavior
 from palaver.engine.engine import Engine
-from palaver.engine.rate_limit import RateLimit
+from palaver.engine.limits import Limits
 from palaver.engine.task_worker import TaskHandler
 from palaver.messages import Reply
 from palaver.models import Gemini
@@ -193,11 +193,11 @@ def engine_of(store: Any, model: Gemini, platform: KilledCorner, deeds: Deeds, *
         tools=[book, look, remind_me],
         task_handlers={"ring": TaskHandler(run=ring)},
         behavior=Behavior(
-            burst=0.0,
-            limit=RateLimit(messages=10_000),
+            debounce=0.0,
             retry=Retry(first=timedelta(seconds=0.1)),
             model_may=DESTRUCTIVE,
         ),
+        limits=Limits(messages=10_000),
         sleep=sleep,
     )
 

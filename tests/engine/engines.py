@@ -18,7 +18,7 @@ ME = RecordedPlatform.me
 DIRECT = Place(platform="recorded", id="7", kind="direct")
 GROUP = Place(platform="recorded", id="-100", kind="group", title="Friends")
 ALICE, BOB = Author(id="1", name="Alice"), Author(id="2", name="Bob")
-AT_ONCE = Behavior(burst=0.0)
+AT_ONCE = Behavior(debounce=0.0)
 
 
 async def nobody(_: Place, __: Author) -> bool:

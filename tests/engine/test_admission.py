@@ -7,7 +7,8 @@ from palaver.context.values import Persona
 from palaver.engine.admission import Admission
 from palaver.engine.behavior import Behavior
 from palaver.engine.identity import Identity
-from palaver.engine.rate_limit import RateLimit, RateLimiter
+from palaver.engine.limits import CurrentLimits
+from palaver.engine.rate_limit import RateLimiter
 from palaver.engine.triggers import Decision
 from palaver.messages import Author, Message, Quote
 from palaver.models.scripted import Scripted
@@ -20,7 +21,7 @@ ROBO = Author(id="9", name="Robo", persona="robo")
 
 def admission(store: Store, behavior: Behavior | None = None) -> Admission:
     identity = Identity(Persona(), {"recorded": RecordedPlatform()})
-    rate_limiter = RateLimiter(store.rate_limits, RateLimit())
+    rate_limiter = RateLimiter(store.rate_limits, CurrentLimits())
     return Admission(store.log, store.place_settings, identity, behavior or Behavior(), rate_limiter)
 
 
@@ -103,7 +104,7 @@ def failing(_: Message) -> bool:
 async def test_a_rule_that_fails_answers_nothing_and_does_not_stand_in_the_way_of_what_is_said_to_us(
     store: Store, rule: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    made = admission(store, Behavior(rule=rule))
+    made = admission(store, Behavior(answer_if=rule))
 
     assert await made.decide(said("hm", 5, place=GROUP)) == "not addressed"
     assert await made.decide(said("Gryag?", 6, place=GROUP)) == "answer"

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from palaver import errors
-from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, Behavior, excuse
+from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, Behavior, error_text
 from palaver.errors import InvalidValue, PalaverError
 from palaver.tasks.task import POLICIES
 
@@ -29,32 +29,32 @@ WORDED = [
 
 @pytest.mark.parametrize(("error", "words"), WORDED)
 def test_the_line_for_a_person_says_what_helps_them(error: PalaverError, words: str) -> None:
-    assert words in excuse(error)
+    assert words in error_text(error)
 
 
 @pytest.mark.parametrize("kind", [type(error) for error, _ in WORDED])
 def test_what_went_wrong_inside_stays_inside(kind: type[PalaverError]) -> None:
-    assert excuse(kind("the key sk-secret at /home/me")) == excuse(kind("?"))
+    assert error_text(kind("the key sk-secret at /home/me")) == error_text(kind("?"))
 
 
 IMPOSSIBLE: list[dict[str, Any]] = [
-    {"calls_off": "some"},
-    {"burst": -1.0},
-    {"burst": math.nan},
-    {"burst": 11.0},
-    {"burst": math.inf, "longest_burst": math.inf},
-    {"longest_burst": math.nan},
-    {"longest_burst": math.inf},
-    {"longest_burst": 1e300},
-    {"at_once": 0},
+    {"cancel_tasks": "some"},
+    {"debounce": -1.0},
+    {"debounce": math.nan},
+    {"debounce": 11.0},
+    {"debounce": math.inf, "max_debounce": math.inf},
+    {"max_debounce": math.nan},
+    {"max_debounce": math.inf},
+    {"max_debounce": 1e300},
+    {"max_runs": 0},
     {"model_may": frozenset({"send"})},
-    {"resumes": 0},
+    {"max_resumes": 0},
     {"agents_in_a_row": -1},
 ]
 
 
 @pytest.mark.parametrize("values", IMPOSSIBLE)
-def test_a_conduct_that_cannot_be_is_refused_in_one_line(values: dict[str, Any]) -> None:
+def test_a_behavior_that_cannot_be_is_refused_in_one_line(values: dict[str, Any]) -> None:
     with pytest.raises(InvalidValue) as refused:
         Behavior(**values)
 
@@ -66,15 +66,15 @@ def test_a_conduct_that_cannot_be_is_refused_in_one_line(values: dict[str, Any])
     "values",
     [
         {},
-        {"burst": 0.0, "longest_burst": 0.0},
-        {"burst": 60.0, "longest_burst": 60.0},
+        {"debounce": 0.0, "max_debounce": 0.0},
+        {"debounce": 60.0, "max_debounce": 60.0},
         {"agents_in_a_row": 0},
-        {"at_once": 1, "resumes": 1},
-        {"during": "next step", "doubtful": "send again"},
-        *({"calls_off": name} for name in POLICIES),
+        {"max_runs": 1, "max_resumes": 1},
+        {"during_run": "next_step", "doubtful_replies": "resend"},
+        *({"cancel_tasks": name} for name in POLICIES),
     ],
 )
 def test_what_can_be_can_be(values: dict[str, Any]) -> None:
     behavior = Behavior(**values)
 
-    assert behavior.policy is POLICIES[values.get("calls_off", "sends")]
+    assert behavior.policy is POLICIES[values.get("cancel_tasks", "sends")]

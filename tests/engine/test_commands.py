@@ -10,7 +10,7 @@ from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked,
 from palaver.engine.behavior import TOO_MANY, Behavior
 from palaver.engine.commands import BEGUN_ANEW, HELP, LIKE_THAT, NOTHING
 from palaver.engine.engine import Engine
-from palaver.engine.rate_limit import RateLimit
+from palaver.engine.limits import Limits
 from palaver.engine.task_worker import FORGOTTEN
 from palaver.memory.facts import Fact, default_scope, subject_of
 from palaver.messages import Author, Place
@@ -262,8 +262,8 @@ async def test_somebody_who_is_blocked_gets_no_answer_to_a_command_and_may_still
 
 async def test_commands_count_towards_the_limit_of_their_author(store: Store) -> None:
     platform, model = RecordedPlatform(), Scripted()
-    behavior = Behavior(burst=0.0, limit=RateLimit(messages=2, seconds=3600))
-    async with engine_with(model, platform, store=store, behavior=behavior) as engine:
+    limits = Limits(messages=2, seconds=3600)
+    async with engine_with(model, platform, store=store, limits=limits) as engine:
         lines = [await told(engine, platform, "/help", key=f"c{number}") for number in range(4)]
         others = await told(engine, platform, "/help", key="bob", author=BOB)
         await knowing(store, fact(1, "Likes tea."))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from engine.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said, talked
 from memory.known import a_fact
-from palaver.engine.behavior import Behavior, proposal
+from palaver.engine.behavior import Behavior, forget_question
 from palaver.engine.commands import is_yes
 from palaver.engine.engine import Engine
 from palaver.engine.task_worker import FORGOTTEN
@@ -246,7 +246,7 @@ async def test_a_person_is_asked_about_few_facts_at_once(store: Store) -> None:
         await store.facts.learn([replace(peanuts(), id=text, text=text) for text in texts])
         await talked(engine, said("please forget them", 2))
 
-    assert screen.texts[-1] == proposal([replace(peanuts(), text=text) for text in texts[:MOST_PROPOSALS]])
+    assert screen.texts[-1] == forget_question([replace(peanuts(), text=text) for text in texts[:MOST_PROPOSALS]])
     assert str(model.prompts[-1].turns).count(ENOUGH) == 2
 
 
@@ -264,7 +264,7 @@ async def test_what_comes_with_a_yes_is_answered_after_it(
     clock: dict[str, Any] = {"now": lambda: datetime.now(UTC)}
     screen = await talk(store, model, before, **clock)
 
-    async with engine_with(model, screen, store=store, behavior=Behavior(burst=0.05), **clock) as engine:
+    async with engine_with(model, screen, store=store, behavior=Behavior(debounce=0.05), **clock) as engine:
         for message in (yes, said("and what time is it?", 4, place=yes.place)):
             await engine.receive(message)
         await engine.settled()
@@ -287,7 +287,7 @@ async def test_what_comes_with_a_yes_is_answered_after_it(
 @pytest.mark.parametrize("rule", [None, lambda _: True])
 async def test_in_a_group_the_person_says_yes_to_us(store: Store, message: Message, forgotten: bool, rule: Any) -> None:
     model = Scripted("Noted.", CALL, "Ok.", "Hm.")
-    how = replace(AT_ONCE, rule=rule)
+    how = replace(AT_ONCE, answer_if=rule)
     screen = await talk(store, model, IN_A_GROUP, behavior=how)
     if message.reply_to:
         message = replace(message, reply_to=quoting(list(screen.shown)[SHOWN]))
@@ -307,7 +307,7 @@ async def test_a_yes_is_not_taken_into_the_run_of_somebody_else(store: Store) ->
 
     look = [ToolCall(id="b", name="recall", args={})]
     model = Meanwhile("Noted.", CALL, "Ok.", look, "Hello Bob.")
-    how = Behavior(burst=0.0, during="next step")
+    how = Behavior(debounce=0.0, during_run="next_step")
     screen = await talk(store, model, IN_A_GROUP, behavior=how)
 
     await talk(store, model, [said("Gryag, hi", 3, place=GROUP, author=BOB)], screen, behavior=how)
@@ -334,7 +334,7 @@ def test_anything_more_is_none(text: str) -> None:
 def test_several_facts_are_proposed_line_by_line() -> None:
     facts = [peanuts(), replace(peanuts(), text="likes tea")]
 
-    assert proposal(facts).splitlines() == [
+    assert forget_question(facts).splitlines() == [
         "I would forget:",
         "- is allergic to peanuts",
         "- likes tea",

@@ -7,11 +7,11 @@ from msgspec.structs import replace
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, ME, engine_with, said, talked, texts_of, until
 from palaver.config import Config
-from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, TOO_MANY, Behavior, excuse
+from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, TOO_MANY, Behavior, error_text
 from palaver.engine.engine import Engine
+from palaver.engine.limits import Limits
 from palaver.engine.memory import Memory
 from palaver.engine.memory.recall import KnownFacts
-from palaver.engine.rate_limit import RateLimit
 from palaver.engine.task_worker import TaskHandler
 from palaver.errors import (
     InvalidValue,
@@ -45,7 +45,7 @@ from throwing import THROWN, Throwing
 
 pytestmark = pytest.mark.filterwarnings("error")
 
-DESTRUCTIVE_MODEL = Behavior(burst=0.0, model_may=DESTRUCTIVE)
+DESTRUCTIVE_MODEL = Behavior(debounce=0.0, model_may=DESTRUCTIVE)
 
 
 async def test_a_message_is_answered_and_the_answer_is_part_of_the_conversation(store: Store) -> None:
@@ -94,7 +94,7 @@ ADDRESSED = [
 @pytest.mark.parametrize(("message", "answered"), ADDRESSED)
 async def test_groups_are_answered_when_they_speak_to_us(store: Store, message: Message, answered: bool) -> None:
     platform = RecordedPlatform()
-    behavior = Behavior(burst=0.0, rule=lambda heard: "robot" in str(heard.parts))
+    behavior = Behavior(debounce=0.0, answer_if=lambda heard: "robot" in str(heard.parts))
 
     async with engine_with(Scripted("Yes?"), platform, store=store, behavior=behavior) as engine:
         await talked(engine, message)
@@ -121,7 +121,7 @@ async def test_a_rule_that_fails_is_not_answered_and_harms_nobody(caplog: pytest
         raise ZeroDivisionError
 
     platform = RecordedPlatform()
-    async with engine_with(Scripted("Yes?"), platform, behavior=Behavior(burst=0.0, rule=rule)) as engine:
+    async with engine_with(Scripted("Yes?"), platform, behavior=Behavior(debounce=0.0, answer_if=rule)) as engine:
         await talked(engine, said("hm", place=GROUP), said("Gryag?", 2, place=GROUP))
 
     assert platform.texts == ["Yes?"]
@@ -147,7 +147,7 @@ async def test_two_agents_in_one_group_stop_talking_to_each_other() -> None:
 async def test_a_burst_of_one_author_is_answered_once(store: Store) -> None:
     platform, model = RecordedPlatform(), Scripted("All of it.")
 
-    async with engine_with(model, platform, store=store, behavior=Behavior(burst=0.2)) as engine:
+    async with engine_with(model, platform, store=store, behavior=Behavior(debounce=0.2)) as engine:
         for number, text in enumerate(["one", "two", "three"]):
             await engine.receive(said(text, number))
         await engine.settled()
@@ -159,7 +159,7 @@ async def test_a_burst_of_one_author_is_answered_once(store: Store) -> None:
 async def test_a_burst_that_does_not_end_is_answered_all_the_same() -> None:
     platform = RecordedPlatform()
 
-    async with engine_with(Scripted("Yes."), platform, behavior=Behavior(burst=60.0, longest_burst=60.0)) as engine:
+    async with engine_with(Scripted("Yes."), platform, behavior=Behavior(debounce=60.0, max_debounce=60.0)) as engine:
         await engine.receive(said("a", 1))
         assert platform.texts == []
 
@@ -167,7 +167,7 @@ async def test_a_burst_that_does_not_end_is_answered_all_the_same() -> None:
 async def test_two_authors_are_two_triggers() -> None:
     platform = RecordedPlatform()
 
-    async with engine_with(Scripted("Hi Alice.", "Hi Bob."), platform, behavior=Behavior(burst=0.05)) as engine:
+    async with engine_with(Scripted("Hi Alice.", "Hi Bob."), platform, behavior=Behavior(debounce=0.05)) as engine:
         await engine.receive(said("Gryag, hi", 1, place=GROUP))
         await engine.receive(said("Gryag, hello", 2, place=GROUP, author=BOB))
         await engine.settled()
@@ -197,7 +197,7 @@ async def test_or_already_by_its_next_step(store: Store) -> None:
     async def look() -> str:
         return "green"
 
-    behavior = Behavior(burst=0.0, during="next step")
+    behavior = Behavior(debounce=0.0, during_run="next_step")
     async with engine_with(model, platform, store=store, tools=[look], behavior=behavior) as engine:
         await engine.receive(said("look!", 1))
         await model.asked.wait()
@@ -219,7 +219,7 @@ async def test_what_joins_a_run_comes_with_the_words_and_media_it_replies_to(pro
     async def look() -> str:
         return "green"
 
-    behavior, config = Behavior(burst=0.0, during="next step"), Config(profile=profile)
+    behavior, config = Behavior(debounce=0.0, during_run="next_step"), Config(profile=profile)
     async with engine_with(model, tools=[look], behavior=behavior, config=config) as engine:
         await engine.receive(said("look!", 1))
         await model.asked.wait()
@@ -239,7 +239,7 @@ async def test_what_joins_a_run_comes_with_its_burst_and_what_the_prompt_shows_w
 
     for message in (said("Gryag, look!", 1, place=GROUP), said("Gryag?", 2, place=GROUP, author=BOB)):
         await store.inbox.receive(message, at=NOON)
-    behavior = Behavior(during="next step")
+    behavior = Behavior(during_run="next_step")
     async with engine_with(model, platform, store=store, tools=[look], behavior=behavior) as engine:
         await model.asked.wait()
         for message in (said("Gryag, and", 3, place=GROUP), said("hurry", 4, place=GROUP)):
@@ -270,7 +270,7 @@ async def test_places_are_answered_side_by_side() -> None:
 async def test_an_edit_before_the_run_changes_it_and_a_deletion_ends_it() -> None:
     platform, model = RecordedPlatform(), Scripted("Yes.")
 
-    async with engine_with(model, platform, behavior=Behavior(burst=0.2)) as engine:
+    async with engine_with(model, platform, behavior=Behavior(debounce=0.2)) as engine:
         await engine.receive(said("wrnog", 1))
         await engine.receive(said("away", 2, place=GROUP))
         assert await engine.edit(said("right", 1))
@@ -286,9 +286,7 @@ async def test_an_edit_before_the_run_changes_it_and_a_deletion_ends_it() -> Non
 async def test_more_than_the_limit_is_told_once_and_then_passed_over(store: Store) -> None:
     platform, model = RecordedPlatform(), Scripted("1", "2", "Bob!")
 
-    async with engine_with(
-        model, platform, store=store, behavior=Behavior(burst=0.0, limit=RateLimit(messages=2, seconds=600))
-    ) as engine:
+    async with engine_with(model, platform, store=store, limits=Limits(messages=2, seconds=600)) as engine:
         await talked(engine, *(said(str(number), number) for number in range(6)))
         await talked(engine, said("Gryag", 9, place=GROUP, author=BOB))
 
@@ -297,9 +295,9 @@ async def test_more_than_the_limit_is_told_once_and_then_passed_over(store: Stor
 
 
 TROUBLE = [
-    ([KeyRefused("the key sk-secret was refused")], excuse(KeyRefused())),
-    ([QuotaExhausted("?")], excuse(QuotaExhausted())),
-    ([Overloaded("busy")] * 9, excuse(Overloaded("?"))),
+    ([KeyRefused("the key sk-secret was refused")], error_text(KeyRefused())),
+    ([QuotaExhausted("?")], error_text(QuotaExhausted())),
+    ([Overloaded("busy")] * 9, error_text(Overloaded("?"))),
     ([RequestRefused("no")] * 9, FAILED),
     ([[]] * 12, NOTHING_TO_SAY),
     (["# «think»\nhm\n\n[meta] x"], None),
@@ -583,7 +581,7 @@ async def test_or_by_policy(store: Store) -> None:
     async def sleep(_: float) -> None: ...
 
     platform = RecordedPlatform(TimeoutError("no answer"))
-    behavior = Behavior(burst=0.0, doubtful="send again")
+    behavior = Behavior(debounce=0.0, doubtful_replies="resend")
     async with engine_with(Scripted("One."), platform, store=store, behavior=behavior, sleep=sleep) as engine:
         await talked(engine, said("1", 1))
 
@@ -621,7 +619,7 @@ async def test_what_an_engine_leaves_open_the_next_one_finishes(store: Store) ->
 
 async def test_a_run_that_never_comes_to_an_end_is_given_up(store: Store) -> None:
     platform = RecordedPlatform()
-    behavior = Behavior(burst=0.0, resumes=2)
+    behavior = Behavior(debounce=0.0, max_resumes=2)
     for _ in range(3):
         model = HeldModel("?")
         async with engine_with(model, platform, store=store, behavior=behavior) as engine:
@@ -765,14 +763,14 @@ async def test_a_reminder_comes_though_the_run_that_made_it_fails(store: Store) 
         await engine.schedule([])
         await engine.settled()
 
-    assert platform.texts == [excuse(KeyRefused()), "Tea!"]
+    assert platform.texts == [error_text(KeyRefused()), "Tea!"]
 
 
 async def test_a_clock_that_is_set_back_keeps_nobody_waiting() -> None:
     now = datetime(2026, 11, 15, 12, tzinfo=UTC)
     platform, model = RecordedPlatform(), HeldModel("First.", "Second.")
 
-    async with engine_with(model, platform, behavior=Behavior(burst=0.01), now=lambda: now) as engine:
+    async with engine_with(model, platform, behavior=Behavior(debounce=0.01), now=lambda: now) as engine:
         await engine.receive(said("one", 1))
         now += timedelta(seconds=1)
         await model.asked.wait()
@@ -794,7 +792,7 @@ async def test_what_changes_while_a_message_waits_for_room_counts(store: Store, 
         at_work.set()
         await let.wait()
 
-    behavior = Behavior(burst=0.0, at_once=1)
+    behavior = Behavior(debounce=0.0, max_runs=1)
     async with engine_with(model, platform, store=store, behavior=behavior, tools=[work]) as engine:
         await engine.receive(said("slow", 1))
         await at_work.wait()
@@ -906,9 +904,9 @@ async def test_a_cancellation_that_is_not_ours_is_a_failure(store: Store) -> Non
 
 async def test_the_limit_of_an_author_holds_across_places(store: Store) -> None:
     platform = RecordedPlatform()
-    behavior = Behavior(burst=0.0, limit=RateLimit(messages=5, seconds=600))
+    limits = Limits(messages=5, seconds=600)
 
-    async with engine_with(Scripted(*["Yes."] * 9), platform, store=store, behavior=behavior) as engine:
+    async with engine_with(Scripted(*["Yes."] * 9), platform, store=store, limits=limits) as engine:
         places = [replace(DIRECT, id=str(number)) for number in range(30)]
         await asyncio.gather(*(engine.receive(said("hi", place=place)) for place in places))
         await engine.settled()
@@ -921,9 +919,9 @@ async def test_a_message_that_calls_off_a_plan_does_so_before_its_burst_is_over(
     platform = RecordedPlatform()
     model = Scripted("Wait.\n# «wait»\ndelay: 60\n# «send»\nOld.")
 
-    async with engine_with(model, platform, store=store, behavior=Behavior(burst=0.0), now=lambda: now) as engine:
+    async with engine_with(model, platform, store=store, behavior=Behavior(debounce=0.0), now=lambda: now) as engine:
         await talked(engine, said("hi"))
-    later = Behavior(burst=30.0, longest_burst=30.0)
+    later = Behavior(debounce=30.0, max_debounce=30.0)
     async with engine_with(Scripted(), platform, store=store, behavior=later, now=lambda: now) as engine:
         await engine.receive(said("never mind", 2))
 
@@ -978,7 +976,7 @@ async def test_a_model_does_not_block_nor_clear_unless_the_owner_allows_it(
 
 
 async def test_what_was_planned_while_it_was_allowed_is_not_done_once_it_is_not(store: Store) -> None:
-    may = Behavior(burst=0.0, model_may=frozenset({"block"}))
+    may = Behavior(debounce=0.0, model_may=frozenset({"block"}))
     async with engine_with(Scripted("Soon.\n# «wait»\ndelay: 60\n# «block»"), store=store, behavior=may) as engine:
         await talked(engine, said("Go away!"))
     later = NOON.replace(year=2100)

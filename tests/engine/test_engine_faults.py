@@ -13,9 +13,9 @@ from engine.engine_child import watched
 from engine.engines import DIRECT, engine_with, said, talked
 from engine.scripted_service import Kind
 from engine.torture import BOTH, Moment, station, told
-from palaver.engine.behavior import TOO_MANY, Behavior, excuse
+from palaver.engine.behavior import TOO_MANY, error_text
 from palaver.engine.engine import Engine
-from palaver.engine.rate_limit import RateLimit
+from palaver.engine.limits import Limits
 from palaver.errors import PalaverError
 from palaver.messages import Author, Message, Place
 from palaver.models import Gemini, OpenAI
@@ -114,11 +114,11 @@ async def test_an_author_who_was_told_of_the_limit_is_not_answered_as_well_after
             raise Crash
 
     platform, model = RecordedPlatform(), Scripted("1", "2")
-    behavior = Behavior(burst=0.0, limit=RateLimit(messages=1, seconds=600))
+    limits = Limits(messages=1, seconds=600)
     async with Store.open(":memory:") as store:
-        async with engine_with(model, platform, store=watched(store, crash), behavior=behavior) as engine:
+        async with engine_with(model, platform, store=watched(store, crash), limits=limits) as engine:
             await talked(engine, said("one", 1), said("two", 2))
-        async with engine_with(model, platform, store=store, behavior=behavior) as engine:
+        async with engine_with(model, platform, store=store, limits=limits) as engine:
             await engine.settled()
 
     assert platform.texts == ["1", TOO_MANY]
@@ -227,9 +227,9 @@ async def answered_once(model: Model, *, watched: bool) -> None:
         return "booked"
 
     platform = RecordedPlatform()
-    behavior = Behavior(burst=0.0, limit=RateLimit(messages=100))
+    limits = Limits(messages=100)
     async with Store.open(":memory:") as store, asyncio.timeout(120):
-        async with engine_with(model, platform, store=store, tools=[book], behavior=behavior, sleep=at_once) as engine:
+        async with engine_with(model, platform, store=store, tools=[book], limits=limits, sleep=at_once) as engine:
             reading = asyncio.create_task(see(engine) if watched else asyncio.sleep(0))
             await ask_all(engine)
             before = await rows(store, "outbox")
@@ -256,7 +256,7 @@ def kinds_of(error: type[PalaverError]) -> set[type[PalaverError]]:
     return {error}.union(*map(kinds_of, error.__subclasses__()))
 
 
-EXCUSES = {excuse(kind("")) for kind in kinds_of(PalaverError)}
+EXCUSES = {error_text(kind("")) for kind in kinds_of(PalaverError)}
 
 
 def failed(runs: list[dict[str, Any]]) -> set[str]:

@@ -60,7 +60,7 @@ async def note() -> str:
 
 
 def an_engine(world: World, talker: Reminded, tools: tuple[Function, ...] = (), **changes: Any) -> Engine:
-    behavior = Behavior(burst=0.0, calls_off="nothing")
+    behavior = Behavior(debounce=0.0, cancel_tasks="nothing")
     engine = Engine(world.store, talker, world.walls.values(), tools=tools, behavior=behavior, now=world.now, **changes)
     world.loop.run(engine.start())
     return engine

@@ -65,7 +65,7 @@ def an_engine(world: World, *, calls: bool) -> tuple[Engine, Repeating]:
         talker,
         world.walls.values(),
         tools=[note],
-        behavior=Behavior(burst=0.0, calls_off="nothing"),
+        behavior=Behavior(debounce=0.0, cancel_tasks="nothing"),
         memory=Memory(world.store, model=Repeating(calls=False), now=world.now),
         now=world.now,
     )

@@ -33,8 +33,8 @@ from engine.engine_world import (
 )
 from palaver import Author, Behavior, Engine, Media, Message, Place, Prompt, Quote, Text
 from palaver.engine.batches import Batch
+from palaver.engine.limits import Limits
 from palaver.engine.place_worker import STOPPED
-from palaver.engine.rate_limit import RateLimit
 from palaver.errors import ModelUnavailable, StoreTrouble
 from palaver.platform import Change, Deleted, Edited, Received
 from palaver.profiles import PROFILES
@@ -100,10 +100,10 @@ class Conversations(RuleBasedStateMachine):
         habits=kinds,
         faults=st.lists(st.sampled_from(["", "", "", *FAULTS]), max_size=8),
         profile=st.sampled_from(["layered", "layered", *sorted(PROFILES)]),
-        burst=st.sampled_from([0.0, 1.0]),
-        during=st.sampled_from(["next run", "next step"]),
-        doubtful=st.sampled_from(["hold", "hold", "send again"]),
-        calls_off=st.sampled_from(sorted(POLICIES)),
+        debounce=st.sampled_from([0.0, 1.0]),
+        during_run=st.sampled_from(["next_run", "next_step"]),
+        doubtful_replies=st.sampled_from(["hold", "hold", "resend"]),
+        cancel_tasks=st.sampled_from(sorted(POLICIES)),
         watched=st.booleans(),
     )
     def begin(
@@ -113,10 +113,10 @@ class Conversations(RuleBasedStateMachine):
         self.world.habits = cycle([*habits, "plain"])
         for wall in self.world.walls.values():
             wall.faults.extend(faults)
-        behavior = Behavior(**how, limit=RateLimit(messages=10_000), model_may=DESTRUCTIVE)
-        self.how = {"profile": profile, "behavior": behavior, "describe": describe}
+        behavior = Behavior(**how, model_may=DESTRUCTIVE)
+        self.how = {"profile": profile, "behavior": behavior, "limits": Limits(messages=10_000), "describe": describe}
         self.watched = watched
-        self.again = how["doubtful"] == "send again"
+        self.again = how["doubtful_replies"] == "resend"
         self.start()
 
     def teardown(self) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from engine.engine_world import Talker, World
 from palaver import Behavior, Engine, Message, Place, Text
+from palaver.engine.limits import Limits
 from palaver.engine.place_worker import STOPPED
-from palaver.engine.rate_limit import RateLimit
 from palaver.errors import StoreFull, StoreRefused
 from palaver.tasks.task import Task
 from people import ALICE, BOB, a_message
@@ -23,7 +23,7 @@ HERE = Place(platform="keyed", id="1", kind="direct")
 FRIENDS = Place(platform="keyed", id="2", kind="group")
 
 
-def an_engine(world: World, **behavior: Any) -> Engine:
+def an_engine(world: World, *, limits: Limits | None = None, **behavior: Any) -> Engine:
     """An engine at work in *world*."""
     model = Talker("gemini-3.8-flash", world, world.life)
     engine = Engine(
@@ -31,7 +31,8 @@ def an_engine(world: World, **behavior: Any) -> Engine:
         model,
         world.walls.values(),
         tools=world.toolbox(),
-        behavior=Behavior(**{"burst": 0.0} | behavior),
+        behavior=Behavior(**{"debounce": 0.0} | behavior),
+        limits=limits,
         now=world.now,
     )
     world.loop.run(engine.start())
@@ -78,7 +79,7 @@ def test_a_run_that_is_stopped_ends_without_an_answer_or_with_one_that_goes_out(
 
 @pytest.mark.parametrize("stopped", [False, True])
 def test_a_run_that_ends_badly_keeps_the_messages_it_took_on_and_how_far_it_saw(world: World, stopped: bool) -> None:
-    engine = an_engine(world, during="next step")
+    engine = an_engine(world, during_run="next_step")
     world.script.extend(["calls", "slow" if stopped else "key"])
     world.loop.run(engine.receive(said("m1", author=ALICE)))
     world.loop.tick(60)  # the tool is under way
@@ -99,7 +100,7 @@ def test_a_run_that_ends_badly_keeps_the_messages_it_took_on_and_how_far_it_saw(
 def test_a_run_whose_target_was_deleted_before_it_began_ends_badly_as_it_began(
     world: World, ticks: int, says: str
 ) -> None:
-    engine = an_engine(world, burst=1.0)
+    engine = an_engine(world, debounce=1.0)
     world.script.append(says)
     for name in ("m1", "m2"):
         world.loop.run(engine.receive(a_message("@gryag_bot well?", id=name, place=FRIENDS)))
@@ -209,7 +210,7 @@ def test_a_run_that_is_stopped_while_it_fails_does_not_stay_open(world: World, t
 @pytest.mark.parametrize("edited", [False, True])
 def test_words_that_no_model_was_shown_are_not_shown_once_they_are_taken_back(world: World, edited: bool) -> None:
     """The author was only told that it was too much."""
-    engine = an_engine(world, limit=RateLimit(messages=1, seconds=3600))
+    engine = an_engine(world, limits=Limits(messages=1, seconds=3600))
     for name, text in (("m1", "hello"), ("m2", "my word is aubergine")):
         world.loop.run(engine.receive(said(name, parts=(Text(text=text),))))
         world.loop.run(engine.settled())
@@ -241,7 +242,7 @@ def test_a_disk_that_is_full_for_long_does_not_use_up_the_times_a_run_is_taken_u
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is small still finds room."""
-    engine = an_engine(world, resumes=2)
+    engine = an_engine(world, max_resumes=2)
     keep, times = world.store.runs.add_record, count()
 
     async def kept(*what: Any, **named: Any) -> None:
@@ -293,7 +294,7 @@ def test_a_run_that_is_stopped_while_nothing_can_be_kept_is_not_answered_later(w
 
 
 def test_what_was_deleted_before_it_was_asked_does_not_count(world: World) -> None:
-    engine = an_engine(world, limit=RateLimit(messages=1, seconds=3600), at_once=1)
+    engine = an_engine(world, limits=Limits(messages=1, seconds=3600), max_runs=1)
     there = msgspec.structs.replace(HERE, id="2")
     slots = engine._places._parts.slots  # noqa: SLF001 (a run that waits for its model holds none)
     world.loop.run(slots.acquire())

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from engine.engines import ALICE, AT_ONCE, BOB, said, talked
 from palaver.engine.behavior import TOO_MANY, Behavior
 from palaver.engine.engine import Engine
-from palaver.engine.rate_limit import RateLimit
+from palaver.engine.limits import Limits
 from palaver.memory.facts import Subject
 from palaver.messages import Author, Place
 from palaver.models import Scripted
@@ -34,7 +34,7 @@ class Other(RecordedPlatform):
 async def test_who_is_blocked_is_blocked_for_all_accounts_of_a_service_and_for_no_other(store: Store) -> None:
     first, second, other = Account(1), Account(2), Other()
     model = Scripted("Go away.\n\n# «block»", "Hello.", "Hello.")
-    behavior = Behavior(burst=0.0, model_may=frozenset({"block"}))
+    behavior = Behavior(debounce=0.0, model_may=frozenset({"block"}))
 
     async with Engine(store, model, [first, second, other], behavior=behavior) as engine:
         await talked(engine, *(said("hi", place=place) for place in (FIRST, SECOND, ELSEWHERE)))
@@ -45,9 +45,9 @@ async def test_who_is_blocked_is_blocked_for_all_accounts_of_a_service_and_for_n
 
 async def test_the_limit_on_an_author_counts_what_they_write_to_all_accounts(store: Store) -> None:
     first, second, other = Account(1), Account(2), Other()
-    behavior = Behavior(burst=0.0, limit=RateLimit(messages=1, seconds=60))
+    limits = Limits(messages=1, seconds=60)
 
-    async with Engine(store, Scripted("One.", "Two."), [first, second, other], behavior=behavior) as engine:
+    async with Engine(store, Scripted("One.", "Two."), [first, second, other], limits=limits) as engine:
         await talked(engine, *(said("hi", place=place) for place in (FIRST, SECOND, ELSEWHERE)))
 
     assert (first.texts, second.texts, other.texts) == (["One."], [TOO_MANY], ["Two."])

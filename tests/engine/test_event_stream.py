@@ -8,10 +8,9 @@ import pytest
 
 from engine.engines import BOB, DIRECT, GROUP, engine_with, said, talked
 from palaver.context.budget import Budget
-from palaver.engine.behavior import Behavior
 from palaver.engine.event_stream import MAX_QUEUE, EventStream
+from palaver.engine.limits import Limits
 from palaver.engine.memory import Memory
-from palaver.engine.rate_limit import RateLimit
 from palaver.engine.task_worker import TaskHandler
 from palaver.errors import InvalidValue, KeyRefused, ModelUnavailable, SendRefused
 from palaver.events import (
@@ -272,8 +271,8 @@ async def test_who_comes_after_the_end_reads_what_is_stored_and_ends(store: Stor
 
 
 async def test_a_run_that_asks_no_model_is_started_too(store: Store) -> None:
-    behavior = Behavior(burst=0.0, limit=RateLimit(messages=1, seconds=60))
-    async with engine_with(Scripted("Hello."), store=store, behavior=behavior) as engine:
+    limits = Limits(messages=1, seconds=60)
+    async with engine_with(Scripted("Hello."), store=store, limits=limits) as engine:
         await talked(engine, said("one", 1), said("two", 2))
 
     events = await store.events.read(after="")

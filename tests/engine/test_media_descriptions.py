@@ -41,7 +41,7 @@ def with_media(*media: Media, name: str = "m1", **changes: Any) -> Message:
 
 
 def describer(store: Store, eyes: Describe | None) -> MediaDescriber:
-    return MediaDescriber(store.descriptions, eyes, timeout=TIMEOUT, now=lambda: NOON)
+    return MediaDescriber(store.descriptions, eyes, now=lambda: NOON)
 
 
 async def described(store: Store, eyes: Describe | None, context: Context) -> Context:

@@ -139,7 +139,7 @@ async def test_a_platform_that_knows_keys_is_asked_again_under_the_same(store: S
 async def test_by_policy_a_reply_is_sent_again_but_not_for_ever(store: Store) -> None:
     platform, slept = RecordedPlatform(*[OSError()] * 99), Slept()
 
-    (one,) = await carried(store, platform, item(), doubtful="send again", sleep=slept)
+    (one,) = await carried(store, platform, item(), doubtful="resend", sleep=slept)
 
     assert (len(platform.texts), slept.pauses) == (MAX_COPIES, [1.0, 2.0, 4.0, 8.0])
     assert (one.status, one.attempts) == ("doubtful", MAX_COPIES)
@@ -156,7 +156,7 @@ async def test_an_edit_of_unknown_outcome_is_made_again_but_not_for_ever(store: 
     assert (one.status, one.attempts, one.unknown_attempts) == ("doubtful", MAX_EDIT_RETRIES, MAX_EDIT_RETRIES)
 
 
-OUTAGES = [(EDIT, "hold", MAX_EDIT_RETRIES), (item(), "send again", MAX_COPIES)]
+OUTAGES = [(EDIT, "hold", MAX_EDIT_RETRIES), (item(), "resend", MAX_COPIES)]
 
 
 @pytest.mark.parametrize(("one", "doubtful", "most"), OUTAGES)
@@ -185,7 +185,7 @@ async def test_nor_is_it_for_ever_over_many_lives(store: Store) -> None:
                 await asyncio.get_running_loop().create_future()
                 return delivery.id
 
-        made = outbox_sender(store, Endless(), doubtful="send again", grace=0.0)
+        made = outbox_sender(store, Endless(), doubtful="resend", grace=0.0)
         await made.recover()
         if not made.busy:
             break

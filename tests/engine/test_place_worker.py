@@ -15,8 +15,9 @@ from palaver.engine.admission import Admission
 from palaver.engine.batches import Batch
 from palaver.engine.behavior import Behavior
 from palaver.engine.identity import Identity
+from palaver.engine.limits import CurrentLimits, Limits
 from palaver.engine.place_worker import PlaceWorker, WorkerParts
-from palaver.engine.rate_limit import RateLimit, RateLimiter
+from palaver.engine.rate_limit import RateLimiter
 from palaver.engine.store_protocols import PlaceSnapshot
 from palaver.errors import InvalidValue, StoreFull
 from palaver.messages import Author, Message, Place
@@ -68,9 +69,9 @@ class NotedWorker(PlaceWorker):
 
 
 def a_worker(store: Store, place: Place = DIRECT, /, **changes: Any) -> NotedWorker:
-    behavior = changes.pop("behavior", Behavior(burst=0.0))
+    behavior = changes.pop("behavior", Behavior(debounce=0.0))
     identity = Identity(Persona(), {"recorded": RecordedPlatform()})
-    rate_limiter = RateLimiter(store.rate_limits, behavior.limit)
+    rate_limiter = RateLimiter(store.rate_limits, CurrentLimits(changes.pop("limits", None)))
     named: dict[str, Any] = dict.fromkeys(WorkerParts.__struct_fields__) | {
         "store": store,
         "behavior": behavior,
@@ -128,7 +129,7 @@ async def test_what_is_not_for_us_is_passed_over_and_keeps_nobody_waiting(store:
     assert await store.inbox.waiting(GROUP) == []
 
 
-BURST = Behavior(burst=10.0, longest_burst=10.0)
+BURST = Behavior(debounce=10.0, max_debounce=10.0)
 
 TARGETS: list[tuple[list[Message], list[tuple[Any, ...]]]] = [
     # what else the author says belongs to it; the last that speaks to us is replied to
@@ -192,7 +193,7 @@ async def test_what_comes_of_an_album_after_its_answer_is_context(store: Store) 
 
 async def test_an_album_of_which_more_may_come_waits_and_then_wait_no_longer(store: Store) -> None:
     moments = [NOON + timedelta(seconds=1), NOON + timedelta(minutes=1)]
-    behavior = Behavior(burst=1.5, longest_burst=1.5)
+    behavior = Behavior(debounce=1.5, max_debounce=1.5)
     await received(store, said("", 1, place=GROUP, album="a"), said("", 2, place=GROUP, album="a", author=BOB))
 
     looked = asyncio.Event()
@@ -229,7 +230,7 @@ def test_a_burst_is_waited_for_and_calls_off_at_once_what_was_planned(world: Wor
     async def note(_: Sequence[Message]) -> None:
         moments.append(world.loop.moment)
 
-    worker = a_worker(world.store, behavior=Behavior(burst=2.0, longest_burst=5.0), now=world.now)
+    worker = a_worker(world.store, behavior=Behavior(debounce=2.0, max_debounce=5.0), now=world.now)
     worker.during = note
 
     async def work() -> None:
@@ -258,7 +259,7 @@ def test_a_burst_is_waited_for_and_calls_off_at_once_what_was_planned(world: Wor
 
 def test_what_is_deleted_while_more_is_waited_for_is_not_answered(world: World) -> None:
 
-    worker = a_worker(world.store, behavior=Behavior(burst=2.0), now=world.now)
+    worker = a_worker(world.store, behavior=Behavior(debounce=2.0), now=world.now)
 
     async def work() -> None:
         await world.store.inbox.receive(said("one", 1), at=world.now())
@@ -376,8 +377,8 @@ async def test_a_store_in_trouble_is_tried_again_after_growing_pauses_with_the_r
 
 
 async def test_who_has_said_too_much_is_told_and_not_answered(store: Store) -> None:
-    once = RateLimit(messages=1)
-    worker = a_worker(store, behavior=Behavior(burst=0.0, limit=once))
+    once = Limits(messages=1)
+    worker = a_worker(store, limits=once)
     await store.rate_limits.take((DIRECT.author_namespace, ALICE.id), once)
     await received(store, said("one", 1), said("two", 2), said("three", 3, author=BOB))
 
@@ -546,7 +547,7 @@ async def test_a_message_is_judged_once_however_often_it_is_read_until_it_is_edi
     worker = a_worker(
         store,
         GROUP,
-        behavior=Behavior(burst=30.0, longest_burst=60.0, rule=rule),
+        behavior=Behavior(debounce=30.0, max_debounce=60.0, answer_if=rule),
         now=lambda: next(moments, NOON + LATER),
         store=with_inbox(store, inbox),
     )
@@ -567,7 +568,9 @@ async def test_a_message_is_judged_once_however_often_it_is_read_until_it_is_edi
 
 async def test_who_is_blocked_meanwhile_is_judged_again(store: Store) -> None:
     moments = iter([NOON, NOON, NOON])
-    worker = a_worker(store, behavior=Behavior(burst=30.0, longest_burst=60.0), now=lambda: next(moments, NOON + LATER))
+    worker = a_worker(
+        store, behavior=Behavior(debounce=30.0, max_debounce=60.0), now=lambda: next(moments, NOON + LATER)
+    )
 
     async def cancel_old_plans() -> None:
         await store.place_settings.block("recorded", said("hi").author.id, at=NOON)

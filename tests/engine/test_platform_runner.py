@@ -369,7 +369,7 @@ async def test_a_place_may_move_again(store: Store) -> None:
 
 async def test_what_waits_when_a_place_moves_is_answered_in_the_new_one(store: Store) -> None:
     platform = RecordedPlatform()
-    async with engine_with(Scripted("One."), platform, store=store, behavior=Behavior(burst=0.05)) as engine:
+    async with engine_with(Scripted("One."), platform, store=store, behavior=Behavior(debounce=0.05)) as engine:
         inbox = engine.inbox("recorded")
         await inbox.apply([Received(message=said("Gryag, hello", 1, place=GROUP))], key="u1")
         await inbox.apply([PlaceMigrated(old=GROUP, new=MOVED)], key="u2")
@@ -397,7 +397,7 @@ async def test_a_place_may_move_while_something_waits_in_the_new_one_too(
 
 async def test_what_was_said_before_a_place_moved_is_not_quoted_where_it_is_not(store: Store) -> None:
     platform = RecordedPlatform()
-    async with engine_with(Scripted("One.", "Two."), platform, store=store, behavior=Behavior(burst=0.05)) as engine:
+    async with engine_with(Scripted("One.", "Two."), platform, store=store, behavior=Behavior(debounce=0.05)) as engine:
         inbox = engine.inbox("recorded")
         await inbox.apply([Received(message=said("Gryag, hello", 1, place=GROUP))], key="u1")
         await inbox.apply([PlaceMigrated(old=GROUP, new=MOVED)], key="u2")

@@ -273,7 +273,9 @@ async def test_a_model_is_told_which_task_blocks_it_may_write_in_words_that_stay
 
 
 async def test_what_the_owner_allows_is_told() -> None:
-    (told, _) = await instructions("layered", behavior=Behavior(burst=0.0, model_may=frozenset({"clear-conversation"})))
+    (told, _) = await instructions(
+        "layered", behavior=Behavior(debounce=0.0, model_may=frozenset({"clear-conversation"}))
+    )
 
     assert f"- `# «clear-conversation»`: {ABOUT['clear-conversation']}" in told
     assert "`# «block»`" not in told

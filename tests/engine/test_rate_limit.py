@@ -9,14 +9,15 @@ from palaver.context.values import Persona
 from palaver.engine.admission import Admission
 from palaver.engine.behavior import TOO_MANY, Behavior
 from palaver.engine.identity import Identity
-from palaver.engine.rate_limit import RateLimit, RateLimiter
+from palaver.engine.limits import CurrentLimits, Limits
+from palaver.engine.rate_limit import RateLimiter
 from palaver.errors import InvalidValue, StoreFull
 from palaver.models.scripted import Scripted
 from palaver.store import Store
 from palaver.store.coordination import LocalRateLimits
 from palaver.testing import RecordedPlatform
 
-TWICE = RateLimit(messages=2, seconds=60)
+TWICE = Limits(messages=2, seconds=60)
 
 
 @pytest.fixture
@@ -29,12 +30,12 @@ def clock(store: Store) -> SimpleNamespace:
 
 @pytest.mark.parametrize("values", [{"messages": 0}, {"messages": -1}, {"seconds": -1.0}, {"seconds": math.nan}])
 def test_a_limit_that_cannot_be_is_refused(values: dict[str, Any]) -> None:
-    with pytest.raises(InvalidValue, match=r"^RateLimit: messages must be at least 1 and seconds at least 0$"):
-        RateLimit(**values)
+    with pytest.raises(InvalidValue, match=r"^Limits: messages must be at least 1 and seconds at least 0$"):
+        Limits(**values)
 
 
 async def test_an_author_is_answered_so_often_in_all_places(store: Store, clock: SimpleNamespace) -> None:
-    made = RateLimiter(store.rate_limits, TWICE)
+    made = RateLimiter(store.rate_limits, CurrentLimits(TWICE))
     here, there = said("hi"), said("Gryag?", place=GROUP)
 
     assert [await made.take(here), await made.take(there), await made.take(here)] == [True, True, False]
@@ -45,7 +46,7 @@ async def test_an_author_is_answered_so_often_in_all_places(store: Store, clock:
 
 
 async def test_a_message_over_the_limit_does_not_count(store: Store, clock: SimpleNamespace) -> None:
-    made = RateLimiter(store.rate_limits, TWICE)
+    made = RateLimiter(store.rate_limits, CurrentLimits(TWICE))
     for clock.at in (0.0, 10.0, 20.0, 59.0):
         await made.take(said("hi"))
 
@@ -55,7 +56,7 @@ async def test_a_message_over_the_limit_does_not_count(store: Store, clock: Simp
 
 
 async def test_an_answer_that_is_given_back_does_not_count(store: Store, clock: SimpleNamespace) -> None:
-    made = RateLimiter(store.rate_limits, TWICE)
+    made = RateLimiter(store.rate_limits, CurrentLimits(TWICE))
     await made.take(said("hi"))
     await made.take(said("hi"))
 
@@ -66,7 +67,7 @@ async def test_an_answer_that_is_given_back_does_not_count(store: Store, clock: 
 
 async def test_admission_decides_by_the_rate_limit(store: Store, clock: SimpleNamespace) -> None:
     identity = Identity(Persona(), {"recorded": RecordedPlatform()})
-    made = RateLimiter(store.rate_limits, RateLimit(messages=1, seconds=60))
+    made = RateLimiter(store.rate_limits, CurrentLimits(Limits(messages=1, seconds=60)))
     admission = Admission(store.log, store.place_settings, identity, Behavior(), made)
     await made.take(said("hi"))
 
@@ -80,9 +81,9 @@ async def test_of_too_many_messages_there_is_one_notice_then_silence_and_a_notic
     store: Store, clock: SimpleNamespace
 ) -> None:
     platform, numbers = RecordedPlatform(), iter(range(99))
-    behavior = Behavior(burst=0.0, limit=RateLimit(messages=1, seconds=60))
+    limits = Limits(messages=1, seconds=60)
 
-    async with engine_with(Scripted("1", "2", "3"), platform, store=store, behavior=behavior) as engine:
+    async with engine_with(Scripted("1", "2", "3"), platform, store=store, limits=limits) as engine:
         for clock.at in (0, 1, 2, 59, 60, 61, 62, 300, 301):
             await talked(engine, said("hi", next(numbers)))
 
@@ -109,9 +110,7 @@ async def test_a_notice_for_which_there_was_no_room_does_not_make_room_for_an_an
 
     little: Any = SimpleNamespace(**vars(store) | {"runs": Runs()})
     platform, model = RecordedPlatform(), Scripted("1", "2", "3", "4")
-    async with engine_with(
-        model, platform, store=little, behavior=Behavior(burst=0.0, limit=TWICE), sleep=sleep
-    ) as engine:
+    async with engine_with(model, platform, store=little, limits=TWICE, sleep=sleep) as engine:
         await talked(engine, *(said("hi", number) for number in range(6)))
 
     assert platform.texts == ["1", "2", TOO_MANY]

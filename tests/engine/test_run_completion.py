@@ -10,8 +10,8 @@ from engine.engines import DIRECT, GROUP, ME, engine_with, said, talked, texts_o
 from palaver.context.values import Context, Persona
 from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, TOO_MANY, Behavior
 from palaver.engine.identity import Identity
+from palaver.engine.limits import Limits
 from palaver.engine.places import DelimiterCache
-from palaver.engine.rate_limit import RateLimit
 from palaver.engine.run_completion import RunCompletion, RunOutput
 from palaver.engine.store_protocols import OutboxItem
 from palaver.errors import Overloaded, PalaverError, StoreFull
@@ -218,7 +218,7 @@ def raising(_: PalaverError) -> str:
 
 
 @pytest.mark.parametrize(
-    ("excuse", "words"),
+    ("error_text", "words"),
     [
         (lambda _: "Ouch.", "Ouch."),
         (raising, FAILED),
@@ -228,11 +228,11 @@ def raising(_: PalaverError) -> str:
         (lambda: "no argument", FAILED),
     ],
 )
-async def test_an_excuse_that_fails_is_excused_too(store: Store, excuse: Any, words: str) -> None:
+async def test_an_excuse_that_fails_is_excused_too(store: Store, error_text: Any, words: str) -> None:
     ended = Ended()
     await store.inbox.receive(said("hi"), at=NOON)
 
-    await completion(store, ended, excuse=excuse).complete_with_error(the_run(), said("hi"), Overloaded("?"))
+    await completion(store, ended, error_text=error_text).complete_with_error(the_run(), said("hi"), Overloaded("?"))
 
     assert ended.sent == [a_line(words, kind="error")]
     assert (await kept_run(store)).status == "failed"
@@ -242,7 +242,7 @@ async def test_an_engine_whose_excuses_fail_goes_on() -> None:
     platform = RecordedPlatform()
     trouble = Scripted(PalaverError("oops"), "Fine.")
 
-    async with engine_with(trouble, platform, behavior=Behavior(burst=0.0, excuse=raising)) as engine:
+    async with engine_with(trouble, platform, behavior=Behavior(debounce=0.0, error_text=raising)) as engine:
         await talked(engine, said("hi"), said("and now?", 2))
 
     assert platform.texts == [FAILED, "Fine."]
@@ -296,15 +296,15 @@ def unless_second(context: Context) -> Prompt:
 
 @pytest.mark.parametrize(
     ("limit", "line"),
-    [(RateLimit(messages=1, seconds=600), TOO_MANY), (RateLimit(), FAILED)],
+    [(Limits(messages=1, seconds=600), TOO_MANY), (Limits(), FAILED)],
     ids=["the limit", "before the model was asked"],
 )
 async def test_an_edit_after_a_run_that_never_began_leaves_the_beginning_of_the_prompt_as_it_was(
-    store: Store, limit: RateLimit, line: str
+    store: Store, limit: Limits, line: str
 ) -> None:
     asked = Scripted("One.", "Three.")
     named: dict[str, Any] = {"store": store, "profile": unless_second, "now": lambda: NOON}  # prompts tell the second
-    async with engine_with(asked, behavior=Behavior(burst=0.0, limit=limit), **named) as engine:
+    async with engine_with(asked, limits=limit, **named) as engine:
         await talked(engine, said("my first words", 1), said("two", 2))
     async with engine_with(asked, **named) as engine:
         await engine.edit(said("my changed words", 1))

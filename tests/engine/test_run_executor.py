@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from engine.engines import DIRECT, engine_with, said, talked
-from palaver.engine.behavior import Behavior, excuse
+from palaver.engine.behavior import Behavior, error_text
+from palaver.engine.limits import Limits
 from palaver.engine.run_executor import as_models
 from palaver.errors import InvalidValue, QuotaExhausted, RunTimedOut, TimedOut
 from palaver.messages import Author, Place
@@ -39,7 +40,7 @@ async def no_time(_: float) -> None:
 
 async def test_requests_that_hang_keep_no_other_place_from_being_answered() -> None:
     platform = RecordedPlatform()
-    behavior = Behavior(burst=0.0, at_once=32)
+    behavior = Behavior(debounce=0.0, max_runs=32)
     places = [Place(platform="recorded", id=f"p{number}", kind="direct") for number in range(33)]
 
     async with engine_with(Hanging(), platform, behavior=behavior) as engine:
@@ -51,7 +52,7 @@ async def test_requests_that_hang_keep_no_other_place_from_being_answered() -> N
     assert [(reply.place, reply.text) for reply in platform.shown.values()] == [(places[32], "Here.")]
 
 
-@pytest.mark.parametrize("during", ["next run", "next step"])
+@pytest.mark.parametrize("during", ["next_run", "next_step"])
 async def test_a_description_that_hangs_keeps_no_other_place_from_being_answered(during: Any) -> None:
     platform, asked = RecordedPlatform(), asyncio.Event()
     photo, other = said("", 2, parts=(a_photo(),)), Place(platform="recorded", id="p1", kind="direct")
@@ -66,9 +67,9 @@ async def test_a_description_that_hangs_keeps_no_other_place_from_being_answered
         await engine.receive(photo)
         return "it is there"
 
-    steps = during == "next step"  # the photo joins a run that is under way
+    steps = during == "next_step"  # the photo joins a run that is under way
     script = Scripted(*([ToolCall(name="wait", args={})] if steps else []), "Here.")
-    behavior = Behavior(burst=0.0, at_once=1, during=during)
+    behavior = Behavior(debounce=0.0, max_runs=1, during_run=during)
     async with engine_with(script, platform, behavior=behavior, describe=look, tools=[wait]) as engine:
         await engine.receive(said("wait", 1) if steps else photo)
         await asked.wait()
@@ -85,8 +86,8 @@ async def test_a_photo_nobody_can_describe_in_time_is_answered_without_words() -
         await asyncio.Event().wait()
         return ""
 
-    behavior = Behavior(burst=0.0, call_timeout=0.05)
-    async with engine_with(Scripted("Here."), platform, behavior=behavior, describe=look) as engine:
+    limits = Limits(call_timeout=0.05)
+    async with engine_with(Scripted("Here."), platform, limits=limits, describe=look) as engine:
         await talked(engine, said("", parts=(a_photo(),)))
 
     assert platform.texts == ["Here."]
@@ -102,10 +103,10 @@ LIMITS: list[tuple[dict[str, float], Exception]] = [
 async def test_a_run_that_takes_too_long_ends_with_an_honest_line(limits: dict[str, Any], error: Any) -> None:
     platform = RecordedPlatform()
 
-    async with engine_with(Hanging(), platform, behavior=Behavior(burst=0.0, **limits), sleep=no_time) as engine:
+    async with engine_with(Hanging(), platform, limits=Limits(**limits), sleep=no_time) as engine:
         await talked(engine, said("hang"))
 
-    assert platform.texts == [excuse(error)]
+    assert platform.texts == [error_text(error)]
 
 
 async def test_seconds_of_earlier_processes_count_and_those_between_them_do_not(store: Store) -> None:
@@ -116,7 +117,7 @@ async def test_seconds_of_earlier_processes_count_and_those_between_them_do_not(
     async with engine_with(Hanging(), platform, store=store) as engine:
         await engine.settled()
 
-    assert platform.texts == [excuse(RunTimedOut(""))]
+    assert platform.texts == [error_text(RunTimedOut(""))]
 
 
 async def test_the_second_model_answers_where_the_first_is_out_of_quota(store: Store) -> None:

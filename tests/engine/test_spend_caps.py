@@ -8,11 +8,12 @@ import pytest
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked
 from palaver.engine.behavior import Behavior
 from palaver.engine.engine import Engine
+from palaver.engine.limits import Cap, CurrentLimits, Limits, Spend
 from palaver.engine.media_descriptions import by_model
 from palaver.engine.memory import Memory
 from palaver.engine.memory.learner import EpisodeWriter
 from palaver.engine.metered_model import MeteredModel
-from palaver.engine.spend_caps import SPENT, Cap, Caps, Spend, SpendTracker
+from palaver.engine.spend_caps import SPENT, SpendTracker
 from palaver.errors import InvalidValue, SpendCapReached, TimedOut
 from palaver.messages import Place
 from palaver.models.base import Response, Usage
@@ -33,8 +34,8 @@ def answers(count: int) -> Scripted:
 
 
 def capped(**caps: Any) -> dict[str, Any]:
-    behavior = Behavior(burst=0.0, caps=Caps(**caps), prices={"scripted": PRICE})
-    return {"behavior": behavior, "now": lambda: NOON}
+    behavior = Behavior(debounce=0.0, prices={"scripted": PRICE})
+    return {"behavior": behavior, "limits": Limits(**caps), "now": lambda: NOON}
 
 
 async def test_what_is_spent_is_known_by_place_person_and_day(store: Store) -> None:
@@ -134,7 +135,7 @@ async def test_episodes_wait_for_a_cap_and_are_not_told_without_the_model(store:
     for number in range(3):
         at = NOON - timedelta(hours=9 - 4 * number)
         await store.inbox.receive(said(f"The ferry to Odesa leaves at {number}.", number, sent_at=at), at=at)
-    usages = SpendTracker(store.usage, Caps(total=Cap(tokens=0)), now=lambda: NOON)
+    usages = SpendTracker(store.usage, CurrentLimits(Limits(total=Cap(tokens=0))), now=lambda: NOON)
     episodist = EpisodeWriter(
         store.episodes, store.log, model=Scripted(), metered=lambda one, at: MeteredModel(one, usages, at)
     )
@@ -152,7 +153,7 @@ async def test_a_model_that_only_drips_is_left_in_time() -> None:
             raise AssertionError
 
     async with Store.open(":memory:") as store:
-        spend_tracker = SpendTracker(store.usage, Caps(), now=lambda: NOON)
+        spend_tracker = SpendTracker(store.usage, CurrentLimits(), now=lambda: NOON)
         with pytest.raises(TimedOut):
             await MeteredModel(Hanging(), spend_tracker, DIRECT, timeout=0.01).respond(Prompt.of(user("hi")))
 
@@ -203,7 +204,7 @@ async def test_a_person_who_is_forgotten_leaves_numbers_behind(store: Store, pla
 
 def test_a_cap_on_money_needs_a_price(store: Store) -> None:
     with pytest.raises(InvalidValue, match="money is capped, but scripted has no price"):
-        Engine(store, Scripted(), [RecordedPlatform()], behavior=Behavior(caps=Caps(total=Cap(money=1.0))))
+        Engine(store, Scripted(), [RecordedPlatform()], limits=Limits(total=Cap(money=1.0)))
 
 
 @pytest.mark.parametrize("cap", [{"tokens": -1}, {"money": -0.01}])

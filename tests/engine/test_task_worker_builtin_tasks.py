@@ -139,7 +139,7 @@ async def test_what_is_said_while_a_conversation_is_being_cleared_belongs_to_the
             return await super().respond(prompt)
 
     model = Slow("Gone.\n# «clear-conversation»", "Yes.")
-    may = Behavior(burst=0.0, model_may=DESTRUCTIVE)
+    may = Behavior(debounce=0.0, model_may=DESTRUCTIVE)
     async with engine_with(model, Owned(), store=store, behavior=may) as engine:
         await talked(engine, said("Gryag, old words", 1, place=GROUP), said("Gryag?", 3, place=GROUP))
 

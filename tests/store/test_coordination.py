@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.engine.rate_limit import RateLimit
+from palaver.engine.limits import Limits
 from palaver.store.coordination import LocalOwnership, LocalRateLimits, LocalStopRequests
 from people import DIRECT, GROUP
 
 ALICE, BOB = ("telegram", "1"), ("telegram", "2")
-TWO = RateLimit(messages=2, seconds=60)
+TWO = Limits(messages=2, seconds=60)
 
 
 class Clock:
@@ -119,7 +119,7 @@ async def test_no_author_is_answered_more_often_than_agreed_in_any_stretch_of_ti
     pauses: list[float], most: int, seconds: int
 ) -> None:
     clock = Clock()
-    limits, limit = LocalRateLimits(clock), RateLimit(messages=most, seconds=seconds)
+    limits, limit = LocalRateLimits(clock), Limits(messages=most, seconds=seconds)
     granted, warned = list[float](), list[bool]()
     for pause in pauses:
         clock.at += pause

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engines import texts_of
-from palaver.engine.spend_caps import Spend
+from palaver.engine.limits import Spend
 from palaver.engine.store_protocols import OutboxItem
 from palaver.events import MessageReceived
 from palaver.memory.facts import Fact, subject_of

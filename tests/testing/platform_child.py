@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from keyless_chat import KeylessChat
 from lives import fork_lives
 from palaver import Behavior, Delivery, Engine, Platform, Store
-from palaver.engine.rate_limit import RateLimit
+from palaver.engine.limits import Limits
 from palaver.models.base import Finish, Response
 from palaver.parts import Part, Text
 from palaver.turns import Prompt, Turn
@@ -86,9 +86,9 @@ def dying_at(platform: Platform, point: str) -> Platform:
 
 
 async def live(life: Life) -> None:
-    behavior = Behavior(burst=0.0, limit=RateLimit(messages=100_000), resumes=100_000)
+    behavior, limits = Behavior(debounce=0.0, max_resumes=100_000), Limits(messages=100_000)
     async with Store.open(life.path) as store:
-        engine = Engine(store, Echo(), [dying_at(platform_of(life), life.kill_at)], behavior=behavior)
+        engine = Engine(store, Echo(), [dying_at(platform_of(life), life.kill_at)], behavior=behavior, limits=limits)
         running = asyncio.create_task(engine.run())
         if not life.messages:
             await running

@@ -47,7 +47,7 @@ async def test_a_reminder_of_an_engine_comes_when_the_clock_is_advanced() -> Non
     model = Scripted([ToolCall(name="remind_me", args={"when": "in 10 minutes", "text": "Tea!"})], "All right.")
     async with Store.open(":memory:") as store:
         tools = [reminder_tool(store.tasks, clock.now, "Europe/Kyiv")]
-        behavior = Behavior(burst=0)
+        behavior = Behavior(debounce=0)
         async with Engine(
             store, model, [platform], tools=tools, behavior=behavior, now=clock.now, sleep=clock.sleep
         ) as engine:
@@ -65,7 +65,7 @@ async def test_a_reminder_of_an_engine_comes_when_the_clock_is_advanced() -> Non
 async def test_an_engine_waits_for_more_of_an_author_by_the_clock() -> None:
     clock, platform = Clock(START), RecordedPlatform()
     async with Store.open(":memory:") as store:
-        behavior = Behavior(burst=600, longest_burst=600)
+        behavior = Behavior(debounce=600, max_debounce=600)
         async with Engine(
             store, Scripted("Hello."), [platform], behavior=behavior, now=clock.now, sleep=clock.sleep
         ) as engine:

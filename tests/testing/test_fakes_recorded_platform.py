@@ -19,7 +19,7 @@ def a_delivery(**changes: str) -> Delivery:
 
 async def test_scripted_updates_are_applied_and_what_is_sent_is_shown(store: Store) -> None:
     platform = RecordedPlatform(updates=[[Received(message=HELLO)]])
-    running = asyncio.create_task(Engine(store, Scripted("Hi."), [platform], behavior=Behavior(burst=0)).run())
+    running = asyncio.create_task(Engine(store, Scripted("Hi."), [platform], behavior=Behavior(debounce=0)).run())
 
     await platform.sent.wait()
     running.cancel()

@@ -53,7 +53,7 @@ class Admission:
     async def complete_bursts(self, waiting: Sequence[WaitingMessage], now: datetime, *, since: int) -> list[Message]:
         """Return the messages of complete bursts that begin with a message to answer, from number *since* on."""
         waiting = [one for one in waiting if one.number >= since]
-        gap, longest = timedelta(seconds=self._behavior.burst), timedelta(seconds=self._behavior.longest_burst)
+        gap, longest = timedelta(seconds=self._behavior.debounce), timedelta(seconds=self._behavior.max_debounce)
         addressed = [at for at, one in enumerate(waiting) if await self.decide(one.message) == "answer"]
         bursts = bursts_of(addressed, waiting, gap, longest)
         return [one.message for burst in bursts if time_left(burst, now, gap, longest) <= timedelta(0) for one in burst]
@@ -66,7 +66,7 @@ class Admission:
             cached = self._triggers[platform] = Triggers(
                 me=me,
                 names=self._behavior.names,
-                rule=self._behavior.rule and self._follows_rule,
+                rule=self._behavior.answer_if and self._follows_rule,
                 blocked=blocked,
                 agents_in_a_row=self._behavior.agents_in_a_row,
             )
@@ -75,7 +75,7 @@ class Admission:
     def _follows_rule(self, message: Message) -> bool:
         """Return whether the user's rule says that a message is answered; False where the rule raises."""
         try:
-            return self._behavior.rule is not None and rule_result(self._behavior.rule(message))
+            return self._behavior.answer_if is not None and rule_result(self._behavior.answer_if(message))
         except Exception as error:  # noqa: BLE001 (the rule is the user's)
             log.error("Behavior.rule failed on message %s, which is not answered: %s", message.id, error_text(error))
             return False

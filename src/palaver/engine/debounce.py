@@ -39,8 +39,8 @@ class Debounce:
         self._place = place
         self._rate_limiter = rate_limiter
         self._inbox = inbox
-        self._gap = timedelta(seconds=behavior.burst)
-        self._longest = timedelta(seconds=behavior.longest_burst)
+        self._gap = timedelta(seconds=behavior.debounce)
+        self._longest = timedelta(seconds=behavior.max_debounce)
         self._rate_limited = rate_limited
         self._waiting = waiting
         self._now = now

@@ -12,6 +12,7 @@ from palaver.context.sources import AnySource
 from palaver.context.values import Persona
 from palaver.engine.background import Sleep, foreign_code
 from palaver.engine.behavior import Behavior, require_right_to_clear
+from palaver.engine.limits import CurrentLimits, Limits
 from palaver.engine.media_descriptions import Describe, models_of
 from palaver.engine.memory import Memory
 from palaver.engine.outbox_sender import split_replies
@@ -68,6 +69,7 @@ class Engine:
         settings: Settings | None = None,
         config: Config | None = None,
         behavior: Behavior | None = None,
+        limits: Limits | None = None,
         zone: str = "UTC",
         memory: Memory | None = None,
         task_handlers: Mapping[str, TaskHandler] | None = None,
@@ -81,7 +83,14 @@ class Engine:
         self.settings = settings or Settings()
         self.memory = memory if config.memory else None  # None: nothing is recalled or learned
         self._parts = parts = engine_parts(
-            store, platforms, behavior, persona=persona, task_handlers=task_handlers, now=now, sleep=sleep
+            store,
+            platforms,
+            behavior,
+            CurrentLimits(limits),
+            persona=persona,
+            task_handlers=task_handlers,
+            now=now,
+            sleep=sleep,
         )
         parts.spend_tracker.require_prices([*self.models, *models_of(describe)])
         if self.memory:
@@ -111,6 +120,15 @@ class Engine:
     @persona.setter
     def persona(self, persona: Persona) -> None:
         self._parts.identity.persona = persona
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of the agent; may be set while it runs."""
+        return self._parts.limits.value
+
+    @limits.setter
+    def limits(self, limits: Limits) -> None:
+        self._parts.limits.value = limits
 
     async def start(self) -> None:
         """Open the platforms, resume what an earlier process left, and start the workers."""

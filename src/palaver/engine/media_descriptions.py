@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from palaver.context.values import Context
 from palaver.engine.background import error_text, foreign_code
+from palaver.engine.limits import CurrentLimits
 from palaver.engine.metered_model import MeteredModel
 from palaver.engine.spend_caps import SpendTracker
 from palaver.engine.store_protocols import DescriptionStore
 from palaver.messages import Message
 from palaver.models.base import Model
 from palaver.parts import Media, Part
-from palaver.run.model_calls import CALL_TIMEOUT
 from palaver.turns import Prompt, user
 from palaver.value_cache import cached
 
@@ -52,7 +52,7 @@ def models_of(describe: Describe | None) -> list[Model]:
 class MediaDescriber:
     """Describes media: `describe` asks for missing descriptions, `add_descriptions` is a source of the stored ones.
 
-    Each request has *timeout* seconds. With *spend_tracker*, a model's calls are counted for the author of the message.
+    Each request has the time of a model call. With *spend_tracker*, a model's calls count for the message's author.
     """
 
     def __init__(
@@ -61,13 +61,13 @@ class MediaDescriber:
         describe: Describe | None,
         *,
         spend_tracker: SpendTracker | None = None,
-        timeout: float = CALL_TIMEOUT,
+        limits: CurrentLimits | None = None,
         now: Callable[[], datetime],
     ) -> None:
         self._known = known
         self._describe = describe
         self._spend_tracker = spend_tracker
-        self._timeout = timeout
+        self._limits = limits or CurrentLimits()
         self._now = now
 
     @property
@@ -100,11 +100,15 @@ class MediaDescriber:
         describe = self._describe
         if self._spend_tracker and isinstance(describe, ModelDescriber):
             asked = MeteredModel(
-                describe.model, self._spend_tracker, message.place, message.author, timeout=self._timeout
+                describe.model,
+                self._spend_tracker,
+                message.place,
+                message.author,
+                timeout=self._limits.value.call_timeout,
             )
             describe = ModelDescriber(asked)
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self._limits.value.call_timeout):
                 with foreign_code("the describer"):
                     return await describe(media) if describe else ""
         except Exception as error:  # noqa: BLE001 (the describer is foreign code)

@@ -7,7 +7,7 @@ An item is stored as "sending" before each attempt and with its outcome after it
 - `SendRefused`: it is dropped; an edit of a draft becomes a new message instead;
 - anything else, also a crash of the process: the outcome is unknown. A retry could duplicate the message. So it is
   retried only within the platform's idempotency window, or where it is an edit, since a second edit changes nothing, or
-  where `Behavior.doubtful` is "send again". Else it becomes "doubtful", and `palaver outbox` lists it for a decision.
+  where `Behavior.doubtful_replies` is "resend". Else it becomes "doubtful", and `palaver outbox` lists it.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ FIRST_RETRY, LONGEST_RETRY = 1.0, 300.0  # seconds between attempts
 LONGEST_RETRY_AFTER = 86_400.0  # seconds that a platform may ask to wait
 SEND_TIMEOUT = 120.0  # seconds of one attempt
 MAX_EDIT_RETRIES = 20  # attempts at an edit with an unknown outcome
-MAX_COPIES = 5  # attempts with an unknown outcome, where `doubtful` is "send again"
+MAX_COPIES = 5  # attempts with an unknown outcome, where `doubtful` is "resend"
 GRACE = 5.0  # seconds that attempts may take to get their receipts when the engine closes
 CUT_OFF = "the program stopped while it was being sent; the outcome is unknown"
 
@@ -136,7 +136,7 @@ class OutboxSender:
         platforms: Mapping[str, Platform],
         *,
         now: Callable[[], datetime],
-        doubtful: Literal["hold", "send again"] = "hold",
+        doubtful: Literal["hold", "resend"] = "hold",
         sleep: Sleep = asyncio.sleep,
         send_timeout: float = SEND_TIMEOUT,
         grace: float = GRACE,
@@ -301,7 +301,7 @@ class OutboxSender:
         window = platform.capabilities.idempotency_window
         is_safe = age is not None and timedelta(0) <= age < window  # negative where the clock was set back
         is_safe = is_safe or (item.edits is not None and item.unknown_attempts < MAX_EDIT_RETRIES)
-        again = is_safe or (self._doubtful == "send again" and item.unknown_attempts < MAX_COPIES)
+        again = is_safe or (self._doubtful == "resend" and item.unknown_attempts < MAX_COPIES)
         if again and item.kind != "draft":  # the answer is sent as a new message
             return replace(item, status="sending", why=why)
         log.warning("the outcome of sending %s is unknown (%s); `palaver outbox` lists it", item.id, why)

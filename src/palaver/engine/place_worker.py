@@ -73,7 +73,7 @@ class WorkerParts(Struct, frozen=True, kw_only=True):
     executor: RunExecutor
     completion: RunCompletion
     events: EventStream
-    slots: asyncio.Semaphore  # for `Behavior.at_once` runs
+    slots: asyncio.Semaphore  # for `Behavior.max_runs` runs
     resumed: set[str]  # ids of the runs that this process has resumed
     now: Callable[[], datetime]
     sleep: Sleep
@@ -194,7 +194,7 @@ class PlaceWorker:
             await completion.complete_silently(run, why=STOPPED)
             return
         if run.id not in parts.resumed:  # count one resume for each process, however often the store fails
-            if run.resumed >= parts.behavior.resumes:
+            if run.resumed >= parts.behavior.max_resumes:
                 await completion.complete_with_error(run, target, PalaverError(GAVE_UP.format(times=run.resumed)))
                 return
             run = replace(run, resumed=run.resumed + 1)
@@ -242,7 +242,7 @@ class PlaceWorker:
     async def _execute(self, journal: Journal, target: Message, slot: Slot) -> Answer:
         """Execute a run from the end of its journal."""
         setup = self._parts.setup
-        join = self.join if self._parts.behavior.during == "next step" else None
+        join = self.join if self._parts.behavior.during_run == "next_step" else None
         return await self._parts.executor.execute(
             journal, target, models=setup.models, toolbox=setup.toolbox, slot=slot, join=join
         )

@@ -1,34 +1,21 @@
-"""Rate limit: how often one author is answered. The value, the protocol of its store, and the limiter of an engine."""
+"""Rate limit: how often one author is answered. The protocol of its store, and the limiter of an engine."""
 
 from typing import Protocol
 
-from msgspec import Struct
-
-from palaver.errors import InvalidValue
+from palaver.engine.limits import CurrentLimits, Limits
 from palaver.messages import Message
 
 AuthorKey = tuple[str, str]  # `Place.author_namespace` and the author's id
 
 
-class RateLimit(Struct, frozen=True, kw_only=True):
-    """At most so many messages of one author are answered within so many seconds."""
-
-    messages: int = 20
-    seconds: float = 60.0
-
-    def __post_init__(self) -> None:
-        if self.messages < 1 or not self.seconds >= 0:
-            raise InvalidValue("RateLimit: messages must be at least 1 and seconds at least 0")
-
-
 class RateLimitStore(Protocol):
     """Counts the answers to each author, in all places together."""
 
-    async def allows(self, author: AuthorKey, limit: RateLimit) -> bool:
+    async def allows(self, author: AuthorKey, limit: Limits) -> bool:
         """Return whether the author may be answered once more. Count nothing."""
         ...
 
-    async def take(self, author: AuthorKey, limit: RateLimit) -> bool:
+    async def take(self, author: AuthorKey, limit: Limits) -> bool:
         """Count one more answer to the author; return False, and count nothing, where that is over the limit."""
         ...
 
@@ -48,17 +35,17 @@ class RateLimitStore(Protocol):
 class RateLimiter:
     """The rate limit of an engine, for the authors of messages."""
 
-    def __init__(self, store: RateLimitStore, limit: RateLimit) -> None:
+    def __init__(self, store: RateLimitStore, limits: CurrentLimits) -> None:
         self._store = store
-        self._limit = limit
+        self._limits = limits
 
     async def allows(self, message: Message) -> bool:
         """Return whether the author may be answered once more. Count nothing."""
-        return await self._store.allows(_author(message), self._limit)
+        return await self._store.allows(_author(message), self._limits.value)
 
     async def take(self, message: Message) -> bool:
         """Count one more answer to the author; return False where that is over the limit."""
-        return await self._store.take(_author(message), self._limit)
+        return await self._store.take(_author(message), self._limits.value)
 
     async def give_back(self, message: Message) -> None:
         """Uncount an answer that was not stored: it is retried."""

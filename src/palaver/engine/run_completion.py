@@ -131,7 +131,7 @@ class RunCompletion:
         facts = await self._proposals.made_by(run.id)
         if not facts:
             return None
-        words = clean(self._behavior.proposal(facts), delimiter=await self._delimiters.get(target.place))
+        words = clean(self._behavior.forget_question(facts), delimiter=await self._delimiters.get(target.place))
         return replace(self._line(run, target, words, kind="notice"), id=f"{run.id}{PROPOSAL}")
 
     async def complete_with_forgetting(self, run: Run, target: Message, facts: Sequence[Fact]) -> None:
@@ -161,7 +161,7 @@ class RunCompletion:
         """End a run with a line about the error, by `Behavior.excuse`."""
         self._failed(run, error)
         try:
-            words = self._behavior.excuse(error)
+            words = self._behavior.error_text(error)
             words = words if words.strip() else FAILED
         except Exception as failure:  # noqa: BLE001 (the function is the user's)
             log.error("Behavior.excuse failed for %s: %s", error, error_text(failure))

@@ -14,6 +14,7 @@ from palaver.engine.answer_preview import AnswerPreview, AnswerPreviews
 from palaver.engine.background import Sleep, Slot, foreign_code
 from palaver.engine.behavior import Behavior
 from palaver.engine.event_stream import EventStream
+from palaver.engine.limits import CurrentLimits
 from palaver.engine.run_completion import Answer, RunCompletion
 from palaver.engine.store_protocols import RunStore
 from palaver.errors import InvalidValue, PalaverError, RunTimedOut
@@ -162,6 +163,7 @@ class RunExecutor:
         delimiter: Callable[[Place], Awaitable[str]],
         previews: AnswerPreviews,
         behavior: Behavior,
+        limits: CurrentLimits,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self.expired_files = ExpiredFiles()
@@ -174,8 +176,7 @@ class RunExecutor:
         self._delimiter = delimiter
         self._previews = previews
         self._prices = behavior.prices
-        self._timeout = behavior.run_timeout
-        self._call_timeout = behavior.call_timeout
+        self._limits = limits
         self._sleep = sleep
 
     async def execute(
@@ -216,14 +217,14 @@ class RunExecutor:
         return answer.run, await self._completion.make_output(answer, target, texts, markers=markers), target
 
     async def _run_within_timeout(self, loop: RunLoop, preview: AnswerPreview | None) -> RunAnswered:
-        limit = asyncio.timeout(self._timeout - loop.journal.run.seconds)
+        limit = asyncio.timeout(self._limits.value.run_timeout - loop.journal.run.seconds)
         try:
             async with limit:
                 return await self._run_loop(loop, preview)
         except TimeoutError:
             if not limit.expired():
                 raise
-        raise RunTimedOut(f"the run took longer than {self._timeout:g} seconds")
+        raise RunTimedOut(f"the run took longer than {self._limits.value.run_timeout:g} seconds")
 
     async def _run_loop(self, loop: RunLoop, preview: AnswerPreview | None) -> RunAnswered:
         if not self._is_watched(loop.journal.run.place):
@@ -253,7 +254,7 @@ class RunExecutor:
     def _model_calls(self, run: Run) -> ModelCalls:
         return ModelCalls(
             streaming=self._is_watched(run.place),
-            timeout=self._call_timeout,
+            timeout=self._limits.value.call_timeout,
             sleep=self._sleep,
             on_retry=partial(self._publish_retry, run),
         )

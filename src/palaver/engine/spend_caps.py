@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime
 from typing import Protocol
 
-from msgspec import Struct
-
+from palaver.engine.limits import Cap, CurrentLimits, Spend
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place
 from palaver.models.base import Model, Response
@@ -13,35 +12,6 @@ from palaver.models.prices import PRICES, Prices, price_of
 from palaver.run.journal import CallCost, call_cost
 
 SPENT = "I have used up what I may spend today, and cannot answer any more until tomorrow."
-
-
-class Spend(Struct, frozen=True, kw_only=True):
-    """A sum of tokens and money."""
-
-    tokens: int = 0
-    money: float = 0.0  # in dollars, for models with a known price
-
-
-class Cap(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A cap on one day in UTC; None is no cap."""
-
-    tokens: int | None = None
-    money: float | None = None  # in dollars
-
-    def __post_init__(self) -> None:
-        if (self.tokens is not None and self.tokens < 0) or (self.money is not None and self.money < 0):
-            raise InvalidValue("Cap: tokens and money must be 0 or more")
-
-    def is_reached(self, spent: Spend) -> bool:
-        return (self.tokens is not None and spent.tokens >= self.tokens) or (
-            self.money is not None and spent.money >= self.money
-        )
-
-
-class Caps(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    place: Cap = Cap()
-    person: Cap = Cap()
-    total: Cap = Cap()
 
 
 class UsageStore(Protocol):
@@ -63,15 +33,18 @@ class UsageStore(Protocol):
 class SpendTracker:
     """Counts model calls, and says whether a cap is reached and who got the notice about it."""
 
-    def __init__(self, usages: UsageStore, caps: Caps, *, prices: Prices = PRICES, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, usages: UsageStore, limits: CurrentLimits, *, prices: Prices = PRICES, now: Callable[[], datetime]
+    ) -> None:
         self._usages = usages
-        self._caps = caps
+        self._limits = limits
         self._prices = prices
         self._now = now
 
     def require_prices(self, models: Iterable[Model]) -> None:
         """Raise `InvalidValue` for a cap on money where the price of a model is unknown."""
-        if all(cap.money is None for cap in (self._caps.place, self._caps.person, self._caps.total)):
+        limits = self._limits.value
+        if all(cap.money is None for cap in (limits.place, limits.person, limits.total)):
             return
         for model in models:
             if price_of(model.name, self._prices) is None:
@@ -79,8 +52,8 @@ class SpendTracker:
 
     async def is_reached(self, place: Place, author: Author | None) -> bool:
         """Return whether a cap for *place*, *author* (if any) or the total is reached."""
-        caps, day = self._caps, self._day()
-        if caps == Caps():
+        caps, day = self._limits.value, self._day()
+        if not caps.has_caps:
             return False
         if caps.total != Cap() and caps.total.is_reached(await self._usages.spent(day)):
             return True

@@ -18,6 +18,7 @@ from palaver.engine.behavior import Behavior
 from palaver.engine.commands import Commands, Confirmations, no_memory
 from palaver.engine.event_stream import EventStream
 from palaver.engine.identity import Identity, platforms_by_name
+from palaver.engine.limits import CurrentLimits
 from palaver.engine.log_views import VisibleLog
 from palaver.engine.media_descriptions import Describe, MediaDescriber
 from palaver.engine.memory import Memory
@@ -43,6 +44,7 @@ def engine_parts(
     store: StoreProtocol,
     platforms: Iterable[Platform],
     behavior: Behavior,
+    limits: CurrentLimits,
     *,
     persona: Persona | None,
     task_handlers: Mapping[str, TaskHandler] | None,
@@ -55,15 +57,16 @@ def engine_parts(
         store=store,
         platforms=named,
         behavior=behavior,
+        limits=limits,
         identity=Identity(persona or Persona(), named),
         aliases=aliases,
         delimiters=DelimiterCache(store.place_settings),
-        rate_limiter=RateLimiter(store.rate_limits, behavior.limit),
+        rate_limiter=RateLimiter(store.rate_limits, limits),
         outbox_sender=OutboxSender(
-            store.outbox, named, now=now, doubtful=behavior.doubtful, sleep=sleep, aliases=aliases
+            store.outbox, named, now=now, doubtful=behavior.doubtful_replies, sleep=sleep, aliases=aliases
         ),
         events=EventStream(store.events),
-        spend_tracker=SpendTracker(store.usage, behavior.caps, prices=behavior.prices, now=now),
+        spend_tracker=SpendTracker(store.usage, limits, prices=behavior.prices, now=now),
         task_handlers=handlers,
         kinds=block_kinds(handlers, may=behavior.model_may),
         now=now,
@@ -77,6 +80,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
     store: StoreProtocol
     platforms: Mapping[str, Platform]
     behavior: Behavior
+    limits: CurrentLimits
     identity: Identity
     aliases: PlaceAliases
     delimiters: DelimiterCache
@@ -160,14 +164,13 @@ class EngineParts(Struct, frozen=True, kw_only=True):
         budget: Budget,
         sources: Iterable[AnySource],
     ) -> PromptBuilder:
-        timeout = self.behavior.call_timeout
         return PromptBuilder(
             VisibleLog(self.store.log, self.store.place_settings.blocked),
             memory.knowledge if memory else InMemoryKnowledge(),
             self.delimiters,
             self.identity,
             MediaDescriber(
-                self.store.descriptions, describe, spend_tracker=self.spend_tracker, timeout=timeout, now=self.now
+                self.store.descriptions, describe, spend_tracker=self.spend_tracker, limits=self.limits, now=self.now
             ),
             profile=profile,
             config=config,
@@ -189,6 +192,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             now=self.now,
             tool_ended=tool_ended,
             behavior=self.behavior,
+            limits=self.limits,
             events=self.events,
             delimiter=self.delimiters.get,
             previews=previews,
@@ -211,7 +215,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             executor=executor,
             completion=completion,
             events=self.events,
-            slots=asyncio.Semaphore(behavior.at_once),
+            slots=asyncio.Semaphore(behavior.max_runs),
             resumed=set(),
             now=self.now,
             sleep=self.sleep,

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from weakref import WeakValueDictionary
 
-from palaver.engine.rate_limit import AuthorKey, RateLimit
+from palaver.engine.limits import Limits
+from palaver.engine.rate_limit import AuthorKey
 from palaver.messages import Place, PlaceKey
 
 AUTHORS = 10_000  # whose answers are counted
@@ -38,10 +39,10 @@ class LocalRateLimits:
         self._answered: OrderedDict[AuthorKey, deque[float]] = OrderedDict()  # when, the latest answered author last
         self._warned: set[AuthorKey] = set()
 
-    async def allows(self, author: AuthorKey, limit: RateLimit) -> bool:
+    async def allows(self, author: AuthorKey, limit: Limits) -> bool:
         return len(self._recent(author, limit)) < limit.messages
 
-    async def take(self, author: AuthorKey, limit: RateLimit) -> bool:
+    async def take(self, author: AuthorKey, limit: Limits) -> bool:
         times = self._recent(author, limit)
         if len(times) >= limit.messages:
             return False
@@ -65,7 +66,7 @@ class LocalRateLimits:
     async def unwarn(self, author: AuthorKey) -> None:
         self._warned.discard(author)
 
-    def _recent(self, author: AuthorKey, limit: RateLimit) -> deque[float]:
+    def _recent(self, author: AuthorKey, limit: Limits) -> deque[float]:
         times, now = self._answered.get(author, deque()), self._clock()
         while times and now - times[0] >= limit.seconds:
             times.popleft()

@@ -2,7 +2,7 @@
 
 from datetime import UTC, date, datetime
 
-from palaver.engine.spend_caps import Spend
+from palaver.engine.limits import Spend
 from palaver.messages import Author, Message, Place
 from palaver.run.journal import CallCost, Run
 from palaver.store.encoding import clean

@@ -66,7 +66,7 @@ class Session:
         setattr(self.platform, "send", self._until_crash(self.platform.send))  # noqa: B010 (a method is replaced)
         self._crashed = False
         self.store = await self._processes.enter_async_context(Store.open(self._file))
-        engine = Engine(self.store, self.model, [self.platform], behavior=Behavior(burst=0.0), sleep=_short_sleep)
+        engine = Engine(self.store, self.model, [self.platform], behavior=Behavior(debounce=0.0), sleep=_short_sleep)
         self.engine = await self._processes.enter_async_context(engine)
 
     async def stop(self) -> None:

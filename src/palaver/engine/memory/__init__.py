@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 from palaver.context import sources
 from palaver.context.values import Context
 from palaver.engine.background import Sleep
+from palaver.engine.limits import CurrentLimits
 from palaver.engine.log_views import VisibleLog
 from palaver.engine.memory.indexer import Indexer
 from palaver.engine.memory.learner import EpisodeWriter, Learner
 from palaver.engine.memory.recall import EchoFilter, KnownFacts, MemorySources, MessageRecall
 from palaver.engine.metered_model import MeteredModel
-from palaver.engine.spend_caps import Caps, SpendTracker
+from palaver.engine.spend_caps import SpendTracker
 from palaver.engine.store_protocols import StoreProtocol
 from palaver.messages import Place
 from palaver.models.base import Model
@@ -47,7 +48,7 @@ class Memory:
         self._now = now
         self._sleep = sleep
         self._echo_filter = EchoFilter(store.log)
-        self._spending = SpendTracker(store.usage, Caps(), now=now)
+        self._spending = SpendTracker(store.usage, CurrentLimits(), now=now)
         self._indexer = Indexer(store.index_writer, sleep=sleep)
         self._use_model(model)
 

@@ -16,8 +16,8 @@ from palaver.context.values import Persona
 from palaver.engine.background import Sleep
 from palaver.engine.behavior import Behavior
 from palaver.engine.engine import Engine
+from palaver.engine.limits import Limits
 from palaver.engine.memory import Memory
-from palaver.engine.rate_limit import RateLimit
 from palaver.engine.task_worker import TaskHandler
 from palaver.errors import PalaverError, StoreBroken, StoreTrouble
 from palaver.memory.facts import Fact, is_same_place, subject_of
@@ -137,11 +137,11 @@ class TerminalSession:
             [self._terminal],
             config=self._options.config,
             behavior=Behavior(
-                burst=0.0,
-                limit=RateLimit(messages=1_000_000),
-                excuse=partial(error_text, hints=self._options.hints),
-                proposal=proposal_text,
+                debounce=0.0,
+                error_text=partial(error_text, hints=self._options.hints),
+                forget_question=proposal_text,
             ),
+            limits=Limits(messages=1_000_000),
             zone=self._options.zone,
             memory=self._memory,
             task_handlers={} if self._memory else no_memory,

@@ -1,0 +1,57 @@
+"""Limits: how much the agent answers, works and spends. Pure."""
+
+from msgspec import Struct
+
+from palaver.errors import InvalidValue
+
+
+class Spend(Struct, frozen=True, kw_only=True):
+    """A sum of tokens and money."""
+
+    tokens: int = 0
+    money: float = 0.0  # in dollars, for models with a known price
+
+
+class Cap(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A cap on one day in UTC; None is no cap."""
+
+    tokens: int | None = None
+    money: float | None = None  # in dollars
+
+    def __post_init__(self) -> None:
+        if (self.tokens is not None and self.tokens < 0) or (self.money is not None and self.money < 0):
+            raise InvalidValue("Cap: tokens and money must be 0 or more")
+
+    def is_reached(self, spent: Spend) -> bool:
+        return (self.tokens is not None and spent.tokens >= self.tokens) or (
+            self.money is not None and spent.money >= self.money
+        )
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """The limits of an engine, which may be set while it runs. Every field has a default."""
+
+    messages: int = 20  # of one author, in all places together, that are answered within `seconds`
+    seconds: float = 60.0
+    call_timeout: float = 120.0  # seconds of one model call
+    run_timeout: float = 300.0  # seconds of one run, over all processes
+    place: Cap = Cap()  # on the spend of one place
+    person: Cap = Cap()  # of one person
+    total: Cap = Cap()  # of all
+
+    def __post_init__(self) -> None:
+        if self.messages < 1 or not self.seconds >= 0:
+            raise InvalidValue("Limits: messages must be at least 1 and seconds at least 0")
+        if self.call_timeout <= 0 or self.run_timeout <= 0:
+            raise InvalidValue("Limits: call_timeout and run_timeout must be more than 0 seconds")
+
+    @property
+    def has_caps(self) -> bool:
+        return (self.place, self.person, self.total) != (Cap(), Cap(), Cap())
+
+
+class CurrentLimits:
+    """Holds the limits of an engine for the parts that obey them."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.value = limits or Limits()
