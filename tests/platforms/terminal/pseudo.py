@@ -57,11 +57,18 @@ class Terminal:
         before, self._place = self._place, found + len(text)
         return self.screen[before : self._place]
 
-    async def say(self, text: str) -> None:
-        """Wait for the editor, and type a line."""
+    async def say(self, text: str, *seen: str) -> None:
+        """Wait for the editor, type a line, and wait for what is *seen* after it."""
         await self.see(PROMPT)
         await self.see(">")
         self.type(text + ENTER)
+        for one in seen:
+            await self.see(one)
+
+    async def quit(self) -> int:
+        """Leave by the command; the exit status."""
+        await self.say("/quit")
+        return await self.left()
 
     async def left(self) -> int:
         """Wait for the end; the exit status."""

@@ -102,32 +102,24 @@ async def test_a_conversation_in_a_terminal() -> None:
         await tty.see(f"gemini-3.8-flash answers at {sim.url}.\n")
         await tty.see("/help shows what you can do; Ctrl-D leaves.\n")
 
-        await tty.say("What is 6*7?")
-        await tty.see("Weighing the request")
-        await tty.see("[calculate(expression=")
-        await tty.see("[current_time(")
-        await tty.see("[calculate ")
-        await tty.see(" ms]\n")
-        await tty.see("Here is what I found: calculate gave")
+        await tty.say(
+            "What is 6*7?",
+            "Weighing the request",
+            "[calculate(expression=",
+            "[current_time(",
+            "[calculate ",
+            " ms]\n",
+            "Here is what I found: calculate gave",
+        )
 
-        await tty.say("/help")
-        await tty.see("/history")
-        await tty.see("/quit")
-        await tty.say("/history")
-        await tty.see("you: What is 6*7?\n")
-        await tty.see("gemini-3.8-flash: [calculate(")
-        await tty.see("tools: [calculate ")
-        await tty.say("/system")
-        await tty.see("You talk with somebody at a terminal.")
-        await tty.say("/system Be a pirate.")
-        await tty.see("Be a pirate.\nBe a pirate.\n")
-        await tty.say("/model gemini-2.5-flash")
-        await tty.see(f"gemini-2.5-flash answers at {sim.url}.\n")
-        await tty.say("And now?")
-        await tty.see("Here is what I found")
-        await tty.say("/quit")
+        await tty.say("/help", "/history", "/quit")
+        await tty.say("/history", "you: What is 6*7?\n", "gemini-3.8-flash: [calculate(", "tools: [calculate ")
+        await tty.say("/system", "You talk with somebody at a terminal.")
+        await tty.say("/system Be a pirate.", "Be a pirate.\nBe a pirate.\n")
+        await tty.say("/model gemini-2.5-flash", f"gemini-2.5-flash answers at {sim.url}.\n")
+        await tty.say("And now?", "Here is what I found")
 
-        assert await tty.left() == 0
+        assert await tty.quit() == 0
 
     last = sim.requests[-1]
     assert "gemini-2.5-flash" in last.path
@@ -146,12 +138,9 @@ async def test_ctrl_c_throws_away_what_is_in_the_line_and_does_not_leave() -> No
             tty.type(text)
             await tty.see(text[-3:])
             tty.type(CTRL_C)
-        await tty.say("three")
-        await tty.see("three\n")
-        await tty.see("three\n")
-        await tty.say("/quit")
+        await tty.say("three", "three\n", "three\n")
 
-        assert await tty.left() == 0
+        assert await tty.quit() == 0
 
     assert texts(sim.requests[-1]) == ["three"]
     assert tty.screen.count("again leaves") == 1
@@ -163,13 +152,10 @@ async def test_what_a_model_says_does_not_steer_the_terminal() -> None:
         GeminiSim(behaviour=Script([answer])) as sim,
         terminal(*CHAT, *FLASH, environment=environment(sim)) as tty,
     ):
-        await tty.say("hi")
-        await tty.see("a\\u001b[2Jb\\u202ec\\u009bd\n")
-        await tty.say("/history")
-        await tty.see("gemini-3.8-flash: a\\u001b[2Jb\\u202ec\\u009bd\n")
-        await tty.say("/quit")
+        await tty.say("hi", "a\\u001b[2Jb\\u202ec\\u009bd\n")
+        await tty.say("/history", "gemini-3.8-flash: a\\u001b[2Jb\\u202ec\\u009bd\n")
 
-        assert await tty.left() == 0
+        assert await tty.quit() == 0
 
     assert not {"\u202e", "\x9b"} & set(tty.raw)
 
@@ -183,9 +169,7 @@ async def test_ctrl_c_stops_an_answer_and_the_chat_goes_on() -> None:
 
         tty.type(CTRL_C)
         await tty.see("(stopped)\n")
-        await tty.say("second")
-        await tty.see("second\n")
-        await tty.see("second\n")
+        await tty.say("second", "second\n", "second\n")
         await tty.see(PROMPT)
         tty.type(CTRL_C)
         await tty.see("(Ctrl-C again leaves)")
@@ -203,15 +187,12 @@ async def test_ctrl_c_in_the_middle_of_an_answer_keeps_what_was_said_on_the_scre
         arguments = (*FLASH, "--base-url", address)
         async with terminal(*CHAT, *arguments, environment=environment(GEMINI_API_KEY="any")) as tty:
             for _ in range(2):
-                await tty.say("Go on.")
-                await tty.see("Half an ans...")
+                await tty.say("Go on.", "Half an ans...")
                 tty.type(CTRL_C)
                 await tty.see("\n(stopped)\n")
-            await tty.say("/history")
-            await tty.see("you: Go on.\nyou: Go on.\n")
-            await tty.say("/quit")
+            await tty.say("/history", "you: Go on.\nyou: Go on.\n")
 
-            assert await tty.left() == 0
+            assert await tty.quit() == 0
 
 
 async def test_piped_ctrl_c_ends_the_command() -> None:
@@ -235,9 +216,7 @@ async def test_piped_ctrl_c_ends_the_command() -> None:
 
 async def test_several_lines_are_one_message() -> None:
     async with GeminiSim(behaviour=Echo()) as sim, terminal(*CHAT, *FLASH, environment=environment(sim)) as tty:
-        await tty.say(f"one{ALT_ENTER}two\\\rthree\x1b[200~\nfour\nfive\x1b[201~")
-        await tty.see("five\n")
-        await tty.see("five\n")
+        await tty.say(f"one{ALT_ENTER}two\\\rthree\x1b[200~\nfour\nfive\x1b[201~", "five\n", "five\n")
         await tty.see(PROMPT)
         tty.type(CTRL_D)
 
@@ -250,21 +229,14 @@ async def test_several_lines_are_one_message() -> None:
 async def test_an_error_in_a_terminal_is_one_line_and_the_chat_goes_on() -> None:
     async with GeminiSim(behaviour=Echo()) as sim, terminal(*CHAT, *FLASH, environment=environment(sim)) as tty:
         sim.fail(Overloaded())
-        await tty.say("first")
-        await tty.see("; asked again in 1 s)\n")
-        await tty.see("first\n")
+        await tty.say("first", "; asked again in 1 s)\n", "first\n")
         await tty.say("/model gemini-9-none")
-        await tty.say("second")
-        await tty.see("Choose another with /model.\n")
-        await tty.say("/model gpt-5")
-        await tty.see("no model is called 'gpt-5'")
+        await tty.say("second", "Choose another with /model.\n")
+        await tty.say("/model gpt-5", "no model is called 'gpt-5'")
         await tty.say("/model gemini-3.8-flash")
-        await tty.say("third")
-        await tty.see("third\n")
-        await tty.see("third\n")
-        await tty.say("/quit")
+        await tty.say("third", "third\n", "third\n")
 
-        assert await tty.left() == 0
+        assert await tty.quit() == 0
 
 
 async def test_a_dumb_terminal_gets_plain_lines() -> None:
@@ -302,8 +274,7 @@ async def test_a_dumb_terminal_gets_plain_lines() -> None:
 
 async def test_colours_are_left_out_where_nobody_wants_them() -> None:
     async with GeminiSim() as sim, terminal(*CHAT, *FLASH, environment=environment(sim, NO_COLOR="1")) as tty:
-        await tty.say("hi")
-        await tty.see("Here is what I found")
+        await tty.say("hi", "Here is what I found")
         await tty.say("/quit")
         await tty.left()
 
@@ -484,8 +455,6 @@ async def test_the_embedded_model_answers_in_a_terminal_and_says_that_it_is_smal
         await tty.see("135 million parameters")
         await tty.see("python -m palaver model get qwen")
         await tty.see("--model gemini-3.8-flash")
-        await tty.say("What is the capital of France?")
-        await tty.see("Paris")
-        await tty.say("/quit")
+        await tty.say("What is the capital of France?", "Paris")
 
-        assert await tty.left() == 0
+        assert await tty.quit() == 0

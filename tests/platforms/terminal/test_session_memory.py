@@ -444,8 +444,7 @@ async def test_in_a_terminal_it_is_learned_beside_a_line_that_is_typed_and_recal
     gemma = ("--model", "gemma-4-31b-it")  # by patterns
     async with GeminiSim(models=["gemma-4-31b-it"], behaviour=Echo()) as sim:
         async with terminal(*CHAT, *gemma, *db, environment=environment(sim, **env)) as tty:
-            await tty.say("I live in Lviv.")
-            await tty.see("(learned: Lives in Lviv.)")
+            await tty.say("I live in Lviv.", "(learned: Lives in Lviv.)")
             tty.type("/qu")
             await tty.see("/qu")
             tty.type("it" + ENTER)

@@ -25,8 +25,7 @@ async def test_an_answer_that_was_cut_by_a_kill_comes_exactly_once(tmp_path: Pat
         address = "http://{}:{}".format(*server.sockets[0].getsockname())
         env = environment(GEMINI_API_KEY="any")
         async with terminal(*CHAT, *FLASH, *db, "--base-url", address, environment=env) as tty:
-            await tty.say("What now?")
-            await tty.see("Half an ans...")
+            await tty.say("What now?", "Half an ans...")
             tty.kill()
             await tty.left()
 
@@ -35,9 +34,7 @@ async def test_an_answer_that_was_cut_by_a_kill_comes_exactly_once(tmp_path: Pat
             await tty.see("(1 message so far, just now; /clear begins anew)\n")
             await tty.see("(what was said last had no answer yet; here it is)\n")
             await tty.see("What now?\n")
-            await tty.say("And then?")
-            await tty.see("And then?\n")
-            await tty.see("And then?\n")
+            await tty.say("And then?", "And then?\n", "And then?\n")
             await tty.say("/quit")
             await tty.left()
         async with terminal(*CHAT, *FLASH, *db, environment=environment(sim)) as tty:
@@ -52,11 +49,8 @@ async def test_an_answer_that_was_cut_by_a_kill_comes_exactly_once(tmp_path: Pat
 async def test_a_reminder_comes_while_a_line_is_typed_and_the_line_stays(tmp_path: Path) -> None:
     behaviour = Script([[REMIND], "I will.", "Thanks."])
     async with GeminiSim(behaviour=behaviour) as sim, terminal(*CHAT, *FLASH, environment=environment(sim)) as tty:
-        await tty.say("Remind me of the tea.")
-        await tty.see("[remind_me gave ")
-        await tty.see("I will.\n")
-        await tty.say("/tasks")
-        await tty.see("send: Tea! It is ready.")
+        await tty.say("Remind me of the tea.", "[remind_me gave ", "I will.\n")
+        await tty.say("/tasks", "send: Tea! It is ready.")
         await tty.see(PROMPT)
         tty.type("half a li")
         await tty.see("half a li")
@@ -64,9 +58,8 @@ async def test_a_reminder_comes_while_a_line_is_typed_and_the_line_stays(tmp_pat
         await tty.see("> half a li")
         tty.type("ne" + ENTER)
         await tty.see("Thanks.\n")
-        await tty.say("/quit")
 
-        assert await tty.left() == 0
+        assert await tty.quit() == 0
 
     assert texts(sim.requests[-1])[-2:] == ["Tea!\n\nIt is ready.", "half a line"]
     assert tty.screen.count("It is ready.\n") == 2  # as it was planned, and when it came
@@ -80,9 +73,8 @@ async def test_a_reminder_of_an_earlier_process_comes_late_rather_than_never(tmp
 
         async with terminal(*CHAT, *FLASH, *db, environment=environment(sim)) as tty:
             await tty.see("Tea!\n\nIt is ready.\n")
-            await tty.say("/quit")
 
-            assert await tty.left() == 0
+            assert await tty.quit() == 0
 
 
 async def test_a_second_terminal_is_told_what_to_do(tmp_path: Path) -> None:
@@ -103,9 +95,7 @@ async def test_a_file_that_is_damaged_in_the_middle_ends_the_chat_with_one_line(
         GeminiSim(behaviour=Echo()) as sim,
         terminal(*CHAT, *FLASH, "--db", str(file), environment=environment(sim)) as tty,
     ):
-        await tty.say("Is it late?")
-        await tty.see("Is it late?\n")
-        await tty.see("Is it late?\n")
+        await tty.say("Is it late?", "Is it late?\n", "Is it late?\n")
         await tty.see(PROMPT)
         with closing(sqlite3.connect(file, isolation_level=None)) as database:
             database.execute("UPDATE messages SET parts = '{'")
