@@ -185,7 +185,7 @@ def functions() -> list[Subject]:
         fences, at = Fences(), 0
         for line in text.splitlines(keepends=True):
             fences.covers(text, at, ended=True)
-            fences.line(line)
+            fences.add_line(line)
             at += len(line)
 
     reads: dict[str, Read] = {

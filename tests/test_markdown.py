@@ -39,6 +39,6 @@ def test_lines_are_code_from_one_fence_to_the_next() -> None:
 
     for line in ["a", "```", "b", "```", "c", "> ```", "> d", "e"]:
         covered.append(fences.covers(line, 0, ended=True))
-        fences.line(line)
+        fences.add_line(line)
 
     assert covered == [False, False, True, True, False, False, True, False]

@@ -28,7 +28,7 @@ class Fences:
         self._open: Fence | None = None
         self._without = without  # a word that will be taken out of the lines
 
-    def line(self, line: str) -> None:
+    def add_line(self, line: str) -> None:
         """Add a whole line."""
         line = line.rstrip("\r\n")
         if self._without:

@@ -28,7 +28,7 @@ def body_of(block: task.Block) -> Body:
             return Body(text=block.text, id=block.reply_to)
         case task.Wait():
             return Body(text=f"delay: {block.seconds}")
-        case task.Sticker():
+        case task.SendSticker():
             return Body(text=_body_lines(block.set, block.name), id=block.reply_to)
         case task.Remember():
             return Body(text=_body_lines(*block.facts))

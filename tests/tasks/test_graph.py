@@ -36,8 +36,8 @@ from palaver.tasks.task import (
     Remember,
     Retry,
     Send,
+    SendSticker,
     Status,
-    Sticker,
     Task,
     Think,
     Wait,
@@ -342,7 +342,7 @@ def test_a_graph_of_any_shape_comes_to_its_end(graph: list[Task]) -> None:
 
 @in_time
 def test_a_long_plan_is_settled_in_time() -> None:
-    blocks: list[Block] = [Send(text="a"), Sticker(set="a", name="b"), Remember(facts=("a",))]
+    blocks: list[Block] = [Send(text="a"), SendSticker(set="a", name="b"), Remember(facts=("a",))]
     tasks = planned(*blocks * size(4_000, full=40_000))
 
     left = settle([replace(tasks[0], status="failed"), *tasks[1:]])

@@ -36,7 +36,7 @@ from palaver.run.outcome import make_reply
 from palaver.tasks import graph
 from palaver.tasks.blocks import lines_for_model
 from palaver.tasks.kinds import KINDS, Body, Kind, for_model
-from palaver.tasks.task import FORGET_CONFIRMED, RETRY, Retry, Send, Sticker, Task, block_of
+from palaver.tasks.task import FORGET_CONFIRMED, RETRY, Retry, Send, SendSticker, Task, block_of
 
 log = logging.getLogger(__name__)
 
@@ -269,7 +269,7 @@ class BuiltinTasks:
 
     async def _say(self, task: Task) -> Sequence[Reply]:
         step = block_of(task)
-        if not isinstance(step, Send | Sticker):
+        if not isinstance(step, Send | SendSticker):
             raise InvalidValue(f"task {task.id}: kind {task.kind} sends nothing")
         reply = make_reply(step, task.place, None, delimiter=await self._delimiters.get(task.place))
         return [reply] if reply else []

@@ -14,7 +14,7 @@ from palaver.jsonio import dumps
 from palaver.markdown import unfence
 from palaver.memory.episodes import Episode
 from palaver.memory.retrieval.terms import key_sentences, keywords, split_sentences, term_set
-from palaver.messages import Author, Message, Place
+from palaver.messages import Message, Place
 from palaver.parts import Media, cut_text
 from palaver.turns import Prompt, Settings
 
@@ -63,14 +63,17 @@ SCHEMA = {
 
 
 def build_episode(messages: Sequence[Message], place: Place, start: int) -> Episode:
-    """Build the episode of *messages*, which begin at number *start*, from its own keywords and sentences."""
+    """Build the episode of *messages*, which begin at number *start*, from its own keywords and sentences.
+
+    The same range of a place always gets the same id, so that it is stored once.
+    """
     present = [message for message in messages if not message.deleted]
     times = [message.sent_at for message in present if message.sent_at is not None]
     texts = [text for message in present if (text := cut_text(message.parts))]
     names = term_set(" ".join(message.author.name for message in present))
     words = keywords(texts, MAX_KEYWORDS, without=names)
     return Episode(
-        id=_id(place, start),
+        id=blake2b(dumps([place.platform, place.id, place.thread, start]), digest_size=10).hexdigest(),
         place=place,
         start=start,
         stop=start + len(messages),
@@ -146,16 +149,15 @@ def _quote_key_sentences(messages: Sequence[Message]) -> str:
 def _display_names(messages: Iterable[Message]) -> dict[str, str]:
     """Return the name of each author by id; the id follows if two have the same name."""
     authors = {message.author.id: message.author for message in messages}
-    names = {identity: _name(author) for identity, author in authors.items()}
+    names = {
+        identity: " ".join(_NOT_NAME.sub(" ", author.name).split())[:MAX_TAG] or "Someone"
+        for identity, author in authors.items()
+    }
     often = Counter(name.casefold() for name in names.values())
     return {
         identity: f"{name} ({_NOT_NAME.sub(' ', identity)[:MAX_TAG]})" if often[name.casefold()] > 1 else name
         for identity, name in names.items()
     }
-
-
-def _name(author: Author) -> str:
-    return " ".join(_NOT_NAME.sub(" ", author.name).split())[:MAX_TAG] or "Someone"
 
 
 def _shows(message: Message) -> dict[str, list[str]]:
@@ -166,9 +168,3 @@ def _shows(message: Message) -> dict[str, list[str]]:
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
-
-
-def _id(place: Place, start: int) -> str:
-    """Return the id of an episode: the same for the same range, so that it is stored once."""
-    key = dumps([place.platform, place.id, place.thread, start])
-    return blake2b(key, digest_size=10).hexdigest()

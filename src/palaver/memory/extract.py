@@ -144,20 +144,14 @@ async def _claims(
     for attempt in (1, 2):
         response = await model.respond(Prompt.of(*turns, system=INSTRUCTION, settings=settings))
         try:
-            return _read(response.text)
-        except ValueError as error:
+            return msgspec.json.decode(unfence(response.text), type=_Answer, strict=False).facts
+        except (ValueError, RecursionError) as error:
+            fault = "it is nested too deeply" if isinstance(error, RecursionError) else error
             if attempt == 2:
-                raise AnswerUnfit(f"{model.name} gave no facts that fit, twice: {error}") from error
-            correction = user(f"That does not fit: {error}. Answer with the JSON alone.")
+                raise AnswerUnfit(f"{model.name} gave no facts that fit, twice: {fault}") from error
+            correction = user(f"That does not fit: {fault}. Answer with the JSON alone.")
             turns = (asked, response.turn, correction) if response.valid else (asked,)
     raise AssertionError
-
-
-def _read(text: str) -> list[Claim]:
-    try:
-        return msgspec.json.decode(unfence(text), type=_Answer, strict=False).facts
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
 
 
 def _lines(messages: Sequence[Message], before: Sequence[Message], known: Sequence[Fact]) -> Iterator[str]:

@@ -180,7 +180,10 @@ def load_language(text: str) -> Language:
     """Read the file of a language: fill in fragments, gaps and tails, split its lists into entries."""
     data = tomllib.loads(text)
     fragments: dict[str, str] = data.pop("fragments")
-    lists = {name: _entries(words) for name, words in data.pop("lists").items()}
+    lists = {  # divided by commas where there are any, else by spaces
+        name: [" ".join(one.split()) for one in words.split(",")] if "," in words else words.split()
+        for name, words in data.pop("lists").items()
+    }
 
     def expand(value: Any) -> Any:
         if isinstance(value, dict):
@@ -202,11 +205,6 @@ def load_language(text: str) -> Language:
     if unknown:
         raise InvalidValue(f"no condition of a gap is called {', '.join(sorted(unknown))}")
     return language
-
-
-def _entries(words: str) -> list[str]:
-    """Return the entries of a list: divided by commas where there are any, else by spaces."""
-    return [" ".join(one.split()) for one in words.split(",")] if "," in words else words.split()
 
 
 @cache

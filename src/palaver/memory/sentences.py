@@ -69,17 +69,13 @@ def spoken_text(message: Message) -> str:
 
 def own_words(text: str) -> str:
     """Remove code, quotes, addresses, songs and lines that somebody else wrote."""
-    if text.lstrip().startswith(("/", "!")) or _is_talk(text):
+    is_dialogue = len(_TALK.findall(text)) > 1
+    if text.lstrip().startswith(("/", "!")) or is_dialogue:
         return ""
     text = _EMPHASIS.sub("", _ACTED.sub(_GONE, _CODE.sub(_GONE, _FENCE.sub(_GONE, text))))
     text = _UNCLOSED.sub(_GONE, _QUOTED.sub(_GONE, _ADDRESS.sub(_GONE, _SPACES.sub(" ", text))))
     lines = [line for line in text.splitlines() if line.strip() and not _is_anothers(line)]
     return re.sub(r"(?<!\s)\s*+[–—][\s–—]*+", " — ", "\n".join(lines).translate(_APOSTROPHES))
-
-
-def _is_talk(text: str) -> bool:
-    """Return whether it is a dialogue, each line after a dash."""
-    return len(_TALK.findall(text)) > 1
 
 
 def _is_anothers(line: str) -> bool:

@@ -238,7 +238,7 @@ class CleaningPass:
             rest = self._line.end()
             self._output.append(self._leading_space.show(rest))
             if rest:
-                self._fences.line(self._line.text)
+                self._fences.add_line(self._line.text)
             self._line = LineBuffer()
 
 

@@ -16,14 +16,14 @@ from palaver.run.journal import Run
 from palaver.tasks.blocks import ParsedText, parse
 from palaver.tasks.graph import plan
 from palaver.tasks.kinds import KINDS, Kind
-from palaver.tasks.task import Block, Custom, Send, Sticker, Task, Think, Wait
+from palaver.tasks.task import Block, Custom, Send, SendSticker, Task, Think, Wait
 from palaver.turns import Turn, model
 
 MOST_STEPS = 100  # of one answer
 MOST_PROBLEMS = 20  # bad blocks that an objection lists
 
 Kinds = Mapping[str, Kind]
-Sendable = Send | Sticker
+Sendable = Send | SendSticker
 AnyBlock = TypeVar("AnyBlock", bound=Block)
 
 
@@ -135,7 +135,7 @@ def make_reply(step: Sendable, place: Place, quote: str | None, *, delimiter: st
 
 
 def _reply(step: Sendable, place: Place, quote: str | None) -> Reply | None:
-    if isinstance(step, Sticker):
+    if isinstance(step, SendSticker):
         one = Media(media_kind="sticker", unique_id=f"{step.set}/{step.name}", rendered_text=step.name)
         return Reply(place=place, text="", media=(one,), reply_to=step.reply_to or quote)
     return Reply(place=place, text=step.text, reply_to=step.reply_to or quote) if step.text.strip() else None

@@ -82,7 +82,7 @@ class _RawBlock(Struct, frozen=True, kw_only=True):
 def parse(text: str, *, kinds: Mapping[str, Kind] = KINDS) -> ParsedText:
     """Parse a text of the model. Nobody else's text may be given: whoever writes a block makes a task.
 
-    Blocks after a wait that cannot be read are left out, since they would run too early.
+    Blocks after a wait that cannot be read, or is misspelt, are left out, since they would run too early.
     """
     before, found = _split(text, kinds)
     blocks: list[Block] = []
@@ -97,7 +97,8 @@ def parse(text: str, *, kinds: Mapping[str, Kind] = KINDS) -> ParsedText:
             waiting = _add_wait(waiting, block)
         except ValueError as error:
             problems.append(f"line {line + 1}, `{raw.line}`: {' '.join(str(error).split())}")
-            if _may_be_wait(raw.heading.kind, kinds):
+            is_wait = kind_named(raw.heading.kind, kinds) == _WAIT
+            if is_wait or _WAIT in similar_kinds(raw.heading.kind, kinds):
                 skipped = len(found) - number
                 return ParsedText(text=before, blocks=tuple(blocks), problems=tuple(problems), skipped=skipped)
         else:
@@ -154,7 +155,7 @@ def _headings(text: str, start: int, kinds: Mapping[str, Kind]) -> list[Heading]
         heading = None if is_code else heading_at(text, start, kinds)
         if heading:
             headings.append(heading)
-        fences.line(text[start:end])
+        fences.add_line(text[start:end])
         start = end
     return headings
 
@@ -179,11 +180,6 @@ def _add_wait(seconds: float, block: Block) -> float:
     if total > LONGEST_WAIT:
         raise InvalidValue(f"with the waits before it, it comes to more than {LONGEST_WAIT} seconds")
     return total
-
-
-def _may_be_wait(kind: str, kinds: Mapping[str, Kind]) -> bool:
-    """Return whether a kind as written is a wait, or may be one that is misspelt."""
-    return kind_named(kind, kinds) == _WAIT or _WAIT in similar_kinds(kind, kinds)
 
 
 # Headings. Models miss the form a little: up to three blanks before it, a byte order mark, several blanks and no-break
@@ -373,5 +369,5 @@ def _closes_last(fence: Fence, lines: list[str]) -> bool:
     for number, line in enumerate(lines, start=1):
         if not inner.covers(line, 0, ended=True) and is_closing_fence(fence, line.rstrip("\r")):
             return number == len(lines)
-        inner.line(line)
+        inner.add_line(line)
     return False

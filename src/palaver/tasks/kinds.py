@@ -14,7 +14,7 @@ from palaver.tasks.task import (
     Custom,
     Remember,
     Send,
-    Sticker,
+    SendSticker,
     Think,
     UnblockAuthor,
     Wait,
@@ -105,7 +105,8 @@ def _seconds(delay: str) -> float:
     """Read `90`, `1.5`, `10 seconds` or `2 min` as seconds."""
     amount = _AMOUNT.fullmatch(delay)
     unit = _UNITS.get(amount["unit"].casefold()) if amount else None
-    if amount is None or unit is None or (amount["part"] is not None and _is_thousands(delay)):
+    may_be_thousands = re.match(r"[0-9]+,[0-9]{3}", delay) is not None  # `1,500` is not one and a half
+    if amount is None or unit is None or (amount["part"] is not None and may_be_thousands):
         raise InvalidValue(f"the delay is whole seconds in digits, not {_short(delay)}")
     whole = amount["whole"].lstrip("0") or "0"
     if len(whole) <= len(str(LONGEST_WAIT)):
@@ -115,16 +116,11 @@ def _seconds(delay: str) -> float:
     raise InvalidValue(f"the delay is at most {LONGEST_WAIT} seconds, not {_short(delay)}")
 
 
-def _is_thousands(delay: str) -> bool:
-    """Return whether the comma may separate thousands: `1,500` is not one and a half."""
-    return re.match(r"[0-9]+,[0-9]{3}", delay) is not None
-
-
-def _sticker(body: Body) -> Sticker:
+def _sticker(body: Body) -> SendSticker:
     lines = _lines(body.text)
     if len(lines) < 2:
         raise InvalidValue("it needs two lines, the sticker's set and its name")
-    return Sticker(set=lines[0], name=lines[1], reply_to=body.id)
+    return SendSticker(set=lines[0], name=lines[1], reply_to=body.id)
 
 
 def _remember(body: Body) -> Remember:
@@ -132,10 +128,6 @@ def _remember(body: Body) -> Remember:
     if not facts:
         raise InvalidValue("there is no fact below it, one a line")
     return Remember(facts=tuple(facts))
-
-
-def _think(body: Body) -> Think:
-    return Think(text=body.text)
 
 
 def _without_id(block: Block) -> Kind:
@@ -161,7 +153,7 @@ KINDS: MappingProxyType[str, Kind] = MappingProxyType(
         "wait": _wait,
         "sticker": _sticker,
         "remember": _remember,
-        "think": _think,
+        "think": lambda body: Think(text=body.text),
         "block": _without_id(BlockAuthor()),
         "unblock": _without_id(UnblockAuthor()),
         "clear-conversation": _without_id(ClearConversation()),

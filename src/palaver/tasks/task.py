@@ -38,7 +38,7 @@ class Wait(_Block, frozen=True, kw_only=True, tag="wait"):
     seconds: float  # an int where they are whole
 
 
-class Sticker(_Block, frozen=True, kw_only=True, tag="sticker"):
+class SendSticker(_Block, frozen=True, kw_only=True, tag="sticker"):
     set: str
     name: str
     reply_to: str | None = None
@@ -73,7 +73,7 @@ class Custom(_Block, frozen=True, kw_only=True, tag="custom"):
     value: Any = None  # what the kind returned; JSON can hold it
 
 
-_Known = Send | Wait | Sticker | Remember | Think | BlockAuthor | UnblockAuthor | ClearConversation
+_Known = Send | Wait | SendSticker | Remember | Think | BlockAuthor | UnblockAuthor | ClearConversation
 Block = _Known | Custom
 
 _TAGS = frozenset(known.__struct_config__.tag for known in get_args(_Known))

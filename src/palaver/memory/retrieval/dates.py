@@ -79,9 +79,6 @@ _HINT = re.compile(
 )  # a quick test: most texts have no date
 
 
-Reader = Callable[[re.Match[str], date], "DateSpan | None"]
-
-
 class DateSpan(Struct, frozen=True):
     """The days from *first* to *last*, both included."""
 
@@ -97,19 +94,14 @@ def find_dates(text: str, now: date) -> list[DateSpan]:
         return found
     for pattern, read in _READERS:
         for match in pattern.finditer(lowered):
-            span = _within(read, match, now)
+            try:
+                span = read(match, now)
+            except (OverflowError, ValueError):  # it is not in the calendar
+                continue
             if span is not None:
                 found.append(span)
                 lowered = lowered[: match.start()] + " " * (match.end() - match.start()) + lowered[match.end() :]
     return found
-
-
-def _within(read: Reader, match: re.Match[str], now: date) -> DateSpan | None:
-    """Read a match; None if the date is not in the calendar."""
-    try:
-        return read(match, now)
-    except (OverflowError, ValueError):
-        return None
 
 
 def _month(match: re.Match[str], now: date) -> DateSpan | None:
@@ -130,10 +122,6 @@ def _numeric(match: re.Match[str], now: date) -> DateSpan | None:
 def _season(match: re.Match[str], now: date) -> DateSpan | None:
     first = date(int(match["year"]), _SEASONS[match["season"]], 1)
     return DateSpan(first, first + timedelta(days=90))
-
-
-def _year(match: re.Match[str], now: date) -> DateSpan | None:
-    return _span(int(match["year"]), 0, 0)
 
 
 def _near(match: re.Match[str], now: date) -> DateSpan | None:
@@ -173,12 +161,12 @@ def _span(year: int, month: int, day: int) -> DateSpan:
     return DateSpan(first, date(year, 12, 31))
 
 
-_READERS = (
+_READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], DateSpan | None]], ...] = (
     (_NUMERIC, _numeric),
     (_SEASON, _season),
     (_AGO, _ago),
     (_LAST, _last),
     (_PART, _month),
-    (_YEAR_ALONE, _year),
+    (_YEAR_ALONE, lambda match, now: _span(int(match["year"]), 0, 0)),
     (_NEAR, _near),
 )

@@ -207,18 +207,13 @@ def _cosines(index: PlaceIndex, vector: Floats | None) -> Floats | None:
     """Return the cosine of each message and the query; a message without a vector gets the mean."""
     if index.vectors is None or vector is None or index.vectors.shape[1] != len(vector):
         return None
-    cosines = _products(index.vectors, vector) / UNIT
+    wanted = vector.astype(np.float32)
+    products = (  # of a few rows at a time, which needs less memory and no threads
+        index.vectors[start : start + VECTOR_ROWS].astype(np.float32) @ wanted
+        for start in range(0, len(index.vectors), VECTOR_ROWS)
+    )
+    cosines = np.concatenate(list(products)) / UNIT
     there = index.vectors[:, :8].any(axis=1)
     if not there.all():
         cosines[~there] = cosines[there].mean() if there.any() else 0
     return np.asarray(cosines, dtype=np.float32)
-
-
-def _products(vectors: Bytes, vector: Floats) -> Floats:
-    """Return *vectors* @ *vector* by a few rows at a time, which needs less memory and no threads."""
-    wanted = vector.astype(np.float32)
-    some = (
-        vectors[start : start + VECTOR_ROWS].astype(np.float32) @ wanted
-        for start in range(0, len(vectors), VECTOR_ROWS)
-    )
-    return np.concatenate(list(some))

@@ -12,7 +12,7 @@ from itertools import islice
 from msgspec import Struct
 
 from palaver.memory.patterns import before_echo, grammar, split_clauses
-from palaver.memory.sentences import Sentence, own_sentences, spoken_text, words_in
+from palaver.memory.sentences import own_sentences, spoken_text, words_in
 from palaver.memory.verify.comparison import content_words, has_any_word, is_same_word, is_supported
 from palaver.memory.verify.markers import (
     ASKS,
@@ -139,7 +139,8 @@ def supporting_clauses(person: Author, fact: str, message: Message, people: Mapp
 
 def supporting_messages(fact: str, person: Author, messages: Sequence[Message]) -> list[Message]:
     """Find which of *messages*, oldest first, support a fact: the newest that does alone, or several together."""
-    people, called = _authors(messages), [person.name]
+    people = {message.author.id: message.author for message in messages if message.author.is_person}
+    called = [person.name]
     clauses = [(message, list(supporting_clauses(person, fact, message, people))) for message in messages]
     for message, words in reversed(clauses):
         if is_supported(fact, words, called=called):
@@ -152,35 +153,28 @@ def supporting_messages(fact: str, person: Author, messages: Sequence[Message]) 
 
 @lru_cache(maxsize=1024)
 def _statements(text: str) -> tuple[_Statement, ...]:
-    """Return the sentences that the author of a text states: no reports, no requests, no claims of authority."""
-    return tuple(
-        _statement(text) for text in map(_without_question, own_sentences(text)) if text and _is_authors_own(text)
-    )
+    """Return the sentences that the author of a text states: no reports, no requests, no claims of authority.
 
-
-def _without_question(sentence: Sentence) -> str:
-    """Return a sentence without the question in it, and without idioms that look like a condition."""
-    text = grammar().idioms.sub("", sentence.text)
-    return ", ".join(piece for _, piece in before_echo(list(split_clauses(text)))) if sentence.asks else text
-
-
-def _is_authors_own(text: str) -> bool:
-    return not (
-        grammar().requests.search(text)
-        or grammar().reported.search(OWN_REPORT.sub(" ", text))
-        or claims_authority(text)
-    )
-
-
-def _statement(text: str) -> _Statement:
-    return _Statement(
-        text=text,
-        wished=bool(WISHED.search(text)),
-        long_ago=bool(LONG_AGO.search(text)),
-        denied=is_over(text) or any(one.search(text) for one in (DENIED, SAYS_NO)),
-        ordered=is_order(text),
-        hearsay=bool(HEARSAY.search(text)),
-    )
+    They are without the questions in them, and without idioms that look like a condition.
+    """
+    found: list[_Statement] = []
+    for sentence in own_sentences(text):
+        said = grammar().idioms.sub("", sentence.text)
+        if sentence.asks:
+            said = ", ".join(piece for _, piece in before_echo(list(split_clauses(said))))
+        reported = grammar().reported.search(OWN_REPORT.sub(" ", said))
+        if not said or reported or grammar().requests.search(said) or claims_authority(said):
+            continue
+        statement = _Statement(
+            text=said,
+            wished=bool(WISHED.search(said)),
+            long_ago=bool(LONG_AGO.search(said)),
+            denied=is_over(said) or any(one.search(said) for one in (DENIED, SAYS_NO)),
+            ordered=is_order(said),
+            hearsay=bool(HEARSAY.search(said)),
+        )
+        found.append(statement)
+    return tuple(found)
 
 
 def _sentence_agrees(sentence: _Statement, fact: str) -> bool:
@@ -209,10 +203,6 @@ def _clauses_about(
     quoted = message.reply_to.author if message.reply_to else None
     addressed = quoted is not None and quoted.id == person.id
     return clauses_about_other(sentence.text, fact, person=person, people=people.values(), addressed=addressed)
-
-
-def _authors(messages: Iterable[Message]) -> dict[str, Author]:
-    return {message.author.id: message.author for message in messages if message.author.is_person}
 
 
 @lru_cache(maxsize=256)
@@ -253,10 +243,11 @@ def clauses_about_other(
     """Find the clauses about *person*, another than the author: begun by the name, or by "you" if *addressed*."""
     if FIRST.search(sentence) or not (addressed or is_named(person, sentence, people)):
         return
+    names = (*words_in(person.name)[:1], (person.username or "").casefold())  # as they are, not inflected
     led = False
     for _, clause in subject_clauses(sentence):
         found = _NAMED.match(clause)
-        named = found if found and _is_called(found["name"].casefold(), person) else None
+        named = found if found and found["name"].casefold() in names else None
         if named and not clause[named.end("name") :].strip(" .!?…\"'"):
             addressed = led = True
         elif named and not named["has"]:
@@ -319,11 +310,6 @@ def _has_verb_of(clause: str, fact: str) -> bool:
     """Return whether a clause has the verb of a fact in the third person: then its subject is not the author."""
     verb = words_in(fact)[:1]
     return bool(verb and _OF_THEM.match(verb[0]) and verb[0] in words_in(clause)[1:] and not _OWN.search(clause))
-
-
-def _is_called(word: str, person: Author) -> bool:
-    """Return whether a word is the first name of a person, uninflected, or the username."""
-    return word in (*words_in(person.name)[:1], (person.username or "").casefold())
 
 
 def _is_topic(clause: str, owned: re.Match[str]) -> bool:

@@ -13,6 +13,7 @@ cats". `is_past` tells a fact about the past from the present one: "Used to live
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -249,7 +250,8 @@ def normalize(text: str, name: str = "") -> tuple[str, ...]:
 def frame(words: tuple[str, ...]) -> tuple[str, ...]:
     """Reduce a fact so that “Likes tea” and “Hates tea” are equal: no negation, one word for liking, `#` for counts."""
     content = [word for word in words if word not in _NEGATIONS and word not in _AUXILIARIES]
-    return tuple("#" if _is_count(content, place) else _stem(word) for place, word in enumerate(content))
+    counts = (before in _BEFORE_COUNTS and _COUNT.fullmatch(word) for before, word in pairwise(("", *content)))
+    return tuple("#" if is_count else _stem(word) for word, is_count in zip(content, counts, strict=True))
 
 
 def is_past(text: str) -> bool:
@@ -259,10 +261,6 @@ def is_past(text: str) -> bool:
 
 def _folded(text: str) -> str:
     return _SHORTENED.sub(" not", " ".join(unicodedata.normalize("NFKC", visible(text)).casefold().split()))
-
-
-def _is_count(words: list[str], place: int) -> bool:
-    return bool(place and words[place - 1] in _BEFORE_COUNTS and _COUNT.fullmatch(words[place]))
 
 
 def _stem(word: str) -> str:

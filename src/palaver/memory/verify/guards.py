@@ -2,7 +2,7 @@
 
 A claim passes if all of this holds; otherwise `verify_claim` returns the reason of the first failure.
 
-1. `GUARDS`: the text is one short sentence, no secret and no instruction; a name is no title ("admin"); the model is
+1. Guards: the text is one short sentence, no secret and no instruction; a name is no title ("admin"); the model is
    confident; the fact will last longer than today; every source is a new message; the subject is a person in the chat.
 2. Subject: a source has clauses about that person: the person's own clauses in the first person, or clauses of somebody
    else that begin with the person's name, or with "you" in a reply to the person (`clauses`).
@@ -12,7 +12,7 @@ A claim passes if all of this holds; otherwise `verify_claim` returns the reason
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import islice
 
 from msgspec import Struct
@@ -61,7 +61,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
 
 def verify_claim(claim: Claim, evidence: Evidence) -> list[Message] | str:
     """Return the messages that support a claim, or the reason why it is refused."""
-    if reason := next((reason for guard in GUARDS if (reason := guard(claim, evidence))), ""):
+    if reason := _guard(claim, evidence):
         return reason
     person, people = evidence.people[claim.about], evidence.people
     sources = [evidence.messages[number] for number in islice(dict.fromkeys(claim.sources), MAX_CLAIM_SOURCES)]
@@ -71,6 +71,22 @@ def verify_claim(claim: Claim, evidence: Evidence) -> list[Message] | str:
     if not is_supported(claim.text, [clause for _, clauses in found for clause in clauses], called=[person.name]):
         return "is not what was said"
     return [message for message, _ in found]
+
+
+def _guard(claim: Claim, evidence: Evidence) -> str:
+    """Return the reason why a claim is refused, whatever its sources say; empty if they decide."""
+    if reason := unfit_reason(claim.text):
+        return reason
+    if claim.key == "name" and not grammar().titles.isdisjoint(words_in(claim.text)):
+        return "is no name"
+    if not MIN_CONFIDENCE <= claim.confidence <= 1:
+        return "is doubtful"
+    if PASSING.search(claim.text) or (claim.key not in LASTING_KEYS and MOMENTARY.search(claim.text)):
+        return "will have passed"
+    if not claim.sources or any(number not in evidence.messages for number in claim.sources):
+        return "is from no new message"
+    person = evidence.people.get(claim.about)
+    return "" if person and person.is_person else "is about nobody who is here"
 
 
 def unfit_reason(text: str) -> str:
@@ -87,41 +103,3 @@ def unfit_reason(text: str) -> str:
 def holds_secret(text: str) -> bool:
     """Return whether *text* names a secret or contains what looks like one: a key, a long number, an IBAN."""
     return any(pattern.search(text) for pattern in (_SECRET_NAME, API_KEY, _LONG_NUMBER, _IBAN))
-
-
-def _check_text(claim: Claim, evidence: Evidence) -> str:
-    return unfit_reason(claim.text)
-
-
-def _check_confidence(claim: Claim, evidence: Evidence) -> str:
-    return "" if MIN_CONFIDENCE <= claim.confidence <= 1 else "is doubtful"
-
-
-def _check_name(claim: Claim, evidence: Evidence) -> str:
-    titled = claim.key == "name" and not grammar().titles.isdisjoint(words_in(claim.text))
-    return "is no name" if titled else ""
-
-
-def _check_duration(claim: Claim, evidence: Evidence) -> str:
-    passes = PASSING.search(claim.text) or (claim.key not in LASTING_KEYS and MOMENTARY.search(claim.text))
-    return "will have passed" if passes else ""
-
-
-def _check_sources(claim: Claim, evidence: Evidence) -> str:
-    known = claim.sources and all(number in evidence.messages for number in claim.sources)
-    return "" if known else "is from no new message"
-
-
-def _check_subject(claim: Claim, evidence: Evidence) -> str:
-    person = evidence.people.get(claim.about)
-    return "" if person and person.is_person else "is about nobody who is here"
-
-
-GUARDS: tuple[Callable[[Claim, Evidence], str], ...] = (
-    _check_text,
-    _check_name,
-    _check_confidence,
-    _check_duration,
-    _check_sources,
-    _check_subject,
-)

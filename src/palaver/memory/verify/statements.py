@@ -153,11 +153,9 @@ def _states(piece: str, index: WordIndex, one: Statement, marks: Collection[str]
 
 def _is_said_of_them(one: Statement, index: WordIndex, *, of_them: bool) -> bool:
     """Return whether the verbs of the fact are there; for a fact without a verb, whether the person is."""
-    return all(_is_said(verb, index) for verb in one.verbs) if one.verbs else of_them
-
-
-def _is_said(verb: str, index: WordIndex) -> bool:
-    return index.contains(verb) or (verb in LIKING_VERBS and _has_any(index, LIKING_VERBS))
+    if not one.verbs:
+        return of_them
+    return all(index.contains(verb) or (verb in LIKING_VERBS and _has_any(index, LIKING_VERBS)) for verb in one.verbs)
 
 
 def _has_any(index: WordIndex, words: Collection[str]) -> bool:
