@@ -9,16 +9,14 @@ from palaver.parts import Text
 from palaver.store import Store
 from palaver.turns import model
 from people import GROUP, GRYAG, NOON, a_message, a_talk
-from store.builders import a_run, begin
+from store.builders import a_run, a_store_of, begin
 
 TALK = a_talk(6)
 
 
 @pytest.fixture
 async def store() -> AsyncIterator[Store]:
-    async with Store.open(":memory:") as opened:
-        for message in TALK:
-            await opened.inbox.receive(message, at=NOON)
+    async with a_store_of(TALK) as opened:
         yield opened
 
 

@@ -1,10 +1,12 @@
 """Runs, replies and other things that are kept: builders, and a look at the files."""
 
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from palaver.engine.store_protocols import OutboxItem
-from palaver.messages import Reply
+from palaver.messages import Message, Reply
 from palaver.parts import ToolCall
 from palaver.run.journal import Run, ToolRun
 from palaver.store import Store
@@ -40,6 +42,15 @@ def an_outgoing(text: str = "Yes?", **changes: Any) -> OutboxItem:
 def a_task(**changes: Any) -> Task:
     fields: dict[str, Any] = {"id": "t1", "kind": "send", "place": GROUP, "due_at": NOON, "args": {"text": "hi"}}
     return Task(**fields | changes)
+
+
+@asynccontextmanager
+async def a_store_of(messages: Iterable[Message]) -> AsyncIterator[Store]:
+    """A store in memory that has received these messages."""
+    async with Store.open(":memory:") as opened:
+        for message in messages:
+            await opened.inbox.receive(message, at=NOON)
+        yield opened
 
 
 async def begin(store: Store, run: Run) -> None:

@@ -18,7 +18,7 @@ from palaver.toolbox.toolbox import Toolbox
 from palaver.tools.memory import JUST_SAID, LONGEST, NOTHING, PROPOSED, memory_tools
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_quote
 from run.loops import run_to_end
-from store.builders import PROMPT, a_run, begin
+from store.builders import PROMPT, a_run, a_store_of, begin
 
 NOW = NOON + timedelta(days=1)
 HERS = Place(platform="telegram", id=ALICE.id, kind="direct")
@@ -40,9 +40,7 @@ TALK = (
 
 @pytest.fixture
 async def store() -> AsyncIterator[Store]:
-    async with Store.open(":memory:") as opened:
-        for message in TALK:
-            await opened.inbox.receive(message, at=NOON)
+    async with a_store_of(TALK) as opened:
         yield opened
 
 

@@ -100,6 +100,13 @@ def _kind(received: Received) -> str:
     return "use" if "cachedContent" in received.body else "plain"
 
 
+async def said_twice(prompt: Prompt, cached: CachedGemini, sim: GeminiSim, reader: Reader) -> list[str]:
+    """The kinds of requests that a prompt takes twice; the model reads all of it each time."""
+    await keep_talking(cached, prompt, prompt)
+    assert reader.read == [plain(prompt)] * 2
+    return kinds(sim)
+
+
 async def keep_talking(model: CachedGemini, *prompts: Prompt, stream: bool = False) -> list[Response]:
     return [await asked(model, prompt, stream=stream) for prompt in prompts]
 
@@ -273,12 +280,7 @@ RESULT = ToolResult(name="look", id="a", value={"saw": "water"})
 async def test_what_cannot_go_beside_a_cache_goes_plainly(
     sim: GeminiSim, reader: Reader, cached: CachedGemini, change: Callable[[Prompt], Prompt]
 ) -> None:
-    prompt = change(a_prompt(told=history(1)))
-
-    await keep_talking(cached, prompt, prompt)
-
-    assert kinds(sim) == ["plain", "plain"]
-    assert reader.read == [plain(prompt)] * 2
+    assert await said_twice(change(a_prompt(told=history(1))), cached, sim, reader) == ["plain", "plain"]
 
 
 @pytest.mark.parametrize(
@@ -298,12 +300,7 @@ async def test_what_cannot_go_beside_a_cache_goes_plainly(
 async def test_what_had_to_be_repaired_is_repaired_beside_a_cache_too(
     sim: GeminiSim, reader: Reader, cached: CachedGemini, change: Callable[[Prompt], Prompt]
 ) -> None:
-    prompt = change(a_prompt(told=history(1)))
-
-    await keep_talking(cached, prompt, prompt)
-
-    assert kinds(sim) == ["plain", "make", "use"]
-    assert reader.read == [plain(prompt)] * 2
+    assert await said_twice(change(a_prompt(told=history(1))), cached, sim, reader) == ["plain", "make", "use"]
 
 
 async def test_a_prompt_with_a_cache_of_its_own_is_sent_as_it_is(
