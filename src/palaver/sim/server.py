@@ -100,7 +100,7 @@ class Route(Struct, frozen=True):
     model: str = ""
 
 
-class SimulatedService(Protocol):
+class ServiceBackend(Protocol):
     """A service behind a simulator; it raises `ServiceError` for what it refuses."""
 
     secrets: frozenset[str]  # names of headers and parameters that are not recorded
@@ -125,7 +125,7 @@ class Simulator(Generic[F]):
     """Serves one service at `url` while the `async with` block runs."""
 
     def __init__(
-        self, service: SimulatedService, *, clock: Clock, host: str, port: int, tell: Callable[[Received], None] | None
+        self, service: ServiceBackend, *, clock: Clock, host: str, port: int, tell: Callable[[Received], None] | None
     ) -> None:
         self.clock = clock
         self.requests: list[Received] = []
