@@ -268,11 +268,11 @@ def _ending(contents: list[SidedContent], requested: RequestedModel) -> Iterator
             yield BrokenRule("text-after-results", ENDS_WITH_MODEL, where, always=_refuses_prefill(requested))
 
 
-def _adjacency(all_turns: list[ContentGroup]) -> Iterator[BrokenRule]:
-    if all_turns[0].calls:
+def _adjacency(groups: list[ContentGroup]) -> Iterator[BrokenRule]:
+    if groups[0].calls:
         yield BrokenRule("call-after-user", CALL_AFTER_USER, "contents[0]")
     before: ContentGroup | None = None
-    for turn in all_turns:
+    for turn in groups:
         follows_calls = before is not None and bool(before.calls)
         if turn.results and not follows_calls:
             yield BrokenRule("result-after-call", RESULT_AFTER_CALL, f"contents[{turn.contents[0].index}]")
@@ -282,8 +282,8 @@ def _adjacency(all_turns: list[ContentGroup]) -> Iterator[BrokenRule]:
         before = turn
 
 
-def _pairs(all_turns: list[ContentGroup], requested: RequestedModel) -> Iterator[BrokenRule]:
-    for turn, following in zip(all_turns, [*all_turns[1:], None], strict=True):
+def _pairs(groups: list[ContentGroup], requested: RequestedModel) -> Iterator[BrokenRule]:
+    for turn, following in zip(groups, [*groups[1:], None], strict=True):
         if not turn.calls:
             continue
         where = f"contents[{turn.contents[0].index}]"

@@ -168,8 +168,9 @@ class Parser(Struct):
         if not kind:
             return value
         named = self._named(kind, value, where)
-        if kind == "part":
-            self._refuse_two_data(named, where)
+        for name in [name for name in named if name in DATA_FIELDS][1:] if kind == "part" else ():
+            message = f"Invalid value at '{where}' (oneof), oneof field 'data' is already set. Cannot set '{name}'"
+            self.violations.append(BrokenRule("two-data", message, where))
         fields = {}
         for name, entry in named.items():
             path = f"{where}.{name}" if where else name
@@ -233,9 +234,3 @@ class Parser(Struct):
 
     def _refuse_type(self, where: str) -> None:
         self.violations.append(BrokenRule("type", f"Invalid value at '{where}'", where))
-
-    def _refuse_two_data(self, part: Wire, where: str) -> None:
-        present = [name for name in part if name in DATA_FIELDS]
-        for name in present[1:]:
-            message = f"Invalid value at '{where}' (oneof), oneof field 'data' is already set. Cannot set '{name}'"
-            self.violations.append(BrokenRule("two-data", message, where))

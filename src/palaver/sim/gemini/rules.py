@@ -71,16 +71,15 @@ def _first_refusal(request: Wire, requested: RequestedModel, *, strict: bool) ->
         lines += enforced(incomplete_calls(request))
     if lines:
         return GeminiRefusal(lines[0].rule, "".join(f"{line.message}\n" for line in lines))
-    found = next(iter(enforced(_in_order(request, requested))), None)
+    in_order = chain(
+        conversation(request, requested),
+        cached_with_others(request),
+        settings(request, requested),
+        tools(request, requested),
+        media(request),
+    )
+    found = next(iter(enforced(in_order)), None)
     return GeminiRefusal(found.rule, found.message) if found else None
-
-
-def _in_order(request: Wire, requested: RequestedModel) -> Iterator[BrokenRule]:
-    yield from conversation(request, requested)
-    yield from cached_with_others(request)
-    yield from settings(request, requested)
-    yield from tools(request, requested)
-    yield from media(request)
 
 
 def _unparsed(violations: list[BrokenRule]) -> GeminiRefusal:
