@@ -1,14 +1,123 @@
+"""A bot in one file, and in variables."""
+
+from pathlib import Path
+
 import pytest
+from msgspec.structs import replace
 
-from palaver.config import Config, ContextBlock, from_environment
+from palaver.config import (
+    RENAMED,
+    Config,
+    ConfigFile,
+    MemoryConfig,
+    PersonaConfig,
+    PlatformConfig,
+    find_config,
+    from_environment,
+    load_config,
+    read_config,
+)
+from palaver.config_reader import keys_of
+from palaver.context.budget import Budget
+from palaver.context.gather import ContextBlock, ContextOptions
+from palaver.context.sources import stickers
+from palaver.engine.behavior import Behavior
+from palaver.engine.limits import Cap, Limits
 from palaver.errors import InvalidValue
+from palaver.models.prices import PRICES, Price
+from palaver.tasks.task import Retry
+from palaver.turns import Settings
+
+WHOLE = """
+model = ["gemini-3.8-flash", "openai:gpt-5.6"]
+store = "data/bot.db"
+zone = "Europe/Kyiv"
+profile = "tail"
+tools = ["clock", "my_tools:roll"]
+
+[persona]
+name = "Gryag"
+file = "persona.md"
+
+[settings]
+temperature = 0.7
+thinking = "low"
+
+[context]
+history_size = 200
+block.max_messages = 20
+budget.window = 50_000
+sources = ["palaver.context.sources:stickers"]
+
+[behavior]
+names = ["гряг"]
+debounce = 0
+max_debounce = 0.5
+during_run = "next_step"
+retry.limit = 2
+model_may = ["block"]
+keep_updates = "30 days"
+prices."my-model" = { input = 1, output = 2 }
+answer_if = "builtins:bool"
+
+[limits]
+messages = 5
+person.tokens = 100_000
+
+[memory]
+model = "gemini-3.5-flash-lite"
+
+[platforms.mine]
+use = "my_chat:Mine"
+room = 7
+"""
 
 
-def test_without_an_environment_things_are_as_they_come() -> None:
+def test_a_whole_file(tmp_path: Path) -> None:
+    (tmp_path / "persona.md").write_text("You are Gryag.\n")
+    (tmp_path / "palaver.toml").write_text(WHOLE)
+
+    assert load_config(tmp_path / "palaver.toml", {}) == ConfigFile(
+        config=Config(
+            model=("gemini-3.8-flash", "openai:gpt-5.6"),
+            store="data/bot.db",
+            zone="Europe/Kyiv",
+            profile="tail",
+            tools=("clock", "my_tools:roll"),
+            persona=PersonaConfig(name="Gryag", file="persona.md", text="You are Gryag."),
+            settings=Settings(temperature=0.7, thinking="low"),
+            context=ContextOptions(
+                history_size=200,
+                block=ContextBlock(max_messages=20),
+                budget=Budget(window=50_000),
+                sources=(stickers,),  # type: ignore[arg-type]
+            ),
+            behavior=Behavior(
+                names=("гряг",),
+                debounce=0.0,
+                max_debounce=0.5,
+                during_run="next_step",
+                retry=Retry(limit=2),
+                model_may=frozenset({"block"}),
+                keep_updates=30 * Behavior().keep_updates / 7,
+                prices={**PRICES, "my-model": Price(input=1.0, output=2.0)},
+                answer_if=bool,
+            ),
+            limits=Limits(messages=5, person=Cap(tokens=100_000)),
+            memory=MemoryConfig(model="gemini-3.5-flash-lite"),
+            platforms={"mine": {"use": "my_chat:Mine", "room": 7}},
+        ),
+        platforms={"mine": PlatformConfig(use="my_chat:Mine", options={"room": 7})},
+        folder=tmp_path,
+        path=tmp_path / "palaver.toml",
+    )
+
+
+def test_without_anything_there_are_the_defaults() -> None:
     assert from_environment({}) == Config()
 
 
-def test_what_the_environment_names() -> None:
+def test_the_old_names_of_variables_work() -> None:
     environment = {
         "ENABLE_SYSTEM_CONTEXT_BLOCK": "true",
         "SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES": "200",
@@ -17,35 +126,94 @@ def test_what_the_environment_names() -> None:
         "HISTORY_SIZE": "0",
         "PALAVER_PROFILE": "tail",
         "PALAVER_MEMORY": "off",
+        "PALAVER_DB": "/srv/bot.db",
     }
 
     assert from_environment(environment) == Config(
+        store="/srv/bot.db",
         profile="tail",
-        block=ContextBlock(enabled=True, max_messages=200, include_meta=False),
-        levels=False,
-        history_size=0,
-        memory=False,
+        context=ContextOptions(
+            history_size=0,
+            levels=False,
+            block=ContextBlock(enabled=True, max_messages=200, include_meta=False),
+        ),
+        memory=MemoryConfig(enabled=False),
     )
 
 
-@pytest.mark.parametrize(
-    ("word", "on"), [("TRUE", True), (" yes ", True), ("On", True), ("No", False), ("", False), ("0", False)]
-)
-def test_words_for_yes_and_no(word: str, on: bool) -> None:
-    assert from_environment({"ENABLE_SYSTEM_CONTEXT_BLOCK": word}).block.enabled is on
+def test_every_key_has_a_variable_of_its_own() -> None:
+    variables = [key.variable for key in keys_of(Config)]
+
+    assert len(set(variables)) == len(variables)
+    assert not {"PALAVER_MODELS", "PALAVER_CONFIG", "PALAVER_TRACEBACK"} & set(variables)  # these mean something else
+    assert set(RENAMED.values()) <= {key.name for key in keys_of(Config)}
+
+
+@pytest.mark.parametrize("word", ["TRUE", " yes ", "On", "1"])
+def test_words_for_yes(word: str) -> None:
+    assert from_environment({"ENABLE_SYSTEM_CONTEXT_BLOCK": word}).context.block.enabled
 
 
 @pytest.mark.parametrize(
     ("name", "value", "complaint"),
     [
-        ("ENABLE_MULTI_LEVEL_CONTEXT", "maybe", "ENABLE_MULTI_LEVEL_CONTEXT must be on or off, not 'maybe'"),
-        ("SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES", "9", "must be a number from 10 to 200, not '9'"),
-        ("SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES", "many", "must be a number from 10 to 200, not 'many'"),
-        ("SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES", "²0", "must be a number from 10 to 200, not '²0'"),
-        ("PALAVER_MEMORY", "none", "PALAVER_MEMORY must be on or off, not 'none'"),
-        ("HISTORY_SIZE", "-1", "HISTORY_SIZE must be a number from 0 to 100000, not '-1'"),
+        ("ENABLE_MULTI_LEVEL_CONTEXT", "maybe", "ENABLE_MULTI_LEVEL_CONTEXT must be true or false, not 'maybe'"),
+        ("SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES", "9", "must be a whole number from 10 to 200, not '9'"),
+        ("SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES", "²0", "must be a whole number from 10 to 200, not '²0'"),
+        ("HISTORY_SIZE", "-1", "HISTORY_SIZE must be a whole number from 0 to 100000, not '-1'"),
+        ("PALAVER_LIMITS_PERSON_MONEY", "much", "PALAVER_LIMITS_PERSON_MONEY must be a number, not 'much'"),
     ],
 )
-def test_a_bad_value_is_named(name: str, value: str, complaint: str) -> None:
+def test_a_bad_variable_is_named(name: str, value: str, complaint: str) -> None:
     with pytest.raises(InvalidValue, match=complaint):
         from_environment({name: value})
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[behavior]\ndebounce = 5\nmax_debounce = 1", "palaver.toml:1: Behavior: 0 <= debounce <= max_debounce"),
+        ('[behavior]\nanswer_if = "nowhere:x"', "palaver.toml:2: behavior.answer_if: cannot import nowhere: Module"),
+        ('[behavior]\nanswer_if = "os:x"', "palaver.toml:2: behavior.answer_if: there is no x in os"),
+        ('[persona]\nname = "x"\nfile = "no.md"', "palaver.toml:3: cannot read the persona no.md: No such file"),
+        ("[platforms]\nmine = 1", r"palaver.toml:2: platforms.mine must be a table: \[platforms.mine\], not 1"),
+        ("[platforms.mine]\nroom = 1", "palaver.toml:1: platforms.mine.use must be the class of the platform, as "),
+        ("[limit]\nmessages = 1", r"palaver.toml:1: there is no key limit, did you mean limits\? Allowed are: model"),
+    ],
+)
+def test_what_is_wrong_in_the_file_is_one_line(text: str, complaint: str) -> None:
+    with pytest.raises(InvalidValue, match=complaint) as refused:
+        read_config(text, {})
+
+    assert "\n" not in str(refused.value)
+
+
+def test_a_variable_sets_the_option_of_a_platform() -> None:
+    text = '[platforms.mine]\nuse = "my_chat:Mine"\nroom = 7'
+    environment = {"PALAVER_PLATFORMS_MINE_TOKEN": "t0p", "PALAVER_PLATFORMS_OTHER_TOKEN": "?"}
+
+    assert read_config(text, environment).platforms == {
+        "mine": PlatformConfig(use="my_chat:Mine", options={"room": 7, "token": "t0p"})
+    }
+
+
+def test_the_config_is_that_of_the_folder_or_of_a_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert find_config(tmp_path) is None
+    (tmp_path / "palaver.toml").touch()
+    assert find_config(tmp_path) == tmp_path / "palaver.toml"
+    monkeypatch.setenv("PALAVER_CONFIG", "/etc/bot.toml")
+    assert find_config(tmp_path) == Path("/etc/bot.toml")
+
+
+def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValue, match=r"No such file or directory; `palaver init` writes one"):
+        load_config(tmp_path / "palaver.toml", {})
+    (tmp_path / "palaver.toml").write_bytes(b"\xff")
+    with pytest.raises(InvalidValue, match=r"palaver.toml is no text in UTF-8"):
+        load_config(tmp_path / "palaver.toml", {})
+
+
+def test_models_are_a_list_also_where_one_is_named() -> None:
+    assert Config(model="qwen").models == ("qwen",)
+    assert replace(Config(), model=("a", "b")).models == ("a", "b")
+    assert Config().models == ()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from chats import WORDS
 from palaver.context import gather
 from palaver.context.budget import Budget
-from palaver.context.gather import InMemoryKnowledge, SourceInputs
+from palaver.context.gather import ContextOptions, InMemoryKnowledge, SourceInputs
 from palaver.context.log import InMemoryLog
 from palaver.context.sources import scene
 from palaver.context.values import Background, Context, Episode, Hit
@@ -41,7 +41,9 @@ IN_WORDS = (
 
 async def gathered(name: str, known: InMemoryKnowledge = KNOWN, budget: Budget | None = None) -> Context:
     talk = InMemoryLog(a_talk(3, place=DIRECT))
-    drawn = PROFILES[name].sources(SourceInputs(log=talk, memory=known, budget=budget or Budget()))
+    drawn = PROFILES[name].sources(
+        SourceInputs(log=talk, memory=known, options=ContextOptions(budget=budget or Budget()))
+    )
     return await gather(a_message(place=DIRECT), [scene(persona=PERSONA, delimiter=DELIMITER), *drawn], NOON)
 
 

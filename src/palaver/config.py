@@ -1,60 +1,178 @@
-"""Config: the settings, and how they are read from the environment. Pure."""
+"""Config: a bot in one file, `palaver.toml`, and in variables of the environment."""
 
+import os
+import sys
 from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from palaver.config_reader import PREFIX, ConfigReader
+from palaver.context.gather import ContextOptions
+from palaver.context.values import Persona
+from palaver.engine.behavior import Behavior
+from palaver.engine.limits import Limits
 from palaver.errors import InvalidValue
+from palaver.models.prices import PRICES
+from palaver.turns import Settings
 
-_YES = {"1", "true", "yes", "on"}
-_NO = {"0", "false", "no", "off"}
+FILE = "palaver.toml"
+DEFAULT_STORE = "palaver.db"
+
+# Variables whose names are not those of their keys.
+RENAMED = {
+    "PALAVER_DB": "store",
+    "PALAVER_MEMORY": "memory.enabled",
+    "HISTORY_SIZE": "context.history_size",
+    "ENABLE_MULTI_LEVEL_CONTEXT": "context.levels",
+    "ENABLE_SYSTEM_CONTEXT_BLOCK": "context.block.enabled",
+    "SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES": "context.block.max_messages",
+    "SYSTEM_CONTEXT_BLOCK_INCLUDE_META": "context.block.include_meta",
+}
 
 
-class ContextBlock(Struct, frozen=True, kw_only=True):
-    """The system context block of the `block` profile."""
+class PersonaConfig(Persona, frozen=True, kw_only=True, omit_defaults=True):
+    """A persona whose text may be in a file."""
 
-    enabled: bool = False
-    max_messages: int = 60  # from 10 to 200
-    include_meta: bool = True
+    file: str = ""  # relative to the config
+
+
+class MemoryConfig(Struct, frozen=True, kw_only=True):
+    enabled: bool = True  # whether facts, summaries and episodes are learned and recalled
+    model: str = ""  # learns them; empty: patterns do
+
+
+class PlatformConfig(Struct, frozen=True, kw_only=True):
+    """A platform: its class, and what that is called with."""
+
+    use: str  # "module:Class"
+    options: dict[str, Any] = {}
 
 
 class Config(Struct, frozen=True, kw_only=True):
+    """Everything that `palaver run` reads. The fields are the keys of the file, and its tables."""
+
+    model: str | tuple[str, ...] = ()  # or several, in order: each is a fallback for the one before
+    store: str = DEFAULT_STORE  # relative to the config
+    zone: str = ""  # of the people, such as Europe/Kyiv; empty: that of the machine
     profile: str = "layered"
-    block: ContextBlock = ContextBlock()
-    levels: bool = True  # context in levels (immediate to episodic); else only the window
-    history_size: int = 500  # messages at most; 0: none
-    memory: bool = True  # whether facts, summaries and episodes are learned and recalled
+    tools: tuple[str, ...] = ("calculator", "clock", "reminders", "memory")  # by name, or "module:function"
+    persona: PersonaConfig = PersonaConfig()
+    settings: Settings = Settings()
+    context: ContextOptions = ContextOptions()
+    behavior: Behavior = Behavior()
+    limits: Limits = Limits()
+    memory: MemoryConfig = MemoryConfig()
+    platforms: dict[str, Any] = {}  # a PlatformConfig for each name, as it is written
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return (self.model,) if isinstance(self.model, str) else self.model
+
+
+class ConfigFile(Struct, frozen=True, kw_only=True):
+    """A config and the folder that its paths are relative to."""
+
+    config: Config
+    platforms: Mapping[str, PlatformConfig] = {}
+    folder: Path = Path()
+    path: Path | None = None  # None: there is no file
+
+    @property
+    def store(self) -> Path:
+        return self.folder / self.config.store
+
+
+def find_config(folder: Path | None = None) -> Path | None:
+    """Return the config that PALAVER_CONFIG names, or that of the folder; None if there is none."""
+    if given := os.environ.get("PALAVER_CONFIG"):
+        return Path(given)
+    path = (folder or Path()) / FILE
+    return path if path.is_file() else None
+
+
+def load_config(path: Path, environment: Mapping[str, str] = os.environ) -> ConfigFile:
+    """Read a config; modules that it names are also looked for in its folder."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        hint = "; `palaver init` writes one" if isinstance(error, FileNotFoundError) else ""
+        raise InvalidValue(f"cannot read {path}: {error.strerror or error}{hint}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidValue(f"{path} is no text in UTF-8") from error
+    if (folder := str(path.parent.resolve())) not in sys.path:
+        sys.path.insert(0, folder)
+    return read_config(text, environment, path=path)
 
 
 def from_environment(environment: Mapping[str, str]) -> Config:
-    """Read the settings from environment variables; the others have their defaults."""
-    default = Config()
-    return Config(
-        profile=environment.get("PALAVER_PROFILE") or default.profile,
-        block=ContextBlock(
-            enabled=_switch(environment, "ENABLE_SYSTEM_CONTEXT_BLOCK", default.block.enabled),
-            max_messages=_number(environment, "SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES", default.block.max_messages, 10, 200),
-            include_meta=_switch(environment, "SYSTEM_CONTEXT_BLOCK_INCLUDE_META", default.block.include_meta),
-        ),
-        levels=_switch(environment, "ENABLE_MULTI_LEVEL_CONTEXT", default.levels),
-        history_size=_number(environment, "HISTORY_SIZE", default.history_size, 0, 100_000),
-        memory=_switch(environment, "PALAVER_MEMORY", default.memory),
-    )
+    """Read a config from variables alone."""
+    return read_config("", environment).config
 
 
-def _switch(environment: Mapping[str, str], name: str, default: bool) -> bool:
-    value = environment.get(name, "").strip().casefold()
-    if not value:
-        return default
-    if value not in _YES | _NO:
-        raise InvalidValue(f"{name} must be on or off, not {environment[name]!r}")
-    return value in _YES
+def read_config(text: str, environment: Mapping[str, str], *, path: Path | None = None) -> ConfigFile:
+    """Read the text of a config, and the variables that take precedence over it."""
+    reader = ConfigReader(text, file=str(path or FILE), environment=environment, load=load_object, renamed=RENAMED)
+    config = reader.read(Config, reader.tables)
+    if config.behavior.prices is not PRICES:
+        config = replace(config, behavior=replace(config.behavior, prices={**PRICES, **config.behavior.prices}))
+    folder = path.parent if path else Path()
+    config = replace(config, persona=_with_text(config.persona, folder, reader))
+    return ConfigFile(config=config, platforms=_platforms(reader, environment), folder=folder, path=path)
 
 
-def _number(environment: Mapping[str, str], name: str, default: int, low: int, high: int) -> int:
-    value = environment.get(name, "").strip()
-    if not value:
-        return default
-    if not value.isascii() or not value.isdigit() or len(value) > 9 or not low <= int(value) <= high:
-        raise InvalidValue(f"{name} must be a number from {low} to {high}, not {environment[name]!r}")
-    return int(value)
+def load_object(name: str) -> Any:
+    """Import what "module:name" names."""
+    module, _, attribute = name.partition(":")
+    try:
+        found = import_module(module)
+    except Exception as error:
+        raise InvalidValue(f"cannot import {module}: {type(error).__name__}: {error}") from error
+    try:
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except AttributeError as error:
+        raise InvalidValue(f"there is no {attribute} in {module}") from error
+    return found
+
+
+def _with_text(persona: PersonaConfig, folder: Path, reader: ConfigReader) -> PersonaConfig:
+    if not persona.file:
+        return persona
+    try:
+        return replace(persona, text=read_persona(folder / persona.file))
+    except InvalidValue as error:
+        raise InvalidValue(f"{reader.place_of(('persona', 'file'))}: {error}") from error
+
+
+def read_persona(file: Path) -> str:
+    """Return the text of a persona's file."""
+    try:
+        text = file.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise InvalidValue(f"cannot read the persona {file}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidValue(f"the persona {file} is no text in UTF-8") from error
+    if not text:
+        raise InvalidValue(f"the persona {file} is empty: write into it who the model is to be")
+    return text
+
+
+def _platforms(reader: ConfigReader, environment: Mapping[str, str]) -> dict[str, PlatformConfig]:
+    """Return the platforms of the file; a variable sets any option of one that it names."""
+    made = {}
+    for name, table in reader.tables.get("platforms", {}).items():
+        path = ("platforms", name)
+        if not isinstance(table, dict):
+            reader.refuse(path, table, f"a table: [platforms.{name}]")
+        prefix = f"{PREFIX}PLATFORMS_{name}_".upper()
+        given = {key[len(prefix) :].lower(): value for key, value in environment.items() if key.startswith(prefix)}
+        options = {**table, **given}
+        use = options.pop("use", None)
+        if not isinstance(use, str) or ":" not in use:
+            reader.refuse((*path, "use"), use, 'the class of the platform, as "module:Class"')
+        made[name] = PlatformConfig(use=use, options=options)
+    return made

@@ -139,13 +139,20 @@ class ConfigReader:
 
     def _convert(self, value: Any, key: Key) -> Any:
         kinds = _members(key.info)
-        if any(isinstance(kind, types.CustomType) for kind in kinds):
-            if not isinstance(value, str) or ":" not in value:
+        if any(isinstance(kind, types.VarTupleType) and _is_function(kind.item_type) for kind in kinds):
+            if not isinstance(value, list):
                 raise ValueError(value)
-            return self._load(value)
+            return tuple(map(self._load_function, value))
+        if any(map(_is_function, kinds)):
+            return self._load_function(value)
         if any(isinstance(kind, types.TimeDeltaType) for kind in kinds):
             return parse_duration(value)
         return msgspec.convert(value, key.annotation)  # msgspec.ValidationError is a ValueError
+
+    def _load_function(self, value: object) -> Any:
+        if not isinstance(value, str) or ":" not in value:
+            raise ValueError(value)
+        return self._load(value)
 
     def _refuse_unknown(self, path: KeyPath, *, known: Mapping[str, Key]) -> NoReturn:
         near = get_close_matches(path[-1], known, n=1)
@@ -200,6 +207,10 @@ def _members(info: Any) -> tuple[Any, ...]:
     return info.types if isinstance(info, types.UnionType) else (info,)
 
 
+def _is_function(info: Any) -> bool:
+    return any(isinstance(one, types.CustomType | types.AnyType) for one in _members(info))
+
+
 def _allowed(info: Any) -> str:
     match info:
         case types.UnionType(types=members):
@@ -219,6 +230,8 @@ def _allowed(info: Any) -> str:
             return 'a time such as "30 days" or "12h"'
         case types.CustomType():
             return 'a function, as "module:name"'
+        case types.VarTupleType(item_type=item) if _is_function(item):
+            return 'a list of functions, each as "module:name"'
         case types.StrType():
             return "a text"
         case types.DictType():

@@ -10,9 +10,16 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.config import Config, ContextBlock
 from palaver.context.budget import NEWEST_MEDIA_MARKS
-from palaver.context.gather import SourceList, block_sources, level_sources, window_sources, without_media
+from palaver.context.gather import (
+    ContextBlock,
+    ContextOptions,
+    SourceList,
+    block_sources,
+    level_sources,
+    window_sources,
+    without_media,
+)
 from palaver.context.stable_prefix import BUFFER, Marks, keep_results_with_calls
 from palaver.context.values import Context, Persona
 from palaver.errors import InvalidValue
@@ -164,24 +171,24 @@ _ALL = (
 PROFILES: Mapping[str, Profile] = MappingProxyType({profile.name: profile for profile in _ALL})
 
 
-def profile_of(given: str | Profile | Build, config: Config) -> Profile:
+def profile_of(given: str | Profile | Build, options: ContextOptions) -> Profile:
     """Return the profile of that name as configured, or the one given; a function gets the sources of a window."""
     match given:
         case Profile():
             return given
         case str():
-            return _by_name(given, config)
+            return _by_name(given, options)
     if not callable(given):
         raise InvalidValue(f"a profile is a name, a Profile or a function from Context to Prompt, not {given!r}")
     return Profile(name=_name(given), build=given)
 
 
-def _by_name(name: str, config: Config) -> Profile:
+def _by_name(name: str, options: ContextOptions) -> Profile:
     """Return the profile of a name; `native` with the context block switched on is `block`."""
     if name not in PROFILES:
         raise InvalidValue(f"no profile is called {name!r}; there are {', '.join(PROFILES)}")
-    is_block = name == "block" or (name == "native" and config.block.enabled)
-    return _block(config.block) if is_block else PROFILES[name]
+    is_block = name == "block" or (name == "native" and options.block.enabled)
+    return _block(options.block) if is_block else PROFILES[name]
 
 
 def _name(function: object) -> str:

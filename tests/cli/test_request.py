@@ -221,5 +221,5 @@ def test_a_log_level_that_is_none_is_one_line() -> None:
 def test_a_bad_setting_is_one_line() -> None:
     done = palaver("render", "native", given=json.dumps(DOCUMENT), SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES="5")
 
-    expected = "palaver: SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES must be a number from 10 to 200, not '5'\n"
+    expected = "palaver: SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES must be a whole number from 10 to 200, not '5'\n"
     assert (done.returncode, done.stderr) == (2, expected)

@@ -6,7 +6,6 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, ME, engine_with, said, talked, texts_of, until
-from palaver.config import Config
 from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, TOO_MANY, Behavior, error_text
 from palaver.engine.engine import Engine
 from palaver.engine.limits import Limits
@@ -219,8 +218,8 @@ async def test_what_joins_a_run_comes_with_the_words_and_media_it_replies_to(pro
     async def look() -> str:
         return "green"
 
-    behavior, config = Behavior(debounce=0.0, during_run="next_step"), Config(profile=profile)
-    async with engine_with(model, tools=[look], behavior=behavior, config=config) as engine:
+    behavior = Behavior(debounce=0.0, during_run="next_step")
+    async with engine_with(model, tools=[look], behavior=behavior, profile=profile) as engine:
         await engine.receive(said("look!", 1))
         await model.asked.wait()
         await engine.receive(said("and what is this?", 2, reply_to=quote))

@@ -8,6 +8,7 @@ import pytest
 
 from engine.engines import BOB, DIRECT, GROUP, engine_with, said, talked
 from palaver.context.budget import Budget
+from palaver.context.gather import ContextOptions
 from palaver.engine.event_stream import MAX_QUEUE, EventStream
 from palaver.engine.limits import Limits
 from palaver.engine.memory import Memory
@@ -131,7 +132,8 @@ async def test_durable_events_hold_ids_and_are_numbered_per_place(store: Store) 
 
 async def test_a_prompt_that_is_sent_is_told_with_its_layers_and_what_was_left_out_of_it(store: Store) -> None:
     long = said("word " * 400, 1)
-    events = await read_of(store, Scripted("Oh.", "Five."), long, said("How late is it?", 2), budget=Budget(window=100))
+    small = ContextOptions(budget=Budget(window=100))
+    events = await read_of(store, Scripted("Oh.", "Five."), long, said("How late is it?", 2), context=small)
 
     (_, asked) = [event for event in events if isinstance(event, PromptSent)]
     sent = await store.prompts.sent(asked.run_id, asked.step)

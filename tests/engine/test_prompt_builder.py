@@ -9,10 +9,17 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from engine.engines import ME, engine_with, said, talked, texts_of
-from palaver.config import Config, ContextBlock
 from palaver.context import gather, sources
 from palaver.context.budget import Budget
-from palaver.context.gather import InMemoryKnowledge, SourceInputs, SourceList, level_sources, window_sources
+from palaver.context.gather import (
+    ContextBlock,
+    ContextOptions,
+    InMemoryKnowledge,
+    SourceInputs,
+    SourceList,
+    level_sources,
+    window_sources,
+)
 from palaver.context.log import InMemoryLog
 from palaver.context.values import Background, Context, Episode, Hit, Persona, Sticker, Workspace
 from palaver.engine.behavior import FAILED, Behavior
@@ -44,8 +51,8 @@ async def nothing(_: Task) -> None:
     """Do no work."""
 
 
-async def told(name: str, config: Config) -> Prompt:
-    given = profile_of(name, config).sources(SourceInputs(log=InMemoryLog(TALK), memory=KNOWN, config=config))
+async def told(name: str, config: ContextOptions) -> Prompt:
+    given = profile_of(name, config).sources(SourceInputs(log=InMemoryLog(TALK), memory=KNOWN, options=config))
     context = await gather(TALK[-1], [sources.scene(persona=PERSONA), *given], TALK[-1].sent_at)  # type: ignore[arg-type]
     return build_prompt(context, profile_of(name, config))
 
@@ -56,7 +63,7 @@ def test_profiles_are_a_mapping_of_names_to_functions() -> None:
 
 def test_an_unknown_profile_is_named() -> None:
     with pytest.raises(InvalidValue, match="no profile is called 'x'; there are layered, tail, native"):
-        profile_of("x", Config())
+        profile_of("x", ContextOptions())
 
 
 @pytest.mark.parametrize(
@@ -64,11 +71,11 @@ def test_an_unknown_profile_is_named() -> None:
     [("layered", 1 + 1 + 7 + 1), ("tail", 61), ("headers", 60), ("native", 36), ("block", 1), ("single", 1)],
 )
 async def test_each_profile_draws_on_its_own_sources(name: str, turns: int) -> None:
-    assert len((await told(name, Config())).turns) == turns
+    assert len((await told(name, ContextOptions())).turns) == turns
 
 
 async def test_native_with_the_block_switched_on_is_block() -> None:
-    config = Config(block=ContextBlock(enabled=True, max_messages=10))
+    config = ContextOptions(block=ContextBlock(enabled=True, max_messages=10))
 
     prompt = await told("native", config)
 
@@ -76,22 +83,22 @@ async def test_native_with_the_block_switched_on_is_block() -> None:
 
 
 async def test_without_levels_memories_stay_and_the_rest_goes() -> None:
-    instruction = (await told("native", Config(levels=False))).instruction
+    instruction = (await told("native", ContextOptions(levels=False))).instruction
 
     headings = [line for line in instruction.splitlines() if line.startswith("#")]
     assert headings == ["# Persona", "# Current Time", "## Current User", "# Memories about Bob (ID: u456)"]
 
 
 async def test_without_levels_the_window_is_the_history() -> None:
-    assert len((await told("native", Config(levels=False))).turns) == 60
+    assert len((await told("native", ContextOptions(levels=False))).turns) == 60
 
 
 @pytest.mark.parametrize("size", [100, 500, 1_000])
 async def test_history_size_is_the_high_mark_of_the_window_and_a_quarter_the_low_one(size: int) -> None:
     talk = a_talk(size + 2)
-    config = Config(history_size=size)
+    config = ContextOptions(history_size=size)
     given, shorter = (
-        window_sources(SourceInputs(log=InMemoryLog(said), memory=InMemoryKnowledge(), config=config))
+        window_sources(SourceInputs(log=InMemoryLog(said), memory=InMemoryKnowledge(), options=config))
         for said in (talk, talk[:-1])
     )
 
@@ -104,10 +111,10 @@ async def test_history_size_is_the_high_mark_of_the_window_and_a_quarter_the_low
 @pytest.mark.parametrize(("most", "size"), [(10, 500), (60, 500), (200, 500), (200, 50), (10, 0)])
 async def test_in_a_block_its_own_maximum_decides(levels: bool, most: int, size: int) -> None:
     talk = a_talk(300)
-    config = Config(history_size=size, levels=levels, block=ContextBlock(enabled=True, max_messages=most))
+    config = ContextOptions(history_size=size, levels=levels, block=ContextBlock(enabled=True, max_messages=most))
     for name in ("native", "block"):
         given = profile_of(name, config).sources(
-            SourceInputs(log=InMemoryLog(talk), memory=InMemoryKnowledge(), config=config)
+            SourceInputs(log=InMemoryLog(talk), memory=InMemoryKnowledge(), options=config)
         )
         context = await gather(talk[-1], [sources.scene(persona=PERSONA), *given], NOON)
 
@@ -129,9 +136,9 @@ def pictured(talk: list[Message], every: int) -> list[Message]:
 )
 async def test_a_profile_decides_from_which_message_on_media_go_as_they_are(name: str, first: int) -> None:
     talk = pictured(a_talk(61), 1)
-    config = Config()
+    config = ContextOptions()
     given = profile_of(name, config).sources(
-        SourceInputs(log=InMemoryLog(talk), memory=InMemoryKnowledge(), config=config)
+        SourceInputs(log=InMemoryLog(talk), memory=InMemoryKnowledge(), options=config)
     )
 
     context = await gather(talk[-1], given, NOON)
@@ -147,8 +154,8 @@ async def test_a_profile_decides_from_which_message_on_media_go_as_they_are(name
 async def test_with_media_too_most_of_a_request_is_the_beginning_of_the_one_before(
     name: str, every: int, goal: float
 ) -> None:
-    log, ledger, config = InMemoryLog(), Ledger(), Config()
-    given = profile_of(name, config).sources(SourceInputs(log=log, memory=InMemoryKnowledge(), config=config))
+    log, ledger, config = InMemoryLog(), Ledger(), ContextOptions()
+    given = profile_of(name, config).sources(SourceInputs(log=log, memory=InMemoryKnowledge(), options=config))
     scene = sources.scene(persona=PERSONA, delimiter=DELIMITER)
     said = [replace(one, parts=(Text(text=f"{one.id} " + "and so it goes on " * 4),)) for one in a_talk(350)]
     tokens = stable = 0
@@ -163,11 +170,13 @@ async def test_with_media_too_most_of_a_request_is_the_beginning_of_the_one_befo
 
 
 async def test_history_size_none() -> None:
-    assert len((await told("tail", Config(history_size=0))).turns) == 2
+    assert len((await told("tail", ContextOptions(history_size=0))).turns) == 2
 
 
 async def test_tools_and_settings_come_with_the_prompt() -> None:
-    given = profile_of("tail", Config()).sources(SourceInputs(log=InMemoryLog(TALK), memory=KNOWN, config=Config()))
+    given = profile_of("tail", ContextOptions()).sources(
+        SourceInputs(log=InMemoryLog(TALK), memory=KNOWN, options=ContextOptions())
+    )
     context = await gather(TALK[-1], given, TALK[-1].sent_at)  # type: ignore[arg-type]
     tools, settings = (ToolSpec(name="look"),), Settings(temperature=0.5)
 
@@ -179,7 +188,7 @@ async def test_tools_and_settings_come_with_the_prompt() -> None:
 async def test_the_log_says_what_was_used(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, logger="palaver")
 
-    prompt = await told("native", Config())
+    prompt = await told("native", ContextOptions())
 
     (record,) = caplog.records
     assert record.getMessage() == (
@@ -202,9 +211,9 @@ async def test_every_message_that_is_answered_is_told_once_and_no_other_twice(
     talk = [a_message(f"<{number}>", id=str(number), author=(ALICE, BOB)[number % 2]) for number in range(count)]
     batch = [talk[number] for number in sorted({number % count for number in picked})]
     target = data.draw(st.sampled_from(batch))
-    config = Config(levels=levels)
+    config = ContextOptions(levels=levels)
     given = profile_of(name, config).sources(
-        SourceInputs(log=InMemoryLog(talk), memory=InMemoryKnowledge(), config=config)
+        SourceInputs(log=InMemoryLog(talk), memory=InMemoryKnowledge(), options=config)
     )
 
     context = await gather(target, [sources.scene(persona=PERSONA, delimiter=DELIMITER), *given], NOON, batch=batch)
@@ -227,9 +236,9 @@ async def test_every_message_that_is_answered_is_told_once_and_no_other_twice(
 @pytest.mark.parametrize("levels", [True, False])
 async def test_what_others_said_after_the_target_stands_in_its_place_in_the_history(name: str, levels: bool) -> None:
     talk = [a_message(f"<{number}>", id=str(number), author=(ALICE, BOB)[number % 2]) for number in range(10)]
-    config = Config(levels=levels)
+    config = ContextOptions(levels=levels)
     given = profile_of(name, config).sources(
-        SourceInputs(log=InMemoryLog(talk), memory=InMemoryKnowledge(), config=config)
+        SourceInputs(log=InMemoryLog(talk), memory=InMemoryKnowledge(), options=config)
     )
     scene = sources.scene(persona=PERSONA, delimiter=DELIMITER)
 
@@ -288,7 +297,7 @@ async def test_small_profiles_say_nothing_of_blocks(profile: str) -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_without_an_engine_nothing_is_told_of_blocks(profile: str) -> None:
-    assert "«" not in (await told(profile, Config())).instruction
+    assert "«" not in (await told(profile, ContextOptions())).instruction
 
 
 def the_texts(context: Context) -> Prompt:
@@ -308,7 +317,7 @@ async def test_a_function_as_a_profile_is_given_a_full_context(store: Store) -> 
 
 @pytest.mark.parametrize(("given", "shown"), [(the_texts, 60), (partial(the_texts), 60)])
 async def test_a_function_draws_on_the_window_and_all_that_is_remembered(given: Build, shown: int) -> None:
-    profile = profile_of(given, Config())
+    profile = profile_of(given, ContextOptions())
 
     context = await gather(TALK[-1], profile.sources(SourceInputs(log=InMemoryLog(TALK), memory=KNOWN)), NOON)
     prompt = build_prompt(context, profile)
@@ -326,7 +335,7 @@ async def test_a_profile_of_ones_own_draws_on_the_sources_it_names(
     model = Scripted("One.", "Two.")
 
     context = await gather(TALK[-1], profile.sources(SourceInputs(log=InMemoryLog(TALK), memory=KNOWN)), NOON)
-    prompt = build_prompt(context, profile_of(profile, Config()))
+    prompt = build_prompt(context, profile_of(profile, ContextOptions()))
     async with engine_with(model, store=store, profile=profile) as engine:
         await talked(engine, said("first", 1), said("second", 2))
 
@@ -338,7 +347,7 @@ def test_what_is_no_profile_is_refused() -> None:
     with pytest.raises(
         InvalidValue, match="a profile is a name, a Profile or a function from Context to Prompt, not 5"
     ):
-        profile_of(5, Config())  # type: ignore[arg-type]
+        profile_of(5, ContextOptions())  # type: ignore[arg-type]
 
 
 SHOWN_BY = {
@@ -368,7 +377,7 @@ async def test_what_an_engine_is_given_is_told_where_the_profile_shows_it(
     profile: str, given: list[sources.AnySource]
 ) -> None:
     model = Scripted("Yes.")
-    async with engine_with(model, profile=profile, sources=given) as engine:
+    async with engine_with(model, profile=profile, context=ContextOptions(sources=tuple(given))) as engine:
         await talked(engine, said("well?"))
 
     (prompt,) = model.prompts
@@ -381,7 +390,9 @@ async def test_what_an_engine_is_given_is_told_where_the_profile_shows_it(
 async def test_notes_come_after_those_of_the_persona() -> None:
     model, persona = Scripted("Yes."), Persona(notes="Be kind.")
     async with engine_with(
-        model, persona=persona, sources=[sources.notes({"scripted": "Be brief.", "*": "Be nice."})]
+        model,
+        persona=persona,
+        context=ContextOptions(sources=(sources.notes({"scripted": "Be brief.", "*": "Be nice."}),)),
     ) as engine:
         await talked(engine, said("well?"))
 
@@ -394,7 +405,7 @@ async def test_a_source_need_not_be_awaited_and_sees_what_the_profile_has_gather
         return replace(context, workspace=Workspace(todos=(f"{context.model} saw {seen}",)))
 
     model = Scripted("One.", "Two.")
-    async with engine_with(model, sources=[todos]) as engine:
+    async with engine_with(model, context=ContextOptions(sources=(todos,))) as engine:
         await talked(engine, said("first", 1), said("second", 2))
 
     assert "scripted saw ['first', 'One.']" in "".join(texts_of(model.prompts[1].turns))
@@ -405,7 +416,7 @@ async def test_a_source_that_fails_is_an_honest_line_and_nothing_is_asked(
     given: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     model, platform = Scripted(), RecordedPlatform()
-    async with engine_with(model, platform, sources=[given]) as engine:
+    async with engine_with(model, platform, context=ContextOptions(sources=(given,))) as engine:
         await talked(engine, said("first"))
 
     assert (platform.texts, model.prompts) == ([FAILED], [])
@@ -418,7 +429,7 @@ async def test_a_budget_is_that_of_the_sources(profile: str, shown: set[str], st
         await store.inbox.add_own(said(f"<{number}> {'word ' * 90}", f"own {number}", author=ME), [])
     model = Scripted("Yes.")
     budget = Budget(window=150, immediate=150, recent=0)
-    async with engine_with(model, store=store, profile=profile, budget=budget) as engine:
+    async with engine_with(model, store=store, profile=profile, context=ContextOptions(budget=budget)) as engine:
         await talked(engine, said("well?"))
 
     assert set(_marks("".join(texts_of(model.prompts[0].turns)))) == shown

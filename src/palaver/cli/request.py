@@ -8,7 +8,7 @@ from palaver.cli.output import read_input, write_json
 from palaver.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from palaver.config import Config
+    from palaver.context.gather import ContextOptions
     from palaver.context.values import Context
     from palaver.models.openai.vendors import Vendor
     from palaver.profiles import Profile
@@ -99,11 +99,11 @@ def _render(found: Any, profile: str, wire: Wire, model: str, personality: str |
     from palaver.engine.prompt_builder import build_prompt
     from palaver.profiles import profile_of
 
-    config = from_environment(os.environ)
-    chosen = profile_of(profile, config)
+    options = from_environment(os.environ).context
+    chosen = profile_of(profile, options)
     if profile == "single" and not (isinstance(found, dict) and "messages" in found):
         return _encode_references(found, wire, model, personality or "")
-    context, tools = _gather_context(found, chosen, config, personality)
+    context, tools = _gather_context(found, chosen, options, personality)
     return _encode(build_prompt(context, chosen, tools=tools), wire, model)
 
 
@@ -123,7 +123,7 @@ def _encode_references(found: Any, wire: Wire, model: str, personality: str) -> 
 
 
 def _gather_context(
-    found: Any, profile: "Profile", config: "Config", personality: str | None
+    found: Any, profile: "Profile", options: "ContextOptions", personality: str | None
 ) -> "tuple[Context, tuple[ToolSpec, ...]]":
     import asyncio
 
@@ -138,7 +138,7 @@ def _gather_context(
         zone=talk.zone,
         delimiter=talk.delimiter,
     )
-    drawn_on = profile.sources(SourceInputs(log=talk.log, memory=talk.remembered, config=config))
+    drawn_on = profile.sources(SourceInputs(log=talk.log, memory=talk.remembered, options=options))
     given = [set_up, *drawn_on, workspace(talk.workspace), stickers(talk.stickers)]
     return asyncio.run(gather(talk.target, given, talk.now)), talk.tools
 

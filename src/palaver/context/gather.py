@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from inspect import isawaitable
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from palaver.config import Config
 from palaver.context import sources
 from palaver.context.budget import MEDIA_MARKS, Budget
 from palaver.context.log import Log
@@ -18,13 +18,34 @@ from palaver.errors import InvalidValue
 from palaver.messages import Message, Place
 
 
+class ContextBlock(Struct, frozen=True, kw_only=True):
+    """The system context block of the `block` profile."""
+
+    enabled: bool = False  # whether `native` has the block too
+    max_messages: Annotated[int, Meta(ge=10, le=200)] = 60
+    include_meta: bool = True
+
+
+class ContextOptions(Struct, frozen=True, kw_only=True):
+    """What goes into the context of a run, and how much of it."""
+
+    history_size: Annotated[int, Meta(ge=0, le=100_000)] = 500  # messages at most; 0: none
+    levels: bool = True  # context in levels (immediate to episodic); else only the window
+    block: ContextBlock = ContextBlock()
+    budget: Budget = Budget()
+    sources: tuple[AnySource, ...] = ()  # further ones, after those of the profile
+
+
 class SourceInputs(Struct, frozen=True, kw_only=True):
-    """The inputs of the sources of a run, and the budget of each."""
+    """The inputs of the sources of a run."""
 
     log: Log
     memory: Knowledge
-    config: Config = Config()
-    budget: Budget = Budget()
+    options: ContextOptions = ContextOptions()
+
+    @property
+    def budget(self) -> Budget:
+        return self.options.budget
 
 
 class InMemoryKnowledge:
@@ -63,10 +84,10 @@ def window_sources(given: SourceInputs, *, media_marks: Marks = MEDIA_MARKS) -> 
     """Return the sources of a long history: the window, what was said before it, and memory."""
     budget = given.budget
     history = [
-        sources.window(given.log, history_size=given.config.history_size, budget=budget, media_marks=media_marks),
+        sources.window(given.log, history_size=given.options.history_size, budget=budget, media_marks=media_marks),
         sources.past(given.memory, budget=budget),
     ]
-    if not given.config.levels:
+    if not given.options.levels:
         return [*history, sources.memories(given.memory, budget=budget)]
     return [*history, *_memory_sources(given)]
 
@@ -76,22 +97,22 @@ def level_sources(given: SourceInputs, *, most: int = sources.IMMEDIATE + source
 
     With `ENABLE_MULTI_LEVEL_CONTEXT=false` they are those of a long history.
     """
-    if not given.config.levels:
+    if not given.options.levels:
         return window_sources(given)
-    size = given.config.history_size
+    size = given.options.history_size
     return [sources.levels(given.log, history_size=size, most=most, budget=given.budget), *_memory_sources(given)]
 
 
 def block_sources(given: SourceInputs, *, most: int) -> list[Source]:
     """Return the sources of a context block: as many messages as it shows, their media in words."""
-    size = max(given.config.history_size, 4 * most)  # so that the low mark of the window is *most* too
-    config = replace(given.config, history_size=size)
-    return level_sources(replace(without_media(given), config=config), most=most)
+    size = max(given.options.history_size, 4 * most)  # so that the low mark of the window is *most* too
+    given = without_media(given)
+    return level_sources(replace(given, options=replace(given.options, history_size=size)), most=most)
 
 
 def without_media(given: SourceInputs) -> SourceInputs:
     """Return the inputs with a budget in which no media of the history are sent themselves."""
-    return replace(given, budget=replace(given.budget, media=0))
+    return replace(given, options=replace(given.options, budget=replace(given.budget, media=0)))
 
 
 def _memory_sources(given: SourceInputs) -> list[Source]:

@@ -6,9 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Self, assert_never
 
-from palaver.config import Config
-from palaver.context.budget import Budget
-from palaver.context.sources import AnySource
+from palaver.context.gather import ContextOptions
 from palaver.context.values import Persona
 from palaver.engine.background import Sleep, foreign_code
 from palaver.engine.behavior import Behavior, require_right_to_clear
@@ -63,11 +61,9 @@ class Engine:
         *,
         persona: Persona | None = None,
         tools: Toolbox | Iterable[Function | Tool | ToolSpec] = (),
-        profile: str | Profile | Build | None = None,
-        sources: Iterable[AnySource] = (),
-        budget: Budget | None = None,
+        profile: str | Profile | Build = "layered",
+        context: ContextOptions | None = None,
         settings: Settings | None = None,
-        config: Config | None = None,
         behavior: Behavior | None = None,
         limits: Limits | None = None,
         zone: str = "UTC",
@@ -77,11 +73,11 @@ class Engine:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        config, behavior = config or Config(), behavior or Behavior()
+        behavior, context = behavior or Behavior(), context or ContextOptions()
         self.models = as_models(models)  # the first is called; each other is a fallback for the one before
         self.toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
         self.settings = settings or Settings()
-        self.memory = memory if config.memory else None  # None: nothing is recalled or learned
+        self.memory = memory  # None: nothing is recalled or learned
         self._parts = parts = engine_parts(
             store,
             platforms,
@@ -98,13 +94,11 @@ class Engine:
         self._task_worker = parts.task_worker()
         self._completion = parts.completion(planned=self._task_worker.wake, failed=self._publish_failure)
         prompt_builder = parts.prompt_builder(
-            profile_of(config.profile if profile is None else profile, config),
+            profile_of(profile, context),
             memory=self.memory,
             describe=describe,
-            config=config,
+            options=context,
             zone=zone,
-            budget=budget or Budget(),
-            sources=sources,
         )
         self._commands = parts.commands(zone, memory=self.memory, stop=self.stop, planned=self._task_worker.wake)
         executor = parts.executor(self._completion, tool_ended=self._task_worker.wake)  # a tool may have added a task

@@ -8,10 +8,8 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from palaver.config import Config
 from palaver.context import sources
-from palaver.context.budget import Budget
-from palaver.context.gather import SourceInputs, gather
+from palaver.context.gather import ContextOptions, SourceInputs, gather
 from palaver.context.log import Log, with_current_quotes
 from palaver.context.values import Context
 from palaver.engine.batches import Batch
@@ -57,11 +55,9 @@ class PromptBuilder:
         describer: MediaDescriber,
         *,
         profile: Profile,
-        config: Config,
+        options: ContextOptions,
         zone: str,
         now: Callable[[], datetime],
-        budget: Budget,
-        extra: Sequence[sources.AnySource] = (),
         task_blocks: tuple[str, ...] = (),
     ) -> None:
         zone_named(zone)
@@ -71,9 +67,7 @@ class PromptBuilder:
         self._delimiters = delimiters
         self._identity = identity
         self._describer = describer
-        self._config = config
-        self._budget = budget
-        self._extra = extra  # further sources, after those of the profile
+        self._options = options
         self._zone = zone
         self._task_blocks = task_blocks
         self._now = now
@@ -82,9 +76,9 @@ class PromptBuilder:
         """Gather the context of *batch* for *model*. Messages that came after its snapshot are not in it."""
         target = batch.target
         messages = LogSlice(self._messages, batch.snapshot.beginning, batch.snapshot.count)
-        inputs = SourceInputs(log=messages, memory=self._knowledge, config=self._config, budget=self._budget)
+        inputs = SourceInputs(log=messages, memory=self._knowledge, options=self._options)
         scene = await self._scene(target.place, model)
-        all_sources = [scene, *self.profile.sources(inputs), *self._extra, self._describer.add_descriptions]
+        all_sources = [scene, *self.profile.sources(inputs), *self._options.sources, self._describer.add_descriptions]
         return await gather(target, all_sources, self._now(), batch=batch.all_messages)
 
     async def describe_media(self, batch: Batch, *, waiting: WaitContext) -> None:

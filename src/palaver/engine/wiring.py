@@ -6,10 +6,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from palaver.config import Config
-from palaver.context.budget import Budget
-from palaver.context.gather import InMemoryKnowledge
-from palaver.context.sources import AnySource
+from palaver.context.gather import ContextOptions, InMemoryKnowledge
 from palaver.context.values import Persona
 from palaver.engine.admission import Admission
 from palaver.engine.answer_preview import AnswerPreviews
@@ -159,10 +156,8 @@ class EngineParts(Struct, frozen=True, kw_only=True):
         *,
         memory: Memory | None,
         describe: Describe | None,
-        config: Config,
+        options: ContextOptions,
         zone: str,
-        budget: Budget,
-        sources: Iterable[AnySource],
     ) -> PromptBuilder:
         return PromptBuilder(
             VisibleLog(self.store.log, self.store.place_settings.blocked),
@@ -173,11 +168,9 @@ class EngineParts(Struct, frozen=True, kw_only=True):
                 self.store.descriptions, describe, spend_tracker=self.spend_tracker, limits=self.limits, now=self.now
             ),
             profile=profile,
-            config=config,
+            options=options,
             zone=zone,
             now=self.now,
-            budget=budget,
-            extra=tuple(sources),
             task_blocks=block_lines(self.task_handlers, self.kinds),
         )
 

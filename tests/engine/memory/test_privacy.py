@@ -18,9 +18,8 @@ from msgspec.structs import replace
 from engine.engines import engine_with
 from memory.known import a_fact, a_subject
 from memory.searching import Letters
-from palaver.config import Config
 from palaver.context import sources
-from palaver.context.gather import SourceInputs, gather
+from palaver.context.gather import ContextOptions, SourceInputs, gather
 from palaver.context.values import Context
 from palaver.engine.log_views import LogSlice, VisibleLog
 from palaver.engine.memory import Memory
@@ -47,7 +46,7 @@ TARGETS = size(10, full=60)  # questions about one person
 WORLDS = EXAMPLES // 10_000  # besides the first
 SOURCES = {"background", "relevant", "episodic", "past"}
 KINDS = {name: "levels" if name in ("native", "block") else "window" for name in PROFILES}
-CONFIGS = {"levels": Config(history_size=12), "plain": Config(history_size=12, levels=False)}
+CONFIGS = {"levels": ContextOptions(history_size=12), "plain": ContextOptions(history_size=12, levels=False)}
 LETTERS = Letters()
 TURNS: tuple[tuple[Kind, ...], ...] = (("direct", "group"), ("direct", "channel"), ("group", "direct"))
 CHANGES = ("edited", "edited", "deleted", "deleted", "blocked", "heard again", "read")
@@ -255,7 +254,7 @@ async def prompts(store: Store, memory: Memory, target: Message) -> AsyncIterato
             messages = LogSlice(
                 VisibleLog(store.log, store.place_settings.blocked), await store.place_settings.beginning(target.place)
             )
-            inputs = SourceInputs(log=messages, memory=memory.knowledge, config=config)
+            inputs = SourceInputs(log=messages, memory=memory.knowledge, options=config)
             drawn = profile_of(name, config).sources(inputs)
             gathered[key] = await gather(target, [scene, *drawn], NOON)
         yield name, gathered[key], str(build_prompt(gathered[key], profile_of(name, config)))

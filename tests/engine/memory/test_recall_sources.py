@@ -3,16 +3,15 @@
 import json
 import re
 from datetime import timedelta
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from msgspec.structs import replace
 
 from engine import engines
 from memory.talks import GARDEN, TRIP, a_said
-from palaver.config import Config
 from palaver.context import gather, sources
-from palaver.context.gather import InMemoryKnowledge
+from palaver.context.gather import ContextOptions, InMemoryKnowledge
 from palaver.context.stable_prefix import Marks
 from palaver.context.values import Background, Episode, Hit
 from palaver.engine.log_views import LogSlice
@@ -158,7 +157,7 @@ async def test_an_engine_tells_the_past_and_what_bears_on_the_target() -> None:
         model = Scripted("Yes.", "Yes.")
 
         async with engines.engine_with(
-            model, store=store, memory=Memory(store), config=Config(history_size=400)
+            model, store=store, memory=Memory(store), context=ContextOptions(history_size=400)
         ) as engine:
             asked = (engines.said(f"Gryag, {words}", f"q{at}", place=engines.GROUP) for at, words in enumerate(ASKED))
             await engines.talked(engine, *asked)
@@ -173,11 +172,11 @@ async def test_an_engine_tells_the_past_and_what_bears_on_the_target() -> None:
 @pytest.mark.parametrize("levels", [True, False])
 async def test_a_fact_stands_once_in_a_prompt_and_key_facts_under_words(profile: str, levels: bool) -> None:
     messages = ["I live in Lviv.", "I am allergic to peanuts.", "I have a cat called Murka.", "I love jazz."]
-    config = Config(profile=profile, levels=levels)
+    how: dict[str, Any] = {"profile": profile, "context": ContextOptions(levels=levels)}
     model = Scripted(*["Ok."] * 5)
     async with Store.open(":memory:") as store:
         memory = Memory(store)
-        async with engines.engine_with(model, store=store, memory=memory, config=config) as engine:
+        async with engines.engine_with(model, store=store, memory=memory, **how) as engine:
             for number, text in enumerate(messages):
                 await engines.talked(engine, engines.said(text, number))
                 await memory.done()

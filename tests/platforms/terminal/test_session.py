@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from palaver import Message, Part, Prompt, Record, Reply, Settings, Store, Text, Thought, ToolCall, model, user
 from palaver.cli import app
-from palaver.config import Config
+from palaver.config import Config, MemoryConfig
 from palaver.engine.behavior import NOTHING_TO_SAY
 from palaver.engine.store_protocols import OutboxItem
 from palaver.errors import InvalidValue, KeyRefused, Overloaded, RequestRefused, StoreBroken, StoreFull
@@ -28,7 +28,7 @@ from palaver.sim import GeminiSim, OpenAISim
 from palaver.sim.gemini import BlockedPrompt, ContentFilter, CutStream, Empty, MaxTokens
 from palaver.tools.calculator import calculate
 
-FORGETFUL = Config(profile="plain", memory=False)
+FORGETFUL = Config(profile="plain", memory=MemoryConfig(enabled=False))
 CALL = ToolCall(id="a", name="calculate", args={"expression": "6*7"})
 
 

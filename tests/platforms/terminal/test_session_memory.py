@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from palaver import Message, Store, Text
-from palaver.config import Config
+from palaver.config import Config, MemoryConfig
 from palaver.context.values import Episode, Hit
 from palaver.engine.commands import HELP, LIKE_THAT, NOTHING
 from palaver.engine.task_worker import FORGOTTEN
@@ -411,7 +411,7 @@ async def test_nothing_remembered_is_said() -> None:
 
 
 async def test_switched_off_nothing_is_learned_recalled_or_read() -> None:
-    off = Config(profile="plain", memory=False)
+    off = Config(profile="plain", memory=MemoryConfig(enabled=False))
     model = Reading("Nice.\n\n# «remember»\nlikes tea", "Hm.", found=claims("Lives in Lviv."))
     async with Store.open(":memory:") as store:
         await a_fact(store, "b0b0b0b0b0", "Likes tea.")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from palaver.config import read_persona
 from palaver.errors import InvalidValue
 from palaver.models import Scripted
 from palaver.platforms.terminal.setup import (
@@ -12,7 +13,6 @@ from palaver.platforms.terminal.setup import (
     local_zone,
     memory_model_for,
     open_tools,
-    read_persona,
     system_for,
     toolbox_for,
 )

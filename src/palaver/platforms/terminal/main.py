@@ -14,13 +14,13 @@ from typing import TextIO
 
 from msgspec.structs import replace
 
-from palaver.config import Config, from_environment
+from palaver.config import Config, from_environment, read_persona
 from palaver.errors import PalaverError, StoreBroken, StoreBusy
 from palaver.platforms.terminal.commands import START_HINTS, parse_line, program_command
 from palaver.platforms.terminal.input import EditorReader, InputReader, JsonReader, LineReader
 from palaver.platforms.terminal.output import Display, JsonDisplay, ScreenDisplay, show_error, wants_colour
 from palaver.platforms.terminal.session import INTERRUPTED, LEARN_TIMEOUT, SessionOptions, TerminalSession
-from palaver.platforms.terminal.setup import choose_model, local_zone, open_tools, read_persona
+from palaver.platforms.terminal.setup import choose_model, local_zone, open_tools
 from palaver.platforms.terminal.text import error_text
 from palaver.store import Store
 from palaver.toolbox.toolbox import Function, Tool
@@ -54,7 +54,7 @@ async def converse(
     zone = local_zone(os.environ)
     async with open_tools(os.environ, weather=weather) as tools, _open_store(db) as store:
         all_tools: list[Function | Tool] = [*tools, reminder_tool(store.tasks, _now, zone)]
-        if config.memory:
+        if config.memory.enabled:
             all_tools += memory_tools(store, _now, zone)
         session = TerminalSession(
             choice,

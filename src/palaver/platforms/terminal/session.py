@@ -121,7 +121,7 @@ class TerminalSession:
         self._output = Output(reader.show_above_input)
         self._events = EventReader(store, self._output, display)
         self._terminal = Terminal(self._output, display, self._events, talk=self._read_lines)
-        self._memory = self._create_memory(choice) if options.config.memory else None
+        self._memory = self._create_memory(choice) if options.config.memory.enabled else None
         self._engine = self._create_engine(choice)
         self._use_model(choice)
 
@@ -135,7 +135,8 @@ class TerminalSession:
             self._store,
             choice.model,
             [self._terminal],
-            config=self._options.config,
+            profile=self._options.config.profile,
+            context=self._options.config.context,
             behavior=Behavior(
                 debounce=0.0,
                 error_text=partial(error_text, hints=self._options.hints),

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from functools import partial
 from getpass import getuser
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
@@ -203,15 +202,3 @@ def local_zone(environment: Mapping[str, str]) -> str:
         except (KeyError, ValueError, OSError):
             continue
     return "UTC"
-
-
-def read_persona(file: Path) -> str:
-    try:
-        text = file.read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise InvalidValue(f"cannot read the persona {file}: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise InvalidValue(f"the persona {file} is no text in UTF-8") from error
-    if not text:
-        raise InvalidValue(f"the persona {file} is empty: write into it who the model is to be")
-    return text
