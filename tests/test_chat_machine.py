@@ -19,7 +19,7 @@ from palaver.models import Gemini, OpenAI, Response
 from palaver.run.chat_history import Pieces
 from palaver.sim import gemini as gemini_sim
 from palaver.sim import openai as openai_sim
-from palaver.wire.pairing import calls_of, pair_results, results_of
+from palaver.wire.repair import calls_of, pair_results, results_of
 from sizes import EXAMPLES, size
 
 T = TypeVar("T")

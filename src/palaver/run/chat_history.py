@@ -15,8 +15,8 @@ from palaver.jsonio import jsonable
 from palaver.models.base import Response
 from palaver.parts import Part, ToolCall, ToolResult
 from palaver.turns import Record, Turn, cut_turn, user
-from palaver.wire.pairing import calls_of, results_of
-from palaver.wire.pairing import pair_results as match_results
+from palaver.wire.repair import calls_of, results_of
+from palaver.wire.repair import pair_results as match_results
 
 MessageInput = str | Part | Sequence[str | Part]
 

@@ -15,7 +15,7 @@ from palaver.parts import ToolCall, ToolResult
 from palaver.prompt.ledger import LayerEntry, layer_entries
 from palaver.toolbox.run_context import RunContext
 from palaver.turns import Prompt, Record, Turn, user
-from palaver.wire.pairing import calls_of
+from palaver.wire.repair import calls_of
 
 NEXT_MODEL = "next model"  # the fallback that asks another model, for the rest of the run
 

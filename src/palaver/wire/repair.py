@@ -2,7 +2,7 @@
 
 How it works. Each turn is first repaired by itself (`turn_repair`), and the result is cached with the turn. Then turns
 are grouped into exchanges: the model's turns, and the user's turns after them. In each exchange every call gets exactly
-one result, in the order of the calls and under their ids (`pairing`): a result without a call is left out, a call
+one result, in the order of the calls and under their ids (`pair_results`): a result without a call is left out, a call
 without a result is answered as not recorded. A pair of legal exchanges is cached too, with the first user turn, so a
 long history costs one look at each new turn. Last come what only the whole can tell: the size of inline media, and
 signatures of the current turn.
@@ -11,10 +11,12 @@ Why it is right. A repaired history passes strict `lint`, and repairing it again
 the tests. Only what `lint` would refuse is changed, and signatures that another model made.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from operator import is_
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,14 +25,14 @@ from palaver.errors import NothingToSend
 from palaver.parts import Part, ToolCall, ToolResult
 from palaver.turns import Layer, Prompt, Turn, user
 from palaver.value_cache import cached
-from palaver.wire import pairing
 from palaver.wire.generations import is_gemini
-from palaver.wire.part_forms import has_only_results
+from palaver.wire.part_forms import has_only_results, sent_ids
 from palaver.wire.rules import INLINE_LIMIT, PLACEHOLDER_SIGNATURE, when_refused
 from palaver.wire.signatures import Wire, is_foreign, requires_signatures
 from palaver.wire.turn_repair import RepairedTurn, inline_size, is_visible, media_as_words, repair_turn
 
 CONTINUE = user("Continue.")
+NO_RESULT = "No result was recorded for this call."
 
 
 class Receipt(Struct, frozen=True, kw_only=True):
@@ -126,14 +128,14 @@ class _Repairer:
             out += replied
             return []
         where = f"turns[{first}]"
-        calls = pairing.calls_of(asked)
+        calls = calls_of(asked)
         answers = replied if calls else self.without_results(replied, where)
         if not answers:
             return asked
         receipts = len(self.receipts)
         sent = self.prepare_calls(asked, where, first=not out)
         out += sent
-        out += self.put_results_first(calls, pairing.calls_of(sent), answers, where) if calls else answers
+        out += self.put_results_first(calls, calls_of(sent), answers, where) if calls else answers
         if answers is replied and len(self.receipts) == receipts:
             self.cache_pair(asked, replied)
         return []
@@ -150,10 +152,10 @@ class _Repairer:
 
     def end_with_user(self, tail: list[Turn], where: str, *, first: bool) -> list[Turn]:
         sent = self.prepare_calls(tail, where, first=first)
-        calls = pairing.calls_of(sent)
+        calls = calls_of(sent)
         if calls:
             self.note("unanswered", where, f"{_counted(len(calls), 'call')} without a result answered as not recorded")
-            return [*sent, user(*map(pairing.missing_result, calls))]
+            return [*sent, user(*map(missing_result, calls))]
         if tail and self.wire == "gemini" and when_refused(self.model, "ends-with-model") != "never":
             self.note("ends-with-model", where, "a user turn `Continue.` was added")
             return [*sent, CONTINUE]
@@ -161,7 +163,7 @@ class _Repairer:
 
     def without_results(self, turns: list[Turn], where: str) -> list[Turn]:
         """Leave out results that answer no call."""
-        orphans = len(pairing.results_of(turns))
+        orphans = len(results_of(turns))
         if not orphans:
             return turns
         self.note("result-after-call", where, f"{_counted(orphans, 'result')} without a call left out")
@@ -176,11 +178,11 @@ class _Repairer:
 
     def prepare_calls(self, tail: list[Turn], where: str, *, first: bool) -> list[Turn]:
         """Join the model's turns, give calls distinct ids, and put a user turn before them where one is required."""
-        if not pairing.calls_of(tail):
+        if not calls_of(tail):
             return tail
         turns = self.join_calls(tail, where)
-        calls = pairing.calls_of(turns)
-        different = pairing.with_distinct_ids(calls, self.wire)
+        calls = calls_of(turns)
+        different = with_distinct_ids(calls, self.wire)
         if any(new is not old for new, old in zip(different, calls, strict=True)):
             self.note("duplicate-id", where, "calls with one id were told apart by a number")
             new_calls = iter(different)
@@ -197,7 +199,7 @@ class _Repairer:
 
     def join_calls(self, tail: list[Turn], where: str) -> list[Turn]:
         """Join model turns from the first call on, where nothing may stand between a call and its result."""
-        first = next(index for index, turn in enumerate(tail) if pairing.calls_of([turn]))
+        first = next(index for index, turn in enumerate(tail) if calls_of([turn]))
         if self.wire == "gemini" or first == len(tail) - 1:
             return tail
         joined = tail[first]
@@ -210,14 +212,14 @@ class _Repairer:
         self, calls: list[ToolCall], sent: list[ToolCall], turns: list[Turn], where: str
     ) -> list[Turn]:
         """Return the user turns after *calls*, sent as *sent*, with one result for each call first."""
-        if calls == sent and pairing.is_paired(sent, turns, self.model, self.wire):
+        if calls == sent and is_paired(sent, turns, self.model, self.wire):
             return turns
-        results = pairing.results_of(turns)
-        matched = pairing.pair_results(calls, results)
+        results = results_of(turns)
+        matched = pair_results(calls, results)
         lost, orphans = matched.count(None), len(results) - len(matched) + matched.count(None)
         self.note("count", where, _pairing_words(lost, orphans, len(results)))
         answers = [
-            replace(result, id=call.id, name=call.name, raw=None) if result else pairing.missing_result(call)
+            replace(result, id=call.id, name=call.name, raw=None) if result else missing_result(call)
             for call, result in zip(sent, matched, strict=True)
         ]
         return [user(*answers), *self.without_result_parts(turns)]
@@ -260,7 +262,7 @@ def _join(one: Turn, other: Turn, model: str) -> Turn:
     """Join two turns; the result is *model*'s if either is, and only its first call keeps a placeholder signature."""
     own = any(turn.model is not None and not is_foreign(turn, model) for turn in (one, other))
     maker = one.model if one.model == other.model else model if own else None
-    after = other.parts if not pairing.calls_of([one]) else tuple(map(_without_placeholder, other.parts))
+    after = other.parts if not calls_of([one]) else tuple(map(_without_placeholder, other.parts))
     return Turn(role=one.role, parts=one.parts + after, model=maker)
 
 
@@ -281,3 +283,78 @@ def _pairing_words(lost: int, orphans: int, results: int) -> str:
 
 def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'s' if number > 1 else ''}"
+
+
+def calls_of(turns: Iterable[Turn]) -> list[ToolCall]:
+    return [part for turn in turns for part in turn.parts if isinstance(part, ToolCall)]
+
+
+def results_of(turns: Iterable[Turn]) -> list[ToolResult]:
+    return [part for turn in turns for part in turn.parts if isinstance(part, ToolResult)]
+
+
+def with_distinct_ids(calls: list[ToolCall], wire: Wire) -> list[ToolCall]:
+    """Return the calls, with a number added to a repeated id."""
+    taken: set[str] = {""}
+    numbers: Counter[str] = Counter()
+    changed: list[ToolCall] = []
+    for call, call_id in zip(calls, sent_ids(calls, wire), strict=True):
+        name = call_id
+        while name and name in taken:
+            numbers[call_id] += 1
+            name = f"{call_id}-{numbers[call_id] + 1}"
+        taken.add(name)
+        changed.append(call if name == call_id else _with_id(name, call, wire))
+    return changed
+
+
+def _with_id(name: str, call: ToolCall, wire: Wire) -> ToolCall:
+    """Return the call under another id; one of a kind we do not know stays of that kind."""
+    raw = {**call.raw, "id": name} if call.raw is not None and wire == "openai" else None
+    return replace(call, id=name, raw=raw)
+
+
+def pair_results(calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> list[ToolResult | None]:
+    """Return the result of each call: matched by id, then by name in order, then a nameless one in order."""
+    found: dict[int, ToolResult] = {}
+    left: list[ToolResult] = list(results)
+
+    def take(call_key: Callable[[ToolCall], Any], result_key: Callable[[ToolResult], Any]) -> None:
+        """Give calls without a result, in order, the remaining results with the same key."""
+        nonlocal left
+        waiting: dict[Any, deque[int]] = defaultdict(deque)
+        for index, call in enumerate(calls):
+            if index not in found and call_key(call) is not None:
+                waiting[call_key(call)].append(index)
+        rest = []
+        for result in left:
+            if waiting.get(result_key(result)):
+                found[waiting[result_key(result)].popleft()] = result
+            else:
+                rest.append(result)
+        left = rest
+
+    take(lambda call: call.id or None, lambda result: result.id or "")
+    take(lambda call: call.name, lambda result: result.name)
+    take(lambda _: "", lambda result: result.name)
+    return [found.get(index) for index in range(len(calls))]
+
+
+def missing_result(call: ToolCall) -> ToolResult:
+    """Return the result "not recorded", for a call whose result is not in the history."""
+    return ToolResult(id=call.id, name=call.name, value=NO_RESULT, failed=True)
+
+
+def is_paired(calls: Sequence[ToolCall], answers: Sequence[Turn], model: str, wire: Wire) -> bool:
+    """Return whether the user turns after the calls answer them as the service wants: all, by id, before
+    anything else.
+    """
+    results = results_of(answers)
+    last = max((index for index, turn in enumerate(answers) if results_of([turn])), default=-1)
+    if not all(has_only_results(turn, model, wire) for turn in answers[:last]):
+        return False
+    if wire == "gemini":
+        strange = Counter(filter(None, sent_ids(results, wire))) - Counter(filter(None, sent_ids(calls, wire)))
+        return not strange and sorted(one.name for one in results) == sorted(one.name for one in calls)
+    ids = [name for turn in answers for name in sent_ids(results_of([turn]), wire)]
+    return sorted(ids) == sorted(sent_ids(calls, wire))

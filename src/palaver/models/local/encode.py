@@ -15,7 +15,7 @@ from palaver.models.openai import encode as openai
 from palaver.models.openai.vendors import Vendor
 from palaver.parts import Media, Part, Text, ToolCall, ToolResult
 from palaver.turns import Prompt, Role, Settings, ToolSpec, Turn, model, user
-from palaver.wire.repair import CONTINUE
+from palaver.wire.repair import CONTINUE, results_of
 
 LLAMA = Vendor(name="llama.cpp", top_k=True)
 TEMPERATURE = 0.2  # small models lose the thread sooner than large ones
@@ -83,7 +83,7 @@ def exchanges(turns: Iterable[Turn]) -> list[list[Turn]]:
     """Group the turns into exchanges, each beginning with a turn of a person; so calls stay with their results."""
     groups: list[list[Turn]] = []
     for turn in turns:
-        if not groups or (turn.role == "user" and not results_in([turn])):
+        if not groups or (turn.role == "user" and not results_of([turn])):
             groups.append([])
         groups[-1].append(turn)
     return groups
@@ -92,16 +92,12 @@ def exchanges(turns: Iterable[Turn]) -> list[list[Turn]]:
 def with_one_call(prompt: Prompt) -> Prompt:
     """Return the prompt without tools and with examples, once a tool has answered in this exchange, or failed twice."""
     *earlier, last = exchanges(prompt.turns)
-    results = results_in(last)
+    results = results_of(last)
     answered = len(results) > 1 or any(not result.failed for result in results)
     if not answered or prompt.settings.tool_choice == "any":
         return prompt
     shown = EXAMPLES if prompt.settings.answer is None else ()  # they are sentences, not JSON of the schema
     return Prompt.of(*chain(*earlier), *shown, *last, system=prompt.instruction, settings=prompt.settings)
-
-
-def results_in(turns: Iterable[Turn]) -> list[ToolResult]:
-    return [part for turn in turns for part in turn.parts if isinstance(part, ToolResult)]
 
 
 def cut_middle(text: str, size: int) -> str:
@@ -148,7 +144,7 @@ def _exchange_texts(exchange: Iterable[Turn], *, tools: bool) -> Iterator[TextTu
         if text and tools and turn.role == "model" and not calls:
             text = dumps({"reply": text}).decode()
         if tools and any(
-            not result.failed for result in results_in([turn])
+            not result.failed for result in results_of([turn])
         ):  # a failed call is corrected without being asked
             text += f"\n{AFTER_RESULT}"
         if text:
@@ -225,7 +221,7 @@ def encode_request(prompt: Prompt, text: Prompt, *, model: str) -> bytes:
     body += b',"return_progress":true'  # so that we are called, and can stop it, while it reads the prompt
     if schema is not None:
         return body + b',"grammar":%b}' % dumps(grammar(schema))
-    if results_in(prompt.turns[-1:]):
+    if results_of(prompt.turns[-1:]):
         return body + b"}"  # the answer is to repeat the result
     return body + b',"repeat_penalty":%b}' % dumps(REPEAT_PENALTY)
 
