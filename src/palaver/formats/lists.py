@@ -73,7 +73,8 @@ def read_openai(found: Any, *, model: str | None = None) -> TurnList:
         if kind == "system":
             system += map(_turn_text, decoded)
         elif kind == "results":
-            turns.append(_merge_results(decoded, called))
+            parts = (_with_tool_name(part, called) for turn in decoded for part in turn.parts)
+            turns.append(Turn(role="user", parts=tuple(parts)))
         else:
             named = ((n, one.get("name")) for n, one in enumerate(group, len(turns)))
             names |= {n: name for n, name in named if isinstance(name, str) and name}
@@ -201,13 +202,8 @@ def _kind(item: dict[str, Any]) -> Kind:
     return _KINDS[item["role"]]
 
 
-def _merge_results(turns: Iterable[Turn], called: dict[str, str]) -> Turn:
-    """Merge results into one turn; a result without a name gets that of its call."""
-    parts = (part for turn in turns for part in turn.parts)
-    return Turn(role="user", parts=tuple(_with_tool_name(part, called) for part in parts))
-
-
 def _with_tool_name(part: Part, called: dict[str, str]) -> Part:
+    """Give a result without a name that of its call."""
     if not isinstance(part, ToolResult) or part.name or part.id not in called:
         return part
     return replace(part, name=called[part.id])

@@ -82,7 +82,8 @@ def _headed_turn(turn: Turn) -> _HeadedTurn:
     if header is None:
         return _HeadedTurn(own=own, headed=False, pairs={}, parts=message_parts(parts))
     second, rest = _without_header(parts)
-    if second and _agree(header, second):
+    same_author = second and header.pairs.get("user_id", "") == second.pairs.get("user_id")
+    if second and same_author and header.kind != second.kind:  # it is a header too
         return _HeadedTurn(own=own, headed=True, pairs=second.pairs | header.pairs, parts=message_parts(rest))
     return _HeadedTurn(own=own, headed=True, pairs=header.pairs, parts=message_parts(parts))
 
@@ -96,12 +97,6 @@ def _without_repeated_headers(headed: Sequence[_HeadedTurn]) -> tuple[list[_Head
     repeated = [one.own and _author(one.pairs, "").id in people for one in headed]
     turns = [replace(one, pairs={}) if again else one for one, again in zip(headed, repeated, strict=True)]
     return turns, people
-
-
-def _agree(header: Header, second: Header) -> bool:
-    """Return whether a second block is a header too: of the other kind, and of the same author."""
-    known = header.pairs.get("user_id")
-    return header.kind != second.kind and known is not None and known == second.pairs.get("user_id")
 
 
 def _without_header(parts: tuple[Part, ...]) -> tuple[Header | None, tuple[Part, ...]]:
