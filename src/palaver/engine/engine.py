@@ -10,6 +10,7 @@ from palaver.context.gather import ContextOptions
 from palaver.context.values import Persona
 from palaver.engine.background import Sleep, foreign_code
 from palaver.engine.behavior import Behavior, require_right_to_clear
+from palaver.engine.engine_parts import make_parts
 from palaver.engine.limits import CurrentLimits, Limits
 from palaver.engine.media_descriptions import Describe, models_of
 from palaver.engine.memory import Memory
@@ -19,7 +20,6 @@ from palaver.engine.platform_runner import PlatformInbox, run_platforms, stop_si
 from palaver.engine.run_executor import as_models
 from palaver.engine.store_protocols import OutboxItem, StoreProtocol
 from palaver.engine.task_worker import TaskHandler
-from palaver.engine.wiring import engine_parts
 from palaver.errors import InvalidValue, PalaverError, seconds_to_wait
 from palaver.events import Event, MemoryBehind, RunFailed
 from palaver.messages import Author, Message, Place, PlaceKey, Reply
@@ -78,7 +78,7 @@ class Engine:
         self.toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
         self.settings = settings or Settings()
         self.memory = memory  # None: nothing is recalled or learned
-        self._parts = parts = engine_parts(
+        self._parts = parts = make_parts(
             store,
             platforms,
             behavior,

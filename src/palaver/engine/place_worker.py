@@ -168,17 +168,16 @@ class PlaceWorker:
             return
         if not await self._admit(batch):
             return
-        run, answer = self._new_run(batch.messages, batch.target), None
-        async with self._refunding_rate_limit(run, batch.target):
-            is_waiting = self._parts.slots.locked()
-            async with self._ending_failed_run(run, batch.target), Slot(self._parts.slots) as slot:
-                current = await self._debounce.refresh(batch) if is_waiting else batch
-                if begun := await self._begin(run, current, slot):
-                    answer = await self._execute(*begun, slot)
-                else:  # every message was deleted meanwhile
-                    await self._parts.rate_limiter.give_back(batch.target)
-            if answer:
-                await self._parts.completion.complete(*answer)
+        run, is_waiting = self._new_run(batch.messages, batch.target), self._parts.slots.locked()
+
+        async def execute(slot: Slot) -> Answer | None:
+            current = await self._debounce.refresh(batch) if is_waiting else batch
+            if begun := await self._begin(run, current, slot):
+                return await self._execute(*begun, slot)
+            await self._parts.rate_limiter.give_back(batch.target)  # every message was deleted meanwhile
+            return None
+
+        await self._run_in_slot(run, batch.target, execute)
 
     async def resume(self, run: Run) -> None:
         """Resume a run that has begun and not ended; mostly of an earlier process."""
@@ -201,12 +200,25 @@ class PlaceWorker:
             await parts.store.runs.resume(run)
             parts.resumed.add(run.id)
         await parts.rate_limiter.take(target)
+        await self._run_in_slot(run, target, lambda slot: self._execute(replace(journal, run=run), target, slot))
+
+    async def _run_in_slot(
+        self, run: Run, target: Message, execute: Callable[[Slot], Awaitable[Answer | None]]
+    ) -> None:
+        """Execute a run in a slot, then store its answer; give it back to the rate limit where that fails."""
         answer = None
-        async with self._refunding_rate_limit(run, target):
-            async with self._ending_failed_run(run, target), Slot(parts.slots) as slot:
-                answer = await self._execute(replace(journal, run=run), target, slot)
+        try:
+            async with self._ending_failed_run(run, target), Slot(self._parts.slots) as slot:
+                answer = await execute(slot)
             if answer:
-                await completion.complete(*answer)
+                await self._parts.completion.complete(*answer)
+        except (StoreTrouble, PromptOutdated) as error:
+            await self._parts.rate_limiter.give_back(target)
+            if isinstance(error, StoreTrouble):
+                raise  # the run is retried
+            log.info("run %s withdrawn: %s", run.id, error)
+            self.wake()  # its messages wait again
+            await self._parts.completion.close_drafts()
 
     async def _begin(self, run: Run, batch: Batch | None, slot: Slot) -> tuple[Journal, Message] | None:
         """Gather the context of a batch, build the prompt and store the run; return its journal and its target.
@@ -246,19 +258,6 @@ class PlaceWorker:
         return await self._parts.executor.execute(
             journal, target, models=setup.models, toolbox=setup.toolbox, slot=slot, join=join
         )
-
-    @asynccontextmanager
-    async def _refunding_rate_limit(self, run: Run, target: Message) -> AsyncIterator[None]:
-        """Give an answer back to the rate limit where it could not be stored: the run is retried."""
-        try:
-            yield
-        except (StoreTrouble, PromptOutdated) as error:
-            await self._parts.rate_limiter.give_back(target)
-            if isinstance(error, StoreTrouble):
-                raise
-            log.info("run %s withdrawn: %s", run.id, error)
-            self.wake()  # its messages wait again
-            await self._parts.completion.close_drafts()
 
     @asynccontextmanager
     async def _ending_failed_run(self, run: Run, target: Message) -> AsyncIterator[None]:

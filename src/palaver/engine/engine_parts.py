@@ -1,4 +1,4 @@
-"""Wiring: makes the parts of an engine."""
+"""Parts of an engine: how each is made of the others."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
@@ -37,7 +37,7 @@ from palaver.run.journal import Run
 from palaver.run.outcome import Kinds
 
 
-def engine_parts(
+def make_parts(
     store: StoreProtocol,
     platforms: Iterable[Platform],
     behavior: Behavior,
