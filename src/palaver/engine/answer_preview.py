@@ -78,8 +78,11 @@ class AnswerPreviews:
 
     async def _show(self, preview: "AnswerPreview", draft: "Draft | None", platform: Platform, run: Run) -> None:
         """Show the text each time it changes. Cancelling this does not cancel the current request."""
-        if platform.capabilities.typing:
-            await self._show_typing(preview, platform, run)
+        while platform.capabilities.typing and not preview.changed.is_set():
+            await _send_preview(platform, run, "")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TYPING_INTERVAL):
+                    await preview.changed.wait()
         while draft or platform.capabilities.previews:
             await preview.changed.wait()
             await self._sleep(platform.capabilities.preview_interval)
@@ -90,13 +93,6 @@ class AnswerPreviews:
             shown = draft.show(text) if draft else _send_preview(platform, run, text)
             preview.request = asyncio.ensure_future(shown)
             await asyncio.shield(preview.request)
-
-    async def _show_typing(self, preview: "AnswerPreview", platform: Platform, run: Run) -> None:
-        while not preview.changed.is_set():
-            await _send_preview(platform, run, "")
-            with suppress(TimeoutError):
-                async with asyncio.timeout(TYPING_INTERVAL):
-                    await preview.changed.wait()
 
 
 class AnswerPreview:

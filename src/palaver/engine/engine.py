@@ -127,33 +127,30 @@ class Engine:
     async def start(self) -> None:
         """Open the platforms, resume what an earlier process left, and start the workers."""
         try:
-            await self._start()
+            utc(self._parts.now())  # a naive clock is refused before anything is stored
+            for platform in self._parts.platforms.values():
+                with foreign_code(platform.name):
+                    await platform.open()
+            self._parts.events.start()
+            self._parts.identity.require_accounts()
+            self._parts.aliases.add(await self._parts.store.updates.migrated_places())
+            await self._task_worker.recover()
+            await self._parts.outbox_sender.recover()
+            await self._completion.close_drafts()
+            opened: dict[PlaceKey, list[Run]] = {}
+            for run in await self._parts.store.runs.open():
+                opened.setdefault(run.place.key, []).append(run)
+            for place in [*(runs[0].place for runs in opened.values()), *await self._parts.store.inbox.places()]:
+                if place.platform in self._parts.platforms:
+                    self._places.wake(place, runs=opened.get(place.key, ()))
+            self._task_loop = asyncio.create_task(self._task_worker.run())
+            self._commands.wake()
+            if self.memory:
+                self.memory.on_behind(lambda missing: self._parts.events.publish(MemoryBehind(messages=missing)))
+                await self.memory.start()
         except BaseException:
             await self.close()
             raise
-
-    async def _start(self) -> None:
-        utc(self._parts.now())  # a naive clock is refused before anything is stored
-        for platform in self._parts.platforms.values():
-            with foreign_code(platform.name):
-                await platform.open()
-        self._parts.events.start()
-        self._parts.identity.require_accounts()
-        self._parts.aliases.add(await self._parts.store.updates.migrated_places())
-        await self._task_worker.recover()
-        await self._parts.outbox_sender.recover()
-        await self._completion.close_drafts()
-        opened: dict[PlaceKey, list[Run]] = {}
-        for run in await self._parts.store.runs.open():
-            opened.setdefault(run.place.key, []).append(run)
-        for place in [*(runs[0].place for runs in opened.values()), *await self._parts.store.inbox.places()]:
-            if place.platform in self._parts.platforms:
-                self._places.wake(place, runs=opened.get(place.key, ()))
-        self._task_loop = asyncio.create_task(self._task_worker.run())
-        self._commands.wake()
-        if self.memory:
-            self.memory.on_behind(lambda missing: self._parts.events.publish(MemoryBehind(messages=missing)))
-            await self.memory.start()
 
     async def close(self) -> None:
         """Stop all workers. The next start resumes what they leave."""

@@ -149,7 +149,7 @@ class _Reader:
         if self._missed or len(self._queue) >= MAX_QUEUE:
             lost = [*self._queue, event]
             self._queue.clear()
-            self._missed += sum(not _is_durable(one) for one in lost)
+            self._missed += sum(not getattr(one, "cursor", "") for one in lost)  # the durable ones are read again
             self._missed = self._missed or 1
         else:
             self._queue.append(event)
@@ -186,7 +186,3 @@ class _Reader:
                 return None
             self._news.clear()
             await self._news.wait()
-
-
-def _is_durable(event: Event) -> bool:
-    return bool(getattr(event, "cursor", ""))

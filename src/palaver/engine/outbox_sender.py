@@ -104,15 +104,11 @@ def _split(reply: Reply, platform: Platform) -> Sequence[Reply]:
     except Exception as error:  # noqa: BLE001 (a platform's own)
         log.error("%s.split failed; the reply is sent whole: %s", platform.name, error_text(error))
         return [reply]
-    if parts == [reply] or (parts and all(map(_is_part, parts))):
+    is_valid = all(type_fault(part, Reply) is None and (part.text.strip() or part.media) for part in parts)
+    if parts == [reply] or (parts and is_valid):
         return parts
     log.error("%s.split returned %d parts, some invalid or empty; the reply is sent whole", platform.name, len(parts))
     return [reply]
-
-
-def _is_part(part: Reply) -> bool:
-    """Return whether a part is a valid reply with text or media."""
-    return type_fault(part, Reply) is None and bool(part.text.strip() or part.media)
 
 
 def separators_in(text: str, parts: Sequence[str]) -> list[str]:
@@ -272,7 +268,9 @@ class OutboxSender:
             ), None
         except Exception as error:  # noqa: BLE001 (foreign code; the outcome is unknown)
             log.warning("%s failed to send %s: %s", platform.name, item.id, error_text(error))
-            return self._resolve_unknown_outcome(_count_unknown_attempt(item), _failure_reason(error)), None
+            why = str(error) if isinstance(error, PalaverError) else ""
+            why = why or f"{type(error).__name__} while sending"
+            return self._resolve_unknown_outcome(_count_unknown_attempt(item), why), None
         return replace(item, status="sent", message_id=message_id, sent_at=self._now(), why=""), None
 
     def _delivery(self, item: OutboxItem) -> Delivery:
@@ -326,7 +324,3 @@ def _receipt(given: object, item: OutboxItem) -> str:
         return message_id
     log.warning("%s was sent, but the platform returned %r, not a message id", item.id, given)
     return item.edits or f"{item.id}-unknown"
-
-
-def _failure_reason(error: Exception) -> str:
-    return str(error) if isinstance(error, PalaverError) and str(error) else f"{type(error).__name__} while sending"

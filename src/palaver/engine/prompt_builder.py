@@ -39,7 +39,10 @@ def build_prompt(
     """Return the prompt that a profile makes of a context."""
     prompt = replace(profile.build(context), tools=tools, settings=settings or Settings())
     if log.isEnabledFor(logging.DEBUG):
-        _log_sizes(prompt, levels=context.levels)
+        history = sum(len(layer.turns) for layer in prompt.layers if layer.name == "buffered")
+        sizes = {"history_length": history, "system_context_length": len(prompt.instruction)}
+        used = "multi-level context" if context.levels else "the plain window"
+        log.debug("Using %s for Gemini history_length=%d system_context_length=%d", used, *sizes.values(), extra=sizes)
     return prompt
 
 
@@ -89,7 +92,8 @@ class PromptBuilder:
                 await self._describer.describe(missing)
 
     async def _undescribed(self, target: Message, messages: Sequence[Message]) -> dict[str, tuple[Media, Message]]:
-        if not self._describer.is_enabled or not any(map(_may_show_media, messages)):
+        media = (one.reply_to or any(isinstance(part, Media) for part in one.parts) for one in messages)
+        if not self._describer.is_enabled or not any(media):  # a quote may hold media
             return {}
         quotes = partial(with_current_quotes, self._messages)
         context = await gather(target, [quotes], self._now(), batch=messages)
@@ -117,14 +121,3 @@ class PromptBuilder:
             task_blocks=self._task_blocks,
             model=model,
         )
-
-
-def _may_show_media(message: Message) -> bool:
-    return message.reply_to is not None or any(isinstance(part, Media) for part in message.parts)
-
-
-def _log_sizes(prompt: Prompt, *, levels: bool) -> None:
-    history = sum(len(layer.turns) for layer in prompt.layers if layer.name == "buffered")
-    sizes = {"history_length": history, "system_context_length": len(prompt.instruction)}
-    used = "multi-level context" if levels else "the plain window"
-    log.debug("Using %s for Gemini history_length=%d system_context_length=%d", used, *sizes.values(), extra=sizes)

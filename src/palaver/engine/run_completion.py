@@ -166,20 +166,17 @@ class RunCompletion:
         except Exception as failure:  # noqa: BLE001 (the function is the user's)
             log.error("Behavior.excuse failed for %s: %s", error, error_text(failure))
             words = FAILED
-        await self._with_line(run, target, words, kind="error", why=str(error)[:1000])
+        await self._fail(run, str(error)[:1000], self._line(run, target, words, kind="error"))
 
     async def complete_with_notice(self, run: Run, target: Message, words: str, *, why: str) -> None:
         """End a run with a notice that is not an error."""
-        await self._with_line(run, target, words, kind="notice", why=why)
-
-    async def _with_line(self, run: Run, target: Message, words: str, *, kind: DeliveryKind, why: str) -> None:
-        await self._fail(run, why, RunOutput(replies=(self._line(run, target, words, kind=kind),)))
+        await self._fail(run, why, self._line(run, target, words, kind="notice"))
 
     async def complete_silently(self, run: Run, *, why: str) -> None:
-        await self._fail(run, why, RunOutput())
+        await self._fail(run, why)
 
-    async def _fail(self, run: Run, why: str, output: RunOutput) -> None:
-        await self._end(replace(run, status="failed", why=why), output)
+    async def _fail(self, run: Run, why: str, *lines: OutboxItem) -> None:
+        await self._end(replace(run, status="failed", why=why), RunOutput(replies=lines))
 
     def _line(self, run: Run, target: Message, words: str, *, kind: DeliveryKind) -> OutboxItem:
         line = self._make_item(run, 0, Reply(place=target.place, text=words, reply_to=reply_to_id(target)))
@@ -203,7 +200,10 @@ class RunCompletion:
     async def _store_end(self, run: Run, replies: Sequence[OutboxItem], tasks: Sequence[Task]) -> None:
         if run.status == "failed":
             run = await self._as_begun(run)
-            replies = [_quoting(run.target, line) for line in replies]
+            replies = [
+                replace(line, reply=replace(line.reply, reply_to=None if line.reply.reply_to is None else run.target))
+                for line in replies
+            ]
         deliveries = await self._edit_draft(run, split_replies(replies, self._platforms))
         await self._runs.end(replace(run, ended_at=self._now()), replies=deliveries, tasks=tasks)
         self._sent(deliveries)
@@ -227,10 +227,3 @@ class RunCompletion:
             return replace(run, horizon=0)
         begun = journal.run
         return replace(run, target=begun.target, taken=begun.taken, horizon=begun.horizon)
-
-
-def _quoting(message_id: str, line: OutboxItem) -> OutboxItem:
-    """Return the line such that it quotes this message, where it quotes one."""
-    if line.reply.reply_to is None:
-        return line
-    return replace(line, reply=replace(line.reply, reply_to=message_id))

@@ -200,7 +200,12 @@ class RunExecutor:
             models=models,
             toolbox=toolbox,
             now=self._now,
-            calls=self._model_calls(journal.run),
+            calls=ModelCalls(
+                streaming=self._is_watched(journal.run.place),
+                timeout=self._limits.value.call_timeout,
+                sleep=self._sleep,
+                on_retry=partial(self._publish_retry, journal.run),
+            ),
             waiting=slot.release,
             join=join,
             objection=texts.objection,
@@ -250,14 +255,6 @@ class RunExecutor:
 
     def _is_watched(self, place: Place) -> bool:
         return self._events.has_readers or self._previews.is_visible(place)
-
-    def _model_calls(self, run: Run) -> ModelCalls:
-        return ModelCalls(
-            streaming=self._is_watched(run.place),
-            timeout=self._limits.value.call_timeout,
-            sleep=self._sleep,
-            on_retry=partial(self._publish_retry, run),
-        )
 
     def _publish_retry(self, run: Run, seconds: float, error: PalaverError) -> None:
         self._events.publish(Waiting(place=run.place, run_id=run.id, seconds=seconds, why=str(error)))

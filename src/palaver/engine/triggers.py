@@ -68,10 +68,9 @@ class Triggers(Struct, frozen=True, kw_only=True):
     def _are_agents_alone(self, before: Sequence[Message]) -> bool:
         """Return whether the last `agents_in_a_row` messages are all by agents."""
         last = before[-self.agents_in_a_row :] if self.agents_in_a_row else ()
-        return len(last) >= self.agents_in_a_row and all(self._is_agent(message.author) for message in last)
-
-    def _is_agent(self, author: Author) -> bool:
-        return author.persona is not None or self._is_own(author)
+        return len(last) >= self.agents_in_a_row and all(
+            message.author.persona is not None or self._is_own(message.author) for message in last
+        )
 
 
 def rule_result(result: object) -> bool:

@@ -21,16 +21,13 @@ class AnswerType:
         """Read *text* as a value of the type; raise ValueError if it does not fit."""
         plain = unfence(text)
         try:
-            return self._value(plain)
+            if self._fits is not None:
+                return self._fits(msgspec.json.decode(plain))
+            if hasattr(self._wanted, "model_validate_json"):
+                return self._wanted.model_validate_json(plain)
+            return msgspec.json.decode(plain, type=self._wanted, strict=False)
         except RecursionError as error:
             raise ValueError("it is nested too deeply") from error
-
-    def _value(self, plain: str) -> Any:
-        if self._fits is not None:
-            return self._fits(msgspec.json.decode(plain))
-        if hasattr(self._wanted, "model_validate_json"):
-            return self._wanted.model_validate_json(plain)
-        return msgspec.json.decode(plain, type=self._wanted, strict=False)
 
 
 def _schema(wanted: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ and services check calls, results and signatures. So signatures and calls of clo
 Files that a service no longer has are no fallback: `ExpiredFiles` takes them out of every later prompt.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -66,7 +66,7 @@ def without_handles(prompt: Prompt) -> Prompt | None:
     """Remove the handle of a cache; if there is none, replace uploaded files with words."""
     if prompt.cached is not None:
         return replace(prompt, cached=None)
-    return _with_each(prompt, lambda _, turn: _with_parts(turn, [_without_file(part) for part in turn.parts]))
+    return _with_each(prompt, lambda _, turn: _with_parts(turn, map(_without_file, turn.parts)))
 
 
 def again(prompt: Prompt) -> Prompt | None:
@@ -82,13 +82,20 @@ def regroup(prompt: Prompt) -> Prompt | None:
 def placeholders(prompt: Prompt) -> Prompt | None:
     """Replace the signature of every call with the documented placeholder; drop all others in open turns."""
     start = _open_start(prompt.turns)
-    return _with_each(prompt, lambda number, turn: _with_placeholders(turn, is_open=number > start))
+    return _with_each(
+        prompt,
+        lambda number, turn: _with_parts(
+            turn, (_with_placeholder(part, is_open=number > start) for part in turn.parts)
+        ),
+    )
 
 
 def drop_signatures(prompt: Prompt) -> Prompt | None:
     """Drop signatures and opaque parts of closed turns."""
     start = _open_start(prompt.turns)
-    return _with_each(prompt, lambda number, turn: _without_signatures(turn) if number < start else turn)
+    return _with_each(
+        prompt, lambda number, turn: _with_parts(turn, map(_without_signature, turn.parts)) if number < start else turn
+    )
 
 
 def flatten(prompt: Prompt) -> Prompt | None:
@@ -116,7 +123,11 @@ def shorten(prompt: Prompt) -> Prompt | None:
             break
         goal -= tokens
         gone |= places
-    return _with_each(prompt, lambda number, turn: _without(turn, number, gone))
+
+    def left(number: int, turn: Turn) -> Turn | None:
+        return _with_parts(turn, (part for place, part in enumerate(turn.parts) if (number, place) not in gone))
+
+    return _with_each(prompt, left)
 
 
 WITHOUT_HANDLES = "without handles"
@@ -217,11 +228,6 @@ def _without_file(part: Part) -> Part:
     return Text(text=part.words) if isinstance(part, Media) and part.uri and part.data is None else part
 
 
-def _with_placeholders(turn: Turn, *, is_open: bool) -> Turn | None:
-    parts = [new for part in turn.parts if (new := _with_placeholder(part, is_open=is_open)) is not None]
-    return _with_parts(turn, parts) if parts or not turn.parts else None
-
-
 def _with_placeholder(part: Part, *, is_open: bool) -> Part | None:
     match part:
         case ToolCall(signature=str(signature)) if signature != PLACEHOLDER_SIGNATURE:
@@ -230,11 +236,6 @@ def _with_placeholder(part: Part, *, is_open: bool) -> Part | None:
             return part
         case _:
             return _without_signature(part) if is_open else part
-
-
-def _without_signatures(turn: Turn) -> Turn | None:
-    parts = [new for part in turn.parts if (new := _without_signature(part)) is not None]
-    return _with_parts(turn, parts) if parts or not turn.parts else None
 
 
 def _without_signature(part: Part) -> Part | None:
@@ -258,7 +259,7 @@ def _flatten_turn(turn: Turn, calls: list[ToolCall]) -> Turn | None:
             parts.append(Text(text=exchange_sentence(_take_call(calls, part), part)))
         elif not isinstance(part, ToolCall):
             parts.append(part)
-    return _with_parts(turn, parts) if parts or not turn.parts else None
+    return _with_parts(turn, parts)
 
 
 def _take_call(calls: list[ToolCall], result: ToolResult) -> ToolCall | None:
@@ -269,8 +270,12 @@ def _take_call(calls: list[ToolCall], result: ToolResult) -> ToolCall | None:
     return found
 
 
-def _with_parts(turn: Turn, parts: Sequence[Part]) -> Turn:
-    return turn if tuple(parts) == turn.parts else replace(turn, parts=tuple(parts))
+def _with_parts(turn: Turn, parts: Iterable[Part | None]) -> Turn | None:
+    """Return the turn with those of *parts* that are not None; None where all its parts are gone."""
+    left = tuple(part for part in parts if part is not None)
+    if turn.parts and not left:
+        return None
+    return turn if left == turn.parts else replace(turn, parts=left)
 
 
 def _units(prompt: Prompt) -> Iterator[tuple[set[tuple[int, int]], int]]:
@@ -302,8 +307,3 @@ def _in_history(prompt: Prompt) -> Iterator[tuple[int, bool]]:
     for layer, (first, turns) in zip(prompt.layers, _numbered(prompt), strict=True):
         if layer.name in HISTORY:
             yield from ((number, layer.name == "static") for number in range(first, min(first + len(turns), start)))
-
-
-def _without(turn: Turn, number: int, gone: set[tuple[int, int]]) -> Turn | None:
-    parts = [part for place, part in enumerate(turn.parts) if (number, place) not in gone]
-    return _with_parts(turn, parts) if parts or not turn.parts else None

@@ -1,6 +1,5 @@
 """The journal of a run: its prompts, responses and tool runs, from which it is resumed. Pure."""
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Literal, Protocol
 
@@ -113,7 +112,13 @@ class Journal(Struct, frozen=True, kw_only=True):
     @property
     def turns(self) -> tuple[Turn, ...]:
         """The valid turns of the model, each followed by the results of its tools."""
-        return tuple(self._turns())
+        turns: list[Turn] = []
+        for step, record in self.records:
+            if record.valid:
+                turns.append(record.turn)
+                if results := self.results_of(step):
+                    turns.append(user(*results))
+        return tuple(turns)
 
     @property
     def last_turns(self) -> tuple[Turn, ...]:
@@ -146,6 +151,11 @@ class Journal(Struct, frozen=True, kw_only=True):
     def tools_of(self, step: int) -> list[ToolRun]:
         return [tool for tool in self.tools if tool.step == step]
 
+    def results_of(self, step: int) -> list[ToolResult]:
+        """Return the results that the tools of a step have, in the order of their calls."""
+        tools = sorted(self.tools_of(step), key=lambda tool: tool.number)
+        return [tool.result for tool in tools if tool.result is not None]
+
     def is_repeated(self, tool: ToolRun) -> bool:
         """Return whether the last two calls of earlier steps with the same arguments had the same result."""
         call = tool.call
@@ -155,16 +165,6 @@ class Journal(Struct, frozen=True, kw_only=True):
             if one.step < tool.step and one.result and (one.call.name, one.call.args) == (call.name, call.args)
         ]
         return len(results) > 1 and results[-1] == results[-2]
-
-    def _turns(self) -> Iterator[Turn]:
-        for step, record in self.records:
-            if not record.valid:
-                continue
-            yield record.turn
-            done = sorted(self.tools_of(step), key=lambda tool: tool.number)
-            results = [tool.result for tool in done if tool.result is not None]
-            if results:
-                yield user(*results)
 
 
 class JournalStore(Protocol):

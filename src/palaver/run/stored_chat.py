@@ -128,8 +128,8 @@ def replay(history: History, asked: Turn | None, journal: Journal | None) -> Tur
     for step, record in journal.records if journal else ():
         history.append_record(asked, record)
         asked = None
-        if journal and step < journal.step and (results := _results(journal, step)):
-            history.append(results, valid=True)
+        if journal and step < journal.step and (results := journal.results_of(step)):
+            history.append(user(*results), valid=True)
     return asked
 
 
@@ -144,9 +144,3 @@ def give_up(history: History, asked: Turn | None, journal: Journal | None) -> No
         results = [*results_after_cancel([(tool.number, tool.call) for tool in begun.values()], begun)]
         if results:
             history.append(user(*results), valid=True)
-
-
-def _results(journal: Journal, step: int) -> Turn | None:
-    tools = sorted(journal.tools_of(step), key=lambda tool: tool.number)
-    results = [tool.result for tool in tools if tool.result is not None]
-    return user(*results) if results else None

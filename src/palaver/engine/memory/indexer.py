@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from palaver.engine.background import PlaceQueue, Sleep
 from palaver.memory.embeddings import NO_EMBEDDER, Embedder, Embedders, find_embedder
-from palaver.memory.retrieval.index import IndexBatch, IndexEntry, IndexWriter, index_entry
+from palaver.memory.retrieval.index import IndexBatch, IndexWriter, index_entry
 from palaver.messages import Place
 
 log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class Indexer:
     async def words(self, place: Place) -> None:
         """Index the words of a place now, in batches."""
         while batch := await self._index.unindexed(place, most=BATCH):
-            await self._index.add(batch, await asyncio.to_thread(_entries, batch))
+            await self._index.add(batch, await asyncio.to_thread(list, map(index_entry, batch.said)))
 
     async def vectors(self, place: Place) -> None:
         """Embed the messages of a place now; words that wait anywhere come first."""
@@ -102,7 +102,3 @@ async def _vectors(embedder: Embedder, batch: IndexBatch) -> dict[int, bytes]:
 
     vectors = await embedder.embed([one.whole for one in batch.said])
     return dict(zip((one.number for one in batch.said), pack_vectors(vectors), strict=True))
-
-
-def _entries(batch: IndexBatch) -> list[IndexEntry]:
-    return [index_entry(one) for one in batch.said]

@@ -116,11 +116,13 @@ class MessageRecall:
             return ()
         search = self._search or await self._load_search()
         found = await search.find(query, place=target.place, author=target.author, limit=3 * MOST)
-        likely = [one for one in found if one.message.id != target.id and one.score >= self._lowest_score(one.message)]
+        likely = [
+            one
+            for one in found
+            if one.message.id != target.id
+            and one.score >= (self._likely if one.message.author.persona is None else max(OWN, self._likely))
+        ]
         return [_hit(one, target.place) for one in likely[:MOST] if _text_of(one.message)]
-
-    def _lowest_score(self, message: Message) -> float:
-        return max(OWN, self._likely) if message.author.persona is not None else self._likely
 
     async def _load_search(self) -> "Search":
         """Load the search in a thread: it imports numpy, which would block the event loop."""
