@@ -50,7 +50,7 @@ def completion(store: Store, ended: Ended | None = None, *, runs: Any = None, **
         runs or store.runs,
         store.proposals,
         store.log,
-        DelimiterCache(store.place_settings),
+        DelimiterCache(store.place_settings.delimiter),
         Identity(Persona(), {"recorded": RecordedPlatform()}),
         Behavior(**behavior),
         platforms={"recorded": RecordedPlatform()},

@@ -29,7 +29,7 @@ def of(store: Store) -> BuiltinTasks:
         store.facts,
         store.log,
         Behavior(),
-        delimiters=DelimiterCache(store.place_settings),
+        delimiters=DelimiterCache(store.place_settings.delimiter),
         is_administrator=nobody,
         now=lambda: NOON,
     )

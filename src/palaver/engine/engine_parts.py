@@ -57,7 +57,7 @@ def make_parts(
         limits=limits,
         identity=Identity(persona or Persona(), named),
         aliases=aliases,
-        delimiters=DelimiterCache(store.place_settings),
+        delimiters=DelimiterCache(store.place_settings.delimiter),
         rate_limiter=RateLimiter(store.rate_limits, limits),
         outbox_sender=OutboxSender(
             store.outbox, named, now=now, doubtful=behavior.doubtful_replies, sleep=sleep, aliases=aliases

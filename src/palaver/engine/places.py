@@ -1,11 +1,32 @@
-"""Places: the former ids of places that have migrated, and the delimiters of places, cached."""
+"""Places, as the workers that share a store see them: locks, stop requests, former ids, and delimiters. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from typing import Protocol
 
 from msgspec.structs import replace
 
-from palaver.engine.store_protocols import PlaceSettings
 from palaver.messages import Place, PlaceKey
+
+
+class Ownership(Protocol):
+    """Locks of places: one worker at a time answers in a place, of all processes that share the store."""
+
+    def hold(self, place: Place) -> AbstractAsyncContextManager[None]:
+        """Hold a place until the block ends; wait while another worker holds it."""
+        ...
+
+
+class StopRequests(Protocol):
+    """Requests to stop the run of a place, for whichever worker holds the place."""
+
+    def request(self, place: Place) -> None:
+        """Request a stop; return at once."""
+        ...
+
+    def listen(self, place: Place, stop: Callable[[], None]) -> AbstractContextManager[None]:
+        """Call *stop* for each request until the block ends."""
+        ...
 
 
 class PlaceAliases:
@@ -50,10 +71,10 @@ MAX_PLACES = 10_000  # whose delimiters are cached
 
 
 class DelimiterCache:
-    """Reads the delimiter of a place from the store once: the word that tells our own markup from people's text."""
+    """Calls *read* once for the delimiter of a place: the word that tells our own markup from people's text."""
 
-    def __init__(self, place_settings: PlaceSettings, *, max_places: int = MAX_PLACES) -> None:
-        self._place_settings = place_settings
+    def __init__(self, read: Callable[[Place], Awaitable[str]], *, max_places: int = MAX_PLACES) -> None:
+        self._read = read
         self._max_places = max_places
         self._delimiters: dict[PlaceKey, str] = {}
 
@@ -62,7 +83,7 @@ class DelimiterCache:
         if place.key not in self._delimiters:
             if len(self._delimiters) >= self._max_places:
                 self._delimiters.clear()
-            self._delimiters[place.key] = await self._place_settings.delimiter(place)
+            self._delimiters[place.key] = await self._read(place)
         return self._delimiters[place.key]
 
     def clear(self) -> None:

@@ -15,7 +15,7 @@ AUTHORS = 10_000  # whose answers are counted
 
 
 class LocalOwnership:
-    """Implements `engine.coordination.Ownership` for the engines of this process."""
+    """Implements `engine.places.Ownership` for the engines of this process."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[PlaceKey, asyncio.Lock] = WeakValueDictionary()
@@ -74,7 +74,7 @@ class LocalRateLimits:
 
 
 class LocalStopRequests:
-    """Implements `engine.coordination.StopRequests`: each request is passed on at once."""
+    """Implements `engine.places.StopRequests`: each request is passed on at once."""
 
     def __init__(self) -> None:
         self._listening: dict[PlaceKey, list[Callable[[], None]]] = {}

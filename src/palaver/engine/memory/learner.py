@@ -4,17 +4,17 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Protocol
 
 from msgspec.structs import replace
 
 from palaver.context.log import Log
 from palaver.engine.background import PlaceQueue, Sleep, error_text
+from palaver.engine.store_protocols import FactStore
 from palaver.errors import PalaverError, SpendCapReached
 from palaver.memory.episode_summary import apply_summary, build_episode, summary_prompt
 from palaver.memory.episodes import Episode, EpisodeCursor, EpisodeRules, Episodes, find_boundaries, message_ranges
 from palaver.memory.extract import extract_facts
-from palaver.memory.facts import Cursors, Fact, Facts, Subject, Summaries, UnreadRange, subject_of
+from palaver.memory.facts import Cursors, Fact, Subject, UnreadRange, subject_of
 from palaver.memory.summaries import is_stale, summarise
 from palaver.memory.verify.statements import RecalledTexts
 from palaver.messages import Message, Place
@@ -36,10 +36,6 @@ async def _no_texts(_: Place) -> RecalledTexts:
     return RecalledTexts()
 
 
-class FactsAndSummaries(Facts, Summaries, Protocol):
-    """A store of facts and summaries."""
-
-
 class Learner(PlaceQueue):
     """Extracts facts from the unread messages of each place that is woken, and renews the summaries of people.
 
@@ -48,7 +44,7 @@ class Learner(PlaceQueue):
 
     def __init__(
         self,
-        facts: FactsAndSummaries,
+        facts: FactStore,
         cursors: Cursors,
         messages: Log,
         *,
