@@ -12,8 +12,7 @@ from palaver.engine.limits import Cap, CurrentLimits, Limits, Spend
 from palaver.engine.media_descriptions import by_model
 from palaver.engine.memory import Memory
 from palaver.engine.memory.learner import EpisodeWriter
-from palaver.engine.metered_model import MeteredModel
-from palaver.engine.spend_caps import SPENT, SpendTracker
+from palaver.engine.spend_caps import SPENT, MeteredModel, SpendTracker
 from palaver.errors import InvalidValue, SpendCapReached, TimedOut
 from palaver.messages import Place
 from palaver.models.base import Response, Usage

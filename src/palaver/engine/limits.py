@@ -1,8 +1,13 @@
-"""Limits: how much the agent answers, works and spends. Pure."""
+"""Limits: how much the agent answers, works and spends; and the protocol of the store that counts it. Pure."""
+
+from datetime import date, datetime
+from typing import Protocol
 
 from msgspec import Struct
 
 from palaver.errors import InvalidValue
+from palaver.messages import Author, Message, Place
+from palaver.run.journal import CallCost
 
 
 class Spend(Struct, frozen=True, kw_only=True):
@@ -55,3 +60,21 @@ class CurrentLimits:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.value = limits or Limits()
+
+
+class UsageStore(Protocol):
+    """Counts what model calls have spent."""
+
+    async def spent(self, day: date, *, place: Place | None = None, author: Author | None = None) -> Spend:
+        """Return the spend of a day in UTC: of a place, of an author in the place's service, or in total."""
+        ...
+
+    async def add(self, spent: CallCost, *, place: Place, author: Author | None = None, at: datetime) -> None:
+        """Count a call outside of runs; the calls of runs are counted with their responses."""
+        ...
+
+    async def has_notice(self, message: Message, day: date) -> bool:
+        """Return whether the author of a message got the notice about a cap in its place that day."""
+        ...
+
+    async def add_notice(self, message: Message, day: date) -> None: ...

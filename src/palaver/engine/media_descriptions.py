@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from palaver.context.values import Context
 from palaver.engine.background import error_text, foreign_code
 from palaver.engine.limits import CurrentLimits
-from palaver.engine.metered_model import MeteredModel
-from palaver.engine.spend_caps import SpendTracker
+from palaver.engine.spend_caps import MeteredModel, SpendTracker
 from palaver.engine.store_protocols import DescriptionStore
 from palaver.messages import Message
 from palaver.models.base import Model

@@ -1,33 +1,19 @@
-"""Spend caps: how many tokens and how much money a day may cost, for a place, a person, and in total."""
+"""Spend caps: model calls are counted, and held to what a day may cost for a place, a person, and in total."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from datetime import UTC, date, datetime
-from typing import Protocol
 
-from palaver.engine.limits import Cap, CurrentLimits, Spend
-from palaver.errors import InvalidValue
+from palaver.engine.limits import Cap, CurrentLimits, UsageStore
+from palaver.errors import InvalidValue, SpendCapReached
 from palaver.messages import Author, Message, Place
 from palaver.models.base import Model, Response
 from palaver.models.prices import PRICES, Prices, price_of
-from palaver.run.journal import CallCost, call_cost
+from palaver.parts import Part
+from palaver.run.journal import call_cost
+from palaver.run.model_calls import CALL_TIMEOUT, ModelCalls
+from palaver.turns import Prompt
 
 SPENT = "I have used up what I may spend today, and cannot answer any more until tomorrow."
-
-
-class UsageStore(Protocol):
-    async def spent(self, day: date, *, place: Place | None = None, author: Author | None = None) -> Spend:
-        """Return the spend of a day in UTC: of a place, of an author in the place's service, or in total."""
-        ...
-
-    async def add(self, spent: CallCost, *, place: Place, author: Author | None = None, at: datetime) -> None:
-        """Count a call outside of runs; the calls of runs are counted with their responses."""
-        ...
-
-    async def has_notice(self, message: Message, day: date) -> bool:
-        """Return whether the author of a message got the notice about a cap in its place that day."""
-        ...
-
-    async def add_notice(self, message: Message, day: date) -> None: ...
 
 
 class SpendTracker:
@@ -77,3 +63,36 @@ class SpendTracker:
 
     def _day(self) -> date:
         return self._now().astimezone(UTC).date()
+
+
+class MeteredModel:
+    """A model for calls in a place that belong to no run, counted for *author* if one is given.
+
+    Each call has *timeout* seconds. Raise `SpendCapReached` once a cap is reached.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        spend_tracker: SpendTracker,
+        place: Place,
+        author: Author | None = None,
+        *,
+        timeout: float = CALL_TIMEOUT,
+    ) -> None:
+        self.name = model.name
+        self._model = model
+        self._spend_tracker = spend_tracker
+        self._place = place
+        self._author = author
+        self._calls = ModelCalls(retries=0, timeout=timeout)
+
+    async def respond(self, prompt: Prompt) -> Response:
+        if await self._spend_tracker.is_reached(self._place, self._author):
+            raise SpendCapReached(f"{self.name} is not called until tomorrow: a spend cap is reached")
+        response = await self._calls.respond(self._model, prompt)
+        await self._spend_tracker.count(response, self._model, self._place, self._author)
+        return response
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
+        yield await self.respond(prompt)

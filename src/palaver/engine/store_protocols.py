@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from palaver.context.log import Log
 from palaver.context.values import LeftOut
+from palaver.engine.limits import UsageStore
 from palaver.engine.places import Ownership, StopRequests
 from palaver.engine.rate_limit import RateLimitStore
-from palaver.engine.spend_caps import UsageStore
 from palaver.errors import InvalidValue, PalaverError
 from palaver.events import DurableEvent
 from palaver.memory.episodes import Episodes, WindowPasts

@@ -12,8 +12,7 @@ from palaver.engine.log_views import VisibleLog
 from palaver.engine.memory.indexer import Indexer
 from palaver.engine.memory.learner import EpisodeWriter, Learner
 from palaver.engine.memory.recall import EchoFilter, KnownFacts, MemorySources, MessageRecall
-from palaver.engine.metered_model import MeteredModel
-from palaver.engine.spend_caps import SpendTracker
+from palaver.engine.spend_caps import MeteredModel, SpendTracker
 from palaver.engine.store_protocols import StoreProtocol
 from palaver.messages import Place
 from palaver.models.base import Model
