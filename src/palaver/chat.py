@@ -240,9 +240,9 @@ class Chat:
             async for piece in pieces:
                 if isinstance(piece, Response):
                     break
-                exchange.pause()
+                exchange.mark_idle()
                 yield piece
-                exchange.resume()
+                exchange.mark_busy()
         finally:
             await exchange.close()
         yield piece

@@ -2,7 +2,7 @@
 
 A run is stored with its first prompt before the model is called, and every step after it. So a worker finds each run
 that a crash, a full disk or a stop left open, and resumes it from its journal: model calls and tools whose results are
-stored are not repeated. A run is resumed at most `Behavior.resumes` times, then it ends with an error notice. A run
+stored are not repeated. A run is resumed at most `Behavior.max_resumes` times, then it ends with an error notice. A run
 whose messages are edited or deleted before it begins gets a new prompt; later it is withdrawn, and they wait again.
 """
 

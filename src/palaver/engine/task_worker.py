@@ -150,7 +150,7 @@ class TaskWorker:
             except StoreBroken as error:
                 log.error("tasks stop until the store is repaired: %s", error)
                 self._background.broken, due = error, None
-            except PalaverError as error:  # of the store, which may recover
+            except PalaverError as error:  # of the store, which may work again later
                 log.error("tasks are read again in %g s: %s", CLOCK_CHECK, error)
                 due = self._now() + timedelta(seconds=CLOCK_CHECK)
             if not self._woken.is_set():

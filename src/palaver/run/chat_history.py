@@ -188,12 +188,12 @@ class Exchange:
         self._is_over = False
         self._is_abandoned = False  # closed by the next message
 
-    def pause(self) -> None:
-        """Mark the exchange as idle: the reader has a piece."""
+    def mark_idle(self) -> None:
+        """Note that the reader has a piece."""
         self._idle.set()
 
-    def resume(self) -> None:
-        """Mark the exchange as busy: the reader awaits the next piece."""
+    def mark_busy(self) -> None:
+        """Note that the reader awaits the next piece."""
         if self._is_abandoned:
             raise InvalidValue(STREAM_CLOSED)
         self._idle.clear()

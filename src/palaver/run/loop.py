@@ -1,6 +1,6 @@
 """The loop of a run: ask the model, persist the response, run the tools it calls, ask again; fall back when it fails.
 
-**Recovery.** All state of a run is its journal, and each change of it is persisted before anything follows from it: the
+**Resuming.** All state of a run is its journal, and each change of it is persisted before anything follows from it: the
 prompt before it is sent, the response before its tools run, each tool when it begins and when it ends. So the loop
 begins the same way for a new run and for one that a crash interrupted. It looks at the last step of the journal: a
 response that is recorded is not asked for again; a tool with a result is not run again; a tool that began without a

@@ -1,6 +1,6 @@
 """Runs and their journals: prompts, records of responses, tool runs.
 
-Run recovery. Each step of a run is stored before the engine acts on it: `begin` stores the run with its first prompt
+Resuming a run. Each step of a run is stored before the engine acts on it: `begin` stores the run with its first prompt
 and claims its messages, in one transaction; `ask` stores each later prompt before the model is called; a tool is stored
 when it starts and again when it ends; `end` stores replies and tasks together with the end of the run. After a crash
 the engine reads the open runs, and `journal` gives the last prompt, all records and all tool runs: the run goes on
