@@ -178,11 +178,12 @@ OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Pow: _power,
 }
 CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau}
-_OF_MATH = "cbrt asin acos atan atan2 sinh cosh tanh log log10 log2 exp hypot degrees radians floor ceil gcd".split()
+_OF_MATH = "cbrt asin acos atan atan2 sinh cosh tanh log log10 log2 hypot degrees radians floor ceil gcd".split()
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(math, name) for name in _OF_MATH},
     **{name: partial(_trigonometric, getattr(math, name)) for name in ("sin", "cos", "tan")},
     "ln": lambda value: math.log(value),
+    "exp": lambda value: math.exp(value) or math.exp(-value),  # of what is too small to hold, the inverse overflows
     "sqrt": _root,
     "abs": abs,
     "round": _round,
