@@ -33,7 +33,7 @@ from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, NOON, PERSONA, a
 from prompt.hostile import CORPUS
 from prompt.reader import lines_of
 from sizes import size
-from store.builders import PROMPT, a_run
+from store.builders import PROMPT, a_run, add_own
 
 MODEL = "gemini-3.8-flash"
 BY_WINDOW = ("layered", "tail", "headers")
@@ -54,7 +54,7 @@ class Talking:
     async def says(self, text: str, name: str, **changes: Any) -> Message:
         message = a_message(text, id=name, place=self.place, **changes)
         if message.author == GRYAG:
-            await self.store.inbox.add_own(message, changes.get("turns", ()))
+            await add_own(self.store, message, changes.get("turns", ()))
         else:
             await self.store.inbox.receive(message, at=NOON)
         return message
@@ -241,7 +241,7 @@ async def test_what_the_model_did_stays_when_its_message_is_edited(store: Store)
     done = (model(ToolCall(name="look", id="a")), user(ToolResult(name="look", value=1, id="a")), model("One."))
     await talking.runs(await talking.says("look", "1"))
     own = a_message("One.", id="2", author=GRYAG)
-    await store.inbox.add_own(own, done)
+    await add_own(store, own, done)
     await talking.runs(await talking.says("sure?", "3"))
     await talking.edits(own, "Two.")
 
@@ -281,7 +281,7 @@ async def test_what_the_agent_says_itself_replaces_what_was_shown(store: Store) 
     echoed = await talking.says("Yes", "1", author=replace(GRYAG, persona=None))
     await talking.runs(await talking.says("hm", "2"))
     await talking.edits(echoed, "Yes.")
-    await store.inbox.add_own(replace(echoed, author=GRYAG, parts=(Text(text="Yes?"),)), [model("Yes?")])
+    await add_own(store, replace(echoed, author=GRYAG, parts=(Text(text="Yes?"),)), [model("Yes?")])
 
     context = await talking.runs(await talking.says("so?", "3"))
 
@@ -617,7 +617,7 @@ class Story(Talking):
             text = f"w{step}w"
             call = (model(ToolCall(name="look", id="a")), user(ToolResult(name="look", value=1, id="a")))
             own = a_message(text, id=str(step), place=self.place, author=GRYAG)
-            await self.store.inbox.add_own(own, (*(call if tools else ()), model(text)))
+            await add_own(self.store, own, (*(call if tools else ()), model(text)))
             self.kept.append(own)
 
     def holds(self, context: Context, prompt: Prompt) -> None:

@@ -15,6 +15,7 @@ from palaver.models.scripted import Scripted
 from palaver.store import Store
 from palaver.testing import RecordedPlatform
 from people import NOON
+from store.builders import add_own
 
 ROBO = Author(id="9", name="Robo", persona="robo")
 
@@ -115,7 +116,7 @@ async def test_a_rule_that_fails_answers_nothing_and_does_not_stand_in_the_way_o
 
 async def test_a_reply_that_says_only_which_message_it_answers_is_for_whoever_wrote_that(store: Store) -> None:
     ours, theirs = said("Hello!", 1, place=GROUP, author=OURS), said("Hi!", 2, place=GROUP, author=BOB)
-    await store.inbox.add_own(ours, ())
+    await add_own(store, ours, ())
     await store.inbox.receive(theirs, at=NOON)
     replies = [said("And you?", 3 + at, place=GROUP, reply_to=Quote(message_id=one)) for at, one in enumerate("129")]
 

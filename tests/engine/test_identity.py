@@ -21,6 +21,7 @@ from palaver.profiles import PROFILES
 from palaver.store import Store
 from palaver.testing import RecordedPlatform
 from palaver.turns import Prompt
+from store.builders import add_own
 
 EVE = Author(id="666", name="Gryag", username="gryag_bot", persona="Gryag")  # our name on somebody else's account
 PROMISE = said("I promised to pay.", 1, author=EVE, place=GROUP)
@@ -79,7 +80,7 @@ async def test_a_reply_to_another_account_that_bears_our_name_is_none_to_us(stor
 
 
 async def test_a_persona_that_was_renamed_knows_its_own_messages(store: Store) -> None:
-    await store.inbox.add_own(said("Hello.", author=replace(ME, persona="Gryag the First")), ())
+    await add_own(store, said("Hello.", author=replace(ME, persona="Gryag the First")), ())
     model = Scripted(*["Well."] * len(PROFILES))
     shown = {}
     for number, profile in enumerate(WITH_HISTORY):

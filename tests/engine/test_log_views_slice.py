@@ -9,7 +9,7 @@ from palaver.parts import Text
 from palaver.store import Store
 from palaver.turns import model
 from people import GROUP, GRYAG, NOON, a_message, a_talk
-from store.builders import a_run, a_store_of, begin
+from store.builders import a_run, a_store_of, add_own, begin
 
 TALK = a_talk(6)
 
@@ -51,7 +51,7 @@ async def test_a_message_that_is_not_kept_has_no_number(store: Store) -> None:
 
 async def test_the_turns_behind_own_messages_are_the_same(store: Store) -> None:
     own = a_message("Yes.", id="own", author=GRYAG)
-    await store.inbox.add_own(own, [model("Yes.")])
+    await add_own(store, own, [model("Yes.")])
 
     assert await LogSlice(store.log, 6).turns([own]) == {"own": (model("Yes."),)}
 

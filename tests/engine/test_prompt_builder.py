@@ -38,6 +38,7 @@ from palaver.testing import RecordedPlatform
 from palaver.turns import Prompt, Settings, ToolSpec
 from people import ALICE, BOB, DELIMITER, GRYAG, NOON, PERSONA, a_message, a_photo, a_talk
 from sizes import size
+from store.builders import add_own
 
 TALK = a_talk(60)
 KNOWN = InMemoryKnowledge(
@@ -426,7 +427,7 @@ async def test_a_source_that_fails_is_an_honest_line_and_nothing_is_asked(
 @pytest.mark.parametrize(("profile", "shown"), [("tail", {"9"}), ("native", {"9"}), ("plain", {"9"})])
 async def test_a_budget_is_that_of_the_sources(profile: str, shown: set[str], store: Store) -> None:
     for number in range(10):
-        await store.inbox.add_own(said(f"<{number}> {'word ' * 90}", f"own {number}", author=ME), [])
+        await add_own(store, said(f"<{number}> {'word ' * 90}", f"own {number}", author=ME), [])
     model = Scripted("Yes.")
     budget = Budget(window=150, immediate=150, recent=0)
     async with engine_with(model, store=store, profile=profile, context=ContextOptions(budget=budget)) as engine:

@@ -1,17 +1,20 @@
 """Runs, replies and other things that are kept: builders, and a look at the files."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from palaver.engine.store_protocols import OutboxItem
-from palaver.messages import Message, Reply
+from palaver.memory.facts import CursorKind
+from palaver.messages import Message, Place, Reply
 from palaver.parts import ToolCall
 from palaver.run.journal import Run, ToolRun
-from palaver.store import Store
+from palaver.store import Store, cursors
+from palaver.store.encoding import dumps
+from palaver.store.messages import MessageRow, insert_own
 from palaver.tasks.task import Task
-from palaver.turns import Prompt, Record, model
+from palaver.turns import Prompt, Record, Turn, model
 from people import GROUP, NOON
 
 PROMPT = Prompt.of("What was said.", system="Be kind.")
@@ -61,6 +64,20 @@ async def begin(store: Store, run: Run) -> None:
 async def prompt_sent(store: Store, run_id: str, step: int) -> Prompt | None:
     found = await store.prompts.sent(run_id, step)
     return found.prompt if found else None
+
+
+async def add_own(store: Store, message: Message, turns: Sequence[Turn] = ()) -> None:
+    """Store a message of the agent, as if it had been sent."""
+    row, made = MessageRow(message), dumps(tuple(turns)) if turns else None
+    await store.writer.run(lambda database: insert_own(database, row, made))
+
+
+async def set_cursor(store: Store, place: Place, number: int, what: CursorKind = "facts") -> None:
+    await store.writer.run(lambda database: cursors.set_cursor(database, place, number, what))
+
+
+async def cursor(store: Store, place: Place, what: CursorKind = "facts") -> int:
+    return await store.reader.run(lambda database: cursors.read_cursor(database, place, what))
 
 
 def names_in(folder: Path) -> list[str]:

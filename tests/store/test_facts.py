@@ -23,7 +23,7 @@ from palaver.store.facts import SqlFacts
 from palaver.store.migrations.steps import MIGRATIONS, m005_again, m030_plain_names
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_talk
 from sizes import EXAMPLES, size
-from store.builders import files_hold
+from store.builders import add_own, cursor, files_hold, set_cursor
 from store.older import revert
 
 LATER = NOON + timedelta(days=1)
@@ -383,7 +383,7 @@ async def test_nothing_is_learned_from_what_changed_while_it_was_read(store: Sto
 
     assert await store.facts.learn([a_fact("lives in Kyiv")], reading=reading) == []
     assert await store.facts.listed() == []
-    assert (await store.cursors.first_unread(GROUP)) == 0
+    assert (await cursor(store, GROUP)) == 0
 
 
 async def test_a_stretch_is_read_once(store: Store) -> None:
@@ -400,9 +400,9 @@ async def test_a_stretch_is_read_once(store: Store) -> None:
 
 async def test_marks_are_kept_apart(store: Store) -> None:
     await said(store, "one", "two")
-    await store.cursors.mark(GROUP, 2, "episodes")
+    await set_cursor(store, GROUP, 2, "episodes")
 
-    assert (await store.cursors.first_unread(GROUP), await store.cursors.first_unread(GROUP, "episodes")) == (
+    assert (await cursor(store, GROUP), await cursor(store, GROUP, "episodes")) == (
         0,
         2,
     )
@@ -414,10 +414,10 @@ async def test_marks_are_kept_apart(store: Store) -> None:
 async def test_a_mark_is_within_the_place(store: Store, given: int, kept: int) -> None:
     await said(store, "one", "two")
 
-    await store.cursors.mark(GROUP, given)
-    await store.cursors.mark(ELSEWHERE, given)
+    await set_cursor(store, GROUP, given)
+    await set_cursor(store, ELSEWHERE, given)
 
-    assert (await store.cursors.first_unread(GROUP), await store.cursors.first_unread(ELSEWHERE)) == (kept, 0)
+    assert (await cursor(store, GROUP), await cursor(store, ELSEWHERE)) == (kept, 0)
     assert await heard(store, limit=10**30) == []
 
 
@@ -556,12 +556,12 @@ async def test_an_episode_goes_with_a_deleted_message_and_the_newest_is_read_aga
         VALUES (?, 1, 1, ?, ?, 't', 's', 0.5, '[]', '[]')"""
     for row in (("a", 0, 3), ("b", 3, 6), ("c", 6, 9)):
         await store.writer.run(lambda database, row=row: database.execute(insert, row))  # type: ignore[misc]
-    await store.cursors.mark(GROUP, 9, "episodes")
+    await set_cursor(store, GROUP, 9, "episodes")
 
     await store.inbox.delete(GROUP, "1", at=NOON)
-    assert await store.cursors.first_unread(GROUP, "episodes") == 9
+    assert await cursor(store, GROUP, "episodes") == 9
     await store.inbox.delete(GROUP, "6", at=NOON)
-    assert await store.cursors.first_unread(GROUP, "episodes") == 6
+    assert await cursor(store, GROUP, "episodes") == 6
 
     left = await store.reader.run(lambda database: database.execute("SELECT episode_id FROM episodes").fetchall())
     assert left == [("b",)]
@@ -789,7 +789,7 @@ async def test_a_photo_of_a_source_is_no_reason_to_stumble(store: Store) -> None
 
 
 async def test_what_the_agent_says_is_no_source_of_facts_about_people(store: Store) -> None:
-    await store.inbox.add_own(a_message("You like tea!", author=GRYAG), [])
+    await add_own(store, a_message("You like tea!", author=GRYAG), [])
     await store.inbox.receive(a_message("yes", id="m2"), at=NOON)
     await store.facts.learn([a_fact("likes tea"), a_fact("agrees", sources=("m1", "m2")), a_fact("talks", about=GRYAG)])
 

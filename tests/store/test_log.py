@@ -18,7 +18,7 @@ from palaver.store import Store
 from palaver.store import log as kept_log
 from palaver.turns import Turn, model
 from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_talk
-from store.builders import a_run, begin
+from store.builders import a_run, add_own, begin
 
 Add = Callable[[Message, Iterable[Turn]], Awaitable[None]]
 Alter = Callable[[Message], Awaitable[None]]
@@ -54,7 +54,7 @@ def in_memory() -> Kept:
 def in_store(store: Store) -> Kept:
     async def add(message: Message, turns: Iterable[Turn]) -> None:
         if turns:
-            await store.inbox.add_own(message, tuple(turns))
+            await add_own(store, message, tuple(turns))
         else:
             await store.inbox.receive(message, at=NOON)
 
@@ -299,7 +299,7 @@ async def test_more_messages_than_one_question_takes_have_their_turns() -> None:
     async with Store.open(":memory:") as store:
         talk = a_talk(1200, authors=(GRYAG,))
         for message in talk:
-            await store.inbox.add_own(message, DONE)
+            await add_own(store, message, DONE)
 
         assert await store.log.turns(talk) == {message.id: DONE for message in talk}
 

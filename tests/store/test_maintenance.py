@@ -23,7 +23,7 @@ from palaver.store import Store
 from palaver.store.maintenance import TABLES
 from palaver.turns import model
 from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
-from store.builders import a_record, a_run, a_task, a_tool_run, an_outgoing, begin, names_in
+from store.builders import a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, begin, names_in
 
 EPISODE = """INSERT INTO episodes (episode_id, place, title, start, stop, topic, summary, importance, people, tags)
     VALUES ('e1', 1, 1, 0, 5, 'tea', 'They had tea.', 0.5, '["u123"]', '["tea"]')"""
@@ -34,7 +34,7 @@ async def fill(store: Store) -> None:
     for message in a_talk(5):
         await store.inbox.receive(message, at=NOON)
     await store.inbox.edit(a_message("edited", id="0", parts=(a_photo(),), reply_to=a_quote()), at=NOON)
-    await store.inbox.add_own(a_message("Yes?", id="own", author=GRYAG), [model("Yes?")])
+    await add_own(store, a_message("Yes?", id="own", author=GRYAG), [model("Yes?")])
     part = an_outgoing(author=GRYAG, reply_id="o0", id="o0", status="sent", message_id="s0")
     await store.outbox.put(part)
     await store.place_settings.delimiter(GROUP)

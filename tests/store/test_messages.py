@@ -19,7 +19,7 @@ from palaver.parts import Text
 from palaver.store import Store
 from palaver.turns import model
 from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
-from store.builders import a_record, a_run, begin
+from store.builders import a_record, a_run, add_own, begin
 
 LATER = NOON + timedelta(minutes=5)
 
@@ -189,7 +189,7 @@ async def test_an_event_says_when_it_happened_and_whether_a_run_had_shown_the_me
 
 
 async def test_own_messages_do_not_wait(store: Store) -> None:
-    await store.inbox.add_own(a_message("Yes?", author=GRYAG), [model("Yes?")])
+    await add_own(store, a_message("Yes?", author=GRYAG), [model("Yes?")])
 
     assert list(await store.inbox.places()) == []
     assert await store.inbox.receive(a_message("Yes?", author=GRYAG), at=NOON) is False
@@ -201,7 +201,7 @@ async def test_an_own_message_the_platform_showed_first_becomes_ours(store: Stor
     await everything(store)
     own = a_message("Yes?", author=GRYAG)
 
-    await store.inbox.add_own(own, [model("Yes?")])
+    await add_own(store, own, [model("Yes?")])
 
     assert await everything(store) == [own]
     assert await store.log.turns([own]) == {"m1": (model("Yes?"),)}
@@ -236,7 +236,7 @@ async def test_the_messages_can_be_read_with_plain_sqlite(tmp_path: Path) -> Non
     photo = a_photo(rendered_text="a cat")
     async with Store.open(tmp_path / "s.db") as store:
         await store.inbox.receive(a_message("look", parts=(Text(text="look"), photo, Text(text="here"))), at=NOON)
-        await store.inbox.add_own(a_message("A cat!", id="m2", author=GRYAG), [])
+        await add_own(store, a_message("A cat!", id="m2", author=GRYAG), [])
 
         with closing(sqlite3.connect(tmp_path / "s.db")) as database:
             rows = database.execute("SELECT role, text, media FROM messages ORDER BY id DESC LIMIT 10").fetchall()

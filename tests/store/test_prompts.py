@@ -24,7 +24,7 @@ from palaver.store.runs import SqlRuns
 from palaver.turns import Layer, Prompt, Settings, ToolSpec, Turn, model, user
 from people import GROUP, NOON, a_message
 from sizes import EXAMPLES, size
-from store.builders import PROMPT, a_record, a_run, begin, prompt_sent
+from store.builders import PROMPT, a_record, a_run, add_own, begin, prompt_sent
 from store.older import revert
 from strategies import GEMINI_MODELS, OPENAI_MODELS, parts, turns
 
@@ -106,7 +106,7 @@ async def test_any_edit_is_read_as_it_was_made(before: tuple[Part, ...], after: 
 async def test_any_turns_are_read_as_they_were_made(made: tuple[Turn, ...]) -> None:
     async with Store.open(":memory:") as store:
         own = a_message(id="own")
-        await store.inbox.add_own(own, made)
+        await add_own(store, own, made)
         await begin(store, a_run())
         records = tuple((step, a_record(turn=turn, raw={"n": step})) for step, turn in enumerate(made))
         for step, record in records:
@@ -150,7 +150,7 @@ async def test_a_prompt_that_grows_and_is_cut_is_rebuilt_at_every_step(made: lis
 async def test_a_signature_is_kept_to_the_letter(signature: str) -> None:
     turn = model(Text(text="", signature=signature), Media(media_kind="p", unique_id="u", signature=signature))
     async with Store.open(":memory:") as store:
-        await store.inbox.add_own(a_message(id="own"), [turn])
+        await add_own(store, a_message(id="own"), [turn])
 
         assert await store.log.turns([a_message(id="own")]) == {"own": (turn,)}
 
@@ -280,7 +280,7 @@ def test_a_common_beginning_is_as_long_as_it_can_be_and_parts_no_character(start
 async def test_values_that_json_has_no_word_for_come_back_too(value: Any) -> None:
     turn = user(ToolResult(name="look", value=value))
     async with Store.open(":memory:") as store:
-        await store.inbox.add_own(a_message(id="own"), [turn])
+        await add_own(store, a_message(id="own"), [turn])
 
         assert same(await store.log.turns([a_message(id="own")]), {"own": (turn,)})
 

@@ -12,8 +12,6 @@ from palaver.store.message_rows import has_changed
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Repository
 
-_COLUMN = {"facts": "facts", "episodes": "episodes"}
-
 EXCLUDED = (
     "EXISTS (SELECT 1 FROM fact_exclusions g WHERE g.about = ? AND g.digest IN ('', ?) AND m.id <= g.last_message)"
 )
@@ -28,27 +26,20 @@ class SqlCursors(Repository):
     async def unread(self) -> Sequence[Place]:
         return await self._reader.run(_unread)
 
-    async def first_unread(self, place: Place, what: CursorKind = "facts") -> int:
-        return await self._reader.run(lambda database: _read_cursor(database, place, _COLUMN[what]))
-
-    async def mark(self, place: Place, number: int, what: CursorKind = "facts") -> None:
-        await self._writer.run(lambda database: set_cursor(database, place, number, what))
-
 
 def set_cursor(database: Database, place: Place, number: int, what: CursorKind = "facts") -> None:
     """Set the cursor of a place, at most to its number of messages."""
-    column = _COLUMN[what]
     row = database.execute("SELECT id, messages FROM places WHERE place_key = ?", (place_key(place),)).fetchone()
     if row is None:
         return
-    upsert = f"""INSERT INTO reading_cursors (place, {column}) VALUES (?, ?)
-        ON CONFLICT (place) DO UPDATE SET {column} = excluded.{column}"""
+    upsert = f"""INSERT INTO reading_cursors (place, {what}) VALUES (?, ?)
+        ON CONFLICT (place) DO UPDATE SET {what} = excluded.{what}"""
     database.execute(upsert, (row[0], max(0, min(number, row[1]))))
 
 
 def mark_read(database: Database, reading: UnreadRange) -> None:
     """Advance the cursor over a range, and mark its messages as no longer stale."""
-    if reading.stop > _read_cursor(database, reading.place, "facts"):
+    if reading.stop > read_cursor(database, reading.place):
         set_cursor(database, reading.place, reading.stop)
     done = "UPDATE messages SET stale = 0 WHERE place = ? AND number >= ? AND number < ? AND stale = 1"
     database.execute(done, (find_place(database, reading.place), reading.start, reading.stop))
@@ -61,7 +52,7 @@ def is_current(database: Database, reading: UnreadRange) -> bool:
     if row is None or row[1] < reading.stop or row[2] < reading.changes:
         return False  # it was forgotten meanwhile
     unread = "SELECT 1 FROM messages WHERE place = ? AND number = ? AND (stale = 1 OR number = ?)"
-    due = (row[0], reading.start, _read_cursor(database, reading.place, "facts"))
+    due = (row[0], reading.start, read_cursor(database, reading.place))
     if database.execute(unread, due).fetchone() is None:
         return False
     return not has_changed(database, row[0], reading.changes, (reading.start, reading.stop))
@@ -107,7 +98,8 @@ def _unread(database: Database) -> list[Place]:
     return [PLACE.loads(body) for (body,) in database.execute(select)]
 
 
-def _read_cursor(database: Database, place: Place, column: str) -> int:
-    select = f"SELECT {column} FROM reading_cursors WHERE place = ?"
+def read_cursor(database: Database, place: Place, what: CursorKind = "facts") -> int:
+    """Return the cursor of a place: the number of the first message that was not read."""
+    select = f"SELECT {what} FROM reading_cursors WHERE place = ?"
     row = database.execute(select, (find_place(database, place),)).fetchone()
     return row[0] if row else 0

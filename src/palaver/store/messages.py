@@ -30,7 +30,6 @@ from palaver.store.identities import (
 from palaver.store.message_rows import FIND_MESSAGE, MESSAGE_COLUMNS, ChangeKind, decode_message, insert_change
 from palaver.store.sqlite.connection import Database, insert_row
 from palaver.store.sqlite.writer import Repository
-from palaver.turns import Turn
 
 _MAX_IDS = 500  # ids in one query
 _MAX_REINDEXED = 50  # messages with the same media whose index is updated
@@ -75,10 +74,6 @@ class SqlInbox(Repository):
 
     async def skip(self, place: Place, message_ids: Sequence[str]) -> None:
         await self._writer.run(lambda database: claim(database, place, message_ids, "passed"))
-
-    async def add_own(self, message: Message, turns: Sequence[Turn]) -> None:
-        row, made = MessageRow(message), dumps(tuple(turns)) if turns else None
-        await self._writer.run(lambda database: insert_own(database, row, made))
 
 
 def require_ids(message: Message) -> None:

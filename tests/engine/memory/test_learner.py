@@ -17,6 +17,7 @@ from palaver.memory.verify.statements import RecalledTexts
 from palaver.messages import Place
 from palaver.models.scripted import Scripted
 from palaver.store import Store
+from store.builders import add_own, cursor
 
 
 async def told_as_learned(store: Store) -> list[list[str]]:
@@ -97,7 +98,7 @@ async def test_a_long_talk_is_read_in_batches() -> None:
         await read(a_learner(store, model))
 
         assert len(model.prompts) == 3
-        assert await store.cursors.first_unread(DIRECT) == 70
+        assert await cursor(store, DIRECT) == 70
 
 
 async def test_the_next_process_reads_what_this_one_did_not(tmp_path: Path) -> None:
@@ -175,7 +176,7 @@ async def test_the_agents_own_words_and_quotes_of_them_are_not_learned() -> None
     own = replace(said("I live in Lviv", 2), author=replace(ME, persona="Gryag"))
     async with a_store() as store:
         await hear(store, said("> I live in Lviv", 1))
-        await store.inbox.add_own(own, ())
+        await add_own(store, own, ())
         await read(a_learner(store))
 
         assert await told(store) == []

@@ -37,7 +37,7 @@ from palaver.store import Store
 from palaver.turns import Prompt
 from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, NOON, PERSONA, a_message, a_quote
 from sizes import EXAMPLES, size
-from store.builders import files_hold
+from store.builders import add_own, files_hold
 
 Kind = Literal["direct", "group", "channel"]
 
@@ -465,7 +465,7 @@ async def test_of_a_forgotten_person_nothing_is_left_in_what_the_agent_said(tmp_
     own = a_message("So you live in Zaqbbbvi near the old blue harbour wall!", id="2", author=GRYAG)
     async with Store.open(tmp_path / "s.db") as store:
         await store.inbox.receive(a_message("I live in Zaqbbbvi near the old blue harbour wall", id="1"), at=NOON)
-        await store.inbox.add_own(own, ())
+        await add_own(store, own, ())
 
         await store.forget(ALICE.id, GROUP.platform)
 

@@ -17,7 +17,7 @@ from palaver.run.journal import Journal
 from palaver.store import Forgotten, Store
 from palaver.turns import Prompt, Turn, model, user
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, texts
-from store.builders import a_record, a_run, a_task, a_tool_run, an_outgoing, begin, files_hold, prompt_sent
+from store.builders import a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, begin, files_hold, prompt_sent
 
 SECRET = "my grandmother keeps the blue key under the third flowerpot"
 NICK = "Xanthippe"
@@ -92,7 +92,7 @@ async def everything_about(store: Store) -> None:
     await store.place_settings.block("telegram", ALICE.id, at=NOON)
     for photo in (PHOTO, SHARED):
         await store.descriptions.describe(photo.unique_id, f"words for {photo.unique_id}", by="m", at=NOON)
-    await store.inbox.add_own(a_message("Noted.", id="6", author=GRYAG), [user(SECRET), model("Noted.")])
+    await add_own(store, a_message("Noted.", id="6", author=GRYAG), [user(SECRET), model("Noted.")])
     await run_about(store, "r1", GROUP, [user("hello all"), user(f"From: {NICK}\n{SECRET}")])
     await run_about(store, "r2", HOME, [user(SECRET + " at home")])
     await run_about(store, "r3", ELSEWHERE, [user("nothing of hers")])
@@ -497,7 +497,7 @@ async def test_a_single_word_of_hers_is_gone_wherever_the_agent_repeated_it(
 ) -> None:
     run = a_run(target="2", taken=("2",), horizon=2)
     await hear(store, a_message(said, id="1", author=HER), a_message("and?", id="2", author=BOB))
-    await store.inbox.add_own(a_message(f"It was {word}!", id="3", author=GRYAG), [model(f"thinks {word}"), model("x")])
+    await add_own(store, a_message(f"It was {word}!", id="3", author=GRYAG), [model(f"thinks {word}"), model("x")])
     agents = Quote(message_id="3", author=GRYAG, parts=(Text(text=f"It was {word}!"),))
     await hear(store, a_message("what?", id="4", author=BOB, reply_to=agents))
     await store.runs.begin(run, Prompt.of("and?"), at=NOON)
@@ -557,7 +557,7 @@ async def test_what_others_wrote_too_is_not_hers_alone(store: Store) -> None:
 
 
 async def test_a_word_the_agent_used_before_her_is_not_hers(store: Store) -> None:
-    await store.inbox.add_own(a_message("A reminder: tea.", id="0", author=GRYAG), [])
+    await add_own(store, a_message("A reminder: tea.", id="0", author=GRYAG), [])
     await hear(store, a_message("what reminder", id="1", author=HER), a_message("thanks", id="2", author=BOB))
     await store.tasks.add([a_task(args={"text": "a reminder for Bob"})])
 

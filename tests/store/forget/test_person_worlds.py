@@ -21,7 +21,7 @@ from palaver.store import Store
 from palaver.tasks.task import Task
 from palaver.turns import Prompt, model, user
 from people import BOB, GROUP, GRYAG, NOON, a_message, a_photo, texts
-from store.builders import a_record, a_run, a_task, a_tool_run, an_outgoing, prompt_sent
+from store.builders import a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, prompt_sent
 
 HER = Author(id="u777001", name="Xanthippe", username="xanthippe_of_athens")
 CAROL = Author(id="u888002", name="Carol")
@@ -93,9 +93,7 @@ class World:
         match self.of(["say", "fact", "summary", "describe"]):
             case "say":
                 own = a_message(f"I think {word}", id=self.name("a"), author=GRYAG, place=message.place)
-                await self.store.inbox.add_own(
-                    own, [model(f"hm {self.repeated(message.place)}"), model(f"I think {word}")]
-                )
+                await add_own(self.store, own, [model(f"hm {self.repeated(message.place)}"), model(f"I think {word}")])
                 self.said.append(own)
             case "fact":
                 about = self.of([BOB, CAROL, HER])

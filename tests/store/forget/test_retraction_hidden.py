@@ -16,6 +16,7 @@ from palaver.store.migrations import migrate
 from palaver.store.migrations.steps import m029_hidden_sentences
 from palaver.turns import Turn
 from people import NOON
+from store.builders import add_own
 from store.older import revert
 
 AGENT = replace(ME, persona="Gryag")
@@ -31,7 +32,7 @@ async def tell(store: Store, message: Message, *turns: Turn) -> None:
     if message.author.persona is None:
         await store.inbox.receive(message, at=NOON)
     else:
-        await store.inbox.add_own(message, turns)
+        await add_own(store, message, turns)
 
 
 async def seen(store: Store, place: Place) -> list[str]:

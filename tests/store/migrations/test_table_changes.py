@@ -13,7 +13,7 @@ from palaver.store.migrations import migrate, table_changes, version
 from palaver.store.migrations.steps import MIGRATIONS, m030_plain_names
 from palaver.store.sqlite import connection
 from people import ALICE, GROUP, NOON, a_message, a_talk
-from store.builders import a_run, an_outgoing, begin
+from store.builders import a_run, an_outgoing, begin, set_cursor
 from store.older import revert
 from store.processes import child
 
@@ -72,7 +72,7 @@ async def a_full_file(path: Path) -> list[dict[str, Any]]:
         await begin(store, a_run(target="0", taken=("0",)))
         await store.outbox.put(an_outgoing())
         await store.place_settings.block("telegram", "u666", at=NOON)
-        await store.cursors.mark(GROUP, 2)
+        await set_cursor(store, GROUP, 2)
         await store.facts.forget_all(Subject(platform="telegram", id=ALICE.id, name=ALICE.name), at=NOON)
         await store.descriptions.describe("p1", "a cat", by="model", at=NOON)
         return [row async for row in store.export()]
