@@ -189,12 +189,12 @@ def functions() -> list[Subject]:
             at += len(line)
 
     reads: dict[str, Read] = {
-        "escape.text": escape.text,
+        "escape.markup": escape.markup,
         "escape.without_delimiter": lambda text: escape.without_delimiter(text, "7f3a9c2e51b0"),
         "escape.fold": escape.fold,
         "escape.inline": escape.inline,
         "escape.paragraph": escape.paragraph,
-        "escape.name": escape.name,
+        "escape.header_name": escape.header_name,
         "escape.skeleton": escape.skeleton,
         "profile layered": lambda text: layered(context(text)),
         "profile native": lambda text: native(context(text)),

@@ -170,7 +170,7 @@ async def replay(transcript: Transcript, profile: str, marks: Marks, tally: Tall
     newest = NEWEST_MEDIA_MARKS if profile == "layered" else MEDIA_MARKS
     long = sources.window(log, marks=marks, media_marks=newest, budget=media)
     history = sources.levels(log, budget=media) if profile not in BY_WINDOW else long
-    scene = sources.scene(persona=PERSONA, zone="UTC", delimiter="7f3a9c2e51b0")
+    scene = sources.agent_settings(persona=PERSONA, zone="UTC", delimiter="7f3a9c2e51b0")
     before: list[str] = []
     asked = 0
     for message in transcript.messages:

@@ -49,7 +49,7 @@ async def measure(profile: str, stored: int) -> dict[str, Any]:
     """Return medians of CPU milliseconds: of the whole turn and of each step."""
     said = [one.text for one in conversation(600)]
     log = InMemoryLog(message(number, said[number % 600]) for number in range(stored))
-    scene = sources.scene(persona=Persona(name="palaver", text="You are Palaver."), delimiter="7f3a9c2e51b0")
+    scene = sources.agent_settings(persona=Persona(name="palaver", text="You are Palaver."), delimiter="7f3a9c2e51b0")
     given = [scene, sources.window(log, marks=WHOLE, history_size=1_000)]
     steps: dict[str, list[float]] = {"gather": [], "build": [], "repair": [], "encode": [], "whole": []}
     for number in range(stored, stored + REPEATS):

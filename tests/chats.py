@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from palaver.context.values import Context, Episode, Hit, Sticker, Workspace
+from palaver.context.values import AvailableSticker, Context, RecalledEpisode, RelevantMessage, Workspace
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Media, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
@@ -164,8 +164,10 @@ def what_is_known(choose: Choose) -> dict[str, Any]:
         "memories": tuple(choose(WORDS) for _ in range(choose([0, 1, 3]))),
         "summary": choose(WORDS),
         "key_facts": {choose(WORDS): choose(WORDS) for _ in range(choose([0, 2]))},
-        "relevant": tuple(Hit(text=choose(WORDS), score=choose([0.0, 0.5, 1.0])) for _ in range(choose([0, 2]))),
-        "episodes": tuple(Episode(topic=choose(WORDS), summary=choose(WORDS)) for _ in range(choose([0, 2]))),
-        "stickers": tuple(Sticker(set="cats", name=choose(WORDS)) for _ in range(choose([0, 2]))),
+        "relevant": tuple(
+            RelevantMessage(text=choose(WORDS), score=choose([0.0, 0.5, 1.0])) for _ in range(choose([0, 2]))
+        ),
+        "episodes": tuple(RecalledEpisode(topic=choose(WORDS), summary=choose(WORDS)) for _ in range(choose([0, 2]))),
+        "stickers": tuple(AvailableSticker(set="cats", name=choose(WORDS)) for _ in range(choose([0, 2]))),
         "workspace": choose([Workspace(), Workspace(todos=({"what": "\u2028", "n": 2**70},), artifacts=(None, 0.5))]),
     }

@@ -1,6 +1,6 @@
 import pytest
 
-from palaver.context.values import Persona, Sticker
+from palaver.context.values import AvailableSticker, Persona
 from palaver.messages import Place, Quote
 from palaver.parts import Media, Text
 from palaver.profiles import headers
@@ -10,7 +10,10 @@ from people import ALICE, BOB, DIRECT, GROUP, GRYAG, a_context, a_message, a_pho
 
 def test_the_instruction_holds_who_when_and_where() -> None:
     persona = Persona(name="gryag", text="You are gryag.", role="A doorman.", notes="No lists.")
-    stickers = (Sticker(set="Cats", name="wave", description="a cat waves"), Sticker(set="Cats", name="sleep"))
+    stickers = (
+        AvailableSticker(set="Cats", name="wave", description="a cat waves"),
+        AvailableSticker(set="Cats", name="sleep"),
+    )
 
     instruction = headers(a_context(persona=persona, stickers=stickers)).instruction
 

@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from palaver.context.stable_prefix import Marks
-from palaver.context.values import Context, Episode, Hit, Sticker, Workspace
+from palaver.context.values import AvailableSticker, Context, RecalledEpisode, RelevantMessage, Workspace
 from palaver.formats.context_block import block
 from palaver.formats.single import single
 from palaver.messages import Author, Message, Place, Quote
@@ -83,9 +83,9 @@ def a_chat(*, group: bool, **changes: Any) -> Context:
         "memories": ("Likes coffee",),
         "summary": "A developer.",
         "key_facts": {"City": "Kyiv"},
-        "relevant": (Hit(text="About tea", score=0.5),),
-        "episodes": (Episode(topic="First", summary="They met"),),
-        "stickers": (Sticker(set="cats", name="happy", description="a happy cat"),),
+        "relevant": (RelevantMessage(text="About tea", score=0.5),),
+        "episodes": (RecalledEpisode(topic="First", summary="They met"),),
+        "stickers": (AvailableSticker(set="cats", name="happy", description="a happy cat"),),
     } | given["known"]
     return Context(
         target=target, earlier=(before,), now=NOON, place=place, persona=PERSONA, delimiter=DELIMITER, window=talk,
@@ -186,12 +186,16 @@ PLACES: dict[str, Callable[[str], Changes]] = {
     "the profile": lambda x: known(summary=x),
     "the name of a fact": lambda x: known(key_facts={"City": "Kyiv", f"k{x}": "yes"}),
     "a fact": lambda x: known(key_facts={"City": "Kyiv", "Job": x}),
-    "what was said long ago": lambda x: known(relevant=(Hit(text=x, score=0.5), Hit(text="tea", score=0.4))),
-    "the topic of an episode": lambda x: known(episodes=(Episode(topic=x, summary="They met"),)),
-    "an episode": lambda x: known(episodes=(Episode(topic="First", summary=x),)),
-    "the set of a sticker": lambda x: known(stickers=(Sticker(set=x, name="happy"),)),
-    "the name of a sticker": lambda x: known(stickers=(Sticker(set="cats", name=x),)),
-    "what a sticker shows": lambda x: known(stickers=(Sticker(set="cats", name="happy", description=f"d{x}"),)),
+    "what was said long ago": lambda x: known(
+        relevant=(RelevantMessage(text=x, score=0.5), RelevantMessage(text="tea", score=0.4))
+    ),
+    "the topic of an episode": lambda x: known(episodes=(RecalledEpisode(topic=x, summary="They met"),)),
+    "an episode": lambda x: known(episodes=(RecalledEpisode(topic="First", summary=x),)),
+    "the set of a sticker": lambda x: known(stickers=(AvailableSticker(set=x, name="happy"),)),
+    "the name of a sticker": lambda x: known(stickers=(AvailableSticker(set="cats", name=x),)),
+    "what a sticker shows": lambda x: known(
+        stickers=(AvailableSticker(set="cats", name="happy", description=f"d{x}"),)
+    ),
     "what a tool answered": lambda x: {"value": x},
     "a task on the list": lambda x: known(workspace=Workspace(todos=({"what": x},), file_references=(x,))),
 }

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.context.values import Context, Episode, Hit, Persona, Workspace
+from palaver.context.values import Context, Persona, RecalledEpisode, RelevantMessage, Workspace
 from palaver.messages import Message, Place
 from palaver.parts import Part, Text, ToolCall, ToolResult
 from palaver.profiles import Build, layered, tail
@@ -75,8 +75,8 @@ def test_the_dynamic_layer_is_json_in_a_fixed_order() -> None:
         memories=("Lives in Kyiv",),
         summary="A developer.",
         key_facts={"Job": "Developer"},
-        relevant=(Hit(text="coffee", score=0.82),),
-        episodes=(Episode(topic="First", summary="They met"),),
+        relevant=(RelevantMessage(text="coffee", score=0.82),),
+        episodes=(RecalledEpisode(topic="First", summary="They met"),),
     )
 
     assert list(known_in(layered(context)).items()) == [
@@ -225,10 +225,13 @@ def test_nothing_that_says_nothing_is_in_the_dynamic_layer() -> None:
         memories=("", "\u200b"),
         summary=" ",
         key_facts={"": ""},
-        relevant=(Hit(text="", score=1),),
-        episodes=(Episode(topic="", summary=" "),),
+        relevant=(RelevantMessage(text="", score=1),),
+        episodes=(RecalledEpisode(topic="", summary=" "),),
     )
-    some = a_context(relevant=(Hit(text="tea", score=math.nan),), episodes=(Episode(topic="", summary="They met"),))
+    some = a_context(
+        relevant=(RelevantMessage(text="tea", score=math.nan),),
+        episodes=(RecalledEpisode(topic="", summary="They met"),),
+    )
 
     assert known_in(tail(context)) == known_in(tail(a_context(delimiter="")))
     assert [known_in(tail(some))[key] for key in ("relevant", "episodes")] == [
@@ -283,13 +286,15 @@ def test_no_message_is_sent_twice_and_none_is_lost(profile: object, place: Place
     [
         {"now": NOON + timedelta(seconds=1)},
         {"memories": ("new",)},
-        {"relevant": (Hit(text="b", score=0.1), Hit(text="a", score=0.2))},
+        {"relevant": (RelevantMessage(text="b", score=0.1), RelevantMessage(text="a", score=0.2))},
         {"workspace": Workspace(todos=("new",))},
     ],
     ids=["clock", "memory", "recall", "workspace"],
 )
 def test_what_changes_leaves_the_stable_layers_alone(changes: dict[str, object]) -> None:
-    context = a_context(window=tuple(a_talk(40)), relevant=(Hit(text="a", score=0.2), Hit(text="b", score=0.1)))
+    context = a_context(
+        window=tuple(a_talk(40)), relevant=(RelevantMessage(text="a", score=0.2), RelevantMessage(text="b", score=0.1))
+    )
     changed = replace(context, **changes)
 
     stable = [layers_of(layered(one))["static"] for one in (context, changed)]

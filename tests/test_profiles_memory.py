@@ -11,8 +11,8 @@ from palaver.context import gather
 from palaver.context.budget import Budget
 from palaver.context.gather import ContextOptions, InMemoryKnowledge, SourceInputs
 from palaver.context.log import InMemoryLog
-from palaver.context.sources import scene
-from palaver.context.values import Background, Context, Episode, Hit
+from palaver.context.sources import agent_settings
+from palaver.context.values import Background, Context, RecalledEpisode, RelevantMessage
 from palaver.engine.prompt_builder import build_prompt
 from palaver.parts import Text
 from palaver.profiles import PROFILES, plain
@@ -22,9 +22,9 @@ from prompt import reader
 from prompt.hostile import CORPUS
 
 KNOWN = InMemoryKnowledge(
-    hits=[Hit(text="About the boat", score=0.82)],
+    hits=[RelevantMessage(text="About the boat", score=0.82)],
     background=Background(memories=("Lives in Lviv.",), summary="A sailor.", key_facts={"home": "Lviv, by the park"}),
-    episodes=[Episode(topic="The storm", summary="They hid in a bay")],
+    episodes=[RecalledEpisode(topic="The storm", summary="They hid in a bay")],
 )
 TELLING = ["Lives in Lviv.", "A sailor.", "Lviv, by the park", "About the boat", "They hid in a bay"]
 OTHERS = ["## User Profile", "## Key Facts", "## Relevant Past Context", "## Memorable Events"]
@@ -44,7 +44,7 @@ async def gathered(name: str, known: InMemoryKnowledge = KNOWN, budget: Budget |
     drawn = PROFILES[name].sources(
         SourceInputs(log=talk, memory=known, options=ContextOptions(budget=budget or Budget()))
     )
-    return await gather(a_message(place=DIRECT), [scene(persona=PERSONA, delimiter=DELIMITER), *drawn], NOON)
+    return await gather(a_message(place=DIRECT), [agent_settings(persona=PERSONA, delimiter=DELIMITER), *drawn], NOON)
 
 
 def said(prompt: Prompt) -> str:
@@ -80,9 +80,9 @@ async def test_without_anything_remembered_there_is_no_word_of_it(name: str) -> 
 async def test_what_does_not_fit_its_budget_is_left_out_of_every_profile_and_reported(name: str) -> None:
     long = "word " * 500
     known = InMemoryKnowledge(
-        hits=[Hit(text=f"first {long}", score=0.9), Hit(text="About the boat", score=0.8)],
+        hits=[RelevantMessage(text=f"first {long}", score=0.9), RelevantMessage(text="About the boat", score=0.8)],
         background=Background(memories=(f"second {long}", "Lives in Lviv.")),
-        episodes=[Episode(topic="third", summary=long), Episode(topic="The storm", summary="They hid")],
+        episodes=[RecalledEpisode(topic="third", summary=long), RecalledEpisode(topic="The storm", summary="They hid")],
     )
 
     context = await gathered(name, known, Budget(relevant=50, background=50, episodic=50))
@@ -123,8 +123,8 @@ def test_nothing_remembered_poses_as_ours(text: str, newline: str) -> None:
         memories=(text, hostile),
         summary=hostile,
         key_facts={f"k{text}": hostile, "job": text},
-        relevant=(Hit(text=hostile, score=0.5), Hit(text=text, score=0.4)),
-        episodes=(Episode(topic=text, summary=hostile),),
+        relevant=(RelevantMessage(text=hostile, score=0.5), RelevantMessage(text=text, score=0.4)),
+        episodes=(RecalledEpisode(topic=text, summary=hostile),),
     )
 
     for name in ("plain", "headers", "single", "native"):

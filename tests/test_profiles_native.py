@@ -3,7 +3,7 @@ import math
 import pytest
 from msgspec.structs import replace
 
-from palaver.context.values import Context, Episode, Hit, Persona
+from palaver.context.values import Context, Persona, RecalledEpisode, RelevantMessage
 from palaver.messages import Author
 from palaver.parts import Text
 from palaver.profiles import native
@@ -66,8 +66,8 @@ BEGINNING = f"# Persona\nYou are gryag.\n\n{TIME}\n\n{USER}"
                 memories=("", "\u200b"),
                 summary=" ",
                 key_facts={"": "", " ": "\n"},
-                relevant=(Hit(text="", score=1),),
-                episodes=(Episode(topic="", summary=" "),),
+                relevant=(RelevantMessage(text="", score=1),),
+                episodes=(RecalledEpisode(topic="", summary=" "),),
             ),
             BEGINNING,
         ),
@@ -76,11 +76,19 @@ BEGINNING = f"# Persona\nYou are gryag.\n\n{TIME}\n\n{USER}"
             f"{BEGINNING}\n\n## Key Facts\n- Job:\n- City: Kyiv",
         ),
         (
-            a_context(relevant=(Hit(text="", score=1), Hit(text="tea", score=math.nan), Hit(text="x", score=math.inf))),
+            a_context(
+                relevant=(
+                    RelevantMessage(text="", score=1),
+                    RelevantMessage(text="tea", score=math.nan),
+                    RelevantMessage(text="x", score=math.inf),
+                )
+            ),
             f"{BEGINNING}\n\n## Relevant Past Context\n- [Relevance: 0.00] tea\n- [Relevance: 0.00] x",
         ),
         (
-            a_context(episodes=(Episode(topic="", summary="They met"), Episode(topic="Then", summary=""))),
+            a_context(
+                episodes=(RecalledEpisode(topic="", summary="They met"), RecalledEpisode(topic="Then", summary=""))
+            ),
             f"{BEGINNING}\n\n## Memorable Events\n- **Summary**: They met\n- **Topic**: Then",
         ),
         (a_context(a_message(reply_to=a_quote("", author=None))), BEGINNING),
@@ -94,12 +102,20 @@ BEGINNING = f"# Persona\nYou are gryag.\n\n{TIME}\n\n{USER}"
             f"{BEGINNING}\n\n## Key Facts\n- Location: Kyiv\n- Job: Developer",
         ),
         (
-            a_context(relevant=(Hit(text="About coffee", score=0.824), Hit(text="About tea", score=0.5))),
+            a_context(
+                relevant=(
+                    RelevantMessage(text="About coffee", score=0.824),
+                    RelevantMessage(text="About tea", score=0.5),
+                )
+            ),
             f"{BEGINNING}\n\n## Relevant Past Context\n- [Relevance: 0.82] About coffee\n- [Relevance: 0.50] About tea",
         ),
         (
             a_context(
-                episodes=(Episode(topic="First", summary="They met"), Episode(topic="Then", summary="They left"))
+                episodes=(
+                    RecalledEpisode(topic="First", summary="They met"),
+                    RecalledEpisode(topic="Then", summary="They left"),
+                )
             ),
             f"{BEGINNING}\n\n## Memorable Events\n- **Topic**: First\n- **Summary**: They met\n"
             "- **Topic**: Then\n- **Summary**: They left",

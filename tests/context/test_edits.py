@@ -37,7 +37,7 @@ from store.builders import PROMPT, a_run, add_own
 
 MODEL = "gemini-3.8-flash"
 BY_WINDOW = ("layered", "tail", "headers")
-SCENE = sources.scene(persona=PERSONA, delimiter=DELIMITER)
+SCENE = sources.agent_settings(persona=PERSONA, delimiter=DELIMITER)
 LATER = NOON + timedelta(minutes=5)
 
 

@@ -7,7 +7,7 @@ import pytest
 from palaver.context import Context, gather, sources
 from palaver.context.gather import InMemoryKnowledge
 from palaver.context.log import InMemoryLog
-from palaver.context.values import Background, Episode, Hit
+from palaver.context.values import Background, RecalledEpisode, RelevantMessage
 from palaver.errors import InvalidValue
 from palaver.messages import Message
 from people import GROUP, NOON, PERSONA, a_message, a_talk
@@ -20,11 +20,11 @@ async def gathered(messages: list[Message], *given: sources.Source, target: Mess
 async def test_a_context_holds_what_the_sources_know() -> None:
     talk = a_talk(3)
     known = InMemoryKnowledge(
-        hits=[Hit(text="b", score=0.2), Hit(text="a", score=0.8)],
+        hits=[RelevantMessage(text="b", score=0.2), RelevantMessage(text="a", score=0.8)],
         background=Background(memories=("m",), summary="s", key_facts={"k": "v"}),
-        episodes=[Episode(topic="t", summary="u")],
+        episodes=[RecalledEpisode(topic="t", summary="u")],
     )
-    scene = sources.scene(persona=PERSONA, zone="Europe/Kyiv", delimiter="abcdef123456")
+    scene = sources.agent_settings(persona=PERSONA, zone="Europe/Kyiv", delimiter="abcdef123456")
 
     context = await gathered(
         talk,
@@ -43,11 +43,11 @@ async def test_a_context_holds_what_the_sources_know() -> None:
         persona=PERSONA,
         delimiter="abcdef123456",
         immediate=(talk[0], talk[1]),
-        relevant=(Hit(text="a", score=0.8), Hit(text="b", score=0.2)),
+        relevant=(RelevantMessage(text="a", score=0.8), RelevantMessage(text="b", score=0.2)),
         memories=("m",),
         summary="s",
         key_facts={"k": "v"},
-        episodes=(Episode(topic="t", summary="u"),),
+        episodes=(RecalledEpisode(topic="t", summary="u"),),
     )
 
 

@@ -14,7 +14,7 @@ from palaver.context.budget import Budget, count_tokens
 from palaver.context.gather import InMemoryKnowledge
 from palaver.context.log import InMemoryLog
 from palaver.context.stable_prefix import Marks, stable_cut
-from palaver.context.values import Background, Episode, Hit, LeftOut
+from palaver.context.values import Background, LeftOut, RecalledEpisode, RelevantMessage
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Quote
 from palaver.parts import Text, ToolCall, ToolResult
@@ -253,9 +253,9 @@ async def test_a_quote_says_what_the_message_says_now(now: Message, quote: Quote
 async def test_hits_of_another_place_are_not_taken_for_messages_of_this_one() -> None:
     talk = a_talk(3)
     hits = [
-        Hit(text="there", score=0.9, message_id="1", place=DIRECT),
-        Hit(text="x", score=0.8),
-        Hit(text="x", score=0.7),
+        RelevantMessage(text="there", score=0.9, message_id="1", place=DIRECT),
+        RelevantMessage(text="x", score=0.8),
+        RelevantMessage(text="x", score=0.7),
     ]
 
     context = await gathered(talk, sources.levels(InMemoryLog(talk)), sources.relevant(InMemoryKnowledge(hits=hits)))
@@ -264,7 +264,7 @@ async def test_hits_of_another_place_are_not_taken_for_messages_of_this_one() ->
 
 
 async def test_a_score_that_is_no_number_comes_last() -> None:
-    hits = [Hit(text=str(score), score=score) for score in (0.1, float("nan"), 0.9, 0.5)]
+    hits = [RelevantMessage(text=str(score), score=score) for score in (0.1, float("nan"), 0.9, 0.5)]
 
     context = await gathered([a_message()], sources.relevant(InMemoryKnowledge(hits=hits)))
 
@@ -273,7 +273,7 @@ async def test_a_score_that_is_no_number_comes_last() -> None:
 
 def test_a_zone_that_is_none_is_refused() -> None:
     with pytest.raises(InvalidValue, match="no time zone is called 'Nowhere/Land'"):
-        sources.scene(persona=PERSONA, zone="Nowhere/Land")
+        sources.agent_settings(persona=PERSONA, zone="Nowhere/Land")
 
 
 @given(st.integers(1, 60), st.integers(0, 2000))
@@ -320,7 +320,7 @@ async def test_of_a_deleted_message_nothing_is_recalled() -> None:
     context = await gathered(
         talk,
         sources.window(log),
-        sources.relevant(InMemoryKnowledge(hits=[Hit(text="secret", score=1, message_id="1")])),
+        sources.relevant(InMemoryKnowledge(hits=[RelevantMessage(text="secret", score=1, message_id="1")])),
     )
 
     assert context.relevant == ()
@@ -332,9 +332,9 @@ async def test_another_counter_counts_everything() -> None:
             return 10**6
 
     known = InMemoryKnowledge(
-        hits=[Hit(text="h", score=1)],
+        hits=[RelevantMessage(text="h", score=1)],
         background=Background(memories=("m",), summary="s", key_facts={"k": "v"}),
-        episodes=[Episode(topic="t", summary="u")],
+        episodes=[RecalledEpisode(topic="t", summary="u")],
     )
     dear = Budget(counter=Dear())
 
@@ -354,7 +354,11 @@ def test_a_budget_below_nothing_is_refused() -> None:
 
 
 async def test_the_least_relevant_go_first() -> None:
-    hits = [Hit(text="x" * 400, score=0.1), Hit(text="y" * 400, score=0.9), Hit(text="z" * 400, score=0.5)]
+    hits = [
+        RelevantMessage(text="x" * 400, score=0.1),
+        RelevantMessage(text="y" * 400, score=0.9),
+        RelevantMessage(text="z" * 400, score=0.5),
+    ]
     room = Budget(relevant=ESTIMATOR.text("y" * 400) + ESTIMATOR.text("z" * 400))
 
     context = await gathered([a_message()], sources.relevant(InMemoryKnowledge(hits=hits), budget=room))
@@ -366,11 +370,11 @@ async def test_the_least_relevant_go_first() -> None:
 async def test_what_is_shown_as_a_message_is_not_recalled_too() -> None:
     talk = a_talk(3)
     hits = [
-        Hit(text="shown", score=0.9, message_id="1"),
-        Hit(text="target", score=0.8, message_id="2"),
-        Hit(text="old", score=0.7, message_id="old"),
-        Hit(text="old", score=0.6, message_id="old"),
-        Hit(text="a summary", score=0.5),
+        RelevantMessage(text="shown", score=0.9, message_id="1"),
+        RelevantMessage(text="target", score=0.8, message_id="2"),
+        RelevantMessage(text="old", score=0.7, message_id="old"),
+        RelevantMessage(text="old", score=0.6, message_id="old"),
+        RelevantMessage(text="a summary", score=0.5),
     ]
 
     context = await gathered(talk, sources.relevant(InMemoryKnowledge(hits=hits)), sources.levels(InMemoryLog(talk)))
@@ -402,13 +406,13 @@ async def test_without_levels_there_is_the_plain_window() -> None:
 @pytest.mark.parametrize("delimiter", ["short", "has space", "x]", "a" * 65])
 def test_a_delimiter_that_could_be_guessed_or_break_out_is_refused(delimiter: str) -> None:
     with pytest.raises(InvalidValue, match="a delimiter is 6 to 64 letters and digits"):
-        sources.scene(persona=PERSONA, delimiter=delimiter)
+        sources.agent_settings(persona=PERSONA, delimiter=delimiter)
 
 
 async def test_days_of_what_was_said_are_those_of_the_places_zone() -> None:
-    late = Hit(text="good night", score=1.0, said_by="Alice", said_at=NOON.replace(hour=23))
-    sent = Hit(text="an old hit", score=0.5)
-    scene = sources.scene(persona=PERSONA, zone="Europe/Kyiv")
+    late = RelevantMessage(text="good night", score=1.0, said_by="Alice", said_at=NOON.replace(hour=23))
+    sent = RelevantMessage(text="an old hit", score=0.5)
+    scene = sources.agent_settings(persona=PERSONA, zone="Europe/Kyiv")
 
     context = await gathered([a_message()], scene, sources.relevant(InMemoryKnowledge(hits=[late, sent])))
 

@@ -31,7 +31,7 @@ def numbers(request: dict[str, Any]) -> list[int]:
 @pytest.mark.parametrize("place", [DIRECT, GROUP], ids=["direct", "group"])
 async def test_every_message_is_read_once_whether_it_is_cached_or_sent(place: Place) -> None:
     reader, log, ledger = Reader(), InMemoryLog(), Ledger()
-    given = [sources.scene(persona=PERSONA, delimiter=DELIMITER), sources.window(log)]
+    given = [sources.agent_settings(persona=PERSONA, delimiter=DELIMITER), sources.window(log)]
     async with (
         GeminiSim(behaviour=reader) as sim,
         CachedGemini(Gemini("gemini-2.5-flash", key="k", base_url=sim.url), threshold=1024, now=sim.clock) as model,

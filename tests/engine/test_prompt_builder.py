@@ -21,7 +21,15 @@ from palaver.context.gather import (
     window_sources,
 )
 from palaver.context.log import InMemoryLog
-from palaver.context.values import Background, Context, Episode, Hit, Persona, Sticker, Workspace
+from palaver.context.values import (
+    AvailableSticker,
+    Background,
+    Context,
+    Persona,
+    RecalledEpisode,
+    RelevantMessage,
+    Workspace,
+)
 from palaver.engine.behavior import FAILED, Behavior
 from palaver.engine.prompt_builder import build_prompt
 from palaver.engine.task_worker import TaskHandler
@@ -42,9 +50,9 @@ from store.builders import add_own
 
 TALK = a_talk(60)
 KNOWN = InMemoryKnowledge(
-    hits=[Hit(text="h", score=0.5)],
+    hits=[RelevantMessage(text="h", score=0.5)],
     background=Background(memories=("m",), summary="s", key_facts={"k": "v"}),
-    episodes=[Episode(topic="t", summary="u")],
+    episodes=[RecalledEpisode(topic="t", summary="u")],
 )
 
 
@@ -54,7 +62,7 @@ async def nothing(_: Task) -> None:
 
 async def told(name: str, config: ContextOptions) -> Prompt:
     given = profile_of(name, config).sources(SourceInputs(log=InMemoryLog(TALK), memory=KNOWN, options=config))
-    context = await gather(TALK[-1], [sources.scene(persona=PERSONA), *given], TALK[-1].sent_at)  # type: ignore[arg-type]
+    context = await gather(TALK[-1], [sources.agent_settings(persona=PERSONA), *given], TALK[-1].sent_at)  # type: ignore[arg-type]
     return build_prompt(context, profile_of(name, config))
 
 
@@ -117,7 +125,7 @@ async def test_in_a_block_its_own_maximum_decides(levels: bool, most: int, size:
         given = profile_of(name, config).sources(
             SourceInputs(log=InMemoryLog(talk), memory=InMemoryKnowledge(), options=config)
         )
-        context = await gather(talk[-1], [sources.scene(persona=PERSONA), *given], NOON)
+        context = await gather(talk[-1], [sources.agent_settings(persona=PERSONA), *given], NOON)
 
         prompt = build_prompt(context, profile_of(name, config))
 
@@ -157,7 +165,7 @@ async def test_with_media_too_most_of_a_request_is_the_beginning_of_the_one_befo
 ) -> None:
     log, ledger, config = InMemoryLog(), Ledger(), ContextOptions()
     given = profile_of(name, config).sources(SourceInputs(log=log, memory=InMemoryKnowledge(), options=config))
-    scene = sources.scene(persona=PERSONA, delimiter=DELIMITER)
+    scene = sources.agent_settings(persona=PERSONA, delimiter=DELIMITER)
     said = [replace(one, parts=(Text(text=f"{one.id} " + "and so it goes on " * 4),)) for one in a_talk(350)]
     tokens = stable = 0
     for number, message in enumerate(pictured(said, every)):
@@ -217,7 +225,9 @@ async def test_every_message_that_is_answered_is_told_once_and_no_other_twice(
         SourceInputs(log=InMemoryLog(talk), memory=InMemoryKnowledge(), options=config)
     )
 
-    context = await gather(target, [sources.scene(persona=PERSONA, delimiter=DELIMITER), *given], NOON, batch=batch)
+    context = await gather(
+        target, [sources.agent_settings(persona=PERSONA, delimiter=DELIMITER), *given], NOON, batch=batch
+    )
 
     prompt = build_prompt(context, profile_of(name, config))
     told = [text for turn in prompt.turns for part in turn.parts for text in _marks(part.text)]  # type: ignore[union-attr]
@@ -241,7 +251,7 @@ async def test_what_others_said_after_the_target_stands_in_its_place_in_the_hist
     given = profile_of(name, config).sources(
         SourceInputs(log=InMemoryLog(talk), memory=InMemoryKnowledge(), options=config)
     )
-    scene = sources.scene(persona=PERSONA, delimiter=DELIMITER)
+    scene = sources.agent_settings(persona=PERSONA, delimiter=DELIMITER)
 
     context = await gather(talk[3], [scene, *given], NOON, batch=[talk[3], talk[5]])
 
@@ -361,7 +371,7 @@ SHOWN_BY = {
 WORKSPACE = Workspace(file_references=("a file reference",), artifacts=("an artifact",), todos=("a todo",))
 GIVEN = [
     sources.workspace(WORKSPACE),
-    sources.stickers([Sticker(set="cats", name="wave", description="a waving cat")]),
+    sources.stickers([AvailableSticker(set="cats", name="wave", description="a waving cat")]),
     sources.notes({"scr*": "a note", "gemini-*": "another note"}),
 ]
 

@@ -7,7 +7,7 @@ from memory.labelled import DEV
 from model_text.shown import a_section, in_json, shown_prompt
 from palaver.context import sources
 from palaver.context.gather import InMemoryKnowledge
-from palaver.context.values import Background, Hit
+from palaver.context.values import Background, RelevantMessage
 from palaver.engine.media_descriptions import by_model
 from palaver.engine.memory.recall import KnownFacts
 from palaver.memory.episode_summary import build_episode, summary_prompt
@@ -75,7 +75,7 @@ async def recollections() -> str:
         )
         for n in range(12)
     ]
-    hit = Hit(text="the sea is warm", score=0.9, said_by="Bob", said_at=NOON)
+    hit = RelevantMessage(text="the sea is warm", score=0.9, said_by="Bob", said_at=NOON)
     remembered = InMemoryKnowledge(hits=[hit], background=Background(memories=("Likes tea",)), past="2025-01-14 tea")
     gathered = await sources.relevant(remembered)(a_context())
     return "\n".join(

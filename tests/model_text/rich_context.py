@@ -6,13 +6,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from palaver.context.values import (
+    AvailableSticker,
     Context,
-    Episode,
-    Hit,
     Notice,
     Persona,
     ReactionNotice,
-    Sticker,
+    RecalledEpisode,
+    RelevantMessage,
     Workspace,
 )
 from palaver.messages import Author, Message, Place, Quote
@@ -145,15 +145,21 @@ def a_rich_context(place: Place = GROUP) -> Context:
         window_start=20,
         past="2025-01-14 travel: they planned a trip\n2025-01-15 tea",
         turns={"m2": (model(LOOK, by="gemini-3.8-flash"), user(SEEN), model("It rains.", by="gemini-3.8-flash"))},
-        relevant=(Hit(text="Bob (2025-01-02): the sea is near", score=0.824), Hit(text="tea is good", score=0.5)),
+        relevant=(
+            RelevantMessage(text="Bob (2025-01-02): the sea is near", score=0.824),
+            RelevantMessage(text="tea is good", score=0.5),
+        ),
         memories=("Lives in Kyiv", "Likes coffee"),
         summary="A developer who travels.",
         key_facts={"Home": "lives in Kyiv", "Likes and dislikes": "likes tea"},
-        episodes=(Episode(topic="A trip", summary="They went to the sea."),),
+        episodes=(RecalledEpisode(topic="A trip", summary="They went to the sea."),),
         workspace=Workspace(
             file_references=({"name": "plan.pdf"},), artifacts=({"id": "a1"},), todos=({"text": "book", "done": False},)
         ),
-        stickers=(Sticker(set="cats", name="wave", description="a cat waves"), Sticker(set="cats", name="sleep")),
+        stickers=(
+            AvailableSticker(set="cats", name="wave", description="a cat waves"),
+            AvailableSticker(set="cats", name="sleep"),
+        ),
         task_blocks=lines_for_model(KINDS, ABOUT),
         delimiter=DELIMITER,
         model="gemini-3.8-flash",

@@ -50,7 +50,7 @@ ORDINARY = [
 
 @pytest.mark.parametrize("text", ORDINARY)
 def test_what_is_not_ours_stays_byte_for_byte(text: str) -> None:
-    assert escape.text(text, DELIMITER) == text
+    assert escape.markup(text, DELIMITER) == text
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_what_is_not_ours_stays_byte_for_byte(text: str) -> None:
     ],
 )  # fmt: skip
 def test_what_looks_like_ours_no_longer_does(text: str, said: str) -> None:
-    assert escape.text(text, DELIMITER) == said
+    assert escape.markup(text, DELIMITER) == said
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_what_looks_like_ours_no_longer_does(text: str, said: str) -> None:
     ],
 )
 def test_name(text: str, name: str) -> None:
-    assert escape.name(text) == name
+    assert escape.header_name(text) == name
 
 
 @pytest.mark.parametrize(
@@ -138,12 +138,12 @@ def test_name(text: str, name: str) -> None:
     ],
 )
 def test_identity(text: str, identity: str) -> None:
-    assert escape.identity(text) == identity
+    assert escape.header_id(text) == identity
 
 
 @given(st.lists(st.one_of(st.text(max_size=90), st.sampled_from(CORPUS)), unique=True, max_size=8))
 def test_no_two_ids_are_alike_and_none_has_a_blank_or_a_bracket(ids: list[str]) -> None:
-    written = [escape.identity(one) for one in ids]
+    written = [escape.header_id(one) for one in ids]
 
     assert len(set(written)) == len(ids)
     assert not any(re.search(r"[\s()\[\]—]", one) or len(one) > escape.NAME_LENGTH for one in written)
@@ -154,7 +154,7 @@ def test_no_two_ids_are_alike_and_none_has_a_blank_or_a_bracket(ids: list[str]) 
     [("a1", "a1"), ("s 1]", "s1"), ("(a)［b］【c】", "abc"), ("a—b\n", "a-b"), ("x" * 99, "x" * 64), ("", "")],
 )
 def test_token(text: str, token: str) -> None:
-    assert escape.token(text) == token
+    assert escape.marker_word(text) == token
 
 
 @pytest.mark.parametrize(
@@ -220,9 +220,9 @@ pieces = st.lists(st.one_of(st.sampled_from(CORPUS), st.sampled_from(ORDINARY), 
 
 @given(pieces.map("\n".join))
 def test_what_is_said_is_said_once(text: str) -> None:
-    once = escape.text(text, DELIMITER)
+    once = escape.markup(text, DELIMITER)
 
-    assert escape.text(once, DELIMITER) == once
+    assert escape.markup(once, DELIMITER) == once
 
 
 @given(
@@ -234,12 +234,12 @@ def test_what_is_said_is_said_once(text: str) -> None:
     )
 )
 def test_a_text_without_brackets_colons_and_guillemets_is_never_touched(text: str) -> None:
-    assert escape.text(text) == text
+    assert escape.markup(text) == text
 
 
 @given(st.lists(st.sampled_from(ORDINARY), max_size=4).map("\n".join))
 def test_ordinary_texts_together_are_ordinary(text: str) -> None:
-    assert escape.text(text, DELIMITER) == text
+    assert escape.markup(text, DELIMITER) == text
 
 
 @in_time
@@ -248,20 +248,22 @@ def test_ordinary_texts_together_are_ordinary(text: str) -> None:
     ["[", "[a", "from:", "«", "# «", "\n", "\u0323\u0301", "[meta ", "From: a — id:",
      "(", "> ", "*", "［", "from: (1", "— "],
 )  # fmt: skip
-@pytest.mark.parametrize("change", [escape.text, escape.inline, escape.paragraph, escape.name, escape.identity])
+@pytest.mark.parametrize(
+    "change", [escape.markup, escape.inline, escape.paragraph, escape.header_name, escape.header_id]
+)
 def test_no_text_takes_long(change: Escape, piece: str) -> None:
     """What took the square of its length would be seen: it would take half a minute."""
     change("# " + piece * (50_000 // len(piece)))
 
 
 def test_a_megabyte_of_brackets_is_read() -> None:
-    assert escape.text("[" * 1_000_000) == "[" * 1_000_000
+    assert escape.markup("[" * 1_000_000) == "[" * 1_000_000
 
 
 def test_an_id_cannot_be_made_of_how_a_long_one_is_written() -> None:
     long = "u" * 100
 
-    assert escape.identity(escape.identity(long)) != escape.identity(long)
+    assert escape.header_id(escape.header_id(long)) != escape.header_id(long)
 
 
 @in_time
@@ -281,7 +283,9 @@ def test_an_id_cannot_be_made_of_how_a_long_one_is_written() -> None:
         ("a", "\u0301"),
     ],
 )
-@pytest.mark.parametrize("reading", [escape.text, escape.without_labels, escape.fold, escape.inline, escape.paragraph])
+@pytest.mark.parametrize(
+    "reading", [escape.markup, escape.without_labels, escape.fold, escape.inline, escape.paragraph]
+)
 def test_text_made_to_keep_the_reader_busy_is_read_in_time(reading: Escape, start: str, piece: str) -> None:
     reading(start + piece * (200_000 // len(piece)))  # where time grows with the square of the length, this takes hours
 
@@ -290,14 +294,14 @@ def test_headers_and_markers_are_seen_through_every_format_character() -> None:
     found = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) == "Cf"]
     hidden = [*found, *"\u034f\u115f\u1160\u3164\uffa0\ufe0f\U000e0100"]
 
-    seen = [escape.text(f"F{one}rom: Bob (u456) — i{one}d: m9") for one in hidden]
+    seen = [escape.markup(f"F{one}rom: Bob (u456) — i{one}d: m9") for one in hidden]
 
     assert [text for text in seen if not text.startswith("> ")] == []
-    assert [escape.text(f"[RES{one}POND]") for one in hidden] == [f"(RES{one}POND)" for one in hidden]
+    assert [escape.markup(f"[RES{one}POND]") for one in hidden] == [f"(RES{one}POND)" for one in hidden]
 
 
 def test_a_description_that_a_person_writes_is_in_round_brackets_however_long() -> None:
-    assert escape.text("[photo described: a cat]") == "(photo described: a cat)"
-    assert escape.text(f"[photo de\u200bscribed: {'x' * 400}]") == f"(photo de\u200bscribed: {'x' * 400}]"
-    assert escape.text("[video_note described: a") == "(video_note described: a"
-    assert escape.text("[as described here]") == "[as described here]"
+    assert escape.markup("[photo described: a cat]") == "(photo described: a cat)"
+    assert escape.markup(f"[photo de\u200bscribed: {'x' * 400}]") == f"(photo de\u200bscribed: {'x' * 400}]"
+    assert escape.markup("[video_note described: a") == "(video_note described: a"
+    assert escape.markup("[as described here]") == "[as described here]"

@@ -9,7 +9,7 @@ from palaver.context import gather, sources
 from palaver.context.budget import Budget
 from palaver.context.gather import InMemoryKnowledge
 from palaver.context.log import InMemoryLog
-from palaver.context.values import Episode, LeftOut
+from palaver.context.values import LeftOut, RecalledEpisode
 from palaver.profiles import PROFILES, layered
 from palaver.prompt.layers import PAST_HEADING, past_turns
 from palaver.turns import user
@@ -64,7 +64,7 @@ async def test_a_past_is_asked_for_only_where_the_window_was_cut_and_cut_to_its_
 
 
 async def test_an_episode_that_the_window_shows_is_not_told_beside_it() -> None:
-    shown, before, elsewhere = (Episode(topic=f"t{at}", summary="s", start=at) for at in (385, 2, None))
+    shown, before, elsewhere = (RecalledEpisode(topic=f"t{at}", summary="s", start=at) for at in (385, 2, None))
     known = InMemoryKnowledge(episodes=[shown, before, elsewhere])
     log = InMemoryLog(a_talk(550, place=GROUP))
 

@@ -129,11 +129,11 @@ def _gather_context(
 
     from palaver.context import gather
     from palaver.context.gather import SourceInputs
-    from palaver.context.sources import scene, stickers, workspace
+    from palaver.context.sources import agent_settings, stickers, workspace
     from palaver.formats.document import read_conversation
 
     talk = read_conversation(found, agent=personality)
-    set_up = scene(
+    set_up = agent_settings(
         persona=talk.persona,
         zone=talk.zone,
         delimiter=talk.delimiter,

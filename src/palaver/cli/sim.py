@@ -17,7 +17,7 @@ sims = typer.Typer(
 )
 
 
-class SimulatedService(NamedTuple):
+class ServiceCommand(NamedTuple):
     name: str
     simulator: str
     port: int
@@ -28,7 +28,7 @@ class SimulatedService(NamedTuple):
 
 
 SERVICES = (
-    SimulatedService(
+    ServiceCommand(
         name="gemini",
         simulator="GeminiSim",
         port=8910,
@@ -37,7 +37,7 @@ SERVICES = (
         url_name="PALAVER_GEMINI_BASE_URL",
         key_name="GEMINI_API_KEY",
     ),
-    SimulatedService(
+    ServiceCommand(
         name="openai",
         simulator="OpenAISim",
         port=8911,
@@ -49,7 +49,7 @@ SERVICES = (
 )
 
 
-def _command(service: SimulatedService) -> Callable[..., None]:
+def _command(service: ServiceCommand) -> Callable[..., None]:
     def serve(
         host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
         port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = service.port,
@@ -132,7 +132,7 @@ def _models(texts: list[str]) -> list[str] | None:
     return names
 
 
-def _serve(simulator: Any, service: SimulatedService) -> None:
+def _serve(simulator: Any, service: ServiceCommand) -> None:
     import asyncio
     import errno
 
@@ -145,7 +145,7 @@ def _serve(simulator: Any, service: SimulatedService) -> None:
         raise InvalidValue(f"cannot listen: {error.strerror or error}; {advice}") from error
 
 
-async def _serve_until_stopped(simulator: Any, service: SimulatedService) -> None:
+async def _serve_until_stopped(simulator: Any, service: ServiceCommand) -> None:
     import asyncio
     import signal
 

@@ -13,7 +13,7 @@ from palaver.context.budget import MEDIA_MARKS, Budget
 from palaver.context.log import Log
 from palaver.context.sources import AnySource, Knowledge, Source, drop_repeated_hits
 from palaver.context.stable_prefix import Marks
-from palaver.context.values import Background, Context, Episode, Hit
+from palaver.context.values import Background, Context, RecalledEpisode, RelevantMessage
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place
 
@@ -54,9 +54,9 @@ class InMemoryKnowledge:
     def __init__(
         self,
         *,
-        hits: Iterable[Hit] = (),
+        hits: Iterable[RelevantMessage] = (),
         background: Background | None = None,
-        episodes: Iterable[Episode] = (),
+        episodes: Iterable[RecalledEpisode] = (),
         past: str = "",
     ) -> None:
         self._hits = tuple(hits)
@@ -64,13 +64,13 @@ class InMemoryKnowledge:
         self._episodes = tuple(episodes)
         self._past = past
 
-    async def relevant(self, _: Message) -> Sequence[Hit]:
+    async def relevant(self, _: Message) -> Sequence[RelevantMessage]:
         return self._hits
 
     async def background(self, _: Message) -> Background:
         return self._background
 
-    async def episodes(self, _: Message) -> Sequence[Episode]:
+    async def episodes(self, _: Message) -> Sequence[RecalledEpisode]:
         return self._episodes
 
     async def past(self, _: Place, __: int) -> str:

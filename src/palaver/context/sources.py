@@ -1,5 +1,6 @@
 """The sources of a context: functions that add what they know, each from a small protocol and within its budget."""
 
+import math
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -27,7 +28,16 @@ from palaver.context.edits import fit_notices, shift_notices
 from palaver.context.log import Log, read_around, read_window, unedited_turns, with_unshown_quotes
 from palaver.context.selection import MAX_CANDIDATES, select_messages
 from palaver.context.stable_prefix import HISTORY_SIZE, Marks, keep_results_with_calls, stable_cut
-from palaver.context.values import Background, Context, Episode, Hit, LeftOut, Persona, Sticker, Workspace
+from palaver.context.values import (
+    AvailableSticker,
+    Background,
+    Context,
+    LeftOut,
+    Persona,
+    RecalledEpisode,
+    RelevantMessage,
+    Workspace,
+)
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place
 from palaver.timezones import zone_named
@@ -45,8 +55,8 @@ Source = Callable[[Context], Awaitable[Context]]
 AnySource = Callable[[Context], Context | Awaitable[Context]]  # what users give: it need not be awaited
 
 
-class Search(Protocol):
-    async def relevant(self, target: Message) -> Sequence[Hit]:
+class MessageSearch(Protocol):
+    async def relevant(self, target: Message) -> Sequence[RelevantMessage]:
         """Return earlier messages that are relevant to *target*, in any order."""
         ...
 
@@ -57,8 +67,8 @@ class People(Protocol):
         ...
 
 
-class Episodes(Protocol):
-    async def episodes(self, target: Message) -> Sequence[Episode]:
+class EpisodeSearch(Protocol):
+    async def episodes(self, target: Message) -> Sequence[RecalledEpisode]:
         """Return earlier episodes with these people, the most relevant first."""
         ...
 
@@ -72,11 +82,11 @@ class Past(Protocol):
         ...
 
 
-class Knowledge(Search, People, Episodes, Past, Protocol):
+class Knowledge(MessageSearch, People, EpisodeSearch, Past, Protocol):
     """All of memory."""
 
 
-def scene(
+def agent_settings(
     *,
     persona: Persona,
     account: str | None = None,
@@ -116,7 +126,7 @@ def workspace(value: Workspace) -> Source:
     return source
 
 
-def stickers(known: Iterable[Sticker]) -> Source:
+def stickers(known: Iterable[AvailableSticker]) -> Source:
     """Add the stickers that the agent may send; `headers` shows them."""
     listed = tuple(known)
 
@@ -250,14 +260,14 @@ def fit_levels(
     return with_media, left_recent + left + left_newer, words
 
 
-def relevant(search: Search, *, budget: Budget | None = None) -> Source:
+def relevant(search: MessageSearch, *, budget: Budget | None = None) -> Source:
     """Add earlier messages that are relevant to the target, the most relevant first."""
     allowed = budget or Budget()
     counter = allowed.counter
 
     async def source(context: Context) -> Context:
         hits = [_with_speaker(hit, context.zone) for hit in await search.relevant(context.question)]
-        found = sorted(hits, key=_by_score)
+        found = sorted(hits, key=lambda hit: float("inf") if math.isnan(hit.score) else -hit.score)
         fresh = drop_repeated_hits(replace(context, relevant=tuple(found)))
         kept, left, _ = take_first(
             fresh.relevant,
@@ -325,15 +335,17 @@ def memories(people: People, *, budget: Budget | None = None) -> Source:
     return source
 
 
-def episodic(episodes: Episodes, *, budget: Budget | None = None) -> Source:
+def episodic(episodes: EpisodeSearch, *, budget: Budget | None = None) -> Source:
     """Add the 3 most relevant earlier episodes that the window does not show."""
     allowed = budget or Budget()
 
-    def tokens(episode: Episode) -> int:
+    def tokens(episode: RecalledEpisode) -> int:
         return allowed.counter.text(episode.topic) + allowed.counter.text(episode.summary)
 
     async def source(context: Context) -> Context:
-        found = [one for one in await episodes.episodes(context.question) if not _is_shown(one, context)]
+        shown_from = context.window_start if context.window else math.inf  # an episode from there on is in the window
+        recalled = await episodes.episodes(context.question)
+        found = [one for one in recalled if one.start is None or one.start < shown_from]
         fitting, left, _ = take_first(
             found[:EPISODES],
             allowed.episodic,
@@ -351,18 +363,13 @@ def episodic(episodes: Episodes, *, budget: Budget | None = None) -> Source:
     return source
 
 
-def _is_shown(episode: Episode, context: Context) -> bool:
-    """Return whether the window shows all of an episode."""
-    return bool(context.window) and episode.start is not None and episode.start >= context.window_start
-
-
 def drop_repeated_hits(context: Context) -> Context:
     """Drop hits that the context shows as messages, or shows twice."""
     if not context.relevant:
         return context
     messages = (*context.window, *context.recent, *context.immediate, *context.newer, *context.batch)
     shown: set[object] = {message.id for message in messages}  # of a deleted one nothing is recalled either
-    fresh: list[Hit] = []
+    fresh: list[RelevantMessage] = []
     left: list[LeftOut] = []
     for hit in context.relevant:
         elsewhere = hit.place is not None and hit.place != context.place
@@ -377,7 +384,7 @@ def drop_repeated_hits(context: Context) -> Context:
     return replace(context, relevant=tuple(fresh), left_out=context.left_out + tuple(left)) if left else context
 
 
-def _with_speaker(hit: Hit, zone: str) -> Hit:
+def _with_speaker(hit: RelevantMessage, zone: str) -> RelevantMessage:
     """Return the hit with its author and day, in the zone of the place, before its text."""
     if not hit.said_by:
         return hit
@@ -385,14 +392,9 @@ def _with_speaker(hit: Hit, zone: str) -> Hit:
     return replace(hit, text=f"{hit.said_by}{day}: {hit.text}", said_by="", said_at=None)
 
 
-def _episode_ids(episode: Episode) -> tuple[str, ...]:
+def _episode_ids(episode: RecalledEpisode) -> tuple[str, ...]:
     return (episode.id,) if episode.id else ()
 
 
-def _message_ids(hit: Hit) -> tuple[str, ...]:
+def _message_ids(hit: RelevantMessage) -> tuple[str, ...]:
     return () if hit.message_id is None else (hit.message_id,)
-
-
-def _by_score(hit: Hit) -> float:
-    """Sort the best first, and a score that is no number last."""
-    return -hit.score if hit.score == hit.score else float("inf")

@@ -27,7 +27,7 @@ class Persona(Struct, frozen=True, kw_only=True, omit_defaults=True):
     notes: str = ""  # for the model that is asked
 
 
-class Hit(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RelevantMessage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An earlier message that is relevant to the target."""
 
     text: str
@@ -38,7 +38,7 @@ class Hit(Struct, frozen=True, kw_only=True, omit_defaults=True):
     said_at: datetime | None = None
 
 
-class Episode(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RecalledEpisode(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A stretch of conversation: its topic and a summary."""
 
     topic: str
@@ -64,7 +64,7 @@ class Workspace(Struct, frozen=True, kw_only=True, omit_defaults=True):
     todos: tuple[Any, ...] = ()
 
 
-class Sticker(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class AvailableSticker(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A sticker that the agent may send."""
 
     set: str
@@ -128,13 +128,13 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     window_start: int = 0  # how many messages of the place came before the window
     past: str = ""  # a summary of these; the same while the window begins there
     turns: dict[str, tuple[Turn, ...]] = {}  # by the id of an own message: the turns of the model that wrote it
-    relevant: tuple[Hit, ...] = ()
+    relevant: tuple[RelevantMessage, ...] = ()
     memories: tuple[str, ...] = ()
     summary: str = ""
     key_facts: dict[str, str] = {}
-    episodes: tuple[Episode, ...] = ()
+    episodes: tuple[RecalledEpisode, ...] = ()
     workspace: Workspace = Workspace()
-    stickers: tuple[Sticker, ...] = ()
+    stickers: tuple[AvailableSticker, ...] = ()
     task_blocks: tuple[str, ...] = ()  # a line for each kind of task block that the model may write
     delimiter: str = ""  # a secret of the place that marks our own lines
     model: str = ""  # the name of the model that is asked

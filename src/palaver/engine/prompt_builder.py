@@ -113,7 +113,7 @@ class PromptBuilder:
 
     async def _scene(self, place: Place, model: str = "") -> sources.Source:
         delimiter = await self._delimiters.get(place)
-        return sources.scene(
+        return sources.agent_settings(
             persona=self._identity.persona_on(place.platform),
             account=self._identity.author_on(place.platform).id,
             zone=self._zone,

@@ -133,17 +133,17 @@ def _names(speakers: Iterable[Author]) -> dict[Author, str]:
     for author, name in shown.items():
         alike.setdefault(looks[name], set()).add(author.id)
         called.setdefault(author.id, set()).add(name)
-    identities = {name: found for name in called if len(found := escape.skeleton(escape.identity(name))) > 2}
+    identities = {name: found for name in called if len(found := escape.skeleton(escape.header_id(name))) > 2}
     named = {}
     for author, name in shown.items():
         renamed = bool(author.id) and len(called[author.id]) > 1
         posing = renamed or len(alike[looks[name]]) > 1 or _is_impersonation(looks[name], author, identities)
-        named[author] = f"{name} ({escape.identity(author.id) or 'unknown'})" if posing else name
+        named[author] = f"{name} ({escape.header_id(author.id) or 'unknown'})" if posing else name
     return named
 
 
 def _name(author: Author) -> str:
-    return _COLONS.sub("", escape.inline(escape.name(author.name))).strip() or SOMEONE.name
+    return _COLONS.sub("", escape.inline(escape.header_name(author.name))).strip() or SOMEONE.name
 
 
 def _is_impersonation(looks: str, author: Author, identities: Mapping[str, str]) -> bool:
@@ -161,7 +161,7 @@ def _speakers(context: Context) -> Iterator[Author]:
 
 
 def _one_line(parts: Iterable[Part], context: Context) -> str:
-    escaped = escape.text(escape.line(cut_text(tuple(parts))), context.delimiter)
+    escaped = escape.markup(escape.single_line(cut_text(tuple(parts))), context.delimiter)
     return " ".join(escaped.replace("```", "'''").split())
 
 
@@ -169,7 +169,7 @@ def _identity(value: str | None) -> str:
     """Return an id: unquoted where it is a number."""
     if not value:
         return ""
-    return value if _NUMBER.fullmatch(value) else _text(escape.identity(value), OTHERS)
+    return value if _NUMBER.fullmatch(value) else _text(escape.header_id(value), OTHERS)
 
 
 def _text(value: str | None, limit: int) -> str:

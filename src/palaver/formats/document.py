@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from palaver.context.gather import InMemoryKnowledge
 from palaver.context.log import InMemoryLog
-from palaver.context.values import Background, Episode, Hit, Persona, Sticker, Workspace
+from palaver.context.values import AvailableSticker, Background, Persona, RecalledEpisode, RelevantMessage, Workspace
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Part
@@ -72,10 +72,10 @@ class Document(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     memories: tuple[str, ...] = ()
     profile: str = ""
     key_facts: dict[str, str] = {}
-    relevant: tuple[Hit, ...] = ()
-    episodes: tuple[Episode, ...] = ()
+    relevant: tuple[RelevantMessage, ...] = ()
+    episodes: tuple[RecalledEpisode, ...] = ()
     workspace: Workspace = Workspace()
-    stickers: tuple[Sticker, ...] = ()
+    stickers: tuple[AvailableSticker, ...] = ()
     delimiter: str = ""
     tools: tuple[ToolSpec, ...] = ()
 
@@ -91,7 +91,7 @@ class Conversation(Struct, frozen=True, kw_only=True):
     zone: str
     delimiter: str
     workspace: Workspace
-    stickers: tuple[Sticker, ...]
+    stickers: tuple[AvailableSticker, ...]
     tools: tuple[ToolSpec, ...]
 
 

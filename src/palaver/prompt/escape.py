@@ -87,7 +87,7 @@ def without_delimiter(text: str, delimiter: str) -> str:
     return re.sub(re.escape(delimiter), REPLACEMENT, text, flags=re.IGNORECASE) if wanted in text.lower() else text
 
 
-def text(text: str, delimiter: str = "") -> str:
+def markup(text: str, delimiter: str = "") -> str:
     """Return a person's text with everything changed in it that looks like our markup."""
     text = without_delimiter(_CONTROL.sub("", text), delimiter)
     if not _SUSPECT.search(text.lower() if text.isascii() else normalize(text)):
@@ -117,18 +117,18 @@ def fold(text: str) -> str:
     return " ".join((shown if shown.isascii() else _INVISIBLE.sub("", shown)).split())
 
 
-def line(text: str) -> str:
+def single_line(text: str) -> str:
     """Return *text* on one line with single spaces; folded only where invisible characters hide Markdown."""
     shown = " ".join(_CONTROL.sub(" ", text).split())
     return fold(shown) if not shown.isascii() and _HIDEABLE.search(visible(shown)) else shown
 
 
-def name(text: str) -> str:
+def header_name(text: str) -> str:
     """Return a name for a header: one line, no dash that separates fields, no id in brackets, no marker."""
-    return _name(text[:_LONGEST])
+    return _header_name(text[:_LONGEST])
 
 
-def identity(text: str) -> str:
+def header_id(text: str) -> str:
     """Return an id for a header: ordinary ids unchanged, and no two alike."""
     shown = text[: NAME_LENGTH + 1]
     if _IDENTITY.search(shown) or (not shown.isascii() and unicodedata.normalize("NFKC", shown) != shown):
@@ -138,14 +138,14 @@ def identity(text: str) -> str:
     return f"{shown[: NAME_LENGTH - 17]}~{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
 
 
-def token(text: str) -> str:
+def marker_word(text: str) -> str:
     """Return a word for a marker: no blank, no bracket, no dash that separates fields of a header."""
     return _DASHES.sub("-", re.sub(rf"[\s()（）{_OPEN}{_CLOSE}]", "", fold(text[:_LONGEST])))[:NAME_LENGTH]
 
 
 def inline(text: str) -> str:
     """Return a value after a Markdown label: one line that opens no emphasis, fence, heading or marker."""
-    shown = line(text).replace("**", "").replace("```", "'''")
+    shown = single_line(text).replace("**", "").replace("```", "'''")
     shown = _OPENED.sub("(", without_markers(shown))
     return f"\\{shown}" if _HEADING.match(normalize(shown)) else shown
 
@@ -169,7 +169,7 @@ def skeleton(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _name(text: str) -> str:
+def _header_name(text: str) -> str:
     shown = _PARENTHESES.sub("", _DASHES.sub("-", fold(text)))
     if without_markers(shown) != shown or _OPENED.search(shown):
         shown = without_brackets(shown)

@@ -141,7 +141,9 @@ def _dynamic_values(context: Context) -> dict[str, Any]:
         "current_datetime": local_time(context.now, context.zone).isoformat(timespec="seconds"),
     }
     sometimes: dict[str, Any] = {
-        "current_author": _without_empty(name=escape.name(author.name), id=author.id, username=author.username or ""),
+        "current_author": _without_empty(
+            name=escape.header_name(author.name), id=author.id, username=author.username or ""
+        ),
         "quote": _quote(quote) if quote else None,
         "memories": [memory for memory in context.memories if escape.normalize(memory)],
         "profile": _visible_text(context.summary),
@@ -214,11 +216,11 @@ def _visible_text(text: str) -> str:
 
 def past_turns(context: Context) -> tuple[Turn, ...]:
     """Return a turn with the summary of what was said before the window, or none without one."""
-    lines = [line for line in map(escape.line, context.past.splitlines()) if escape.normalize(line)]
+    lines = [line for line in map(escape.single_line, context.past.splitlines()) if escape.normalize(line)]
     if not lines:
         return ()
     bullets = (
-        f"- {escape.without_delimiter(escape.text(line, context.delimiter), context.delimiter)}" for line in lines
+        f"- {escape.without_delimiter(escape.markup(line, context.delimiter), context.delimiter)}" for line in lines
     )
     return (user("\n".join([f"{delimiter_mark(context.delimiter)} {PAST_HEADING}".lstrip(), *bullets])),)
 
@@ -256,7 +258,7 @@ def _cache_key(context: Context) -> str:
 
 def _entry(message: Message, context: Context, quote: Quote | None) -> str:
     parts = _own_parts(message, context) if context.is_own(message) else message.parts
-    words = text_with_markers(parts, lambda text: escape.text(text, context.delimiter))
+    words = text_with_markers(parts, lambda text: escape.markup(text, context.delimiter))
     content = " ".join(filter(None, (*map(_tool_sentence, parts), words))) or EMPTY
     safe = escape.without_delimiter(content, context.delimiter)
     if isinstance(message, Notice):
@@ -267,7 +269,7 @@ def _entry(message: Message, context: Context, quote: Quote | None) -> str:
 
 def _quote_line(quote: Quote, context: Context) -> str:
     """Return a line with the label and the text of a quote, or nothing where its text is unknown."""
-    text_of_quote = text_with_markers(brief_quote(quote), lambda text: escape.text(text, context.delimiter))
+    text_of_quote = text_with_markers(brief_quote(quote), lambda text: escape.markup(text, context.delimiter))
     return (
         f"\n{quote_label(quote, context.delimiter)} {escape.without_delimiter(text_of_quote, context.delimiter)}"
         if text_of_quote
@@ -308,5 +310,5 @@ def _tool_sentence(part: Part) -> str:
 
 def _shorten(text: str) -> str:
     """Return the first `TOOL_LENGTH` characters of *text*, on one line and escaped."""
-    line = escape.text(escape.fold(text[: 2 * TOOL_LENGTH]))
+    line = escape.markup(escape.fold(text[: 2 * TOOL_LENGTH]))
     return line if len(line) <= TOOL_LENGTH else line[:TOOL_LENGTH] + "…"

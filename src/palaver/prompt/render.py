@@ -197,9 +197,9 @@ def notice_text(notice: Notice, context: Context) -> str:
     A reaction names the message by its id where headers show ids.
     """
     if isinstance(notice, ReactionNotice) and not context.is_own(notice.shown) and context.place.kind != "direct":
-        return _reaction_text(notice, f"id: {escape.identity(notice.shown.id)}")
+        return _reaction_text(notice, f"id: {escape.header_id(notice.shown.id)}")
     text = text_with_markers(part for part in notice.shown.parts if isinstance(part, Text))
-    beginning = escape.name(text).replace('"', "'")
+    beginning = escape.header_name(text).replace('"', "'")
     more = "…" if len(text) > escape.NAME_LENGTH else ""
     target = f'"{beginning}{more}"' if beginning else "it"
     if isinstance(notice, ReactionNotice):
@@ -210,7 +210,7 @@ def notice_text(notice: Notice, context: Context) -> str:
 def _reaction_text(notice: ReactionNotice, target: str) -> str:
     if not notice.emojis:
         return f"took back the reaction to {target}"
-    shown = (escape.token(emoji)[:EMOJI_LENGTH].replace('"', "'") for emoji in notice.emojis[:EMOJIS])
+    shown = (escape.marker_word(emoji)[:EMOJI_LENGTH].replace('"', "'") for emoji in notice.emojis[:EMOJIS])
     return " ".join(["reacted", *filter(None, shown), "to", target])
 
 
@@ -239,22 +239,22 @@ def header(message: Message, zone: str, delimiter: str = "") -> str:
         fields.append(f"From: {speaker}")
     if message.id:
         ids = message.ids if isinstance(message, Album) else (message.id,)
-        fields.append(f"id: {', '.join(map(escape.identity, ids))}")
+        fields.append(f"id: {', '.join(map(escape.header_id, ids))}")
     if message.sent_at:
         there = local_time(message.sent_at, zone)
         fields.append(f"{there.year:04}-{there:%m-%d %H:%M}")  # %Y writes years before 1000 shorter
     if message.reply_to and message.reply_to.message_id:
-        fields.append(f"reply to: {escape.identity(message.reply_to.message_id)}")
+        fields.append(f"reply to: {escape.header_id(message.reply_to.message_id)}")
     return escape.without_delimiter(" — ".join(fields), delimiter)
 
 
 def author_label(author: Author) -> str:
     """Return name and id, which tell people of one name apart."""
-    name, identity = escape.name(author.name), escape.identity(author.id)
+    name, identity = escape.header_name(author.name), escape.header_id(author.id)
     return f"{name} ({identity})".strip() if identity else name
 
 
-def text_with_markers(parts: Iterable[Part], safe: Safe = escape.text) -> str:
+def text_with_markers(parts: Iterable[Part], safe: Safe = escape.markup) -> str:
     """Return the texts of the parts, made *safe*, with markers for media."""
     pieces: list[str] = []
     texts: list[str] = []
@@ -273,11 +273,11 @@ def media_placeholder(media: Media) -> str:
     if media.is_described:
         return media.words
     if media.media_kind in KINDS:
-        return f"[{media.media_kind} present uid={escape.token(media.unique_id)}]"
+        return f"[{media.media_kind} present uid={escape.marker_word(media.unique_id)}]"
     return f"[{media.kind_word} part]"
 
 
-def quote_text(quote: Quote, safe: Safe = escape.text) -> str:
+def quote_text(quote: Quote, safe: Safe = escape.markup) -> str:
     """Return the text of a quote: the marked passage, or all; nothing for media without a description."""
     marked = cut(quote.excerpt or "")
     if escape.normalize(marked):
@@ -359,7 +359,7 @@ def _escape_parts(parts: Iterable[Part], context: Context, style: Style) -> Iter
         if style in ("verbatim", "direct"):
             rest = escape.without_delimiter(text, context.delimiter)
             return escape.without_labels(rest) if style == "direct" else rest
-        return escape.text(text, context.delimiter)
+        return escape.markup(text, context.delimiter)
 
     for part in cut_parts(tuple(parts)):
         match part:

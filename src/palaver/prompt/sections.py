@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from palaver.context.values import Context, Episode, Hit
+from palaver.context.values import Context, RecalledEpisode, RelevantMessage
 from palaver.messages import Author
 from palaver.parts import Media, Part
 from palaver.prompt import escape
@@ -44,7 +44,7 @@ def current_time(context: Context) -> str:
 def current_user(context: Context) -> str:
     author = context.target.author
     lines = [f"**Name**: {_name(author)}"]
-    if identity := escape.identity(author.id):
+    if identity := escape.header_id(author.id):
         lines.append(f"**User ID**: {identity}")
     if username := escape.inline(escape.fold(author.username or "")).lstrip("@"):
         lines.append(f"**Username**: @{username}")
@@ -117,19 +117,19 @@ def _escape_memory(context: Context) -> Context:
     """Return the context with its texts from memory escaped."""
 
     def line(text: str) -> str:
-        return escape.text(escape.line(text), context.delimiter)
+        return escape.markup(escape.single_line(text), context.delimiter)
 
     return replace(
         context,
         memories=tuple(map(line, context.memories)),
-        summary=escape.text(context.summary, context.delimiter),
+        summary=escape.markup(context.summary, context.delimiter),
         key_facts={line(name): line(value) for name, value in context.key_facts.items()},
         relevant=tuple(replace(hit, text=line(hit.text)) for hit in context.relevant),
-        episodes=tuple(Episode(topic=line(one.topic), summary=line(one.summary)) for one in context.episodes),
+        episodes=tuple(RecalledEpisode(topic=line(one.topic), summary=line(one.summary)) for one in context.episodes),
     )
 
 
-def relevance(hit: Hit) -> float:
+def relevance(hit: RelevantMessage) -> float:
     """Return the score of a hit, rounded; 0 for one that is not finite."""
     return round(hit.score, 2) if math.isfinite(hit.score) else 0.0
 
@@ -172,7 +172,7 @@ def stickers(context: Context) -> str:
             continue
         described = f": {escape.inline(sticker.description)}" if sticker.description else ""
         lines.append(
-            f"- {escape.inline(escape.text(escape.fold(sticker.set)))} / {escape.inline(sticker.name)}{described}"
+            f"- {escape.inline(escape.markup(escape.fold(sticker.set)))} / {escape.inline(sticker.name)}{described}"
         )
     return _section("# Stickers", "\n".join(lines))
 
@@ -192,11 +192,11 @@ def _visible_line(text: str) -> str:
 
 
 def _name(author: Author) -> str:
-    return escape.inline(escape.name(author.name)) or "Someone"
+    return escape.inline(escape.header_name(author.name)) or "Someone"
 
 
 def _name_and_id(author: Author) -> str:
-    identity = escape.identity(author.id)
+    identity = escape.header_id(author.id)
     return f"{_name(author)} (ID: {identity})" if identity else _name(author)
 
 

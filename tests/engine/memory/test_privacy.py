@@ -247,7 +247,7 @@ def a_target(world: World, chance: random.Random, number: int) -> Message:
 async def prompts(store: Store, memory: Memory, target: Message) -> AsyncIterator[tuple[str, Context, str]]:
     """The name of each profile, with what it was given and what it made of it."""
     gathered: dict[tuple[str, str], Context] = {}
-    scene = sources.scene(persona=PERSONA, delimiter=DELIMITER)
+    scene = sources.agent_settings(persona=PERSONA, delimiter=DELIMITER)
     for (kind, config), name in product(CONFIGS.items(), PROFILES):
         key = (kind, KINDS[name] if kind == "levels" else "plain")
         if key not in gathered:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from palaver.context.values import Context, Episode, Hit
+from palaver.context.values import Context, RecalledEpisode, RelevantMessage
 from palaver.engine.memory.recall import ANSWERS, PLACES, EchoFilter
 from palaver.memory.verify.statements import RecalledTexts
 from palaver.messages import Place
@@ -19,8 +19,11 @@ def reminded(place: Place = GROUP, **changes: Any) -> Context:
 
 async def test_what_came_to_mind_is_known_by_its_words_and_whom_it_is_about() -> None:
     said, edited = a_message("I bought a kayak", author=BOB), a_message("I bought a boat", author=BOB, edited_at=NOON)
-    hits = (Hit(text="Bob: I bought a kayak", score=1.0, message_id="m1"), Hit(text="x", score=1.0, message_id="gone"))
-    episode = Episode(topic="boats", summary="They spoke of boats.", start=0)
+    hits = (
+        RelevantMessage(text="Bob: I bought a kayak", score=1.0, message_id="m1"),
+        RelevantMessage(text="x", score=1.0, message_id="gone"),
+    )
+    episode = RecalledEpisode(topic="boats", summary="They spoke of boats.", start=0)
     async with Store.open(":memory:") as store:
         await store.inbox.receive(said, at=NOON)
         echoes = EchoFilter(store.log)

@@ -13,7 +13,7 @@ from memory.talks import GARDEN, TRIP, a_said
 from palaver.context import gather, sources
 from palaver.context.gather import ContextOptions, InMemoryKnowledge
 from palaver.context.stable_prefix import Marks
-from palaver.context.values import Background, Episode, Hit
+from palaver.context.values import Background, RecalledEpisode, RelevantMessage
 from palaver.engine.log_views import LogSlice
 from palaver.engine.memory import Memory
 from palaver.engine.memory.learner import EpisodeWriter
@@ -25,7 +25,7 @@ from palaver.profiles import PROFILES, layered, tail
 from palaver.store import Store
 from people import DELIMITER, DIRECT, GROUP, NOON, PERSONA, a_message, texts
 
-KNOWN = InMemoryKnowledge(background=Background(summary="A gardener."), hits=[Hit(text="x", score=1.0)])
+KNOWN = InMemoryKnowledge(background=Background(summary="A gardener."), hits=[RelevantMessage(text="x", score=1.0)])
 DAY = timedelta(days=1)
 MARKS = Marks(low=10, high=40)
 ASKED = ("did the compost help the tomatoes?", "and the train to Lviv?")
@@ -42,7 +42,7 @@ async def test_what_is_not_given_is_not_known() -> None:
 
     assert await bare.background(target) == Background(summary="A gardener.")
     assert (await bare.relevant(target), await bare.episodes(target), await bare.past(GROUP, 9)) == ((), (), "")
-    assert await MemorySources(KNOWN, search=KNOWN).relevant(target) == (Hit(text="x", score=1.0),)
+    assert await MemorySources(KNOWN, search=KNOWN).relevant(target) == (RelevantMessage(text="x", score=1.0),)
 
 
 async def test_episodes_that_bear_on_the_target_are_told_where_they_happened() -> None:
@@ -55,7 +55,9 @@ async def test_episodes_that_bear_on_the_target_are_told_where_they_happened() -
 
         asked = a_message("when does the train to Lviv leave?")
 
-        assert await known.episodes(asked) == [Episode(topic=first.topic, summary=first.summary, start=0, id=first.id)]
+        assert await known.episodes(asked) == [
+            RecalledEpisode(topic=first.topic, summary=first.summary, start=0, id=first.id)
+        ]
         assert await known.episodes(replace(asked, place=DIRECT)) == []
         assert await known.episodes(a_message("ok")) == ()
 
@@ -73,7 +75,7 @@ async def prompts(store: Store, messages: list[Message], *, tell_at: int = 0) ->
             await episodist.write(GROUP)
         beginning = await store.place_settings.beginning(GROUP)
         log = LogSlice(store.log, beginning) if beginning else store.log
-        scene = sources.scene(persona=PERSONA, delimiter=DELIMITER)
+        scene = sources.agent_settings(persona=PERSONA, delimiter=DELIMITER)
         context = await gather(message, [scene, sources.window(log, marks=MARKS), sources.past(known)], NOON)
         firsts = tuple(texts(profile(context).turns[0].parts)[0] for profile in (layered, tail))
         found.append((context.window_start, context.past, firsts))

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from palaver import Message, Store, Text
 from palaver.config import Config, MemoryConfig
-from palaver.context.values import Episode, Hit
+from palaver.context.values import RecalledEpisode, RelevantMessage
 from palaver.engine.commands import HELP, LIKE_THAT, NOTHING
 from palaver.engine.task_worker import FORGOTTEN
 from palaver.events import Event, FactsLearned
@@ -427,8 +427,8 @@ async def test_switched_off_nothing_is_learned_recalled_or_read() -> None:
 def test_what_comes_to_mind_is_each_thing_once() -> None:
     told = a_context(
         memories=("Lives in Lviv.",), key_facts={"home": "Lives in Lviv."}, summary="A sailor.",
-        relevant=(Hit(text="About tea", score=1), Hit(text="About tea", score=0.9)),
-        episodes=(Episode(topic="Storm", summary="They hid"), Episode(topic="", summary=" ")),
+        relevant=(RelevantMessage(text="About tea", score=1), RelevantMessage(text="About tea", score=0.9)),
+        episodes=(RecalledEpisode(topic="Storm", summary="They hid"), RecalledEpisode(topic="", summary=" ")),
     )  # fmt: skip
 
     assert told.recollections == ("Lives in Lviv.", "About tea", "Storm: They hid")

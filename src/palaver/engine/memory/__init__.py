@@ -29,7 +29,7 @@ class Memory:
         store: StoreProtocol,
         *,
         model: Model | None = None,
-        search: sources.Search | None = None,
+        search: sources.MessageSearch | None = None,
         reads: Callable[[Place], bool] = lambda _: True,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         sleep: Sleep = asyncio.sleep,

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from palaver.context import sources
 from palaver.context.log import Log
-from palaver.context.values import Background, Context, Episode, Hit
+from palaver.context.values import Background, Context, RecalledEpisode, RelevantMessage
 from palaver.engine.store_protocols import FactStore
 from palaver.memory import episodes as memory
 from palaver.memory.embeddings import Embedders, find_embedder
@@ -94,7 +94,7 @@ LONGEST = 600  # characters of a message
 
 
 class MessageRecall:
-    """Searches the earlier messages of a place: a `context.sources.Search`."""
+    """Searches the earlier messages of a place: a `context.sources.MessageSearch`."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class MessageRecall:
         self._now = now
         self._search: Search | None = None
 
-    async def relevant(self, target: Message) -> Sequence[Hit]:
+    async def relevant(self, target: Message) -> Sequence[RelevantMessage]:
         query = cut_text(target.parts, separator="\n").strip()
         if not query:
             return ()
@@ -140,10 +140,10 @@ def _import_search() -> "type[Search]":
     return Search
 
 
-def _hit(found: "SearchResult", place: Place) -> Hit:
+def _hit(found: "SearchResult", place: Place) -> RelevantMessage:
     """Return a result as a hit in *place*, which may have had another id when the message was written."""
     message = found.message
-    return Hit(
+    return RelevantMessage(
         text=_text_of(message),
         score=found.score,
         message_id=message.id,
@@ -205,7 +205,7 @@ class MemorySources:
         *,
         episodes: memory.Episodes | None = None,
         window_pasts: memory.WindowPasts | None = None,
-        search: sources.Search | None = None,
+        search: sources.MessageSearch | None = None,
         beginning: Callable[[Place], Awaitable[int]] = _first_message,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -216,13 +216,13 @@ class MemorySources:
         self._beginning = beginning  # the number of the first message since the place was cleared
         self._now = now
 
-    async def relevant(self, target: Message) -> Sequence[Hit]:
+    async def relevant(self, target: Message) -> Sequence[RelevantMessage]:
         return await self._search.relevant(target) if self._search else ()
 
     async def background(self, target: Message) -> Background:
         return await self._people.background(target)
 
-    async def episodes(self, target: Message) -> Sequence[Episode]:
+    async def episodes(self, target: Message) -> Sequence[RecalledEpisode]:
         """Return the episodes that are relevant to *target* and visible in its place."""
         if self._episodes is None or not term_set(cut_text(target.parts)):
             return ()
@@ -245,10 +245,10 @@ class MemorySources:
         return (await self._window_pasts.add(place, text, seen=seen)).text
 
 
-def _visible_episode(episode: memory.Episode, place: Place, since: int) -> Episode:
+def _visible_episode(episode: memory.Episode, place: Place, since: int) -> RecalledEpisode:
     here = (episode.place.id, episode.place.thread) == (place.id, place.thread)
     start = episode.start - since if here else None
-    return Episode(topic=episode.topic, summary=episode.summary, start=start, id=episode.id)
+    return RecalledEpisode(topic=episode.topic, summary=episode.summary, start=start, id=episode.id)
 
 
 def _by_label(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
