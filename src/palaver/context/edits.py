@@ -67,7 +67,7 @@ def shown_versions(
             if 0 <= index < len(messages) and not shown[index].deleted:
                 at = (_index(reaction.position, start, taken), reaction.position >= stored)
                 notices.append((reaction.position, _reaction_notice(reaction, shown[index], at)))
-    return tuple(shown), tuple(notice for _, notice in sorted(notices, key=_by_position))
+    return tuple(shown), tuple(notice for _, notice in sorted(notices, key=lambda pair: pair[0]))
 
 
 def fit_notices(
@@ -161,7 +161,3 @@ def _reaction_notice(reaction: Reaction, shown: Message, place: tuple[int, bool]
         )
 
     return cached_for(shown, f"reaction {name}", (reaction, place), make)
-
-
-def _by_position(notice: tuple[int, Notice]) -> int:
-    return notice[0]

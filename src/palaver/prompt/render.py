@@ -83,13 +83,13 @@ def turns_without_opening_call(
         return turns
     alone = tuple(takewhile(lambda message: message.deleted or context.is_own(message), messages))
     known = {message.id: context.turns.get(message.id, ()) for message in alone}
-    quiet = {name: made for name, made in known.items() if not _has_calls(made)}
+    quiet = {
+        name: made
+        for name, made in known.items()
+        if not any(isinstance(part, ToolCall) for turn in made for part in turn.parts)
+    }
     rest = turns_of(messages[len(alone) :], context, style, quotes)
     return turns_of(alone, replace(context, turns=quiet), style, quotes) + rest
-
-
-def _has_calls(turns: Iterable[Turn]) -> bool:
-    return any(isinstance(part, ToolCall) for turn in turns for part in turn.parts)
 
 
 def turns_of_message(message: Message, context: Context, style: Style) -> tuple[Turn, ...]:

@@ -83,7 +83,9 @@ def recollections(context: Context) -> str:
 
 def memories(context: Context) -> str:
     about = _name_and_id(context.target.author)
-    return _section(f"# Memories about {about}", _bullets(context.memories))
+    return _section(
+        f"# Memories about {about}", "\n".join(f"- {line}" for line in map(_visible_line, context.memories) if line)
+    )
 
 
 def user_profile(context: Context) -> str:
@@ -179,10 +181,6 @@ def stickers(context: Context) -> str:
 
 def _section(heading: str, body: str) -> str:
     return f"{heading}\n{body}" if body else ""
-
-
-def _bullets(texts: Iterable[str]) -> str:
-    return "\n".join(f"- {line}" for line in map(_visible_line, texts) if line)
 
 
 def _visible_line(text: str) -> str:

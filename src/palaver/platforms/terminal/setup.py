@@ -35,6 +35,7 @@ SYSTEM = (
 SMALL_SYSTEM = "You are a helpful assistant. Give short, plain answers."
 SMALL = "smollm2"  # 135 million parameters
 BETTER = "qwen"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 GEMINI_KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 
 
@@ -130,14 +131,14 @@ def _openai(text: str, base_url: str | None, hints: Hints, *, environment: Mappi
     address = given or vendor.base_url
     if not address:
         raise InvalidValue(f"where is {name!r} served? Say it with {hints.address}")
-    if vendor.key_names and not _is_loopback(address) and not any(environment.get(key) for key in vendor.key_names):
+    if (
+        vendor.key_names
+        and urlsplit(address).hostname not in LOOPBACK
+        and not any(environment.get(key) for key in vendor.key_names)
+    ):
         how = hints.key.format(names=" or ".join(vendor.key_names))
         raise KeyMissing(f"no key for {name} at {address}: {how}, or say where else it is served: {hints.address}")
     return ModelChoice(model=OpenAI(name, base_url=address, vendor=vendor), name=text, base_url=given)
-
-
-def _is_loopback(address: str) -> bool:
-    return urlsplit(address).hostname in {"127.0.0.1", "localhost", "::1"}
 
 
 def person() -> Author:
