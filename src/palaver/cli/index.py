@@ -104,7 +104,7 @@ async def _index_with_progress(store: "Store", chosen: str, embedder: "Embedder 
 
 async def _index_places(indexer: "Indexer", places: "Sequence[Place]") -> None:
     """Index all places by words, then all by meaning."""
-    for index_place in (indexer.words, indexer.vectors):
+    for index_place in (indexer.index_words, indexer.embed_messages):
         for place in places:
             await index_place(place)
 

@@ -32,7 +32,7 @@ class Indexer:
         self._index = index
         self._embedders = embedders
         self._words = PlaceQueue(self._index_then_embed, "indexing", sleep=sleep)
-        self._vectors = PlaceQueue(self.vectors, "embedding", sleep=sleep)
+        self._vectors = PlaceQueue(self.embed_messages, "embedding", sleep=sleep)
 
     async def start(self, wanted: Callable[[Place], bool] = lambda _: True) -> None:
         """Wake the places with messages that are not in the index."""
@@ -58,12 +58,12 @@ class Indexer:
         await self._words.close()
         await self._vectors.close()
 
-    async def words(self, place: Place) -> None:
+    async def index_words(self, place: Place) -> None:
         """Index the words of a place now, in batches."""
         while batch := await self._index.unindexed(place, most=BATCH):
             await self._index.add(batch, await asyncio.to_thread(list, map(index_entry, batch.said)))
 
-    async def vectors(self, place: Place) -> None:
+    async def embed_messages(self, place: Place) -> None:
         """Embed the messages of a place now; words that wait anywhere come first."""
         behind = False
         while True:
@@ -86,7 +86,7 @@ class Indexer:
             await self._index.drop(place, but=embedder.id if embedder else None)
 
     async def _index_then_embed(self, place: Place) -> None:
-        await self.words(place)
+        await self.index_words(place)
         self._vectors.wake(place)
 
     async def _embedder(self) -> Embedder | None:
