@@ -205,7 +205,11 @@ class Snapshot(Log):
         row, _, cached = found
         if cached.changes_since != since:
             rows = self._database.execute(CHANGES, (row, since)).fetchall()
-            cached.edits = {event: cached.edits.get(event) or _decode_change(*change) for event, *change in rows}
+            cached.edits = {
+                change: cached.edits.get(change)
+                or Change(number=number, position=position, before=MESSAGE.loads(before))
+                for change, number, position, before in rows
+            }
             shown = message_rows.read_reactions(self._database, row, since, self._cache.identities)
             cached.changes = (*cached.edits.values(), *shown)
             cached.changes_since = since
@@ -248,10 +252,6 @@ def _run_sync(reading: Coroutine[Any, Any, T]) -> T:
         return value
     reading.close()
     raise InvalidValue("what reads a snapshot of the log may await nothing else")
-
-
-def _decode_change(number: int, position: int, before: str) -> Change:
-    return Change(number=number, position=position, before=MESSAGE.loads(before))
 
 
 def _read_turns(database: Database, place: int, message_ids: Iterable[str]) -> dict[str, tuple[Turn, ...]]:

@@ -165,7 +165,9 @@ def add_reaction(database: Database, change: Reacted, at: datetime) -> None:
     before = database.execute(f"UPDATE reactions SET current = 0 WHERE {theirs}", key).rowcount
     if change.emojis or before:
         message = find_message(database, place, change.message_id)
-        position = count if message is not None and _is_shown(database, message) else None
+        select = "SELECT count(*) FROM reactions WHERE message = ? AND position IS NOT NULL"
+        (shown,) = database.execute(select, (message,)).fetchone()
+        position = count if message is not None and shown < MAX_REACTIONS_SHOWN else None
         positions.append(position)
         insert = """INSERT INTO reactions (place, message_id, name, emojis, at, message, position)
             VALUES (?, ?, ?, ?, ?, ?, ?)"""
@@ -188,8 +190,3 @@ def read_reactions(database: Database, place: int, since: int, identities: Ident
         )
         for number, position, name, emojis, at in database.execute(select, (place, since, since)).fetchall()
     ]
-
-
-def _is_shown(database: Database, message: int) -> bool:
-    select = "SELECT count(*) FROM reactions WHERE message = ? AND position IS NOT NULL"
-    return bool(database.execute(select, (message,)).fetchone()[0] < MAX_REACTIONS_SHOWN)

@@ -112,7 +112,7 @@ class MessageRow:
         cited = quote.author if quote else None
         return (
             text_of(message),
-            dumps([_without_bytes(part) for part in media]) if media else None,
+            dumps([replace(part, data=None, signature=None, raw=None) for part in media]) if media else None,
             upsert_name(database, message.place.author_namespace, message.author, at),
             upsert_title(database, message.place, place),
             format_time(message.sent_at),
@@ -139,10 +139,6 @@ def _with_known_id(database: Database, place: int, quote: Quote | None) -> Quote
 
 def text_of(message: Message) -> str:
     return clean(message.text)
-
-
-def _without_bytes(media: Media) -> Media:
-    return replace(media, data=None, signature=None, raw=None)
 
 
 def add(database: Database, row: MessageRow, at: datetime | None, state: MessageState) -> int | None:

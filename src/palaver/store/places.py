@@ -61,7 +61,8 @@ class SqlPlaceSettings(Repository):
         key = place_key(place)
         if key in self._delimiters:
             return self._delimiters[key]
-        delimiter = await self._reader.run(lambda database: _delimiter(database, place))
+        row = await self._reader.run(lambda database: read_place(database, place, "delimiter"))
+        delimiter: str | None = row[0] if row else None
         if delimiter is None:
             made = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
             delimiter = await self._writer.run(lambda database: _set_delimiter(database, place, made))
@@ -93,11 +94,6 @@ class SqlPlaceSettings(Repository):
         """Forget what was read."""
         self._delimiters.clear()
         self._blocked = None
-
-
-def _delimiter(database: Database, place: Place) -> str | None:
-    row = read_place(database, place, "delimiter")
-    return row[0] if row else None
 
 
 def _set_delimiter(database: Database, place: Place, made: str) -> str:
@@ -300,13 +296,12 @@ def _rewrite_places(database: Database, row: int, new: Place) -> None:
 
     for title, body in database.execute("SELECT id, body FROM titles WHERE place = ?", (row,)).fetchall():
         _rewrite_title(database, title, dumps(in_new_place(PLACE.loads(body))))
-    _rewrite(
-        database,
-        row,
-        "message_changes",
-        "before",
-        lambda text: dumps(_migrated_message(MESSAGE.loads(text), in_new_place)),
-    )
+
+    def rewrite_message(text: str) -> str:
+        message = MESSAGE.loads(text)
+        return dumps(replace(message, place=in_new_place(message.place)))
+
+    _rewrite(database, row, "message_changes", "before", rewrite_message)
     _rewrite(database, row, "outbox", "reply", lambda text: dumps(_migrated_reply(REPLY.loads(text), in_new_place)))
     _rewrite(database, row, "tasks", "body", lambda text: dumps(_migrated_task(TASK.loads(text), in_new_place)))
 
@@ -319,10 +314,6 @@ def _rewrite_title(database: Database, title: int, body: str) -> None:
     for table in _WITH_TITLE:
         database.execute(f"UPDATE {table} SET title = ? WHERE title = ?", (same[0], title))
     database.execute("DELETE FROM titles WHERE id = ?", (title,))
-
-
-def _migrated_message(message: Message, in_new_place: Callable[[Place], Place]) -> Message:
-    return replace(message, place=in_new_place(message.place))
 
 
 def _migrated_reply(reply: Reply, in_new_place: Callable[[Place], Place]) -> Reply:

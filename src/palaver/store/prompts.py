@@ -76,8 +76,9 @@ class SqlPrompts(Repository):
         """Encode a prompt and compare its layers with the cached ones."""
         place = place_key(run.place)
         keys = [(place, position, layer.name) for position, layer in enumerate(prompt.layers)]
+        fallback = (clean(tried.fallback), clean(tried.why), clean(tried.model)) if tried else (None, "", "")
         return PreparedPrompt(
-            row=(run.id, step, at.isoformat(), dumps(prompt.settings), prompt.cached, *_fallback_columns(tried)),
+            row=(run.id, step, at.isoformat(), dumps(prompt.settings), prompt.cached, *fallback),
             tools=dumps(prompt.tools),
             keys=keys,
             layers=[self._prepare_layer(key, layer) for key, layer in zip(keys, prompt.layers, strict=True)],
@@ -123,10 +124,6 @@ def insert_prompt(database: Database, prepared: PreparedPrompt) -> list[int]:
         values = [value for position, layer in enumerate(rows) for value in (prompt, position, layer)]
         database.execute(f"INSERT INTO prompt_layers (prompt, position, layer) VALUES {marks}", values)
     return rows
-
-
-def _fallback_columns(tried: FallbackStep | None) -> tuple[str | None, str, str]:
-    return (clean(tried.fallback), clean(tried.why), clean(tried.model)) if tried else (None, "", "")
 
 
 def common_prefix(one: bytes, other: bytes) -> int:

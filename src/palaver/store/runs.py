@@ -81,7 +81,8 @@ class SqlRuns(Repository):
             self._prompts.cache_layers(prepared, rows)
 
     async def open(self) -> Sequence[Run]:
-        return await self._reader.run(_read_open)
+        select = f"SELECT {_COLUMNS} WHERE r.status = 'open' ORDER BY r.id"
+        return await self._reader.run(lambda database: [_decode_run(row) for row in database.execute(select)])
 
     async def resume(self, run: Run) -> None:
         await self._writer.run(lambda database: _resume(database, run))
@@ -102,7 +103,7 @@ class SqlRuns(Repository):
         insert = "INSERT INTO records (run_id, step, valid, at, record_run_id, turn, raw) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
         def write(database: Database) -> None:
-            _write(database, run, insert, row)
+            _write_row(database, run, insert, row)
             if spent:
                 usage.add(database, run, record.at, spent)
 
@@ -110,7 +111,7 @@ class SqlRuns(Repository):
 
     async def begin_tool(self, run: Run, tool: ToolRun) -> None:
         started = ToolStarted(place=run.place, run_id=run.id, step=tool.step, call=tool.number, name=tool.call.name)
-        await self._keep_tool(run, tool, started, tool.began_at)
+        await self._write_tool(run, tool, started, tool.began_at)
 
     async def end_tool(self, run: Run, tool: ToolRun) -> None:
         finished = ToolFinished(
@@ -121,7 +122,7 @@ class SqlRuns(Repository):
             name=tool.call.name,
             failed=bool(tool.result and tool.result.failed),
         )
-        await self._keep_tool(run, tool, finished, tool.ended_at)
+        await self._write_tool(run, tool, finished, tool.ended_at)
 
     async def journal(self, run_id: str) -> Journal | None:
         return await self._reader.run(lambda database: _read_journal(database, run_id))
@@ -131,11 +132,16 @@ class SqlRuns(Repository):
         sending, planned = [outbox.as_row(reply) for reply in replies], list(tasks)
         await self._writer.run(lambda database: _end(database, run, sending, planned))
 
-    async def _keep_tool(self, run: Run, tool: ToolRun, event: DurableEvent, at: datetime | None) -> None:
+    async def _write_tool(self, run: Run, tool: ToolRun, event: DurableEvent, at: datetime | None) -> None:
         result = None if tool.result is None else dumps(tool.result)
         began, ended = tool.began_at.isoformat(), format_time(tool.ended_at)
         row = (run.id, tool.step, tool.number, dumps(tool.call), began, result, ended)
-        await self._writer.run(lambda database: _write_tool(database, run, row, event, at))
+
+        def write(database: Database) -> None:
+            _write_row(database, run, _UPSERT_TOOL, row)
+            events.add(database, event, at=at)
+
+        await self._writer.run(write)
 
 
 _COLUMN_NAMES = (
@@ -158,14 +164,9 @@ def _validate_ids(run: Run) -> None:
         validate_id(message_id, "message")
 
 
-def _write(database: Database, run: Run, statement: str, row: tuple[Any, ...]) -> None:
+def _write_row(database: Database, run: Run, statement: str, row: tuple[Any, ...]) -> None:
     _require_prompts(run, _find(database, run.id))
     database.execute(statement, row)
-
-
-def _write_tool(database: Database, run: Run, row: tuple[Any, ...], event: DurableEvent, at: datetime | None) -> None:
-    _write(database, run, _UPSERT_TOOL, row)
-    events.add(database, event, at=at)
 
 
 def _require_prompts(run: Run, stored: StoredRun | None) -> None:
@@ -283,11 +284,6 @@ def _row_of(database: Database, run: Run) -> tuple[int, tuple[Any, ...]]:
         run.seconds,
         run.resumed,
     )
-
-
-def _read_open(database: Database) -> list[Run]:
-    select = f"SELECT {_COLUMNS} WHERE r.status = 'open' ORDER BY r.id"
-    return [_decode_run(row) for row in database.execute(select)]
 
 
 def _decode_run(row: tuple[Any, ...]) -> Run:

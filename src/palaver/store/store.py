@@ -203,8 +203,12 @@ def _open(path: str, durable: bool) -> Store:
         path = os.path.realpath(path)
         lock = Lock(path)
         try:
-            writing, reading = _connect_migrated(path, durable), _open_reader(path)
-            return Store(WriterThread(writing, "palaver store, writing"), reading, path=path, lock=lock)
+            writing, reading = _connect_migrated(path, durable), connection.connect_read_only(path)
+            writer, reader = (
+                WriterThread(writing, "palaver store, writing"),
+                ReaderThread(reading, "palaver store, reading"),
+            )
+            return Store(writer, reader, path=path, lock=lock)
         except BaseException:
             lock.release()
             raise
@@ -263,10 +267,6 @@ def _vacuum(path: str, database: Database) -> None:
     connection.vacuum(database)
     with suppress(FileNotFoundError):
         os.unlink(_vacuum_marker(path))
-
-
-def _open_reader(path: str) -> ReaderThread:
-    return ReaderThread(connection.connect_read_only(path), "palaver store, reading")
 
 
 def _write_beside(path: str) -> Database:

@@ -64,7 +64,10 @@ class SqlTasks(Repository):
         return await self._writer.run(lambda database: _cancel(database, task_id, why))
 
     async def call_off(self, place: Place, policy: Policy) -> None:
-        if await self._reader.run(lambda database: _has_pending(database, place)):
+        pending = f"SELECT 1 {_OF_RUNS} LIMIT 1"
+        if await self._reader.run(
+            lambda database: database.execute(pending, (find_place(database, place),)).fetchone()
+        ):
             await self._writer.run(lambda database: call_off(database, place, upsert_place(database, place), policy))
 
     async def listed(self, place: Place | None = None) -> Sequence[Task]:
@@ -178,11 +181,6 @@ def call_off(database: Database, place: Place, row: int, policy: Policy) -> None
     for name in group_by_plan(database, waiting):
         stored = read_plan(database, name)
         upsert_plan(database, name, stored, supersede((known.task for known in stored.values()), place, policy=policy))
-
-
-def _has_pending(database: Database, place: Place) -> bool:
-    """Return whether a run's plan for *place* has a pending task."""
-    return database.execute(f"SELECT 1 {_OF_RUNS} LIMIT 1", (find_place(database, place),)).fetchone() is not None
 
 
 def _row(database: Database, name: str, task: Task, *, is_free: bool) -> tuple[str | int, ...]:

@@ -207,7 +207,8 @@ def _remove_quotes(
     ).fetchone()
 
     def holds_words(quote: Quote, place: int, platform: str) -> bool:
-        return (place, quote.message_id) in gone or _is_of(quote, platform, who) or _repeats(quote, words.at(place))
+        is_theirs = quote.author is not None and (platform, quote.author.id) == who
+        return (place, quote.message_id) in gone or is_theirs or _repeats(quote, words.at(place))
 
     count = 0
     select = "SELECT m.id, m.place, p.service, m.reply FROM messages m JOIN places p ON p.id = m.place"
@@ -228,10 +229,6 @@ def _remove_quotes(
             bare = dumps(replace(message, reply_to=Quote(message_id=old.message_id)))
             database.execute("UPDATE message_changes SET before = ? WHERE id = ?", (bare, row))
     return count
-
-
-def _is_of(quote: Quote, platform: str, who: tuple[str, str]) -> bool:
-    return quote.author is not None and (platform, quote.author.id) == who
 
 
 def _repeats(quote: Quote, words: PersonWords) -> bool:

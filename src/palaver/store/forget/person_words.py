@@ -244,11 +244,8 @@ def _derived_marks(database: Database, author: int) -> set[Mark]:
             JOIN messages m ON m.id = a.message JOIN names n ON n.id = m.name
             GROUP BY d.unique_id HAVING min(n.author = ?) = 1"""
     texts = [text for (text,) in database.execute(remembered, (author,) * 4)]
-    return {mark for text in texts for mark in said_marks(text) if mark[0] not in ("word", "stem") and _is_long(mark)}
-
-
-def _is_long(mark: Mark) -> bool:
-    return mark[0] != "run" or len(mark[1]) >= _FAR_RUN
+    found = {mark for text in texts for mark in said_marks(text) if mark[0] not in ("word", "stem")}
+    return {mark for mark in found if mark[0] != "run" or len(mark[1]) >= _FAR_RUN}
 
 
 def _marks_of_others(

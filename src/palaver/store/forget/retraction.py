@@ -40,7 +40,8 @@ def remove_source(database: Database, place: int, message_id: str) -> int:
         WHERE c.place = ? AND c.message_id = ?"""
     found = database.execute(select, (place, message_id)).fetchall()
     database.execute("DELETE FROM fact_sources WHERE place = ? AND message_id = ?", (place, message_id))
-    left = [fact for fact, *_ in found if _has_sources(database, fact)]
+    others = "SELECT 1 FROM fact_sources WHERE fact = ?"
+    left = [fact for fact, *_ in found if database.execute(others, (fact,)).fetchone()]
     for fact, held_from, sent_at in found:
         if held_from and parse_time(held_from) == parse_time(sent_at):
             _update_start(database, fact)
@@ -71,10 +72,6 @@ def remove_summaries(database: Database, facts: Iterable[int]) -> None:
     """Remove the summaries of the people that facts are about."""
     delete = "DELETE FROM summaries WHERE about = (SELECT about FROM facts WHERE id = ?)"
     database.executemany(delete, [(fact,) for fact in facts])
-
-
-def _has_sources(database: Database, fact: int) -> bool:
-    return database.execute("SELECT 1 FROM fact_sources WHERE fact = ?", (fact,)).fetchone() is not None
 
 
 def _update_start(database: Database, fact: int) -> None:
