@@ -175,7 +175,7 @@ def test_a_new_store_is_what_the_steps_make_one_after_another(tmp_path: Path) ->
             tables = database.execute(stored).fetchall()
             run = database.execute("SELECT number, name FROM migrations").fetchall()
             pragmas = [database.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "journal_mode")]
-            made.append((tables, run, pragmas, connection.faults(database)))
+            made.append((tables, run, pragmas, connection.find_faults(database)))
 
     assert made[0] == made[1]
 

@@ -96,7 +96,7 @@ COUNTED = ("places", "messages", "runs", "replies", "tasks")
 def check(database: Database) -> list[str]:
     """Check the file, the numbers of messages, tasks, the index and every value; return the faults."""
     return (
-        connection.faults(database)
+        connection.find_faults(database)
         or [
             *_miscounted(database),
             *_unreadable_messages(database),
@@ -131,13 +131,13 @@ def names_by_platform(database: Database, author_id: str) -> dict[str, list[str]
     return found
 
 
-def rows(database: Database) -> Iterator[dict[str, Any]]:
+def export_rows(database: Database) -> Iterator[dict[str, Any]]:
     """Yield every row of every table except the index, which can be rebuilt; JSON decoded, layers whole."""
     for table in TABLES:
-        yield from _rows_of(database, table)
+        yield from _export_table(database, table)
 
 
-def _rows_of(database: Database, table: str) -> Iterator[dict[str, Any]]:
+def _export_table(database: Database, table: str) -> Iterator[dict[str, Any]]:
     names = connection.columns(database, table)
     order = "id" if "id" in names else ", ".join(names[:2])
     for row in database.execute(f"SELECT * FROM {table} ORDER BY {order}"):
@@ -149,7 +149,7 @@ class Pages:
 
     def __init__(self, database: Database) -> None:
         database.execute("BEGIN")
-        self._rows = rows(database)
+        self._rows = export_rows(database)
 
     def next(self) -> list[dict[str, Any]]:
         return [row for _, row in zip(range(_PAGE), self._rows, strict=False)]
@@ -249,7 +249,7 @@ def _unexportable(database: Database) -> Iterator[str]:
     """Tables with a row that an export cannot write."""
     for table in TABLES:
         try:
-            for _ in _rows_of(database, table):
+            for _ in _export_table(database, table):
                 pass
         except (StoreBroken, *connection.DECODE_ERRORS) as error:
             yield f"the table {table} holds something that cannot be read: {error}"

@@ -103,7 +103,7 @@ class Store:
     async def export(self) -> AsyncIterator[dict[str, Any]]:
         """Yield every row of one state of the store."""
         if self.path == MEMORY:
-            for row in await self.reader.run(lambda database: list(maintenance.rows(database))):
+            for row in await self.reader.run(lambda database: list(maintenance.export_rows(database))):
                 yield row
             return
         connected = _read_beside(self.path) if self._beside else connection.connect_read_only(self.path)

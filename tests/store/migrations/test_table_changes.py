@@ -60,7 +60,7 @@ async def test_a_file_of_every_older_version_opens(tmp_path: Path, number: int) 
         rows = {row["table"]: row async for row in store.export()}
         assert rows["runs"]["message_ids"] == ["m0"]
         assert rows["message_changes"]["kind"] == "edited"
-        assert await store.reader.run(connection.faults) == []
+        assert await store.reader.run(connection.find_faults) == []
 
 
 async def a_full_file(path: Path) -> list[dict[str, Any]]:

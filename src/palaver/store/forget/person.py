@@ -70,7 +70,7 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
         return Forgotten(exchanges=exchanges)
     _remove_events(database, near)
     prompts.remove_fact_ids(database, near)
-    words = person_words.read(database, author, author_id, near)
+    words = person_words.read_vocabulary(database, author, author_id, near)
     direct = [place for place in near if _is_private_chat(database, place, author)]
     theirs = {(place, message_id) for _, place, message_id in _messages_of(database, author)}
     counts = {
@@ -141,7 +141,7 @@ def _remove_descriptions(database: Database, author: int, words: Vocabulary, dir
     count = database.execute(delete, (author, *direct, author, *direct)).rowcount
     select = """SELECT m.place, d.unique_id, m.id, d.text FROM descriptions d
         JOIN media a ON a.unique_id = d.unique_id JOIN messages m ON m.id = a.message"""
-    found = holding(database, words, select)
+    found = rows_with_words(database, words, select)
     for unique_id in {unique_id for unique_id, *_ in found}:
         count += database.execute("DELETE FROM descriptions WHERE unique_id = ?", (unique_id,)).rowcount
         again = database.execute("SELECT message FROM media WHERE unique_id = ?", (unique_id,)).fetchall()
@@ -162,7 +162,7 @@ def _remove_facts(database: Database, author: int, direct: list[int]) -> int:
 
 def _remove_facts_with_words(database: Database, words: Vocabulary) -> int:
     """Remove the facts about others with words of the person."""
-    found = [row for row, *_ in holding(database, words, "SELECT place, id, text, key, name FROM facts")]
+    found = [row for row, *_ in rows_with_words(database, words, "SELECT place, id, text, key, name FROM facts")]
     retraction.remove(database, found)
     return len(found)
 
@@ -170,7 +170,7 @@ def _remove_facts_with_words(database: Database, words: Vocabulary) -> int:
 def _remove_summaries(database: Database, author: int, words: Vocabulary) -> int:
     """Remove the summaries of the person, and those of others with their words."""
     count = database.execute("DELETE FROM summaries WHERE about = ?", (author,)).rowcount
-    found = holding(database, words, "SELECT place, id, text FROM summaries")
+    found = rows_with_words(database, words, "SELECT place, id, text FROM summaries")
     database.executemany("DELETE FROM summaries WHERE id = ?", [(row,) for row, *_ in found])
     return count + len(found)
 
@@ -183,7 +183,7 @@ def _remove_episodes(database: Database, author: int, words: Vocabulary, direct:
         select = f"SELECT e.id, e.place, e.people FROM {table} e JOIN places p ON p.id = e.place WHERE p.service = ?"
         rows = database.execute(select, (platform,)).fetchall()
         found = {row for row, place, people in rows if place in direct or author_id in STRINGS.loads(people)}
-        found |= {row for row, *_ in holding(database, words, f"SELECT place, id, {texts} FROM {table}")}
+        found |= {row for row, *_ in rows_with_words(database, words, f"SELECT place, id, {texts} FROM {table}")}
         database.executemany(f"DELETE FROM {table} WHERE id = ?", [(row,) for row in found])
         count += len(found)
     return count
@@ -270,7 +270,7 @@ def _remove_names(database: Database, author: int) -> int:
     return count
 
 
-def holding(database: Database, words: Vocabulary, select: str) -> list[tuple[Any, ...]]:
+def rows_with_words(database: Database, words: Vocabulary, select: str) -> list[tuple[Any, ...]]:
     """Return the rows of *select* (place, key, texts…) with words of the person in a text, without their place."""
     return [row[1:] for row in database.execute(select).fetchall() if words.at(row[0]).is_in(*_texts(row[2:]))]
 

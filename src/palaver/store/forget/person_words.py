@@ -182,7 +182,7 @@ class Vocabulary(Struct, frozen=True, kw_only=True):
         return self.near.get(place, self.far)
 
 
-def read(database: Database, author: int, author_id: str, near: Iterable[int]) -> Vocabulary:
+def read_vocabulary(database: Database, author: int, author_id: str, near: Iterable[int]) -> Vocabulary:
     """Return the marks that only the person used, for each place.
 
     A mark that anybody else wrote in the same place is excluded there. Ordinary words are excluded everywhere: those

@@ -110,7 +110,7 @@ def write_application_id(database: Database) -> None:
     database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
-def faults(database: Database) -> list[str]:
+def find_faults(database: Database) -> list[str]:
     """Run the integrity checks of SQLite; return the faults."""
     try:
         broken = [str(row[0]) for row in database.execute("PRAGMA integrity_check") if row[0] != "ok"]
