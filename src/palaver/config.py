@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,6 +22,7 @@ from palaver.turns import Settings
 
 FILE = "palaver.toml"
 DEFAULT_STORE = "palaver.db"
+MEMORY = ":memory:"  # a store without a file
 
 # Variables whose names are not those of their keys.
 RENAMED = {
@@ -83,7 +85,18 @@ class ConfigFile(Struct, frozen=True, kw_only=True):
 
     @property
     def store(self) -> Path:
-        return self.folder / self.config.store
+        return Path(MEMORY) if self.config.store == MEMORY else self.folder / self.config.store
+
+
+def local_zone(environment: Mapping[str, str]) -> str:
+    """Return the IANA name of the time zone of this machine; UTC if it is unknown."""
+    linked = os.path.realpath("/etc/localtime").rpartition("zoneinfo/")[2]
+    for name in (environment.get("TZ", "").lstrip(":"), linked):
+        try:
+            return ZoneInfo(name).key
+        except (KeyError, ValueError, OSError):
+            continue
+    return "UTC"
 
 
 def find_config(folder: Path | None = None) -> Path | None:

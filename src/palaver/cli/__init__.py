@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from palaver.cli import chat, db, import_command, index, memory, outbox, request, sim, tasks
+from palaver.cli import bot, chat, db, import_command, index, memory, outbox, request, sim, tasks
+from palaver.cli.options import log_level
 from palaver.cli.output import abandon_streams, open_streams
-from palaver.errors import InvalidValue, PalaverError
+from palaver.errors import PalaverError
 
 app = typer.Typer(
     name="palaver",
@@ -18,7 +19,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: it answers three times as fast
     pretty_exceptions_enable=False,
 )
-for module in (chat, db, import_command, index, memory, outbox, request, sim, tasks):
+for module in (bot, chat, db, import_command, index, memory, outbox, request, sim, tasks):
     module.add_to(app)
 app.registered_commands.sort(key=lambda command: str(command.name or getattr(command.callback, "__name__", "")))
 app.registered_groups.sort(key=lambda group: str(group.name))
@@ -50,11 +51,9 @@ def _run() -> None:
 
 def _configure_log() -> None:
     """Print the log to standard error where LOGLEVEL asks for it."""
-    if level := os.environ.get("LOGLEVEL", "").strip().upper():
+    if level := log_level(os.environ):
         import logging
 
-        if level not in logging.getLevelNamesMapping():
-            raise InvalidValue(f"LOGLEVEL is DEBUG, INFO, WARNING or ERROR, not {os.environ['LOGLEVEL']!r}")
         logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
         logging.getLogger("palaver").setLevel(level)
 

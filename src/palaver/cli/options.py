@@ -24,11 +24,26 @@ Platform = Annotated[
 ]
 
 
+def log_level(environment: Mapping[str, str]) -> str:
+    """Return the level that LOGLEVEL names; empty if it names none."""
+    if level := environment.get("LOGLEVEL", "").strip().upper():
+        import logging
+
+        if level not in logging.getLevelNamesMapping():
+            raise InvalidValue(f"LOGLEVEL is DEBUG, INFO, WARNING or ERROR, not {environment['LOGLEVEL']!r}")
+    return level
+
+
 def default_db() -> Path:
-    """Return the path of the store that is used without --db: PALAVER_DB, or a file in the user's data folder."""
-    given = os.environ.get("PALAVER_DB")
+    """Return the store that is used without --db: PALAVER_DB, that of a palaver.toml, or one in the data folder."""
+    given = os.environ.get("PALAVER_STORE") or os.environ.get("PALAVER_DB")
     if given:
         return Path(given)
+    if Path("palaver.toml").is_file() or os.environ.get("PALAVER_CONFIG"):
+        from palaver.config import find_config, load_config
+
+        if found := find_config():
+            return load_config(found).store
     from platformdirs import user_data_path
 
     return user_data_path("palaver") / "palaver.db"

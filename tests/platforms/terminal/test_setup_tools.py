@@ -5,15 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from palaver.config import read_persona
+from palaver.config import local_zone, read_persona
 from palaver.errors import InvalidValue
 from palaver.models import Scripted
 from palaver.platforms.terminal.setup import (
     ModelChoice,
-    local_zone,
     memory_model_for,
-    open_tools,
     system_for,
+    tool_names,
     toolbox_for,
 )
 from palaver.tools.calculator import calculate
@@ -27,18 +26,21 @@ LARGE = ModelChoice(model=Scripted(), name="gemini-3.8-flash")
 
 
 @pytest.mark.parametrize(
-    ("environment", "weather", "names"),
+    ("environment", "wanted", "names"),
     [
-        ({}, False, ["calculate", "current_time"]),
-        ({"PALAVER_SEARXNG_URL": "http://127.0.0.1:1"}, False, ["calculate", "current_time", "web_search"]),
-        ({}, True, ["calculate", "current_time", "weather"]),
+        ({}, {"weather": False, "memory": True}, ["calculator", "clock", "reminders", "memory"]),
+        (
+            {"PALAVER_SEARXNG_URL": "http://127.0.0.1:1"},
+            {"weather": False, "memory": False},
+            ["calculator", "clock", "search", "reminders"],
+        ),
+        ({}, {"weather": True, "memory": False}, ["calculator", "clock", "weather", "reminders"]),
     ],
 )
-async def test_tools_that_ask_the_network_are_there_when_wanted(
-    environment: dict[str, str], weather: bool, names: list[str]
+def test_tools_that_ask_the_network_are_there_when_wanted(
+    environment: dict[str, str], wanted: dict[str, bool], names: list[str]
 ) -> None:
-    async with open_tools(environment, weather=weather) as tools:
-        assert [spec.name for spec in toolbox_for(LARGE, tools).specs] == names
+    assert tool_names(environment, **wanted) == names
 
 
 def test_the_small_model_gets_a_short_instruction_and_no_tools() -> None:

@@ -14,18 +14,16 @@ from typing import TextIO
 
 from msgspec.structs import replace
 
-from palaver.config import Config, from_environment, read_persona
+from palaver.config import Config, from_environment, load_object, local_zone, read_persona
 from palaver.errors import PalaverError, StoreBroken, StoreBusy
 from palaver.platforms.terminal.commands import START_HINTS, parse_line, program_command
 from palaver.platforms.terminal.input import EditorReader, InputReader, JsonReader, LineReader
 from palaver.platforms.terminal.output import Display, JsonDisplay, ScreenDisplay, show_error, wants_colour
 from palaver.platforms.terminal.session import INTERRUPTED, LEARN_TIMEOUT, SessionOptions, TerminalSession
-from palaver.platforms.terminal.setup import choose_model, local_zone, open_tools
+from palaver.platforms.terminal.setup import choose_model, tool_names
 from palaver.platforms.terminal.text import error_text
 from palaver.store import Store
-from palaver.toolbox.toolbox import Function, Tool
-from palaver.tools.memory import memory_tools
-from palaver.tools.reminders import reminder_tool
+from palaver.tools import open_tools
 
 START_FAILED = 2
 MEMORY = ":memory:"
@@ -52,17 +50,18 @@ async def converse(
     _replace_unencodable(stdin, sys.stdout, sys.stderr)
     interactive = stdin.isatty() and sys.stdout.isatty() and not as_json
     zone = local_zone(os.environ)
-    async with open_tools(os.environ, weather=weather) as tools, _open_store(db) as store:
-        all_tools: list[Function | Tool] = [*tools, reminder_tool(store.tasks, _now, zone)]
-        if config.memory.enabled:
-            all_tools += memory_tools(store, _now, zone)
+    names = tool_names(os.environ, weather=weather, memory=config.memory.enabled)
+    async with (
+        _open_store(db) as store,
+        open_tools(names, store=store, now=_now, zone=zone, environment=os.environ, load=load_object) as tools,
+    ):
         session = TerminalSession(
             choice,
             store=store,
             reader=_reader(stdin, interactive=interactive, as_json=as_json),
             display=_display(interactive=interactive, as_json=as_json),
             options=SessionOptions(
-                tools=all_tools,
+                tools=tools,
                 system=system,
                 parse_line=str.strip if as_json else parse_line,
                 interactive=interactive,

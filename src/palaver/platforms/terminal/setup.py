@@ -2,15 +2,12 @@
 
 import os
 import reprlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from getpass import getuser
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
@@ -21,8 +18,7 @@ from palaver.models.base import Model
 from palaver.models.local.weights import WEIGHTS, find_weights
 from palaver.platforms.terminal.commands import START_HINTS, Hints, program_command
 from palaver.toolbox.toolbox import Function, Tool, Toolbox
-from palaver.tools.calculator import calculate
-from palaver.tools.clock import clock
+from palaver.tools import SEARCH_URL
 from palaver.turns import Settings
 
 PLACE = Place(platform="terminal", id="terminal", kind="direct")
@@ -77,6 +73,15 @@ def choose_model(
     if kind:
         return _openai(text, base_url, hints, environment=environment)
     raise unknown_model(text)
+
+
+def suggest_model(environment: Mapping[str, str]) -> str:
+    """Return the name of a model that can be asked here: by a key that is set, else one that runs here."""
+    if any(environment.get(key) for key in GEMINI_KEYS):
+        return "gemini-3.8-flash"
+    if environment.get("OPENAI_API_KEY"):
+        return "openai:gpt-5.6"
+    return BETTER if find_weights(BETTER) else SMALL
 
 
 def _default(local: Callable[[str], Model]) -> ModelChoice:
@@ -151,21 +156,11 @@ def person() -> Author:
     return Author(id=name, name=name)
 
 
-@asynccontextmanager
-async def open_tools(environment: Mapping[str, str], *, weather: bool) -> AsyncIterator[list[Function]]:
-    """Open the tools: calculator and clock; search and weather, which need the network, only if they are configured."""
-    async with AsyncExitStack() as services:
-        tools: list[Function] = [calculate, clock(lambda: datetime.now(UTC), local_zone(environment))]
-        if environment.get("PALAVER_SEARXNG_URL"):
-            from palaver.tools.search import SearxNG, search_tool
-
-            searxng = await services.enter_async_context(SearxNG(environment["PALAVER_SEARXNG_URL"]))
-            tools.append(search_tool(searxng))
-        if weather:
-            from palaver.tools.weather import OpenMeteo, weather_tool
-
-            tools.append(weather_tool(await services.enter_async_context(OpenMeteo())))
-        yield tools
+def tool_names(environment: Mapping[str, str], *, weather: bool, memory: bool) -> list[str]:
+    """Return the tools of the chat: search and weather, which need the network, only if they are asked for."""
+    search = bool(environment.get(SEARCH_URL))
+    wanted = {"search": search, "weather": weather, "reminders": True, "memory": memory}
+    return ["calculator", "clock", *(name for name, is_wanted in wanted.items() if is_wanted)]
 
 
 def toolbox_for(choice: ModelChoice, tools: Sequence[Function | Tool]) -> Toolbox:
@@ -192,14 +187,3 @@ def settings_for(choice: ModelChoice) -> Settings:
 def _is_plain(choice: ModelChoice) -> bool:
     """Return whether the service takes neither tools nor schemas for the model."""
     return choice.name.removeprefix("models/").startswith("gemma-") or "-image" in choice.name
-
-
-def local_zone(environment: Mapping[str, str]) -> str:
-    """Return the IANA name of the time zone of this machine; UTC if it is unknown."""
-    linked = os.path.realpath("/etc/localtime").rpartition("zoneinfo/")[2]
-    for name in (environment.get("TZ", "").lstrip(":"), linked):
-        try:
-            return ZoneInfo(name).key
-        except (KeyError, ValueError, OSError):
-            continue
-    return "UTC"

@@ -1,0 +1,167 @@
+"""Bot check: whether each thing that a config names works, with one line of help where it does not."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from palaver.app import HINTS, models_of, open_platform
+from palaver.config import MEMORY, RENAMED, Config, ConfigFile, load_config, load_object, local_zone
+from palaver.config_reader import PREFIX, keys_of
+from palaver.errors import PalaverError, StoreBusy, StoreRefused
+from palaver.models import provider_of
+from palaver.platforms.terminal.setup import choose_model
+from palaver.profiles import profile_of
+from palaver.redaction import redact_keys
+from palaver.store import Store
+from palaver.timezones import zone_named
+from palaver.toolbox.toolbox import Toolbox
+from palaver.tools import open_tools
+from palaver.turns import Prompt, Settings, user
+
+TIMEOUT = 30.0  # seconds for a service to answer
+OTHER_VARIABLES = {  # that are no keys of a config
+    f"{PREFIX}{name}"
+    for name in "CONFIG DB MODELS TRACEBACK GEMINI_BASE_URL OPENAI_BASE_URL SEARXNG_URL EXAMPLES".split()
+}
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """What was checked, whether it works, and a line about it."""
+
+    what: str
+    ok: bool
+    line: str
+
+
+async def check_bot(path: Path, environment: Mapping[str, str] = os.environ) -> AsyncIterator[Finding]:
+    """Check a config and everything it names. A config that cannot be read is the only finding."""
+    try:
+        file = load_config(path, environment)
+    except PalaverError as error:
+        yield _failed("config", error)
+        return
+    yield Finding(what="config", ok=True, line=str(path))
+    for variable in unknown_variables(environment):
+        yield variable
+    zone = file.config.zone or local_zone(environment)
+    yield await _finding("zone", _zone(zone))
+    yield await _finding("profile", _profile(file.config))
+    yield _persona(file.config)
+    yield await _finding("store", _store(file.store))
+    yield await _finding("tools", _tools(file, zone, environment))
+    try:
+        names = models_of(file)
+    except PalaverError as error:
+        yield _failed("model", error)
+        names = ()
+    for name in dict.fromkeys([*names, *filter(None, [file.config.memory.model])]):
+        yield await _finding("model", _model(name, environment))
+    for name in file.platforms:
+        yield await _finding(f"platform {name}", _platform(name, file))
+    if not file.platforms:
+        yield Finding(what="platforms", ok=False, line="none: add [platforms.NAME]; until then: palaver chat")
+
+
+def unknown_variables(environment: Mapping[str, str]) -> list[Finding]:
+    """Return a finding for each variable that begins like ours and means nothing."""
+    known = OTHER_VARIABLES | set(RENAMED) | {key.variable for key in keys_of(Config)}
+    found = []
+    for name in sorted(environment):
+        if name.startswith(PREFIX) and name not in known and not name.startswith(f"{PREFIX}PLATFORMS_"):
+            near = get_close_matches(name, known, n=1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            found.append(Finding(what="variable", ok=False, line=f"{name} is no setting{meant}"))
+    return found
+
+
+async def _finding(what: str, checking: Any) -> Finding:
+    try:
+        async with asyncio.timeout(TIMEOUT):
+            return Finding(what=what, ok=True, line=await checking)
+    except TimeoutError:
+        return Finding(what=what, ok=False, line=f"no answer within {TIMEOUT:g} seconds")
+    except PalaverError as error:
+        return _failed(what, error)
+    except Exception as error:  # noqa: BLE001 (the code of a platform may raise anything)
+        return Finding(what=what, ok=False, line=redact_keys(f"{type(error).__name__}: {error}"))
+
+
+def _failed(what: str, error: PalaverError) -> Finding:
+    return Finding(what=what, ok=False, line=redact_keys(str(error)))
+
+
+async def _zone(zone: str) -> str:
+    zone_named(zone)
+    return zone
+
+
+async def _profile(config: Config) -> str:
+    return profile_of(config.profile, config.context).name
+
+
+def _persona(config: Config) -> Finding:
+    persona = config.persona
+    if not persona.text:
+        return Finding(what="persona", ok=True, line="none: persona.file or persona.text says who the bot is")
+    return Finding(what="persona", ok=True, line=f"{len(persona.text)} characters, {persona.file or 'persona.text'}")
+
+
+async def _store(path: Path) -> str:
+    if new := await asyncio.to_thread(_new_store, path):
+        return new
+    try:
+        async with Store.open(path):
+            return str(path)
+    except StoreBusy:
+        return f"{path}, open in a running bot"
+
+
+def _new_store(path: Path) -> str:
+    """Return a line about a store that does not exist yet; empty if it does."""
+    if str(path) == MEMORY:
+        return "in memory: nothing is kept"
+    if path.exists():
+        return ""
+    folder = next(one for one in (path.parent, *path.parent.parents) if one.exists())
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise StoreRefused(f"the store {path}: {folder} cannot be written")
+    return f"{path} will be made"
+
+
+async def _tools(file: ConfigFile, zone: str, environment: Mapping[str, str]) -> str:
+    async with (
+        Store.open(":memory:") as store,
+        open_tools(
+            file.config.tools,
+            store=store,
+            now=lambda: datetime.now(UTC),
+            zone=zone,
+            environment=environment,
+            load=load_object,
+        ) as tools,
+    ):
+        return ", ".join(spec.name for spec in Toolbox(tools).specs) or "none"
+
+
+async def _model(name: str, environment: Mapping[str, str]) -> str:
+    """Ask a model of a service for one word; a local one is only looked for."""
+    model = choose_model(name, hints=HINTS, environment=environment).model
+    try:
+        if provider_of(name) == "local":
+            return f"{name} is here"
+        response = await model.respond(Prompt.of(user("Say ok."), settings=Settings(max_tokens=64)))
+        return f"{name} answers ({response.usage.total} tokens)"
+    finally:
+        await model.aclose()
+
+
+async def _platform(name: str, file: ConfigFile) -> str:
+    platform = open_platform(name, file.platforms[name], file)
+    await platform.open()
+    return f"{platform.me.name} ({platform.me.id}) on {platform.name}"

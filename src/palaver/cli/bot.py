@@ -1,0 +1,101 @@
+"""`palaver init`, `palaver check` and `palaver run`: a bot from one file."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from palaver.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from palaver.bot_check import Finding
+
+FILE = "palaver.toml"
+PERSONA = "persona.md"
+PERSONA_TEXT = "You are a friendly member of this chat. Answer briefly, in the language of whoever asks.\n"
+
+ConfigPath = Annotated[
+    Path | None,
+    typer.Option("--config", "-c", metavar="PATH", help="Default: PALAVER_CONFIG, or palaver.toml in this folder."),
+]
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(help="Where to write it.")] = Path(),
+) -> None:
+    """Write a palaver.toml with every key and its default, and a persona to fill in."""
+    from importlib.resources import files
+
+    from palaver.config import local_zone
+    from palaver.platforms.terminal.setup import suggest_model
+
+    if (folder / FILE).exists():
+        raise InvalidValue(f"{folder / FILE} exists already; it is not replaced")
+    template = files("palaver.cli").joinpath("template.toml").read_text(encoding="utf-8")
+    model, zone = suggest_model(os.environ), local_zone(os.environ)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / FILE).write_text(template.replace("{model}", model).replace("{zone}", zone), encoding="utf-8")
+    if not (folder / PERSONA).exists():
+        (folder / PERSONA).write_text(PERSONA_TEXT, encoding="utf-8")
+    print(f"wrote {folder / FILE} and {folder / PERSONA}")
+    print("Say who the bot is in persona.md, name a platform in palaver.toml, then: palaver check, palaver run")
+
+
+def check(
+    config: ConfigPath = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object for each line.")] = False,
+) -> None:
+    """Say whether the key, the model, the store, the zone and the platforms of a bot work. The model is asked once."""
+    import asyncio
+
+    from palaver.bot_check import check_bot
+
+    async def print_findings() -> bool:
+        works = True
+        async for finding in check_bot(_config_path(config), os.environ):
+            works &= finding.ok
+            _print_finding(finding, as_json=as_json)
+        return works
+
+    if not asyncio.run(print_findings()):
+        raise typer.Exit(1)
+
+
+def run(config: ConfigPath = None) -> None:
+    """Run the bot of a palaver.toml until Ctrl-C or SIGTERM. Changes of persona and limits are taken over at once."""
+    import asyncio
+    from contextlib import suppress
+
+    from palaver.app import run_bot
+    from palaver.cli.options import log_level
+    from palaver.logs import configure_logs
+
+    configure_logs(log_level(os.environ) or "INFO")
+    with suppress(KeyboardInterrupt):
+        asyncio.run(run_bot(_config_path(config)))
+
+
+def _config_path(given: Path | None) -> Path:
+    from palaver.config import find_config
+
+    return given or find_config() or Path(FILE)
+
+
+def _print_finding(finding: "Finding", *, as_json: bool) -> None:
+    if as_json:
+        from palaver.jsonio import dumps
+
+        print(dumps({"what": finding.what, "ok": finding.ok, "line": finding.line}).decode())
+        return
+    from palaver.platforms.terminal.output import wants_colour
+
+    colour, plain = ("\x1b[32m" if finding.ok else "\x1b[31m", "\x1b[0m") if wants_colour(sys.stdout) else ("", "")
+    print(f"{colour}{'✓' if finding.ok else '✗'}{plain} {finding.what}: {finding.line}", flush=True)
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command(epilog="Example: palaver init mybot")(init)
+    app.command(epilog="Example: palaver check -c mybot/palaver.toml")(check)
+    app.command(epilog="Example: palaver run")(run)

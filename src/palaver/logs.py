@@ -1,0 +1,108 @@
+"""Logs of a running bot: lines of text in a terminal, else one JSON object a line. Keys are removed from both."""
+
+import logging
+import sys
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+import msgspec
+from msgspec import Struct
+
+from palaver.events import (
+    Event,
+    FactsLearned,
+    FallbackTried,
+    MemoryBehind,
+    ReplyDoubtful,
+    ReplyRefused,
+    ReplySent,
+    RunFailed,
+    RunStarted,
+    TaskDone,
+    Waiting,
+)
+from palaver.jsonio import dumps
+from palaver.redaction import redact_keys
+
+log = logging.getLogger("palaver.bot")
+
+_COLOURS = {logging.WARNING: "\x1b[33m", logging.ERROR: "\x1b[31m", logging.CRITICAL: "\x1b[31m"}
+_LEVELS: dict[type[Struct], int] = {
+    RunStarted: logging.INFO,
+    RunFailed: logging.ERROR,
+    ReplySent: logging.INFO,
+    ReplyDoubtful: logging.WARNING,
+    ReplyRefused: logging.WARNING,
+    FallbackTried: logging.WARNING,
+    Waiting: logging.WARNING,
+    MemoryBehind: logging.WARNING,
+    TaskDone: logging.INFO,
+    FactsLearned: logging.INFO,
+}  # of the events that are logged; they hold ids, and no texts of people
+
+
+class JsonFormatter(logging.Formatter):
+    """Formats a record as one JSON object, with the fields of its event."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_fields(record),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return redact_keys(dumps(line).decode())
+
+
+class TextFormatter(logging.Formatter):
+    """Formats a record for a person at a terminal."""
+
+    def __init__(self, *, coloured: bool) -> None:
+        super().__init__()
+        self._coloured = coloured
+
+    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
+        fields = " ".join(f"{name}={value}" for name, value in _fields(record).items())
+        line = f"{time} {record.levelname.lower():7} {record.getMessage()}{'  ' if fields else ''}{fields}"
+        if record.exc_info:
+            line += "\n" + self.formatException(record.exc_info)
+        colour = _COLOURS.get(record.levelno, "") if self._coloured else ""
+        return redact_keys(f"{colour}{line}\x1b[0m" if colour else line)
+
+
+def configure_logs(level: str, stream: TextIO | None = None) -> None:
+    """Log to *stream*, standard error by default: text in a terminal, else JSON."""
+    stream = stream or sys.stderr
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(TextFormatter(coloured=True) if stream.isatty() else JsonFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    logging.getLogger("palaver").setLevel(level)
+
+
+async def log_events(events: AsyncIterator[Event]) -> None:
+    """Log what an engine does, until its events end."""
+    async for event in events:
+        if level := _LEVELS.get(type(event)):
+            log.log(level, "%s", _name(event), extra={"event": event})
+
+
+def _name(event: Any) -> str:
+    return str(type(event).__struct_config__.tag)
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    event = getattr(record, "event", None)
+    if not isinstance(event, Struct):
+        return {}
+    found: dict[str, Any] = msgspec.to_builtins(event)
+    for name in ("kind", "cursor", "number", "at"):
+        found.pop(name, None)
+    place = found.pop("place", None)
+    where = "/".join(filter(None, (place["platform"], place["id"], place.get("thread")))) if place else None
+    return {**({"place": where} if where else {}), **found}

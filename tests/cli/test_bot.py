@@ -1,0 +1,124 @@
+"""`palaver init`, `palaver check` and `palaver run`."""
+
+import asyncio
+import json
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from cli.command import palaver
+from palaver.config import Config, load_config, read_config
+from palaver.config_reader import keys_of
+from palaver.sim import GeminiSim
+
+TEMPLATE = files("palaver.cli").joinpath("template.toml").read_text(encoding="utf-8")
+NO_DEFAULT = re.compile(
+    r"^# (place|person|total|answer_if|error_text|forget_question|prices|budget\.counter|temperature|top_p|top_k"
+    r"|max_tokens|seed|thinking|thoughts|tool_choice|safety|answer|use|\[platforms)\b"
+)  # lines with examples
+
+
+def uncommented(*, examples: bool) -> str:
+    """The template with its keys in force."""
+    lines = []
+    for line in TEMPLATE.replace("{model}", "qwen").replace("{zone}", "UTC").splitlines():
+        key = re.match(r"# [\w.\"-]+ = |# \[", line)
+        if key and (examples or not NO_DEFAULT.match(line)):
+            lines.append(line.removeprefix("# "))
+        elif not line.startswith("#"):
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def test_the_template_has_every_key_of_a_config() -> None:
+    table = ""
+    written = set()
+    for line in uncommented(examples=True).splitlines():
+        if header := re.match(r"\[([\w.]+)\]", line):
+            table = header[1] + "."
+        elif key := re.match(r"([\w.]+)(?:\.\"[^\"]+\")? =", line):
+            written.add(table + key[1])
+
+    keys = {key.name for key in keys_of(Config)}
+    assert {name for name in written if not name.startswith("platforms.")} == keys - {"platforms"}
+
+
+def test_the_defaults_of_the_template_are_those_of_the_code(tmp_path: Path) -> None:
+    (tmp_path / "palaver.toml").write_text(uncommented(examples=False).replace('file = "persona.md"', ""))
+
+    assert load_config(tmp_path / "palaver.toml", {}).config == read_config('model = "qwen"\nzone = "UTC"', {}).config
+
+
+def test_init_writes_a_file_that_can_be_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = palaver("init", "mybot", GEMINI_API_KEY="any", TZ="Europe/Kyiv")
+    again = palaver("init", "mybot")
+
+    assert (made.returncode, made.stdout.splitlines()[0]) == (0, "wrote mybot/palaver.toml and mybot/persona.md")
+    assert (again.returncode, again.stderr) == (2, "palaver: mybot/palaver.toml exists already; it is not replaced\n")
+    config = load_config(tmp_path / "mybot" / "palaver.toml", {}).config
+    assert (config.model, config.zone) == ("gemini-3.8-flash", "Europe/Kyiv")
+    assert config.persona.text.startswith("You are a friendly member")
+
+
+async def test_check_says_what_works_and_what_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "palaver.toml").write_text(
+        'model = ["gemini-3.8-flash", "openai:gpt-5.6"]\nzone = "UTC"\ntools = ["clock"]\n'
+        '[platforms.one]\nuse = "palaver.testing:RecordedPlatform"\n[platforms.two]\nuse = "nowhere:Two"\n'
+    )
+    for name in ("OPENAI_API_KEY", "PALAVER_DB"):
+        monkeypatch.delenv(name, raising=False)
+    async with GeminiSim() as sim:
+        variables = {"GEMINI_API_KEY": "any", "PALAVER_GEMINI_BASE_URL": sim.url, "PALAVER_LIMITS_MESAGES": "3"}
+        done = await asyncio.to_thread(palaver, *"check --json".split(), **variables)
+
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 1
+    assert [(one["what"], one["ok"]) for one in found] == [
+        ("config", True),
+        ("variable", False),
+        ("zone", True),
+        ("profile", True),
+        ("persona", True),
+        ("store", True),
+        ("tools", True),
+        ("model", True),
+        ("model", False),
+        ("platform one", True),
+        ("platform two", False),
+    ]
+    assert found[1]["line"] == "PALAVER_LIMITS_MESAGES is no setting; did you mean PALAVER_LIMITS_MESSAGES?"
+    assert found[5]["line"] == "palaver.db will be made"
+    assert re.fullmatch(r"gemini-3.8-flash answers \(\d+ tokens\)", found[7]["line"])
+    assert found[8]["line"].startswith("no key for gpt-5.6")
+
+
+def test_without_a_file_there_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = "cannot read palaver.toml: No such file or directory; `palaver init` writes one\n"
+
+    ran, checked = palaver("run"), palaver("check")
+
+    assert (ran.returncode, ran.stderr) == (2, f"palaver: {line}")
+    assert (checked.returncode, checked.stdout) == (1, f"✗ config: {line}")
+
+
+def test_run_needs_a_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    palaver("init")
+
+    ran = palaver("run")
+
+    line = "palaver.toml names no platform: add [platforms.NAME], or talk to the bot with `palaver chat`"
+    assert (ran.returncode, ran.stderr) == (2, f"palaver: {line}\n")
+
+
+def test_other_commands_use_the_store_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PALAVER_DB", raising=False)
+    (tmp_path / "palaver.toml").write_text('store = "bot.db"')
+
+    assert palaver("outbox").stderr.startswith("palaver: the store bot.db: it does not exist")

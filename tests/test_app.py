@@ -1,0 +1,199 @@
+"""A bot from one file: opened, run in a process of its own, and reloaded while it runs."""
+
+import asyncio
+import json
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from palaver.app import open_bot, open_platform, persona_of, reload_on_change
+from palaver.config import Config, ConfigFile, PersonaConfig, PlatformConfig, load_config, read_config
+from palaver.context.values import Persona
+from palaver.engine.limits import Limits
+from palaver.errors import InvalidValue, KeyMissing
+from palaver.sim import GeminiSim
+from palaver.testing import RecordedPlatform
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+RECORDED = PlatformConfig(use="palaver.testing:RecordedPlatform")
+
+
+def a_config(folder: Path, text: str = "", **more: Any) -> ConfigFile:
+    config = 'model = "gemini-3.8-flash"\n[persona]\nfile = "persona.md"\n' + text
+    (folder / "persona.md").write_text("You are Gryag.")
+    (folder / "palaver.toml").write_text(config)
+    return replace(load_config(folder / "palaver.toml", {}), **more)
+
+
+async def test_everything_a_config_says_reaches_the_engine(tmp_path: Path) -> None:
+    file = a_config(tmp_path, "[limits]\nmessages = 3\n[settings]\ntemperature = 0.5", platforms={"one": RECORDED})
+
+    async with open_bot(file, {"GEMINI_API_KEY": "any"}) as engine:
+        assert engine.persona == Persona(text="You are Gryag.")
+        assert engine.limits == Limits(messages=3)
+        assert engine.settings.temperature == 0.5
+        assert [model.name for model in engine.models] == ["gemini-3.8-flash"]
+        assert [spec.name for spec in engine.toolbox.specs][:3] == ["calculate", "current_time", "remind_me"]
+        assert engine.memory is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "environment", "error", "line"),
+    [
+        ("", {}, KeyMissing, "no key for gemini-3.8-flash: set GEMINI_API_KEY or GOOGLE_API_KEY"),
+        ("[memory]\nmodel = 'gpt'", {"GEMINI_API_KEY": "k"}, InvalidValue, "no model is called 'gpt'"),
+    ],
+)
+async def test_what_is_missing_is_said_before_anything_is_stored(
+    tmp_path: Path, text: str, environment: dict[str, str], error: type[Exception], line: str
+) -> None:
+    with pytest.raises(error, match=line):
+        async with open_bot(a_config(tmp_path, text), environment):
+            pass
+
+    assert not (tmp_path / "palaver.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("use", "options", "line"),
+    [
+        ("nowhere:X", {}, "platforms.mine: cannot import nowhere: ModuleNotFoundError: No module named 'nowhere'"),
+        ("palaver.testing:Clock", {}, "platforms.mine: palaver.testing:Clock is no subclass of palaver.Platform"),
+        ("line_chat:LineChat", {"prot": 1}, "got an unexpected keyword argument 'prot'; it takes: port"),
+    ],
+)
+def test_a_platform_that_cannot_be_made_is_one_line(use: str, options: dict[str, Any], line: str) -> None:
+    with pytest.raises(InvalidValue) as refused:
+        open_platform("mine", PlatformConfig(use=use, options=options), ConfigFile(config=Config()))
+
+    assert line in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_platform_gets_its_options() -> None:
+    made = open_platform("one", RECORDED, ConfigFile(config=Config()))
+
+    assert isinstance(made, RecordedPlatform)
+
+
+def test_a_persona_is_that_of_the_config_without_its_file() -> None:
+    assert persona_of(Config(persona=PersonaConfig(name="G", file="x", text="t"))) == Persona(name="G", text="t")
+
+
+async def test_changes_of_persona_and_limits_are_taken_over_and_others_wait(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = a_config(tmp_path, platforms={"one": RECORDED})
+    steps: asyncio.Queue[str] = asyncio.Queue()
+    looked = asyncio.Semaphore(0)
+
+    async def sleep(_: float) -> None:
+        looked.release()
+        (tmp_path / "palaver.toml").write_text(await steps.get())
+
+    head = 'model = "gemini-3.8-flash"\n[persona]\nfile = "persona.md"\n'
+    caplog.set_level("INFO", logger="palaver.app")
+    async with open_bot(file, {"GEMINI_API_KEY": "any"}) as engine:
+        watching = asyncio.create_task(reload_on_change(engine, file, {}, sleep=sleep))
+        for text in (
+            head + "[limits]\nmessages = 3",
+            head + "[limits]\nmessages = 'x'",
+            'profile = "tail"\n' + head + "[limits]\nmessages = 4",
+        ):
+            await looked.acquire()
+            steps.put_nowait(text)
+        await looked.acquire()
+        watching.cancel()
+        limits = engine.limits
+
+    assert limits == Limits(messages=4)
+    assert [record.getMessage().replace(str(tmp_path), "") for record in caplog.records] == [
+        "taken over: limits",
+        "the change of /palaver.toml is not taken over: /palaver.toml:5: "
+        "limits.messages must be a whole number, not 'x'",
+        "taken over: limits",
+        "taken over at the next start: profile",
+    ]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@asynccontextmanager
+async def running(folder: Path, **environment: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "palaver", "run"),
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(EXAMPLES), **environment},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def logged(process: asyncio.subprocess.Process, message: str) -> dict[str, Any]:
+    """Read the log up to a message."""
+    assert process.stderr is not None
+    while line := await process.stderr.readline():
+        found: dict[str, Any] = json.loads(line)
+        if found["message"] == message:
+            return found
+    raise AssertionError(message)
+
+
+async def test_palaver_run_answers_reloads_and_ends(tmp_path: Path) -> None:
+    port = free_port()
+    a_config(tmp_path, f'[behavior]\ndebounce = 0\n[platforms.lines]\nuse = "line_chat:LineChat"\nport = {port}')
+    async with GeminiSim() as sim:
+        environment = {"GEMINI_API_KEY": "any", "PALAVER_GEMINI_BASE_URL": sim.url}
+        async with running(tmp_path, **environment) as process:
+            await logged(process, "palaver.toml runs: lines")
+            reader, writer = await connect(port)
+            writer.write(b"Olena\nHow are you?\n")
+            answer = await reader.readline()
+            sent = await logged(process, "reply sent")
+            (tmp_path / "persona.md").write_text("You are another.")
+            await logged(process, "taken over: persona")
+            process.terminate()
+            status = await process.wait()
+            writer.close()
+
+    assert answer.strip()
+    assert {name: sent[name] for name in ("level", "logger", "message", "place")} == {
+        "level": "info",
+        "logger": "palaver.bot",
+        "message": "reply sent",
+        "place": "lines/Olena",
+    }
+    assert status == 0
+
+
+async def connect(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect as soon as the server listens."""
+    while True:
+        try:
+            return await asyncio.open_connection("127.0.0.1", port)
+        except ConnectionRefusedError:
+            await asyncio.sleep(0.02)
+
+
+def test_the_example_is_a_config() -> None:
+    text = (EXAMPLES / "palaver.toml").read_text()
+
+    assert read_config(text, {}).platforms == {
+        "lines": PlatformConfig(use="line_chat:LineChat", options={"port": 7000})
+    }
