@@ -5,9 +5,7 @@ from datetime import UTC, datetime
 from itertools import count
 from uuid import uuid4
 
-from palaver import Author, Delivery, Inbox, Message, Place, Platform, Text
-from palaver.errors import NotSent
-from palaver.platform import Received
+from palaver import Author, Delivery, Inbox, Message, NotSent, Place, Platform, Received, Text
 
 
 class LineChat(Platform):

@@ -1,0 +1,42 @@
+"""What a bot needs is imported from `palaver` itself."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import palaver
+from palaver import errors
+
+DOCS = [*(Path(__file__).parent.parent / "docs").glob("*.md"), Path(__file__).parent.parent / "README.md"]
+NEEDED = (
+    "Engine Chat Memory Persona Behavior Platform Delivery RunContext Message Reply Media Author Place Store Settings "
+    "tool model_named"
+).split()
+
+
+def test_everything_a_bot_needs_is_there() -> None:
+    assert set(NEEDED) <= set(palaver.__all__)
+
+
+def test_every_name_is_there_and_every_error() -> None:
+    raised = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
+
+    assert all(getattr(palaver, name) is not None for name in palaver.__all__)
+    assert raised <= set(palaver.__all__)
+
+
+def test_importing_it_imports_nothing_else() -> None:
+    code = "import sys, palaver; print([name for name in sys.modules if name.startswith('palaver.')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[]\n"
+
+
+def test_the_docs_import_public_names_from_there() -> None:
+    found = []
+    for page in DOCS:
+        for module, names in re.findall(r"^\s*from (palaver\.(?!sim)[\w.]+) import ([\w, ]+)$", page.read_text(), re.MULTILINE):
+            found += [(page.name, module, name) for name in re.split(r",\s*", names) if name in palaver.__all__]
+
+    assert found == []
