@@ -9,7 +9,7 @@ from palaver.models.base import Finish, Model, Response, Usage
 from palaver.models.gemini.cache import CachedGemini
 from palaver.models.gemini.client import Gemini
 from palaver.models.local.client import Local
-from palaver.models.local.weights import WEIGHTS
+from palaver.models.local.weights import WEIGHTS, models_directory
 from palaver.models.openai.client import OpenAI
 from palaver.models.openai.vendors import OPENAI, VENDORS, Vendor, vendor_of
 from palaver.models.scripted import Scripted
@@ -46,11 +46,16 @@ def provider_of(name: str) -> str:
 
 
 def model_file(name: str) -> Path:
-    """Return the path of a model name that is a path, with ~ expanded; the file need not exist."""
+    """Return the path of a model name that is a path, with ~ expanded; the file need not exist.
+
+    A bare name is a file of this folder, else one that `palaver model get URL` has fetched.
+    """
     try:
-        return Path(name).expanduser()
+        path = Path(name).expanduser()
     except RuntimeError as error:
         raise InvalidValue(f"there is no home directory {Path(name).parts[0]}") from error
+    fetched = models_directory() / path.name
+    return fetched if path.name == name and not os.path.exists(path) and os.path.isfile(fetched) else path
 
 
 def vendor_and_url(

@@ -43,7 +43,7 @@ class Http:
         limit: int = MAX_BODY_BYTES,
     ) -> None:
         self.base_url = base_url.rstrip("/")
-        self.public_url = _public_url(self.base_url)  # without user, password and query, for error texts
+        self.public_url = public_url(self.base_url)  # without user, password and query, for error texts
         self._headers = headers  # called for each request: a key may be set late, or change
         self._decode_error = decode_error
         self._timeout = TIMEOUT if timeout is None else timeout
@@ -162,7 +162,7 @@ class ServiceClient:
         await self._http.aclose()
 
 
-def _public_url(base_url: str) -> str:
+def public_url(base_url: str) -> str:
     """Return the URL without user, password and query; raise InvalidValue if it is none."""
     try:
         parts = urlsplit(base_url)

@@ -235,7 +235,9 @@ async def test_a_file_that_is_no_model(tmp_path: Path) -> None:
 async def test_without_xllamacpp_it_says_what_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
 
-    with pytest.raises(NotInstalled, match=r"^the local model needs xllamacpp: run `make chat`, or pip install .*$"):
+    with pytest.raises(
+        NotInstalled, match=r"^the local model needs xllamacpp: run `palaver model get smollm2`, or pip install .*$"
+    ):
         await Local("mine", path=tmp_path / "any.gguf").respond(a_prompt())
 
 

