@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct, json
 
 from lives import fork_lives
-from palaver.engine.background import Sleep
+from palaver.engine.background import RealClock, Sleep
 from palaver.engine.behavior import Behavior
 from palaver.engine.engine import Engine
 from palaver.engine.limits import Limits
@@ -198,7 +198,7 @@ def engine_of(store: Any, model: Gemini, platform: KilledCorner, deeds: Deeds, *
             model_may=DESTRUCTIVE,
         ),
         limits=Limits(messages=10_000),
-        sleep=sleep,
+        clock=RealClock(sleep=sleep),
     )
 
 

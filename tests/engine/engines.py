@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from palaver.engine.background import RealClock
 from palaver.engine.behavior import Behavior
 from palaver.engine.engine import Engine
 from palaver.messages import Author, Message, Place
@@ -31,12 +32,19 @@ def said(text: str, number: int | str = 1, **changes: Any) -> Message:
     return Message(**fields | changes)
 
 
+def with_clock(changes: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of an engine, with `now` and `sleep` as its clock."""
+    times = {name: changes[name] for name in ("now", "sleep") if name in changes}
+    rest = {name: value for name, value in changes.items() if name not in times}
+    return {**rest, "clock": RealClock(**times)} if times else rest
+
+
 @asynccontextmanager
 async def engine_with(
     model: Model | Sequence[Model], platform: Platform | None = None, *, store: Store | None = None, **changes: Any
 ) -> AsyncIterator[Engine]:
     """A running engine; the store is its own unless one is given."""
-    named: dict[str, Any] = {"behavior": AT_ONCE} | changes
+    named: dict[str, Any] = {"behavior": AT_ONCE} | with_clock(changes)
     if store is not None:
         async with Engine(store, model, [platform or RecordedPlatform()], **named) as engine:
             yield engine

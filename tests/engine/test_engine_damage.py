@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from engine.engines import DIRECT, engine_with, said
+from palaver.engine.background import RealClock
 from palaver.engine.memory import Memory
 from palaver.errors import StoreBroken
 from palaver.messages import Message, Place
@@ -154,7 +155,7 @@ async def test_memory_that_meets_the_damage_says_so_and_waits_for_nothing(
 ) -> None:
     platform = RecordedPlatform()
     async with Store.open(":memory:") as store:
-        memory = Memory(store, sleep=never)
+        memory = Memory(store, clock=RealClock(sleep=never))
         monkeypatch.setattr(store.facts, "learn", broken)
         with caplog.at_level(logging.ERROR, "palaver"):
             async with engine_with(Scripted("Good."), platform, store=store, memory=memory) as engine:

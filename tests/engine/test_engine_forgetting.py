@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from engine.engine_world import World
 from memory import known
 from palaver import Behavior, Engine, Message, Part, Place, Prompt, Reply, ToolCall
+from palaver.engine.background import RealClock
 from palaver.engine.behavior import FAILED
 from palaver.engine.memory import Memory
 from palaver.models.base import Response
@@ -61,7 +62,15 @@ async def note() -> str:
 
 def an_engine(world: World, talker: Reminded, tools: tuple[Function, ...] = (), **changes: Any) -> Engine:
     behavior = Behavior(debounce=0.0, cancel_tasks="nothing")
-    engine = Engine(world.store, talker, world.walls.values(), tools=tools, behavior=behavior, now=world.now, **changes)
+    engine = Engine(
+        world.store,
+        talker,
+        world.walls.values(),
+        tools=tools,
+        behavior=behavior,
+        clock=RealClock(now=world.now),
+        **changes,
+    )
     world.loop.run(engine.start())
     return engine
 
@@ -107,7 +116,7 @@ def statuses(world: World) -> list[str]:
 def test_a_run_that_was_shown_it_begins_anew_without_it(world: World, place: Place, fact_place: Place) -> None:
     told_before(world, fact_place)
     talker = Reminded()
-    engine = an_engine(world, talker, memory=Memory(world.store, now=world.now))
+    engine = an_engine(world, talker, memory=Memory(world.store, clock=RealClock(now=world.now)))
     if place != fact_place:
         world.loop.run(engine.receive(said("hello there", "m1", place)))
         world.loop.run(engine.settled())
@@ -250,7 +259,7 @@ def test_whenever_it_is_forgotten_nothing_that_was_not_being_sent_tells_it(
     """After *ticks* rounds, time passes as it must: a run is some forty of them."""
     told_before(world)
     talker = Reminded(calls=calls)
-    engine = an_engine(world, talker, (note,), memory=Memory(world.store, now=world.now))
+    engine = an_engine(world, talker, (note,), memory=Memory(world.store, clock=RealClock(now=world.now)))
     world.loop.run(engine.receive(said("what can I eat?", "m2")))
     for number in range(ticks):
         world.loop.tick(1)

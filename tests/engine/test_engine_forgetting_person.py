@@ -9,6 +9,7 @@ import pytest
 
 from engine.engine_world import World
 from palaver import Author, Behavior, Engine, Message, Part, Place, Prompt, ToolCall
+from palaver.engine.background import RealClock
 from palaver.engine.memory import Memory
 from palaver.models.base import Response
 from palaver.parts import ToolResult
@@ -66,8 +67,8 @@ def an_engine(world: World, *, calls: bool) -> tuple[Engine, Repeating]:
         world.walls.values(),
         tools=[note],
         behavior=Behavior(debounce=0.0, cancel_tasks="nothing"),
-        memory=Memory(world.store, model=Repeating(calls=False), now=world.now),
-        now=world.now,
+        memory=Memory(world.store, model=Repeating(calls=False), clock=RealClock(now=world.now)),
+        clock=RealClock(now=world.now),
     )
     world.loop.run(engine.start())
     return engine, talker

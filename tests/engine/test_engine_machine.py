@@ -32,6 +32,7 @@ from engine.engine_world import (
     violations,
 )
 from palaver import Author, Behavior, Engine, Media, Message, Place, Prompt, Quote, Text
+from palaver.engine.background import RealClock
 from palaver.engine.batches import Batch
 from palaver.engine.limits import Limits
 from palaver.engine.place_worker import STOPPED
@@ -143,7 +144,9 @@ class Conversations(RuleBasedStateMachine):
     def made(self) -> Engine:
         world = self.world
         model = Talker(self.name, world, world.life)
-        return Engine(world.store, model, world.walls.values(), tools=world.toolbox(), now=world.now, **self.how)
+        return Engine(
+            world.store, model, world.walls.values(), tools=world.toolbox(), clock=RealClock(now=world.now), **self.how
+        )
 
     # what people do
 

@@ -11,6 +11,7 @@ import pytest
 
 from engine.engine_world import Talker, World
 from palaver import Behavior, Engine, Message, Place, Text
+from palaver.engine.background import RealClock
 from palaver.engine.limits import Limits
 from palaver.engine.place_worker import STOPPED
 from palaver.errors import StoreFull, StoreRefused
@@ -33,7 +34,7 @@ def an_engine(world: World, *, limits: Limits | None = None, **behavior: Any) ->
         tools=world.toolbox(),
         behavior=Behavior(**{"debounce": 0.0} | behavior),
         limits=limits,
-        now=world.now,
+        clock=RealClock(now=world.now),
     )
     world.loop.run(engine.start())
     return engine

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from engine.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said
+from engine.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said, with_clock
 from palaver.engine.behavior import Behavior
 from palaver.engine.engine import Engine
 from palaver.engine.platform_runner import run_platforms
@@ -60,7 +60,7 @@ class Told(RecordedPlatform):
 
 
 async def ran(store: Store, platform: Told, model: Scripted, **changes: object) -> None:
-    engine = platform.engine = Engine(store, model, [platform], **{"behavior": AT_ONCE} | changes)  # type: ignore[arg-type]
+    engine = platform.engine = Engine(store, model, [platform], **{"behavior": AT_ONCE} | with_clock(changes))
     await engine.run()
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked
+from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked, with_clock
+from palaver.engine.background import RealClock
 from palaver.engine.behavior import Behavior
 from palaver.engine.engine import Engine
 from palaver.engine.limits import Cap, CurrentLimits, Limits, Spend
@@ -106,7 +107,7 @@ async def remembering(store: Store, reader: Scripted, **caps: Any) -> Scripted:
         days.append(TOMORROW)
 
     given = capped(**caps) | {"now": lambda: days[-1]}
-    memory = Memory(store, model=reader, now=given["now"], sleep=sleep)
+    memory = Memory(store, model=reader, clock=RealClock(now=given["now"], sleep=sleep))
     async with engine_with(answers(1), store=store, memory=memory, **given) as engine:
         await talked(engine, said("I live in Lviv.", 1))
         await asyncio.wait_for(memory.done(), 5)
@@ -172,7 +173,7 @@ def test_a_cap_on_money_needs_the_price_of_every_model(store: Store, who: str) -
     other = Scripted(name="unpriced")
     given: Any = {"memory": Memory(store, model=other)} if who == "memory" else {"describe": by_model(other)}
     with pytest.raises(InvalidValue, match="money is capped, but unpriced has no price"):
-        Engine(store, Scripted(), [RecordedPlatform()], **capped(total=Cap(money=1.0)) | given)
+        Engine(store, Scripted(), [RecordedPlatform()], **with_clock(capped(total=Cap(money=1.0)) | given))
 
 
 async def test_what_was_spent_is_known_to_the_next_process_and_tomorrow_is_another_day(tmp_path: Path) -> None:

@@ -48,9 +48,7 @@ async def test_a_reminder_of_an_engine_comes_when_the_clock_is_advanced() -> Non
     async with Store.open(":memory:") as store:
         tools = [reminder_tool(store.tasks, clock.now, "Europe/Kyiv")]
         behavior = Behavior(debounce=0)
-        async with Engine(
-            store, model, [platform], tools=tools, behavior=behavior, now=clock.now, sleep=clock.sleep
-        ) as engine:
+        async with Engine(store, model, [platform], tools=tools, behavior=behavior, clock=clock) as engine:
             await engine.receive(MESSAGE)
             await engine.settled()
             await clock.advance(599)
@@ -66,9 +64,7 @@ async def test_an_engine_waits_for_more_of_an_author_by_the_clock() -> None:
     clock, platform = Clock(START), RecordedPlatform()
     async with Store.open(":memory:") as store:
         behavior = Behavior(debounce=600, max_debounce=600)
-        async with Engine(
-            store, Scripted("Hello."), [platform], behavior=behavior, now=clock.now, sleep=clock.sleep
-        ) as engine:
+        async with Engine(store, Scripted("Hello."), [platform], behavior=behavior, clock=clock) as engine:
             await engine.receive(MESSAGE)
             while clock.now() < START + timedelta(hours=1) and not platform.texts:
                 await clock.advance(60)

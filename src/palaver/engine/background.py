@@ -6,7 +6,10 @@ import traceback
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Self, TypeVar
+from datetime import UTC, datetime
+from typing import Any, Protocol, Self, TypeVar
+
+from msgspec import Struct
 
 from palaver.backoff import backoff
 from palaver.errors import ModelUnavailable, PalaverError, StoreBroken, StoreTrouble
@@ -21,6 +24,21 @@ CANCEL_ATTEMPTS = 15  # one second apart
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
+
+
+class EngineClock(Protocol):
+    """The time of an engine: `palaver.testing.Clock` is one that tests advance."""
+
+    @property
+    def now(self) -> Callable[[], datetime]: ...
+
+    @property
+    def sleep(self) -> Sleep: ...
+
+
+class RealClock(Struct, frozen=True, kw_only=True):
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    sleep: Sleep = asyncio.sleep
 
 
 async def retry_forever(write: Callable[[], Awaitable[T]], *, sleep: Sleep = asyncio.sleep) -> T:

@@ -2,13 +2,12 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Self, assert_never
 
 from palaver.context.gather import ContextOptions
 from palaver.context.values import Persona
-from palaver.engine.background import Sleep, foreign_code
+from palaver.engine.background import EngineClock, RealClock, foreign_code
 from palaver.engine.behavior import Behavior, require_right_to_clear
 from palaver.engine.engine_parts import make_parts
 from palaver.engine.limits import CurrentLimits, Limits
@@ -70,8 +69,7 @@ class Engine:
         memory: Memory | None = None,
         task_handlers: Mapping[str, TaskHandler] | None = None,
         describe: Describe | None = None,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        sleep: Sleep = asyncio.sleep,
+        clock: EngineClock | None = None,
     ) -> None:
         behavior, context = behavior or Behavior(), context or ContextOptions()
         self.models = as_models(models)  # the first is called; each other is a fallback for the one before
@@ -85,8 +83,7 @@ class Engine:
             CurrentLimits(limits),
             persona=persona,
             task_handlers=task_handlers,
-            now=now,
-            sleep=sleep,
+            clock=clock or RealClock(),
         )
         parts.spend_tracker.require_prices([*self.models, *models_of(describe)])
         if self.memory:
@@ -94,11 +91,7 @@ class Engine:
         self._task_worker = parts.task_worker()
         self._completion = parts.completion(planned=self._task_worker.wake, failed=self._publish_failure)
         prompt_builder = parts.prompt_builder(
-            profile_of(profile, context),
-            memory=self.memory,
-            describe=describe,
-            options=context,
-            zone=zone,
+            profile_of(profile, context), memory=self.memory, describe=describe, options=context, zone=zone
         )
         self._commands = parts.commands(zone, memory=self.memory, stop=self.stop, planned=self._task_worker.wake)
         executor = parts.executor(self._completion, tool_ended=self._task_worker.wake)  # a tool may have added a task

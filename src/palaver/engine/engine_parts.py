@@ -10,7 +10,7 @@ from palaver.context.gather import ContextOptions, InMemoryKnowledge
 from palaver.context.values import Persona
 from palaver.engine.admission import Admission
 from palaver.engine.answer_preview import AnswerPreviews
-from palaver.engine.background import Sleep
+from palaver.engine.background import EngineClock, Sleep
 from palaver.engine.behavior import Behavior
 from palaver.engine.commands import Commands, Confirmations, no_memory
 from palaver.engine.event_stream import EventStream
@@ -45,8 +45,7 @@ def make_parts(
     *,
     persona: Persona | None,
     task_handlers: Mapping[str, TaskHandler] | None,
-    now: Callable[[], datetime],
-    sleep: Sleep,
+    clock: EngineClock,
 ) -> "EngineParts":
     """Make the shared parts of an engine."""
     named, aliases, handlers = platforms_by_name(platforms), PlaceAliases(), task_handlers or {}
@@ -60,14 +59,14 @@ def make_parts(
         delimiters=DelimiterCache(store.place_settings.delimiter),
         rate_limiter=RateLimiter(store.rate_limits, limits),
         outbox_sender=OutboxSender(
-            store.outbox, named, now=now, doubtful=behavior.doubtful_replies, sleep=sleep, aliases=aliases
+            store.outbox, named, now=clock.now, doubtful=behavior.doubtful_replies, sleep=clock.sleep, aliases=aliases
         ),
         events=EventStream(store.events),
-        spend_tracker=SpendTracker(store.usage, limits, prices=behavior.prices, now=now),
+        spend_tracker=SpendTracker(store.usage, limits, prices=behavior.prices, now=clock.now),
         task_handlers=handlers,
         kinds=block_kinds(handlers, may=behavior.model_may),
-        now=now,
-        sleep=sleep,
+        now=clock.now,
+        sleep=clock.sleep,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 import pytest
 
+from palaver.engine.background import RealClock
 from palaver.engine.behavior import Behavior
 from palaver.engine.engine import Engine
 from palaver.errors import NotSent
@@ -66,7 +67,8 @@ class Session:
         setattr(self.platform, "send", self._until_crash(self.platform.send))  # noqa: B010 (a method is replaced)
         self._crashed = False
         self.store = await self._processes.enter_async_context(Store.open(self._file))
-        engine = Engine(self.store, self.model, [self.platform], behavior=Behavior(debounce=0.0), sleep=_short_sleep)
+        behavior, clock = Behavior(debounce=0.0), RealClock(sleep=_short_sleep)
+        engine = Engine(self.store, self.model, [self.platform], behavior=behavior, clock=clock)
         self.engine = await self._processes.enter_async_context(engine)
 
     async def stop(self) -> None:

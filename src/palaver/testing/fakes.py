@@ -122,7 +122,7 @@ class HeldModel(Scripted):
 
 
 class Clock:
-    """`Engine(…, now=clock.now, sleep=clock.sleep)`, and then `await clock.advance(60)`.
+    """`Engine(…, clock=clock)`, and then `await clock.advance(60)`.
 
     `advance` wakes each sleeping task at its time, in order; nothing really waits.
     """

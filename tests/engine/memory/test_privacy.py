@@ -21,6 +21,7 @@ from memory.searching import Letters
 from palaver.context import sources
 from palaver.context.gather import ContextOptions, SourceInputs, gather
 from palaver.context.values import Context
+from palaver.engine.background import RealClock
 from palaver.engine.log_views import LogSlice, VisibleLog
 from palaver.engine.memory import Memory
 from palaver.engine.memory.indexer import Indexer
@@ -230,7 +231,7 @@ def a_memory(store: Store) -> Memory:
     return Memory(
         store,
         search=MessageRecall(store.index_reader, embedders=letters, likely=0.0, now=lambda: NOON),
-        now=lambda: NOON,
+        clock=RealClock(now=lambda: NOON),
     )
 
 

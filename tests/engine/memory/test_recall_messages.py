@@ -5,6 +5,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from memory.searching import a_store, hear, index, no_embedder, talk
+from palaver.engine.background import RealClock
 from palaver.engine.memory import Memory
 from palaver.engine.memory.recall import MessageRecall
 from palaver.messages import Message
@@ -82,7 +83,7 @@ async def test_a_long_message_is_cut() -> None:
 async def test_a_memory_indexes_what_it_hears_and_recalls_it() -> None:
     async with a_store() as store:
         await hear(store, *a_chat())
-        memory = Memory(store, now=lambda: NOON)
+        memory = Memory(store, clock=RealClock(now=lambda: NOON))
         await memory.start()
         await memory.done()
         target = a_message("Where did Alice buy her kayak?", id="999", author=BOB)

@@ -1,12 +1,10 @@
 """Memory of an engine: recalls facts, episodes and messages for a prompt, and learns in the background."""
 
-import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 from palaver.context import sources
 from palaver.context.values import Context
-from palaver.engine.background import Sleep
+from palaver.engine.background import EngineClock, RealClock
 from palaver.engine.limits import CurrentLimits
 from palaver.engine.log_views import VisibleLog
 from palaver.engine.memory.indexer import Indexer
@@ -31,9 +29,9 @@ class Memory:
         model: Model | None = None,
         search: sources.MessageSearch | None = None,
         reads: Callable[[Place], bool] = lambda _: True,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        sleep: Sleep = asyncio.sleep,
+        clock: EngineClock | None = None,
     ) -> None:
+        now, sleep = (clock or RealClock()).now, (clock or RealClock()).sleep
         self.knowledge = MemorySources(
             KnownFacts(store.facts, now=now),
             episodes=store.episodes,

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from palaver.config import Config
 from palaver.context.values import Persona
-from palaver.engine.background import Sleep
+from palaver.engine.background import RealClock, Sleep
 from palaver.engine.behavior import Behavior
 from palaver.engine.engine import Engine
 from palaver.engine.limits import Limits
@@ -127,7 +127,7 @@ class TerminalSession:
 
     def _create_memory(self, choice: ModelChoice) -> Memory:
         model, reads = memory_model_for(choice), partial(is_same_place, PLACE)
-        return Memory(self._store, model=model, reads=reads, sleep=self._options.sleep)
+        return Memory(self._store, model=model, reads=reads, clock=RealClock(sleep=self._options.sleep))
 
     def _create_engine(self, choice: ModelChoice) -> Engine:
         no_memory = {"remember": TaskHandler(run=_ignore_remember_task, repeatable=True, about=None)}
@@ -146,7 +146,7 @@ class TerminalSession:
             zone=self._options.zone,
             memory=self._memory,
             task_handlers={} if self._memory else no_memory,
-            sleep=self._options.sleep,
+            clock=RealClock(sleep=self._options.sleep),
         )
 
     async def run(self) -> int:
