@@ -1,6 +1,7 @@
-"""`palaver model get` tells how far it is, and goes on where it stopped."""
+"""`palaver model`: what is here, what is fetched with a bar and goes on where it stopped, what is deleted."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -9,7 +10,10 @@ from hashlib import sha256
 from pathlib import Path
 from zipfile import ZipFile
 
+import pytest
+
 from cli.command import palaver
+from models.local.test_download import Shop, serving
 
 PIECES = [bytes([65 + number]) * (1 << 20) for number in range(4)]
 WHOLE = b"".join(PIECES)
@@ -100,3 +104,61 @@ def test_a_model_nobody_knows_is_said_in_one_line() -> None:
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("palaver: no local model is called 'nobody'")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PALAVER_MODELS", str(tmp_path))
+    return tmp_path
+
+
+def test_a_file_is_fetched_by_its_url_listed_and_deleted(folder: Path) -> None:
+    with serving(shop := Shop()):
+        got = palaver("model", "get", shop.url)
+    digest, path = sha256(shop.file).hexdigest(), folder / "tiny.gguf"
+    listed = palaver("model", "list")
+    as_json = palaver("model", "list", "--json")
+    deleted = palaver("model", "rm", "tiny.gguf")
+    again = palaver("model", "rm", "tiny.gguf")
+
+    assert (got.returncode, got.stdout) == (0, f"tiny.gguf is at {path}\nsha256 {digest}\n")
+    assert got.stderr.splitlines()[-1] == "100 %: 4 of 4 MB"
+    head, *_, row = listed.stdout.splitlines()
+    assert head.split() == "NAME SIZE HERE WHAT IT IS GOOD FOR WHERE".split()
+    assert row.split() == ["tiny.gguf", "5", "MB", "yes", *"a file of your own".split(), str(path)]
+    assert json.loads(as_json.stdout)[-1] == {
+        "name": "tiny.gguf",
+        "size": len(shop.file),
+        "path": str(path),
+        "about": "a file of your own",
+    }
+    assert (deleted.returncode, deleted.stdout) == (0, "tiny.gguf is deleted: 5 MB are free again\n")
+    assert (again.returncode, again.stderr) == (
+        2,
+        f"palaver: there is no model 'tiny.gguf' in {folder}; `palaver model list` shows what there is\n",
+    )
+
+
+def test_machines_get_the_digest_and_what_was_freed(folder: Path) -> None:
+    with serving(shop := Shop()):
+        digest = sha256(shop.file).hexdigest()
+        got = palaver("model", "get", shop.url, "--sha256", digest, "--json")
+    deleted = palaver("model", "rm", "tiny.gguf", "--json")
+
+    assert json.loads(got.stdout) == {"name": "tiny.gguf", "path": str(folder / "tiny.gguf"), "sha256": digest}
+    assert json.loads(deleted.stdout) == {"name": "tiny.gguf", "freed": len(shop.file)}
+
+
+def test_a_wrong_digest_is_one_line(folder: Path) -> None:
+    with serving(shop := Shop()):
+        got = palaver("model", "get", shop.url, "--sha256", "0" * 64)
+
+    assert (got.returncode, got.stdout) == (2, "")
+    assert got.stderr.splitlines()[-1].startswith(f"palaver: {shop.url} is another file than was meant")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_digest_goes_with_a_url(folder: Path) -> None:
+    got = palaver("model", "get", "qwen", "--sha256", "0" * 64)
+
+    assert (got.returncode, got.stderr) == (2, "palaver: --sha256 goes with a URL; the digest of qwen is known\n")

@@ -36,7 +36,7 @@ def list_(as_json: AsJson = False) -> None:
         print_json([{"name": m.name, "size": m.size, "path": m.path and str(m.path), "about": m.about} for m in found])
         return
     rows = [
-        (one_line(m.name), size_text(m.size), "yes" if m.path else "no", one_line(m.about), str(m.path or ""))
+        (one_line(m.name), size_text(m.size), "yes" if m.path else "no", one_line(m.about, None), str(m.path or ""))
         for m in found
     ]
     print_table(("NAME", "SIZE", "HERE", "WHAT IT IS GOOD FOR", "WHERE"), rows)

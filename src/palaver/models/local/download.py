@@ -142,8 +142,9 @@ def _fetch_rest(url: str, cache: Path, expected: str, progress: Progress) -> Non
         headers |= {"Range": f"bytes={here}-"} | ({"If-Range": source.validator} if source.validator else {})
     if source and here == source.size:
         return
+    hooks = {"request": [lambda request: _check_secure(str(request.url), expected)]}  # also of each redirect
     with (
-        httpx2.Client(timeout=TIMEOUT, follow_redirects=True) as client,
+        httpx2.Client(timeout=TIMEOUT, follow_redirects=True, event_hooks=hooks) as client,
         client.stream("GET", url, headers=headers) as response,
     ):
         if here and (response.status_code == 416 or (response.status_code == 206 and not _total(response, here))):
@@ -151,14 +152,13 @@ def _fetch_rest(url: str, cache: Path, expected: str, progress: Progress) -> Non
             _fetch_rest(url, cache, expected, progress)
             return
         response.raise_for_status()
-        for step in (*response.history, response):
-            _check_secure(str(step.url), expected)
         here = here if response.status_code == 206 else 0
         total = _total(response, here)
         if not total:
             raise NotInstalled(f"{public_url(url)} cannot be fetched: the server does not say how large it is")
-        cache.mkdir(parents=True, exist_ok=True)
-        _check_room(total - here, cache)
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        _check_room(total - here, cache.parent)
+        cache.mkdir(exist_ok=True)
         source = Source(url=public_url(url), validator=_validator(response), size=total)
         (cache / "source.json").write_bytes(msgspec.json.encode(source))
         with part.open("ab" if here else "wb") as target:
@@ -191,8 +191,8 @@ def _total(response: httpx2.Response, here: int) -> int:
     return int(length) if length.isdecimal() else 0
 
 
-def _check_room(needed: int, cache: Path) -> None:
-    free = shutil.disk_usage(cache).free
+def _check_room(needed: int, home: Path) -> None:
+    free = shutil.disk_usage(home).free
     if free < needed + SPARE:
         raise OSError(28, f"{size_text(needed + SPARE)} of room are needed, {size_text(free)} are free")
 

@@ -40,7 +40,7 @@ WEIGHTS = {
     for weights in (
         Weights(
             name="smollm2",
-            about="SmolLM2 135M: answers at once, in English, and is often wrong; good for trying things out",
+            about="answers at once, in English; often wrong: for trying things out",
             file="SmolLM2-135M-Instruct.Q4_1.gguf",
             size=98_362_432,
             sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
@@ -51,7 +51,7 @@ WEIGHTS = {
         ),
         Weights(
             name="qwen",
-            about="Qwen2.5-Coder 1.5B: useful answers, tools, many languages; slower, takes 2 GB of memory",
+            about="useful short answers, tools, many languages; slower, 2 GB of RAM",
             file="Qwen2.5-Coder-1.5B-Instruct.Q4_K_M.gguf",
             size=1_117_320_768,
             sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
