@@ -16,9 +16,12 @@ from msgspec.structs import replace
 from palaver.app import open_bot, open_platform, persona_of, reload_on_change
 from palaver.config import Config, ConfigFile, PersonaConfig, PlatformConfig, load_config, read_config
 from palaver.context.values import Persona
+from palaver.engine.engine import Engine
 from palaver.engine.limits import Limits
 from palaver.errors import InvalidValue, KeyMissing
+from palaver.models import Scripted
 from palaver.sim import GeminiSim
+from palaver.store import Store
 from palaver.testing import RecordedPlatform
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -120,6 +123,27 @@ async def test_changes_of_persona_and_limits_are_taken_over_and_others_wait(
         "limits.messages must be a whole number, not 'x'",
         "taken over: limits",
         "taken over at the next start: profile",
+    ]
+
+
+async def test_a_cap_on_money_for_a_model_without_a_price_changes_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = a_config(tmp_path)
+    changes = ['[persona]\nname = "New"\n[limits.total]\nmoney = 1.0']
+
+    async def sleep(_: float) -> None:
+        (tmp_path / "palaver.toml").write_text(changes.pop())
+
+    async with Store.open(":memory:") as store:
+        engine = Engine(store, Scripted(name="unpriced"), [RecordedPlatform()])
+        with pytest.raises(IndexError):  # there is no further change
+            await reload_on_change(engine, file, {}, sleep=sleep)
+
+    assert (engine.limits, engine.persona) == (Limits(), Persona())
+    assert [record.getMessage().replace(str(tmp_path), "") for record in caplog.records] == [
+        "the change of /palaver.toml is not taken over: "
+        "money is capped, but unpriced has no price: set it in Behavior(prices=…)"
     ]
 
 

@@ -155,10 +155,10 @@ async def reload_on_change(
 
 def _apply(engine: Engine, before: Config, after: Config) -> None:
     fields = [name for name in Config.__struct_fields__ if getattr(before, name) != getattr(after, name)]
+    if "limits" in fields:
+        engine.limits = after.limits  # first: they may be refused
     if "persona" in fields:
         engine.persona = persona_of(after)
-    if "limits" in fields:
-        engine.limits = after.limits
     taken = [name for name in fields if name in RELOADED]
     if taken:
         log.info("taken over: %s", ", ".join(taken))
@@ -167,7 +167,7 @@ def _apply(engine: Engine, before: Config, after: Config) -> None:
 
 
 def _stamps(file: ConfigFile) -> list[tuple[int, int] | None]:
-    """Return what says whether a file has changed: its time and size."""
+    """Return the time and size of each file that is reloaded; a difference means a change."""
     persona = file.config.persona.file
     files = [*([file.path] if file.path else []), *([file.folder / persona] if persona else [])]
     return [_stamp(one) for one in files]

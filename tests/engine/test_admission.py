@@ -111,7 +111,7 @@ async def test_a_rule_that_fails_answers_nothing_and_does_not_stand_in_the_way_o
     assert await made.decide(said("Gryag?", 6, place=GROUP)) == "answer"
     assert await made.decide(said("hm", 7, place=DIRECT)) == "answer"
     (logged,) = [record.getMessage() for record in caplog.records]
-    assert logged.startswith("Behavior.rule failed on message 5, which is not answered: ")
+    assert logged.startswith("Behavior.answer_if failed on message 5, which is not answered: ")
 
 
 async def test_a_reply_that_says_only_which_message_it_answers_is_for_whoever_wrote_that(store: Store) -> None:

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, ME, engine_with, said, talked, texts_of, until
+from palaver.context.values import Persona
 from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, TOO_MANY, Behavior, error_text
 from palaver.engine.engine import Engine
 from palaver.engine.limits import Limits
@@ -39,6 +40,7 @@ from palaver.toolbox.run_context import RunContext
 from palaver.toolbox.toolbox import tool
 from palaver.tools.reminders import reminder_tool
 from palaver.turns import Prompt
+from palaver.turns import model as by_model
 from people import NOON, a_photo
 from throwing import THROWN, Throwing
 
@@ -115,6 +117,27 @@ async def test_what_was_not_said_to_us_is_still_read() -> None:
     assert "we are seven" in str(model.prompts[0].turns)
 
 
+async def test_a_persona_that_is_set_during_a_run_is_that_of_the_next_run() -> None:
+    """A run that has begun keeps its prompt, also in its later steps."""
+
+    def rename() -> str:
+        """Rename the agent."""
+        engine.persona = Persona(text="You are another.")
+        return "done"
+
+    model = Scripted(Response(turn=by_model(ToolCall(id="c", name="rename"))), "Done.", "Hello.")
+    first = Persona(text="You are Gryag.")
+    async with engine_with(model, tools=[rename], persona=first) as engine:
+        await talked(engine, said("rename yourself"), said("hi", 2))
+
+    texts = [str(prompt.instruction) for prompt in model.prompts]
+    assert [("You are Gryag." in text, "You are another." in text) for text in texts] == [
+        (True, False),
+        (True, False),
+        (False, True),
+    ]
+
+
 async def test_a_rule_that_fails_is_not_answered_and_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
     def rule(_: Message) -> bool:
         raise ZeroDivisionError
@@ -124,7 +147,7 @@ async def test_a_rule_that_fails_is_not_answered_and_harms_nobody(caplog: pytest
         await talked(engine, said("hm", place=GROUP), said("Gryag?", 2, place=GROUP))
 
     assert platform.texts == ["Yes?"]
-    assert "Behavior.rule failed on message 1" in caplog.text
+    assert "Behavior.answer_if failed on message 1" in caplog.text
 
 
 async def test_two_agents_in_one_group_stop_talking_to_each_other() -> None:

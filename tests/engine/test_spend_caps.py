@@ -207,6 +207,23 @@ def test_a_cap_on_money_needs_a_price(store: Store) -> None:
         Engine(store, Scripted(), [RecordedPlatform()], limits=Limits(total=Cap(money=1.0)))
 
 
+@pytest.mark.parametrize("who", ["model", "memory", "describe"])
+def test_limits_that_are_set_later_need_the_price_of_every_model_too(store: Store, who: str) -> None:
+    other = Scripted(name="unpriced")
+    setups: dict[str, dict[str, Any]] = {
+        "model": {"models": other},
+        "memory": {"models": Scripted(), "memory": Memory(store, model=other)},
+        "describe": {"models": Scripted(), "describe": by_model(other)},
+    }
+    engine = Engine(store, platforms=[RecordedPlatform()], **with_clock(capped() | setups[who]))
+
+    with pytest.raises(InvalidValue, match="money is capped, but unpriced has no price"):
+        engine.limits = Limits(total=Cap(money=1.0))
+    assert engine.limits == Limits()
+    engine.limits = Limits(total=Cap(tokens=1))
+    assert engine.limits == Limits(total=Cap(tokens=1))
+
+
 @pytest.mark.parametrize("cap", [{"tokens": -1}, {"money": -0.01}])
 def test_a_cap_below_nothing_is_refused(cap: Any) -> None:
     with pytest.raises(InvalidValue):

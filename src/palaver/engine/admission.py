@@ -77,7 +77,9 @@ class Admission:
         try:
             return self._behavior.answer_if is not None and rule_result(self._behavior.answer_if(message))
         except Exception as error:  # noqa: BLE001 (the rule is the user's)
-            log.error("Behavior.rule failed on message %s, which is not answered: %s", message.id, error_text(error))
+            log.error(
+                "Behavior.answer_if failed on message %s, which is not answered: %s", message.id, error_text(error)
+            )
             return False
 
 

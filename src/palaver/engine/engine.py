@@ -11,7 +11,7 @@ from palaver.engine.background import EngineClock, RealClock, foreign_code
 from palaver.engine.behavior import Behavior, require_right_to_clear
 from palaver.engine.engine_parts import make_parts
 from palaver.engine.limits import CurrentLimits, Limits
-from palaver.engine.media_descriptions import Describe, models_of
+from palaver.engine.media_descriptions import Describe, models_of_describer
 from palaver.engine.memory import Memory
 from palaver.engine.outbox_sender import split_replies
 from palaver.engine.place_worker import PlaceWorkers
@@ -85,7 +85,8 @@ class Engine:
             task_handlers=task_handlers,
             clock=clock or RealClock(),
         )
-        parts.spend_tracker.require_prices([*self.models, *models_of(describe)])
+        self._describe = describe
+        parts.spend_tracker.require_prices(self._models_in_use())
         if self.memory:
             self.memory.charge(parts.spend_tracker)
         self._task_worker = parts.task_worker()
@@ -101,7 +102,7 @@ class Engine:
 
     @property
     def persona(self) -> Persona:
-        """The persona of the agent; may be set between runs."""
+        """The persona of the agent. May be set at any time; a run that has begun keeps its prompt."""
         return self._parts.identity.persona
 
     @persona.setter
@@ -110,12 +111,16 @@ class Engine:
 
     @property
     def limits(self) -> Limits:
-        """The limits of the agent; may be set while it runs."""
+        """The limits of the agent. May be set at any time; those that `Engine` would refuse raise `InvalidValue`."""
         return self._parts.limits.value
 
     @limits.setter
     def limits(self, limits: Limits) -> None:
+        self._parts.spend_tracker.require_prices(self._models_in_use(), limits)
         self._parts.limits.value = limits
+
+    def _models_in_use(self) -> list[Model]:
+        return [*self.models, *models_of_describer(self._describe), *(self.memory.models if self.memory else ())]
 
     async def start(self) -> None:
         """Open the platforms, resume what an earlier process left, and start the workers."""

@@ -34,7 +34,7 @@ def platforms_by_name(platforms: Iterable[Platform]) -> dict[str, Platform]:
 
 
 class Identity:
-    """The persona, which may be set between runs, and our accounts. What they wrote is our own."""
+    """The persona, which may be set at any time, and our accounts. What they wrote is our own."""
 
     def __init__(
         self, persona: Persona, platforms: Mapping[str, Platform], *, role_timeout: float = ROLE_TIMEOUT

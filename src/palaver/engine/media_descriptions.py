@@ -43,7 +43,7 @@ def by_model(model: Model) -> ModelDescriber:
     return ModelDescriber(model)
 
 
-def models_of(describe: Describe | None) -> list[Model]:
+def models_of_describer(describe: Describe | None) -> list[Model]:
     """Return the model of a describer, where it has one."""
     return [describe.model] if isinstance(describe, ModelDescriber) else []
 

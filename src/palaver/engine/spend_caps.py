@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterable
 from datetime import UTC, date, datetime
 
-from palaver.engine.limits import Cap, CurrentLimits, UsageStore
+from palaver.engine.limits import Cap, CurrentLimits, Limits, UsageStore
 from palaver.errors import InvalidValue, SpendCapReached
 from palaver.messages import Author, Message, Place
 from palaver.models.base import Model, Response
@@ -27,9 +27,9 @@ class SpendTracker:
         self._prices = prices
         self._now = now
 
-    def require_prices(self, models: Iterable[Model]) -> None:
-        """Raise `InvalidValue` for a cap on money where the price of a model is unknown."""
-        limits = self._limits.value
+    def require_prices(self, models: Iterable[Model], limits: Limits | None = None) -> None:
+        """Raise `InvalidValue` if money is capped and a model has no price; *limits* defaults to the current ones."""
+        limits = limits or self._limits.value
         if all(cap.money is None for cap in (limits.place, limits.person, limits.total)):
             return
         for model in models:

@@ -76,7 +76,7 @@ class Triggers(Struct, frozen=True, kw_only=True):
 def rule_result(result: object) -> bool:
     """Return what a rule returned, as a bool; raise `InvalidValue` for a coroutine."""
     if isawaitable(result):
-        raise InvalidValue("Behavior.rule must be a plain function: this one returns an awaitable")
+        raise InvalidValue("Behavior.answer_if must be a plain function: this one returns an awaitable")
     return bool(result)
 
 

@@ -49,6 +49,11 @@ class Memory:
         self._indexer = Indexer(store.index_writer, sleep=sleep)
         self._use_model(model)
 
+    @property
+    def models(self) -> list[Model]:
+        """The model that learns, if there is one."""
+        return [self._model] if self._model else []
+
     async def start(self) -> None:
         """Read what an earlier process left unread."""
         await self._learner.start(self._reads)
@@ -64,7 +69,6 @@ class Memory:
 
     def charge(self, spending: SpendTracker) -> None:
         """Count what the model is asked with *spending*. Once a cap is reached, memory waits until the next day."""
-        spending.require_prices([self._model] if self._model else [])
         self._spending = spending
 
     def on_behind(self, behind: Callable[[int], None]) -> None:
