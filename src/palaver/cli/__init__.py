@@ -15,7 +15,6 @@ app = typer.Typer(
     name="palaver",
     help="A conversation engine for chat agents.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,  # plain help: it answers three times as fast
     pretty_exceptions_enable=False,
 )
@@ -38,7 +37,7 @@ def _run() -> None:
     try:
         open_streams()
         _configure_log()
-        app()
+        app(prog_name="palaver")
     except PalaverError as error:
         _exit(str(error), status=2)
     except BrokenPipeError:

@@ -5,14 +5,17 @@ from typing import Annotated
 
 import typer
 
-from palaver.cli.options import default_db
+from palaver.cli.options import default_db, model_names
 from palaver.errors import StoreRefused
 
 
 def chat(
     model: Annotated[
         str | None,
-        typer.Option(help="gemini-…, openai:NAME, smollm2, qwen or a .gguf file. Default: the embedded model."),
+        typer.Option(
+            help="gemini-…, openai:NAME, smollm2, qwen or a .gguf file. Default: the embedded model.",
+            autocompletion=model_names,
+        ),
     ] = None,
     base_url: Annotated[str | None, typer.Option(help="Where the model is served.", metavar="URL")] = None,
     persona: Annotated[Path | None, typer.Option(help="A text that says who the model is.", metavar="FILE")] = None,

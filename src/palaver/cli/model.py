@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from palaver.cli.options import model_names
 from palaver.cli.output import INTERRUPTED, ProgressBar, one_line, print_json, print_table
 from palaver.errors import InvalidValue
 
@@ -19,11 +20,10 @@ models = typer.Typer(
 AsJson = Annotated[bool, typer.Option("--json", help="Output for machines.")]
 
 
-def complete_name(incomplete: str) -> list[str]:
-    """Return the names of local models that begin so, for the shell."""
+def _fetched_names() -> list[str]:
     from palaver.models.local import list_models
 
-    return [model.name for model in list_models() if model.name.startswith(incomplete)]
+    return [model.name for model in list_models() if model.removable]
 
 
 @models.command("list", epilog="Example: palaver model list")
@@ -49,7 +49,7 @@ def get(
         typer.Argument(
             help="smollm2 (98 MB), qwen (1.1 GB), or the https address of a .gguf file.",
             metavar="NAME|URL",
-            autocompletion=complete_name,
+            autocompletion=model_names,
         ),
     ],
     sha256: Annotated[
@@ -90,7 +90,7 @@ def get(
 
 @models.command("rm", epilog="Example: palaver model rm qwen")
 def rm(
-    name: Annotated[str, typer.Argument(help="A name of `palaver model list`.", autocompletion=complete_name)],
+    name: Annotated[str, typer.Argument(help="A name of `palaver model list`.", autocompletion=_fetched_names)],
     as_json: AsJson = False,
 ) -> None:
     """Delete a fetched model, also one that came only in part."""

@@ -34,6 +34,13 @@ def log_level(environment: Mapping[str, str]) -> str:
     return level
 
 
+def model_names() -> list[str]:
+    """Return the names of the local models, for the completion of the shell."""
+    from palaver.models.local import list_models
+
+    return [model.name for model in list_models()]
+
+
 def default_db() -> Path:
     """Return the store that is used without --db: PALAVER_DB, that of a palaver.toml, or one in the data folder."""
     given = os.environ.get("PALAVER_STORE") or os.environ.get("PALAVER_DB")

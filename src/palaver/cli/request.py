@@ -20,8 +20,17 @@ MODELS: dict[Wire, str] = {"gemini": "gemini-3.8-flash", "openai": "gpt-5.6"}
 UNKNOWN = "any-model"  # the model that `single` is rendered for by default: of no service that we know
 
 
+def _profile_names() -> list[str]:
+    from palaver.profiles import PROFILES
+
+    return list(PROFILES)
+
+
 def render(
-    profile: Annotated[str, typer.Argument(help="layered, tail, native, block, headers, single or plain.")],
+    profile: Annotated[
+        str,
+        typer.Argument(help="layered, tail, native, block, headers, single or plain.", autocompletion=_profile_names),
+    ],
     file: Annotated[
         str, typer.Argument(help="The conversation as JSON; - reads standard input.", metavar="[FILE|-]")
     ] = "-",
