@@ -5,6 +5,7 @@ PalaverError
 │   ├── InvalidValue         a value is invalid
 │   ├── NotAllowed           a person may not do this in this place
 │   ├── NothingToSend        the prompt has no turn that a model can answer
+│   ├── PromptRemoved        the prompts of a run are no longer stored
 │   ├── RequestRefused       the service refused the request as invalid
 │   │   └── ContextTooLong   … because it has more tokens than the model takes
 │   └── ScriptEnded          a scripted model has no more answers
@@ -59,6 +60,10 @@ class NotAllowed(CallerMustAct):
 
 
 class NothingToSend(CallerMustAct):
+    pass
+
+
+class PromptRemoved(CallerMustAct):
     pass
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -15,12 +16,13 @@ from msgspec.structs import replace
 
 from cli.command import PALAVER, Here, palaver
 from cli.stores import a_store, execute, held
-from palaver import Place
+from palaver import Place, Store
 from palaver.cli.db import watch_copy
 from palaver.cli.options import default_db
-from people import ALICE, GROUP, a_message, a_talk
+from palaver.turns import Prompt
+from people import ALICE, GROUP, NOON, a_message, a_talk
 from platforms.terminal.pseudo import terminal
-from store.builders import a_task, an_outgoing, files_hold, names_in
+from store.builders import a_run, a_task, an_outgoing, files_hold, names_in
 
 ELSEWHERE = Place(platform="discord", id="5", kind="group")
 COMMANDS = (
@@ -28,6 +30,7 @@ COMMANDS = (
     ("db", "backup", "copy.db"),
     ("db", "export"),
     ("db", "forget", "u123", "--yes"),
+    ("db", "prune"),
     ("tasks",),
     ("outbox",),
 )
@@ -351,3 +354,41 @@ class Screen(StringIO):
     def flush(self) -> None:
         if not self._copying.done():
             self._copying.set_result(None)
+
+
+def a_store_with_prompts(path: Path) -> Path:
+    """One run that ended in 2025, with a large prompt."""
+
+    async def make() -> None:
+        async with Store.open(path) as store:
+            await store.runs.begin(a_run(), Prompt.of("word " * 100_000), at=NOON)
+            await store.runs.end(replace(a_run(), status="done", ended_at=NOON))
+
+    asyncio.run(make())
+    return path
+
+
+def test_old_prompts_are_pruned_and_the_file_is_smaller(here: Here, tmp_path: Path) -> None:
+    path = str(a_store_with_prompts(tmp_path / "s.db"))
+
+    kept = done("db", "prune", "--prompts", "36500", "--db", path)
+    removed = done("db", "prune", "--db", path)
+    again = json.loads(done("db", "prune", "--json", "--db", path))
+
+    assert kept.startswith("removed: 0 prompts; ")
+    assert re.fullmatch(r"removed: 1 prompt; the file is [4-9]\d\d KB smaller\n", removed)
+    assert again == {"prompts": 0, "bytes": 0}
+    (run,) = [row for row in rows(done("db", "export", "--db", path)) if row["table"] == "runs"]
+    assert run["prompts_removed_at"]
+
+
+def test_pruning_goes_by_the_config(here: Here, tmp_path: Path) -> None:
+    path = str(a_store_with_prompts(tmp_path / "s.db"))
+    (tmp_path / "palaver.toml").write_text('[behavior]\nkeep_prompts = "36500 days"\n')
+
+    assert done("db", "prune", "--db", path).startswith("removed: 0 prompts; ")
+
+
+def test_nothing_is_pruned_beside_a_running_bot(db: Path) -> None:
+    with held(db):
+        assert refusal("db", "prune", "--db", str(db)).endswith("stop the bot first")

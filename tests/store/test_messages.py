@@ -16,6 +16,7 @@ from palaver.engine.store_protocols import WaitingMessage
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place
 from palaver.parts import Text
+from palaver.run.journal import PromptStore
 from palaver.store import Store
 from palaver.turns import model
 from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
@@ -34,7 +35,7 @@ def test_the_store_fulfils_what_the_engine_wants_kept(store: Store) -> None:
         store_protocols.RunStore,
         store_protocols.OutboxStore,
         store_protocols.TaskStore,
-        store_protocols.PromptStore,
+        PromptStore,
         store_protocols.DescriptionStore,
     ] = (
         store.inbox,

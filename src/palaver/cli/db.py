@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from palaver.store import Forgotten, Store
 
 databases = typer.Typer(
-    help="Maintain the store: check, back up, export, forget.",
+    help="Maintain the store: check, back up, export, prune, forget.",
     epilog="Example: palaver db check",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -117,6 +117,34 @@ def forget(
         print_line(f"removed: {_removal_summary(counts)}")
 
 
+@databases.command("prune", epilog="Example: palaver db prune --prompts 7")
+def prune(
+    prompts: Annotated[
+        int | None,
+        typer.Option(min=0, max=36_500, metavar="DAYS", help="Keep prompts so long. Default: by the config."),
+    ] = None,
+    updates: Annotated[
+        int | None, typer.Option(min=0, max=36_500, metavar="DAYS", help="Keep raw updates so long. Default: the same.")
+    ] = None,
+    db: DB = None,
+    as_json: Json = False,
+) -> None:
+    """Remove old prompts and raw updates, and make the file smaller. The bot must not be running.
+
+    Without a config, prompts are kept for 30 days after their run and raw updates for 7.
+    A running bot does the same by itself once a day, and uses the room in the file again.
+    """
+    import asyncio
+
+    path = existing_store(db)
+    before = path.stat().st_size
+    counts = {"prompts": asyncio.run(_prune(path, prompts, updates)), "bytes": before - path.stat().st_size}
+    if as_json:
+        print_json(counts)
+    else:
+        print_line(f"removed: {count_of(counts['prompts'], 'prompts')}; the file is {counts['bytes'] >> 10} KB smaller")
+
+
 def add_to(app: typer.Typer) -> None:
     app.add_typer(databases, name="db")
 
@@ -179,6 +207,27 @@ async def _find_author(path: Path, author: str, platform: str | None) -> tuple[s
 async def _forget(path: Path, author: str, platform: str) -> "Forgotten":
     async with _open_alone(path) as store:
         return await store.forget(author, platform)
+
+
+async def _prune(path: Path, prompts: int | None, updates: int | None) -> int:
+    """Remove what is too old by the config or the given numbers of days; return the number of prompts."""
+    from datetime import UTC, datetime, timedelta
+
+    from msgspec.structs import replace
+
+    from palaver.config import find_config, load_config
+    from palaver.engine.behavior import Behavior
+    from palaver.engine.retention import Retention
+
+    config = find_config()
+    behavior = load_config(config).config.behavior if config else Behavior()
+    days = {"keep_prompts": prompts, "keep_updates": updates}
+    behavior = replace(behavior, **{name: timedelta(days=given) for name, given in days.items() if given is not None})
+    async with _open_alone(path) as store:
+        retention = Retention(store.prompts, store.updates, behavior, now=lambda: datetime.now(UTC), pause=0)
+        removed = await retention.remove_old()
+        await store.vacuum()
+    return removed
 
 
 @asynccontextmanager

@@ -19,6 +19,7 @@ TOO_MANY = "That was more than I can answer at once. I go on in a little while; 
 NOTHING_TO_SAY = "I have no answer to that. Please try to say it differently."
 FAILED = "Something went wrong on my side, and I could not answer this. Please try again."
 LONGEST_DEBOUNCE = 86_400.0  # seconds
+LONGEST_KEPT = timedelta(days=36_500)
 
 IsAdministrator = Callable[[Place, Author], Awaitable[bool]]  # whether a person is an owner or administrator of a group
 
@@ -71,6 +72,7 @@ class Behavior(Struct, frozen=True, kw_only=True):
     prices: Prices = PRICES  # of models, by their names
     model_may: frozenset[str] = frozenset()  # which of tasks.kinds.DESTRUCTIVE a model may use
     keep_updates: timedelta = timedelta(days=7)  # how long raw updates are stored
+    keep_prompts: timedelta = timedelta(days=30)  # how long the prompts of a run are stored after its end
     max_resumes: int = 10  # times that a run is resumed after a crash before it fails
     error_text: Callable[[PalaverError], str] = error_text  # for a person whose message could not be answered
     forget_question: Callable[[Sequence[Fact]], str] = forget_question  # about facts that a model would forget
@@ -86,6 +88,8 @@ class Behavior(Struct, frozen=True, kw_only=True):
             raise InvalidValue(f"Behavior: 0 <= debounce <= max_debounce <= {LONGEST_DEBOUNCE:g} seconds")
         if self.max_runs < 1 or self.max_resumes < 1 or self.agents_in_a_row < 0:
             raise InvalidValue("Behavior: max_runs and max_resumes must be at least 1, agents_in_a_row at least 0")
+        if not all(timedelta() <= kept <= LONGEST_KEPT for kept in (self.keep_updates, self.keep_prompts)):
+            raise InvalidValue(f"Behavior: keep_updates and keep_prompts are 0 to {LONGEST_KEPT.days} days")
 
     @property
     def policy(self) -> Policy:

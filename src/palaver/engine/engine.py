@@ -7,7 +7,7 @@ from typing import Self, assert_never
 
 from palaver.context.gather import ContextOptions
 from palaver.context.values import Persona
-from palaver.engine.background import EngineClock, RealClock, foreign_code
+from palaver.engine.background import BackgroundTasks, EngineClock, RealClock, foreign_code
 from palaver.engine.behavior import Behavior, require_right_to_clear
 from palaver.engine.engine_parts import make_parts
 from palaver.engine.limits import CurrentLimits, Limits
@@ -99,6 +99,7 @@ class Engine:
         workers = parts.worker_parts(self, prompt_builder, executor, self._completion)
         self._places = PlaceWorkers(workers, aliases=parts.aliases, on_idle=self._on_place_idle)
         self._task_loop: asyncio.Task[None] | None = None
+        self._retention = BackgroundTasks()
 
     @property
     def persona(self) -> Persona:
@@ -143,6 +144,7 @@ class Engine:
                     self._places.wake(place, runs=opened.get(place.key, ()))
             self._task_loop = asyncio.create_task(self._task_worker.run())
             self._commands.wake()
+            self._retention.start(self._parts.retention().run())
             if self.memory:
                 self.memory.on_behind(lambda missing: self._parts.events.publish(MemoryBehind(messages=missing)))
                 await self.memory.start()
@@ -156,6 +158,7 @@ class Engine:
             self._task_loop.cancel()
             await asyncio.wait([self._task_loop])
             self._task_loop = None
+        await self._retention.stop()
         await self._commands.close()
         await self._places.tasks.stop()
         await self._task_worker.close()  # before the sender, which sends its last replies

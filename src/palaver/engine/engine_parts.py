@@ -24,6 +24,7 @@ from palaver.engine.place_worker import RunSetup, WorkerParts
 from palaver.engine.places import DelimiterCache, PlaceAliases
 from palaver.engine.prompt_builder import PromptBuilder
 from palaver.engine.rate_limit import RateLimiter
+from palaver.engine.retention import Retention
 from palaver.engine.run_completion import RunCompletion
 from palaver.engine.run_executor import RunExecutor
 from palaver.engine.spend_caps import SpendTracker
@@ -190,6 +191,9 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             previews=previews,
             sleep=self.sleep,
         )
+
+    def retention(self) -> Retention:
+        return Retention(self.store.prompts, self.store.updates, self.behavior, now=self.now)
 
     def worker_parts(
         self, setup: RunSetup, prompt_builder: PromptBuilder, executor: RunExecutor, completion: RunCompletion

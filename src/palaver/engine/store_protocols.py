@@ -18,7 +18,7 @@ from palaver.memory.facts import Cursors, Fact, Facts, Summaries
 from palaver.memory.retrieval.index import IndexReader, IndexWriter
 from palaver.messages import Author, Message, Place, PlaceKey, Reply
 from palaver.platform import Change, DeliveryKind, Update
-from palaver.run.journal import Journal, JournalStore, Run, SentPrompt
+from palaver.run.journal import Journal, JournalStore, PromptStore, Run
 from palaver.tasks.task import REPEATABLE, Policy, Task, cancels_sends
 from palaver.turns import Prompt, Turn
 
@@ -136,6 +136,10 @@ class UpdateStore(Protocol):
         self, platform: str, changes: Sequence[Change], *, key: str, raw: bytes | None, at: datetime, keep: timedelta
     ) -> UpdateResult:
         """Store an update of a platform and apply its changes, in one transaction; *raw* is removed after *keep*."""
+        ...
+
+    async def remove_old(self, keep: timedelta, *, at: datetime) -> None:
+        """Remove raw updates that were stored for longer than *keep*."""
         ...
 
     async def unread(self, platform: str) -> Sequence[Update]: ...
@@ -330,14 +334,6 @@ class ProposalStore(Protocol):
 
 class FactStore(Facts, Summaries, Protocol):
     """Facts and summaries of people."""
-
-
-class PromptStore(Protocol):
-    """Prompts that were sent."""
-
-    async def sent(self, run_id: str, step: int) -> SentPrompt | None:
-        """Return a prompt as it was sent and what was left out of it; a layer that was removed says so."""
-        ...
 
 
 class DescriptionStore(Protocol):

@@ -1,5 +1,6 @@
 """The journal of a run: its prompts, responses and tool runs, from which it is resumed. Pure."""
 
+from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Literal, Protocol
 
@@ -82,6 +83,24 @@ class SentPrompt(Struct, frozen=True, kw_only=True):
     def layers(self) -> tuple[LayerEntry, ...]:
         """The name, fingerprint and tokens of the tools and of each layer, in order."""
         return layer_entries(self.prompt)
+
+
+class PromptStore(Protocol):
+    """Prompts that were sent."""
+
+    async def sent(self, run_id: str, step: int) -> SentPrompt | None:
+        """Return a prompt as it was sent and what was left out of it; a layer that was removed says so.
+
+        Raise `PromptRemoved` for a run whose prompts had become too old.
+        """
+        ...
+
+    def remove_old(self, before: datetime, *, at: datetime) -> AsyncIterator[int]:
+        """Remove the prompts of runs that ended before *before*, in small transactions.
+
+        After each transaction, yield how many prompts it removed. Open runs keep their prompts.
+        """
+        ...
 
 
 class Journal(Struct, frozen=True, kw_only=True):

@@ -8,17 +8,19 @@ content of the last layers is cached for the comparison; without it a layer is s
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple, cast
 
 from msgspec.structs import replace
 
+from palaver.errors import PromptRemoved
 from palaver.run.journal import FallbackStep, Run, SentPrompt
 from palaver.store.encoding import LAYER, LEFT_OUT, TOOLS, clean, dump_bytes, dumps, load_settings, validate
 from palaver.store.identities import place_key
-from palaver.store.sqlite.connection import Database, cache_get, cache_put, insert_new_row, insert_row
+from palaver.store.sqlite.connection import Database, cache_get, cache_put, clear_cache, insert_new_row, insert_row
 from palaver.store.sqlite.writer import ConnectionThread, Repository
 from palaver.turns import Layer, Prompt
 
@@ -27,6 +29,8 @@ REMOVED = "[removed: it held words of somebody who was forgotten]"
 _MAX_DEPTH = 200  # bases in a chain
 _MIN_SHARED = 256  # bytes of common prefix from which a delta is stored
 CACHE_BYTES = 32 * 2**20  # content of cached layers
+PAGE = 1000  # prompts whose age is read at once
+RUNS_AT_ONCE = 20  # runs that lose their prompts in one transaction
 
 
 class LayerBase(NamedTuple):
@@ -69,6 +73,15 @@ class SqlPrompts(Repository):
 
     async def sent(self, run_id: str, step: int) -> SentPrompt | None:
         return await self._reader.run(lambda database: _read_sent(database, run_id, step))
+
+    async def remove_old(
+        self, before: datetime, *, at: datetime, page: int = PAGE, at_once: int = RUNS_AT_ONCE
+    ) -> AsyncIterator[int]:
+        start: int | None = 0
+        while start is not None:
+            start, found = await self._reader.run(partial(_read_old, start=start, page=page, before=before))
+            for runs in _groups(found, at_once):
+                yield await self._writer.run(partial(remove_prompts, runs=runs, at=at))
 
     def prepare(
         self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: FallbackStep | None = None
@@ -150,6 +163,7 @@ def _read_sent(database: Database, run_id: str, step: int) -> SentPrompt | None:
         ORDER BY p.id DESC LIMIT 1"""
     found = database.execute(select, (run_id, step)).fetchone()
     if found is None:
+        _refuse_removed(database, run_id)
         return None
     row, at, model, fallback, why, left = found
     return SentPrompt(
@@ -161,6 +175,65 @@ def _read_sent(database: Database, run_id: str, step: int) -> SentPrompt | None:
         left_out=LEFT_OUT.loads(left) if left else (),
         tried=None if fallback is None else validate(FallbackStep(step=step, fallback=fallback, why=why, model=model)),
     )
+
+
+def _refuse_removed(database: Database, run_id: str) -> None:
+    """Raise `PromptRemoved` for a run whose prompts had become too old."""
+    found = database.execute("SELECT prompts_removed_at FROM runs WHERE run_id = ?", (run_id,)).fetchone()
+    if found and found[0]:
+        raise PromptRemoved(
+            f"the prompts of run {run_id!r} were removed on {found[0][:10]}: they were older than Behavior.keep_prompts"
+        )
+
+
+def _read_old(
+    database: Database, start: int, page: int, before: datetime
+) -> tuple[int | None, Iterable[Sequence[str]]]:
+    """Return where the next page of prompts starts, and the runs of this page that ended before *before*, by place."""
+    select = """SELECT p.id, p.run_id, r.place, coalesce(r.ended_at, r.began_at), r.status = 'open' FROM (
+            SELECT id, run_id FROM prompts WHERE id >= ? ORDER BY id LIMIT ?
+        ) p JOIN runs r ON r.run_id = p.run_id ORDER BY p.id"""
+    rows = database.execute(select, (start, page)).fetchall()
+    by_place: dict[int, dict[str, None]] = {}
+    for _, run, place, ended_at, is_open in rows:
+        if not is_open and datetime.fromisoformat(ended_at) < before:
+            by_place.setdefault(place, {})[run] = None
+    return (rows[-1][0] + 1 if len(rows) == page else None), [tuple(runs) for runs in by_place.values()]
+
+
+def _groups(by_place: Iterable[Sequence[str]], size: int) -> Iterator[Sequence[str]]:
+    """Yield runs of one place each, at most *size*.
+
+    The layers of a place are deltas of each other, so after a group only one layer at each position is stored whole.
+    """
+    for runs in by_place:
+        yield from (runs[start : start + size] for start in range(0, len(runs), size))
+
+
+def remove_prompts(database: Database, runs: Sequence[str], at: datetime) -> int:
+    """Remove the prompts of runs, and the layers that no other prompt has; return the number of prompts."""
+    marks = ", ".join("?" * len(runs))
+    prompts = f"SELECT id FROM prompts WHERE run_id IN ({marks})"
+    had = database.execute(f"SELECT DISTINCT layer FROM prompt_layers WHERE prompt IN ({prompts})", runs).fetchall()
+    database.execute(f"DELETE FROM prompt_layers WHERE prompt IN ({prompts})", runs)
+    count = database.execute(f"DELETE FROM prompts WHERE run_id IN ({marks})", runs).rowcount
+    database.execute(f"UPDATE runs SET prompts_removed_at = ? WHERE run_id IN ({marks})", (at.isoformat(), *runs))
+    used = "SELECT 1 FROM prompt_layers WHERE layer = ? LIMIT 1"
+    remove_layers(database, {row for (row,) in had if database.execute(used, (row,)).fetchone() is None})
+    clear_cache(database)
+    return count
+
+
+def remove_layers(database: Database, gone: Collection[int]) -> None:
+    """Remove layers that no prompt has; the layers based on them are stored whole."""
+    select = "SELECT id FROM layers WHERE base = ?"
+    based = [row for base in gone for (row,) in database.execute(select, (base,)).fetchall() if row not in gone]
+    for row in based:
+        content = layer_content(database, row) or b""
+        update = "UPDATE layers SET base = NULL, prefix_length = 0, depth = 0, suffix = ? WHERE id = ?"
+        database.execute(update, (content.decode(), row))
+    database.executemany("UPDATE layers SET base = NULL WHERE id = ?", [(row,) for row in gone])
+    database.executemany("DELETE FROM layers WHERE id = ?", [(row,) for row in gone])
 
 
 def remove_fact_ids(database: Database, places: Iterable[int]) -> None:

@@ -126,8 +126,12 @@ class Store:
         _create_vacuum_marker(self.path)
         report = await self.writer.run(lambda database: person.forget(database, platform, author_id, now))
         await self._clear_caches()
-        await self.writer.run(lambda database: _vacuum(self.path, database), autocommit=True)
+        await self.vacuum()
         return report
+
+    async def vacuum(self) -> None:
+        """Rewrite the file, so that it is as small as its content."""
+        await self.writer.run(lambda database: _vacuum(self.path, database), autocommit=True)
 
     async def _clear_caches(self) -> None:
         """Clear the caches of the members."""

@@ -63,6 +63,9 @@ class SqlUpdates(Repository):
             await self._moved()
         return UpdateResult(new=new)
 
+    async def remove_old(self, keep: timedelta, *, at: datetime) -> None:
+        await self._writer.run(lambda database: _remove_old(database, utc(at), keep))
+
     async def unread(self, platform: str) -> Sequence[Update]:
         return await self._reader.run(lambda database: _unread(database, platform))
 
@@ -197,7 +200,7 @@ def _leave(database: Database, place: Place, at: datetime) -> None:
 
 
 def _remove_old(database: Database, now: datetime, keep: timedelta) -> None:
-    """Remove raw updates older than *keep*, and keys older than `KEY_RETENTION`."""
+    """Remove raw updates older than *keep*, also unread ones, and keys older than `KEY_RETENTION`."""
     update = "UPDATE updates SET raw = NULL WHERE at < ? AND raw IS NOT NULL"
     database.execute(update, ((now - keep).isoformat(),))
     database.execute("DELETE FROM updates WHERE at < ?", ((now - max(keep, KEY_RETENTION)).isoformat(),))

@@ -19,7 +19,7 @@ from palaver.engine.engine import Engine
 from palaver.engine.limits import Limits
 from palaver.engine.memory import Memory
 from palaver.engine.task_worker import TaskHandler
-from palaver.errors import PalaverError, StoreBroken, StoreTrouble
+from palaver.errors import PalaverError, PromptRemoved, StoreBroken, StoreTrouble
 from palaver.memory.facts import Fact, is_same_place, subject_of
 from palaver.messages import Author, Message
 from palaver.models import NAME_FORMS, provider_of
@@ -318,7 +318,11 @@ class TerminalSession:
         ledger = Ledger()
         sent = None
         for run_id, step in self._events.prompts:
-            if found := await self._store.prompts.sent(run_id, step):
+            try:
+                found = await self._store.prompts.sent(run_id, step)
+            except PromptRemoved as error:
+                return [f"({error})"]
+            if found:
                 sent = found
                 ledger.record_request(sent.prompt)
         if sent is None:

@@ -13,7 +13,7 @@ from palaver.store import message_rows, search_index, tasks
 from palaver.store.encoding import MESSAGE, PLACE, REPLY, STRINGS, TASK, JsonType, dumps
 from palaver.store.forget.person_words import PersonWords, Vocabulary
 from palaver.store.message_rows import insert_change
-from palaver.store.prompts import layer_content
+from palaver.store.prompts import layer_content, remove_layers
 from palaver.store.sqlite.connection import Database
 from palaver.tasks.task import Task
 
@@ -141,17 +141,9 @@ def remove_runs(database: Database, runs: Collection[str]) -> RemovedRuns:
 
 
 def remove_unused_layers(database: Database) -> None:
-    """Remove the layers that no prompt uses; layers based on them are stored whole."""
+    """Remove the layers that no prompt has."""
     select = "SELECT id FROM layers WHERE id NOT IN (SELECT layer FROM prompt_layers)"
-    gone = {row for (row,) in database.execute(select)}
-    select = "SELECT id, base FROM layers WHERE base IS NOT NULL ORDER BY id"
-    for row, base in database.execute(select).fetchall():
-        if base in gone and row not in gone:
-            content = layer_content(database, row) or b""
-            update = "UPDATE layers SET base = NULL, prefix_length = 0, depth = 0, suffix = ? WHERE id = ?"
-            database.execute(update, (content.decode(), row))
-    database.executemany("UPDATE layers SET base = NULL WHERE id = ?", [(row,) for row in gone])
-    database.executemany("DELETE FROM layers WHERE id = ?", [(row,) for row in gone])
+    remove_layers(database, {row for (row,) in database.execute(select)})
 
 
 def _showing(database: Database, place: int, words: PersonWords) -> set[str]:

@@ -23,6 +23,7 @@ from palaver.store.migrations.table_changes import (
     LEFT_OUT,
     MESSAGE_PARTS,
     REACTIONS,
+    RETENTION,
     SECONDS,
     SERVICES,
     TRIED,
@@ -294,6 +295,11 @@ def m030_plain_names(database: Database) -> None:
     table_changes.rename_all(database, table_changes.ALL_RENAMES)
 
 
+def m031_retention(database: Database) -> None:
+    """Add when the prompts of a run were removed because they had become too old."""
+    _execute(database, RETENTION)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -325,4 +331,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     m028_events_by_sequence,
     m029_hidden_sentences,
     m030_plain_names,
+    m031_retention,
 )

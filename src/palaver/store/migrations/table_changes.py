@@ -223,6 +223,8 @@ HIDDEN_SENTENCES = (
     "INSERT INTO hidden_sentences (message, text) SELECT id, text FROM messages WHERE hidden = 1",
 )
 
+RETENTION = ("ALTER TABLE runs ADD COLUMN prompts_removed_at TEXT",)  # when they had become too old
+
 
 class Renames(NamedTuple):
     """Old and new names; columns are given with the new name of their table."""
