@@ -70,6 +70,7 @@ from .errors import (
 )
 from .errors import (
     PlaceRefused as PlaceRefused,
+    PromptRemoved as PromptRemoved,
 )
 from .errors import (
     QuotaExhausted as QuotaExhausted,
