@@ -70,6 +70,8 @@ from .errors import (
 )
 from .errors import (
     PlaceRefused as PlaceRefused,
+)
+from .errors import (
     PromptRemoved as PromptRemoved,
 )
 from .errors import (
