@@ -22,6 +22,11 @@ from palaver.models.local import packages
             "is there a network.*No matching",
         ),
         ("", ConnectionLost, "exit 1"),
+        (
+            "ERROR: Could not install packages: [Errno 13] Permission denied: '/x'\nCheck the permissions.\n",
+            NotInstalled,
+            r"p==1 could not be stored; pip says: Could not install packages: \[Errno 13\] Permission denied: '/x'",
+        ),
         ("ERROR: [Errno 28] No space left on device\n", OSError, "No space left"),
     ],
 )

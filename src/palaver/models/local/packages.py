@@ -40,10 +40,15 @@ def fetch_runtime(*, progress: Progress | None = None) -> None:
             "install palaver into a virtual environment (python3 -m venv)"
         )
     report = progress or (lambda done, total: None)
-    with TemporaryDirectory(prefix="palaver-") as temporary:
-        with watched(Path(temporary), lambda size: report(min(size, RUNTIME_SIZE - 1), RUNTIME_SIZE)):
-            _run_pip("download", RUNTIME, Path(temporary), "--only-binary", ":all:", "--dest", temporary)
-        _run_pip("install", RUNTIME, Path(temporary), "--no-index", "--find-links", temporary)
+    try:
+        with (
+            TemporaryDirectory(prefix="palaver-") as temporary,
+            watched(Path(temporary), lambda size: report(min(size, RUNTIME_SIZE - 1), RUNTIME_SIZE)),
+        ):
+            _run_pip("install", RUNTIME, Path(temporary), "--only-binary", ":all:")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise NotInstalled(f"xllamacpp could not be installed into {sys.prefix}: {reason}") from error
     report(RUNTIME_SIZE, RUNTIME_SIZE)
     invalidate_caches()
 
@@ -82,7 +87,7 @@ def _size(path: Path) -> int:
 
 
 def _run_pip(command: str, package: str, temporary: Path, *options: str) -> None:
-    """Run a command of pip for a package; raise what it says as one line."""
+    """Run a command of pip for a package, with its temporary files in a directory; raise what it says as one line."""
     done = subprocess.run(  # noqa: S603 (our own Python, with our own arguments)
         [*_pip(), command, *_OPTIONS, *options, package],
         env={**os.environ, "TMPDIR": str(temporary)},
@@ -97,8 +102,8 @@ def _run_pip(command: str, package: str, temporary: Path, *options: str) -> None
     reason = said[-1] if said else f"exit {done.returncode}"
     if "No space left" in done.stderr:
         raise OSError(28, "No space left on device")
-    if command == "install":
-        raise NotInstalled(f"{package} could not be installed into {sys.prefix}; pip says: {reason}")
+    if failed := next((line for line in said if "[Errno" in line), None):
+        raise NotInstalled(f"{package} could not be stored; pip says: {failed}")
     raise ConnectionLost(f"{package} could not be fetched; is there a network? pip says: {reason}")
 
 
