@@ -50,12 +50,12 @@ class JsonFormatter(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": redact_keys(record.getMessage()),
             **_fields(record),
         }
         if record.exc_info:
-            line["traceback"] = self.formatException(record.exc_info)
-        return redact_keys(dumps(line).decode())
+            line["traceback"] = redact_keys(self.formatException(record.exc_info))
+        return dumps(line).decode()
 
 
 class TextFormatter(logging.Formatter):
@@ -68,11 +68,11 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
         fields = " ".join(f"{name}={value}" for name, value in _fields(record).items())
-        line = f"{time} {record.levelname.lower():7} {record.getMessage()}{'  ' if fields else ''}{fields}"
+        line = "  ".join(filter(None, (f"{record.levelname.lower():7}", redact_keys(record.getMessage()), fields)))
         if record.exc_info:
-            line += "\n" + self.formatException(record.exc_info)
+            line += "\n" + redact_keys(self.formatException(record.exc_info))
         colour = _COLOURS.get(record.levelno, "") if self._coloured else ""
-        return redact_keys(f"{colour}{line}\x1b[0m" if colour else line)
+        return f"{colour}{time} {line}\x1b[0m" if colour else f"{time} {line}"
 
 
 def configure_logs(level: str, stream: TextIO | None = None) -> None:
@@ -103,6 +103,8 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
     found: dict[str, Any] = msgspec.to_builtins(event)
     for name in ("kind", "cursor", "number", "at"):
         found.pop(name, None)
+    if "why" in found:  # the text of an error; all else are ids
+        found["why"] = redact_keys(found["why"])
     place = found.pop("place", None)
     where = "/".join(filter(None, (place["platform"], place["id"], place.get("thread")))) if place else None
     return {**({"place": where} if where else {}), **found}
