@@ -40,7 +40,7 @@ PERSONA = Persona(
     "you answer. Then answer in as few sentences as will do.",
 )
 WINDOWS = {"125..500": Marks(), "sliding 100": Marks(low=100, high=100), "sliding 30": Marks(low=30, high=30)}
-BY_WINDOW = ("layered", "tail", "headers")
+BY_WINDOW = ("layered", "tail", "headers", "plain")
 MINIMA = (1024, 4096)
 CACHED_PRICE = 0.1
 CHECKED = 50  # every 50th request the prediction is compared with the encoded bytes
@@ -170,14 +170,14 @@ async def replay(transcript: Transcript, profile: str, marks: Marks, tally: Tall
     newest = NEWEST_MEDIA_MARKS if profile == "layered" else MEDIA_MARKS
     long = sources.window(log, marks=marks, media_marks=newest, budget=media)
     history = sources.levels(log, budget=media) if profile not in BY_WINDOW else long
-    scene = sources.agent_settings(persona=PERSONA, zone="UTC", delimiter="7f3a9c2e51b0")
+    settings = sources.agent_settings(persona=PERSONA, zone="UTC", delimiter="7f3a9c2e51b0")
     before: list[str] = []
     asked = 0
     for message in transcript.messages:
         if message.author.persona is None:
             assert message.sent_at is not None
             now = message.sent_at + timedelta(seconds=5)
-            context = await gather(message, [scene, history, sources.relevant(remembered)], now)
+            context = await gather(message, [settings, history, sources.relevant(remembered)], now)
             prompt = PROFILES[profile].build(context)
             entry = ledger.record_request(prompt)
             tally.add(entry.tokens, entry.stable)

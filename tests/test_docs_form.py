@@ -125,7 +125,7 @@ def named(page: Path) -> list[str]:
 @pytest.mark.parametrize("page", CURRENT, ids=lambda page: page.name)
 def test_the_modules_that_a_page_names_exist(page: Path) -> None:
     """Names such as `palaver.events.Event` or `context.budget.Budget`, and paths such as `context/sources.py`."""
-    names = {code for code in named(page) if re.fullmatch(r"palaver(\.\w+)+", code)} - {"palaver.db"}
+    names = {code for code in named(page) if re.fullmatch(r"palaver(\.\w+)+", code)} - {"palaver.db", "palaver.toml"}
     short = {f"palaver.{code}" for code in named(page) if re.fullmatch(r"\w+\.\w+\.\w+", code)}
     names |= {name for name in short if exists(name.rpartition(".")[0])}
     paths = {code for code in named(page) if re.fullmatch(r"[\w/]+/\w+\.py", code)}

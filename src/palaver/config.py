@@ -68,7 +68,7 @@ class Config(Struct, frozen=True, kw_only=True):
     behavior: Behavior = Behavior()
     limits: Limits = Limits()
     memory: MemoryConfig = MemoryConfig()
-    platforms: dict[str, Any] = {}  # a PlatformConfig for each name, as it is written
+    platforms: dict[str, Any] = {}  # the raw tables; `ConfigFile.platforms` has them checked
 
     @property
     def models(self) -> tuple[str, ...]:

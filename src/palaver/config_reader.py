@@ -68,7 +68,7 @@ def keys_of(schema: type[Struct], before: KeyPath = ()) -> Iterator[Key]:
 class ConfigReader:
     """Reads the tables of one file, and the variables that take precedence over them.
 
-    *load* imports what "module:name" names; *renamed* has the keys of variables with other names.
+    *load* imports what "module:name" names; *renamed* has variables with names of their own, and the key of each.
     """
 
     def __init__(

@@ -441,8 +441,8 @@ def test_media_go_with_a_new_message_since_a_draft_has_only_text() -> None:
     answer = OutboxItem(id="r-0", reply=Reply(place=DIRECT, text="See:", media=(photo,)), made_at=NOON)
     line = OutboxItem(id="line", reply=Reply(place=DIRECT, text="(stopped)"), made_at=NOON)
 
-    parts = edit_draft(a_draft(), [answer], line=line)
-    silent = edit_draft(a_draft(), [replace(answer, reply=replace(answer.reply, text=""))], line=line)
+    parts = edit_draft(a_draft(), [answer], closing=line)
+    silent = edit_draft(a_draft(), [replace(answer, reply=replace(answer.reply, text=""))], closing=line)
 
     assert [(one.id, one.reply.text, len(one.reply.media), one.edits, one.reply_id, one.part) for one in parts] == [
         ("r-0", "See:", 0, "s-0", "r-0", 0),

@@ -46,8 +46,8 @@ def shown_versions(
 ) -> tuple[tuple[Message, ...], tuple[Notice, ...]]:
     """Return the messages as they were first shown, and the notices of their changes since, in order.
 
-    *start* is the number of the first message. It is counted without the messages of the batch, whose numbers are
-    *taken*, in order. *stored* is the number of messages of the place.
+    *start* is the number of `messages[0]`, as if the messages of the batch did not exist. *taken* are the numbers of
+    the batch, ascending. *stored* is the number of messages of the place.
     """
     shown = list(messages)
     notices: list[tuple[int, Notice]] = []

@@ -30,7 +30,7 @@ class ContextOptions(Struct, frozen=True, kw_only=True):
     """What goes into the context of a run, and how much of it."""
 
     history_size: Annotated[int, Meta(ge=0, le=100_000)] = 500  # messages at most; 0: none
-    levels: bool = True  # context in levels (immediate to episodic); else only the window
+    levels: bool = True  # recent messages (`native`, `block`) in levels, memory in sections; else window, list
     block: ContextBlock = ContextBlock()
     budget: Budget = Budget()
     sources: tuple[AnySource, ...] = ()  # further ones, after those of the profile

@@ -1,6 +1,6 @@
 """Cuts of the history that keep the prefix of a request stable. Pure.
 
-A provider's cache pays for a request as far as it begins with the bytes of the one before. A window of the newest N
+A provider charges less for the part of a request that repeats the start of the previous one. A window of the newest N
 messages would begin elsewhere with each message. So every cut here falls on fixed message numbers, and is a function of
 numbers alone: the same history is always cut at the same place, in every process, with no state to store.
 

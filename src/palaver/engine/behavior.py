@@ -60,13 +60,13 @@ class Behavior(Struct, frozen=True, kw_only=True):
     """How an agent behaves. Every field has a default."""
 
     names: tuple[str, ...] = ()  # other names that people use for the agent
-    answer_if: Rule | None = None  # answers further messages in groups
+    answer_if: Rule | None = None  # says whether a group message that is not addressed to the agent is answered
     agents_in_a_row: int = 2  # messages of agents after which the agent waits for a person
     debounce: float = 1.5  # seconds without another message of the author, after which the burst is answered
     max_debounce: float = 10.0  # seconds after which a burst is answered in any case
-    during_run: Literal["next_run", "next_step"] = "next_run"  # which takes the messages that come during a run
+    during_run: Literal["next_run", "next_step"] = "next_run"  # what answers messages that come during one
     doubtful_replies: Literal["hold", "resend"] = "hold"  # what is done with replies whose outcome is unknown
-    cancel_tasks: str = "sends"  # which tasks of older plans a new run cancels: a name in tasks.policy.POLICIES
+    cancel_tasks: str = "sends"  # which tasks of older plans a new run cancels: a name in tasks.task.POLICIES
     retry: Retry = RETRY  # of failed tasks
     max_runs: int = 32  # runs in all places together, without those that wait for a model
     prices: Prices = PRICES  # of models, by their names

@@ -18,8 +18,8 @@ MAX_WAITING = 500  # waiting messages that are read at once
 class Debounce:
     """Makes batches of the messages that wait in one place; messages that are not answered are skipped.
 
-    Call *rate_limited* with each message whose author is over the rate limit, and *waiting* once for a batch that is
-    found before it is complete.
+    It calls *rate_limited* with each message whose author is over the rate limit. It calls *on_waiting* once when it
+    has found a burst that may still grow.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Debounce:
         behavior: Behavior,
         *,
         rate_limited: Callable[[Message], Awaitable[None]],
-        waiting: Callable[[], Awaitable[None]],
+        on_waiting: Callable[[], Awaitable[None]],
         now: Callable[[], datetime],
         sleep: Sleep,
     ) -> None:
@@ -42,7 +42,7 @@ class Debounce:
         self._gap = timedelta(seconds=behavior.debounce)
         self._longest = timedelta(seconds=behavior.max_debounce)
         self._rate_limited = rate_limited
-        self._waiting = waiting
+        self._on_waiting = on_waiting
         self._now = now
         self._sleep = sleep
         self._decisions = DecisionCache(admission)
@@ -70,7 +70,7 @@ class Debounce:
                 if left <= timedelta(0):
                     return await self._make_batch([one.message for one in burst], waiting[first].message, snapshot)
                 if not has_waited:
-                    await self._waiting()
+                    await self._on_waiting()
                 has_waited = True
             elif left <= timedelta(0):
                 if len(waiting) < MAX_WAITING:

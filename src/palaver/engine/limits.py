@@ -40,9 +40,9 @@ class Limits(Struct, frozen=True, kw_only=True):
     seconds: float = 60.0
     call_timeout: float = 120.0  # seconds of one model call
     run_timeout: float = 300.0  # seconds of one run, over all processes
-    place: Cap = Cap()  # on the spend of one place
-    person: Cap = Cap()  # of one person
-    total: Cap = Cap()  # of all
+    place: Cap = Cap()  # on a day's spend of one place
+    person: Cap = Cap()  # on that of one person on one service
+    total: Cap = Cap()  # on that of everything together
 
     def __post_init__(self) -> None:
         if self.messages < 1 or not self.seconds >= 0:

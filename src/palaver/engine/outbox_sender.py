@@ -79,13 +79,13 @@ def parse_message_id(given: object) -> str | None:
     return given if isinstance(given, str) and given and given.isprintable() else None
 
 
-def edit_draft(draft: OutboxItem, deliveries: Sequence[OutboxItem], *, line: OutboxItem) -> tuple[OutboxItem, ...]:
+def edit_draft(draft: OutboxItem, deliveries: Sequence[OutboxItem], *, closing: OutboxItem) -> tuple[OutboxItem, ...]:
     """Return the deliveries such that the first edits a visible draft. Its media become a message of their own.
 
-    Without a text to edit it to, the draft is edited to the *line*.
+    If the answer has no text, the draft becomes the *closing* line.
     """
     if not deliveries or not deliveries[0].reply.text:
-        return (replace(line, edits=draft.message_id), *deliveries)
+        return (replace(closing, edits=draft.message_id), *deliveries)
     first, *rest = deliveries
     if first.reply.media:
         name = first.reply_id or first.id

@@ -2,8 +2,9 @@
 
 A run is stored with its first prompt before the model is called, and every step after it. So a worker finds each run
 that a crash, a full disk or a stop left open, and resumes it from its journal: model calls and tools whose results are
-stored are not repeated. A run is resumed at most `Behavior.max_resumes` times, then it ends with an error notice. A run
-whose messages are edited or deleted before it begins gets a new prompt; later it is withdrawn, and they wait again.
+stored are not repeated. A run is resumed at most `Behavior.max_resumes` times, then it ends with an error notice. If a
+message of a batch is edited or deleted before its run is stored, the prompt is built again. If that happens later, the
+run is withdrawn, and its messages wait for a new one.
 """
 
 import asyncio
@@ -93,7 +94,7 @@ class PlaceWorker:
             parts.store.inbox,
             parts.behavior,
             rate_limited=self.send_limit_notice,
-            waiting=self.cancel_old_plans,
+            on_waiting=self.cancel_old_plans,
             now=parts.now,
             sleep=parts.sleep,
         )

@@ -218,7 +218,7 @@ class RunCompletion:
         draft = await self._outbox.draft(run.id)
         if draft is None or draft.status != "sent" or draft.message_id is None:
             return deliveries
-        return edit_draft(draft, deliveries, line=stop_line(draft, self._now()))
+        return edit_draft(draft, deliveries, closing=stop_line(draft, self._now()))
 
     async def _as_begun(self, run: Run) -> Run:
         """Return the run with its target and messages as stored: those it was made with may have been deleted."""

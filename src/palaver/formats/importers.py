@@ -174,19 +174,19 @@ def _json(text: str) -> Any:
 
 def _guess_form(found: Any, agent: str | None, model: str | None) -> ImportedConversation:
     """Read JSON in the format that its fields show."""
-    if _has(found, "messages", "content"):
+    if _is_list_of(found, "messages", "content"):
         return _from_list("openai", read_openai(found, model=model), agent)
-    if not _has(found, "contents", "parts") and found != []:
+    if not _is_list_of(found, "contents", "parts") and found != []:
         raise InvalidValue("the JSON is neither a list of contents (`parts`) nor of messages (`content`)")
     listed = read_genai(found, model=model)
     return _from_meta(listed, agent) if has_headers(listed.turns) else _from_list("genai", listed, agent)
 
 
-def _has(found: Any, listed: str, held: str) -> bool:
-    """Return whether *found* is an object with the key *listed* or *held*, or a list with an item that has *held*."""
+def _is_list_of(found: Any, list_key: str, item_key: str) -> bool:
+    """Return whether the JSON is an object with one of the keys, or a list with an item that has *item_key*."""
     if isinstance(found, dict):
-        return listed in found or held in found
-    return isinstance(found, list) and any(isinstance(item, dict) and held in item for item in found)
+        return list_key in found or item_key in found
+    return isinstance(found, list) and any(isinstance(item, dict) and item_key in item for item in found)
 
 
 def _from_list(form: Form, listed: TurnList, agent: str | None) -> ImportedConversation:

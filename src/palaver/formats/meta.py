@@ -157,7 +157,7 @@ def _place(pairs: dict[str, str], known: Place) -> Place:
 
 
 def _author(pairs: dict[str, str], prefix: str) -> Author:
-    """Return the author of the keys with this prefix; identified by any of them where there is no id."""
+    """Return the author of the keys with this prefix. Without an id, the user name is the id, or else the name."""
     name, username = pairs.get(f"{prefix}name"), pairs.get(f"{prefix}username")
     handle = f"@{username.removeprefix('@')}" if username else None
     identity = pairs.get(f"{prefix}user_id") or handle

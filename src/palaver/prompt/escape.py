@@ -129,7 +129,7 @@ def header_name(text: str) -> str:
 
 
 def header_id(text: str) -> str:
-    """Return an id for a header: ordinary ids unchanged, and no two alike."""
+    """Return an id for a header. Ordinary ids stay as they are; two different ids never become the same."""
     shown = text[: NAME_LENGTH + 1]
     if _IDENTITY.search(shown) or (not shown.isascii() and unicodedata.normalize("NFKC", shown) != shown):
         shown = re.sub(r"[^A-Za-z0-9@._:+-]", _percent, shown)

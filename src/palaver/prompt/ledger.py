@@ -33,7 +33,7 @@ class LedgerEntry(Struct, frozen=True, kw_only=True):
     layers: tuple[LayerEntry, ...]
     tokens: int
     stable: int  # tokens of the prefix that it shares with the request before it
-    broken_by: str | None = None  # the layer of the request before in which the prefix ends; None: it is all there
+    broken_by: str | None = None  # the first layer of the previous request that is not repeated; None: all are
     reported: Usage | None = None  # by the service
 
     @property

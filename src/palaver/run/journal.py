@@ -30,7 +30,7 @@ class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
     target: str  # the id of the message it answers
     taken: tuple[str, ...]  # the ids of all messages it answers, the target among them
     began_at: datetime
-    horizon: int  # messages in the place when it began; 0 if it never did
+    horizon: int  # messages in the place when it began: later ones are not in its prompt; 0 if it never did
     model: str = ""
     profile: str = ""
     status: RunStatus = "open"

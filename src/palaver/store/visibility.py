@@ -18,7 +18,7 @@ HEARSAY = f"coalesce((SELECT min(n.author <> f.about) FROM {SOURCES} WHERE c.fac
 IS_SUBJECT = """(:own OR (:anybody AND :direct AND (
         SELECT min(n.author = :about) FROM messages m JOIN names n ON n.id = m.name
         WHERE m.place = :place AND m.role = 'user'
-    )))"""  # whether the person asks; if anybody may ask: whether only the person writes in that direct chat
+    )))"""  # the one who asks is the subject; without an asker: only the subject writes in that direct chat
 
 
 ALL_SOURCES_BLOCKED = f"""coalesce((

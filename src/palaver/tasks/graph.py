@@ -4,9 +4,9 @@ A task waits for its time, fixed when it is planned, and for the tasks in its `a
 other: pending to running or cancelled; running to done, failed, or pending again for a retry.
 
 What happens to a task decides about those after it. They may begin when it is done. They are cancelled when it fails.
-They depend on its own dependencies when it is cancelled. They may begin when its outcome is unknown: cancelling a plan
-because of a step that probably ran would be worse. An id in `after` that is not among the tasks is that of a task done
-long ago. `settle` applies these rules to a whole plan, in topological order, so that each task is looked at once.
+If it is cancelled, they wait for what it waited for. They may begin when its outcome is unknown: cancelling a plan
+because of a step that probably ran would be worse. An unknown id in `after` counts as done: old tasks are removed.
+`settle` applies these rules to a whole plan, in topological order, so that each task is looked at once.
 """
 
 from collections import defaultdict

@@ -134,8 +134,8 @@ class Toolbox:
     async def run(self, calls: Sequence[ToolCall], context: RunContext | None = None) -> list[ToolResult]:
         """Run *calls* concurrently and return their results in order.
 
-        *context* is that of the first call; the others get it with their own positions. Without one, the calls are a
-        run of their own.
+        *context* belongs to the first call; each further call gets it with its own number. Without it, the calls get a
+        new run id.
         """
         run = context or RunContext(run_id=token_hex(10), step=0, now=datetime.now(UTC))
         async with asyncio.TaskGroup() as group:

@@ -18,7 +18,7 @@ HEADERS = {"accept": "application/json", "user-agent": "palaver"}
 
 
 class JsonService:
-    """A service that is asked by GET. Errors call it *name*: a model may repeat them to anybody."""
+    """A service that is asked by GET. Errors name it *name*, never its address: a model may repeat them to people."""
 
     def __init__(self, name: str, base_url: str, *, timeout: float) -> None:
         self.name = name

@@ -3,9 +3,9 @@
 How it works. Each turn is first repaired by itself (`turn_repair`), and the result is cached with the turn. Then turns
 are grouped into exchanges: the model's turns, and the user's turns after them. In each exchange every call gets exactly
 one result, in the order of the calls and under their ids (`pair_results`): a result without a call is left out, a call
-without a result is answered as not recorded. A pair of legal exchanges is cached too, with the first user turn, so a
-long history costs one look at each new turn. Last come what only the whole can tell: the size of inline media, and
-signatures of the current turn.
+without a result is answered as not recorded. A legal exchange is cached on its first user turn, so that only new
+exchanges cost time. At the end come the checks that need the whole history: the size of inline media, and signatures of
+the current turn.
 
 Why it is right. A repaired history passes strict `lint`, and repairing it again changes nothing: both are properties in
 the tests. Only what `lint` would refuse is changed, and signatures that another model made.

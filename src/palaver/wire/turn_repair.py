@@ -45,7 +45,7 @@ def repair_turn(turn: Turn, model: str, wire: Wire) -> RepairedTurn:
     """
     adapted = drop_foreign_signatures(turn, model, wire)
     receipts = [] if adapted is turn else list(_foreign_receipts(turn))
-    cleaned: list[tuple[Part, Part]] = []  # as it was, as it goes
+    cleaned: list[tuple[Part, Part]] = []  # before and after repair
     for place, part in enumerate(adapted.parts):
         sendable, rule, action = _clean_part(part, adapted, model, wire)
         if action:

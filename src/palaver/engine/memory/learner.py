@@ -174,7 +174,7 @@ class EpisodeWriter(PlaceQueue):
         return count
 
     async def _write_anew(self, place: Place) -> int:
-        """Write episodes for messages before the cursor that are in none any more."""
+        """Write episodes again for messages that were read and whose episode was removed."""
         count = 0
         for start, stop in await self._episodes.missing_ranges(place):
             seen = await self._episodes.cursor(place)

@@ -152,7 +152,7 @@ def _states(piece: str, index: WordIndex, one: Statement, marks: Collection[str]
 
 
 def _is_said_of_them(one: Statement, index: WordIndex, *, of_them: bool) -> bool:
-    """Return whether the verbs of the fact are there; for a fact without a verb, whether the person is."""
+    """Return whether the text has all verbs of the fact. For a fact without a verb, *of_them* decides."""
     if not one.verbs:
         return of_them
     return all(index.contains(verb) or (verb in LIKING_VERBS and _has_any(index, LIKING_VERBS)) for verb in one.verbs)

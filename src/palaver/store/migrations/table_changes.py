@@ -1,4 +1,4 @@
-"""Changes of the tables: statements that add to them, step by step, and the names before and after `m030_plain_names`.
+"""New and changed tables since version 9: statements, step by step, and the names before and after `m030_plain_names`.
 
 SQLite renames a table or a column in place: rows, foreign keys and the conditions of partial indexes go along. It has
 no statement to rename an index, so an index is dropped and created under its new name.

@@ -1,4 +1,4 @@
-"""The tables, version by version, in SQL that more than one database understands. Pure.
+"""The tables of versions 1 to 8, in SQL that more than one database understands; `table_changes` has newer ones. Pure.
 
 `id` is always a local sequence; the ids that platforms and the engine give are text, under names of their own. JSON is
 exact and for the program; the columns beside it are for people, and for finding things.
