@@ -235,7 +235,7 @@ def _allowed(info: Any) -> str:
         case types.StrType():
             return "a text"
         case types.DictType():
-            return "a table"
+            return "a table (in a variable: as JSON)"
         case _:
             return "a list of texts"
 
@@ -248,6 +248,8 @@ def _parse(written: str, info: Any) -> Any:
                 return _SWITCH.get(written.casefold(), written)
             case types.VarTupleType() | types.FrozenSetType():
                 return [item.strip() for item in written.split(",") if item.strip()]
+            case types.DictType():
+                return msgspec.json.decode(written)  # msgspec.DecodeError is a ValueError
             case types.IntType() if re.fullmatch(r"[+-]?\d{1,18}", written, re.ASCII):
                 return int(written)
             case types.FloatType() | types.TimeDeltaType() if re.fullmatch(r"[+-]?\d{1,18}(\.\d+)?", written, re.ASCII):
