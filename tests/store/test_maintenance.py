@@ -20,7 +20,7 @@ from palaver.run.chat_history import HistoryEntry
 from palaver.run.journal import CallCost
 from palaver.run.stored_chat import OpenExchange
 from palaver.store import Store
-from palaver.store.maintenance import TABLES
+from palaver.store.maintenance import NOT_EXPORTED, TABLES
 from palaver.turns import model
 from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
 from store.builders import a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, begin, names_in
@@ -96,6 +96,15 @@ async def test_everything_is_exported_as_plain_values(tmp_path: Path, path: str)
     assert (first["message_id"], first["number"], first["parts"][0]["kind"]) == ("0", 0, "media")
 
 
+async def test_every_table_is_exported_or_named_as_left_out(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "s.db"):
+        pass
+
+    with closing(sqlite3.connect(tmp_path / "s.db")) as database:
+        tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert sorted([*TABLES, *NOT_EXPORTED]) == sorted(tables)
+
+
 async def test_what_tells_our_markup_from_peoples_is_not_exported(tmp_path: Path) -> None:
     async with Store.open(tmp_path / "s.db") as store:
         await fill(store)
@@ -118,7 +127,7 @@ async def test_an_export_shows_one_moment(tmp_path: Path) -> None:
         await store.tasks.add([a_task(id="late")])
 
         assert [first, *[row async for row in rows]] == before
-        assert len(await exported(store)) == len(before) + 2
+        assert len(await exported(store)) == len(before) + 4  # a message, a task, and an event of each
 
 
 async def test_a_backup_is_a_store_as_it_was(tmp_path: Path) -> None:

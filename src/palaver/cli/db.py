@@ -73,7 +73,7 @@ def export(
 ) -> None:
     """Write all rows of the store as JSON, one a line, as they are at this moment.
 
-    The search index is left out: `palaver index` builds it from the messages.
+    Left out are the search index, which `palaver index` builds from the messages, and the raw updates of services.
     """
     import asyncio
 

@@ -42,7 +42,11 @@ TABLES = (
     "places titles authors names messages message_parts message_changes turns media descriptions "
     "runs records tool_runs layers toolsets prompts prompt_layers outbox tasks "
     "usage cap_notices chats chat_entries blocked_authors facts fact_sources proposals fact_exclusions summaries "
-    "episodes window_pasts reading_cursors reactions commands place_aliases"
+    "episodes window_pasts reading_cursors reactions commands place_aliases hidden_sentences place_events"
+).split()
+NOT_EXPORTED = (  # the index, which can be rebuilt, the raw updates of services, and what SQLite and migrations need
+    "search_places search_messages search_terms search_vectors search_progress search_embedder "
+    "updates update_places migrations sqlite_sequence"
 ).split()
 
 _JSON = {
@@ -68,6 +72,7 @@ _JSON = {
     "reactions": {"emojis"},
     "commands": {"message"},
     "place_aliases": {"place_key"},
+    "place_events": {"body"},
 }
 _VALUES: tuple[tuple[str, str, JsonType[Any]], ...] = (
     ("message_changes", "before", MESSAGE),
@@ -132,7 +137,7 @@ def names_by_platform(database: Database, author_id: str) -> dict[str, list[str]
 
 
 def export_rows(database: Database) -> Iterator[dict[str, Any]]:
-    """Yield every row of every table except the index, which can be rebuilt; JSON decoded, layers whole."""
+    """Yield every row of every table but `NOT_EXPORTED`; JSON decoded, layers whole."""
     for table in TABLES:
         yield from _export_table(database, table)
 

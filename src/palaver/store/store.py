@@ -101,7 +101,7 @@ class Store:
         await self.reader.run(lambda database: connection.copy(database, Path(path)), autocommit=True)
 
     async def export(self) -> AsyncIterator[dict[str, Any]]:
-        """Yield every row of one state of the store."""
+        """Yield the rows of all tables but the index and the raw updates of services, all of one state of the store."""
         if self.path == MEMORY:
             for row in await self.reader.run(lambda database: list(maintenance.export_rows(database))):
                 yield row
