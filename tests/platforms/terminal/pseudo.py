@@ -75,6 +75,9 @@ class Terminal:
         async with asyncio.timeout(_PATIENCE):
             return await self._process.wait()
 
+    def signal(self, number: int) -> None:
+        self._process.send_signal(number)
+
     def kill(self) -> None:
         self._process.kill()
 

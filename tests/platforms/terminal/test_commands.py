@@ -13,6 +13,8 @@ from palaver.platforms.terminal.commands import MAX_WORDS, ChatCommand, parse_li
         ("", ""),
         ("/help", ChatCommand(name="help")),
         ("/help  ", ChatCommand(name="help")),
+        ("/HELP", ChatCommand(name="help")),
+        ("/Model Qwen", ChatCommand(name="model", rest="Qwen")),
         ("/model gemini-3.8-flash", ChatCommand(name="model", rest="gemini-3.8-flash")),
         ("/system Be kind.\nBe brief.", ChatCommand(name="system", rest="Be kind.\nBe brief.")),
         ("/system\nBe kind.", ChatCommand(name="system", rest="Be kind.")),

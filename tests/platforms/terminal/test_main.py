@@ -23,10 +23,10 @@ from platforms.terminal.pseudo import ALT_ENTER, CTRL_C, CTRL_D, PROMPT, termina
 Sim = TypeVar("Sim", GeminiSim, OpenAISim)
 CHAT = (sys.executable, "-m", "palaver", "chat")
 FLASH = ("--model", "gemini-3.8-flash")
-# It ends with no letter: one that a delimiter could begin with would be held back.
+# Its last word is held back, since it may go on.
 HALF = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
-    b'data: {"candidates": [{"content": {"role": "model", "parts": [{"text": "Half an ans..."}]}, "index": 0}]}\n\n'
+    b'data: {"candidates": [{"content": {"role": "model", "parts": [{"text": "Half an ans... ."}]}, "index": 0}]}\n\n'
 )
 
 
@@ -193,6 +193,56 @@ async def test_ctrl_c_in_the_middle_of_an_answer_keeps_what_was_said_on_the_scre
             await tty.say("/history", "you: Go on.\nyou: Go on.\n")
 
             assert await tty.quit() == 0
+
+
+async def test_what_is_typed_during_an_answer_is_not_in_it_and_is_the_next_message() -> None:
+    async with GeminiSim(behaviour=Echo()) as sim, terminal(*CHAT, *FLASH, environment=environment(sim)) as tty:
+        sim.fail(Hang())
+        await tty.say("first")
+        async with asyncio.timeout(30):
+            await sim.until(lambda requests: len(requests) == 1)
+        await tty.see(" 1 s")
+
+        tty.type("typed ahead" + "\r")
+        tty.type(CTRL_C)
+        stopped = await tty.see("(stopped)\n")
+        await tty.see("> typed ahead")
+        await tty.see("typed ahead\n")
+
+        assert await tty.quit() == 0
+
+    assert "typed" not in stopped
+    assert texts(sim.requests[-1]) == ["first", "typed ahead"]
+
+
+@pytest.mark.parametrize(
+    ("number", "term", "is_answering"),
+    [
+        (signal.SIGTERM, "xterm", True),
+        (signal.SIGHUP, "xterm", False),
+        (signal.SIGTERM, "dumb", False),
+        (signal.SIGHUP, "dumb", True),
+    ],
+)
+async def test_a_signal_ends_it_without_a_traceback(number: signal.Signals, term: str, is_answering: bool) -> None:
+    async with (
+        GeminiSim(behaviour=Echo()) as sim,
+        terminal(*CHAT, *FLASH, environment=environment(sim, TERM=term)) as tty,
+    ):
+        sim.fail(Hang())
+        await tty.see("leaves.\n")
+        await tty.see(">")
+        if is_answering:
+            tty.type("first\r")
+            async with asyncio.timeout(30):
+                await sim.until(lambda requests: len(requests) == 1)
+
+        tty.signal(number)
+
+        assert await tty.left() == 128 + number
+
+    assert "Traceback" not in tty.raw
+    assert "Error" not in tty.raw
 
 
 async def test_piped_ctrl_c_ends_the_command() -> None:

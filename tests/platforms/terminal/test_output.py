@@ -46,7 +46,7 @@ def test_a_terminal_shows_thoughts_dimmed_and_tools_with_their_time() -> None:
     shown(ScreenDisplay(tty, tty, coloured=True))
 
     assert tty.getvalue() == (
-        "\x1b[2mLet me \x1b[0m\x1b[2msee.\x1b[0m\n"
+        "\x1b[2mLet me\x1b[0m\x1b[2m see.\x1b[0m\n"
         "I count.\n"
         '\x1b[36m[calculate(expression="6*7")]\x1b[0m\n'
         "\x1b[36m[calculate gave 42 in 2 ms]\x1b[0m\n"
@@ -78,12 +78,13 @@ def test_answers_alone_are_piped_on() -> None:
 def test_what_a_model_says_is_seen_and_does_not_steer_the_terminal(text: str, seen: str) -> None:
     whole, streamed = Tty(), Tty()
 
-    ScreenDisplay(whole, whole, coloured=True).piece(Text(text=text))
-    screen = ScreenDisplay(streamed, streamed, coloured=True)
-    for character in text:
-        screen.piece(Text(text=character))
+    for tty, pieces in ((whole, [text]), (streamed, [*text])):
+        screen = ScreenDisplay(tty, tty, coloured=True)
+        for piece in pieces:
+            screen.piece(Text(text=piece))
+        screen.end(COMPLETE, text)
 
-    assert (whole.getvalue(), streamed.getvalue()) == (seen, seen)
+    assert (whole.getvalue(), streamed.getvalue()) == (f"{seen}\n", f"{seen}\n")
 
 
 def test_nor_do_thoughts_calls_results_and_notes() -> None:
@@ -196,11 +197,11 @@ def test_what_is_remembered_and_learned_is_a_dim_line() -> None:
     tty = Tty()
     screen = ScreenDisplay(tty, tty, coloured=True)
 
-    screen.recollections(["Lives\n in Lviv.", "x" * 100, "Likes \x1b[2Jtea.", "Has a cat."])
+    screen.recollections(["Lives\n in Lviv.", "x" * 20, "Likes \x1b[2Jtea.", "Has a cat."])
     screen.facts(facts("Likes tea."))
 
     assert tty.getvalue() == (
-        f"\x1b[2m(remembered: Lives in Lviv.; {'x' * 79}…; Likes \\u001b[2Jtea.; …)\x1b[0m\n"
+        f"\x1b[2m(remembered: Lives in Lviv.; {'x' * 20}; Likes \\u001b[2Jtea.; …)\x1b[0m\n"
         "\x1b[2m(learned: Likes tea.)\x1b[0m\n"
     )
 
@@ -216,3 +217,57 @@ def test_programs_get_all_that_is_remembered_and_learned() -> None:
         {"kind": "recalled", "texts": ["Lives\nin Lviv.", "x" * 300]},
         {"kind": "learned", "facts": learned},
     ]
+
+
+def test_lines_break_between_words_as_they_stream() -> None:
+    tty = Tty()
+    screen = ScreenDisplay(tty, tty, coloured=False)
+
+    for piece in ["word " * 15, "unbro", "ken", " words"]:
+        screen.piece(Text(text=piece))
+    screen.end(COMPLETE, "")
+    screen.note("note " * 20)
+
+    assert tty.getvalue().splitlines() == [
+        ("word " * 15).rstrip(),
+        "unbroken words",
+        ("note " * 16).rstrip(),
+        ("note " * 4),
+    ]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_while_nothing_comes_the_seconds_are_shown_and_leave_no_trace() -> None:
+    tty, clock = Tty(), Clock()
+    screen = ScreenDisplay(tty, tty, coloured=False, has_spinner=True, clock=clock)
+
+    for clock.now in (100.0, 100.3, 101.0, 112.0):
+        screen.show_waiting()
+    screen.piece(Text(text="At last. "))
+    for clock.now in (113.0, 120.0):
+        screen.show_waiting()  # not in the middle of a line
+    screen.end(COMPLETE, "")
+    for clock.now in (121.0, 123.0):
+        screen.show_waiting()
+    screen.hide_waiting()
+    screen.hide_waiting()
+
+    assert tty.getvalue() == "\r\x1b[K⠋ 1 s\r\x1b[K⠋ 12 s\r\x1b[KAt last. \n\r\x1b[K⠋ 2 s\r\x1b[K"
+
+
+def test_nothing_is_shown_meanwhile_where_nothing_can_be_erased() -> None:
+    tty, clock = Tty(), Clock()
+    screen = ScreenDisplay(tty, tty, coloured=False, clock=clock)
+
+    for clock.now in (100.0, 130.0):
+        screen.show_waiting()
+    screen.hide_waiting()
+
+    assert tty.getvalue() == ""

@@ -70,7 +70,13 @@ class Talk:
         self.out = StringIO()
         self._chosen = chosen if isinstance(chosen, ModelChoice) else ModelChoice(model=chosen, name="openai:it")
         self._lines = lines
-        self._options: dict[str, Any] = {"choose": choose, "sleep": at_once, "config": FORGETFUL, **options}
+        self._options: dict[str, Any] = {
+            "choose": choose,
+            "sleep": at_once,
+            "config": FORGETFUL,
+            "last_messages": 0,
+            **options,
+        }
 
     async def run(self, db: Any = ":memory:") -> int:
         async with Store.open(db) as store:
@@ -567,3 +573,31 @@ def raise_error(error: Exception, _: Any) -> None:
 
 async def damaged(*_: Any, **__: Any) -> Any:
     raise StoreBroken("the store x: the file is damaged")
+
+
+async def test_tools_are_listed_with_a_line_each() -> None:
+    talk = Talk(Scripted(), "/TOOLS", tools=[calculate])
+
+    await talk.run()
+
+    assert talk.seen == ["calculate  Work out arithmetic exactly: + - * / // % (remainder) ** or ^ (power), parenthe…"]
+
+
+async def test_a_model_without_tools_says_so() -> None:
+    talk = Talk(ModelChoice(model=Scripted(name="smollm2"), name="smollm2"), "/tools", tools=[calculate])
+
+    await talk.run()
+
+    assert talk.seen[-1] == "(smollm2 has no tools here: it is too small for them, or its service refuses them)"
+
+
+async def test_the_last_messages_are_shown_when_a_conversation_goes_on() -> None:
+    async with Store.open(":memory:") as store:
+        await Talk(Scripted("One.", "Two.", "Three."), "first", "second", "third").run_on(store)
+        talk = Talk(Scripted(), last_messages=4)
+        await talk.run_on(store)
+
+    assert talk.seen == [
+        "(6 messages so far, the last just now; /clear begins anew)",
+        *("  you: second", "  scripted: Two.", "  you: third", "  scripted: Three."),
+    ]

@@ -107,7 +107,7 @@ async def talked(model: Model, *lines: Any, store: Store, name: str = "smollm2",
         store=store,
         reader=Patient(out, *lines),
         display=options.pop("display", None) or ScreenDisplay(out, out, coloured=False),
-        options=SessionOptions(**options),
+        options=SessionOptions(**{"last_messages": 0, **options}),
     )
     await conversation.run()
     seen = out.getvalue().splitlines()

@@ -43,7 +43,7 @@ async def test_an_answer_that_was_cut_by_a_kill_comes_exactly_once(tmp_path: Pat
             await tty.left()
 
     assert texts(sim.requests[-1]) == ["What now?", "What now?", "And then?"]
-    assert [len(sim.requests), before.count("What now?"), before.count("4 messages so far")] == [2, 0, 1]
+    assert [len(sim.requests), before.count("What now?"), before.count("4 messages so far")] == [2, 2, 1]
 
 
 async def test_a_reminder_comes_while_a_line_is_typed_and_the_line_stays(tmp_path: Path) -> None:

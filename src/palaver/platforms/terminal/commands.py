@@ -8,11 +8,13 @@ import sys
 
 from msgspec import Struct
 
+HELP_INDENT = 20  # where the second column begins
 HELP = """\
 /help               this page
 /history            what has been said, shortly; the last 50 messages
 /prompt             the layers of the last request: tokens, what was new, what was left out
 /model [NAME [URL]] which model answers; with a name, another one goes on with the same conversation
+/tools              what the model can do besides talking
 /system [TEXT|-]    the instruction the model follows; with a text, another one; with -, none
 /tasks              what is planned: reminders, and what is to be said later
 /memory [why ID]    what is remembered of you; with an id, the messages that say so
@@ -29,6 +31,7 @@ MAX_WORDS = {
     "history": 0,
     "prompt": 0,
     "model": 2,
+    "tools": 0,
     "system": None,
     "tasks": 0,
     "memory": 2,
@@ -39,7 +42,7 @@ MAX_WORDS = {
     "exit": 0,
 }  # after the command; None: any number
 
-_COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
+_COMMAND = re.compile(r"/([a-zA-Z]+)(?:\s+(.*))?", re.DOTALL)
 
 
 class ChatCommand(Struct, frozen=True, kw_only=True):
@@ -52,7 +55,7 @@ def parse_line(line: str) -> ChatCommand | str:
     found = _COMMAND.fullmatch(line.rstrip())
     if not found:
         return line.strip()
-    return ChatCommand(name=found[1], rest=(found[2] or "").strip())
+    return ChatCommand(name=found[1].lower(), rest=(found[2] or "").strip())
 
 
 def usage_error(command: ChatCommand) -> str | None:

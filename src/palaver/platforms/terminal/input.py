@@ -1,17 +1,19 @@
 """Readers of what the person types: an editor in a terminal, lines or JSON elsewhere."""
 
 import json
+import select
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TextIO
 
 if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 PROMPT = "> "
 CONTINUATION_PROMPT = ". "
+SIGNAL_STATUS = 128  # shells add it to the number of the signal that ended a program
 
 
 class InputReader(Protocol):
@@ -37,7 +39,7 @@ class LineReader:
     async def read(self) -> str:
         said = ""
         try:
-            with on_interrupt(signal.default_int_handler):
+            with on_interrupt(signal.default_int_handler), on_termination(raise_exit):
                 said = self._line(PROMPT)
                 while said.endswith("\\"):
                     said = f"{said[:-1]}\n{self._line(CONTINUATION_PROMPT)}"
@@ -63,9 +65,13 @@ class LineReader:
 
     def _line(self, prompt: str) -> str:
         self._prompt(prompt)
-        line = self._stream.readline()
+        with shown_input(self._stream):
+            typed_before = self._prompts is not None and self._stream.isatty() and _is_ready(self._stream)
+            line = self._stream.readline()
         if not line:
             raise EOFError
+        if typed_before:  # while it was hidden
+            self._prompt(line)
         return line.rstrip("\r\n")
 
 
@@ -76,7 +82,7 @@ class JsonReader:
         self._lines = stream
 
     async def read(self) -> str:
-        with on_interrupt(signal.default_int_handler):
+        with on_interrupt(signal.default_int_handler), on_termination(raise_exit):
             line = self._lines.readline()
         if not line:
             raise EOFError
@@ -156,11 +162,83 @@ def _keys() -> "KeyBindings":
 @contextmanager
 def on_interrupt(act: Callable[[int, Any], object]) -> Iterator[None]:
     """Call *act* for Ctrl-C within the block."""
+    with _on_signal(signal.SIGINT, act):
+        yield
+
+
+@contextmanager
+def on_termination(act: Callable[[int, Any], object]) -> Iterator[None]:
+    """Call *act* within the block when the process is asked to end, or its terminal is closed."""
+    with _on_signal(signal.SIGTERM, act), _on_signal(getattr(signal, "SIGHUP", signal.SIGTERM), act):
+        yield
+
+
+def raise_exit(number: int, _: Any) -> NoReturn:
+    raise SystemExit(SIGNAL_STATUS + number)
+
+
+@contextmanager
+def _on_signal(number: signal.Signals, act: Callable[[int, Any], object]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, act)
+    before = signal.signal(number, act)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(number, before)
+
+
+@contextmanager
+def hidden_input(stream: TextIO, *, by_line: bool) -> Iterator[None]:
+    """Within the block a terminal does not show what is typed; whoever reads next gets it.
+
+    *by_line*: lines are read, not keys.
+    """
+    with _terminal_flags(stream) as flags:
+        if flags is not None:
+            import termios
+
+            hidden = termios.ECHO if by_line else termios.ECHO | termios.ICANON | termios.IEXTEN
+            flags[3] = flags[3] & ~hidden | termios.NOFLSH  # Ctrl-C keeps what was typed
+            if not by_line:
+                flags[0] &= ~termios.ICRNL
+            termios.tcsetattr(stream, termios.TCSANOW, flags)
+        yield
+
+
+@contextmanager
+def shown_input(stream: TextIO) -> Iterator[None]:
+    """Within the block a terminal shows what is typed."""
+    with _terminal_flags(stream) as flags:
+        if flags is not None:
+            import termios
+
+            flags[3] |= termios.ECHO
+            termios.tcsetattr(stream, termios.TCSANOW, flags)
+        yield
+
+
+@contextmanager
+def _terminal_flags(stream: TextIO) -> Iterator[list[Any] | None]:
+    """Yield the flags of a terminal, and set them again at the end; None if the stream is none, or cannot be set."""
+    try:
+        import termios
+    except ImportError:  # Windows
+        yield None
+        return
+    try:
+        before = termios.tcgetattr(stream)
+    except (termios.error, OSError, ValueError):
+        yield None
+        return
+    try:
+        yield list(before)
+    finally:
+        with suppress(termios.error, OSError, ValueError):  # the terminal was closed
+            termios.tcsetattr(stream, termios.TCSADRAIN, before)
+
+
+def _is_ready(stream: TextIO) -> bool:
+    """Return whether a line is there to be read."""
+    return bool(select.select([stream], [], [], 0)[0])

@@ -5,21 +5,35 @@ import logging
 import os
 import shlex
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime
 from io import StringIO, TextIOWrapper
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from msgspec.structs import replace
 
 from palaver.config import Config, from_environment, load_object, local_zone, read_persona
 from palaver.errors import PalaverError, StoreBroken, StoreBusy
 from palaver.platforms.terminal.commands import START_HINTS, parse_line, program_command
-from palaver.platforms.terminal.input import EditorReader, InputReader, JsonReader, LineReader
+from palaver.platforms.terminal.input import (
+    SIGNAL_STATUS,
+    EditorReader,
+    InputReader,
+    JsonReader,
+    LineReader,
+    hidden_input,
+    on_termination,
+)
 from palaver.platforms.terminal.output import Display, JsonDisplay, ScreenDisplay, show_error, wants_colour
-from palaver.platforms.terminal.session import INTERRUPTED, LEARN_TIMEOUT, SessionOptions, TerminalSession
+from palaver.platforms.terminal.session import (
+    INTERRUPTED,
+    LAST_MESSAGES,
+    LEARN_TIMEOUT,
+    SessionOptions,
+    TerminalSession,
+)
 from palaver.platforms.terminal.setup import choose_model, tool_names
 from palaver.platforms.terminal.text import error_text
 from palaver.store import Store
@@ -65,12 +79,14 @@ async def converse(
                 system=system,
                 parse_line=str.strip if as_json else parse_line,
                 interactive=interactive,
+                last_messages=LAST_MESSAGES if interactive else 0,
                 config=config,
                 zone=zone,
                 learn_timeout=IN_MEMORY_LEARN_TIMEOUT if str(db) == MEMORY else LEARN_TIMEOUT,
             ),
         )
-        return await session.run()
+        with hidden_input(stdin, by_line=_is_dumb()) if interactive else nullcontext():
+            return await session.run()
 
 
 def run(
@@ -87,7 +103,7 @@ def run(
         logging.getLogger("palaver").addHandler(logging.NullHandler())  # failures of tools are shown as their results
     talk = converse(model_name, base_url=base_url, persona=persona, as_json=as_json, weather=weather, db=db)
     try:
-        return asyncio.run(talk)
+        return asyncio.run(_until_terminated(talk))
     except PalaverError as error:
         if not as_json:
             raise
@@ -95,6 +111,24 @@ def run(
         return START_FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+async def _until_terminated(talk: Coroutine[Any, Any, int]) -> int:
+    """Return the status of the session. If the process is asked to end, or its terminal is closed, the session ends."""
+    loop, session = asyncio.get_running_loop(), asyncio.ensure_future(talk)
+    received: list[int] = []
+
+    def end(number: int, _: Any) -> None:
+        received.append(number)
+        loop.call_soon_threadsafe(session.cancel)
+
+    with on_termination(end):
+        try:
+            return await session
+        except (asyncio.CancelledError, OSError, ExceptionGroup):  # the terminal may be gone
+            if not received:
+                raise
+            return SIGNAL_STATUS + received[0]
 
 
 @asynccontextmanager
@@ -126,7 +160,7 @@ def _config(environment: Mapping[str, str]) -> Config:
 def _reader(stdin: TextIO, *, interactive: bool, as_json: bool) -> InputReader:
     if as_json:
         return JsonReader(stdin)
-    if interactive and os.environ.get("TERM", "dumb") != "dumb":
+    if interactive and not _is_dumb():
         return EditorReader()
     if stdin.isatty():
         return LineReader(stdin, prompts=sys.stdout if interactive else sys.stderr)
@@ -137,7 +171,13 @@ def _display(*, interactive: bool, as_json: bool) -> Display:
     if as_json:
         return JsonDisplay(sys.stdout)
     notes = sys.stdout if interactive else sys.stderr
-    return ScreenDisplay(sys.stdout, notes, coloured=wants_colour(notes))
+    has_spinner = interactive and not _is_dumb()
+    return ScreenDisplay(sys.stdout, notes, coloured=wants_colour(notes), has_spinner=has_spinner)
+
+
+def _is_dumb() -> bool:
+    """Return whether the terminal only writes lines: nothing on it can be changed."""
+    return os.environ.get("TERM", "dumb") == "dumb"
 
 
 def _replace_unencodable(*streams: object) -> None:

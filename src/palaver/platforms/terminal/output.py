@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from time import monotonic
 from typing import Any, Protocol, TextIO
 
 import msgspec
@@ -17,6 +18,7 @@ from palaver.models.base import Response
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.platforms.terminal.setup import ModelChoice
 from palaver.platforms.terminal.text import call_text, ending_text, facts_line, result_text
+from palaver.platforms.terminal.word_wrap import WordWrapper
 
 ShowAbove = Callable[[Callable[[], None]], Awaitable[None]]  # shows something above the line that is being typed
 PendingNote = Callable[[], Awaitable[Callable[[], None] | None]]  # returns what to show, if anything
@@ -24,6 +26,10 @@ PendingNote = Callable[[], Awaitable[Callable[[], None] | None]]  # returns what
 # What controls a terminal: control characters besides tab and newline, and marks of the writing direction.
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 DIM, RED, CYAN, RESET = "\x1b[2m", "\x1b[31m", "\x1b[36m", "\x1b[0m"
+ERASE_LINE = "\r\x1b[K"
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+DEFAULT_COLUMNS = 80
+SPINNER_DELAY = 0.4  # seconds of silence before it is shown
 
 
 class Output:
@@ -121,19 +127,42 @@ class Display(Protocol):
     def error(self, words: str, *, error: str, retry_after: float | None = None) -> None:
         """Show what went wrong; *error* is its type."""
 
-    def note(self, *lines: str) -> None:
-        """Show lines that are no part of the conversation."""
+    def note(self, *lines: str, indent: int = 0) -> None:
+        """Show lines that are no part of the conversation; *indent* is that of a line that continues another."""
+
+    def show_waiting(self) -> None:
+        """Show that the model computes, and for how many seconds; called again and again until something is shown."""
+
+    def hide_waiting(self) -> None:
+        """Erase what `show_waiting` has shown."""
 
 
 class ScreenDisplay:
-    """Writes answers to *out*, and everything else to *notes*: the same terminal, or standard error in a pipe."""
+    """Writes answers to *out*, and everything else to *notes*: the same terminal, or standard error in a pipe.
 
-    def __init__(self, out: TextIO, notes: TextIO, *, coloured: bool) -> None:
+    On a terminal, lines break between words.
+    """
+
+    def __init__(
+        self,
+        out: TextIO,
+        notes: TextIO,
+        *,
+        coloured: bool,
+        has_spinner: bool = False,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
         self._out = out
         self._notes = notes
         self._coloured = coloured
+        self._has_spinner = has_spinner
+        self._clock = clock
         self._open: TextIO | None = None  # the stream whose line has not ended
+        self._style = ""  # of that line
+        self._wrapper: WordWrapper | None = None  # of that line, on a terminal
         self._last: type[Part] | None = None
+        self._silent_since: float | None = None  # when something was shown last, while an answer is awaited
+        self._spinner_is_shown = False
 
     def greet(self, choice: ModelChoice, lines: Iterable[str]) -> None:
         for line in lines:
@@ -178,29 +207,74 @@ class ScreenDisplay:
     def error(self, words: str, *, error: str, retry_after: float | None = None) -> None:
         self._line(words, RED)
 
-    def note(self, *lines: str) -> None:
+    def note(self, *lines: str, indent: int = 0) -> None:
         for line in lines:
-            self._line(line, DIM)
+            self._line(line, DIM, indent=indent)
 
-    def _line(self, text: str, style: str = "") -> None:
+    def show_waiting(self) -> None:
+        now = self._clock()
+        self._silent_since = now if self._silent_since is None else self._silent_since
+        seconds = now - self._silent_since
+        if not self._has_spinner or self._open is not None or seconds < SPINNER_DELAY:
+            return
+        frame = SPINNER[int(now * 10) % len(SPINNER)]
+        said = f"{frame} {int(seconds)} s"
+        self._out.write(f"{ERASE_LINE}{DIM}{said}{RESET}" if self._coloured else f"{ERASE_LINE}{said}")
+        self._out.flush()
+        self._spinner_is_shown = True
+
+    def hide_waiting(self) -> None:
+        self._silent_since = None
+        if self._spinner_is_shown:
+            self._spinner_is_shown = False
+            self._out.write(ERASE_LINE)
+            self._out.flush()
+
+    def _line(self, text: str, style: str = "", *, indent: int = 0) -> None:
+        """Write a line of its own to the notes."""
         self._end_line()
-        self._write(self._notes, text, style)
-        self._end_line()
+        if self._notes.isatty():
+            wrapper = WordWrapper(lambda: _columns(self._notes), indent=indent)
+            text = wrapper.feed(_harmless(text)) + wrapper.flush()
+        self._print(self._notes, text, style)
+        self._print(self._notes, "" if text.endswith("\n") else "\n")
 
     def _end_line(self) -> None:
         if self._open is not None:
-            self._open.write("\n")
-            self._open.flush()
-        self._open = self._last = None
+            self._print(self._open, self._wrapper.flush() if self._wrapper else "", self._style)
+            self._print(self._open, "\n")
+        self._open = self._last = self._wrapper = None
 
     def _write(self, stream: TextIO, text: str, style: str = "") -> None:
-        """Write to a stream; text of a model must not control the terminal."""
-        said = escape_controls(text.replace("\r", "")) if stream.isatty() else text
-        if not said:
+        """Write a piece of a line, or of several."""
+        self._style = style
+        if not stream.isatty():
+            self._print(stream, text, style)
+            if text:
+                self._open = None if text.endswith("\n") else stream
             return
-        stream.write(f"{style}{said}{RESET}" if style and self._coloured else said)
-        stream.flush()
-        self._open = None if said.endswith("\n") else stream
+        self._wrapper = self._wrapper or WordWrapper(lambda: _columns(stream))
+        self._print(stream, self._wrapper.feed(_harmless(text)), style)
+        self._open = stream if self._wrapper.is_open else None
+
+    def _print(self, stream: TextIO, text: str, style: str = "") -> None:
+        if text:
+            self.hide_waiting()
+            stream.write(f"{style}{text}{RESET}" if style and self._coloured else text)
+            stream.flush()
+
+
+def _harmless(text: str) -> str:
+    """Return a text for a terminal: it must not control it."""
+    return escape_controls(text.replace("\r", ""))
+
+
+def _columns(stream: TextIO) -> int:
+    """Return the width of a terminal; 80 if it does not tell."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or DEFAULT_COLUMNS
+    except (OSError, ValueError):
+        return DEFAULT_COLUMNS
 
 
 class JsonDisplay:
@@ -243,8 +317,14 @@ class JsonDisplay:
     def error(self, words: str, *, error: str, retry_after: float | None = None) -> None:
         self._event(kind="error", error=error, message=words, retry_after=retry_after)
 
-    def note(self, *lines: str) -> None:
+    def note(self, *lines: str, indent: int = 0) -> None:
         self._event(kind="note", text="\n".join(lines))
+
+    def show_waiting(self) -> None:
+        """Show nothing: programs wait without it."""
+
+    def hide_waiting(self) -> None:
+        """Erase nothing."""
 
     def _event(self, **fields: Any) -> None:
         self._out.write(f"{escape_controls(dumps(fields).decode())}\n")

@@ -215,30 +215,36 @@ class HistoryView:
     async def delimiter(self) -> str:
         return await self._store.place_settings.delimiter(PLACE)
 
-    async def summary(self, now: datetime, *, anew: str) -> list[str]:
-        """Return how many messages there are and how old the last one is, in a line or two; none for an empty
-        history.
+    async def summary(self, now: datetime, *, anew: str, shown: int) -> list[str]:
+        """Return how many messages there are, how old the last one is, and the last *shown* messages; nothing for an
+        empty history.
         """
         start, count = await self._span()
         if count <= start:
             return []
         (last,) = await self._store.log.read(PLACE, count - 1, count)
         lines = [history_summary(count - start, last.sent_at, now, anew=f"{anew} begins anew")]
+        lines += [f"  {line}" for line in await self._lines(max(start, count - shown), count)]
         return [*lines, UNANSWERED] if await self._is_open() else lines
 
     async def history(self) -> list[str]:
         """Return the last messages of the conversation; those of the model with its calls and results."""
         start, count = await self._span()
         first = max(start, count - MAX_MESSAGES)
-        messages = [message for message in await self._store.log.read(PLACE, first, count) if not message.deleted]
-        if not messages:
-            return ["(nothing has been said yet)"]
+        lines = await self._lines(first, count)
+        before = [f"(… {first - start:,} before)"] if first > start else []
+        return [*before, *lines] if lines else ["(nothing has been said yet)"]
+
+    async def _lines(self, first: int, end: int) -> list[str]:
+        """Return the messages with these numbers, in short."""
+        messages = [message for message in await self._store.log.read(PLACE, first, end) if not message.deleted]
         turns = await self._store.log.turns(messages)
         hidden = await self.delimiter()
-        lines = [f"(… {first - start:,} before)"] if first > start else []
-        for message in messages:
-            lines += message_lines(message, list(_clean_turns(turns.get(message.id, ()), hidden)))
-        return lines
+        return [
+            line
+            for message in messages
+            for line in message_lines(message, list(_clean_turns(turns.get(message.id, ()), hidden)))
+        ]
 
     async def _span(self) -> tuple[int, int]:
         """Return the numbers of the first message of the conversation and of the next message."""

@@ -30,6 +30,7 @@ from palaver.platform import Commanded, Inbox, Received
 from palaver.platforms.terminal.commands import (
     CHAT_HINTS,
     HELP,
+    HELP_INDENT,
     START_HINTS,
     ChatCommand,
     Hints,
@@ -52,7 +53,7 @@ from palaver.platforms.terminal.setup import (
     system_for,
     toolbox_for,
 )
-from palaver.platforms.terminal.text import error_text, greeting, one_line, prompt_lines, proposal_text
+from palaver.platforms.terminal.text import error_text, greeting, one_line, prompt_lines, proposal_text, tool_lines
 from palaver.prompt.ledger import Ledger
 from palaver.store import Store
 from palaver.store.sqlite.connection import MEMORY
@@ -67,6 +68,8 @@ CHOOSE_IN_CHAT: Choose = partial(choose_model, hints=CHAT_HINTS)
 MEMORY_OFF = "(memory is off, by PALAVER_MEMORY: nothing of this is recalled, and nothing learned)"  # after /memory
 PLAIN_CONFIG = Config(profile="plain")
 INTERRUPTED = 130  # the exit status of shells for Ctrl-C
+LAST_MESSAGES = 4  # two questions and their answers
+SPINNER_INTERVAL = 0.1  # seconds
 STOP_TIMEOUT = 2.0  # seconds for a stopped answer to end; what waits for the store continues in the background
 LEARN_TIMEOUT = 2.0  # seconds for memory to read a line of a pipe; what it has not read, the next start reads
 
@@ -83,6 +86,7 @@ class SessionOptions(Struct, frozen=True, kw_only=True):
     system: str | None = None  # None: the instruction that suits the model
     parse_line: Callable[[str], ChatCommand | str] = parse_line
     interactive: bool = True  # a person reads along; else it is a pipe
+    last_messages: int = LAST_MESSAGES  # that are shown when a conversation goes on
     config: Config = PLAIN_CONFIG
     zone: str = "UTC"
     learn_timeout: float = LEARN_TIMEOUT
@@ -152,7 +156,7 @@ class TerminalSession:
     async def run(self) -> int:
         """Read and answer until the person leaves; return the exit status."""
         anew = "/clear" if self._options.interactive else "--db :memory:"
-        summary = await self._history_view.summary(_now(), anew=anew)
+        summary = await self._history_view.summary(_now(), anew=anew, shown=self._options.last_messages)
         self._greet()
         if self._options.interactive:
             self._display.note("/help shows what you can do; Ctrl-D leaves.")
@@ -238,6 +242,7 @@ class TerminalSession:
         stopped = asyncio.Event()
         with self._output.streaming(), on_interrupt(lambda *_: loop.call_soon_threadsafe(stopped.set)):
             settled = asyncio.ensure_future(self._apply_and_settle(applying))
+            waiting = asyncio.ensure_future(self._show_waiting())
             ends = [stopped, self._output.closed, *([] if self._options.interactive else [self._events.stuck])]
             events = [asyncio.ensure_future(event.wait()) for event in ends]
             try:
@@ -251,9 +256,15 @@ class TerminalSession:
                 else:  # the store cannot be written; the next start continues
                     self._status, self._leaving = 1, True
             finally:
-                for waiting in (settled, *events):
-                    waiting.cancel()
+                for task in (waiting, settled, *events):
+                    task.cancel()
+                self._output.show(self._display.hide_waiting)
         await self._output.show_pending()
+
+    async def _show_waiting(self) -> None:
+        while True:
+            self._output.show(self._display.show_waiting)
+            await asyncio.sleep(SPINNER_INTERVAL)
 
     async def _apply_and_settle(self, applying: Awaitable[bool] | None) -> None:
         if applying is not None:
@@ -278,7 +289,9 @@ class TerminalSession:
             return
         match command.name:
             case "help":
-                self._display.note(*HELP.splitlines())
+                self._display.note(*HELP.splitlines(), indent=HELP_INDENT)
+            case "tools":
+                self._display.note(*tool_lines(self._engine.toolbox.specs, self.choice.model.name))
             case "history":
                 self._display.note(*await self._history_view.history())
             case "prompt":

@@ -14,13 +14,13 @@ from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResu
 from palaver.platforms.terminal.commands import Hints
 from palaver.platforms.terminal.setup import BETTER, SMALL, ModelChoice
 from palaver.prompt.ledger import LedgerEntry
-from palaver.turns import Turn
+from palaver.turns import ToolSpec, Turn
 from palaver.wire.repair import Receipt
 
 MAX_TEXT = 200  # characters of a call, a result or a turn
 MAX_ERROR = 300
-MAX_FACT = 80  # characters of each of a
-MAX_FACTS = 3  # things that are remembered or learned
+MAX_FACT = 80  # characters of a fact, or of what a tool does
+MAX_FACTS = 3  # that are remembered or learned
 
 _ENDINGS = {
     "cut": "the answer was cut: the limit of tokens was reached",
@@ -67,6 +67,19 @@ def _address_text(choice: ModelChoice) -> str:
     if choice.kind == "local":
         return " on this machine; nothing leaves it"
     return f" at {choice.base_url}" if choice.base_url else f" ({choice.kind})"
+
+
+def tool_lines(specs: Sequence[ToolSpec], model: str) -> list[str]:
+    """Return a line for each tool: its name and the first sentence about it."""
+    if not specs:
+        return [f"({model} has no tools here: it is too small for them, or its service refuses them)"]
+    width = max(len(spec.name) for spec in specs)
+    return [f"{spec.name:<{width}}  {one_line(first_sentence(spec.description), MAX_FACT)}" for spec in specs]
+
+
+def first_sentence(text: str) -> str:
+    paragraph = " ".join(text.strip().partition("\n\n")[0].split())
+    return f"{paragraph.partition('. ')[0].rstrip('.')}." if paragraph else ""
 
 
 def call_text(call: ToolCall) -> str:
