@@ -9,7 +9,7 @@ KILLS ?= 1000
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test snapshots chat sim check format bench torture coverage lock clean
+.PHONY: help setup test snapshots reference chat sim check format bench torture coverage lock clean
 
 help:  ## show what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1|/' | column -t -s '|' 2>/dev/null \
@@ -48,6 +48,10 @@ test: $(BIN)/.ready  ## set up and run the tests, in their small sizes
 snapshots: $(BIN)/.ready  ## write the texts that models read anew, and show what has changed
 	PALAVER_RENEW_SNAPSHOTS=1 $(BIN)/pytest -n 0 -rs tests/test_model_text.py
 	git diff --stat tests/snapshots
+
+reference: $(BIN)/.ready  ## write docs/reference.md anew, from the code
+	PYTHONPATH=tests $(BIN)/python tests/reference_page.py
+	git diff --stat docs/reference.md
 
 chat: $(BIN)/.ready  ## set up and talk with a model, without a key or a server
 	@$(BIN)/palaver chat

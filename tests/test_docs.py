@@ -19,7 +19,10 @@ from palaver.sim import GeminiSim
 from palaver.testing.platform_contract import Fault, PlatformWorld
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("chat", "wire", "prompt", "engine", "memory"))]
+PAGES = [
+    ROOT / "README.md",
+    *(ROOT / "docs" / f"{name}.md" for name in ("chat", "wire", "prompt", "engine", "memory", "config")),
+]
 
 
 def blocks(page: Path, language: str) -> list[str]:
