@@ -9,7 +9,7 @@ KILLS ?= 1000
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test snapshots reference chat sim check format bench torture coverage lock clean
+.PHONY: help setup test snapshots reference demo chat sim check format bench recording torture coverage lock clean
 
 help:  ## show what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1|/' | column -t -s '|' 2>/dev/null \
@@ -53,6 +53,9 @@ reference: $(BIN)/.ready  ## write docs/reference.md anew, from the code
 	PYTHONPATH=tests $(BIN)/python tests/reference_page.py
 	git diff --stat docs/reference.md
 
+demo: $(BIN)/.ready  ## set up and watch a bot for thirty seconds, without a model
+	@$(BIN)/palaver demo
+
 chat: $(BIN)/.ready  ## set up and talk with a model, without a key or a server
 	@$(BIN)/palaver chat
 
@@ -73,6 +76,9 @@ bench: $(BIN)/.bench-ready  ## measure speed beside the peers; prints tables
 	$(BIN)/python bench/encode.py
 	$(BIN)/python bench/chat.py
 	$(BIN)/python bench/engine.py
+
+recording: $(BIN)/.ready  ## play the demo and record it as docs/demo.svg
+	$(BIN)/python bench/recording.py
 
 torture: $(BIN)/.ready  ## all tests at full size, properties with EXAMPLES examples each (100000), KILLS killed engines (1000)
 	PALAVER_EXAMPLES=200 $(BIN)/pytest --timeout=3600

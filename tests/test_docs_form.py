@@ -10,11 +10,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from palaver.config import Config
 from palaver.config_reader import keys_of
+from palaver.demo import script
+from palaver.demo.screen import HELD
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -83,6 +86,18 @@ def test_the_plots_are_what_the_committed_figures_give(tmp_path: Path) -> None:
     drawn = {file.name: file.read_text("utf-8") for file in tmp_path.glob("*.svg")}
     assert drawn == {file.name: file.read_text("utf-8") for file in (ROOT / "docs" / "plots").glob("*.svg")}
     assert drawn.keys() == {"chat.svg", "prefix.svg", "recall.svg"}
+
+
+def test_the_recording_shows_the_demo_as_it_is_now_and_nothing_of_the_machine() -> None:
+    picture = (ROOT / "docs" / "demo.svg").read_text("utf-8")
+    shown = " ".join("".join(ElementTree.fromstring(picture).itertext()).split())  # noqa: S314 (our own file)
+    said = [script.FACT, *(text for _, text in script.SMALL_TALK), script.RECALL, script.EXPLAIN, script.MENU]
+
+    beginnings = [" ".join(text.split()[:4]) for text in (*said, HELD)]
+
+    assert [words for words in beginnings if words not in shown] == []
+    assert re.findall(r"https?:[^'\"]*", picture) == ["http://www.w3.org/2000/svg"]
+    assert re.findall(r"/(?:home|root|tmp|usr|var)\b", picture) == []
 
 
 def figures(name: str) -> list[dict[str, Any]]:

@@ -1,11 +1,12 @@
 """Screens: what was observed in a demo, in two columns on a terminal, as plain lines, or as JSON."""
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+import re
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct, json
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
 from rich.padding import Padding
 from rich.table import Table
@@ -32,10 +33,13 @@ INTRODUCTION = (
     "engine, the store, the memory, the tools and the kill are real, and what is shown was observed."
 )
 LEFT, RIGHT = "what people see", "what the engine did, and what the model was sent"
+SAME = "(the same message) "
 HELD = "Every check held. Now talk with a model: palaver chat"
 FAILED = "Some checks did not hold, which is a bug in Palaver."
 WIDE = 96  # columns of a terminal from which notes are beside the conversation
-LONGEST = 100  # characters of arguments and results of tools
+LONGEST = 120  # characters of arguments and results of tools
+SHORT_ID = r"\1…"
+_ID = re.compile(r"([0-9a-f]{8})[0-9a-f]{8,}")
 COLOURS = {"Ann": "cyan", "Bo": "magenta", "Cy": "yellow", BOT.name: "bold green"}
 
 
@@ -51,31 +55,42 @@ class Screen(Protocol):
         ...
 
 
-def notes_of(observation: Observation) -> list[str]:
-    """Return what an observation says about the engine; further lines are indented."""
+class Note(NamedTuple):
+    """A line about the engine."""
+
+    text: str
+    depth: int = 0  # how far it is indented
+    bright: bool = False
+
+
+def notes_of(observation: Observation) -> list[Note]:
+    """Return what an observation says about the engine."""
     match observation:
         case Learned(about=about, text=text, sources=sources):
-            return [f"learned of {about}: {text}", *(f"  from {name}: “{said}”" for name, said in sources.items())]
+            said = [Note(f"from {name}: “{words}”", 1) for name, words in sources.items()]
+            return [Note(f"learned of {about}: {text}", bright=True), *said]
         case PromptSent(step=0, layers=layers, remembered=remembered, end=end):
             tokens = " · ".join(f"{name} {count}" for name, count in layers.items())
-            facts = [f"  remembered of {fact}" for fact in remembered]
-            return [f"sent to the model: {sum(layers.values())} tokens", f"  {tokens}", *facts, f"  … “{end}”"]
+            facts = [Note(f"remembered of {fact}", 1, bright=True) for fact in remembered]
+            total = f"sent to the model: {sum(layers.values()):,} tokens"
+            return [Note(total), Note(tokens, 1), *facts, Note(f"… “{end}”", 1)]
         case PromptSent(step=step, layers=layers, end=end):
-            return [f"sent in step {step}: {sum(layers.values())} tokens … {end}"]
+            return [Note(f"sent in step {step}: {sum(layers.values()):,} tokens … {end}")]
         case ToolRan(name=name, args=args, result=result):
             given = ", ".join(f"{key}={_short(value)}" for key, value in args.items())
-            return [f"tool {name}({given})", f"  → {_short(result)}"]
+            return [Note(f"tool {name}({given})"), Note(f"→ {_short(result)}", 1)]
         case TaskPlanned(due_at=due_at):
-            return [f"stored: a task, due at {due_at:%H:%M:%S}"]
+            return [Note(f"stored: a task, due at {due_at:%H:%M:%S}", bright=True)]
         case Killed(open_runs=runs, answers=answers):
-            return [f"in the store: {runs} open run with its prompt, {answers} answers"]
+            return [Note(f"in the store: {runs} open run, its prompt, {answers or 'no'} answer")]
         case Resumed(run_id=run_id):
-            return [f"resumes run {run_id[:8]} from its journal"]
+            return [Note(f"resumes run {_ID.sub(SHORT_ID, run_id)} from its journal", bright=True)]
     return []
 
 
 def _short(value: object) -> str:
-    text = json.encode(value).decode()
+    """Return a value as JSON with its ids abbreviated, and cut."""
+    text = _ID.sub(SHORT_ID, json.format(json.encode(value), indent=0).decode())
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
@@ -130,7 +145,7 @@ class PlainScreen:
         self._draft = None if isinstance(observation, Said | Killed) else self._draft
         self._line(observation)
         for note in notes_of(observation):
-            self._write(f"      {note}")
+            self._write(f"      {'  ' * note.depth}{note.text}")
 
     def close(self) -> None:
         pass
@@ -139,108 +154,127 @@ class PlainScreen:
         self._write(f"\n{HELD if held else FAILED}")
 
     def _line(self, observation: Observation) -> None:
-        if line := line_of(observation):
-            self._write(f"  {line[0]}{':' if line[0].isalpha() else ''} {line[1]}".replace("   ", "  "))
+        who, what = line_of(observation) or ("", "")
+        if what:
+            name = f"{who}: " if who.isalpha() else f"{who} ".lstrip()
+            self._write(f"  {name}{what}")
 
 
 class Row(Struct, kw_only=True):
     """What people see, and the notes beside it."""
 
     observation: Observation | None = None
-    notes: list[str] = []
+    notes: list[Note] = []
+    is_same: bool = False  # whether it is the message of an earlier row, which the bot goes on writing
+
+
+class SceneView:
+    """The observations of one scene, in two columns, or in one where the terminal is narrow."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+
+    def add(self, observation: Observation) -> None:
+        """Add an observation. It replaces the draft that it continues."""
+        last = self.rows[-1].observation if self.rows else None
+        if _continues(observation, last):
+            self.rows[-1].observation = observation
+        elif line_of(observation) is not None:
+            self.rows.append(Row(observation=observation, is_same=self._is_same(observation)))
+        if notes := notes_of(observation):
+            self.rows = self.rows or [Row()]
+            self.rows[-1].notes.extend(notes)
+
+    def _is_same(self, observation: Observation) -> bool:
+        return any(_continues(observation, row.observation) for row in self.rows)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if options.max_width >= WIDE and not self.is_list:
+            yield columns((_styled(row), Group(*_notes(row))) for row in self.rows)
+            return
+        for row in self.rows:
+            if row.observation:
+                yield _styled(row)
+            yield from (Padding(note, (0, 0, 0, 6)) for note in _notes(row))
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it has nothing but checks."""
+        return all(isinstance(row.observation, Check) for row in self.rows)
+
+
+def columns(rows: Iterable[tuple[RenderableType, RenderableType]]) -> Table:
+    """Lay pairs out in two columns."""
+    table = Table(box=box.MINIMAL, show_header=False, show_edge=False, expand=True, border_style="dim")
+    table.add_column(ratio=5)
+    table.add_column(ratio=6)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _notes(row: Row) -> list[Padding]:
+    """Return the notes of a row; where one goes on in a second line, that is indented too."""
+    styles = {True: "green", False: "dim"}
+    return [Padding(Text(note.text, style=styles[note.bright]), (0, 0, 0, 2 * note.depth)) for note in row.notes]
+
+
+def _continues(observation: Observation, last: Observation | None) -> bool:
+    if not isinstance(last, Drafted) or not isinstance(observation, Drafted | Said):
+        return False
+    return observation.message_id == last.message_id
 
 
 class TerminalScreen:
-    """Two columns, or one on a narrow terminal; a scene is redrawn until the next one begins.
-
-    Where the console is no terminal, as in a recording, a scene is printed when it has ended.
-    """
+    """Redraws a scene until the next one begins. Where the console is no terminal, a scene is printed at its end."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._rows: list[Row] = []
+        self._view = SceneView()
         self._live: Live | None = None
         console.print(Text(INTRODUCTION.replace("\n", " "), style="dim"))
-        if self._is_wide:
+        if console.width >= WIDE:
             console.print()
-            console.print(self._table([(Text(LEFT, style="dim italic"), Text(RIGHT, style="dim italic"))]))
+            console.print(columns([(Text(LEFT, style="dim italic"), Text(RIGHT, style="dim italic"))]))
 
     def show(self, observation: Observation) -> None:
         if isinstance(observation, Scene):
             self._begin(observation.title)
             return
-        if line_of(observation) is not None:
-            self._add(observation)
-        if notes := notes_of(observation):
-            self._rows = self._rows or [Row()]
-            self._rows[-1].notes.extend(notes)
+        self._view.add(observation)
         if self._live:
-            self._live.update(self._scene(), refresh=True)
+            self._live.update(self._view, refresh=True)
 
     def close(self) -> None:
         if self._live:
             self._live.stop()
-        elif self._rows:
-            self._console.print(self._scene())
-        self._live, self._rows = None, []
+        elif self._view.rows:
+            self._console.print(self._view)
+        self._live, self._view = None, SceneView()
 
     def end(self, held: bool) -> None:
         self._console.print()
         self._console.print(Text(HELD if held else FAILED, style="bold green" if held else "bold red"))
-
-    @property
-    def _is_wide(self) -> bool:
-        return self._console.width >= WIDE
 
     def _begin(self, title: str) -> None:
         self.close()
         self._console.print()
         self._console.print(Text(title, style="bold"))
         if self._console.is_terminal:
-            self._live = Live(console=self._console, auto_refresh=False)
+            self._live = Live(self._view, console=self._console, auto_refresh=False)
             self._live.start()
 
-    def _add(self, observation: Observation) -> None:
-        """Add a row, or replace the draft that the observation continues."""
-        last = self._rows[-1].observation if self._rows else None
-        is_next = isinstance(last, Drafted) and isinstance(observation, Drafted | Said)
-        if is_next and getattr(observation, "message_id", None) == getattr(last, "message_id", ""):
-            self._rows[-1].observation = observation
-        else:
-            self._rows.append(Row(observation=observation))
 
-    def _scene(self) -> RenderableType:
-        cells = [(_styled(row.observation), _notes(row.notes)) for row in self._rows]
-        if self._is_wide:
-            return self._table(cells)
-        parts: list[RenderableType] = []
-        for line, notes in cells:
-            parts += [line] * bool(line) + [Padding(notes, (0, 0, 0, 6))] * bool(notes)
-        return Group(*parts)
-
-    def _table(self, rows: Sequence[tuple[Text, Text]]) -> Table:
-        table = Table(box=box.MINIMAL, show_header=False, show_edge=False, expand=True, border_style="dim")
-        table.add_column(ratio=1)
-        table.add_column(ratio=1)
-        for row in rows:
-            table.add_row(*row)
-        return table
-
-
-def _styled(observation: Observation | None) -> Text:
-    line = line_of(observation) if observation else None
+def _styled(row: Row) -> Text:
+    line = line_of(row.observation) if row.observation else None
     if line is None:
         return Text()
     who, what = line
-    match observation:
+    match row.observation:
         case Killed():
             return Text(what, style="bold red")
         case Started():
             return Text(what, style="dim")
         case Check(held=held):
             return Text.assemble((f"{who} ", "bold green" if held else "bold red"), what)
-    return Text.assemble((f"{who}: ", COLOURS.get(who, "")), what)
-
-
-def _notes(notes: Sequence[str]) -> Text:
-    return Text("\n".join(notes), style="dim")
+    return Text.assemble((f"{who}: ", COLOURS.get(who, "")), (SAME if row.is_same else "", "dim"), what)
