@@ -122,7 +122,7 @@ def test_a_file_is_fetched_by_its_url_listed_and_deleted(folder: Path) -> None:
     again = palaver("model", "rm", "tiny.gguf")
 
     assert (got.returncode, got.stdout) == (0, f"tiny.gguf is at {path}\nsha256 {digest}\n")
-    assert got.stderr.splitlines()[-1] == "100 %: 4 of 4 MB"
+    assert got.stderr.splitlines()[-1] == "100 %: 5 of 5 MB"
     head, *_, row = listed.stdout.splitlines()
     assert head.split() == "NAME SIZE HERE WHAT IT IS GOOD FOR WHERE".split()
     assert row.split() == ["tiny.gguf", "5", "MB", "yes", *"a file of your own".split(), str(path)]

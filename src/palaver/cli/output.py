@@ -116,7 +116,7 @@ class ProgressBar:
 
     def show_bytes(self, done: int, total: int) -> None:
         """Show how many bytes of *total* are done; end the bar when all are."""
-        self.show(done / total, f"{done >> 20} of {total >> 20} MB")
+        self.show(done / total, f"{done // 1_000_000} of {total // 1_000_000} MB")
         if done == total:
             self.end()
 
