@@ -392,3 +392,22 @@ def test_pruning_goes_by_the_config(here: Here, tmp_path: Path) -> None:
 def test_nothing_is_pruned_beside_a_running_bot(db: Path) -> None:
     with held(db):
         assert refusal("db", "prune", "--db", str(db)).endswith("stop the bot first")
+
+
+def test_what_is_known_of_a_person_is_one_object_also_beside_a_running_bot(db: Path, tmp_path: Path) -> None:
+    file = tmp_path / "alice.json"
+    with held(db):
+        printed = done("db", "export", "--person", "u123", "--db", str(db))
+        said = done("db", "export", "--person", "u123", "--platform", "telegram", "--out", str(file), "--db", str(db))
+
+    known = json.loads(printed)
+    assert said == ""
+    assert file.read_text(encoding="utf-8") == printed
+    assert known["person"] == {"platform": "telegram", "id": "u123", "blocked_at": None}
+    assert [row["parts"][0]["text"] for row in known["messages"]] == ["message number 0", "message number 3"]
+    assert "prompts" in known["left_out"]
+
+
+def test_a_person_who_is_exported_must_be_somebody(db: Path) -> None:
+    assert refusal("db", "export", "--person", "u9", "--db", str(db)) == "nobody has the id u9"
+    assert refusal("db", "export", "--platform", "telegram", "--db", str(db)) == "--platform goes with --person"

@@ -64,27 +64,32 @@ def backup(
     print_line(f"{one_line(str(file), None)} is a copy of {one_line(str(path), None)}")
 
 
-@databases.command("export", epilog="Example: palaver db export --out everything.jsonl")
+@databases.command("export", epilog="Example: palaver db export --person 123456789 --out alice.json")
 def export(
+    person: Annotated[
+        str | None, typer.Option(metavar="ID", help="Only what is known of this person, as one JSON object.")
+    ] = None,
+    platform: Platform = None,
     db: DB = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A new file to write to. Default: standard output.")
     ] = None,
 ) -> None:
-    """Write all rows of the store as JSON, one a line, as they are at this moment.
+    """Write all rows of the store as JSON, one a line, as they are at this moment. A bot may be running meanwhile.
 
     Left out are the search index, which `palaver index` builds from the messages, and the raw updates of services.
+    With --person: everything that `palaver db forget` would remove, and under `left_out` what is not in it and why.
     """
-    import asyncio
-
     path = existing_store(db)
+    if person is None and platform is not None:
+        raise InvalidValue("--platform goes with --person")
     if out is None:
-        asyncio.run(_export(path, sys.stdout.buffer))
+        _write_export(path, sys.stdout.buffer, person, platform)
         return
     refuse_existing(out)
     try:
         with create_atomically(out) as temporary, temporary.open("wb") as file:
-            asyncio.run(_export(path, file))
+            _write_export(path, file, person, platform)
     except FileExistsError as error:
         raise InvalidValue(f"{out} exists already; it is not replaced") from error
     except OSError as error:
@@ -106,7 +111,7 @@ def forget(
     import asyncio
 
     path = existing_store(db)
-    where, names = asyncio.run(_find_author(path, author, platform))
+    where, names = asyncio.run(_names_of(path, author, platform))
     if not yes:
         _confirm(f"Forget {one_line(names)} ({one_line(author)} on {one_line(where)}) for good?")
     report = asyncio.run(_forget(path, author, where))
@@ -157,13 +162,28 @@ async def _check(path: Path) -> tuple[list[str], dict[str, int]]:
         return [], await store.count_rows()
 
 
+def _write_export(path: Path, out: IO[bytes], person: str | None, platform: str | None) -> None:
+    import asyncio
+
+    asyncio.run(_export(path, out) if person is None else _export_person(path, out, person, platform))
+    out.flush()
+
+
 async def _export(path: Path, out: IO[bytes]) -> None:
     async with open_beside(path) as store:
         exported = cast("AsyncGenerator[dict[str, Any]]", store.export())
         async with aclosing(exported) as rows:  # closes the connection at once where nobody reads on
             async for row in rows:
                 out.write(to_json(row) + b"\n")
-    out.flush()
+
+
+async def _export_person(path: Path, out: IO[bytes], person: str, platform: str | None) -> None:
+    import msgspec
+
+    async with open_beside(path) as store:
+        where, _ = await _find_author(store, person, platform)
+        known = await store.export_person(person, where)
+    out.write(msgspec.json.format(to_json(known), indent=2) + b"\n")
 
 
 async def _backup(path: Path, file: Path, *, size: int) -> None:
@@ -195,13 +215,17 @@ def _size_so_far(file: Path) -> int:
         return 0
 
 
-async def _find_author(path: Path, author: str, platform: str | None) -> tuple[str, str]:
+async def _find_author(store: "Store", author: str, platform: str | None) -> tuple[str, str]:
     """Return the platform that knows the id of an author, and the author's names there."""
-    async with _open_alone(path) as store:
-        known = await store.names_by_platform(author)
+    known = await store.names_by_platform(author)
     where = f"on {one_line(platform)} " if platform is not None else ""
     found, names = choose_platform(known, author, platform, unknown=f"nobody {where}has the id {one_line(author)}")
     return found, ", ".join(names) or "somebody"
+
+
+async def _names_of(path: Path, author: str, platform: str | None) -> tuple[str, str]:
+    async with _open_alone(path) as store:
+        return await _find_author(store, author, platform)
 
 
 async def _forget(path: Path, author: str, platform: str) -> "Forgotten":

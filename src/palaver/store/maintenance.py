@@ -9,6 +9,7 @@ import msgspec
 
 from palaver.errors import StoreBroken
 from palaver.memory.facts import check_fact
+from palaver.run.stored_chat import SERVICE
 from palaver.store.encoding import (
     ANY,
     CALL,
@@ -123,12 +124,16 @@ def count_rows(database: Database) -> dict[str, int]:
 
 
 def names_by_platform(database: Database, author_id: str) -> dict[str, list[str]]:
-    """Return the platforms that have an author of that id, each with the names of the author there, oldest first."""
+    """Return the platforms that have an author of that id, each with the names of the author there, oldest first.
+
+    The person of a chat with a name has that name as id, and no name.
+    """
     select = """SELECT a.platform, n.name FROM authors a LEFT JOIN names n ON n.author = a.id
         WHERE a.author_id = ? ORDER BY a.platform, n.id"""
     if not author_id or clean(author_id) != author_id:  # no stored id is like that
         return {}
-    found: dict[str, list[str]] = {}
+    is_chat = database.execute("SELECT 1 FROM chats WHERE name = ?", (author_id,)).fetchone() is not None
+    found: dict[str, list[str]] = {SERVICE: []} if is_chat else {}
     for platform, name in msgspec.convert(database.execute(select, (author_id,)).fetchall(), _Names):
         names = found.setdefault(platform, [])
         if name is not None and name not in names:

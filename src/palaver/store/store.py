@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Generator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any, Self
 
@@ -18,6 +19,7 @@ from palaver.store.episodes import SqlEpisodes, SqlWindowPasts
 from palaver.store.events import SqlEvents
 from palaver.store.facts import SqlFacts, SqlProposals
 from palaver.store.forget import person
+from palaver.store.forget.export import export_person
 from palaver.store.forget.person import Forgotten
 from palaver.store.log import SqlLog
 from palaver.store.messages import SqlDescriptions, SqlInbox
@@ -115,6 +117,14 @@ class Store:
                     yield row
         finally:
             await own.close()
+
+    async def export_person(self, author_id: str, platform: str, *, at: datetime | None = None) -> dict[str, Any]:
+        """Return everything that is known of a person: what `forget` would remove. It works on a copy of the store."""
+        now = at or datetime.now(UTC)
+        with TemporaryDirectory(prefix="palaver-") as folder:  # nobody else may read it
+            copy = Path(folder) / "copy.db"
+            await self.backup(copy)
+            return await asyncio.to_thread(export_person, copy, platform, author_id, now)
 
     async def forget(self, author_id: str, platform: str, *, at: datetime | None = None) -> Forgotten:
         """Remove a person from all rows and from the bytes of the file; return what was removed."""

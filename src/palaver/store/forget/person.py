@@ -64,14 +64,14 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
         exchanges = chats.count_exchanges(database, author_id)
         remove_chat(database, author_id)
     author = find_author(database, clean(platform), clean(author_id))
-    near = _places(database, author) if author is not None else set()
+    near = places_of(database, author) if author is not None else set()
     _remove_updates(database, [author_id, *_names(database, author)], near)
     if author is None:
         return Forgotten(exchanges=exchanges)
     _remove_events(database, near)
     prompts.remove_fact_ids(database, near)
     words = person_words.read_vocabulary(database, author, author_id, near)
-    direct = [place for place in near if _is_private_chat(database, place, author)]
+    direct = [place for place in near if is_private_chat(database, place, author)]
     theirs = {(place, message_id) for _, place, message_id in _messages_of(database, author)}
     counts = {
         "descriptions": _remove_descriptions(database, author, words, direct),
@@ -110,7 +110,7 @@ def _messages_of(database: Database, author: int) -> list[tuple[int, int, str]]:
     return database.execute(select, (author,)).fetchall()
 
 
-def _places(database: Database, author: int) -> set[int]:
+def places_of(database: Database, author: int) -> set[int]:
     """Return the places where the person wrote, reacted, was quoted or has facts, and their direct chats."""
     select = """SELECT m.place FROM messages m JOIN names n ON n.id = m.name WHERE n.author = ?
         UNION SELECT place FROM messages WHERE reply_author = ?
@@ -121,7 +121,7 @@ def _places(database: Database, author: int) -> set[int]:
     return {place for (place,) in database.execute(select, (author,) * 6)}
 
 
-def _is_private_chat(database: Database, place: int, author: int) -> bool:
+def is_private_chat(database: Database, place: int, author: int) -> bool:
     """Return whether a place is a direct chat without messages of others."""
     bodies = database.execute("SELECT body FROM titles WHERE place = ?", (place,)).fetchall()
     if not any(PLACE.loads(body).kind == "direct" for (body,) in bodies):
