@@ -29,6 +29,7 @@ LEFT_OUT = {
     "records": "the raw answers of models, which are in `answers` as they were sent; `runs` counts them",
     "tool_runs": "they belong to the runs of prompts; `runs` counts them",
     "turns": "what the agent did to write an answer, between messages of other people",
+    "events": "those that forgetting removes have only ids of facts, which are in `facts`",
     "search index": "it is made of the messages",
     "raw updates": "the messages as their service sent them, which may hold other people; `raw_updates` counts them",
     "rate limit": "it is not stored: a running bot counts the last messages of a person in its memory",
