@@ -38,8 +38,8 @@ from palaver.markdown import Fences
 from palaver.memory.patterns import find_facts, grammar
 from palaver.memory.retrieval.index import MessageText, index_entry, parse_query
 from palaver.memory.sentences import own_sentences
+from palaver.memory.verify.claims import unfit_reason
 from palaver.memory.verify.clauses import subject_clauses
-from palaver.memory.verify.guards import unfit_reason
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Text
 from palaver.profiles import headers, layered, native
@@ -57,7 +57,7 @@ NOISE = 0.005  # seconds
 LEFT_OUT = ("palaver.sim", "palaver.cli", "palaver.__main__")  # they read what their own user writes
 BOUNDS = {  # characters that callers pass at most
     "tools.calculator": 2_000,
-    "tools.moments": 100,
+    "tools.due_times": 100,
     "tools.search": 4_000,
     "memory.verify.markers": 4_000,
     "memory.verify.clauses": 4_000,

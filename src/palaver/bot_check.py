@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from palaver.app import HINTS, models_of, open_platform
-from palaver.config import MEMORY, RENAMED, Config, ConfigFile, load_config, load_object, local_zone
+from palaver.config import IN_MEMORY, RENAMED, Config, ConfigFile, load_config, load_object, local_zone
 from palaver.config_reader import PREFIX, keys_of
 from palaver.errors import PalaverError, StoreBusy, StoreRefused
 from palaver.models import provider_of
@@ -124,7 +124,7 @@ async def _store(path: Path) -> str:
 
 def _new_store(path: Path) -> str:
     """Return a line about a store that does not exist yet; empty if it does."""
-    if str(path) == MEMORY:
+    if str(path) == IN_MEMORY:
         return "in memory: nothing is kept"
     if path.exists():
         return ""

@@ -22,7 +22,7 @@ from palaver.turns import Settings
 
 FILE = "palaver.toml"
 DEFAULT_STORE = "palaver.db"
-MEMORY = ":memory:"  # a store without a file
+IN_MEMORY = ":memory:"  # a store without a file
 
 # Variables whose names are not those of their keys.
 RENAMED = {
@@ -85,7 +85,7 @@ class ConfigFile(Struct, frozen=True, kw_only=True):
 
     @property
     def store(self) -> Path:
-        return Path(MEMORY) if self.config.store == MEMORY else self.folder / self.config.store
+        return Path(IN_MEMORY) if self.config.store == IN_MEMORY else self.folder / self.config.store
 
 
 def local_zone(environment: Mapping[str, str]) -> str:

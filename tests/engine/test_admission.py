@@ -59,7 +59,7 @@ async def test_agents_are_answered_until_they_are_among_themselves_also_if_they_
 ) -> None:
     last = await received(store, *authors, deleted=deleted)
 
-    found = await admission(store, Behavior(agents_in_a_row=most)).decide(last)
+    found = await admission(store, Behavior(agents_in_a_row=most)).decide_with_limit(last)
 
     assert found == decision
 
@@ -80,7 +80,7 @@ async def test_two_agents_that_delete_what_they_say_stop_too() -> None:
 
 @pytest.mark.parametrize("author", [OURS, ME, Author(id=ME.id, name="renamed", persona="renamed")])
 async def test_our_own_messages_are_not_answered(store: Store, author: Author) -> None:
-    assert await admission(store).decide(said("Gryag?", author=author)) == "our own"
+    assert await admission(store).decide_with_limit(said("Gryag?", author=author)) == "our own"
 
 
 async def test_who_is_blocked_is_blocked_on_that_platform(store: Store) -> None:
@@ -88,8 +88,8 @@ async def test_who_is_blocked_is_blocked_on_that_platform(store: Store) -> None:
     await store.place_settings.block("icq", BOB.id, at=NOON)
     made = admission(store)
 
-    assert await made.decide(said("hi")) == "blocked"
-    assert await made.decide(said("hi", author=BOB)) == "answer"
+    assert await made.decide_with_limit(said("hi")) == "blocked"
+    assert await made.decide_with_limit(said("hi", author=BOB)) == "answer"
 
 
 async def awaited(_: Message) -> bool:
@@ -107,9 +107,9 @@ async def test_a_rule_that_fails_answers_nothing_and_does_not_stand_in_the_way_o
 ) -> None:
     made = admission(store, Behavior(answer_if=rule))
 
-    assert await made.decide(said("hm", 5, place=GROUP)) == "not addressed"
-    assert await made.decide(said("Gryag?", 6, place=GROUP)) == "answer"
-    assert await made.decide(said("hm", 7, place=DIRECT)) == "answer"
+    assert await made.decide_with_limit(said("hm", 5, place=GROUP)) == "not addressed"
+    assert await made.decide_with_limit(said("Gryag?", 6, place=GROUP)) == "answer"
+    assert await made.decide_with_limit(said("hm", 7, place=DIRECT)) == "answer"
     (logged,) = [record.getMessage() for record in caplog.records]
     assert logged.startswith("Behavior.answer_if failed on message 5, which is not answered: ")
 
@@ -120,6 +120,6 @@ async def test_a_reply_that_says_only_which_message_it_answers_is_for_whoever_wr
     await store.inbox.receive(theirs, at=NOON)
     replies = [said("And you?", 3 + at, place=GROUP, reply_to=Quote(message_id=one)) for at, one in enumerate("129")]
 
-    decisions = [await admission(store).decide(reply) for reply in replies]
+    decisions = [await admission(store).decide_with_limit(reply) for reply in replies]
 
     assert decisions == ["answer", "not addressed", "not addressed"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from palaver.engine.background import BackgroundTasks, error_text
+from palaver.engine.background import BackgroundTasks, log_text
 from palaver.errors import Overloaded
 
 KEY = "AIza" + "x7Qf" * 9
@@ -41,4 +41,4 @@ async def test_an_error_of_ours_is_logged_in_one_line(caplog: pytest.LogCaptureF
     await background.done()
 
     assert caplog.messages == ["Overloaded: busy"]
-    assert error_text(Overloaded(f"no answer with {KEY}")) == "Overloaded: no answer with ***"
+    assert log_text(Overloaded(f"no answer with {KEY}")) == "Overloaded: no answer with ***"

@@ -5,7 +5,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from palaver.context import gather, sources
-from palaver.context.edits import Change
+from palaver.context.edits import MessageChange
 from palaver.engine.log_views import NOBODY, LogSlice, VisibleLog, visible_message
 from palaver.messages import Message, Quote
 from palaver.platform import Reacted
@@ -92,7 +92,7 @@ async def test_what_they_said_before_they_changed_it_is_not_heard_either() -> No
 
         [change] = await VisibleLog(store.log, store.place_settings.blocked).changes(GROUP, 0)
 
-        assert isinstance(change, Change)
+        assert isinstance(change, MessageChange)
         assert change.before == a_message(SECRET, id="0", reply_to=Quote(message_id="m0"))
 
 

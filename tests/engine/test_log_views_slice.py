@@ -3,7 +3,7 @@ from datetime import timedelta
 
 import pytest
 
-from palaver.context.edits import Change
+from palaver.context.edits import MessageChange
 from palaver.engine.log_views import LogSlice
 from palaver.parts import Text
 from palaver.store import Store
@@ -64,7 +64,7 @@ async def test_changes_are_counted_from_the_beginning_and_those_before_it_are_no
 
     found = await LogSlice(store.log, 2).changes(GROUP, 0)
 
-    assert found == [Change(number=2, position=4, before=TALK[4])]
+    assert found == [MessageChange(number=2, position=4, before=TALK[4])]
     assert await LogSlice(store.log, 2).changes(GROUP, 3) == []
     (now,) = await LogSlice(store.log, 2).read(GROUP, 2, 3)
     assert now.parts == (Text(text="new"),)

@@ -379,7 +379,7 @@ async def test_a_store_in_trouble_is_tried_again_after_growing_pauses_with_the_r
 async def test_who_has_said_too_much_is_told_and_not_answered(store: Store) -> None:
     once = Limits(messages=1)
     worker = a_worker(store, limits=once)
-    await store.rate_limits.take((DIRECT.author_namespace, ALICE.id), once)
+    await store.rate_limits.count_answer((DIRECT.author_namespace, ALICE.id), once)
     await received(store, said("one", 1), said("two", 2), said("three", 3, author=BOB))
 
     await worker.run()

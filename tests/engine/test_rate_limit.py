@@ -14,7 +14,7 @@ from palaver.engine.rate_limit import RateLimiter
 from palaver.errors import InvalidValue, StoreFull
 from palaver.models.scripted import Scripted
 from palaver.store import Store
-from palaver.store.coordination import LocalRateLimits
+from palaver.store.process_state import LocalRateLimits
 from palaver.testing import RecordedPlatform
 
 TWICE = Limits(messages=2, seconds=60)
@@ -38,43 +38,47 @@ async def test_an_author_is_answered_so_often_in_all_places(store: Store, clock:
     made = RateLimiter(store.rate_limits, CurrentLimits(TWICE))
     here, there = said("hi"), said("Gryag?", place=GROUP)
 
-    assert [await made.take(here), await made.take(there), await made.take(here)] == [True, True, False]
+    assert [await made.count_answer(here), await made.count_answer(there), await made.count_answer(here)] == [
+        True,
+        True,
+        False,
+    ]
     assert [await made.allows(there), await made.allows(said("hi", author=BOB))] == [False, True]
     clock.at = 60.0
     assert await made.allows(there)
-    assert await made.take(there)
+    assert await made.count_answer(there)
 
 
 async def test_a_message_over_the_limit_does_not_count(store: Store, clock: SimpleNamespace) -> None:
     made = RateLimiter(store.rate_limits, CurrentLimits(TWICE))
     for clock.at in (0.0, 10.0, 20.0, 59.0):
-        await made.take(said("hi"))
+        await made.count_answer(said("hi"))
 
     clock.at = 60.0
 
-    assert [await made.take(said("hi")), await made.take(said("hi"))] == [True, False]
+    assert [await made.count_answer(said("hi")), await made.count_answer(said("hi"))] == [True, False]
 
 
 async def test_an_answer_that_is_given_back_does_not_count(store: Store, clock: SimpleNamespace) -> None:
     made = RateLimiter(store.rate_limits, CurrentLimits(TWICE))
-    await made.take(said("hi"))
-    await made.take(said("hi"))
+    await made.count_answer(said("hi"))
+    await made.count_answer(said("hi"))
 
-    await made.give_back(said("hi"))
+    await made.uncount_answer(said("hi"))
 
-    assert [await made.take(said("hi")), await made.take(said("hi"))] == [True, False]
+    assert [await made.count_answer(said("hi")), await made.count_answer(said("hi"))] == [True, False]
 
 
 async def test_admission_decides_by_the_rate_limit(store: Store, clock: SimpleNamespace) -> None:
     identity = Identity(Persona(), {"recorded": RecordedPlatform()})
     made = RateLimiter(store.rate_limits, CurrentLimits(Limits(messages=1, seconds=60)))
     admission = Admission(store.log, store.place_settings, identity, Behavior(), made)
-    await made.take(said("hi"))
+    await made.count_answer(said("hi"))
 
-    assert await admission.decide(said("Gryag?", place=GROUP)) == "too many"
-    assert await admission.decide(said("hi", author=BOB)) == "answer"
+    assert await admission.decide_with_limit(said("Gryag?", place=GROUP)) == "too many"
+    assert await admission.decide_with_limit(said("hi", author=BOB)) == "answer"
     clock.at = 60.0
-    assert await admission.decide(said("Gryag?", place=GROUP)) == "answer"
+    assert await admission.decide_with_limit(said("Gryag?", place=GROUP)) == "answer"
 
 
 async def test_of_too_many_messages_there_is_one_notice_then_silence_and_a_notice_again_after_an_answer(

@@ -1,6 +1,6 @@
 """What was said, of whom a model claims what about it: falsely or truly."""
 
-from palaver.memory.verify.guards import Claim, Evidence, verify_claim
+from palaver.memory.verify.claims import Claim, Evidence, verify_claim
 from palaver.messages import Author
 from people import ALICE, BOB
 

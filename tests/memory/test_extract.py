@@ -14,7 +14,7 @@ from palaver.errors import ModelUnavailable, Overloaded, RequestRefused
 from palaver.memory import extract
 from palaver.memory.extract import SCHEMA, extract_facts, verified_facts
 from palaver.memory.facts import Fact, Subject
-from palaver.memory.verify.guards import Claim, Evidence
+from palaver.memory.verify.claims import Claim, Evidence
 from palaver.memory.verify.statements import RecalledTexts
 from palaver.messages import Author, Message
 from palaver.models.scripted import Scripted

@@ -14,7 +14,7 @@ from memory.labelled import DEV, HELD_BACK
 from memory.searching import FILL, Letters, a_search, a_store, hear, index, no_embedder, talk
 from memory.talks import GARDEN, TRIP, UKRAINIAN
 from palaver.memory.extract import facts_by_patterns
-from palaver.memory.verify.guards import Claim, Evidence
+from palaver.memory.verify.claims import Claim, Evidence
 from people import ALICE, BOB, GROUP, NOON, a_message
 
 SNAPSHOT = Path(__file__).with_name("snapshot.txt")

@@ -112,8 +112,8 @@ def task_blocks() -> str:
         ),
     ]
     for name, text in answers.items():
-        objection = told.objection(Response(turn=model(text)))
-        sections.append(a_section(name, objection or "nothing"))
+        correction = told.correction(Response(turn=model(text)))
+        sections.append(a_section(name, correction or "nothing"))
     return "\n".join(sections)
 
 
@@ -134,7 +134,7 @@ async def loop() -> str:
         a_section("after a crash", await _run(Scripted("I do not know."), Toolbox([look]), journal=crashed))
     )
     objecting = Scripted(BAD_BLOCKS, "# «think»\nok\n")
-    sections.append(a_section("bad blocks", await _run(objecting, Toolbox(), objection=ParsedTexts().objection)))
+    sections.append(a_section("bad blocks", await _run(objecting, Toolbox(), correction=ParsedTexts().correction)))
     return "\n".join(sections)
 
 

@@ -39,11 +39,11 @@ class Watched:
         prompt: Prompt,
         *,
         at: datetime,
-        calls_off: Policy = cancels_sends,
+        cancels: Policy = cancels_sends,
         changes: int | None = None,
         left_out: Sequence[LeftOut] = (),
     ) -> None:
-        named = {"calls_off": calls_off, "changes": changes, "left_out": left_out}
+        named = {"cancels": cancels, "changes": changes, "left_out": left_out}
         await self._write("begin", "begin", run, prompt, at=at, **named)
 
     async def ask(

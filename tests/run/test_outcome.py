@@ -30,8 +30,8 @@ def said(*turns: Turn | str, target: Message | None = None, **changes: Any) -> R
     return run_outcome(made, RUN, target or a_message(place=DIRECT), now=NOON, **changes)
 
 
-def objection(response: Response, kinds: Any = KINDS) -> str | None:
-    return ParsedTexts(kinds).objection(response)
+def correction(response: Response, kinds: Any = KINDS) -> str | None:
+    return ParsedTexts(kinds).correction(response)
 
 
 def texts(found: RunOutcome) -> list[str]:
@@ -230,7 +230,7 @@ def test_nothing_that_stands_after_a_wait_that_cannot_be_read_goes_out_early(wai
 
     assert (texts(found), planned(found)) == (["Yes."], [])
     assert len(told(answer)) == 1
-    assert "write that again as well" in str(objection(Response(turn=model(answer))))
+    assert "write that again as well" in str(correction(Response(turn=model(answer))))
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ def test_also_where_they_come_in_several_turns() -> None:
 
 def told(text: str) -> list[str]:
     """The lines a model is told of bad blocks."""
-    words = objection(Response(turn=model(text))) or ""
+    words = correction(Response(turn=model(text))) or ""
     return [line.removeprefix("- ") for line in words.splitlines() if line.startswith("- ")]
 
 
@@ -336,11 +336,11 @@ def test_kinds_that_are_registered_are_known() -> None:
     response = Response(turn=model("# «darw»\na cat"))
     kinds = {**KINDS, "draw": lambda body: body.text}
 
-    assert objection(response) is None
+    assert correction(response) is None
     assert texts(said(response.turn)) == ["# «darw»\na cat"]
-    assert objection(response, kinds=kinds) is not None
+    assert correction(response, kinds=kinds) is not None
     assert texts(said(response.turn, kinds=kinds)) == []
-    assert objection(Response(turn=model("# «draw»\na cat")), kinds=kinds) is None
+    assert correction(Response(turn=model("# «draw»\na cat")), kinds=kinds) is None
 
 
 BLOCKS = st.sampled_from(
@@ -374,7 +374,7 @@ def test_whatever_is_said_ids_are_unique_and_plans_go_one_after_another(answers:
 
 
 @given(ANSWERS, ANSWERS)
-def test_an_answer_that_is_given_again_after_an_objection_comes_to_the_same(before: str, answer: str) -> None:
+def test_an_answer_that_is_given_again_after_a_correction_comes_to_the_same(before: str, answer: str) -> None:
     once = said(before, RESULT, answer)
 
     twice = said(before, RESULT, answer, TOLD, answer)
@@ -383,5 +383,5 @@ def test_an_answer_that_is_given_again_after_an_objection_comes_to_the_same(befo
 
 
 @given(ANSWERS)
-def test_an_objection_comes_with_problems_and_never_without(answer: str) -> None:
-    assert (objection(Response(turn=model(answer))) is None) == (not parse(answer).problems)
+def test_a_correction_comes_with_problems_and_never_without(answer: str) -> None:
+    assert (correction(Response(turn=model(answer))) is None) == (not parse(answer).problems)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.context.edits import Change
+from palaver.context.edits import MessageChange
 from palaver.context.log import InMemoryLog, Log
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place
@@ -238,8 +238,8 @@ async def test_changes_are_those_of_what_a_run_had_shown() -> None:
         found = await log.changes(GROUP, 1)
 
         assert list(found) == [
-            Change(number=1, position=4, before=talk[1]),
-            Change(number=1, position=4, before=edited),
+            MessageChange(number=1, position=4, before=talk[1]),
+            MessageChange(number=1, position=4, before=edited),
         ]
         assert [one.number for one in await log.changes(GROUP, 0)] == [1, 0, 1]
         assert list(await log.changes(GROUP, 2)) == list(await log.changes(DIRECT, 0)) == []

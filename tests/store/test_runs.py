@@ -161,9 +161,9 @@ async def test_a_policy_says_what_a_new_message_calls_off(store: Store) -> None:
     old = [a_task(id="t1", run="r0", kind="remember", args={}), a_task(id="t2", run="r0", after=("t1",))]
     await store.tasks.add(old)
 
-    await store.runs.begin(a_run(id="r1", taken=()), PROMPT, at=NOON, calls_off=cancels_nothing)
+    await store.runs.begin(a_run(id="r1", taken=()), PROMPT, at=NOON, cancels=cancels_nothing)
     assert await store.tasks.listed() == old
-    await store.runs.begin(a_run(id="r2", taken=()), PROMPT, at=NOON, calls_off=cancels_everything)
+    await store.runs.begin(a_run(id="r2", taken=()), PROMPT, at=NOON, cancels=cancels_everything)
     assert [task.status for task in await store.tasks.listed()] == ["cancelled", "cancelled"]
     assert await store.tasks.next_due() is None
 

@@ -21,7 +21,7 @@ def format_text(parsed: ParsedText, *, kinds: Mapping[str, Kind] = KINDS) -> str
     return text
 
 
-def body_of(block: task.Block) -> Body:
+def body_of(block: task.TaskBlock) -> Body:
     """Write *block* as the body below its heading."""
     match block:
         case task.Send():

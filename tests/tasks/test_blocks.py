@@ -10,13 +10,13 @@ from palaver.errors import InvalidValue
 from palaver.tasks.blocks import ParsedText, parse
 from palaver.tasks.kinds import KINDS, LONGEST_WAIT, Body
 from palaver.tasks.task import (
-    Block,
     BlockAuthor,
     ClearConversation,
     Custom,
     Remember,
     Send,
     SendSticker,
+    TaskBlock,
     Think,
     UnblockAuthor,
     Wait,
@@ -33,19 +33,19 @@ delay: 600
 # «send»
 Time to turn it over.
 """
-ASKED: tuple[Block, ...] = (
+ASKED: tuple[TaskBlock, ...] = (
     Think(text="She wants the recipe, then the timer."),
     Send(text="Flour, two eggs, milk.", reply_to="481"),
     Wait(seconds=600),
     Send(text="Time to turn it over."),
 )
-HI: tuple[Block, ...] = (Send(text="hi"),)
+HI: tuple[TaskBlock, ...] = (Send(text="hi"),)
 
 TITLES = [
     "Кобзар", "Сон", "сон", "Лис Микита", "Sun", "son", "fly", "Hamlet", "Waiting for Godot", "发送", "", "-", "1984",
 ]  # fmt: skip
 
-READ: list[tuple[str, str, tuple[Block, ...]]] = [
+READ: list[tuple[str, str, tuple[TaskBlock, ...]]] = [
     ("", "", ()),
     ("\n\n", "", ()),
     ("Hi", "Hi", ()),
@@ -248,7 +248,9 @@ WRONG_WAITS = [
 
 
 @pytest.mark.parametrize(("text", "said", "blocks"), READ)
-def test_a_text_is_what_is_said_and_the_blocks_in_their_order(text: str, said: str, blocks: tuple[Block, ...]) -> None:
+def test_a_text_is_what_is_said_and_the_blocks_in_their_order(
+    text: str, said: str, blocks: tuple[TaskBlock, ...]
+) -> None:
     assert parse(text) == ParsedText(text=said, blocks=blocks)
 
 
@@ -365,7 +367,7 @@ TEXTS = st.lists(st.sampled_from(_PIECES), max_size=30).map("".join)
 _WORDS = st.text(st.characters(exclude_characters="\r\n`~#<>", exclude_categories=["Cs", "Z", "Cc"]), min_size=1)
 _IDS = st.none() | st.from_regex(r"[0-9]{1,64}", fullmatch=True)
 _LINES = st.lists(_WORDS | st.just(""), min_size=1, max_size=4).map("\n".join).map(lambda text: f"a{text}b")
-BLOCKS: st.SearchStrategy[Block] = st.one_of(
+BLOCKS: st.SearchStrategy[TaskBlock] = st.one_of(
     st.builds(Send, text=_LINES, reply_to=_IDS),
     st.builds(Wait, seconds=st.integers(0, LONGEST_WAIT // 10) | st.integers(0, 4000).map(lambda number: number / 4)),
     st.builds(SendSticker, set=_WORDS, name=_WORDS, reply_to=_IDS),

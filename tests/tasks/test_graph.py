@@ -30,7 +30,6 @@ from palaver.tasks.task import (
     LAST,
     POLICIES,
     RETRY,
-    Block,
     BlockAuthor,
     Custom,
     Remember,
@@ -39,6 +38,7 @@ from palaver.tasks.task import (
     SendSticker,
     Status,
     Task,
+    TaskBlock,
     Think,
     Wait,
     block_of,
@@ -59,7 +59,7 @@ def a_task(name: str = "a", *after: str, **changes: Any) -> Task:
     return Task(**fields | changes)
 
 
-def planned(*blocks: Block, now: datetime = NOON) -> tuple[Task, ...]:
+def planned(*blocks: TaskBlock, now: datetime = NOON) -> tuple[Task, ...]:
     return plan(blocks, place=GROUP, now=now, ids=map(str, count(1)), run="r1")
 
 
@@ -298,7 +298,7 @@ def test_a_new_message_calls_off_what_the_policy_says_of_the_old_plan(named: str
 
 
 @given(st.lists(BLOCKS, max_size=8))
-def test_a_task_is_kept_exactly_and_knows_its_block(blocks: list[Block]) -> None:
+def test_a_task_is_kept_exactly_and_knows_its_block(blocks: list[TaskBlock]) -> None:
     custom = Custom(name="poll", id="3", body="Tea?", value={"answers": [1, None, "да"]})
 
     tasks = planned(*blocks, custom)
@@ -342,7 +342,7 @@ def test_a_graph_of_any_shape_comes_to_its_end(graph: list[Task]) -> None:
 
 @in_time
 def test_a_long_plan_is_settled_in_time() -> None:
-    blocks: list[Block] = [Send(text="a"), SendSticker(set="a", name="b"), Remember(facts=("a",))]
+    blocks: list[TaskBlock] = [Send(text="a"), SendSticker(set="a", name="b"), Remember(facts=("a",))]
     tasks = planned(*blocks * size(4_000, full=40_000))
 
     left = settle([replace(tasks[0], status="failed"), *tasks[1:]])

@@ -19,11 +19,11 @@ from palaver.tasks.graph import (
     settle,
     supersede,
 )
-from palaver.tasks.task import POLICIES, REPEATABLE, RETRY, Block, BlockAuthor, Remember, Send, Task, Think, Wait
+from palaver.tasks.task import POLICIES, REPEATABLE, RETRY, BlockAuthor, Remember, Send, Task, TaskBlock, Think, Wait
 from people import DIRECT, GROUP, NOON
 from tasks.ready_tasks import next_due, ready
 
-BLOCKS: st.SearchStrategy[Block] = st.one_of(
+BLOCKS: st.SearchStrategy[TaskBlock] = st.one_of(
     st.just(Send(text="a")),
     st.just(Remember(facts=("b",))),
     st.just(BlockAuthor()),
@@ -68,7 +68,7 @@ class Running(RuleBasedStateMachine):
         self.keep(finish(task))
 
     @rule(blocks=st.lists(BLOCKS, min_size=1, max_size=5), place=st.sampled_from([GROUP, DIRECT]))
-    def make(self, blocks: list[Block], place: Any) -> None:
+    def make(self, blocks: list[TaskBlock], place: Any) -> None:
         tasks = plan(blocks, place=place, now=self.now, ids=self.ids, run=next(self.runs))
         self.plans.append(tuple(task.id for task in tasks))
         self.keep(*tasks)

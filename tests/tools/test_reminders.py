@@ -75,7 +75,7 @@ async def test_no_policy_calls_it_off_when_a_message_comes(store: Store) -> None
     await ran(a_toolbox(store), a_call())
 
     for number, policy in enumerate(POLICIES.values()):
-        await store.runs.begin(a_run(id=f"next{number}"), PROMPT, at=NOW, calls_off=policy)
+        await store.runs.begin(a_run(id=f"next{number}"), PROMPT, at=NOW, cancels=policy)
 
     assert await store.tasks.listed() == [a_reminder()]
 

@@ -20,7 +20,7 @@ from palaver.tokens import message_tokens
 from palaver.value_cache import cached_for
 
 
-class Change(Struct, frozen=True, kw_only=True):
+class MessageChange(Struct, frozen=True, kw_only=True):
     """An edit or a deletion of a message that a run has shown."""
 
     number: int  # of the message
@@ -38,7 +38,7 @@ class Reaction(Struct, frozen=True, kw_only=True):
     at: datetime | None = None
 
 
-LogChange = Change | Reaction
+LogChange = MessageChange | Reaction
 
 
 def shown_versions(
@@ -52,7 +52,7 @@ def shown_versions(
     shown = list(messages)
     notices: list[tuple[int, Notice]] = []
     found = list(changes)
-    for number, its in sorted(_by_message(one for one in found if isinstance(one, Change)).items()):
+    for number, its in sorted(_by_message(one for one in found if isinstance(one, MessageChange)).items()):
         index = _index(number, start, taken)
         if number in taken or not 0 <= index < len(messages):
             continue
@@ -99,8 +99,8 @@ def shift_notices(notices: Iterable[Notice], cut: int) -> tuple[Notice, ...]:
     return tuple(replace(notice, at=notice.at - cut) for notice in notices if notice.at > cut)
 
 
-def _by_message(changes: Iterable[Change]) -> dict[int, list[Change]]:
-    found: dict[int, list[Change]] = {}
+def _by_message(changes: Iterable[MessageChange]) -> dict[int, list[MessageChange]]:
+    found: dict[int, list[MessageChange]] = {}
     for change in changes:
         found.setdefault(change.number, []).append(change)
     return found
@@ -110,7 +110,7 @@ def _index(number: int, start: int, taken: Sequence[int]) -> int:
     return number - bisect_left(taken, number) - start
 
 
-def _versions(its: Sequence[Change], now: Message) -> Iterable[tuple[int, Message, Message]]:
+def _versions(its: Sequence[MessageChange], now: Message) -> Iterable[tuple[int, Message, Message]]:
     """Return the position, the new and the old version of each change; of several at one position the last."""
     became = zip(its, [*(change.before for change in its[1:]), now], strict=True)
     latest = {change.position: version for change, version in became}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from palaver.context.log import Log, with_current_quote
-from palaver.engine.background import error_text
+from palaver.engine.background import log_text
 from palaver.engine.batches import bursts_of, time_left
 from palaver.engine.behavior import Behavior
 from palaver.engine.identity import Identity
@@ -35,12 +35,12 @@ class Admission:
         self._rate_limiter = rate_limiter
         self._triggers: dict[str, Triggers] = {}  # by platform
 
-    async def decide(self, message: Message) -> Decision:
+    async def decide_with_limit(self, message: Message) -> Decision:
         """Return the decision about a message; "too many" where the rate limit of its author is reached."""
-        decision = await self.decide_without_limit(message, await self.triggers(message.place.platform))
+        decision = await self.decide(message, await self.triggers(message.place.platform))
         return decision if decision != "answer" or await self._rate_limiter.allows(message) else "too many"
 
-    async def decide_without_limit(self, message: Message, triggers: Triggers) -> Decision:
+    async def decide(self, message: Message, triggers: Triggers) -> Decision:
         """Return the decision about a message, whatever the rate limit says."""
         before: Sequence[Message] = ()
         if message.author.persona is not None:
@@ -54,7 +54,7 @@ class Admission:
         """Return the messages of complete bursts that begin with a message to answer, from number *since* on."""
         waiting = [one for one in waiting if one.number >= since]
         gap, longest = timedelta(seconds=self._behavior.debounce), timedelta(seconds=self._behavior.max_debounce)
-        addressed = [at for at, one in enumerate(waiting) if await self.decide(one.message) == "answer"]
+        addressed = [at for at, one in enumerate(waiting) if await self.decide_with_limit(one.message) == "answer"]
         bursts = bursts_of(addressed, waiting, gap, longest)
         return [one.message for burst in bursts if time_left(burst, now, gap, longest) <= timedelta(0) for one in burst]
 
@@ -77,9 +77,7 @@ class Admission:
         try:
             return self._behavior.answer_if is not None and rule_result(self._behavior.answer_if(message))
         except Exception as error:  # noqa: BLE001 (the rule is the user's)
-            log.error(
-                "Behavior.answer_if failed on message %s, which is not answered: %s", message.id, error_text(error)
-            )
+            log.error("Behavior.answer_if failed on message %s, which is not answered: %s", message.id, log_text(error))
             return False
 
 
@@ -95,7 +93,7 @@ class DecisionCache:
         triggers = await self._admission.triggers(message.place.platform)
         cached = self._decisions.get(message.id)
         if cached is None or cached[1] is not triggers or cached[0] != message:
-            cached = (message, triggers, await self._admission.decide_without_limit(message, triggers))
+            cached = (message, triggers, await self._admission.decide(message, triggers))
             self._decisions[message.id] = cached
         return cached[2]
 

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from palaver.engine.background import Sleep, error_text, foreign_code, is_cancelled
+from palaver.engine.background import Sleep, foreign_code, is_cancelled, log_text
 from palaver.engine.outbox_sender import parse_message_id
 from palaver.engine.store_protocols import OutboxItem, OutboxStore
 from palaver.errors import NotSent, PalaverError, SendRefused
@@ -164,7 +164,7 @@ class Draft:
         except (Exception, asyncio.CancelledError) as error:
             if is_cancelled():
                 raise
-            log.debug("the draft of run %s: %s", self._run.id, error_text(error))
+            log.debug("the draft of run %s: %s", self._run.id, log_text(error))
             self._row = replace(begun, status="doubtful", why=UNKNOWN_OUTCOME)
         else:
             self._row = replace(begun, status="sent", message_id=message_id, sent_at=self._now())
@@ -178,7 +178,7 @@ class Draft:
             await self._deliver(replace(row, reply=replace(row.reply, text=text), edits=row.message_id))
             self._shown = text
         except Exception as error:  # noqa: BLE001 (best effort)
-            log.debug("the draft of run %s: %s", self._run.id, error_text(error))
+            log.debug("the draft of run %s: %s", self._run.id, log_text(error))
 
     async def _deliver(self, row: OutboxItem) -> str:
         delivery = Delivery(id=row.id, run_id=row.run, kind="draft", reply=row.reply, edits=row.edits)
@@ -197,7 +197,7 @@ async def _send_preview(platform: Platform, run: Run, text: str) -> None:
             with foreign_code(platform.name):
                 await platform.preview(run.place, run.id, text)
     except Exception as error:  # noqa: BLE001 (best effort)
-        log.debug("the preview of run %s: %s", run.id, error_text(error))
+        log.debug("the preview of run %s: %s", run.id, log_text(error))
 
 
 def _truncate(text: str, length: int | None) -> str:

@@ -86,7 +86,7 @@ def foreign_code(what: str) -> Iterator[None]:
         raise RuntimeError(f"{what} raised {type(error).__name__}: {error}") from error
 
 
-def error_text(error: BaseException) -> str:
+def log_text(error: BaseException) -> str:
     """Return an error as text for the log: one line for a `PalaverError`, else the traceback. Keys are redacted."""
     if isinstance(error, PalaverError):
         return redact_keys(f"{type(error).__name__}: {error}")
@@ -138,7 +138,7 @@ class BackgroundTasks:
         if isinstance(error, PalaverError):
             log.error("%s: %s", type(error).__name__, error)
         elif error is not None:
-            log.error("%s", error_text(error))
+            log.error("%s", log_text(error))
 
 
 class Slot:
@@ -233,6 +233,6 @@ class PlaceQueue:
                     log.warning("%s in %s is retried in %g s: %s", self._name, place.id, pause, error)
                     await self._sleep(pause)
                 except Exception as error:  # noqa: BLE001 (a model's, or a bug of ours: the other places go on)
-                    log.error("%s in %s: %s", self._name, place.id, error_text(error))
+                    log.error("%s in %s: %s", self._name, place.id, log_text(error))
         finally:
             self._is_running = False

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from palaver.characters import visible
-from palaver.engine.background import BackgroundTasks, Sleep, error_text, retry_forever
+from palaver.engine.background import BackgroundTasks, Sleep, log_text, retry_forever
 from palaver.engine.behavior import TOO_MANY, Behavior
 from palaver.engine.identity import Identity
 from palaver.engine.outbox_sender import split_replies
@@ -152,7 +152,7 @@ class Commands:
         except NotAllowed as error:
             outcome = reply_with(f"{error}.")
         except Exception as error:  # noqa: BLE001 (of a platform or the store; the person gets a reply)
-            log.error("command /%s failed: %s", command.name, error_text(error))
+            log.error("command /%s failed: %s", command.name, log_text(error))
             outcome = reply_with("Something went wrong on my side, and this was not done. Please try again.")
         notices = [self._notice(command, outcome.lines)] if outcome.lines else []
         replies = split_replies(notices, self._platforms)
@@ -172,9 +172,11 @@ class Commands:
             return CommandOutcome()
         author = (message.place.author_namespace, message.author.id)
         may_ask = command.name in UNLIMITED or author not in await self._store.place_settings.blocked()
-        is_answered = may_ask and await self._rate_limiter.take(message)
+        is_answered = may_ask and await self._rate_limiter.count_answer(message)
         if not is_answered and command.name not in UNLIMITED:
-            return reply_with(TOO_MANY) if may_ask and await self._rate_limiter.warn(message) else CommandOutcome()
+            return (
+                reply_with(TOO_MANY) if may_ask and await self._rate_limiter.claim_notice(message) else CommandOutcome()
+            )
         if handler is None:
             return reply_with(f"There is no /{_short(command.name)}; /help lists what there is.")
         outcome = await handler(command)

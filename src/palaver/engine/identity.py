@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from palaver.characters import is_blank
 from palaver.context.values import Persona
-from palaver.engine.background import error_text, foreign_code
+from palaver.engine.background import foreign_code, log_text
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place
 from palaver.platform import Platform
@@ -81,7 +81,7 @@ class Identity:
                 with foreign_code(platform.name):
                     return await platform.role(place, author) in ("owner", "administrator")
         except Exception as error:  # noqa: BLE001 (a platform's own)
-            log.error("%s.role failed for author %s: %s", platform.name, author.id, error_text(error))
+            log.error("%s.role failed for author %s: %s", platform.name, author.id, log_text(error))
             return False
 
     def require_accounts(self) -> None:

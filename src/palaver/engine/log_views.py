@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from palaver.context.edits import Change, LogChange
+from palaver.context.edits import LogChange, MessageChange
 from palaver.context.log import Log
 from palaver.messages import Author, Message, Place, Quote
 from palaver.turns import Turn
@@ -36,7 +36,7 @@ class VisibleLog(Log):
         messages = await self._log.read(place, start, stop)
         if not blocked:
             direct = place.kind == "direct"
-            return [one if (one.place.kind == "direct") is direct else hidden_message(one) for one in messages]
+            return [one if (one.place.kind == "direct") is direct else placeholder_of(one) for one in messages]
         return [visible_message(message, place, blocked) for message in messages]
 
     async def number(self, message: Message) -> int | None:
@@ -66,7 +66,7 @@ class VisibleLog(Log):
 
 def _visible_change(change: LogChange, place: Place, blocked: Collection[tuple[str, str]]) -> LogChange | None:
     """Return the change as visible in *place*; None where it is hidden."""
-    if not isinstance(change, Change):
+    if not isinstance(change, MessageChange):
         return None if (place.author_namespace, change.author.id) in blocked else change
     before = visible_message(change.before, place, blocked)
     if before.author is NOBODY:
@@ -81,14 +81,14 @@ def visible_message(message: Message, place: Place, blocked: Collection[tuple[st
     """
     elsewhere = (message.place.kind == "direct") != (place.kind == "direct")
     if elsewhere or (place.author_namespace, message.author.id) in blocked:
-        return hidden_message(message)
+        return placeholder_of(message)
     quote = message.reply_to
     if quote and blocked and (quote.author is None or (place.author_namespace, quote.author.id) in blocked):
         return replace(message, reply_to=Quote(message_id=quote.message_id))
     return message
 
 
-def hidden_message(message: Message) -> Message:
+def placeholder_of(message: Message) -> Message:
     """Return the placeholder of a hidden message: its id and place, deleted, without an author."""
     return Message(id=message.id, place=message.place, author=NOBODY, deleted=True)
 

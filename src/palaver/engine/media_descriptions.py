@@ -9,7 +9,7 @@ from itertools import chain
 from msgspec.structs import replace
 
 from palaver.context.values import Context
-from palaver.engine.background import error_text, foreign_code
+from palaver.engine.background import foreign_code, log_text
 from palaver.engine.limits import CurrentLimits
 from palaver.engine.spend_caps import MeteredModel, SpendTracker
 from palaver.engine.store_protocols import DescriptionStore
@@ -111,7 +111,7 @@ class MediaDescriber:
                 with foreign_code("the describer"):
                     return await describe(media) if describe else ""
         except Exception as error:  # noqa: BLE001 (the describer is foreign code)
-            log.warning("%s %s not described: %s", media.media_kind, media.unique_id, error_text(error))
+            log.warning("%s %s not described: %s", media.media_kind, media.unique_id, log_text(error))
             return ""
 
 

@@ -24,9 +24,9 @@ from palaver.backoff import backoff
 from palaver.engine.background import (
     BackgroundTasks,
     Sleep,
-    error_text,
     foreign_code,
     is_cancelled,
+    log_text,
     retry_forever,
 )
 from palaver.engine.places import PlaceAliases
@@ -102,7 +102,7 @@ def _split(reply: Reply, platform: Platform) -> Sequence[Reply]:
         with foreign_code(platform.name):
             parts = list(platform.split(reply))
     except Exception as error:  # noqa: BLE001 (a platform's own)
-        log.error("%s.split failed; the reply is sent whole: %s", platform.name, error_text(error))
+        log.error("%s.split failed; the reply is sent whole: %s", platform.name, log_text(error))
         return [reply]
     is_valid = all(type_fault(part, Reply) is None and (part.text.strip() or part.media) for part in parts)
     if parts == [reply] or (parts and is_valid):
@@ -267,7 +267,7 @@ class OutboxSender:
                 _count_unknown_attempt(item), "cancelled by the platform, not by shutdown"
             ), None
         except Exception as error:  # noqa: BLE001 (foreign code; the outcome is unknown)
-            log.warning("%s failed to send %s: %s", platform.name, item.id, error_text(error))
+            log.warning("%s failed to send %s: %s", platform.name, item.id, log_text(error))
             why = str(error) if isinstance(error, PalaverError) else ""
             why = why or f"{type(error).__name__} while sending"
             return self._resolve_unknown_outcome(_count_unknown_attempt(item), why), None

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from palaver.backoff import backoff
 from palaver.engine.admission import Admission
-from palaver.engine.background import FIRST_RETRY, LONGEST_RETRY, BackgroundTasks, Sleep, Slot, error_text, is_cancelled
+from palaver.engine.background import FIRST_RETRY, LONGEST_RETRY, BackgroundTasks, Sleep, Slot, is_cancelled, log_text
 from palaver.engine.batches import Batch
 from palaver.engine.behavior import TOO_MANY, Behavior
 from palaver.engine.commands import Confirmations
@@ -175,7 +175,7 @@ class PlaceWorker:
             current = await self._debounce.refresh(batch) if is_waiting else batch
             if begun := await self._begin(run, current, slot):
                 return await self._execute(*begun, slot)
-            await self._parts.rate_limiter.give_back(batch.target)  # every message was deleted meanwhile
+            await self._parts.rate_limiter.uncount_answer(batch.target)  # every message was deleted meanwhile
             return None
 
         await self._run_in_slot(run, batch.target, execute)
@@ -200,7 +200,7 @@ class PlaceWorker:
             run = replace(run, resumed=run.resumed + 1)
             await parts.store.runs.resume(run)
             parts.resumed.add(run.id)
-        await parts.rate_limiter.take(target)
+        await parts.rate_limiter.count_answer(target)
         await self._run_in_slot(run, target, lambda slot: self._execute(replace(journal, run=run), target, slot))
 
     async def _run_in_slot(
@@ -214,7 +214,7 @@ class PlaceWorker:
             if answer:
                 await self._parts.completion.complete(*answer)
         except (StoreTrouble, PromptOutdated) as error:
-            await self._parts.rate_limiter.give_back(target)
+            await self._parts.rate_limiter.uncount_answer(target)
             if isinstance(error, StoreTrouble):
                 raise  # the run is retried
             log.info("run %s withdrawn: %s", run.id, error)
@@ -242,7 +242,7 @@ class PlaceWorker:
                     begun,
                     prompt,
                     at=parts.now(),
-                    calls_off=parts.behavior.policy,
+                    cancels=parts.behavior.policy,
                     changes=batch.snapshot.changes,
                     left_out=context.left_out,
                 )
@@ -279,7 +279,7 @@ class PlaceWorker:
             log.warning("run %s: %s", run.id, error)
             await completion.complete_with_error(run, target, error)
         except Exception as error:  # noqa: BLE001 (of a model, a tool or a platform)
-            log.error("run %s: %s", run.id, error_text(error))
+            log.error("run %s: %s", run.id, log_text(error))
             why = redact_keys(f"{type(error).__name__}: {error}")
             await completion.complete_with_error(run, target, PalaverError(why))
 
@@ -294,13 +294,13 @@ class PlaceWorker:
     async def _admit(self, batch: Batch) -> bool:
         """Return whether a batch may be answered: neither the rate limit nor a spend cap is reached."""
         parts, target = self._parts, batch.target
-        if not await parts.rate_limiter.take(target):  # used up in other places meanwhile
+        if not await parts.rate_limiter.count_answer(target):  # used up in other places meanwhile
             await self.send_limit_notice(target)
             await parts.store.inbox.skip(self.place, batch.ids)
             return False
         if not await parts.spend_tracker.is_reached(self.place, target.author):
             return True
-        await parts.rate_limiter.give_back(target)
+        await parts.rate_limiter.uncount_answer(target)
         if await parts.spend_tracker.has_notice(target):  # today
             await parts.store.inbox.skip(self.place, batch.ids)
         else:
@@ -311,13 +311,13 @@ class PlaceWorker:
 
     async def send_limit_notice(self, message: Message) -> None:
         """Send an author the notice that the rate limit is reached, once until they are answered again."""
-        if not await self._parts.rate_limiter.warn(message):
+        if not await self._parts.rate_limiter.claim_notice(message):
             return
         run = self._new_run([message], message)
         try:  # in one transaction, so that a crash does not lead to an answer as well
             await self._parts.completion.complete_with_notice(run, message, TOO_MANY, why=RATE_LIMITED)
         except StoreTrouble:
-            await self._parts.rate_limiter.unwarn(message)
+            await self._parts.rate_limiter.release_notice(message)
             raise
 
     async def join(self, run: Run) -> tuple[Run, tuple[Turn, ...]]:
@@ -333,7 +333,7 @@ class PlaceWorker:
 
     async def cancel_old_plans(self) -> None:
         """Cancel tasks of older plans: a new message is to be answered."""
-        await self._parts.store.tasks.call_off(self.place, self._parts.behavior.policy)
+        await self._parts.store.tasks.cancel_superseded(self.place, self._parts.behavior.policy)
 
     async def read_open_runs(self) -> Sequence[Run]:
         """Return the runs of the place that have begun and not ended."""

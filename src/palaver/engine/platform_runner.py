@@ -15,7 +15,7 @@ from typing import Any, TypeVar, assert_never
 from msgspec.structs import replace
 
 from palaver.backoff import backoff
-from palaver.engine.background import Sleep, error_text, foreign_code, is_cancelled, retry_forever
+from palaver.engine.background import Sleep, foreign_code, is_cancelled, log_text, retry_forever
 from palaver.engine.identity import Identity
 from palaver.engine.store_protocols import UpdateStore
 from palaver.errors import CallerMustAct, InvalidValue, OperatorMustAct
@@ -174,5 +174,5 @@ async def _run(platform: Platform, inbox: Inbox, sleep: Sleep, clock: Callable[[
                 failures = 0
             failures += 1
             pause = backoff(failures, first=FIRST_RESTART, longest=LONGEST_RESTART)
-            log.error("%s failed and is restarted in %g s: %s", platform.name, pause, error_text(error))
+            log.error("%s failed and is restarted in %g s: %s", platform.name, pause, log_text(error))
         await sleep(pause)

@@ -11,24 +11,24 @@ AuthorKey = tuple[str, str]  # `Place.author_namespace` and the author's id
 class RateLimitStore(Protocol):
     """Counts the answers to each author, in all places together."""
 
-    async def allows(self, author: AuthorKey, limit: Limits) -> bool:
+    async def allows(self, author: AuthorKey, limits: Limits) -> bool:
         """Return whether the author may be answered once more. Count nothing."""
         ...
 
-    async def take(self, author: AuthorKey, limit: Limits) -> bool:
+    async def count_answer(self, author: AuthorKey, limits: Limits) -> bool:
         """Count one more answer to the author; return False, and count nothing, where that is over the limit."""
         ...
 
-    async def give_back(self, author: AuthorKey) -> None:
+    async def uncount_answer(self, author: AuthorKey) -> None:
         """Uncount the last answer to the author: it was not stored."""
         ...
 
-    async def warn(self, author: AuthorKey) -> bool:
+    async def claim_notice(self, author: AuthorKey) -> bool:
         """Return True once for an author over the limit, until they are answered again."""
         ...
 
-    async def unwarn(self, author: AuthorKey) -> None:
-        """Undo `warn`: the notice was not stored."""
+    async def release_notice(self, author: AuthorKey) -> None:
+        """Undo `claim_notice`: the notice was not stored."""
         ...
 
 
@@ -43,21 +43,21 @@ class RateLimiter:
         """Return whether the author may be answered once more. Count nothing."""
         return await self._store.allows(_author(message), self._limits.value)
 
-    async def take(self, message: Message) -> bool:
+    async def count_answer(self, message: Message) -> bool:
         """Count one more answer to the author; return False where that is over the limit."""
-        return await self._store.take(_author(message), self._limits.value)
+        return await self._store.count_answer(_author(message), self._limits.value)
 
-    async def give_back(self, message: Message) -> None:
+    async def uncount_answer(self, message: Message) -> None:
         """Uncount an answer that was not stored: it is retried."""
-        await self._store.give_back(_author(message))
+        await self._store.uncount_answer(_author(message))
 
-    async def warn(self, message: Message) -> bool:
+    async def claim_notice(self, message: Message) -> bool:
         """Return whether to send the author the notice about the limit: once, until they are answered again."""
-        return await self._store.warn(_author(message))
+        return await self._store.claim_notice(_author(message))
 
-    async def unwarn(self, message: Message) -> None:
-        """Undo `warn`: the notice was not stored."""
-        await self._store.unwarn(_author(message))
+    async def release_notice(self, message: Message) -> None:
+        """Undo `claim_notice`: the notice was not stored."""
+        await self._store.release_notice(_author(message))
 
 
 def _author(message: Message) -> AuthorKey:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.context.log import Log
-from palaver.engine.background import error_text
+from palaver.engine.background import log_text
 from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, Behavior
 from palaver.engine.identity import Identity
 from palaver.engine.outbox_sender import edit_draft, split_replies
@@ -164,7 +164,7 @@ class RunCompletion:
             words = self._behavior.error_text(error)
             words = words if words.strip() else FAILED
         except Exception as failure:  # noqa: BLE001 (the function is the user's)
-            log.error("Behavior.excuse failed for %s: %s", error, error_text(failure))
+            log.error("Behavior.excuse failed for %s: %s", error, log_text(failure))
             words = FAILED
         await self._fail(run, str(error)[:1000], self._line(run, target, words, kind="error"))
 

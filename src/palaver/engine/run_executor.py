@@ -208,7 +208,7 @@ class RunExecutor:
             ),
             waiting=slot.release,
             join=join,
-            objection=texts.objection,
+            correction=texts.correction,
             tool_ended=lambda run, tool: self._tool_ended(),
             expired_files=self.expired_files,
             prices=self._prices,

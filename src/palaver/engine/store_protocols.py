@@ -188,13 +188,13 @@ class RunStore(JournalStore, Protocol):
         prompt: Prompt,
         *,
         at: datetime,
-        calls_off: Policy = cancels_sends,
+        cancels: Policy = cancels_sends,
         changes: int | None = None,
         left_out: Sequence[LeftOut] = (),
     ) -> None:
         """Begin a run with its first prompt and what was *left_out* of it, in one transaction.
 
-        Its messages no longer wait. Tasks of older plans for the place are cancelled as *calls_off* says. Raise
+        Its messages no longer wait. Tasks of older plans for the place are cancelled as *cancels* says. Raise
         `PromptOutdated`, and begin nothing, where the place has other *changes* than the prompt was built with.
         """
         ...
@@ -280,7 +280,7 @@ class TaskStore(Protocol):
         """Cancel a task that has not begun; None where there is no such task, `InvalidValue` where it has begun."""
         ...
 
-    async def call_off(self, place: Place, policy: Policy) -> None:
+    async def cancel_superseded(self, place: Place, policy: Policy) -> None:
         """Cancel the tasks of a place that have not begun and that the policy names."""
         ...
 

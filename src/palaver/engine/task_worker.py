@@ -14,9 +14,9 @@ from palaver.context.log import Log
 from palaver.engine.background import (
     BackgroundTasks,
     Sleep,
-    error_text,
     foreign_code,
     is_cancelled,
+    log_text,
     retry_forever,
     wait_for_event,
 )
@@ -27,8 +27,8 @@ from palaver.engine.places import DelimiterCache
 from palaver.engine.store_protocols import OutboxItem, PlaceSettings, TaskStore
 from palaver.errors import CallerMustAct, InvalidValue, PalaverError, StoreBroken, seconds_to_wait
 from palaver.memory.facts import MAX_FACT_LENGTH, Fact, Facts, default_scope, subject_of
+from palaver.memory.verify.claims import unfit_reason
 from palaver.memory.verify.clauses import supporting_messages
-from palaver.memory.verify.guards import unfit_reason
 from palaver.messages import Author, Place, Reply
 from palaver.platform import Platform
 from palaver.redaction import redact_keys
@@ -75,7 +75,7 @@ def _logged(name: str, read: Kind) -> Kind:
         except ValueError:
             raise
         except Exception as error:
-            log.warning("task block %s: read failed: %s", name, error_text(error))
+            log.warning("task block %s: read failed: %s", name, log_text(error))
             raise
 
     return logged
@@ -229,7 +229,7 @@ class TaskWorker:
         why = redact_keys(str(error) if isinstance(error, PalaverError) else f"{type(error).__name__}: {error}")
         pause = timedelta(seconds=seconds_to_wait(getattr(error, "retry_after", None)) or 0.0)  # any error may have it
         failed = graph.fail(task, now=self._now(), why=why, permanent=permanent, pause=pause, retry=self._retry)
-        log.warning("task %s (%s), %s: %s", task.id, task.kind, failed.status, error_text(error))
+        log.warning("task %s (%s), %s: %s", task.id, task.kind, failed.status, log_text(error))
         return failed
 
 

@@ -17,8 +17,8 @@ from palaver.markdown import unfence
 from palaver.memory.facts import Fact, default_scope, fact_key, subject_of
 from palaver.memory.patterns import find_facts
 from palaver.memory.sentences import spoken_text
+from palaver.memory.verify.claims import Claim, Evidence, unfit_reason, verify_claim
 from palaver.memory.verify.comparison import normalize
-from palaver.memory.verify.guards import Claim, Evidence, unfit_reason, verify_claim
 from palaver.memory.verify.statements import RecalledTexts, remove_echo
 from palaver.messages import Author, Message
 from palaver.models.base import Model

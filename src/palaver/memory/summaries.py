@@ -8,8 +8,8 @@ from datetime import datetime
 from palaver.errors import RequestRefused
 from palaver.jsonio import dumps
 from palaver.memory.facts import Fact, Subject, Summary, facts_digest
+from palaver.memory.verify.claims import unfit_reason
 from palaver.memory.verify.comparison import FactWords, contains_any, is_supported
-from palaver.memory.verify.guards import unfit_reason
 from palaver.messages import Place
 from palaver.models.base import Model
 from palaver.turns import Prompt, Settings, user

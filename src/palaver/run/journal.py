@@ -152,7 +152,7 @@ class Journal(Struct, frozen=True, kw_only=True):
         return sum(record.valid and bool(calls_of([record.turn])) for _, record in self.records)
 
     @property
-    def has_objected(self) -> bool:
+    def was_corrected(self) -> bool:
         """Whether the model was told about a bad response of this run; that happens once."""
         return any(record.turn.role == "user" for _, record in self.records)
 

@@ -68,7 +68,7 @@ _UNUSABLE: frozenset[Outcome] = frozenset({"blocked", "prompt_blocked", "malform
 # Errors after which another model may answer.
 MODEL_DOWN = (ModelUnavailable, QuotaExhausted, KeyMissing, KeyRefused, ModelUnknown, PlaceRefused)
 
-Objection = Callable[[Response], str | None]  # a text for the model about its response, if it needs one
+Correction = Callable[[Response], str | None]  # a text for the model about its response, if it needs one
 
 
 class NoAnswer(ResponseUnreadable):
@@ -125,7 +125,7 @@ class RunLoop:
         calls: ModelCalls | None = None,
         waiting: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
         join: Join | None = None,
-        objection: Objection | None = None,
+        correction: Correction | None = None,
         tool_ended: Callable[[Run, ToolRun], None] | None = None,
         expired_files: ExpiredFiles | None = None,
         prices: Prices = PRICES,
@@ -142,7 +142,7 @@ class RunLoop:
         self._waiting = waiting  # entered while a model is awaited
         self._began = self._before = 0.0  # when it began, by the loop's clock; seconds in earlier processes
         self._join = join
-        self._objection = objection
+        self._correction = correction
         self._expired_files = expired_files or ExpiredFiles()
         self._prices = prices
         self._tools = ToolRuns(store, toolbox, now=now, context=context or run_context, ended=tool_ended)
@@ -165,9 +165,9 @@ class RunLoop:
                     async for event in events:
                         yield event
             except (RequestRefused, ResponseUnreadable, ModelUnavailable):
-                if not self.journal.has_objected:
+                if not self.journal.was_corrected:
                     raise
-                yield self._answer(self.journal.last_answer())  # the answer before the objection stands
+                yield self._answer(self.journal.last_answer())  # the answer before the correction stands
                 return
             response = self._response
             assert response is not None  # noqa: S101 (_ask gives one, or raises)
@@ -181,7 +181,7 @@ class RunLoop:
                 raise
             if calls:
                 yield user(*(tool.result for tool in ended.values() if tool.result is not None))
-            if len(calls) < len(response.function_calls) or not (calls or await self._has_objection(response)):
+            if len(calls) < len(response.function_calls) or not (calls or await self._correct(response)):
                 yield self._answer(response)
                 return
             await self._ask_next()
@@ -195,15 +195,13 @@ class RunLoop:
         takes = self._model.takes if isinstance(self._model, TakesMedia) else None
         return markers_in(self.journal.last_prompt, takes=takes)
 
-    async def _has_objection(self, response: Response) -> bool:
-        """Return whether the model must be told that its response has bad blocks. That is recorded, and done once a
-        run.
-        """
+    async def _correct(self, response: Response) -> bool:
+        """Record a correction of a bad response, once a run; return whether the model must be asked again."""
         journal = self.journal
-        if journal.has_objected:
+        if journal.was_corrected:
             step, last = journal.records[-1]
             return last.turn.role == "user" and step == journal.step
-        text = self._objection(response) if self._objection else None
+        text = self._correction(response) if self._correction else None
         if text is None:
             return False
         await self._record(Record(turn=user(text), at=self._now(), run=journal.run.id))

@@ -1,4 +1,4 @@
-"""The outcome of a run: replies and tasks from the model's texts, and the objection to bad blocks. Pure."""
+"""The outcome of a run: replies and tasks from the model's texts, and the correction of bad blocks. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -16,15 +16,15 @@ from palaver.run.journal import Run
 from palaver.tasks.blocks import ParsedText, parse
 from palaver.tasks.graph import plan
 from palaver.tasks.kinds import KINDS, Kind
-from palaver.tasks.task import Block, Custom, Send, SendSticker, Task, Think, Wait
+from palaver.tasks.task import Custom, Send, SendSticker, Task, TaskBlock, Think, Wait
 from palaver.turns import Turn, model
 
 MOST_STEPS = 100  # of one answer
-MOST_PROBLEMS = 20  # bad blocks that an objection lists
+MOST_PROBLEMS = 20  # bad blocks that a correction lists
 
 Kinds = Mapping[str, Kind]
 Sendable = Send | SendSticker
-AnyBlock = TypeVar("AnyBlock", bound=Block)
+AnyBlock = TypeVar("AnyBlock", bound=TaskBlock)
 
 
 class RunOutcome(Struct, frozen=True, kw_only=True):
@@ -48,12 +48,12 @@ class ParsedTexts:
             found = self._parsed[text] = parse(text, kinds=self.kinds)
         return found
 
-    def objection(self, response: Response) -> str | None:
+    def correction(self, response: Response) -> str | None:
         """Return a text for the model about the blocks of its answer that cannot be used, if there are any."""
-        return _objection(self.parse(response.text))
+        return _correction(self.parse(response.text))
 
 
-def _objection(parsed: ParsedText) -> str | None:
+def _correction(parsed: ParsedText) -> str | None:
     problems = list(parsed.problems)
     if len(parsed.steps) > MOST_STEPS:
         problems.append(f"all blocks after the first {MOST_STEPS}: that is more than one answer may hold")
@@ -141,17 +141,17 @@ def _reply(step: Sendable, place: Place, quote: str | None) -> Reply | None:
     return Reply(place=place, text=step.text, reply_to=step.reply_to or quote) if step.text.strip() else None
 
 
-def _steps(parsed_turns: Iterable[tuple[Turn, ParsedText]]) -> tuple[list[Block], set[int]]:
+def _steps(parsed_turns: Iterable[tuple[Turn, ParsedText]]) -> tuple[list[TaskBlock], set[int]]:
     """Return all steps in order, and the numbers of those that send plain text from outside of blocks.
 
     Texts of several turns with only tools between them are one send. A text or block that is there already is left out:
     a model that was told of a bad block may repeat the good ones.
     """
-    steps: list[Block] = []
+    steps: list[TaskBlock] = []
     plain: set[int] = set()
     texts: set[str] = set()
     open_text = ""  # of the last send, while no block follows it
-    has_objection = False  # the model was told of a bad block
+    was_corrected = False  # the model was told of a bad block
     for turn, parsed in parsed_turns:
         text = parsed.text.rstrip() if parsed.blocks or parsed.problems else parsed.text  # no blank lines of a heading
         if text and text not in texts and Send(text=text) not in steps:
@@ -162,27 +162,27 @@ def _steps(parsed_turns: Iterable[tuple[Turn, ParsedText]]) -> tuple[list[Block]
             plain.add(len(steps))
             steps.append(Send(text=open_text))
         if turn.role == "user" and not any(isinstance(part, ToolResult) for part in turn.parts):
-            has_objection = True
-        steps += _new_blocks(parsed.blocks, steps, has_objection=has_objection)
+            was_corrected = True
+        steps += _new_blocks(parsed.blocks, steps, was_corrected=was_corrected)
         open_text = "" if parsed.blocks else open_text
     return steps[:MOST_STEPS], plain
 
 
-def _new_blocks(blocks: Sequence[Block], steps: Sequence[Block], *, has_objection: bool) -> list[Block]:
+def _new_blocks(blocks: Sequence[TaskBlock], steps: Sequence[TaskBlock], *, was_corrected: bool) -> list[TaskBlock]:
     """Return the blocks that are not among *steps* already. A wait belongs to the block after it."""
-    new: list[Block] = []
-    waits: list[Block] = []
+    new: list[TaskBlock] = []
+    waits: list[TaskBlock] = []
     for block in blocks:
         if isinstance(block, Wait):
             waits.append(block)
             continue
-        if block not in steps or not (has_objection or isinstance(block, Send)):
+        if block not in steps or not (was_corrected or isinstance(block, Send)):
             new += (*waits, block)
         waits = []
     return new + waits
 
 
-def _split_at_wait(steps: Sequence[Block]) -> tuple[list[tuple[int, Sendable]], list[Block]]:
+def _split_at_wait(steps: Sequence[TaskBlock]) -> tuple[list[tuple[int, Sendable]], list[TaskBlock]]:
     """Return what is sent at once, numbered, and the rest: all after a wait, or after a custom block."""
     first = list(takewhile(lambda step: not isinstance(step, Wait | Custom), steps))
     sendable = [(number, step) for number, step in enumerate(first) if isinstance(step, Sendable)]
@@ -195,7 +195,7 @@ def _tool_turns(turns: Sequence[Turn], text: str) -> tuple[Turn, ...]:
     return (*done, model(text, by=done[0].model)) if done and text else ()
 
 
-def _plan(steps: Sequence[Block], run: Run, target: Message, now: datetime) -> Iterable[Task]:
+def _plan(steps: Sequence[TaskBlock], run: Run, target: Message, now: datetime) -> Iterable[Task]:
     ids = (f"{run.id}-t{number}" for number in count())
     about = {"author": to_builtins(target.author), "source": target.id}
     known: dict[str, dict[str, Any]] = {

@@ -12,9 +12,9 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
-from palaver.context.edits import Change, LogChange
+from palaver.context.edits import LogChange, MessageChange
 from palaver.context.log import Log
-from palaver.engine.log_views import hidden_message
+from palaver.engine.log_views import placeholder_of
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place, PlaceKey
 from palaver.store import message_rows
@@ -51,7 +51,7 @@ class PlaceCache:
         self.seen = 0
         self.entries: dict[int, LogEntry] = {}
         self.numbers: dict[str, int] = {}
-        self.edits: dict[int, Change] = {}  # by the rows of their changes, in order
+        self.edits: dict[int, MessageChange] = {}  # by the rows of their changes, in order
         self.changes: Sequence[LogChange] = ()  # these, and the reactions
         self.changes_since: int | None = None  # of which message on these are; None: something has happened since
 
@@ -207,7 +207,7 @@ class Snapshot(Log):
             rows = self._database.execute(CHANGES, (row, since)).fetchall()
             cached.edits = {
                 change: cached.edits.get(change)
-                or Change(number=number, position=position, before=MESSAGE.loads(before))
+                or MessageChange(number=number, position=position, before=MESSAGE.loads(before))
                 for change, number, position, before in rows
             }
             shown = message_rows.read_reactions(self._database, row, since, self._cache.identities)
@@ -240,7 +240,7 @@ class Snapshot(Log):
                 *columns, hidden, turns = row
                 message = decode_message(self._database, tuple(columns), self._cache.identities)
                 made = () if hidden or turns is None else TURNS.loads(turns)
-                cached.put(row[1], LogEntry(hidden_message(message) if hidden else message, made))
+                cached.put(row[1], LogEntry(placeholder_of(message) if hidden else message, made))
 
 
 def _run_sync(reading: Coroutine[Any, Any, T]) -> T:

@@ -68,7 +68,7 @@ class SqlRuns(Repository):
         prompt: Prompt,
         *,
         at: datetime,
-        calls_off: Policy = cancels_sends,
+        cancels: Policy = cancels_sends,
         changes: int | None = None,
         left_out: Sequence[LeftOut] = (),
     ) -> None:
@@ -76,7 +76,7 @@ class SqlRuns(Repository):
         prepared = self._prompts.prepare(run, 0, prompt, at=at)
         if left_out:
             prepared = prepared._replace(left_out=dumps(group_reports(left_out)))
-        rows = await self._writer.run(lambda database: _begin(database, run, prepared, calls_off, changes, at))
+        rows = await self._writer.run(lambda database: _begin(database, run, prepared, cancels, changes, at))
         if rows is not None:
             self._prompts.cache_layers(prepared, rows)
 
@@ -178,7 +178,7 @@ def _require_prompts(run: Run, stored: StoredRun | None) -> None:
 
 
 def _begin(
-    database: Database, run: Run, prepared: prompts.PreparedPrompt, calls_off: Policy, changes: int | None, at: datetime
+    database: Database, run: Run, prepared: prompts.PreparedPrompt, cancels: Policy, changes: int | None, at: datetime
 ) -> list[int] | None:
     """Begin a run; return the rows of its layers, or None if it was begun before."""
     place, values = _row_of(database, run)
@@ -192,7 +192,7 @@ def _begin(
         claim(database, run.place, run.taken, "taken", run.id)
     except InvalidValue as error:
         raise PromptOutdated(str(error)) from error
-    tasks.call_off(database, run.place, place, calls_off)
+    tasks.cancel_superseded(database, run.place, place, cancels)
     started = RunStarted(place=run.place, run_id=run.id, message_id=run.target)
     events.add(database, started, PromptSent(place=run.place, run_id=run.id, step=0), at=at)
     return prompts.insert_prompt(database, prepared)

@@ -13,7 +13,6 @@ from typing import Any, Self
 from palaver.errors import StoreBusy, StoreRefused
 from palaver.store import maintenance
 from palaver.store.chats import SqlChats
-from palaver.store.coordination import LocalOwnership, LocalRateLimits, LocalStopRequests
 from palaver.store.cursors import SqlCursors
 from palaver.store.episodes import SqlEpisodes, SqlWindowPasts
 from palaver.store.events import SqlEvents
@@ -26,6 +25,7 @@ from palaver.store.messages import SqlDescriptions, SqlInbox
 from palaver.store.migrations import migrate, refuse_newer, refuse_older
 from palaver.store.outbox import SqlOutbox
 from palaver.store.places import SqlPlaceSettings
+from palaver.store.process_state import LocalOwnership, LocalRateLimits, LocalStopRequests
 from palaver.store.prompts import SqlPrompts
 from palaver.store.runs import SqlRuns
 from palaver.store.search_index import SqlIndexReader, SqlIndexWriter

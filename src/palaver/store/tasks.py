@@ -63,12 +63,14 @@ class SqlTasks(Repository):
     async def cancel(self, task_id: str, *, why: str) -> Task | None:
         return await self._writer.run(lambda database: _cancel(database, task_id, why))
 
-    async def call_off(self, place: Place, policy: Policy) -> None:
+    async def cancel_superseded(self, place: Place, policy: Policy) -> None:
         pending = f"SELECT 1 {_OF_RUNS} LIMIT 1"
         if await self._reader.run(
             lambda database: database.execute(pending, (find_place(database, place),)).fetchone()
         ):
-            await self._writer.run(lambda database: call_off(database, place, upsert_place(database, place), policy))
+            await self._writer.run(
+                lambda database: cancel_superseded(database, place, upsert_place(database, place), policy)
+            )
 
     async def listed(self, place: Place | None = None) -> Sequence[Task]:
         return await self._reader.run(lambda database: _list(database, place))
@@ -175,7 +177,7 @@ def change(database: Database, changed: Mapping[str, Task]) -> None:
         upsert_plan(database, name, stored, (changed.get(one, known.task) for one, known in stored.items()))
 
 
-def call_off(database: Database, place: Place, row: int, policy: Policy) -> None:
+def cancel_superseded(database: Database, place: Place, row: int, policy: Policy) -> None:
     """Cancel the tasks that a new message in *place* supersedes, by *policy*."""
     waiting = [TASK.loads(body) for (body,) in database.execute(f"SELECT body {_OF_RUNS} ORDER BY id", (row,))]
     for name in group_by_plan(database, waiting):

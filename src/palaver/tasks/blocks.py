@@ -28,7 +28,7 @@ from palaver.tasks.kinds import (
     trim,
     usable_kinds,
 )
-from palaver.tasks.task import Block, Send, Wait
+from palaver.tasks.task import Send, TaskBlock, Wait
 
 HEADING_END = "»"  # ends the kind in a heading
 
@@ -51,12 +51,12 @@ class ParsedText(Struct, frozen=True, kw_only=True):
     """A model's text, parsed. The text is not cleaned yet of other markup that must not reach people."""
 
     text: str = ""  # before the first heading
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[TaskBlock, ...] = ()
     problems: tuple[str, ...] = ()  # a line for the model for each block that cannot be used
     skipped: int = 0  # how many blocks were left out because they follow a wait that cannot be used
 
     @property
-    def steps(self) -> tuple[Block, ...]:
+    def steps(self) -> tuple[TaskBlock, ...]:
         """All blocks, after the text as a plain send."""
         return (Send(text=self.text), *self.blocks) if self.text else self.blocks
 
@@ -85,7 +85,7 @@ def parse(text: str, *, kinds: Mapping[str, Kind] = KINDS) -> ParsedText:
     Blocks after a wait that cannot be read, or is misspelt, are left out, since they would run too early.
     """
     before, found = _split(text, kinds)
-    blocks: list[Block] = []
+    blocks: list[TaskBlock] = []
     problems: list[str] = []
     waiting: float = 0
     line = position = 0
@@ -168,14 +168,14 @@ def _text_between(text: str, start: int, end: int) -> str:
     return part.removesuffix("\n").removesuffix("\r") if part.endswith("\n") else part
 
 
-def _read(raw: _RawBlock, kinds: Mapping[str, Kind]) -> Block:
+def _read(raw: _RawBlock, kinds: Mapping[str, Kind]) -> TaskBlock:
     name = kind_named(raw.heading.kind, kinds)
     if name is None:
         raise InvalidValue(f"there is no such kind of block; there are {', '.join(usable_kinds(kinds))}")
     return read_body(name, kinds[name], raw.body)
 
 
-def _add_wait(seconds: float, block: Block) -> float:
+def _add_wait(seconds: float, block: TaskBlock) -> float:
     total = seconds + (block.seconds if isinstance(block, Wait) else 0)
     if total > LONGEST_WAIT:
         raise InvalidValue(f"with the waits before it, it comes to more than {LONGEST_WAIT} seconds")

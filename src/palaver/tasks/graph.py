@@ -21,11 +21,11 @@ from palaver.messages import Place
 from palaver.tasks.task import (
     REPEATABLE,
     RETRY,
-    Block,
     Policy,
     Retry,
     Status,
     Task,
+    TaskBlock,
     Think,
     Wait,
     args_of,
@@ -48,7 +48,7 @@ _TRANSITIONS: Mapping[Status, frozenset[Status]] = {
 _DEPENDENT = ("pending", "cancelled")  # statuses in which dependencies still matter
 
 
-def plan(blocks: Iterable[Block], *, place: Place, now: datetime, ids: Iterator[str], run: str) -> tuple[Task, ...]:
+def plan(blocks: Iterable[TaskBlock], *, place: Place, now: datetime, ids: Iterator[str], run: str) -> tuple[Task, ...]:
     """Return a task for each block, one after the other. A wait delays all that follow, counted from *now*."""
     due_at = utc(now)
     tasks: dict[str, Task] = {}

@@ -8,13 +8,13 @@ from msgspec import Struct, json
 
 from palaver.errors import InvalidValue
 from palaver.tasks.task import (
-    Block,
     BlockAuthor,
     ClearConversation,
     Custom,
     Remember,
     Send,
     SendSticker,
+    TaskBlock,
     Think,
     UnblockAuthor,
     Wait,
@@ -50,7 +50,7 @@ Kind = Callable[[Body], object]  # returns a block, or a value that JSON can hol
 DESTRUCTIVE = frozenset({"block", "clear-conversation"})  # a model may use these kinds only where the owner allows it
 
 
-def not_allowed(_: Body) -> Block:
+def not_allowed(_: Body) -> TaskBlock:
     """Refuse a block: the model may not use its kind."""
     raise InvalidValue("it is not allowed here")
 
@@ -69,7 +69,7 @@ def usable_kinds(kinds: Mapping[str, Kind]) -> list[str]:
     return sorted(name for name, kind in kinds.items() if is_usable(kind))
 
 
-def read_body(name: str, kind: Kind, body: Body) -> Block:
+def read_body(name: str, kind: Kind, body: Body) -> TaskBlock:
     """Read *body* by the kind that is registered as *name*."""
     try:
         value = kind(body)
@@ -77,7 +77,7 @@ def read_body(name: str, kind: Kind, body: Body) -> Block:
         raise
     except Exception as error:  # a registered kind is foreign code
         raise InvalidValue(f"{type(error).__name__}: {error}") from error
-    if isinstance(value, Block):
+    if isinstance(value, TaskBlock):
         return value
     return Custom(name=name, id=body.id, body=body.text, value=json.decode(json.encode(value)))
 
@@ -130,8 +130,8 @@ def _remember(body: Body) -> Remember:
     return Remember(facts=tuple(facts))
 
 
-def _without_id(block: Block) -> Kind:
-    def kind(body: Body) -> Block:
+def _without_id(block: TaskBlock) -> Kind:
+    def kind(body: Body) -> TaskBlock:
         if body.id is not None:
             raise InvalidValue("it takes no number")
         return block

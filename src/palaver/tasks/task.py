@@ -74,7 +74,7 @@ class Custom(_Block, frozen=True, kw_only=True, tag="custom"):
 
 
 _Known = Send | Wait | SendSticker | Remember | Think | BlockAuthor | UnblockAuthor | ClearConversation
-Block = _Known | Custom
+TaskBlock = _Known | Custom
 
 _TAGS = frozenset(known.__struct_config__.tag for known in get_args(_Known))
 
@@ -99,12 +99,12 @@ class Task(Struct, frozen=True, kw_only=True, omit_defaults=True):
         force_setattr(self, "due_at", utc(self.due_at))
 
 
-def kind_of(block: Block) -> str:
+def kind_of(block: TaskBlock) -> str:
     """Return the kind in the heading of a block."""
     return block.name if isinstance(block, Custom) else str(block.__struct_config__.tag)
 
 
-def args_of(block: Block) -> dict[str, Any]:
+def args_of(block: TaskBlock) -> dict[str, Any]:
     """Return the arguments of the task for *block*."""
     fields: dict[str, Any] = to_builtins(block)
     left_out = ("kind", "name") if isinstance(block, Custom) else ("kind",)
@@ -115,11 +115,11 @@ def args_of(block: Block) -> dict[str, Any]:
     }
 
 
-def block_of(task: Task) -> Block:
+def block_of(task: Task) -> TaskBlock:
     """Return the block that *task* was made from."""
     fields = {"kind": task.kind} if task.kind in _TAGS else {"kind": "custom", "name": task.kind}
     try:
-        block: Block = convert({**task.args, **fields}, Block)
+        block: TaskBlock = convert({**task.args, **fields}, TaskBlock)
     except ValidationError as error:
         raise InvalidValue(f"task {task.id} is no {task.kind}: {error}") from error
     return block

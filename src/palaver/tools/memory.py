@@ -22,9 +22,9 @@ from palaver.memory.facts import (
     is_same_place,
     subject_of,
 )
+from palaver.memory.verify.claims import unfit_reason
 from palaver.memory.verify.clauses import supporting_messages
 from palaver.memory.verify.comparison import FactWords, comparable_words, contains_any
-from palaver.memory.verify.guards import unfit_reason
 from palaver.messages import Author, Message, Place
 from palaver.timezones import zone_named
 from palaver.toolbox.run_context import RunContext

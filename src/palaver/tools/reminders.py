@@ -14,7 +14,7 @@ from palaver.tasks.task import Send, Task, args_of, kind_of
 from palaver.timezones import zone_named
 from palaver.toolbox.run_context import RunContext
 from palaver.toolbox.toolbox import Tool, tool
-from palaver.tools.moments import format_moment, parse_moment
+from palaver.tools.due_times import format_moment, parse_moment
 
 PREFIX = "reminder-"  # of the ids of the tasks
 LONGEST = 4000  # characters of a text

@@ -8,7 +8,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from palaver.context.log import Log
-from palaver.engine.background import PlaceQueue, Sleep, error_text
+from palaver.engine.background import PlaceQueue, Sleep, log_text
 from palaver.engine.store_protocols import FactStore
 from palaver.errors import PalaverError, SpendCapReached
 from palaver.memory.episode_summary import apply_summary, build_episode, summary_prompt
@@ -93,7 +93,7 @@ class Learner(PlaceQueue):
         except PalaverError:
             raise
         except Exception as error:  # noqa: BLE001 (a model's, or a bug of ours: the other messages are read)
-            log.error("%d messages in %s cannot be read: %s", len(messages), place.id, error_text(error))
+            log.error("%d messages in %s cannot be read: %s", len(messages), place.id, log_text(error))
         middle = len(messages) // 2
         halves = ((messages[:middle], start), (messages[middle:], start + middle)) if middle else ()
         return [fact for half, first in halves for fact in await self._extract_or_split(place, half, first)]

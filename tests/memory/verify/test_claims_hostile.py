@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from palaver.memory.sentences import own_sentences, own_words
+from palaver.memory.verify.claims import Claim, Evidence, holds_secret, verify_claim
 from palaver.memory.verify.clauses import MAX_CLAUSE_LENGTH, MAX_SUBJECT_CLAUSES, subject_clauses
-from palaver.memory.verify.guards import Claim, Evidence, holds_secret, verify_claim
 from palaver.memory.verify.markers import is_order, is_over
 from palaver.messages import Message
 from people import ALICE, a_message

@@ -39,12 +39,12 @@ class LocalRateLimits:
         self._answered: OrderedDict[AuthorKey, deque[float]] = OrderedDict()  # when, the latest answered author last
         self._warned: set[AuthorKey] = set()
 
-    async def allows(self, author: AuthorKey, limit: Limits) -> bool:
-        return len(self._recent(author, limit)) < limit.messages
+    async def allows(self, author: AuthorKey, limits: Limits) -> bool:
+        return len(self._recent(author, limits)) < limits.messages
 
-    async def take(self, author: AuthorKey, limit: Limits) -> bool:
-        times = self._recent(author, limit)
-        if len(times) >= limit.messages:
+    async def count_answer(self, author: AuthorKey, limits: Limits) -> bool:
+        times = self._recent(author, limits)
+        if len(times) >= limits.messages:
             return False
         times.append(self._clock())
         self._answered[author] = times
@@ -54,21 +54,21 @@ class LocalRateLimits:
             self._warned.discard(self._answered.popitem(last=False)[0])
         return True
 
-    async def give_back(self, author: AuthorKey) -> None:
+    async def uncount_answer(self, author: AuthorKey) -> None:
         if self._answered.get(author):
             self._answered[author].pop()
 
-    async def warn(self, author: AuthorKey) -> bool:
+    async def claim_notice(self, author: AuthorKey) -> bool:
         warned = author in self._warned
         self._warned.add(author)
         return not warned
 
-    async def unwarn(self, author: AuthorKey) -> None:
+    async def release_notice(self, author: AuthorKey) -> None:
         self._warned.discard(author)
 
-    def _recent(self, author: AuthorKey, limit: Limits) -> deque[float]:
+    def _recent(self, author: AuthorKey, limits: Limits) -> deque[float]:
         times, now = self._answered.get(author, deque()), self._clock()
-        while times and now - times[0] >= limit.seconds:
+        while times and now - times[0] >= limits.seconds:
             times.popleft()
         return times
 

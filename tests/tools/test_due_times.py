@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from palaver.errors import InvalidValue
 from palaver.tools.clock import WEEKDAYS
-from palaver.tools.moments import FORMATS, FURTHEST, LENGTH, format_moment, parse_moment
+from palaver.tools.due_times import FORMATS, FURTHEST, LENGTH, format_moment, parse_moment
 
 KYIV, NEW_YORK, LORD_HOWE, APIA = "Europe/Kyiv", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia"
 NOW = datetime(2026, 11, 15, 15, 26, 37, 500_000, tzinfo=UTC)  # a Sunday, 17:26 in Kyiv

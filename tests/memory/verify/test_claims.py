@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from memory.claims import DAVE, FALSELY, OLENA, TRULY, refusal_reason
-from palaver.memory.verify.guards import Claim, Evidence
+from palaver.memory.verify.claims import Claim, Evidence
 from palaver.messages import Author, Message
 from people import ALICE, BOB, DIRECT, a_message, a_quote
 from sizes import in_time

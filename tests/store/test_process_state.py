@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palaver.engine.limits import Limits
-from palaver.store.coordination import LocalOwnership, LocalRateLimits, LocalStopRequests
+from palaver.store.process_state import LocalOwnership, LocalRateLimits, LocalStopRequests
 from people import DIRECT, GROUP
 
 ALICE, BOB = ("telegram", "1"), ("telegram", "2")
@@ -63,55 +63,55 @@ async def test_an_answer_counts_for_so_many_seconds(
 ) -> None:
     limits = LocalRateLimits(clock)
     for clock.at in times:
-        assert await limits.take(ALICE, TWO)
+        assert await limits.count_answer(ALICE, TWO)
 
     clock.at = now
 
     assert await limits.allows(ALICE, TWO) == allowed
     assert await limits.allows(BOB, TWO)
     assert await limits.allows(("discord", ALICE[1]), TWO)
-    assert await limits.take(ALICE, TWO) == allowed
+    assert await limits.count_answer(ALICE, TWO) == allowed
 
 
 async def test_who_is_warned_is_warned_once_until_answered_again() -> None:
     limits = LocalRateLimits()
 
-    assert [await limits.warn(author) for author in (ALICE, ALICE, BOB)] == [True, False, True]
-    await limits.take(ALICE, TWO)
-    assert [await limits.warn(author) for author in (ALICE, ALICE, BOB)] == [True, False, False]
+    assert [await limits.claim_notice(author) for author in (ALICE, ALICE, BOB)] == [True, False, True]
+    await limits.count_answer(ALICE, TWO)
+    assert [await limits.claim_notice(author) for author in (ALICE, ALICE, BOB)] == [True, False, False]
 
 
 async def test_an_answer_that_is_given_back_does_not_count_and_a_warning_stands() -> None:
     limits = LocalRateLimits()
-    await limits.take(ALICE, TWO)
-    await limits.take(ALICE, TWO)
-    await limits.warn(ALICE)
+    await limits.count_answer(ALICE, TWO)
+    await limits.count_answer(ALICE, TWO)
+    await limits.claim_notice(ALICE)
 
-    await limits.give_back(ALICE)
-    await limits.give_back(BOB)
+    await limits.uncount_answer(ALICE)
+    await limits.uncount_answer(BOB)
 
-    assert not await limits.warn(ALICE)
-    assert [await limits.take(ALICE, TWO), await limits.take(ALICE, TWO)] == [True, False]
+    assert not await limits.claim_notice(ALICE)
+    assert [await limits.count_answer(ALICE, TWO), await limits.count_answer(ALICE, TWO)] == [True, False]
 
 
 async def test_a_warning_that_came_to_nothing_is_given_again_and_every_answer_counts_still() -> None:
     limits = LocalRateLimits()
-    await limits.take(ALICE, TWO)
-    await limits.take(ALICE, TWO)
-    await limits.warn(ALICE)
+    await limits.count_answer(ALICE, TWO)
+    await limits.count_answer(ALICE, TWO)
+    await limits.claim_notice(ALICE)
 
-    await limits.unwarn(ALICE)
+    await limits.release_notice(ALICE)
 
     assert not await limits.allows(ALICE, TWO)
-    assert [await limits.warn(ALICE), await limits.warn(ALICE)] == [True, False]
+    assert [await limits.claim_notice(ALICE), await limits.claim_notice(ALICE)] == [True, False]
 
 
 async def test_of_too_many_authors_the_one_answered_longest_ago_is_forgotten() -> None:
     limits = LocalRateLimits(authors=2)
     for author in (ALICE, BOB, ALICE, ("telegram", "3")):
-        await limits.take(author, TWO)
+        await limits.count_answer(author, TWO)
 
-    assert [await limits.take(author, TWO) for author in (ALICE, BOB, BOB)] == [False, True, True]
+    assert [await limits.count_answer(author, TWO) for author in (ALICE, BOB, BOB)] == [False, True, True]
 
 
 @given(st.lists(st.floats(0, 50)), st.integers(1, 5), st.integers(1, 20))
@@ -124,11 +124,11 @@ async def test_no_author_is_answered_more_often_than_agreed_in_any_stretch_of_ti
     for pause in pauses:
         clock.at += pause
         allowed = await limits.allows(ALICE, limit)
-        assert await limits.take(ALICE, limit) == allowed
+        assert await limits.count_answer(ALICE, limit) == allowed
         if allowed:
             granted.append(clock.at)
         else:
-            warned.append(await limits.warn(ALICE))
+            warned.append(await limits.claim_notice(ALICE))
 
     assert all(late - early >= seconds for early, late in zip(granted, granted[most:], strict=False))
     assert sum(warned) <= len(granted)
