@@ -62,10 +62,11 @@ def get(
     Without --sha256 the digest of a file is printed, so that it can be compared. Such a file must come by https.
     """
     from palaver.models.local import fetch_runtime, fetch_url, fetch_weights, find_weights, has_runtime, size_text
+    from palaver.models.local.download import file_name
     from palaver.models.local.weights import WEIGHTS, weights_named
 
     if "://" in name:
-        with _progress("fetching the file") as bar:
+        with _progress(f"fetching {file_name(name)}") as bar:
             fetched = fetch_url(name, sha256=sha256, progress=bar.show_bytes)
         path, digest = fetched.path, fetched.sha256
         name = path.name
