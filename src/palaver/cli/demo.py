@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from palaver.cli.output import INTERRUPTED, print_line
+from palaver.errors import InvalidValue
 
 if TYPE_CHECKING:
     from palaver.demo.screen import Screen
@@ -22,6 +23,8 @@ def demo(
 
     from palaver.demo.timeline import DemoFailed
 
+    if sys.platform == "win32":
+        raise InvalidValue("the demo needs pipes and signals that Windows does not have; it runs in WSL")
     screen = _screen(as_json)
     try:
         held = asyncio.run(_play(screen, is_fast=fast or not sys.stdout.isatty()))

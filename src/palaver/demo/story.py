@@ -38,8 +38,8 @@ class Pace(Struct, frozen=True, kw_only=True):
     """Seconds, so that people can follow."""
 
     word: float = 0.08  # between two words of the bot
-    message: float = 1.1  # after each message of a person
-    scene: float = 1.5  # after each scene
+    message: float = 1.0  # after each message of a person
+    scene: float = 1.3  # after each scene
 
 
 FAST = Pace(word=0.04, message=0, scene=0)
