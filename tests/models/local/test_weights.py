@@ -174,17 +174,17 @@ def test_a_removed_model_is_gone_with_what_came_of_it_only_in_part(tmp_path: Pat
     assert (freed, files_in(tmp_path)) == ([9, 4, 2], [])
 
 
-@pytest.mark.parametrize("name", ["qwen", "nobody.gguf", "../outside.gguf", ".", "..", "", "notes.txt"])
+@pytest.mark.parametrize("name", ["qwen", "nobody.gguf", "../outside.gguf", ".", "..", "", "notes.txt", "git"])
 def test_what_is_no_fetched_model_is_not_removed(tmp_path: Path, name: str) -> None:
     home = tmp_path / "models"
-    home.mkdir()
+    (home / ".git").mkdir(parents=True)
     for file in (tmp_path / "outside.gguf", home / "notes.txt"):
         file.write_text("mine")
 
     with pytest.raises(InvalidValue, match=r"^there is no model .* in .*/models; `palaver model list` shows .*$"):
         remove_model(name, directory=home)
 
-    assert files_in(tmp_path) == ["models", "models/notes.txt", "outside.gguf"]
+    assert files_in(tmp_path) == ["models", "models/.git", "models/notes.txt", "outside.gguf"]
 
 
 def test_a_model_of_a_package_is_left_to_pip(tmp_path: Path) -> None:

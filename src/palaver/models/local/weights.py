@@ -132,20 +132,21 @@ def remove_model(name: str, *, directory: Path | None = None) -> int:
     """Remove a fetched model, also one that came only in part; return how many bytes are free again."""
     home = directory or models_directory()
     model = next((model for model in list_models(directory=home) if model.name == name), None)
-    partial_fetch = next((path for path in home.glob(".*") if path.is_dir() and path.name == f".{name}"), None)
     if model and model.path and not model.removable:
         package = WEIGHTS[name].packages[0].partition("==")[0]
         raise InvalidValue(f"{name} is part of the package {package}: `pip uninstall {package}` removes it")
-    found = [model.path] if model and model.path else []
-    if partial_fetch:
-        found += [path for path in partial_fetch.rglob("*") if path.is_file()]
-    if not found and not partial_fetch:
+    is_name = name in WEIGHTS or name.endswith(".gguf")
+    caches = [path for path in home.glob(".*") if is_name and path.name == f".{name}" and path.is_dir()]
+    files = [path for cache in caches for path in cache.rglob("*") if path.is_file()]
+    if model and model.path:
+        files.append(model.path)
+    if not files and not caches:
         raise InvalidValue(f"there is no model {name!r} in {home}; `palaver model list` shows what there is")
-    freed = sum(path.stat().st_size for path in found)
-    for path in found:
+    freed = sum(path.stat().st_size for path in files)
+    for path in files:
         path.unlink()
-    if partial_fetch:
-        shutil.rmtree(partial_fetch)
+    for cache in caches:
+        shutil.rmtree(cache)
     return freed
 
 
