@@ -1,8 +1,7 @@
 """A chat of one line a message, over TCP: `palaver run -c examples/palaver.toml`, then `nc 127.0.0.1 7000`."""
 
 import asyncio
-from datetime import UTC, datetime
-from itertools import count
+from functools import partial
 from uuid import uuid4
 
 from palaver import Author, Delivery, Inbox, Message, NotSent, Place, Platform, Received, Text
@@ -15,32 +14,26 @@ class LineChat(Platform):
     me = Author(id="bot", name="Bot")
 
     def __init__(self, port: int = 7000) -> None:
-        self._port = port
-        self._people: dict[str, asyncio.StreamWriter] = {}
-        self._sent = count(1)
+        self.port = port
+        self.people: dict[str, asyncio.StreamWriter] = {}
 
     async def run(self, inbox: Inbox) -> None:
-        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            name = (await reader.readline()).decode(errors="replace").strip() or "somebody"
-            self._people[name] = writer
-            while line := await reader.readline():
-                text = line.decode(errors="replace").strip()
-                message = Message(
-                    id=uuid4().hex,
-                    place=Place(platform=self.name, id=name, kind="direct"),
-                    author=Author(id=name, name=name),
-                    sent_at=datetime.now(UTC),
-                    parts=(Text(text=text),),
-                )
-                await inbox.apply([Received(message=message)], key=message.id)
-
-        async with await asyncio.start_server(talk, "127.0.0.1", self._port) as server:
+        async with await asyncio.start_server(partial(self.listen, inbox), "127.0.0.1", self.port) as server:
             await server.serve_forever()
 
+    async def listen(self, inbox: Inbox, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        person = (await reader.readline()).decode(errors="replace").strip() or "somebody"
+        self.people[person] = writer
+        place = Place(platform=self.name, id=person, kind="direct")
+        async for line in reader:
+            text = Text(text=line.decode(errors="replace").strip())
+            message = Message(id=uuid4().hex, place=place, author=Author(id=person, name=person), parts=(text,))
+            await inbox.apply([Received(message=message)], key=message.id)
+        writer.close()
+
     async def send(self, delivery: Delivery) -> str:
-        writer = self._people.get(delivery.reply.place.id)
+        writer = self.people.get(delivery.reply.place.id)
         if writer is None or writer.is_closing():
             raise NotSent("they are not connected", retry_after=5)
-        writer.write(delivery.reply.text.encode() + b"\n")
-        await writer.drain()
-        return str(next(self._sent))
+        writer.write(f"{delivery.reply.text}\n".encode())
+        return delivery.id

@@ -205,6 +205,8 @@ def names() -> Names:
     for file in (file for folder in ("src", "tests", "bench", "examples") for file in (ROOT / folder).rglob("*.py")):
         found.visit(ast.parse(file.read_text("utf-8")))
         found.words.update(file.relative_to(ROOT).with_suffix("").parts)
+    for file in (ROOT / "examples").rglob("*.service"):
+        found.words.update(re.findall(r"\w+", file.read_text("utf-8")))
     return found
 
 

@@ -1,0 +1,101 @@
+"""The quick start, followed step by step: its files, its commands and what they print."""
+
+import asyncio
+import re
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.command import palaver
+from palaver.app import run_bot
+from palaver.sim import GeminiSim
+from palaver.sim.gemini import Answer, Ask, Call
+
+PAGE = (Path(__file__).parent.parent / "docs" / "quick-start.md").read_text("utf-8")
+FINDINGS = re.findall(r"^✓ .*$", PAGE, flags=re.MULTILINE)
+
+
+def block(language: str, holds: str) -> str:
+    [found] = [code for code in re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL) if holds in code]
+    return str(found)
+
+
+class Barman:
+    """Rolls a die whenever it may, then says what came of it."""
+
+    def answer(self, ask: Ask) -> Answer:
+        if ask.results:
+            return Answer(text=f"{ask.results[0]}")
+        return Answer(calls=[Call(name="roll_dice", args={"sides": 1})])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the bot after steps 2, 3 and 9, with a free port."""
+    monkeypatch.delenv("PALAVER_DB", raising=False)  # of the other tests
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for module in ("my_chat", "my_tools"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    assert palaver("init", ".", GEMINI_API_KEY="any", TZ="Europe/Kyiv").returncode == 0
+    (tmp_path / "persona.md").write_text(block("text", "You are Gryag"))
+    (tmp_path / "my_chat.py").write_text(block("python", "class LineChat"))
+    (tmp_path / "my_tools.py").write_text(block("python", "def roll_dice"))
+    platform = block("toml", "[platforms.lines]").replace("7000", str(free_port()))
+    config = (tmp_path / "palaver.toml").read_text()
+    (tmp_path / "palaver.toml").write_text(f"{block('toml', 'roll_dice')}\n{config}\n{platform}")
+    return tmp_path
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+async def test_the_check_prints_what_the_page_shows(folder: Path) -> None:
+    async with GeminiSim() as sim:
+        environment = {"GEMINI_API_KEY": "any", "PALAVER_GEMINI_BASE_URL": sim.url}
+        checked = await asyncio.to_thread(palaver, "check", **environment)
+
+    printed = re.sub(r"\(\d+ tokens\)", "(14 tokens)", checked.stdout).replace(", roll_dice", "")
+    assert (printed.splitlines(), checked.returncode) == (FINDINGS, 0)
+
+
+async def test_the_bot_answers_with_its_tool(folder: Path) -> None:
+    [port] = re.findall(r"port = (\d+)", (folder / "palaver.toml").read_text())
+    async with GeminiSim(behaviour=Barman()) as sim:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("GEMINI_API_KEY", "any")
+            patch.setenv("PALAVER_GEMINI_BASE_URL", sim.url)
+            patch.setenv("PALAVER_BEHAVIOR_DEBOUNCE", "0")
+            bot = asyncio.create_task(run_bot(folder / "palaver.toml"))
+            reader, writer = await connect(int(port))
+            writer.write(b"Alice\nRoll the dice!\n")
+            answer = await reader.readline()
+            writer.write_eof()
+            await reader.read()  # until the bot has closed its side
+            writer.close()
+            bot.cancel()
+            await asyncio.wait([bot])
+
+    assert b"Alice rolled 1" in answer
+    assert (folder / "palaver.db").exists()
+
+
+async def connect(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect as soon as the bot listens."""
+    while True:
+        try:
+            return await asyncio.open_connection("127.0.0.1", port)
+        except ConnectionRefusedError:
+            await asyncio.sleep(0.02)
+
+
+def test_every_command_of_the_page_exists() -> None:
+    for command in set(re.findall(r"^palaver ([a-z]+)|`palaver ([a-z]+(?: [a-z]+)?)", PAGE, flags=re.MULTILINE)):
+        words = next(filter(None, command)).split()
+        words = words[:2] if words[0] in ("memory", "db", "model") else words[:1]
+        assert palaver(*words, "--help").returncode == 0, words
