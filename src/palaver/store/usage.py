@@ -1,11 +1,15 @@
 """Usage and cost of model calls by day, place, author and model; notices of reached caps."""
 
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 
+from msgspec import Struct
+
 from palaver.engine.limits import Spend
+from palaver.memory.facts import Subject
 from palaver.messages import Author, Message, Place
 from palaver.run.journal import CallCost, Run
-from palaver.store.encoding import clean
+from palaver.store.encoding import PLACE, clean
 from palaver.store.identities import find_author, find_place
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Repository
@@ -15,6 +19,21 @@ _COUNT = """UPDATE usage SET calls = calls + 1, input = input + ?, cached = cach
         SELECT rowid FROM usage WHERE day = ? AND place IS ? AND author IS ? AND model = ? LIMIT 1)"""
 _INSERT = """INSERT INTO usage (calls, input, cached, output, thought, money, day, place, author, model)
     VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+
+
+class UsageRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The model calls of a day in UTC, for one place, person and model."""
+
+    day: date
+    place: Place | None  # None: it was removed
+    person: Subject | None  # None: the calls were for nobody in particular, or the person was forgotten
+    model: str
+    calls: int
+    input: int  # tokens, the cached among them
+    cached: int
+    output: int
+    thought: int
+    money: float  # in dollars; 0 where no price was known
 
 
 class SqlUsage(Repository):
@@ -30,6 +49,10 @@ class SqlUsage(Repository):
 
         await self._writer.run(work)
 
+    async def listed(self, since: date) -> Sequence[UsageRow]:
+        """Return all usage from a day in UTC on, the oldest first."""
+        return await self._reader.run(lambda database: _listed(database, since))
+
     async def has_notice(self, message: Message, day: date) -> bool:
         select = "SELECT 1 FROM cap_notices WHERE day = ? AND place IS ? AND author IS ?"
         return await self._reader.run(
@@ -38,6 +61,35 @@ class SqlUsage(Repository):
 
     async def add_notice(self, message: Message, day: date) -> None:
         await self._writer.run(lambda database: _add_notice(database, message, day))
+
+
+def _listed(database: Database, since: date) -> list[UsageRow]:
+    select = """SELECT u.day, u.model, u.calls, u.input, u.cached, u.output, u.thought, u.money,
+        p.platform, p.place_id, p.thread, (SELECT t.body FROM titles t WHERE t.place = p.id ORDER BY t.id DESC LIMIT 1),
+        a.platform, a.author_id, (SELECT n.name FROM names n WHERE n.author = a.id ORDER BY n.id DESC LIMIT 1)
+        FROM usage u LEFT JOIN places p ON p.id = u.place LEFT JOIN authors a ON a.id = u.author
+        WHERE u.day >= ? ORDER BY u.day, u.rowid"""
+    found = []
+    for day, model, *numbers, platform, place, thread, body, service, author, name in database.execute(
+        select, (since.isoformat(),)
+    ):
+        untitled = Place(platform=platform, id=place, kind="direct", thread=thread) if place is not None else None
+        calls, read, cached, output, thought, money = numbers
+        found.append(
+            UsageRow(
+                day=date.fromisoformat(day),
+                place=PLACE.loads(body) if body else untitled,
+                person=Subject(platform=service, id=author, name=name or "") if author is not None else None,
+                model=model,
+                calls=calls,
+                input=read,
+                cached=cached,
+                output=output,
+                thought=thought,
+                money=money,
+            )
+        )
+    return found
 
 
 def add(database: Database, run: Run, at: datetime, spent: CallCost) -> None:

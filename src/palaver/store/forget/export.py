@@ -42,7 +42,8 @@ _REMOVED = (  # a table, and the change of a row that removes it or empties it
         (table, "DELETE")
         for table in (
             "names messages message_changes reactions commands descriptions facts proposals fact_exclusions summaries "
-            "episodes window_pasts tasks outbox runs usage cap_notices blocked_authors titles chats chat_entries"
+            "episodes window_pasts tasks outbox runs usage cap_notices blocked_authors titles chats chat_entries "
+            "hidden_sentences"
         ).split()
     ],
     ("messages", "UPDATE OF reply"),
@@ -97,6 +98,7 @@ _SECTIONS: tuple[tuple[str, str, str, str], ...] = (  # its name, table, columns
         f"""json_extract(x.before, '$.reply_to') IS NOT NULL AND {_VERSION_AUTHOR} <> :author
             AND {_VERSION_ROLE} = 'user'""",
     ),
+    ("hidden_sentences", "hidden_sentences", f"({_VERSION}) AS message_id, x.text", f"{_VERSION_AUTHOR} = :author"),
     ("reactions", "reactions", f"{_PLACE}, x.message_id, x.emojis, x.at", "1"),
     ("commands", "commands", f"{_PLACE}, x.command, x.argument, x.message", "1"),
     ("descriptions", "descriptions", "x.unique_id, x.text, x.made_by, x.at", "1"),
