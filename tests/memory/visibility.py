@@ -1,4 +1,4 @@
-"""The rule of privacy for facts in Python; the store has it as SQL (`palaver.store.visibility`)."""
+"""The rule of privacy for facts in Python; the store has it as SQL (`palaver.store.fact_rows`)."""
 
 from palaver.memory.facts import Fact, Subject, is_same_person, is_same_place
 from palaver.messages import Place

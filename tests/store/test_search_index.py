@@ -299,7 +299,7 @@ async def test_an_index_that_is_made_anew_finds_nothing_until_then_and_the_same_
     before = await search.find("the sun", place=GROUP, author=ALICE)
     await store.writer.run(lambda database: database.execute("DELETE FROM search_messages WHERE number = 1") and None)
 
-    await store.index_writer.repair()
+    await store.index_writer.rebuild_broken()
     between = await search.find("the sun", place=GROUP, author=ALICE)
     await index(store, lambda _: LETTERS)
 

@@ -77,7 +77,7 @@ async def _index(path: Path, wanted: str | None) -> "tuple[IndexProgress, str | 
                 await embedder.embed(["one that can be used"])  # fails before anything is changed
         if wanted is not None:
             await store.index_writer.choose(wanted)
-        await store.index_writer.repair()
+        await store.index_writer.rebuild_broken()
         await _index_with_progress(store, chosen, embedder)
         return await store.index_writer.progress(name), name
 

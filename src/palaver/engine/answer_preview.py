@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 PREVIEW_TIMEOUT = 10.0  # seconds of one request that shows a preview or a draft
 TYPING_INTERVAL = 4.0  # seconds between two typing indicators
 ELLIPSIS = "…"  # ends a text that is too long for one message
-UNKNOWN_OUTCOME = "the outcome of sending the draft is unknown"
+DRAFT_OUTCOME_UNKNOWN = "the outcome of sending the draft is unknown"
 
 
 class AnswerPreviews:
@@ -165,7 +165,7 @@ class Draft:
             if is_cancelled():
                 raise
             log.debug("the draft of run %s: %s", self._run.id, log_text(error))
-            self._row = replace(begun, status="doubtful", why=UNKNOWN_OUTCOME)
+            self._row = replace(begun, status="doubtful", why=DRAFT_OUTCOME_UNKNOWN)
         else:
             self._row = replace(begun, status="sent", message_id=message_id, sent_at=self._now())
             self._shown = text

@@ -199,7 +199,10 @@ class Engine:
         )
 
     async def say(self, place: Place, text: str) -> str:
-        """Send a text that answers no message; return the id of its delivery. It is stored when this returns."""
+        """Send a text that answers no message; return the id of its delivery. It is stored when this returns.
+
+        Its kind is `notice`. It becomes part of the conversation, unlike the answer to a command.
+        """
         self._require_running(place)
         reply = Reply(place=self._parts.identity.with_service(place), text=text)
         _require_types(reply, Reply)

@@ -10,6 +10,7 @@ from palaver.memory.episodes import Episode, EpisodeCursor, WindowPast
 from palaver.messages import Message, Place
 from palaver.store.cursors import set_cursor
 from palaver.store.encoding import PLACE, STRINGS, clean, dumps, format_time, parse_time, validate
+from palaver.store.fact_rows import has_blocked
 from palaver.store.identities import (
     IdentityCache,
     conversation_start,
@@ -20,7 +21,6 @@ from palaver.store.identities import (
 from palaver.store.message_rows import has_changed
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Repository
-from palaver.store.visibility import has_blocked
 
 PAST_RETENTION = 1_000  # messages after which the summary of an older window is removed
 MAX_EPISODES = 1_000  # episodes of a place that are looked through, the newest

@@ -29,6 +29,7 @@ from palaver.messages import Message, Place
 from palaver.store import cursors, episodes, events
 from palaver.store.cursors import EXCLUDED
 from palaver.store.encoding import clean, validate, validate_id
+from palaver.store.fact_rows import ALL_SOURCES_BLOCKED, SOURCES, VISIBLE, find_subject, select_facts, upsert_fact
 from palaver.store.forget import retraction
 from palaver.store.forget.facts import hide_facts
 from palaver.store.identities import IdentityCache, audience_start, find_place, upsert_author, upsert_place
@@ -37,7 +38,6 @@ from palaver.store.messages import text_of
 from palaver.store.sqlite import connection
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import ConnectionThread, Repository
-from palaver.store.visibility import ALL_SOURCES_BLOCKED, SOURCES, VISIBLE, find_subject, select_facts, upsert_fact
 from palaver.timezones import utc
 
 _ALL = 2**31

@@ -28,6 +28,7 @@ from palaver.store.encoding import (
     clean,
     load_settings,
 )
+from palaver.store.fact_rows import FACT_COLUMNS, FACT_TABLES, decode_fact
 from palaver.store.identities import IdentityCache
 from palaver.store.message_rows import MESSAGE_COLUMNS, decode_message
 from palaver.store.prompts import layer_content, layer_digest
@@ -35,7 +36,6 @@ from palaver.store.search_index import find_inconsistent
 from palaver.store.sqlite import connection
 from palaver.store.sqlite.connection import Database
 from palaver.store.tasks import PLAN_PREFIX, group_by_plan
-from palaver.store.visibility import FACT_COLUMNS, FACT_TABLES, decode_fact
 from palaver.tasks.graph import without_open_dependencies
 from palaver.tasks.task import Task
 

@@ -95,7 +95,7 @@ class SqlIndexWriter(Repository):
     async def drop(self, place: Place, *, but: str | None) -> None:
         await self._writer.run(lambda database: _drop(database, place, but))
 
-    async def repair(self) -> None:
+    async def rebuild_broken(self) -> None:
         if places := await self._reader.run(find_inconsistent):
             await self._writer.run(lambda database: clear_index(database, places))
 

@@ -77,7 +77,7 @@ class _Repairer:
     def repair(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
         repaired = self.repair_each(turns)
         out = self.pair(repaired)
-        if self.wire == "gemini" and sum(fit.inline for fit in repaired if fit.inline) > INLINE_LIMIT:
+        if self.wire == "gemini" and sum(one.inline for one in repaired if one.inline) > INLINE_LIMIT:
             out = self.limit_media(out)
         out = self.sign(out)
         if not out:
@@ -86,9 +86,9 @@ class _Repairer:
 
     def repair_each(self, turns: Sequence[Turn]) -> list[RepairedTurn]:
         """Repair each turn by itself; the result is cached with the turn."""
-        key, repair = f"fit {self.wire} {self.model}", partial(repair_turn, model=self.model, wire=self.wire)
+        key, repair = f"repaired {self.wire} {self.model}", partial(repair_turn, model=self.model, wire=self.wire)
         repaired = [turn.__dict__.get(key) or cached(turn, key, repair) for turn in turns]
-        changed = [(index, receipt) for index, fit in enumerate(repaired) if fit.receipts for receipt in fit.receipts]
+        changed = [(index, receipt) for index, one in enumerate(repaired) if one.receipts for receipt in one.receipts]
         for index, (rule, place, action) in changed:
             self.note(rule, f"turns[{index}]{place}", action)
         return repaired
@@ -100,20 +100,20 @@ class _Repairer:
         replied: list[Turn] = []  # the user turns after them
         has_tools = False  # whether calls or results are among them
         first = last = 0
-        for index, fit in enumerate(repaired):
-            if not fit.is_visible:
+        for index, one in enumerate(repaired):
+            if not one.is_visible:
                 continue
             last = index
-            if fit.is_user:
+            if one.is_user:
                 if not replied:
                     first = index
-                replied.append(fit.turn)
+                replied.append(one.turn)
             else:
                 if replied:
                     asked = self.close_exchange(out, asked, replied, first, has_tools=has_tools)
                     replied, has_tools = [], bool(asked)
-                asked.append(fit.turn)
-            if fit.has_tools:
+                asked.append(one.turn)
+            if one.has_tools:
                 has_tools = True
         if replied:
             asked = self.close_exchange(out, asked, replied, first, has_tools=has_tools)

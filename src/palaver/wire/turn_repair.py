@@ -58,9 +58,11 @@ def repair_turn(turn: Turn, model: str, wire: Wire) -> RepairedTurn:
         cleaned.sort(key=lambda change: isinstance(change[0], Opaque) and isinstance(change[1], ToolCall))
     parts = [part for _, part in cleaned]
     same = len(parts) == len(adapted.parts) and all(a is b for a, b in zip(parts, adapted.parts, strict=True))
-    fit = adapted if same else replace(adapted, parts=tuple(parts))
-    has_tools = any(isinstance(part, ToolCall | ToolResult) for part in fit.parts)
-    return RepairedTurn(fit, tuple(receipts), is_visible(fit, wire), fit.role == "user", has_tools, inline_size(fit))
+    repaired = adapted if same else replace(adapted, parts=tuple(parts))
+    has_tools = any(isinstance(part, ToolCall | ToolResult) for part in repaired.parts)
+    return RepairedTurn(
+        repaired, tuple(receipts), is_visible(repaired, wire), repaired.role == "user", has_tools, inline_size(repaired)
+    )
 
 
 def _is_misplaced(cleaned: list[tuple[Part, Part]], model: str, wire: Wire) -> bool:

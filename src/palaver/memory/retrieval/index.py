@@ -210,7 +210,7 @@ class IndexWriter(Protocol):
         """Remove the vectors of other embedders from a place."""
         ...
 
-    async def repair(self) -> None:
+    async def rebuild_broken(self) -> None:
         """Index places again whose index does not match their messages."""
         ...
 

@@ -9,6 +9,10 @@ A claim passes if all of this holds; otherwise `verify_claim` returns the reason
 3. Meaning: these clauses are the author's own statements, not quotes, questions, wishes or hearsay, and agree with the
    claim in negation and tense (`clauses`, `markers`).
 4. Overlap: together they contain every name and number of the claim and most of its content words (`comparison`).
+
+Claims come from extraction. What a model stores on purpose, with the tool `remember` or the block `# «remember»`, must
+pass `unfit_reason` and 2 to 4 (`supporting_messages`), but not the other guards: it has no confidence and no key, and a
+person may ask to remember what holds only today.
 """
 
 import re

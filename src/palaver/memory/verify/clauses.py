@@ -115,7 +115,7 @@ _ANYBODYS = re.compile(
 )
 
 
-class _Statement(Struct, frozen=True, kw_only=True):
+class _SourceSentence(Struct, frozen=True, kw_only=True):
     """A sentence that its author states, and how it is meant."""
 
     text: str
@@ -152,12 +152,12 @@ def supporting_messages(fact: str, person: Author, messages: Sequence[Message]) 
 
 
 @lru_cache(maxsize=1024)
-def _statements(text: str) -> tuple[_Statement, ...]:
+def _statements(text: str) -> tuple[_SourceSentence, ...]:
     """Return the sentences that the author of a text states: no reports, no requests, no claims of authority.
 
     They are without the questions in them, and without idioms that look like a condition.
     """
-    found: list[_Statement] = []
+    found: list[_SourceSentence] = []
     for sentence in own_sentences(text):
         said = grammar().idioms.sub("", sentence.text)
         if sentence.asks:
@@ -165,7 +165,7 @@ def _statements(text: str) -> tuple[_Statement, ...]:
         reported = grammar().reported.search(OWN_REPORT.sub(" ", said))
         if not said or reported or grammar().requests.search(said) or claims_authority(said):
             continue
-        statement = _Statement(
+        statement = _SourceSentence(
             text=said,
             wished=bool(WISHED.search(said)),
             long_ago=bool(LONG_AGO.search(said)),
@@ -177,7 +177,7 @@ def _statements(text: str) -> tuple[_Statement, ...]:
     return tuple(found)
 
 
-def _sentence_agrees(sentence: _Statement, fact: str) -> bool:
+def _sentence_agrees(sentence: _SourceSentence, fact: str) -> bool:
     """Return whether *fact* keeps the wish and the past of the sentence, and adds no negation to it."""
     if sentence.wished and not SAYS_WISH.search(fact):
         return False
@@ -193,7 +193,7 @@ def _clause_agrees(clause: str, fact: str) -> bool:
 
 
 def _clauses_about(
-    person: Author, sentence: _Statement, fact: str, message: Message, people: Mapping[str, Author]
+    person: Author, sentence: _SourceSentence, fact: str, message: Message, people: Mapping[str, Author]
 ) -> Iterable[str]:
     if message.author.id == person.id:
         others = [one for one in people.values() if one.id != person.id]

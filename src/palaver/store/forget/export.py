@@ -18,11 +18,11 @@ from typing import Any
 
 from palaver.run.stored_chat import SERVICE
 from palaver.store.encoding import clean
+from palaver.store.fact_rows import SOURCES
 from palaver.store.forget import person
 from palaver.store.identities import find_author
 from palaver.store.sqlite import connection
 from palaver.store.sqlite.connection import Database
-from palaver.store.visibility import SOURCES
 
 LEFT_OUT = {
     "prompts": "they repeat what is exported here, between messages of other people; `runs` counts them",

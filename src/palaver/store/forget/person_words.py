@@ -18,9 +18,9 @@ from palaver.memory.retrieval.terms import STOPWORDS, TOKEN, fold, is_unspaced, 
 from palaver.messages import Quote
 from palaver.parts import Media, Part, Text
 from palaver.store.encoding import LAYER, MESSAGE, PARTS, QUOTE, dumps
+from palaver.store.fact_rows import SOURCES
 from palaver.store.prompts import layer_content
 from palaver.store.sqlite.connection import Database
-from palaver.store.visibility import SOURCES
 
 Mark = tuple[str, Any]  # its kind, and what it is
 

@@ -16,9 +16,9 @@ from palaver.memory.verify.statements import Statement, is_repetition, sentences
 from palaver.messages import Quote
 from palaver.store import episodes, search_index
 from palaver.store.encoding import QUOTE, dumps, parse_time
+from palaver.store.fact_rows import SOURCES, select_facts, upsert_fact
 from palaver.store.message_rows import insert_change
 from palaver.store.sqlite.connection import Database
-from palaver.store.visibility import SOURCES, select_facts, upsert_fact
 from palaver.timezones import utc
 
 

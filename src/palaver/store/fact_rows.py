@@ -1,4 +1,4 @@
-"""Visibility of facts as SQL conditions, and the rows of facts that they select."""
+"""Rows of facts, and the SQL conditions that say who may see them."""
 
 from datetime import datetime
 from typing import Any
