@@ -21,7 +21,7 @@ from palaver.testing.platform_contract import Fault, PlatformWorld
 ROOT = Path(__file__).parent.parent
 PAGES = [
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in ("chat", "wire", "prompt", "engine", "memory", "config")),
+    *(ROOT / "docs" / f"{name}.md" for name in "chat wire prompt engine memory config testing".split()),
 ]
 
 
@@ -47,7 +47,8 @@ for name, code in json.load(sys.stdin).items():
 def test_code_runs_as_it_stands(page: Path) -> None:
     """The blocks of a page run in one interpreter, each by itself; a traceback names the block."""
     code = {f"{page.name}, block {number}": code for number, code in enumerate(blocks(page, "python"), start=1)}
-    own = {name: block for name, block in code.items() if "127.0.0.1:8910" not in block}
+    elsewhere = ("127.0.0.1:8910", "import pytest", "from conftest")  # run by the tests below
+    own = {name: block for name, block in code.items() if not any(text in block for text in elsewhere)}
 
     done = run(EACH_BLOCK, given=json.dumps(own))
 
@@ -74,6 +75,18 @@ def test_the_tests_of_a_bot_on_the_page_on_platforms_pass(tmp_path: Path) -> Non
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
 
     assert (done.returncode, "2 passed" in done.stdout) == (0, True), done.stdout
+
+
+def test_the_five_tests_of_the_page_on_testing_pass(tmp_path: Path) -> None:
+    page = ROOT / "docs" / "testing.md"
+    files = {"pytest.ini": blocks(page, "ini"), "conftest.py": blocks(page, "python")[:1]}
+    for name, [text] in {**files, "test_bot.py": blocks(page, "python")[1:2]}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error"]
+
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+
+    assert (done.returncode, "5 passed" in done.stdout) == (0, True), done.stdout
 
 
 async def test_the_official_sdk_talks_to_the_simulator_as_the_readme_says() -> None:
