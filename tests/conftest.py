@@ -13,6 +13,8 @@ from palaver.store import Store
 from sizes import EXAMPLES, FULL
 
 os.environ["PALAVER_DB"] = ":memory:"
+os.environ["OLLAMA_HOST"] = "127.0.0.1:1"  # none: an Ollama of this machine is nobody's for the tests
+os.environ["XDG_CONFIG_HOME"] = os.devnull  # nobody's choices either
 # No test uses TLS: one certificate is enough. Loading all of the system's takes 45 ms for each HTTP client.
 os.environ["SSL_CERT_FILE"] = str(Path(__file__).with_name("certificate.pem"))
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start what runs in the background

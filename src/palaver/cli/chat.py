@@ -1,25 +1,31 @@
 """`palaver chat`: a conversation in the terminal."""
 
+import os
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from palaver.cli.options import default_db, model_names
 from palaver.errors import StoreRefused
 
+if TYPE_CHECKING:
+    from palaver.platforms.terminal.found_model import FoundModel
+
 
 def chat(
     model: Annotated[
         str | None,
         typer.Option(
-            help="gemini-…, openai:NAME, smollm2, qwen or a .gguf file. Default: the embedded model.",
+            help="gemini-…, openai:NAME, ollama:NAME, smollm2, qwen or a .gguf file. Default: the one that is found.",
             autocompletion=model_names,
         ),
     ] = None,
     base_url: Annotated[str | None, typer.Option(help="Where the model is served.", metavar="URL")] = None,
     persona: Annotated[Path | None, typer.Option(help="A text that says who the model is.", metavar="FILE")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line; messages are lines too.")] = False,
+    choose: Annotated[bool, typer.Option("--choose", help="Ask again which model answers.")] = False,
     weather: Annotated[bool, typer.Option("--weather", help="Let the model ask open-meteo.com.")] = False,
     db: Annotated[
         Path | None,
@@ -30,11 +36,46 @@ def chat(
         ),
     ] = None,
 ) -> None:
-    """Talk with a model, and go on where you left off. /help shows what you can do."""
-    from palaver.platforms.terminal import run
+    """Talk with a model, and go on where you left off. /help shows what you can do.
 
-    path = db or _default_db_with_folder()
-    raise typer.Exit(run(model, base_url=base_url, persona=persona, as_json=as_json, weather=weather, db=path))
+    Without --model it is the model of a palaver.toml in this folder; else what you chose before, the service whose key
+    is set, an Ollama that answers, or an embedded model. If there is nothing, it asks.
+    """
+    from palaver.config import find_config, from_environment, load_config
+    from palaver.platforms.terminal import ChatOptions, run
+    from palaver.platforms.terminal.found_model import FoundModel, load_choice
+
+    path = find_config()
+    bot = load_config(path) if path else None
+    configured = () if choose else (bot.config if bot else from_environment(os.environ)).models
+    named = model or next(iter(configured), None)
+    found = FoundModel(name=named) if named else None if base_url else _found_model(choose=choose, as_json=as_json)
+    options = ChatOptions(
+        model=found,
+        base_url=base_url,
+        persona=persona,
+        as_json=as_json,
+        weather=weather,
+        db=db or _default_db_with_folder(),
+        bot=bot,
+        keys=load_choice().keys,
+    )
+    raise typer.Exit(run(options))
+
+
+def _found_model(*, choose: bool, as_json: bool) -> "FoundModel | None":
+    """Find a model, or ask for one on a terminal; None if there is none to be found, and nobody to be asked."""
+    from palaver.cli.model_choice import ask_for_model
+    from palaver.platforms.terminal.commands import program_command
+    from palaver.platforms.terminal.found_model import FoundModel, find_model, load_choice
+
+    can_ask = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty() and not as_json
+    choice = load_choice()
+    environment = {**choice.keys, **os.environ}
+    found = None if choose and can_ask else find_model(environment, choice, program=program_command())
+    if found or not can_ask:
+        return found
+    return FoundModel(name=ask_for_model("" if choose else "No key and no Ollama was found. "))
 
 
 def _default_db_with_folder() -> Path:

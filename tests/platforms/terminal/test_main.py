@@ -494,13 +494,25 @@ async def test_without_the_embedded_model_it_says_how_to_get_one(tmp_path: Path)
     assert errors.endswith("python -m palaver model get qwen\n")
 
 
-async def test_the_embedded_model_answers_in_a_terminal_and_says_that_it_is_small(tmp_path: Path) -> None:
+@pytest.fixture
+def only_smollm2(tmp_path: Path) -> dict[str, str]:
+    """The environment of a person who has nothing but the small model, and has chosen nothing."""
     local = pytest.importorskip("palaver.models.local")
     pytest.importorskip("xllamacpp")
     if local.find_weights("smollm2", directory=tmp_path) is None:
         pytest.skip("the weights of smollm2 are not here")
+    return environment(PALAVER_MODELS=str(tmp_path / "models"), XDG_CONFIG_HOME=str(tmp_path))
 
-    async with terminal(*CHAT, environment=environment(PALAVER_MODELS=str(tmp_path))) as tty:
+
+async def test_the_small_model_is_chosen_once_answers_and_says_that_it_is_small(
+    tmp_path: Path, only_smollm2: dict[str, str]
+) -> None:
+    async with terminal(*CHAT, environment=only_smollm2) as tty:
+        await tty.see("Which model should answer?\n  1  the small one, now (already here)")
+        await tty.see("[1]: ")
+        tty.type("9\n")
+        await tty.see("[1]: ")
+        tty.type("\n")
         await tty.see("smollm2 answers on this machine")
         await tty.see("135 million parameters")
         await tty.see("python -m palaver model get qwen")
@@ -508,3 +520,57 @@ async def test_the_embedded_model_answers_in_a_terminal_and_says_that_it_is_smal
         await tty.say("What is the capital of France?", "Paris")
 
         assert await tty.quit() == 0
+
+    assert json.loads((tmp_path / "palaver" / "chat.json").read_bytes()) == {"model": "smollm2", "keys": {}}
+    async with terminal(*CHAT, environment=only_smollm2) as tty:
+        assert "Which model" not in await tty.see(PROMPT)
+
+
+async def test_a_key_is_pasted_unseen_and_remembered(tmp_path: Path) -> None:
+    async with GeminiSim(behaviour=Echo()) as sim:
+        asked = environment(PALAVER_GEMINI_BASE_URL=sim.url, XDG_CONFIG_HOME=str(tmp_path))
+        async with terminal(*CHAT, "--choose", environment=asked) as tty:
+            await tty.see("[1]: ")
+            tty.type("3\n")
+            await tty.see("(it is not shown): ")
+            tty.type("AIza-secret\n")
+            await tty.see("which only you can read.\n")
+            await tty.see(f"gemini-3.8-flash answers at {sim.url}.")
+            await tty.say("hello", "hello\n", "hello\n")
+            assert await tty.quit() == 0
+        status, out, _ = await piped(given="again\n", env=asked)
+
+    assert (status, out) == (0, "again\n")
+    assert json.loads((tmp_path / "palaver" / "chat.json").read_bytes())["keys"] == {"GEMINI_API_KEY": "AIza-secret"}
+    assert "secret" not in tty.raw
+
+
+@pytest.mark.parametrize(("key", "status"), [(CTRL_C, 130), (CTRL_D, 0)])
+async def test_whoever_does_not_choose_leaves_without_a_traceback(tmp_path: Path, key: str, status: int) -> None:
+    async with terminal(*CHAT, "--choose", environment=environment(XDG_CONFIG_HOME=str(tmp_path))) as tty:
+        await tty.see("[1]: ")
+        tty.type(key)
+
+        assert await tty.left() == status
+
+    assert "Traceback" not in tty.raw
+    assert not (tmp_path / "palaver").exists()
+
+
+def test_a_bot_of_this_folder_is_what_the_chat_talks_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "palaver.toml").write_text(
+        'model = "gemini-3.8-flash"\nstore = "bot.db"\nzone = "Asia/Tokyo"\ntools = ["clock"]\n'
+        'profile = "plain"\n[persona]\ntext = "You are Rex."\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    with beside(GeminiSim(behaviour=Echo())) as sim:
+        env = environment(sim)
+        del env["PALAVER_DB"]
+        status, out, errors = piped_here(given="hi\n", env=env)
+
+    assert (status, out) == (0, "hi\n")
+    assert errors.splitlines()[1] == "(palaver.toml: its persona, tools, zone and store; options take precedence)"
+    assert sim.requests[0].body["systemInstruction"]["parts"] == [{"text": "You are Rex."}]
+    [tools] = sim.requests[0].body["tools"]
+    assert [one["name"] for one in tools["functionDeclarations"]] == ["current_time"]
+    assert (tmp_path / "bot.db").exists()

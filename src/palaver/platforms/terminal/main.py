@@ -5,18 +5,21 @@ import logging
 import os
 import shlex
 import sys
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime
+from functools import partial
 from io import StringIO, TextIOWrapper
 from pathlib import Path
 from typing import Any, TextIO
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.config import Config, from_environment, load_object, local_zone, read_persona
+from palaver.config import Config, ConfigFile, from_environment, load_object, local_zone, read_persona
 from palaver.errors import PalaverError, StoreBroken, StoreBusy
-from palaver.platforms.terminal.commands import START_HINTS, parse_line, program_command
+from palaver.platforms.terminal.commands import CHAT_HINTS, START_HINTS, parse_line, program_command
+from palaver.platforms.terminal.found_model import FoundModel
 from palaver.platforms.terminal.input import (
     SIGNAL_STATUS,
     EditorReader,
@@ -34,7 +37,7 @@ from palaver.platforms.terminal.session import (
     SessionOptions,
     TerminalSession,
 )
-from palaver.platforms.terminal.setup import choose_model, tool_names
+from palaver.platforms.terminal.setup import ModelChoice, choose_model, tool_names
 from palaver.platforms.terminal.text import error_text
 from palaver.store import Store
 from palaver.tools import open_tools
@@ -44,40 +47,45 @@ MEMORY = ":memory:"
 IN_MEMORY_LEARN_TIMEOUT = 0.2  # seconds: what is learned is only shown, not stored
 
 
-async def converse(
-    model_name: str | None = None,
-    *,
-    base_url: str | None = None,
-    persona: Path | None = None,
-    as_json: bool = False,
-    weather: bool = False,
-    db: str | Path = MEMORY,
-) -> int:
-    """Run a session on the standard streams; return the exit status. Raise a PalaverError if it cannot start.
+class ChatOptions(Struct, frozen=True, kw_only=True):
+    """What the command line says about a chat."""
 
-    Messages are stored in *db*, and the session continues from those that are there.
-    """
-    config = _config(os.environ)
-    system = None if persona is None else read_persona(persona)
-    choice = choose_model(model_name, base_url)
+    model: FoundModel | None = None  # None: the better local model that is installed
+    base_url: str | None = None
+    persona: Path | None = None
+    as_json: bool = False
+    weather: bool = False
+    db: str | Path = MEMORY  # messages are stored there, and the session continues from those that are there
+    bot: ConfigFile | None = None  # a palaver.toml, whose persona, tools, zone and context the chat uses
+    keys: Mapping[str, str] = {}  # keys of services that are used where the environment has none
+
+
+async def converse(options: ChatOptions) -> int:
+    """Run a session on the standard streams; return the exit status. Raise a PalaverError if it cannot start."""
+    environment = {**options.keys, **os.environ}
+    config, db = _config(options.bot, environment), options.db
+    choose = partial(choose_model, environment=environment)
+    choice = _choice(options, choose)
     stdin = sys.stdin or StringIO()  # a shell may have closed it
     _replace_unencodable(stdin, sys.stdout, sys.stderr)
-    interactive = stdin.isatty() and sys.stdout.isatty() and not as_json
-    zone = local_zone(os.environ)
-    names = tool_names(os.environ, weather=weather, memory=config.memory.enabled)
+    interactive = stdin.isatty() and sys.stdout.isatty() and not options.as_json
+    zone = config.zone or local_zone(environment)
+    names = _tool_names(options, config, environment)
     async with (
         _open_store(db) as store,
-        open_tools(names, store=store, now=_now, zone=zone, environment=os.environ, load=load_object) as tools,
+        open_tools(names, store=store, now=_now, zone=zone, environment=environment, load=load_object) as tools,
     ):
         session = TerminalSession(
             choice,
             store=store,
-            reader=_reader(stdin, interactive=interactive, as_json=as_json),
-            display=_display(interactive=interactive, as_json=as_json),
+            reader=_reader(stdin, interactive=interactive, as_json=options.as_json),
+            display=_display(interactive=interactive, as_json=options.as_json),
             options=SessionOptions(
+                choose=partial(choose, hints=CHAT_HINTS),
                 tools=tools,
-                system=system,
-                parse_line=str.strip if as_json else parse_line,
+                system=_system(options),
+                parse_line=str.strip if options.as_json else parse_line,
+                bot=str(options.bot.path) if options.bot else "",
                 interactive=interactive,
                 last_messages=LAST_MESSAGES if interactive else 0,
                 config=config,
@@ -89,23 +97,36 @@ async def converse(
             return await session.run()
 
 
-def run(
-    model_name: str | None = None,
-    *,
-    base_url: str | None = None,
-    persona: Path | None = None,
-    as_json: bool = False,
-    weather: bool = False,
-    db: str | Path = MEMORY,
-) -> int:
-    """Run `converse` for the command line: with *as_json*, an error at the start is a line of JSON."""
+def _choice(options: ChatOptions, choose: Callable[..., ModelChoice]) -> ModelChoice:
+    found = options.model
+    if found is None:
+        return choose(None, options.base_url)
+    choice = choose(found.name, options.base_url or found.base_url)
+    return replace(choice, why=found.why, has_tools=found.has_tools)
+
+
+def _system(options: ChatOptions) -> str | None:
+    """Return the instruction that the command line or the bot gives; None if there is none."""
+    if options.persona is not None:
+        return read_persona(options.persona)
+    return (options.bot.config.persona.text or None) if options.bot else None
+
+
+def _tool_names(options: ChatOptions, config: Config, environment: Mapping[str, str]) -> list[str]:
+    if not options.bot:
+        return tool_names(environment, weather=options.weather, memory=config.memory.enabled)
+    named = [name for name in config.tools if name != "memory" or config.memory.enabled]
+    return [*named, *(["weather"] if options.weather and "weather" not in named else [])]
+
+
+def run(options: ChatOptions) -> int:
+    """Run `converse` for the command line: with `--json`, an error at the start is a line of JSON."""
     if not os.environ.get("PALAVER_TRACEBACK"):
         logging.getLogger("palaver").addHandler(logging.NullHandler())  # failures of tools are shown as their results
-    talk = converse(model_name, base_url=base_url, persona=persona, as_json=as_json, weather=weather, db=db)
     try:
-        return asyncio.run(_until_terminated(talk))
+        return asyncio.run(_until_terminated(converse(options)))
     except PalaverError as error:
-        if not as_json:
+        if not options.as_json:
             raise
         show_error(JsonDisplay(sys.stdout), error, error_text(error, START_HINTS))
         return START_FAILED
@@ -151,8 +172,10 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _config(environment: Mapping[str, str]) -> Config:
-    """Return the settings of the environment, with the profile `plain` unless it names one."""
+def _config(bot: ConfigFile | None, environment: Mapping[str, str]) -> Config:
+    """Return the settings of a bot; else of the environment, with the profile `plain` unless it names one."""
+    if bot:
+        return bot.config
     config = from_environment(environment)
     return config if environment.get("PALAVER_PROFILE") else replace(config, profile="plain")
 

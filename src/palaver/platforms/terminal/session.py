@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shlex
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -21,7 +20,7 @@ from palaver.engine.memory import Memory
 from palaver.engine.task_worker import TaskHandler
 from palaver.errors import PalaverError, PromptRemoved, StoreBroken, StoreTrouble
 from palaver.memory.facts import Fact, is_same_place, subject_of
-from palaver.messages import Author, Message
+from palaver.messages import Message
 from palaver.models import NAME_FORMS, provider_of
 from palaver.models.local.client import Local
 from palaver.models.local.weights import find_weights
@@ -53,7 +52,15 @@ from palaver.platforms.terminal.setup import (
     system_for,
     toolbox_for,
 )
-from palaver.platforms.terminal.text import error_text, greeting, one_line, prompt_lines, proposal_text, tool_lines
+from palaver.platforms.terminal.text import (
+    error_text,
+    greeting,
+    one_line,
+    prompt_lines,
+    proposal_text,
+    removal_hint,
+    tool_lines,
+)
 from palaver.prompt.ledger import Ledger
 from palaver.store import Store
 from palaver.store.sqlite.connection import MEMORY
@@ -86,6 +93,7 @@ class SessionOptions(Struct, frozen=True, kw_only=True):
     system: str | None = None  # None: the instruction that suits the model
     parse_line: Callable[[str], ChatCommand | str] = parse_line
     interactive: bool = True  # a person reads along; else it is a pipe
+    bot: str = ""  # the palaver.toml that the chat uses
     last_messages: int = LAST_MESSAGES  # that are shown when a conversation goes on
     config: Config = PLAIN_CONFIG
     zone: str = "UTC"
@@ -158,6 +166,8 @@ class TerminalSession:
         anew = "/clear" if self._options.interactive else "--db :memory:"
         summary = await self._history_view.summary(_now(), anew=anew, shown=self._options.last_messages)
         self._greet()
+        if self._options.bot:
+            self._display.note(f"({self._options.bot}: its persona, tools, zone and store; options take precedence)")
         if self._options.interactive:
             self._display.note("/help shows what you can do; Ctrl-D leaves.")
         for line in summary:
@@ -315,7 +325,7 @@ class TerminalSession:
         if command.name == "memory" and not self._memory:
             self._display.note(MEMORY_OFF)
         if command.name == "clear" and self._store.path != MEMORY:
-            self._display.note(_removal_hint(self._store.path, self._person))
+            self._display.note(removal_hint(self._store.path, self._person))
         left = {fact.id for fact in await self._facts()} if known else set()
         gone = [f"(forgotten: {one_line(fact.text)})" for fact in known if fact.id not in left]
         if gone:
@@ -386,12 +396,6 @@ class TerminalSession:
 
 def _now() -> datetime:
     return datetime.now(UTC)
-
-
-def _removal_hint(path: str, person: Author) -> str:
-    """Return the command that removes the person from the file, shown after /clear."""
-    given = shlex.join([person.id, "--platform", PLACE.platform, "--db", path])
-    return f"(to remove you from the file too, leave and run: {program_command()} db forget {given})"
 
 
 async def _close_model(choice: ModelChoice) -> None:

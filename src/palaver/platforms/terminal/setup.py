@@ -32,6 +32,7 @@ SMALL_SYSTEM = "You are a helpful assistant. Give short, plain answers."
 SMALL = "smollm2"  # 135 million parameters
 BETTER = "qwen"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+OLLAMA_PORT = 11434
 GEMINI_KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 
 
@@ -41,6 +42,8 @@ class ModelChoice(Struct, frozen=True, kw_only=True):
     model: Any  # a Model
     name: str  # as the person wrote it
     base_url: str | None = None  # as given with the name, or in the environment
+    why: str = ""  # why it was chosen, if the person did not name it
+    has_tools: bool = True  # whether the service takes tools for it
 
     @property
     def small(self) -> bool:
@@ -127,23 +130,40 @@ def _gemini(name: str, base_url: str | None, hints: Hints, *, environment: Mappi
         how = hints.key.format(names=" or ".join(GEMINI_KEYS))
         raise KeyMissing(f"no key for {name}: {how} (https://aistudio.google.com/apikey gives one), or {hints.instead}")
     address = base_url or environment.get("PALAVER_GEMINI_BASE_URL") or None
-    return ModelChoice(model=Gemini(name, base_url=address), name=name, base_url=address)
+    key = next(environment[key] for key in GEMINI_KEYS if environment.get(key))
+    return ModelChoice(model=Gemini(name, key=key, base_url=address), name=name, base_url=address)
 
 
 def _openai(text: str, base_url: str | None, hints: Hints, *, environment: Mapping[str, str]) -> ModelChoice:
     vendor, given = vendor_and_url(text, base_url, environment=environment)
     name = text.partition(":")[2]
+    if vendor.name == "ollama" and environment.get("OLLAMA_HOST"):
+        given = given or f"{ollama_url(environment)}/v1"
     address = given or vendor.base_url
+    key = next((environment[key] for key in vendor.key_names if environment.get(key)), None)
     if not address:
         raise InvalidValue(f"where is {name!r} served? Say it with {hints.address}")
-    if (
-        vendor.key_names
-        and urlsplit(address).hostname not in LOOPBACK
-        and not any(environment.get(key) for key in vendor.key_names)
-    ):
+    if vendor.key_names and urlsplit(address).hostname not in LOOPBACK and not key:
         how = hints.key.format(names=" or ".join(vendor.key_names))
         raise KeyMissing(f"no key for {name} at {address}: {how}, or say where else it is served: {hints.address}")
-    return ModelChoice(model=OpenAI(name, base_url=address, vendor=vendor), name=text, base_url=given)
+    return ModelChoice(model=OpenAI(name, key=key, base_url=address, vendor=vendor), name=text, base_url=given)
+
+
+def ollama_url(environment: Mapping[str, str]) -> str:
+    """Return the address of Ollama, as its own client reads OLLAMA_HOST."""
+    given = environment.get("OLLAMA_HOST", "").strip().strip("\"'")
+    scheme, separator, rest = given.partition("://")
+    if not separator:
+        scheme, rest = "http", given
+    default = {"http": 80, "https": 443}.get(scheme, OLLAMA_PORT) if separator else OLLAMA_PORT
+    try:
+        address = urlsplit(f"{scheme}://{rest}")
+        port = address.port or default
+    except ValueError as error:
+        raise InvalidValue(f"OLLAMA_HOST is no address: {given!r}") from error
+    host = address.hostname or "127.0.0.1"
+    host = "127.0.0.1" if host == "0.0.0.0" else host  # noqa: S104 (where a server listens, not where it is)
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{address.path.rstrip('/')}"
 
 
 def person() -> Author:
@@ -167,7 +187,7 @@ def toolbox_for(choice: ModelChoice, tools: Sequence[Function | Tool]) -> Toolbo
     """Return the tools of a model: none for the small one, which calls them at random, and where the service refuses
     them.
     """
-    return Toolbox(() if choice.small or _is_plain(choice) else tools)
+    return Toolbox(() if choice.small or not choice.has_tools or _is_plain(choice) else tools)
 
 
 def memory_model_for(choice: ModelChoice) -> Model | None:

@@ -1,5 +1,6 @@
-"""Texts of the chat in the terminal: greetings, calls, results, turns, endings, errors. Pure."""
+"""Texts of the chat in the terminal: greetings, calls, results, turns, endings, errors."""
 
+import shlex
 from collections.abc import Sequence
 from datetime import datetime
 from textwrap import indent
@@ -8,11 +9,11 @@ from palaver import errors
 from palaver.context.values import LeftOut
 from palaver.jsonio import dumps
 from palaver.memory.facts import Fact
-from palaver.messages import Message
+from palaver.messages import Author, Message
 from palaver.models.base import Response
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
-from palaver.platforms.terminal.commands import Hints
-from palaver.platforms.terminal.setup import BETTER, SMALL, ModelChoice
+from palaver.platforms.terminal.commands import Hints, program_command
+from palaver.platforms.terminal.setup import BETTER, PLACE, SMALL, ModelChoice
 from palaver.prompt.ledger import LedgerEntry
 from palaver.turns import ToolSpec, Turn
 from palaver.wire.repair import Receipt
@@ -49,7 +50,8 @@ def greeting(choice: ModelChoice, hints: Hints, *, program: str, fetched: bool, 
     *fetched*: the better local model is installed. *key*: the variable that holds a key for Gemini.
     """
     if not choice.small:
-        return [f"{choice.model.name} answers{_address_text(choice)}."]
+        why = f" ({choice.why})" if choice.why else ""
+        return [f"{choice.model.name} answers{_address_text(choice)}.{why}"]
     gemini = "gemini-3.8-flash"
     there = f"{hints.model} {BETTER}: it is on this machine already"
     fetch = f"{program} model get {BETTER}, then {program} chat: 1.1 GB once, stays on this machine"
@@ -137,6 +139,12 @@ def proposal_text(facts: Sequence[Fact]) -> str:
         return f"I would forget: “{facts[0].text}” Say yes, or /forget {facts[0].text}"
     lines = "\n".join(f"- {fact.text}" for fact in facts)
     return f"I would forget:\n{lines}\nSay yes to forget all of it, or /forget and the words of one."
+
+
+def removal_hint(path: str, person: Author) -> str:
+    """Return the command that removes the person from the file, shown after /clear."""
+    given = shlex.join([person.id, "--platform", PLACE.platform, "--db", path])
+    return f"(to remove you from the file too, leave and run: {program_command()} db forget {given})"
 
 
 def facts_line(verb: str, texts: Sequence[str]) -> str:

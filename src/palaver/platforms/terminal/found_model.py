@@ -1,0 +1,167 @@
+"""FoundModel: the model of a chat that names none, from the choice made before, a key, Ollama, or what was fetched."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import msgspec
+from msgspec import Struct
+
+from palaver.errors import InvalidValue
+from palaver.jsonio import loads
+from palaver.models import provider_of
+from palaver.models.local import find_weights, has_runtime
+from palaver.models.local.weights import WEIGHTS
+from palaver.platforms.terminal.setup import BETTER, GEMINI_KEYS, SMALL, ollama_url
+
+OLLAMA_TIMEOUT = httpx2.Timeout(2.0, connect=0.3)  # it runs on this machine, or does not
+EMBEDDING_FAMILIES = ("bert", "nomic-bert", "nomic-bert-moe", "xlm-roberta")  # of models that cannot talk
+
+# In this order: the first key that is set decides.
+KEY_MODELS: tuple[tuple[tuple[str, ...], str], ...] = (
+    (GEMINI_KEYS, "gemini-3.8-flash"),
+    (("OPENAI_API_KEY",), "openai:gpt-5.6"),
+    (("OPENROUTER_API_KEY",), "openrouter:openrouter/auto"),
+    (("MISTRAL_API_KEY",), "mistral:mistral-medium-latest"),
+    (("DEEPSEEK_API_KEY",), "deepseek:deepseek-chat"),
+    (("GROQ_API_KEY",), "groq:llama-3.3-70b-versatile"),
+)
+
+
+class RememberedChoice(Struct, frozen=True, kw_only=True):
+    """What a person chose for their chats; keys by the names of their variables."""
+
+    model: str = ""
+    keys: dict[str, str] = {}
+
+
+class FoundModel(Struct, frozen=True, kw_only=True):
+    name: str
+    base_url: str | None = None
+    why: str = ""  # for the greeting
+    has_tools: bool = True
+
+
+def choice_path() -> Path:
+    """Return the file of the choice, in the config folder of the user."""
+    from platformdirs import user_config_path
+
+    return user_config_path("palaver") / "chat.json"
+
+
+def load_choice(path: Path | None = None) -> RememberedChoice:
+    path = path or choice_path()
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=RememberedChoice)
+    except (FileNotFoundError, NotADirectoryError):
+        return RememberedChoice()
+    except OSError as error:
+        raise InvalidValue(f"cannot read {path}: {error.strerror or error}") from error
+    except msgspec.DecodeError as error:
+        raise InvalidValue(f"{path} is damaged: delete it, and choose again") from error
+
+
+def save_choice(choice: RememberedChoice, path: Path | None = None) -> Path:
+    """Write the choice; only the user may read it, since it may hold keys."""
+    path = path or choice_path()
+    written = path.with_suffix(".new")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        written.unlink(missing_ok=True)
+        with open(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(choice)))
+        written.replace(path)
+    except OSError as error:
+        raise InvalidValue(f"cannot write {path}: {error.strerror or error}") from error
+    return path
+
+
+def find_model(environment: Mapping[str, str], choice: RememberedChoice, *, program: str) -> FoundModel | None:
+    """Return the model that answers when none is named; None if there is nothing but the small one, and that has not
+    been chosen.
+
+    A choice that was remembered comes first. The small model comes last, also if it was chosen: it is there until
+    something better is.
+    """
+    again = f"you chose it; {program} chat --choose asks again"
+    if choice.model and choice.model != SMALL and _is_there(choice.model):
+        return FoundModel(name=choice.model, why=again)
+    for keys, name in KEY_MODELS:
+        has_other_address = name.startswith("openai:") and environment.get("PALAVER_OPENAI_BASE_URL")
+        if (key := next((key for key in keys if environment.get(key)), None)) and not has_other_address:
+            return FoundModel(name=name, why=f"{key} is set")
+    if found := find_ollama_model(environment):
+        return found
+    if _is_there(BETTER):
+        return FoundModel(name=BETTER)
+    return FoundModel(name=SMALL, why=again) if choice.model == SMALL and _is_there(SMALL) else None
+
+
+def _is_there(name: str) -> bool:
+    """Return whether a model can answer: one of this machine has been fetched."""
+    return name not in WEIGHTS or (has_runtime() and find_weights(name) is not None)
+
+
+def find_ollama_model(environment: Mapping[str, str]) -> FoundModel | None:
+    """Return the model that an Ollama serves and that was fetched last; None if none answers, or none can talk."""
+    try:
+        url = ollama_url(environment)
+        with httpx2.Client(base_url=url, timeout=OLLAMA_TIMEOUT, trust_env=False) as client:
+            listed = _object(client.get("/api/tags")).get("models")
+            names = _talking_models(listed if isinstance(listed, list) else [])
+            for name in names:
+                can = _object(client.post("/api/show", json={"model": name})).get("capabilities")
+                if not can or "completion" in can:
+                    others = [other for other in names if other != name]
+                    return _ollama_model(name, url, others, has_tools=not can or "tools" in can)
+    except (httpx2.HTTPError, httpx2.InvalidURL, InvalidValue, ValueError, OSError):
+        return None
+    return None
+
+
+def _talking_models(listed: list[Any]) -> list[str]:
+    """Return the names of the models of a list: the one that was fetched last first, those of a cloud last."""
+    models = [one for one in listed if isinstance(one, dict) and isinstance(one.get("name"), str)]
+    talking = [one for one in models if _family(one) not in EMBEDDING_FAMILIES]
+    return [one["name"] for one in sorted(talking, key=lambda one: bool(one.get("remote_host")))]
+
+
+def _family(model: dict[str, Any]) -> str:
+    details = model.get("details")
+    return str(details.get("family")) if isinstance(details, dict) else ""
+
+
+def _ollama_model(name: str, url: str, others: list[str], *, has_tools: bool) -> FoundModel:
+    other = f"; /model ollama:{others[0]} asks another of its {len(others) + 1}" if others else ""
+    return FoundModel(name=f"ollama:{name}", base_url=f"{url}/v1", why=f"Ollama serves it{other}", has_tools=has_tools)
+
+
+def _object(response: httpx2.Response) -> dict[str, Any]:
+    found = loads(response.content) if response.status_code == 200 else {}
+    return found if isinstance(found, dict) else {}
+
+
+KEY_PREFIXES = {
+    "AIza": "GEMINI_API_KEY",
+    "AQ.": "GEMINI_API_KEY",
+    "gsk_": "GROQ_API_KEY",
+    "sk-or-": "OPENROUTER_API_KEY",
+    "sk-proj-": "OPENAI_API_KEY",
+    "sk-svcacct-": "OPENAI_API_KEY",
+}
+
+
+def key_name_of(key: str) -> str | None:
+    """Return the variable that a key belongs in, by how the key begins; None if several services have such keys."""
+    return next((name for prefix, name in KEY_PREFIXES.items() if key.startswith(prefix)), None)
+
+
+def model_for_key(key_name: str) -> str:
+    return next(model for keys, model in KEY_MODELS if key_name in keys)
+
+
+def provider_names() -> list[str]:
+    """Return the services whose keys can be given, in the order of `KEY_MODELS`."""
+    return [provider_of(model) for _, model in KEY_MODELS]
