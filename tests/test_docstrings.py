@@ -1,9 +1,11 @@
-"""Docstrings name modules, names and parameters that exist."""
+"""Docstrings and comments name modules, names and parameters that exist."""
 
 import ast
 import importlib
 import importlib.util
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -78,6 +80,20 @@ def test_dotted_names_in_docstrings_exist() -> None:
 
     assert named
     assert [(where, dotted) for where, dotted in named if not exists(dotted) and not is_foreign(dotted)] == []
+
+
+def test_constants_in_comments_exist() -> None:
+    """Dotted names such as `tasks.task.POLICIES`."""
+    named = [
+        (path.name, dotted)
+        for path in sorted(SOURCE.rglob("*.py"))
+        for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline)
+        if token.type == tokenize.COMMENT
+        for dotted in re.findall(r"(?<![\w./])(?:palaver\.)?([a-z_]+(?:\.[a-z_]+)+\.[A-Z]\w+)", token.string)
+    ]
+
+    assert named
+    assert [(name, dotted) for name, dotted in named if not exists(dotted) and not is_foreign(dotted)] == []
 
 
 def test_parameters_in_docstrings_exist() -> None:
