@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Generator
 
-LONGEST = 4096  # characters of markup
+MAX_MARKUP = 4096  # characters of markup
 
 Steps = Generator[None, str, None]
 
@@ -21,7 +21,7 @@ class Candidate:
         self.until: str | None = ""  # removed with it: nothing, all up to and with this text, or (None) all text
         self.thought = ""  # the tag of the thought that it begins
         self.echo = False  # it begins the system context block
-        self.longest = LONGEST  # characters after which it is no markup
+        self.longest = MAX_MARKUP  # characters after which it is no markup
         self.reopened = shown > 0  # its start is shown already
         self._read = -shown
         self._ahead: deque[str] = deque()

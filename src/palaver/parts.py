@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from palaver.characters import is_blank, one_line, visible
 
-LONGEST = 50_000  # characters of one message, or of one tool's result, that a model is shown
+MAX_SHOWN_TEXT = 50_000  # characters of one message, or of one tool's result, that a model is shown
 _END = 10_000  # of these, from the end of a text that is longer
 _NOTICE = 60  # of these, for the notice of what is left out: what was cut is not cut again
 DESCRIBED = " described: "  # between the kind of media and what they show, in `Media.words`
@@ -125,7 +125,7 @@ Part = Text | Media | Thought | ToolCall | ToolResult | Opaque
 P = TypeVar("P", bound=Part)
 
 
-def cut(text: str, room: int = LONGEST) -> str:
+def cut(text: str, room: int = MAX_SHOWN_TEXT) -> str:
     """Return *text*, or if it is longer than *room* its beginning and end with a notice of the length between."""
     if len(text) <= room:
         return text
@@ -136,14 +136,14 @@ def cut(text: str, room: int = LONGEST) -> str:
 
 
 def cut_parts(parts: Sequence[Part]) -> Sequence[Part]:
-    """Return *parts* with at most `LONGEST` characters of text, and a notice where more is left out.
+    """Return *parts* with at most `MAX_SHOWN_TEXT` characters of text, and a notice where more is left out.
 
     Each tool result may be as long as all texts together.
     """
     parts = cut_results(parts)
-    if sum(len(_words(part)) for part in parts) <= LONGEST:
+    if sum(len(_words(part)) for part in parts) <= MAX_SHOWN_TEXT:
         return parts
-    return tuple(_cut_to(parts, LONGEST))
+    return tuple(_cut_to(parts, MAX_SHOWN_TEXT))
 
 
 def cut_results(parts: Sequence[Part]) -> Sequence[Part]:
@@ -155,9 +155,9 @@ def cut_results(parts: Sequence[Part]) -> Sequence[Part]:
 def _cut_result(result: ToolResult) -> ToolResult:
     """Return the result with its value, as text, and the descriptions of its media cut."""
     text = result.value if isinstance(result.value, str) else _json(result.value)
-    if len(text) > LONGEST:
+    if len(text) > MAX_SHOWN_TEXT:
         result = replace(result, value=cut(text), raw=None)
-    if any(len(_words(media)) > LONGEST for media in result.media):
+    if any(len(_words(media)) > MAX_SHOWN_TEXT for media in result.media):
         result = replace(result, media=tuple(_with_words(media, cut(_words(media))) for media in result.media))
     return result
 

@@ -8,7 +8,7 @@ from palaver import Chat
 from palaver.errors import AnswerUnfit
 from palaver.models.base import Finish, Response
 from palaver.models.scripted import Scripted
-from palaver.parts import LONGEST, Media, Opaque, Text, Thought, ToolCall, ToolResult, cut_parts
+from palaver.parts import MAX_SHOWN_TEXT, Media, Opaque, Text, Thought, ToolCall, ToolResult, cut_parts
 from palaver.run.fallbacks import FALLBACKS
 from palaver.run.journal import InMemoryJournal, Journal
 from palaver.run.loop import RunLoop
@@ -57,7 +57,7 @@ def fallbacks() -> str:
 
 def cut_words() -> str:
     """What stands where long words and results are cut."""
-    long = "a" * (LONGEST + 5_000)
+    long = "a" * (MAX_SHOWN_TEXT + 5_000)
     told = (
         user(*cut_parts((Text(text=long), Text(text=long), a_photo(rendered_text=long)))),
         user(*cut_parts((ToolResult(name="look", value=long, media=(a_photo(rendered_text=long),)),))),

@@ -15,7 +15,7 @@ from palaver.models.scripted import Scripted
 from palaver.parts import ToolCall, ToolResult
 from palaver.run.journal import run_context
 from palaver.toolbox.toolbox import Toolbox
-from palaver.tools.memory import JUST_SAID, LONGEST, NOTHING, PROPOSED, memory_tools
+from palaver.tools.memory import JUST_SAID, MAX_FACT_TEXT, NOTHING, PROPOSED, memory_tools
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_quote
 from run.loops import run_to_end
 from store.builders import PROMPT, a_run, a_store_of, begin
@@ -182,7 +182,7 @@ async def test_what_nobody_has_said_of_themselves_is_not_remembered(
     ("how", "why"),
     [
         ({"fact": " "}, "a fact is a short sentence, of at most 500 characters"),
-        ({"fact": "x" * (LONGEST + 1)}, "a fact is a short sentence, of at most 500 characters"),
+        ({"fact": "x" * (MAX_FACT_TEXT + 1)}, "a fact is a short sentence, of at most 500 characters"),
         ({"fact": "x", "about": "Carol"}, "nobody who writes here is called 'Carol'"),
         ({"fact": "x", "about": "gryag"}, "nobody who writes here is called 'gryag'"),
         ({"fact": "x", "about": "Bob", "place": HERS}, "nobody who writes here is called 'Bob'"),

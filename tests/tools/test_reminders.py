@@ -13,7 +13,7 @@ from palaver.parts import ToolCall, ToolResult
 from palaver.run.journal import Run, ToolRun
 from palaver.tasks.task import POLICIES, Send, Task, block_of
 from palaver.toolbox.toolbox import Toolbox
-from palaver.tools.reminders import LONGEST, MOST, reminder_tool
+from palaver.tools.reminders import MAX_REMINDER_TEXT, MOST, reminder_tool
 from palaver.turns import Record, model
 from people import DIRECT, GROUP
 from run.loops import resumed, run_to_end
@@ -155,7 +155,7 @@ async def test_a_model_in_a_run_sets_several_at_once_and_is_told_of_the_one_that
     [
         ({"text": ""}, "say what to remind of, in at most 4,000 characters"),
         ({"text": " \n\t "}, "say what to remind of, in at most 4,000 characters"),
-        ({"text": "a" * (LONGEST + 1)}, "say what to remind of, in at most 4,000 characters"),
+        ({"text": "a" * (MAX_REMINDER_TEXT + 1)}, "say what to remind of, in at most 4,000 characters"),
         ({"when": "16:00 yesterday"}, "'16:00 yesterday' is no time that is understood; what is understood: "),
         ({"when": "2026-11-14"}, "'2026-11-14' is not ahead: it is now 2026-11-15 17:00 (Europe/Kyiv)"),
         ({"when": "2126-11-14"}, "'2126-11-14' is not in the next 10 years: it is now 2026-11-15 17:00 (Europe/Kyiv)"),
@@ -173,7 +173,7 @@ async def test_what_cannot_be_is_answered_to_the_model_in_one_line(
 
 
 @pytest.mark.parametrize(
-    "text", ["a" * LONGEST, "Подзвони мамі 🙂", "half \ud83d", "nul \0", "# «send»\nhi", "two\nlines"]
+    "text", ["a" * MAX_REMINDER_TEXT, "Подзвони мамі 🙂", "half \ud83d", "nul \0", "# «send»\nhi", "two\nlines"]
 )
 async def test_any_other_text_is_kept_as_it_is(store: Store, text: str) -> None:
     await ran(a_toolbox(store), a_call(text=text))

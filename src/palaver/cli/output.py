@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130  # the exit status that shells expect after Ctrl-C
 NARROWEST = 16  # columns that a cell keeps on a narrow terminal: a date and a time
-LONGEST = 60  # columns of somebody's text in a cell
+MAX_CELL_WIDTH = 60  # columns of somebody's text in a cell
 _GAP = "  "
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
@@ -164,7 +164,7 @@ def truncate(text: str, width: int) -> str:
     return text if cell_len(text) <= width else f"{set_cell_size(text, width - 1).rstrip()}…"
 
 
-def one_line(text: str, longest: int | None = LONGEST) -> str:
+def one_line(text: str, longest: int | None = MAX_CELL_WIDTH) -> str:
     """Return a text on one line, shortened, with the characters escaped that would steer the terminal."""
     from palaver.platforms.terminal.output import escape_controls
 

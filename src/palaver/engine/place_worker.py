@@ -228,7 +228,7 @@ class PlaceWorker:
         """
         parts, setup = self._parts, self._parts.setup
         while batch is not None:
-            await parts.prompt_builder.describe_media(batch, waiting=slot.release)
+            await parts.prompt_builder.describe_media(batch, while_waiting=slot.release)
             context = await parts.prompt_builder.gather_context(batch, model=setup.models[0].name)
             prompt = parts.prompt_builder.build(context, setup.toolbox.specs, setup.settings)
             prompt = parts.executor.expired_files.without(prompt)

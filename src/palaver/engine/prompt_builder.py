@@ -84,11 +84,11 @@ class PromptBuilder:
         all_sources = [scene, *self.profile.sources(inputs), *self._options.sources, self._describer.add_descriptions]
         return await gather(target, all_sources, self._now(), batch=batch.all_messages)
 
-    async def describe_media(self, batch: Batch, *, waiting: WaitContext) -> None:
-        """Describe the media of a batch that have no description, inside the context manager *waiting*."""
+    async def describe_media(self, batch: Batch, *, while_waiting: WaitContext) -> None:
+        """Describe the media of a batch that have no description, inside the context manager *while_waiting*."""
         missing = await self._undescribed(batch.target, batch.all_messages)
         if missing:
-            async with waiting():
+            async with while_waiting():
                 await self._describer.describe(missing)
 
     async def _undescribed(self, target: Message, messages: Sequence[Message]) -> dict[str, tuple[Media, Message]]:

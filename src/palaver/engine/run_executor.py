@@ -206,7 +206,7 @@ class RunExecutor:
                 sleep=self._sleep,
                 on_retry=partial(self._publish_retry, journal.run),
             ),
-            waiting=slot.release,
+            while_waiting=slot.release,
             join=join,
             correction=texts.correction,
             tool_ended=lambda run, tool: self._tool_ended(),

@@ -123,7 +123,7 @@ class RunLoop:
         steps: int = STEPS,
         fallbacks: Fallbacks = FALLBACKS,
         calls: ModelCalls | None = None,
-        waiting: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+        while_waiting: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
         join: Join | None = None,
         correction: Correction | None = None,
         tool_ended: Callable[[Run, ToolRun], None] | None = None,
@@ -139,7 +139,7 @@ class RunLoop:
         self._steps = steps
         self._fallbacks = fallbacks
         self._calls = calls or ModelCalls()
-        self._waiting = waiting  # entered while a model is awaited
+        self._while_waiting = while_waiting  # entered while a model is awaited
         self._began = self._before = 0.0  # when it began, by the loop's clock; seconds in earlier processes
         self._join = join
         self._correction = correction
@@ -213,7 +213,7 @@ class RunLoop:
         run: Run = journal.run
         joined: tuple[Turn, ...] = ()
         if self._join:
-            async with self._waiting():  # media in messages that join may have to be described first
+            async with self._while_waiting():  # media in messages that join may have to be described first
                 run, joined = await self._join(run)
         prompt = self._expired_files.without(append_turns(journal.last_prompt, *journal.last_turns, *joined))
         self.journal = replace(journal, run=run)
@@ -246,7 +246,7 @@ class RunLoop:
                 else:
                     retries = 0 if self._next_model else None  # only the last model is waited for
                     async with (
-                        self._waiting(),
+                        self._while_waiting(),
                         aclosing(self._calls.request(self._model, self.journal.last_prompt, retries=retries)) as pieces,
                     ):
                         async for piece in pieces:

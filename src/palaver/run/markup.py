@@ -10,7 +10,7 @@ from collections.abc import Collection, Generator, Mapping
 from palaver.formats import meta_grammar
 from palaver.grammar import Candidate, Grammar, Miss, Steps, line_end, literal, token
 from palaver.parts import DESCRIBED
-from palaver.parts import LONGEST as LONGEST_MESSAGE
+from palaver.parts import MAX_SHOWN_TEXT as LONGEST_MESSAGE
 from palaver.tasks import blocks
 
 LONGEST_NAME = 160  # characters of a name and an id in a header

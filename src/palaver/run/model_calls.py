@@ -19,7 +19,7 @@ from palaver.turns import Prompt
 log = logging.getLogger(__name__)
 
 RETRIES = 4  # of one request
-LONGEST = 60.0  # seconds before a retry; a service that asks for more is not retried
+MAX_RETRY_WAIT = 60.0  # seconds before a retry; a service that asks for more is not retried
 CALL_TIMEOUT = 600.0  # seconds; models may think for minutes
 
 T = TypeVar("T")
@@ -71,7 +71,7 @@ class ModelCalls:
             except ModelUnavailable as error:
                 requested = seconds_to_wait(error.retry_after)
                 seconds = backoff(failures + 1, first=1.0, longest=inf) if requested is None else requested
-                if failures >= most or seconds > LONGEST:
+                if failures >= most or seconds > MAX_RETRY_WAIT:
                     raise
                 log.info("%s; retried in %g s", error, seconds)
                 if self._on_retry:

@@ -31,7 +31,7 @@ from palaver.toolbox.run_context import RunContext
 from palaver.toolbox.toolbox import Tool, tool
 
 PREFIX = "fact-"  # of the ids of facts from `remember`
-LONGEST = 500  # characters of a fact
+MAX_FACT_TEXT = 500  # characters of a fact
 LONGEST_SOURCE = 1000  # characters of a source message
 MOST_RECALLED = 200  # facts per call
 NO_LIMIT = 100_000  # more facts than anybody has
@@ -188,7 +188,7 @@ async def _find_person(log: Log, request: Request, about: str) -> Author:
     people = (message.author for message in await log.read(request.place, max(0, count - BACK), count))
     found = {author.id: author for author in people if author.is_person and name in _names(author)}
     if not found:
-        raise InvalidValue(f"nobody who writes here is called {about.strip()[:LONGEST]!r}")
+        raise InvalidValue(f"nobody who writes here is called {about.strip()[:MAX_FACT_TEXT]!r}")
     if len(found) > 1:
         raise InvalidValue(f"several who write here are called that; say which by id: {', '.join(sorted(found))}")
     return next(iter(found.values()))
@@ -209,8 +209,8 @@ def _require_support(text: str, whom: Author, sources: Sequence[Message]) -> Non
 
 def _checked_text(fact: str) -> str:
     text = " ".join(fact.split())
-    if not text or len(text) > LONGEST:
-        raise InvalidValue(f"a fact is a short sentence, of at most {LONGEST} characters")
+    if not text or len(text) > MAX_FACT_TEXT:
+        raise InvalidValue(f"a fact is a short sentence, of at most {MAX_FACT_TEXT} characters")
     return text
 
 

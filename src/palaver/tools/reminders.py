@@ -17,7 +17,7 @@ from palaver.toolbox.toolbox import Tool, tool
 from palaver.tools.due_times import format_moment, parse_moment
 
 PREFIX = "reminder-"  # of the ids of the tasks
-LONGEST = 4000  # characters of a text
+MAX_REMINDER_TEXT = 4000  # characters of a text
 SAME = timedelta(minutes=5)  # two reminders of a run with the same text this close are one
 MOST = 200  # open reminders of one place
 
@@ -64,8 +64,8 @@ def reminder_tool(tasks: TaskStore, now: Callable[[], datetime], zone: str) -> T
 
 def _checked_text(text: str) -> str:
     text = text.strip()
-    if not text or len(text) > LONGEST:
-        raise InvalidValue(f"say what to remind of, in at most {LONGEST:,} characters")
+    if not text or len(text) > MAX_REMINDER_TEXT:
+        raise InvalidValue(f"say what to remind of, in at most {MAX_REMINDER_TEXT:,} characters")
     return text
 
 

@@ -53,7 +53,7 @@ def repair_turn(turn: Turn, model: str, wire: Wire) -> RepairedTurn:
         if sendable is not None:
             cleaned.append((part, sendable))
     if _is_misplaced(cleaned, model, wire):
-        receipts.append(("text-after-results", "", "results and what stood beside them were parted"))
+        receipts.append(("text-after-results", "", "results were separated from the other parts"))
     if wire == "openai":  # its encoder puts a call that was opaque after all other parts
         cleaned.sort(key=lambda change: isinstance(change[0], Opaque) and isinstance(change[1], ToolCall))
     parts = [part for _, part in cleaned]

@@ -90,7 +90,7 @@ class EchoFilter:
 LIKELY = 0.4  # the lowest score of a message that is recalled
 OWN = 0.6  # … of one by the agent: it mostly repeats what a person wrote
 MOST = 8  # messages that are recalled
-LONGEST = 600  # characters of a message
+MAX_RECALLED_TEXT = 600  # characters of a message
 
 
 class MessageRecall:
@@ -155,7 +155,7 @@ def _hit(found: "SearchResult", place: Place) -> RelevantMessage:
 
 def _text_of(message: Message) -> str:
     text = cut_text(message.parts).strip()
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return text if len(text) <= MAX_RECALLED_TEXT else text[: MAX_RECALLED_TEXT - 1] + "…"
 
 
 LABELS = {

@@ -110,7 +110,7 @@ def states_any(text: str, mentioned: Sequence[Statement], *, by_them: bool) -> b
     return any(_states(piece, WordIndex.in_text(piece), one, marks) for piece in _pieces(text) for one in mentioned)
 
 
-def tells_any(text: str, statements: Sequence[Statement]) -> bool:
+def states_any_by_anyone(text: str, statements: Sequence[Statement]) -> bool:
     """Return whether a sentence of *text* makes one of the statements, whoever speaks: for prompts and the like."""
     likely = mentioned_in(text, statements)
     return any(

@@ -5,7 +5,14 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from palaver.memory.verify.statements import Statement, answers_any, asks_to_forget, mentioned_in, states_any, tells_any
+from palaver.memory.verify.statements import (
+    Statement,
+    answers_any,
+    asks_to_forget,
+    mentioned_in,
+    states_any,
+    states_any_by_anyone,
+)
 from palaver.store import chats, tasks
 from palaver.store.encoding import REPLY, TASK, dumps
 from palaver.store.forget import removal
@@ -82,7 +89,10 @@ def _withdraw_runs(database: Database, by_place: StatementsByPlace, hidden: Coll
         (run, place)
         for run, place, horizon in database.execute("SELECT run_id, place, horizon FROM runs WHERE status = 'open'")
         if (statements := [one for (_, where), made_there in by_place.items() if where == place for one in made_there])
-        and (_is_in_window(database, hidden, place, horizon) or tells_any(_run_text(database, run), statements))
+        and (
+            _is_in_window(database, hidden, place, horizon)
+            or states_any_by_anyone(_run_text(database, run), statements)
+        )
     ]
     if not shown:
         return
