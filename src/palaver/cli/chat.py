@@ -50,6 +50,10 @@ def chat(
     configured = () if choose else (bot.config if bot else from_environment(os.environ)).models
     named = model or next(iter(configured), None)
     found = FoundModel(name=named) if named else None if base_url else _found_model(choose=choose, as_json=as_json)
+    if named and _can_ask(as_json=as_json):
+        from palaver.cli.model_choice import offer_to_fetch
+
+        offer_to_fetch(named)
     options = ChatOptions(
         model=found,
         base_url=base_url,
@@ -69,13 +73,17 @@ def _found_model(*, choose: bool, as_json: bool) -> "FoundModel | None":
     from palaver.platforms.terminal.commands import program_command
     from palaver.platforms.terminal.found_model import FoundModel, find_model, load_choice
 
-    can_ask = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty() and not as_json
+    can_ask = _can_ask(as_json=as_json)
     choice = load_choice()
     environment = {**choice.keys, **os.environ}
     found = None if choose and can_ask else find_model(environment, choice, program=program_command())
     if found or not can_ask:
         return found
     return FoundModel(name=ask_for_model("" if choose else "No key and no Ollama was found. "))
+
+
+def _can_ask(*, as_json: bool) -> bool:
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty() and not as_json
 
 
 def _default_db_with_folder() -> Path:

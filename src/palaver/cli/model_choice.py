@@ -1,4 +1,4 @@
-"""The question which model answers, for a chat that names none and finds none."""
+"""The question which model answers, for a chat that names none and finds none; and whether to fetch one it names."""
 
 import getpass
 import sys
@@ -27,7 +27,7 @@ def ask_for_model(reason: str) -> str:
     from palaver.platforms.terminal.output import ScreenDisplay
     from palaver.platforms.terminal.setup import BETTER, SMALL
 
-    small, better = (_size_or_here(name, size_text(WEIGHTS[name].size)) for name in (SMALL, BETTER))
+    small, better = ("already here" if _is_here(name) else size_text(WEIGHTS[name].size) for name in (SMALL, BETTER))
     question = QUESTION.format(reason=reason, small=small, better=better, program=program_command())
     ScreenDisplay(sys.stdout, sys.stdout, coloured=False).note(*question.splitlines(), indent=5)
     answer = _answer("1, 2 or 3 [1]: ", ("1", "2", "3"), default="1")
@@ -39,17 +39,28 @@ def ask_for_model(reason: str) -> str:
     return name
 
 
-def _size_or_here(name: str, size: str) -> str:
+def offer_to_fetch(name: str) -> None:
+    """Ask whether a model of this machine that is missing is fetched now, and do it; a no leaves it missing."""
+    from palaver.models.local import size_text
+    from palaver.models.local.weights import WEIGHTS
+
+    if name not in WEIGHTS or _is_here(name):
+        return
+    question = f"{name} has not been fetched. Fetch it now ({size_text(WEIGHTS[name].size)}, once)? [y/n, y]: "
+    if _answer(question, ("y", "n"), default="y") == "y":
+        _fetch(name)
+
+
+def _is_here(name: str) -> bool:
     from palaver.models.local import find_weights, has_runtime
 
-    return "already here" if has_runtime() and find_weights(name) else size
+    return has_runtime() and find_weights(name) is not None
 
 
 def _fetch(name: str) -> None:
     from palaver.cli.model import get
-    from palaver.models.local import find_weights, has_runtime
 
-    if find_weights(name) is None or not has_runtime():
+    if not _is_here(name):
         get(name)
 
 

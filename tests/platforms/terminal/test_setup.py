@@ -156,5 +156,5 @@ def test_weights_that_are_not_here_are_said_with_what_can_be_typed(
     monkeypatch.setattr("sys.argv", [".venv/bin/palaver", "chat"])
     monkeypatch.setenv("PATH", "")
 
-    with pytest.raises(NotInstalled, match=r"\(1065 MB, once\): \.venv/bin/palaver model get qwen$"):
+    with pytest.raises(NotInstalled, match=r"\(1\.1 GB, once\): \.venv/bin/palaver model get qwen$"):
         choose_model("qwen")

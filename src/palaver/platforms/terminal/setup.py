@@ -3,9 +3,7 @@
 import os
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from getpass import getuser
-from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,7 +13,8 @@ from palaver.errors import InvalidValue, KeyMissing, NotInstalled
 from palaver.messages import Author, Place
 from palaver.models import Gemini, OpenAI, model_file, provider_of, unknown_model, vendor_and_url
 from palaver.models.base import Model
-from palaver.models.local.weights import WEIGHTS, find_weights
+from palaver.models.local.packages import has_runtime
+from palaver.models.local.weights import WEIGHTS, find_weights, size_text
 from palaver.platforms.terminal.commands import START_HINTS, Hints, program_command
 from palaver.toolbox.toolbox import Function, Tool, Toolbox
 from palaver.tools import SEARCH_URL
@@ -63,7 +62,7 @@ def choose_model(
     local: Callable[[str], Model] | None = None,
 ) -> ModelChoice:
     """Return the model that *text* names; without a name the better local model that is installed."""
-    local = local or partial(_local, hints=hints)
+    local = local or _local
     kind = "local" if text is None else provider_of(text)
     if kind == "local" and base_url:
         raise InvalidValue("an address goes with openai:NAME or gemini-…; the embedded model has none")
@@ -94,22 +93,18 @@ def _default(local: Callable[[str], Model]) -> ModelChoice:
         return ModelChoice(model=local(SMALL), name=SMALL)
 
 
-def _local(name: str, *, hints: Hints) -> Model:
+def _local(name: str) -> Model:
     """Return a local model; raise NotInstalled if something is missing."""
-    if find_spec("xllamacpp") is None:
-        raise NotInstalled(
-            "the embedded model needs xllamacpp: pip install 'palaver[local]', "
-            f"or ask a service: {hints.model} gemini-3.8-flash"
-        )
     from palaver.models.local import Local
 
-    if name not in WEIGHTS:
-        return _from_file(name)
-    if find_weights(name) is None:
-        size = WEIGHTS[name].size >> 20
+    if name in WEIGHTS and not (has_runtime() and find_weights(name)):
         fetch = f"{program_command()} model get {name}"
-        raise NotInstalled(f"{name} has not been fetched; this does it ({size} MB, once): {fetch}")
-    return Local(name)
+        raise NotInstalled(
+            f"{name} has not been fetched; this does it ({size_text(WEIGHTS[name].size)}, once): {fetch}"
+        )
+    if not has_runtime():
+        raise NotInstalled(f"{name} needs xllamacpp to run: pip install 'palaver[local]'")
+    return Local(name) if name in WEIGHTS else _from_file(name)
 
 
 def _from_file(name: str) -> Model:
