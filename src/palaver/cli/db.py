@@ -181,7 +181,10 @@ async def _export_person(path: Path, out: IO[bytes], person: str, platform: str 
     import msgspec
 
     async with open_beside(path) as store:
-        where, _ = await _find_author(store, person, platform)
+        where, names = await _find_author(store, person, platform)
+        if sys.stderr.isatty():
+            note = f"palaver: searching for {one_line(names)} in all that is stored, as long as forgetting would take …"
+            print(note, file=sys.stderr, flush=True)
         known = await store.export_person(person, where)
     out.write(msgspec.json.format(to_json(known), indent=2) + b"\n")
 
