@@ -10,7 +10,7 @@ from typing import Self
 
 from msgspec import json
 
-from palaver.demo.pipe_platform import BOT, GROUP, Applied, FromBot, Post, Ready, Receipt, Sent, ToBot
+from palaver.demo.pipe_platform import BOT, GROUP, Applied, FromBot, Post, Ready, SendReceipt, Sent, ToBot
 from palaver.demo.timeline import DemoFailed, Drafted, Said, Started, Timeline
 from palaver.messages import Author, Message
 from palaver.parts import Text
@@ -134,7 +134,7 @@ class Group:
         if self._kill_at is not None and delivery.edits and len(text.split()) >= self._kill_at:
             self._kill()
             return
-        self._write(Receipt(number=sent.number, message_id=message_id))
+        self._write(SendReceipt(number=sent.number, message_id=message_id))
 
     def _kill(self) -> None:
         self._kill_at = None

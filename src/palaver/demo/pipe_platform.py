@@ -22,7 +22,7 @@ class Post(Struct, frozen=True, kw_only=True, tag="post"):
     message: Message
 
 
-class Receipt(Struct, frozen=True, kw_only=True, tag="receipt"):
+class SendReceipt(Struct, frozen=True, kw_only=True, tag="receipt"):
     """The id that the service gave to what the bot sent."""
 
     number: int
@@ -46,7 +46,7 @@ class Sent(Struct, frozen=True, kw_only=True, tag="sent"):
     delivery: Delivery
 
 
-ToBot = Post | Receipt
+ToBot = Post | SendReceipt
 FromBot = Ready | Applied | Sent
 
 
@@ -71,7 +71,7 @@ class PipePlatform(Platform):
                 case Post(number=number, message=message):
                     await inbox.apply([Received(message=message)], key=str(number))
                     _write(Applied(number=number))
-                case Receipt(number=number, message_id=message_id):
+                case SendReceipt(number=number, message_id=message_id):
                     self._waiting.pop(number).set_result(message_id)
         for waiting in self._waiting.values():
             waiting.set_exception(ConnectionError("nobody reads any more"))

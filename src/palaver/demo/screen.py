@@ -19,12 +19,12 @@ from palaver.demo.timeline import (
     Killed,
     Learned,
     Observation,
-    PromptSent,
+    PromptShown,
     Resumed,
     Said,
     Scene,
     Started,
-    TaskPlanned,
+    TaskStored,
     ToolRan,
 )
 
@@ -69,17 +69,17 @@ def notes_of(observation: Observation) -> list[Note]:
         case Learned(about=about, text=text, sources=sources):
             said = [Note(f"from {name}: “{words}”", 1) for name, words in sources.items()]
             return [Note(f"learned of {about}: {text}", bright=True), *said]
-        case PromptSent(step=0, layers=layers, remembered=remembered, end=end):
+        case PromptShown(step=0, layers=layers, remembered=remembered, end=end):
             tokens = " · ".join(f"{name} {count}" for name, count in layers.items())
             facts = [Note(f"remembered of {fact}", 1, bright=True) for fact in remembered]
             total = f"sent to the model: {sum(layers.values()):,} tokens"
             return [Note(total), Note(tokens, 1), *facts, Note(f"… “{end}”", 1)]
-        case PromptSent(step=step, layers=layers, end=end):
+        case PromptShown(step=step, layers=layers, end=end):
             return [Note(f"sent in step {step}: {sum(layers.values()):,} tokens … {end}")]
         case ToolRan(name=name, args=args, result=result):
             given = ", ".join(f"{key}={_short(value)}" for key, value in args.items())
             return [Note(f"tool {name}({given})"), Note(f"→ {_short(result)}", 1)]
-        case TaskPlanned(due_at=due_at):
+        case TaskStored(due_at=due_at):
             return [Note(f"stored: a task, due at {due_at:%H:%M:%S}", bright=True)]
         case Killed(open_runs=runs, answers=answers):
             return [Note(f"in the store: {runs} open run, its prompt, {answers or 'no'} answer")]

@@ -3,7 +3,7 @@
 import asyncio
 
 from palaver import events
-from palaver.demo.timeline import Learned, Observation, PromptSent, TaskPlanned, Timeline, ToolRan
+from palaver.demo.timeline import Learned, Observation, PromptShown, TaskStored, Timeline, ToolRan
 from palaver.parts import Text, ToolResult
 from palaver.run.journal import SentPrompt
 from palaver.store import Store
@@ -50,7 +50,7 @@ class StoreReader:
                 ]
             case events.TaskPlanned(task_id=task_id):
                 return [
-                    TaskPlanned(task_id=task.id, what=str(task.args.get("text", task.kind)), due_at=task.due_at)
+                    TaskStored(task_id=task.id, what=str(task.args.get("text", task.kind)), due_at=task.due_at)
                     for task in await self._store.tasks.listed()
                     if task.id == task_id
                 ]
@@ -62,10 +62,10 @@ class StoreReader:
         about, text = (fact.subject.name, fact.text) if fact else ("", "")
         return Learned(fact_id=fact_id, about=about, text=text, sources=sources)
 
-    async def _prompt(self, sent: SentPrompt) -> PromptSent:
+    async def _prompt(self, sent: SentPrompt) -> PromptShown:
         text = prompt_text(sent.prompt)
         facts = await self._store.facts.listed()
-        return PromptSent(
+        return PromptShown(
             run_id=sent.run_id,
             step=sent.step,
             layers={layer.name: layer.tokens for layer in sent.layers},

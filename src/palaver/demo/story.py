@@ -22,7 +22,7 @@ from palaver.demo.timeline import (
     Killed,
     Learned,
     Observation,
-    PromptSent,
+    PromptShown,
     Resumed,
     Said,
     Scene,
@@ -164,7 +164,7 @@ class Story:
     async def _check_memory(self) -> list[Check]:
         facts = await self._store.facts.listed()
         source = next(iter(self._group.posted))
-        asked = [prompt for prompt in self._timeline.of(PromptSent) if prompt.end == script.RECALL]
+        asked = [prompt for prompt in self._timeline.of(PromptShown) if prompt.end == script.RECALL]
         sent = [await self._store.prompts.sent(prompt.run_id, prompt.step) for prompt in asked]
         texts = [prompt_text(one.prompt) for one in sent if one]
         return [

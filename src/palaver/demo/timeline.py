@@ -48,7 +48,7 @@ class Learned(Observation, frozen=True, kw_only=True, tag="learned"):
     sources: dict[str, str]  # texts of messages, by their ids
 
 
-class PromptSent(Observation, frozen=True, kw_only=True, tag="prompt"):
+class PromptShown(Observation, frozen=True, kw_only=True, tag="prompt"):
     """What the model was sent."""
 
     run_id: str
@@ -64,7 +64,7 @@ class ToolRan(Observation, frozen=True, kw_only=True, tag="tool"):
     result: Any
 
 
-class TaskPlanned(Observation, frozen=True, kw_only=True, tag="task"):
+class TaskStored(Observation, frozen=True, kw_only=True, tag="task"):
     task_id: str
     what: str
     due_at: datetime

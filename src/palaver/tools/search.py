@@ -31,12 +31,12 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     excerpt: str = ""
 
 
-class Search(Protocol):
+class WebSearch(Protocol):
     async def find(self, query: str, limit: int) -> list[Hit]:
         """Return at most *limit* pages about *query*, the best first."""
 
 
-def search_tool(search: Search) -> Callable[..., Awaitable[list[Hit]]]:
+def search_tool(search: WebSearch) -> Callable[..., Awaitable[list[Hit]]]:
     """Make the tool `web_search` over a search service."""
 
     async def web_search(
