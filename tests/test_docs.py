@@ -89,10 +89,10 @@ def test_the_five_tests_of_the_page_on_testing_pass(tmp_path: Path) -> None:
     assert (done.returncode, "5 passed" in done.stdout) == (0, True), done.stdout
 
 
-async def test_the_official_sdk_talks_to_the_simulator_as_the_readme_says() -> None:
+async def test_the_official_sdk_talks_to_the_simulator_as_the_page_says() -> None:
     import asyncio
 
-    [code] = [code for code in blocks(ROOT / "README.md", "python") if "127.0.0.1:8910" in code]
+    [code] = [code for code in blocks(ROOT / "docs" / "wire.md", "python") if "127.0.0.1:8910" in code]
     async with GeminiSim() as sim:
         done = await asyncio.to_thread(run, code.replace("http://127.0.0.1:8910", sim.url))
 
@@ -100,10 +100,10 @@ async def test_the_official_sdk_talks_to_the_simulator_as_the_readme_says() -> N
     assert "Hello" in done.stdout
 
 
-def test_the_broken_request_of_the_readme_is_named_as_it_prints(tmp_path: Path) -> None:
-    [shell] = [code for code in blocks(ROOT / "README.md", "sh") if "broken.json" in code]
-    printed = blocks(ROOT / "README.md", "text")[0]
-    command = shell.replace(".venv/bin/palaver", f"{sys.executable} -m palaver")
+def test_the_broken_request_of_the_page_is_named_as_it_prints(tmp_path: Path) -> None:
+    [shell] = [code for code in blocks(ROOT / "docs" / "wire.md", "sh") if "broken.json" in code]
+    printed = blocks(ROOT / "docs" / "wire.md", "text")[0]
+    command = shell.replace("palaver lint", f"{sys.executable} -m palaver lint")
 
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path, check=False)
 

@@ -11,14 +11,17 @@ import pytest
 from cli.command import palaver
 from palaver.app import run_bot
 from palaver.sim import GeminiSim
-from palaver.sim.gemini import Answer, Ask, Call
+from palaver.sim.behaviours import Behaviour
+from palaver.sim.gemini import Answer, Ask, Call, Script
 
-PAGE = (Path(__file__).parent.parent / "docs" / "quick-start.md").read_text("utf-8")
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "quick-start.md").read_text("utf-8")
+README = (ROOT / "README.md").read_text("utf-8")
 FINDINGS = re.findall(r"^✓ .*$", PAGE, flags=re.MULTILINE)
 
 
-def block(language: str, holds: str) -> str:
-    [found] = [code for code in re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL) if holds in code]
+def block(language: str, holds: str, page: str = PAGE) -> str:
+    [found] = [code for code in re.findall(rf"```{language}\n(.*?)```", page, flags=re.DOTALL) if holds in code]
     return str(found)
 
 
@@ -66,13 +69,31 @@ async def test_the_check_prints_what_the_page_shows(folder: Path) -> None:
 
 async def test_the_bot_answers_with_its_tool(folder: Path) -> None:
     [port] = re.findall(r"port = (\d+)", (folder / "palaver.toml").read_text())
-    async with GeminiSim(behaviour=Barman()) as sim:
+
+    assert b"Alice rolled 1" in await answer_of(folder, int(port), Barman())
+    assert (folder / "palaver.db").exists()
+
+
+async def test_the_bot_of_the_readme_answers(folder: Path) -> None:
+    port = free_port()
+    code = block("python", "class LineChat", README).replace("7000", str(port))
+    (folder / "my_chat.py").write_text(code)
+    platform = block("toml", "[platforms.lines]", README)
+    (folder / "palaver.toml").write_text(f'model = "gemini-3.8-flash"\n{platform}')
+
+    assert len(code.partition("class ")[2].replace("\n\n", "\n").splitlines()) <= 24
+    assert await answer_of(folder, port, Script(["Good evening."])) == b"Good evening.\n"
+
+
+async def answer_of(folder: Path, port: int, behaviour: Behaviour) -> bytes:
+    """Run the bot of a folder, and return what it answers to Alice."""
+    async with GeminiSim(behaviour=behaviour) as sim:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("GEMINI_API_KEY", "any")
             patch.setenv("PALAVER_GEMINI_BASE_URL", sim.url)
             patch.setenv("PALAVER_BEHAVIOR_DEBOUNCE", "0")
             bot = asyncio.create_task(run_bot(folder / "palaver.toml"))
-            reader, writer = await connect(int(port))
+            reader, writer = await connect(port)
             writer.write(b"Alice\nRoll the dice!\n")
             answer = await reader.readline()
             writer.write_eof()
@@ -80,9 +101,7 @@ async def test_the_bot_answers_with_its_tool(folder: Path) -> None:
             writer.close()
             bot.cancel()
             await asyncio.wait([bot])
-
-    assert b"Alice rolled 1" in answer
-    assert (folder / "palaver.db").exists()
+    return answer
 
 
 async def connect(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
