@@ -93,9 +93,15 @@ def _ask_for_key() -> str:
 
 def _answer(question: str, allowed: tuple[str, ...], *, default: str = "") -> str:
     while True:
-        said = _read(lambda: input(question)).strip() or default
+        said = _read(lambda: _input(question)).strip() or default
         if said in allowed:
             return said
+
+
+def _input(question: str) -> str:
+    """Ask for a line. `input(question)` misses a Ctrl-C that comes between its prompt and its reading."""
+    print(question, end="", flush=True)
+    return input()
 
 
 def _read(ask: Callable[[], str]) -> str:
