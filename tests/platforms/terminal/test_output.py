@@ -262,6 +262,14 @@ def test_while_nothing_comes_the_seconds_are_shown_and_leave_no_trace() -> None:
     assert tty.getvalue() == "\r\x1b[K⠋ 1 s\r\x1b[K⠋ 12 s\r\x1b[KAt last. \n\r\x1b[K⠋ 2 s\r\x1b[K"
 
 
+def test_what_takes_long_is_said_at_once() -> None:
+    tty = Tty()
+
+    ScreenDisplay(tty, tty, coloured=False, has_spinner=True, clock=Clock()).show_waiting("(loading qwen)")
+
+    assert tty.getvalue() == "\r\x1b[K⠋ 0 s (loading qwen)"
+
+
 def test_nothing_is_shown_meanwhile_where_nothing_can_be_erased() -> None:
     tty, clock = Tty(), Clock()
     screen = ScreenDisplay(tty, tty, coloured=False, clock=clock)

@@ -86,6 +86,11 @@ class Local:
         self._runtime = None
 
     @property
+    def is_loaded(self) -> bool:
+        """Return whether the file has been loaded. The first request does so, which takes seconds."""
+        return self._runtime is not None and self._runtime.loaded is not None
+
+    @property
     def omitted_exchanges(self) -> int:
         """How many of the oldest exchanges did not fit into the last request."""
         return omitted_exchanges(self._last[0], room=self._last[1]) if self._last else 0

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from time import monotonic
 from typing import Any, Protocol, TextIO
 
@@ -28,6 +29,7 @@ _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u20
 DIM, RED, CYAN, RESET = "\x1b[2m", "\x1b[31m", "\x1b[36m", "\x1b[0m"
 ERASE_LINE = "\r\x1b[K"
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+SPINNER_INTERVAL = 0.1  # seconds
 DEFAULT_COLUMNS = 80
 SPINNER_DELAY = 0.4  # seconds of silence before it is shown
 
@@ -130,11 +132,21 @@ class Display(Protocol):
     def note(self, *lines: str, indent: int = 0) -> None:
         """Show lines that are no part of the conversation; *indent* is that of a line that continues another."""
 
-    def show_waiting(self) -> None:
-        """Show that the model computes, and for how many seconds; called again and again until something is shown."""
+    def show_waiting(self, doing: str = "") -> None:
+        """Show that the model computes, and for how many seconds; called again and again until something is shown.
+
+        *doing* says what takes long; it is shown without delay.
+        """
 
     def hide_waiting(self) -> None:
         """Erase what `show_waiting` has shown."""
+
+
+async def count_seconds(output: Output, display: Display, doing: Callable[[], str]) -> None:
+    """Show that an answer is awaited, and what is done, until this is cancelled."""
+    while True:
+        output.show(partial(display.show_waiting, doing()))
+        await asyncio.sleep(SPINNER_INTERVAL)
 
 
 class ScreenDisplay:
@@ -211,14 +223,14 @@ class ScreenDisplay:
         for line in lines:
             self._line(line, DIM, indent=indent)
 
-    def show_waiting(self) -> None:
+    def show_waiting(self, doing: str = "") -> None:
         now = self._clock()
         self._silent_since = now if self._silent_since is None else self._silent_since
         seconds = now - self._silent_since
-        if not self._has_spinner or self._open is not None or seconds < SPINNER_DELAY:
+        if not self._has_spinner or self._open is not None or (seconds < SPINNER_DELAY and not doing):
             return
         frame = SPINNER[int(now * 10) % len(SPINNER)]
-        said = f"{frame} {int(seconds)} s"
+        said = f"{frame} {int(seconds)} s {doing}".rstrip()
         self._out.write(f"{ERASE_LINE}{DIM}{said}{RESET}" if self._coloured else f"{ERASE_LINE}{said}")
         self._out.flush()
         self._spinner_is_shown = True
@@ -320,7 +332,7 @@ class JsonDisplay:
     def note(self, *lines: str, indent: int = 0) -> None:
         self._event(kind="note", text="\n".join(lines))
 
-    def show_waiting(self) -> None:
+    def show_waiting(self, doing: str = "") -> None:
         """Show nothing: programs wait without it."""
 
     def hide_waiting(self) -> None:

@@ -38,7 +38,7 @@ from palaver.platforms.terminal.commands import (
     usage_error,
 )
 from palaver.platforms.terminal.input import InputReader, on_interrupt
-from palaver.platforms.terminal.output import Display, Output, show_error
+from palaver.platforms.terminal.output import Display, Output, count_seconds, show_error
 from palaver.platforms.terminal.platform import EventReader, HistoryView, Terminal
 from palaver.platforms.terminal.setup import (
     BETTER,
@@ -46,6 +46,7 @@ from palaver.platforms.terminal.setup import (
     PLACE,
     ModelChoice,
     choose_model,
+    doing_text,
     memory_model_for,
     person,
     settings_for,
@@ -76,7 +77,6 @@ MEMORY_OFF = "(memory is off, by PALAVER_MEMORY: nothing of this is recalled, an
 PLAIN_CONFIG = Config(profile="plain")
 INTERRUPTED = 130  # the exit status of shells for Ctrl-C
 LAST_MESSAGES = 4  # two questions and their answers
-SPINNER_INTERVAL = 0.1  # seconds
 STOP_TIMEOUT = 2.0  # seconds for a stopped answer to end; what waits for the store continues in the background
 LEARN_TIMEOUT = 2.0  # seconds for memory to read a line of a pipe; what it has not read, the next start reads
 
@@ -252,7 +252,7 @@ class TerminalSession:
         stopped = asyncio.Event()
         with self._output.streaming(), on_interrupt(lambda *_: loop.call_soon_threadsafe(stopped.set)):
             settled = asyncio.ensure_future(self._apply_and_settle(applying))
-            waiting = asyncio.ensure_future(self._show_waiting())
+            waiting = asyncio.ensure_future(count_seconds(self._output, self._display, lambda: doing_text(self.choice)))
             ends = [stopped, self._output.closed, *([] if self._options.interactive else [self._events.stuck])]
             events = [asyncio.ensure_future(event.wait()) for event in ends]
             try:
@@ -270,11 +270,6 @@ class TerminalSession:
                     task.cancel()
                 self._output.show(self._display.hide_waiting)
         await self._output.show_pending()
-
-    async def _show_waiting(self) -> None:
-        while True:
-            self._output.show(self._display.show_waiting)
-            await asyncio.sleep(SPINNER_INTERVAL)
 
     async def _apply_and_settle(self, applying: Awaitable[bool] | None) -> None:
         if applying is not None:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from palaver.errors import InvalidValue, KeyMissing, NotInstalled
 from palaver.messages import Author, Place
-from palaver.models import Gemini, OpenAI, model_file, provider_of, unknown_model, vendor_and_url
+from palaver.models import Gemini, Local, OpenAI, model_file, provider_of, unknown_model, vendor_and_url
 from palaver.models.base import Model
 from palaver.models.local.packages import has_runtime
 from palaver.models.local.weights import WEIGHTS, find_weights, size_text
@@ -95,8 +95,6 @@ def _default(local: Callable[[str], Model]) -> ModelChoice:
 
 def _local(name: str) -> Model:
     """Return a local model; raise NotInstalled if something is missing."""
-    from palaver.models.local import Local
-
     if name in WEIGHTS and not (has_runtime() and find_weights(name)):
         fetch = f"{program_command()} model get {name}"
         raise NotInstalled(
@@ -108,8 +106,6 @@ def _local(name: str) -> Model:
 
 
 def _from_file(name: str) -> Model:
-    from palaver.models.local import Local
-
     path = model_file(name)
     try:
         there = path.is_file()
@@ -189,6 +185,12 @@ def memory_model_for(choice: ModelChoice) -> Model | None:
     """Return the model that extracts facts; None for models that would invent too many: patterns extract them."""
     model: Model = choice.model
     return None if choice.kind == "local" or _is_plain(choice) else model
+
+
+def doing_text(choice: ModelChoice) -> str:
+    """Return what takes long before a first answer: while a local model is loaded, nothing else runs in the process."""
+    is_loading = isinstance(choice.model, Local) and not choice.model.is_loaded
+    return f"(loading {choice.model.name})" if is_loading else ""
 
 
 def system_for(choice: ModelChoice) -> str:
