@@ -13,7 +13,7 @@ QUESTION = """\
   1  the small one, now ({small}): it talks, in English, and is often wrong; good for a look around
   2  Qwen, fetched once ({better}, 2 GB of memory): short useful answers and tools, a few seconds each; stays here
   3  a key of yours (Gemini's is free: https://aistudio.google.com/apikey): the best answers, from that service
-An Ollama that runs on this machine is found by itself. The choice is remembered; {program} chat --choose asks again."""
+     An Ollama that runs on this machine is found by itself. {program} chat --choose asks again."""
 
 
 def ask_for_model(reason: str) -> str:
