@@ -51,6 +51,18 @@ def test_the_defaults_of_the_template_are_those_of_the_code(tmp_path: Path) -> N
     assert load_config(tmp_path / "palaver.toml", {}).config == read_config('model = "qwen"\nzone = "UTC"', {}).config
 
 
+def test_init_writes_short_prompts_for_a_model_that_runs_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = []
+    for model in ("smollm2", "qwen", "gemini-3.8-flash"):
+        monkeypatch.setattr("palaver.platforms.terminal.setup.suggest_model", lambda _, model=model: model)
+        palaver("init", model)
+        config = load_config(tmp_path / model / "palaver.toml", {}).config
+        names.append((config.model, config.profile, len(config.tools)))
+
+    assert names == [("smollm2", "plain", 0), ("qwen", "plain", 4), ("gemini-3.8-flash", "layered", 4)]
+
+
 def test_init_writes_a_file_that_can_be_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     made = palaver("init", "mybot", GEMINI_API_KEY="any", TZ="Europe/Kyiv")

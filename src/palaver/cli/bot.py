@@ -36,11 +36,24 @@ def init(
     template = files("palaver.cli").joinpath("template.toml").read_text(encoding="utf-8")
     model, zone = suggest_model(os.environ), local_zone(os.environ)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / FILE).write_text(template.replace("{model}", model).replace("{zone}", zone), encoding="utf-8")
+    text = _for_model(model, template).replace("{model}", model).replace("{zone}", zone)
+    (folder / FILE).write_text(text, encoding="utf-8")
     if not (folder / PERSONA).exists():
         (folder / PERSONA).write_text(PERSONA_TEXT, encoding="utf-8")
     print(f"wrote {folder / FILE} and {folder / PERSONA}")
     print("Say who the bot is in persona.md, name a platform in palaver.toml, then: palaver check, palaver run")
+
+
+def _for_model(model: str, template: str) -> str:
+    """Return the template with a short prompt for a model that runs here; the smallest one gets no tools."""
+    from palaver.models import provider_of
+    from palaver.platforms.terminal.setup import SMALL
+
+    if provider_of(model) == "local":
+        template = template.replace('# profile = "layered"', 'profile = "plain"')
+    if model == SMALL:
+        template = template.replace('# tools = ["calculator", "clock", "reminders", "memory"]', "tools = []")
+    return template
 
 
 def check(
