@@ -46,7 +46,7 @@ def greeted(name: str, hints: Hints = START_HINTS, **known: Any) -> list[str]:
 def test_the_small_model_is_said_to_be_small_with_two_ways_to_a_better_one() -> None:
     assert greeted("smollm2", program=".venv/bin/palaver") == [
         "smollm2 answers on this machine, without a key; nothing leaves it.",
-        "It is small (135 million parameters): fluent English, most of it wrong; for a look around. Two ways to a better one:",
+        "It is small (135 million parameters): fluent English, most of it wrong. Two ways to a better one:",
         "  .venv/bin/palaver model get qwen, then .venv/bin/palaver chat: 1.1 GB once, stays on this machine",
         "  GEMINI_API_KEY=… .venv/bin/palaver chat --model gemini-3.8-flash: Google's, with a key of yours",
     ]

@@ -71,6 +71,7 @@ from palaver.wire.repair import repair
 from palaver.wire.signatures import Wire
 
 Choose = Callable[[str | None, str | None], ModelChoice]
+Doing = Callable[[], str]  # says what takes long
 
 CHOOSE_IN_CHAT: Choose = partial(choose_model, hints=CHAT_HINTS)
 MEMORY_OFF = "(memory is off, by PALAVER_MEMORY: nothing of this is recalled, and nothing learned)"  # after /memory
@@ -240,19 +241,17 @@ class TerminalSession:
     async def _answer(self, text: str, inbox: Inbox) -> None:
         message = self._message(text)
         self._events.reset_trouble()
-        await self._wait_for_answer(inbox.apply([Received(message=message)], key=message.id))
+        applying = inbox.apply([Received(message=message)], key=message.id)
+        await self._wait_for_answer(applying, lambda: doing_text(self.choice))
         await self._wait_for_memory()
 
-    async def _wait_for_answer(self, applying: Awaitable[bool] | None = None) -> None:
-        """Wait until everything is answered; Ctrl-C stops the answer, and in a pipe the session.
-
-        *applying* is awaited first: it waits while the store cannot be written.
-        """
+    async def _wait_for_answer(self, applying: Awaitable[bool] | None = None, doing: Doing = str) -> None:
+        """Wait until *applying* is done, and everything is answered; Ctrl-C stops the answer, in a pipe the session."""
         loop = asyncio.get_running_loop()
         stopped = asyncio.Event()
         with self._output.streaming(), on_interrupt(lambda *_: loop.call_soon_threadsafe(stopped.set)):
             settled = asyncio.ensure_future(self._apply_and_settle(applying))
-            waiting = asyncio.ensure_future(count_seconds(self._output, self._display, lambda: doing_text(self.choice)))
+            waiting = asyncio.ensure_future(count_seconds(self._output, self._display, doing))
             ends = [stopped, self._output.closed, *([] if self._options.interactive else [self._events.stuck])]
             events = [asyncio.ensure_future(event.wait()) for event in ends]
             try:

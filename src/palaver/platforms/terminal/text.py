@@ -59,7 +59,7 @@ def greeting(choice: ModelChoice, hints: Hints, *, program: str, fetched: bool, 
     keyless = f"GEMINI_API_KEY=… {program} chat --model {gemini}: Google's, with a key of yours"
     return [
         f"{SMALL} answers on this machine, without a key; nothing leaves it.",
-        "It is small (135 million parameters): fluent English, most of it wrong; for a look around. Two ways to a better one:",
+        "It is small (135 million parameters): fluent English, most of it wrong. Two ways to a better one:",
         f"  {there if fetched else fetch}",
         f"  {keyed if key else keyless}",
     ]
