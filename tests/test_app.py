@@ -108,6 +108,7 @@ async def test_changes_of_persona_and_limits_are_taken_over_and_others_wait(
         for text in (
             head + "[limits]\nmessages = 3",
             head + "[limits]\nmessages = 'x'",
+            "",  # about to be written
             'profile = "tail"\n' + head + "[limits]\nmessages = 4",
         ):
             await looked.acquire()

@@ -172,7 +172,7 @@ def test_a_bad_variable_is_named(name: str, value: str, complaint: str) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("[behavior]\ndebounce = 5\nmax_debounce = 1", "palaver.toml:1: Behavior: 0 <= debounce <= max_debounce"),
+        ("[behavior]\ndebounce = 5\nmax_debounce = 1", "palaver.toml:3: Behavior: 0 <= debounce <= max_debounce"),
         ('[behavior]\nanswer_if = "nowhere:x"', "palaver.toml:2: behavior.answer_if: cannot import nowhere: Module"),
         ('[behavior]\nanswer_if = "os:x"', "palaver.toml:2: behavior.answer_if: there is no x in os"),
         ('[persona]\nname = "x"\nfile = "no.md"', "palaver.toml:3: cannot read the persona no.md: No such file"),
@@ -186,6 +186,44 @@ def test_what_is_wrong_in_the_file_is_one_line(text: str, complaint: str) -> Non
         read_config(text, {})
 
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("environment", "complaint"),
+    [
+        ({"PALAVER_PERSONA_FILE": "no.md"}, "PALAVER_PERSONA_FILE: cannot read the persona no.md: No such file"),
+        ({"PALAVER_PERSONA_FILE": "\0"}, r"PALAVER_PERSONA_FILE: cannot read the persona '\\x00': embedded null byte"),
+        ({"PALAVER_BEHAVIOR_DEBOUNCE": "-5"}, "PALAVER_BEHAVIOR_DEBOUNCE: Behavior: 0 <= debounce"),
+        ({"PALAVER_PLATFORMS": "[" * 100_000}, "PALAVER_PLATFORMS must be a table"),
+    ],
+)
+def test_a_variable_that_is_refused_late_is_named_too(environment: dict[str, str], complaint: str) -> None:
+    with pytest.raises(InvalidValue, match=f"^{complaint}"):
+        read_config("", environment)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[[platforms.mine]]\nuse = "a:B"\ntoken = "t0p"',
+        'platforms = [{token = "t0p"}]',
+        '[platforms]\nmine = "t0p"',
+        '[platforms.mine]\nuse = {token = "t0p"}',
+    ],
+)
+def test_no_option_of_a_platform_is_in_an_error(text: str) -> None:
+    with pytest.raises(InvalidValue) as refused:
+        read_config(text, {})
+
+    assert "t0p" not in str(refused.value)
+
+
+def test_platforms_may_be_a_variable() -> None:
+    environment = {"PALAVER_PLATFORMS": '{"mine": {"use": "my_chat:Mine", "room": 7}}'}
+
+    assert read_config("platforms = 5", environment).platforms == {
+        "mine": PlatformConfig(use="my_chat:Mine", options={"room": 7})
+    }
 
 
 def test_a_variable_sets_the_option_of_a_platform() -> None:

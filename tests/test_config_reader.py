@@ -1,3 +1,4 @@
+import math
 import re
 from collections.abc import Callable
 from datetime import timedelta
@@ -132,7 +133,7 @@ REFUSED = {
     'also = "x"': "bot.toml:1: also must be a function, as \"module:name\", not 'x'",
     'also = "x:y"': "bot.toml:1: also: there is no module of x:y",
     "[limits]\nmessages = 0": "bot.toml:2: limits.messages must be a whole number from 1 to 1000, not 0",
-    "[limits]\nmessages = 13": "bot.toml:1: Limits: 13 messages bring bad luck",
+    "[limits]\nmessages = 13": "bot.toml:2: Limits: 13 messages bring bad luck",
     "limits = 3": "bot.toml:1: limits must be a table: [limits], not 3",
     "[limits.person]\ntokens = true": "bot.toml:2: limits.person.tokens must be a whole number, not true",
     "pase = 2": (
@@ -141,6 +142,15 @@ REFUSED = {
     ),
     "[limits]\n# x\nzzz = 2": "bot.toml:3: there is no key limits.zzz. Allowed are: messages, person",
     "pace = ": "bot.toml:1: Invalid value",
+    "pace = nan": "bot.toml:1: pace must be a number, not nan",
+    "keep = inf": 'bot.toml:1: keep must be a time such as "30 days" or "12h", not inf',
+    "\npace = " + "9" * 5000: "bot.toml:2: a value is too long or nested too deeply",
+    "pace = 1\ntools = " + "[" * 5000 + "]" * 5000: "bot.toml:2: a value is too long or nested too deeply",
+    '"a\\n\\u001b[31m" = 1': (
+        'bot.toml:1: there is no key "a\\n\\u001b[31m". '
+        "Allowed are: model, memory, pace, late, tools, may, keep, also, limits, prices"
+    ),
+    '[[limits]]\nkey = "of mine"': "bot.toml:1: limits must be a table: [limits], not a list of tables",
     "pace = 1\npace = 2": "bot.toml:2: Cannot overwrite a value",
     'model = "': "bot.toml:1: Unterminated string",
 }
@@ -199,6 +209,13 @@ person.tokens = 4
 
 [ prices . "my model" ]
 money = 1
+# """ is no beginning of a text, and \u2028 no end of a line
+other = [
+["limits"],
+"third = 3",
+]
+quoted = "\'\'\'"
+"l\\u0061te" = 2
 '''
 
 
@@ -214,6 +231,10 @@ money = 1
         (("limits", "person"), 8),
         (("prices", "my model"), 10),
         (("prices", "my model", "money"), 11),
+        (("prices", "my model", "other"), 13),
+        (("prices", "my model", "third"), None),
+        (("prices", "my model", "quoted"), 17),
+        (("prices", "my model", "late"), 18),
     ],
 )
 def test_a_key_is_found_in_the_text(path: tuple[str, ...], line: int | None) -> None:
@@ -236,7 +257,9 @@ def test_a_duration_is_read(written: object, time: timedelta) -> None:
     assert parse_duration(written) == time
 
 
-@pytest.mark.parametrize("written", ["", "days", "3 months", "-1 day", True, -1, None, "9" * 400 + " days", []])
+@pytest.mark.parametrize(
+    "written", ["", "days", "3 months", "-1 day", True, -1, None, "9" * 400 + " days", [], math.inf]
+)
 def test_what_is_no_duration_is_refused(written: object) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 (no text of its own: who asks writes it)
         parse_duration(written)

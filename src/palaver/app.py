@@ -141,13 +141,13 @@ async def reload_on_change(
     seen = _stamps(file)
     while True:
         await sleep(INTERVAL)
-        if (now := _stamps(file)) == seen:
-            continue
+        if (now := _stamps(file)) == seen or any(stamp and stamp[1] == 0 for stamp in now):
+            continue  # an empty file is about to be written
         seen = now
         try:
             changed = load_config(file.path, environment) if file.path else file
             _apply(engine, file.config, changed.config)
-        except PalaverError as error:
+        except Exception as error:  # noqa: BLE001 (modules that it names may raise anything)
             log.error("the change of %s is not taken over: %s", file.path, error)
             continue
         file, seen = changed, _stamps(changed)

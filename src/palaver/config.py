@@ -111,11 +111,11 @@ def load_config(path: Path, environment: Mapping[str, str] = os.environ) -> Conf
     """Read a config; modules that it names are also looked for in its folder."""
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        hint = "; `palaver init` writes one" if isinstance(error, FileNotFoundError) else ""
-        raise InvalidValue(f"cannot read {path}: {error.strerror or error}{hint}") from error
     except UnicodeDecodeError as error:
         raise InvalidValue(f"{path} is no text in UTF-8") from error
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
+        hint = "; `palaver init` writes one" if isinstance(error, FileNotFoundError) else ""
+        raise InvalidValue(f"cannot read {path}: {getattr(error, 'strerror', '') or error}{hint}") from error
     if (folder := str(path.parent.resolve())) not in sys.path:
         sys.path.insert(0, folder)
     return read_config(text, environment, path=path)
@@ -134,7 +134,9 @@ def read_config(text: str, environment: Mapping[str, str], *, path: Path | None 
         config = replace(config, behavior=replace(config.behavior, prices={**PRICES, **config.behavior.prices}))
     folder = path.parent if path else Path()
     config = replace(config, persona=_with_text(config.persona, folder, reader))
-    return ConfigFile(config=config, platforms=_platforms(reader, environment), folder=folder, path=path)
+    return ConfigFile(
+        config=config, platforms=_platforms(config.platforms, reader, environment), folder=folder, path=path
+    )
 
 
 def load_object(name: str) -> Any:
@@ -165,19 +167,22 @@ def read_persona(file: Path) -> str:
     """Return the text of a persona's file."""
     try:
         text = file.read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise InvalidValue(f"cannot read the persona {file}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise InvalidValue(f"the persona {file} is no text in UTF-8") from error
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
+        shown = str(file) if str(file).isprintable() else repr(str(file))
+        raise InvalidValue(f"cannot read the persona {shown}: {getattr(error, 'strerror', '') or error}") from error
     if not text:
         raise InvalidValue(f"the persona {file} is empty: write into it who the model is to be")
     return text
 
 
-def _platforms(reader: ConfigReader, environment: Mapping[str, str]) -> dict[str, PlatformConfig]:
-    """Return the platforms of the file; a variable sets any option of one that it names."""
+def _platforms(
+    tables: Mapping[str, Any], reader: ConfigReader, environment: Mapping[str, str]
+) -> dict[str, PlatformConfig]:
+    """Return the platforms of a config; a variable sets any option of one that it names."""
     made = {}
-    for name, table in reader.tables.get("platforms", {}).items():
+    for name, table in tables.items():
         path = ("platforms", name)
         if not isinstance(table, dict):
             reader.refuse(path, table, f"a table: [platforms.{name}]")

@@ -5,6 +5,8 @@ a struct is a table. A variable takes precedence over the file. An error is one 
 the variable, and says what is allowed there.
 """
 
+import json
+import math
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -26,10 +28,7 @@ PREFIX = "PALAVER_"
 _SWITCH = {**dict.fromkeys(("1", "true", "yes", "on"), True), **dict.fromkeys(("0", "false", "no", "off"), False)}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([smhdw])|(second|minute|hour|day|week)s?)", re.IGNORECASE)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_NAME = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
-_DOTTED = rf"({_NAME}(?:\s*\.\s*{_NAME})*)"
-_HEADER = re.compile(rf"\s*\[+\s*{_DOTTED}\s*\]+")
-_ASSIGNMENT = re.compile(rf"\s*{_DOTTED}\s*=")
+_BARE = re.compile(r"[\w-]{1,60}", re.ASCII)  # a key that needs no quotes
 _SECRET = re.compile(r"(?:^|_)(?:token|key|secret|password)$", re.IGNORECASE)
 
 
@@ -84,12 +83,15 @@ class ConfigReader:
         except tomllib.TOMLDecodeError as error:
             place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)", str(error))
             line = place[1] if place and place[1] else text.count("\n") + 1
-            raise InvalidValue(f"{file}:{line}: {str(error).replace(place[0] if place else '', '')}") from error
+            why = str(error).replace(place[0] if place else "", "")
+            raise InvalidValue(f"{file}:{line}: {why if why.isprintable() else ascii(why)}") from error
+        except (ValueError, RecursionError) as error:  # a number with thousands of digits, or lists in lists in lists
+            raise InvalidValue(f"{file}:{_line_of_excess(text)}: a value is too long or nested too deeply") from error
 
     def read(self, schema: type[T], table: Any, before: KeyPath = ()) -> T:
         """Return the value of a table; a key that neither it nor the environment has gets its default."""
         if not isinstance(table, dict):
-            self.refuse(before, table, f"a table: [{'.'.join(before)}]")
+            self.refuse(before, table, f"a table: [{_name(before)}]")
         keys = {key.path[-1]: key for key in _fields(schema, before)}
         for name in table:
             if name not in keys:
@@ -98,34 +100,38 @@ class ConfigReader:
         for name, key in keys.items():
             if isinstance(key.info, types.StructType):
                 values[name] = self.read(key.info.cls, table.get(name, {}), key.path)
-            elif variable := next((one for one in self._variables(key) if self._environment.get(one, "").strip()), ""):
+            elif variable := self._variable_of(key.path):
                 values[name] = self._from_variable(variable, key)
             elif name in table:
                 values[name] = self._from_file(table[name], key)
         try:
             return schema(**values)
         except InvalidValue as error:
-            raise InvalidValue(f"{self.place_of(before)}: {error}") from error
+            guilty = [name for name in values if _is_valid(schema, values, without=name)]
+            path = (*before, guilty[0]) if len(guilty) == 1 else before
+            raise InvalidValue(f"{self.place_of(path)}: {error}") from error
 
     def place_of(self, path: KeyPath) -> str:
-        """Return the file and line of a key, or of the nearest table around it that is written."""
+        """Return the variable that sets a key; else its file and line, or those of the nearest table around it."""
+        if variable := self._variable_of(path):
+            return variable
         lines = (line_of(self._text, path[:end]) for end in range(len(path), 0, -1))
         return f"{self._file}:{next(filter(None, lines), 1)}"
 
     def refuse(self, path: KeyPath, value: object, allowed: str) -> NoReturn:
         """Raise `InvalidValue` for a value of the file."""
-        raise InvalidValue(f"{self.place_of(path)}: {'.'.join(path)} must be {allowed}, not {_shown(path, value)}")
+        raise InvalidValue(f"{self.place_of(path)}: {_name(path)} must be {allowed}, not {_shown(path, value)}")
 
-    def _variables(self, key: Key) -> Iterator[str]:
-        yield key.variable
-        if key.name in self._renamed:
-            yield self._renamed[key.name]
+    def _variable_of(self, path: KeyPath) -> str:
+        """Return the variable that sets a key; empty if none does."""
+        names = (PREFIX + "_".join(path).upper(), self._renamed.get(".".join(path), ""))
+        return next((name for name in names if self._environment.get(name, "").strip()), "")
 
     def _from_variable(self, variable: str, key: Key) -> Any:
         written = self._environment[variable].strip()
         try:
             return self._convert(_parse(written, key.info), key)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             why = f" ({error})" if isinstance(error, InvalidValue) else ""
             raise InvalidValue(f"{variable} must be {key.allowed}, not {_shown(key.path, written)}{why}") from error
 
@@ -138,6 +144,8 @@ class ConfigReader:
             self.refuse(key.path, value, key.allowed)
 
     def _convert(self, value: Any, key: Key) -> Any:
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(value)  # no limit holds against nan
         kinds = _members(key.info)
         if any(isinstance(kind, types.VarTupleType) and _is_function(kind.item_type) for kind in kinds):
             if not isinstance(value, list):
@@ -158,37 +166,73 @@ class ConfigReader:
         near = get_close_matches(path[-1], known, n=1)
         meant = f", did you mean {near[0]}?" if near else "."
         raise InvalidValue(
-            f"{self.place_of(path)}: there is no key {'.'.join(path)}{meant} Allowed are: {', '.join(known)}"
+            f"{self.place_of(path)}: there is no key {_name(path)}{meant} Allowed are: {', '.join(known)}"
         )
 
 
 def line_of(text: str, path: KeyPath) -> int | None:
     """Return the line in which a key, or the header of a table, is written; None for neither."""
     table: KeyPath = ()
-    inside = ""  # the quotes of a text of several lines
-    for number, line in enumerate(text.splitlines(), 1):
-        if not inside:
-            if header := _HEADER.match(line):
-                table = _parts(header[1])
-                if table == path:
-                    return number
-            elif (assigned := _ASSIGNMENT.match(line)) and (*table, *_parts(assigned[1]))[: len(path)] == path:
+    for number, statement, written in _statements(text):
+        if statement.lstrip().startswith("["):
+            table = _only_path(written)
+            if table == path:
                 return number
-        for quotes in ('"""', "'''"):
-            if inside in ("", quotes) and line.count(quotes) % 2:
-                inside = "" if inside else quotes
+        elif path[: len(table)] == table and len(path) > len(table) and _has(written, path[len(table) :]):
+            return number
     return None
+
+
+def _statements(text: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Return the headers, assignments and other lines of a valid text, each with its line and what it means alone."""
+    begun, lines = 1, list[str]()
+    for number, line in enumerate(text.split("\n"), 1):
+        lines.append(line)
+        try:
+            written = tomllib.loads(statement := "\n".join(lines))
+        except tomllib.TOMLDecodeError:  # it goes on in the next line
+            continue
+        yield begun, statement, written
+        begun, lines = number + 1, []
+
+
+def _line_of_excess(text: str) -> int:
+    """Return the line of the first statement that is beyond what can be read."""
+    line = 1
+    try:
+        for number, statement, _ in _statements(text):
+            line = number + statement.count("\n") + 1
+    except (ValueError, RecursionError):
+        pass
+    return line
+
+
+def _only_path(written: Any) -> KeyPath:
+    """Return the path of the one table that a header declares."""
+    path: KeyPath = ()
+    while isinstance(written, dict) and written:
+        name, written = next(iter(written.items()))
+        path = (*path, name)
+    return path
+
+
+def _has(written: Any, path: KeyPath) -> bool:
+    for name in path:
+        if not isinstance(written, dict) or name not in written:
+            return False
+        written = written[name]
+    return True
 
 
 def parse_duration(value: object) -> timedelta:
     """Return the time that "30 days", "12h" or a number of seconds means; raise ValueError for anything else."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
-        return timedelta(seconds=value)
-    written = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
-    if not written:
-        raise ValueError(value)
-    unit = _UNITS[(written[2] or written[3][0]).lower()]
     try:
+        if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+            return timedelta(seconds=value)
+        written = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
+        if not written:
+            raise ValueError(value)
+        unit = _UNITS[(written[2] or written[3][0]).lower()]
         return timedelta(**{unit: float(written[1])})
     except OverflowError as error:
         raise ValueError(value) from error
@@ -257,13 +301,25 @@ def _parse(written: str, info: Any) -> Any:
     return written
 
 
-def _parts(dotted: str) -> KeyPath:
-    return tuple(part.strip("\"'") for part in re.findall(_NAME, dotted))
+def _is_valid(schema: type[Struct], values: Mapping[str, Any], *, without: str) -> bool:
+    try:
+        schema(**{name: value for name, value in values.items() if name != without})
+    except InvalidValue:
+        return False
+    return True
+
+
+def _name(path: KeyPath) -> str:
+    """Return a key as it is written in the file, on one line, cut."""
+    return ".".join(part if _BARE.fullmatch(part) else json.dumps(part[:60]) for part in path)
 
 
 def _shown(path: KeyPath, value: object) -> str:
     """Return a value for an error, cut; that of a secret is left out."""
-    if any(_SECRET.search(part) for part in path):
+    is_option = path[0] == "platforms" and path[-1] != "use" and not isinstance(value, int | float)
+    if is_option or any(_SECRET.search(part) for part in path):
         return "what is there"
+    if isinstance(value, dict) or (isinstance(value, list) and any(isinstance(one, dict) for one in value)):
+        return "a table" if isinstance(value, dict) else "a list of tables"
     text = str(value).lower() if isinstance(value, bool) else repr(value)
     return text if len(text) <= 60 else text[:59] + "…"
