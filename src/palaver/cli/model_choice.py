@@ -11,7 +11,7 @@ from palaver.cli.output import INTERRUPTED
 QUESTION = """\
 {reason}Which model should answer?
   1  the small one, now ({small}): it talks, in English, and is often wrong; good for a look around
-  2  Qwen, fetched once ({better}, 2 GB of memory): short useful answers and tools, a few seconds each; stays here
+  2  Qwen, fetched once ({better}, 2 GB of memory): short useful answers and tools; the first takes up to a minute
   3  a key of yours (Gemini's is free: https://aistudio.google.com/apikey): the best answers, from that service
      An Ollama that runs on this machine is found by itself. {program} chat --choose asks again."""
 

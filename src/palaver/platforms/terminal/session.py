@@ -172,7 +172,7 @@ class TerminalSession:
         if self._options.interactive:
             self._display.note("/help shows what you can do; Ctrl-D leaves.")
         for line in summary:
-            self._display.note(line)
+            self._display.note(line, indent=4)
         since = await self._store.events.last()
         reading = asyncio.create_task(self._events.run(self._engine.events(place=PLACE, after=since)))
         try:

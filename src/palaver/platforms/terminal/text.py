@@ -62,6 +62,7 @@ def greeting(choice: ModelChoice, hints: Hints, *, program: str, fetched: bool, 
         "It is small (135 million parameters): fluent English, most of it wrong. Two ways to a better one:",
         f"  {there if fetched else fetch}",
         f"  {keyed if key else keyless}",
+        *([f"({choice.why})"] if choice.why else []),
     ]
 
 
