@@ -60,7 +60,7 @@ def test_init_writes_short_prompts_for_a_model_that_runs_here(tmp_path: Path, mo
         config = load_config(tmp_path / model / "palaver.toml", {}).config
         names.append((config.model, config.profile, len(config.tools)))
 
-    assert names == [("smollm2", "plain", 0), ("qwen", "plain", 4), ("gemini-3.8-flash", "layered", 4)]
+    assert names == [("smollm2", "plain", 0), ("qwen", "plain", 0), ("gemini-3.8-flash", "layered", 4)]
 
 
 def test_init_writes_a_file_that_can_be_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

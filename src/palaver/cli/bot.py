@@ -45,13 +45,11 @@ def init(
 
 
 def _for_model(model: str, template: str) -> str:
-    """Return the template with a short prompt for a model that runs here; the smallest one gets no tools."""
+    """Return the template with short prompts and no tools for a model that runs here: it is slow, and calls in vain."""
     from palaver.models import provider_of
-    from palaver.platforms.terminal.setup import SMALL
 
     if provider_of(model) == "local":
         template = template.replace('# profile = "layered"', 'profile = "plain"')
-    if model == SMALL:
         template = template.replace('# tools = ["calculator", "clock", "reminders", "memory"]', "tools = []")
     return template
 
