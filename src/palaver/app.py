@@ -19,10 +19,9 @@ from palaver.engine.engine import Engine
 from palaver.engine.memory import Memory
 from palaver.errors import InvalidValue, PalaverError
 from palaver.logs import log_events
+from palaver.model_choice import Hints, choose_model
 from palaver.models.base import Model
 from palaver.platform import Platform
-from palaver.platforms.terminal.commands import Hints
-from palaver.platforms.terminal.setup import choose_model
 from palaver.store import Store
 from palaver.tools import open_tools
 

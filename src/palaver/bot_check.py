@@ -14,8 +14,8 @@ from palaver.app import HINTS, models_of, open_platform
 from palaver.config import IN_MEMORY, RENAMED, Config, ConfigFile, load_config, load_object, local_zone
 from palaver.config_reader import PREFIX, keys_of
 from palaver.errors import PalaverError, StoreBusy, StoreRefused
+from palaver.model_choice import choose_model
 from palaver.models import provider_of
-from palaver.platforms.terminal.setup import choose_model
 from palaver.profiles import profile_of
 from palaver.redaction import redact_keys
 from palaver.store import Store

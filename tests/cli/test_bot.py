@@ -55,7 +55,7 @@ def test_init_writes_short_prompts_for_a_model_that_runs_here(tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     names = []
     for model in ("smollm2", "qwen", "gemini-3.8-flash"):
-        monkeypatch.setattr("palaver.platforms.terminal.setup.suggest_model", lambda _, model=model: model)
+        monkeypatch.setattr("palaver.model_choice.suggest_model", lambda _, model=model: model)
         palaver("init", model)
         config = load_config(tmp_path / model / "palaver.toml", {}).config
         names.append((config.model, config.profile, len(config.tools)))

@@ -29,7 +29,7 @@ def init(
     from importlib.resources import files
 
     from palaver.config import local_zone
-    from palaver.platforms.terminal.setup import suggest_model
+    from palaver.model_choice import suggest_model
 
     if (folder / FILE).exists():
         raise InvalidValue(f"{folder / FILE} exists already; it is not replaced")

@@ -70,7 +70,7 @@ def chat(
 def _found_model(*, choose: bool, as_json: bool) -> "FoundModel | None":
     """Find a model, or ask for one on a terminal; None if there is none to be found, and nobody to be asked."""
     from palaver.cli.model_choice import ask_for_model
-    from palaver.platforms.terminal.commands import program_command
+    from palaver.model_choice import program_command
     from palaver.platforms.terminal.found_model import FoundModel, find_model, load_choice
 
     can_ask = _can_ask(as_json=as_json)

@@ -20,12 +20,11 @@ def ask_for_model(reason: str) -> str:
     """Ask which model answers, fetch it or take the key, remember the choice, and return the name of the model."""
     from msgspec.structs import replace
 
+    from palaver.model_choice import BETTER, SMALL, program_command
     from palaver.models.local import size_text
     from palaver.models.local.weights import WEIGHTS
-    from palaver.platforms.terminal.commands import program_command
     from palaver.platforms.terminal.found_model import load_choice, save_choice
     from palaver.platforms.terminal.output import ScreenDisplay
-    from palaver.platforms.terminal.setup import BETTER, SMALL
 
     small, better = ("already here" if _is_here(name) else size_text(WEIGHTS[name].size) for name in (SMALL, BETTER))
     question = QUESTION.format(reason=reason, small=small, better=better, program=program_command())

@@ -9,6 +9,7 @@ import pytest
 
 from cli.command import in_this_process
 from palaver.errors import InvalidValue
+from palaver.model_choice import ollama_url
 from palaver.models.local import find_weights
 from palaver.platforms.terminal.found_model import (
     FoundModel,
@@ -20,7 +21,6 @@ from palaver.platforms.terminal.found_model import (
     model_for_key,
     save_choice,
 )
-from palaver.platforms.terminal.setup import ollama_url
 from platforms.terminal.ollama import listed, ollama, smollm2
 from platforms.terminal.test_main import environment
 

@@ -13,20 +13,12 @@ from palaver.cli import app
 from palaver.cli.model_choice import QUESTION
 from palaver.errors import PalaverError
 from palaver.messages import Author
+from palaver.model_choice import CHAT_HINTS, START_HINTS, Hints, ModelChoice
 from palaver.models import NAME_FORMS, Scripted
 from palaver.platforms.terminal import choose_model
-from palaver.platforms.terminal.commands import (
-    CHAT_HINTS,
-    HELP,
-    START_HINTS,
-    ChatCommand,
-    Hints,
-    parse_line,
-    usage_error,
-)
+from palaver.platforms.terminal.commands import HELP, ChatCommand, parse_line, usage_error
 from palaver.platforms.terminal.found_model import RememberedChoice, find_model
 from palaver.platforms.terminal.session import MEMORY_OFF
-from palaver.platforms.terminal.setup import ModelChoice
 from palaver.platforms.terminal.text import greeting, removal_hint, tool_lines
 
 SMALL = ModelChoice(model=Scripted(name="smollm2"), name="smollm2")

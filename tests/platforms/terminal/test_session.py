@@ -19,10 +19,11 @@ from palaver.config import Config, MemoryConfig
 from palaver.engine.behavior import NOTHING_TO_SAY
 from palaver.engine.store_protocols import OutboxItem
 from palaver.errors import InvalidValue, KeyRefused, Overloaded, RequestRefused, StoreBroken, StoreFull
+from palaver.model_choice import ModelChoice
 from palaver.models import Gemini, Local, OpenAI, Response, Scripted
 from palaver.platforms.terminal.output import ScreenDisplay
 from palaver.platforms.terminal.session import SessionOptions, TerminalSession
-from palaver.platforms.terminal.setup import ME, PLACE, ModelChoice, person
+from palaver.platforms.terminal.setup import ME, PLACE, person
 from palaver.run.journal import CallCost, Run
 from palaver.sim import GeminiSim, OpenAISim
 from palaver.sim.gemini import BlockedPrompt, ContentFilter, CutStream, Empty, MaxTokens

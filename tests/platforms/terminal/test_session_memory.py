@@ -20,12 +20,13 @@ from palaver.events import Event, FactsLearned
 from palaver.memory import episodes
 from palaver.memory.facts import Fact, subject_of
 from palaver.messages import Place
+from palaver.model_choice import ModelChoice
 from palaver.models import Scripted
 from palaver.models.base import Model, Response
 from palaver.platforms.terminal.output import JsonDisplay, Output, ScreenDisplay
 from palaver.platforms.terminal.platform import EventReader
 from palaver.platforms.terminal.session import MEMORY_OFF, SessionOptions, TerminalSession
-from palaver.platforms.terminal.setup import PLACE, ModelChoice, person
+from palaver.platforms.terminal.setup import PLACE, person
 from palaver.sim import GeminiSim
 from palaver.sim.gemini import Echo
 from palaver.turns import Prompt

@@ -7,14 +7,9 @@ import pytest
 
 from palaver.config import local_zone, read_persona
 from palaver.errors import InvalidValue
+from palaver.model_choice import ModelChoice
 from palaver.models import Scripted
-from palaver.platforms.terminal.setup import (
-    ModelChoice,
-    memory_model_for,
-    system_for,
-    tool_names,
-    toolbox_for,
-)
+from palaver.platforms.terminal.setup import memory_model_for, system_for, tool_names, toolbox_for
 from palaver.tools.calculator import calculate
 
 READERS = {

@@ -7,10 +7,10 @@ import pytest
 
 from palaver import Author, Message, Opaque, Text, Thought, ToolCall, ToolResult, Turn, errors, model, user
 from palaver.context.values import LeftOut
+from palaver.model_choice import CHAT_HINTS, START_HINTS, Hints, ModelChoice
 from palaver.models import Finish, Response, Scripted
 from palaver.models.base import Outcome, Usage
-from palaver.platforms.terminal.commands import CHAT_HINTS, START_HINTS, Hints
-from palaver.platforms.terminal.setup import PLACE, ModelChoice
+from palaver.platforms.terminal.setup import PLACE
 from palaver.platforms.terminal.text import (
     call_text,
     duration_text,

@@ -1,10 +1,6 @@
 """Commands: what a person types in the chat, and the commands that hints and errors name."""
 
-import os
 import re
-import shlex
-import shutil
-import sys
 
 from msgspec import Struct
 
@@ -67,49 +63,3 @@ def usage_error(command: ChatCommand) -> str | None:
         return None
     takes = f"at most {most} words" if most else "nothing"
     return f"/{command.name} takes {takes} after it; to send this as a message, put a space before it"
-
-
-def program_command(script: str | None = None, *, python: str = sys.executable) -> str:
-    """Return the command that runs this program: `palaver` if the shell finds it, else its path, or `python -m
-    palaver`.
-    """
-    script = sys.argv[0] if script is None else script
-    if os.path.basename(script) == "__main__.py":
-        return f"{_shortest_path(python)} -m palaver"
-    return _shortest_path(script) if os.path.basename(script) == "palaver" else "palaver"
-
-
-def _shortest_path(path: str) -> str:
-    """Return the shortest way to type a command: its name if the shell finds it, else its relative path."""
-    name = os.path.basename(path)
-    found = shutil.which(name)
-    if found and os.path.abspath(found) == os.path.abspath(path):
-        return name
-    near = os.path.relpath(path)
-    return shlex.quote(path if near.startswith("..") else os.path.join(os.path.dirname(near) or ".", name))
-
-
-class Hints(Struct, frozen=True, kw_only=True):
-    """What errors tell the person to do, at the start of the program or in the chat."""
-
-    model: str  # how to choose a model
-    address: str  # how to give the URL of a model
-    key: str  # how to give a key; {names} are the variables
-    instead: str  # how to do without the model
-    forget: str  # how to make the conversation shorter
-
-
-START_HINTS = Hints(
-    model="--model",
-    address="--base-url http://…/v1",
-    key="set {names}",
-    instead="leave --model out and talk to the embedded model",
-    forget="Begin with less, or anew with --db :memory:.",
-)
-CHAT_HINTS = Hints(
-    model="/model",
-    address="/model NAME http://…/v1",
-    key="start again with {names} set",
-    instead="stay with the model that answers now",
-    forget="/clear begins anew.",
-)

@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from palaver.errors import InvalidValue
 from palaver.jsonio import loads
+from palaver.model_choice import BETTER, GEMINI_KEYS, SMALL, ollama_url
 from palaver.models import provider_of
 from palaver.models.local import find_weights, has_runtime
 from palaver.models.local.weights import WEIGHTS
-from palaver.platforms.terminal.setup import BETTER, GEMINI_KEYS, SMALL, ollama_url
 
 OLLAMA_TIMEOUT = httpx2.Timeout(2.0, connect=0.3)  # it runs on this machine, or does not
 EMBEDDING_FAMILIES = ("bert", "nomic-bert", "nomic-bert-moe", "xlm-roberta")  # of models that cannot talk

@@ -18,7 +18,8 @@ from msgspec.structs import replace
 
 from palaver.config import Config, ConfigFile, from_environment, load_object, local_zone, read_persona
 from palaver.errors import PalaverError, StoreBroken, StoreBusy
-from palaver.platforms.terminal.commands import CHAT_HINTS, START_HINTS, parse_line, program_command
+from palaver.model_choice import CHAT_HINTS, START_HINTS, ModelChoice, choose_model, program_command
+from palaver.platforms.terminal.commands import parse_line
 from palaver.platforms.terminal.found_model import FoundModel
 from palaver.platforms.terminal.input import (
     SIGNAL_STATUS,
@@ -37,7 +38,7 @@ from palaver.platforms.terminal.session import (
     SessionOptions,
     TerminalSession,
 )
-from palaver.platforms.terminal.setup import ModelChoice, choose_model, tool_names
+from palaver.platforms.terminal.setup import tool_names
 from palaver.platforms.terminal.text import error_text
 from palaver.store import Store
 from palaver.tools import open_tools

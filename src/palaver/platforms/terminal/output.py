@@ -15,9 +15,9 @@ from palaver.errors import NotSent, PalaverError
 from palaver.jsonio import dumps
 from palaver.memory.facts import Fact
 from palaver.messages import Reply
+from palaver.model_choice import ModelChoice
 from palaver.models.base import Response
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
-from palaver.platforms.terminal.setup import ModelChoice
 from palaver.platforms.terminal.text import call_text, ending_text, facts_line, result_text
 from palaver.platforms.terminal.word_wrap import WordWrapper
 

@@ -21,31 +21,27 @@ from palaver.engine.task_worker import TaskHandler
 from palaver.errors import PalaverError, PromptRemoved, StoreBroken, StoreTrouble
 from palaver.memory.facts import Fact, is_same_place, subject_of
 from palaver.messages import Message
+from palaver.model_choice import (
+    BETTER,
+    CHAT_HINTS,
+    GEMINI_KEYS,
+    START_HINTS,
+    Hints,
+    ModelChoice,
+    choose_model,
+    program_command,
+)
 from palaver.models import NAME_FORMS, provider_of
 from palaver.models.local.client import Local
 from palaver.models.local.weights import find_weights
 from palaver.parts import Text
 from palaver.platform import Commanded, Inbox, Received
-from palaver.platforms.terminal.commands import (
-    CHAT_HINTS,
-    HELP,
-    HELP_INDENT,
-    START_HINTS,
-    ChatCommand,
-    Hints,
-    parse_line,
-    program_command,
-    usage_error,
-)
+from palaver.platforms.terminal.commands import HELP, HELP_INDENT, ChatCommand, parse_line, usage_error
 from palaver.platforms.terminal.input import InputReader, on_interrupt
 from palaver.platforms.terminal.output import Display, Output, count_seconds, show_error
 from palaver.platforms.terminal.platform import EventReader, HistoryView, Terminal
 from palaver.platforms.terminal.setup import (
-    BETTER,
-    GEMINI_KEYS,
     PLACE,
-    ModelChoice,
-    choose_model,
     doing_text,
     memory_model_for,
     person,

@@ -10,10 +10,10 @@ from palaver.context.values import LeftOut
 from palaver.jsonio import dumps
 from palaver.memory.facts import Fact
 from palaver.messages import Author, Message
+from palaver.model_choice import BETTER, SMALL, Hints, ModelChoice, program_command
 from palaver.models.base import Response
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
-from palaver.platforms.terminal.commands import Hints, program_command
-from palaver.platforms.terminal.setup import BETTER, PLACE, SMALL, ModelChoice
+from palaver.platforms.terminal.setup import PLACE
 from palaver.prompt.ledger import LedgerEntry
 from palaver.turns import ToolSpec, Turn
 from palaver.wire.repair import Receipt

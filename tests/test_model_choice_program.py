@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from palaver.platforms.terminal.commands import program_command
+from palaver.model_choice import program_command
 
 
 @pytest.fixture

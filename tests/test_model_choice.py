@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from palaver.errors import InvalidValue, KeyMissing, NotInstalled, PalaverError
+from palaver.model_choice import CHAT_HINTS
 from palaver.models import Gemini, OpenAI, Scripted, provider_of
 from palaver.platforms.terminal import choose_model
-from palaver.platforms.terminal.commands import CHAT_HINTS
 
 KEYS = {"GEMINI_API_KEY": "g", "OPENAI_API_KEY": "o", "GROQ_API_KEY": "q"}
 
