@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from palaver.app import open_bot, open_platform, persona_of, reload_on_change
+from palaver.app import open_bot, open_platform, persona_of, reload_on_change, run_bot
 from palaver.config import Config, ConfigFile, PersonaConfig, PlatformConfig, load_config, read_config
 from palaver.context.values import Persona
 from palaver.engine.engine import Engine
 from palaver.engine.limits import Limits
-from palaver.errors import InvalidValue, KeyMissing
+from palaver.errors import InvalidValue, KeyMissing, PalaverError, StoreRefused
 from palaver.models import Scripted
 from palaver.sim import GeminiSim
 from palaver.store import Store
@@ -78,6 +78,45 @@ def test_a_platform_that_cannot_be_made_is_one_line(use: str, options: dict[str,
 
     assert line in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "line"),
+    [
+        ('zone = "../x"', InvalidValue, "/palaver.toml: zone: no time zone is called '../x'"),
+        ('store = "persona.md/bot.db"', StoreRefused, "/persona.md/bot.db: its folder cannot be made: "),
+        ('tools = ["ends_at_once:tool"]', InvalidValue, "cannot import ends_at_once: SystemExit: 7"),
+    ],
+)
+async def test_a_bot_that_cannot_be_opened_says_why(
+    tmp_path: Path, text: str, error: type[Exception], line: str
+) -> None:
+    (tmp_path / "ends_at_once.py").write_text("raise SystemExit(7)")
+    a_config(tmp_path)
+    (tmp_path / "palaver.toml").write_text(f'model = "gemini-3.8-flash"\n{text}')
+    with pytest.raises(error) as refused:
+        async with open_bot(load_config(tmp_path / "palaver.toml", {}), {"GEMINI_API_KEY": "any"}):
+            pass
+
+    assert line in str(refused.value)
+
+
+@pytest.mark.parametrize("where", ["__init__", "open"])
+async def test_a_platform_that_fails_at_the_start_is_one_line_without_its_secrets(tmp_path: Path, where: str) -> None:
+    (tmp_path / f"fails_in_{where}.py").write_text(
+        "from palaver.testing import RecordedPlatform\n"
+        "class Fails(RecordedPlatform):\n"
+        "    def __init__(self, token):\n"
+        "        super().__init__()\n"
+        "        self.token = token\n"
+        "        if __name__.endswith('__init__'): raise ValueError('no ' + token)\n"
+        "    async def open(self):\n"
+        "        raise ValueError('no ' + self.token)\n"
+    )
+    a_config(tmp_path, f'[platforms.mine]\nuse = "fails_in_{where}:Fails"\ntoken = "t0p"')
+
+    with pytest.raises(PalaverError, match=r"palaver\.toml.*: ValueError: no \*\*\*$"):
+        await run_bot(tmp_path / "palaver.toml", {"GEMINI_API_KEY": "any"})
 
 
 def test_a_platform_gets_its_options() -> None:

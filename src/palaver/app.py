@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,16 +13,19 @@ from typing import Any
 from msgspec.structs import asdict
 
 from palaver.config import Config, ConfigFile, PlatformConfig, load_config, load_object, local_zone
+from palaver.config_reader import is_secret
 from palaver.context.values import Persona
 from palaver.engine.background import Sleep
 from palaver.engine.engine import Engine
 from palaver.engine.memory import Memory
-from palaver.errors import InvalidValue, PalaverError
+from palaver.errors import InvalidValue, PalaverError, StoreRefused
 from palaver.logs import log_events
 from palaver.model_choice import Hints, choose_model
 from palaver.models.base import Model
 from palaver.platform import Platform
+from palaver.redaction import redact_keys
 from palaver.store import Store
+from palaver.timezones import zone_named
 from palaver.tools import open_tools
 
 log = logging.getLogger(__name__)
@@ -52,6 +55,11 @@ async def run_bot(path: Path, environment: Mapping[str, str] = os.environ) -> No
         log.info("%s runs: %s", path, ", ".join(file.platforms))
         try:
             await engine.run()
+        except PalaverError:
+            raise
+        except Exception as error:
+            secrets = [value for one in file.platforms.values() for value in secrets_of(one)]
+            raise PalaverError(hide_secrets(f"{path} cannot run: {type(error).__name__}: {error}", secrets)) from error
         finally:
             for task in beside:
                 task.cancel()
@@ -63,10 +71,11 @@ async def open_bot(file: ConfigFile, environment: Mapping[str, str] = os.environ
     """Open the models, the store and the tools of a config, and make the engine with its platforms."""
     config, zone = file.config, file.config.zone or local_zone(environment)
     platforms = [open_platform(name, one, file) for name, one in file.platforms.items()]
+    _check_zone(zone, file)
     async with AsyncExitStack() as opened:
         models = [await _open_model(name, opened, environment) for name in models_of(file)]
         memory_model = await _open_model(config.memory.model, opened, environment) if config.memory.model else None
-        file.store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_folder(file.store)
         store = await opened.enter_async_context(Store.open(file.store))
         names = [name for name in config.tools if name != "memory" or config.memory.enabled]
         tools = await opened.enter_async_context(
@@ -88,6 +97,21 @@ async def open_bot(file: ConfigFile, environment: Mapping[str, str] = os.environ
         )
 
 
+def _check_zone(zone: str, file: ConfigFile) -> None:
+    try:
+        zone_named(zone)
+    except InvalidValue as error:
+        raise InvalidValue(f"{file.path}: zone: {error}; give an IANA name such as Europe/Kyiv") from error
+
+
+def _make_folder(store: Path) -> None:
+    try:
+        store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
+        reason = getattr(error, "strerror", "") or error
+        raise StoreRefused(f"the store {store}: its folder cannot be made: {reason}") from error
+
+
 def models_of(file: ConfigFile) -> Sequence[str]:
     """Return the names of the models; raise `InvalidValue` if there is none."""
     if not file.config.models:
@@ -107,10 +131,22 @@ def open_platform(name: str, platform: PlatformConfig, file: ConfigFile) -> Plat
     try:
         made = _make(load_object(platform.use), platform.options)
     except PalaverError as error:
-        raise InvalidValue(f"{where}: {error}") from error
+        raise InvalidValue(hide_secrets(f"{where}: {error}", secrets_of(platform))) from error
     if not isinstance(made, Platform):
         raise InvalidValue(f"{where}: {platform.use} is no subclass of palaver.Platform")
     return made
+
+
+def secrets_of(platform: PlatformConfig) -> list[str]:
+    """Return the values of options that are never shown: tokens, keys, passwords."""
+    return [str(value) for name, value in platform.options.items() if value and is_secret(name)]
+
+
+def hide_secrets(text: str, secrets: Iterable[str]) -> str:
+    """Replace secrets, and what else looks like a key, with `***`."""
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return redact_keys(text)
 
 
 def _make(kind: Any, options: Mapping[str, Any]) -> Any:

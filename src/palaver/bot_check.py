@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from palaver.app import HINTS, models_of, open_platform
+from palaver.app import HINTS, hide_secrets, models_of, open_platform, secrets_of
 from palaver.config import IN_MEMORY, RENAMED, Config, ConfigFile, load_config, load_object, local_zone
 from palaver.config_reader import PREFIX, keys_of
 from palaver.errors import PalaverError, StoreBusy, StoreRefused
@@ -63,7 +64,8 @@ async def check_bot(path: Path, environment: Mapping[str, str] = os.environ) -> 
     for name in dict.fromkeys([*names, *filter(None, [file.config.memory.model])]):
         yield await _finding("model", _model(name, environment))
     for name in file.platforms:
-        yield await _finding(f"platform {name}", _platform(name, file))
+        found = await _finding(f"platform {name}", _platform(name, file))
+        yield replace(found, line=hide_secrets(found.line, secrets_of(file.platforms[name])))
     if not file.platforms:
         yield Finding(what="platforms", ok=False, line="none: add [platforms.NAME]; until then: palaver chat")
 

@@ -144,7 +144,7 @@ def load_object(name: str) -> Any:
     module, _, attribute = name.partition(":")
     try:
         found = import_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InvalidValue(f"cannot import {module}: {type(error).__name__}: {error}") from error
     try:
         for part in attribute.split("."):

@@ -309,6 +309,11 @@ def _is_valid(schema: type[Struct], values: Mapping[str, Any], *, without: str) 
     return True
 
 
+def is_secret(name: str) -> bool:
+    """Return whether the value of a key with that name is never shown."""
+    return _SECRET.search(name) is not None
+
+
 def _name(path: KeyPath) -> str:
     """Return a key as it is written in the file, on one line, cut."""
     return ".".join(part if _BARE.fullmatch(part) else json.dumps(part[:60]) for part in path)
@@ -317,7 +322,7 @@ def _name(path: KeyPath) -> str:
 def _shown(path: KeyPath, value: object) -> str:
     """Return a value for an error, cut; that of a secret is left out."""
     is_option = path[0] == "platforms" and path[-1] != "use" and not isinstance(value, int | float)
-    if is_option or any(_SECRET.search(part) for part in path):
+    if is_option or any(map(is_secret, path)):
         return "what is there"
     if isinstance(value, dict) or (isinstance(value, list) and any(isinstance(one, dict) for one in value)):
         return "a table" if isinstance(value, dict) else "a list of tables"

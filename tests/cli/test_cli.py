@@ -21,6 +21,7 @@ def in_shell(command: str) -> subprocess.CompletedProcess[str]:
     [
         (("lint", "/nowhere.json"), "palaver: cannot read /nowhere.json: No such file or directory\n"),
         (("lint", "/"), "palaver: cannot read /: Is a directory\n"),
+        (("lint", "/no\x1b[31m"), "palaver: cannot read /no\\u001b[31m: No such file or directory\n"),
         (
             ("sim", "gemini", "--model-behaviour", "dance"),
             "palaver: --model-behaviour dance: unknown behaviour 'dance': expected actor, echo or script:FILE\n",

@@ -58,11 +58,13 @@ def _configure_log() -> None:
 
 
 def _exit(why: str, *, status: int) -> None:
+    from palaver.platforms.terminal.output import escape_controls
+
     if os.environ.get("PALAVER_TRACEBACK"):
         import traceback
 
         traceback.print_exc()
-    print(f"palaver: {why}", file=sys.stderr)
+    print(f"palaver: {escape_controls(why)}", file=sys.stderr)
     sys.exit(status)
 
 

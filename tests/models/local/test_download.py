@@ -25,6 +25,7 @@ class Shop:
     def __init__(self) -> None:
         self.file, self.status, self.tag = FILE, 200, '"one"'
         self.breaks_after = 0  # bytes; 0: never
+        self.pretends_to_be_a_part = 0  # bytes
         self.says_length = self.knows_ranges = True
         self.redirects: str | None = None
         self.asked: list[str | None] = []
@@ -36,6 +37,13 @@ class Shop:
             to.send_response(302 if self.redirects else self.status)
             to.send_header("Location", self.redirects or "")
             to.end_headers()
+            return
+        if self.pretends_to_be_a_part:
+            to.send_response(206)
+            to.send_header("Content-Range", f"bytes 0-{self.pretends_to_be_a_part - 1}/{len(self.file)}")
+            to.send_header("Content-Length", str(self.pretends_to_be_a_part))
+            to.end_headers()
+            to.wfile.write(self.file[: self.pretends_to_be_a_part])
             return
         start = 0
         if to.headers["Range"] and self.knows_ranges and to.headers["If-Range"] in (None, self.tag):
@@ -227,6 +235,16 @@ def test_a_server_that_does_not_say_the_size_is_refused(shop: Shop, tmp_path: Pa
         NotInstalled,
         f"{shop.url} cannot be fetched: the server does not say how large it is",
     )
+
+
+def test_a_part_that_nobody_asked_for_is_not_taken_for_the_file(shop: Shop, tmp_path: Path) -> None:
+    shop.pretends_to_be_a_part = 100
+
+    assert error_of(shop.url, tmp_path) == (
+        ConnectionLost,
+        f"{shop.url} broke off: 100 of {len(FILE)} bytes came; the same command fetches the rest",
+    )
+    assert not (tmp_path / "tiny.gguf").exists()
 
 
 def test_without_a_server_the_line_names_the_address_and_no_password(tmp_path: Path) -> None:

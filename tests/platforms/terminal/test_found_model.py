@@ -2,7 +2,11 @@
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from unittest.mock import patch
 
 import pytest
@@ -121,6 +125,46 @@ def test_an_ollama_without_a_model_that_talks_is_passed_over(models: list[dict[s
 @pytest.mark.parametrize("host", ["127.0.0.1:1", "http://", "no host at all", "http://[", "ftp://127.0.0.1:1"])
 def test_where_nothing_answers_nothing_is_found(host: str) -> None:
     assert find_ollama_model({"OLLAMA_HOST": host}) is None
+
+
+@contextmanager
+def answering(body: bytes) -> Iterator[str]:
+    """Serve one answer to every request; return the address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"] or 0))
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            with suppress(ConnectionError):  # the client may have left
+                self.wfile.write(body)
+
+        do_POST = do_GET  # noqa: N815 (the name is of http.server)
+
+        def log_message(self, format: str, *args: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, daemon=True, kwargs={"poll_interval": 0.01}).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (b"\xff\xfe{", None),
+        (b"[" * 200_000, None),
+        (b" " * 9_000_000 + b'{"models": [{"name": "a"}]}', None),
+        (b'{"models": [{"name": ""}]}', None),
+        (b'{"models": [{"name": "a"}], "capabilities": 5}', "ollama:a"),
+    ],
+)
+def test_whatever_answers_in_the_place_of_ollama_a_chat_can_begin(body: bytes, found: str | None) -> None:
+    with answering(body) as url:
+        model = find_ollama_model({"OLLAMA_HOST": url})
+
+    assert (model.name if model else None) == found
 
 
 def chat_with(url: str, *arguments: str) -> tuple[int, str, str]:

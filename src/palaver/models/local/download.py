@@ -166,6 +166,10 @@ def _fetch_rest(url: str, cache: Path, expected: str, progress: Progress) -> Non
                 target.write(data)
                 here += len(data)
                 progress(here, total)
+    if here != total:
+        raise ConnectionLost(
+            f"{public_url(url)} broke off: {here} of {total} bytes came; the same command fetches the rest"
+        )
 
 
 def _stored_source(cache: Path, url: str) -> Source | None:

@@ -136,7 +136,11 @@ def remove_model(name: str, *, directory: Path | None = None) -> int:
         package = WEIGHTS[name].packages[0].partition("==")[0]
         raise InvalidValue(f"{name} is part of the package {package}: `pip uninstall {package}` removes it")
     is_name = name in WEIGHTS or name.endswith(".gguf")
-    caches = [path for path in home.glob(".*") if is_name and path.name == f".{name}" and path.is_dir()]
+    caches = [
+        path
+        for path in home.glob(".*")
+        if is_name and path.name == f".{name}" and path.is_dir() and not path.is_symlink()
+    ]
     files = [path for cache in caches for path in cache.rglob("*") if path.is_file()]
     if model and model.path:
         files.append(model.path)

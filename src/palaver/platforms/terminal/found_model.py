@@ -3,13 +3,14 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import httpx2
 import msgspec
 from msgspec import Struct
 
-from palaver.errors import InvalidValue
+from palaver.errors import InvalidValue, PalaverError
 from palaver.jsonio import loads
 from palaver.model_choice import BETTER, GEMINI_KEYS, SMALL, ollama_url
 from palaver.models import provider_of
@@ -17,6 +18,8 @@ from palaver.models.local import find_weights, has_runtime
 from palaver.models.local.weights import WEIGHTS
 
 OLLAMA_TIMEOUT = httpx2.Timeout(2.0, connect=0.3)  # it runs on this machine, or does not
+OLLAMA_SECONDS = 4.0  # for all its answers
+MAX_OLLAMA_BYTES = 8_000_000  # of an answer
 EMBEDDING_FAMILIES = ("bert", "nomic-bert", "nomic-bert-moe", "xlm-roberta")  # of models that cannot talk
 
 # In this order: the first key that is set decides.
@@ -106,24 +109,26 @@ def _is_there(name: str) -> bool:
 
 def find_ollama_model(environment: Mapping[str, str]) -> FoundModel | None:
     """Return the model that an Ollama serves and that was fetched last; None if none answers, or none can talk."""
+    until = monotonic() + OLLAMA_SECONDS
     try:
         url = ollama_url(environment)
         with httpx2.Client(base_url=url, timeout=OLLAMA_TIMEOUT, trust_env=False) as client:
-            listed = _object(client.get("/api/tags")).get("models")
+            listed = _ask(client, "GET", "/api/tags", until=until).get("models")
             names = _talking_models(listed if isinstance(listed, list) else [])
             for name in names:
-                can = _object(client.post("/api/show", json={"model": name})).get("capabilities")
+                shown = _ask(client, "POST", "/api/show", until=until, json={"model": name}).get("capabilities")
+                can = shown if isinstance(shown, list) else []
                 if not can or "completion" in can:
                     others = [other for other in names if other != name]
                     return _ollama_model(name, url, others, has_tools=not can or "tools" in can)
-    except (httpx2.HTTPError, httpx2.InvalidURL, InvalidValue, ValueError, OSError):
+    except (httpx2.HTTPError, httpx2.InvalidURL, PalaverError, ValueError, OSError):
         return None
     return None
 
 
 def _talking_models(listed: list[Any]) -> list[str]:
     """Return the names of the models of a list: the one that was fetched last first, those of a cloud last."""
-    models = [one for one in listed if isinstance(one, dict) and isinstance(one.get("name"), str)]
+    models = [one for one in listed if isinstance(one, dict) and isinstance(one.get("name"), str) and one["name"]]
     talking = [one for one in models if _family(one) not in EMBEDDING_FAMILIES]
     return [one["name"] for one in sorted(talking, key=lambda one: bool(one.get("remote_host")))]
 
@@ -138,8 +143,17 @@ def _ollama_model(name: str, url: str, others: list[str], *, has_tools: bool) ->
     return FoundModel(name=f"ollama:{name}", base_url=f"{url}/v1", why=f"Ollama serves it{other}", has_tools=has_tools)
 
 
-def _object(response: httpx2.Response) -> dict[str, Any]:
-    found = loads(response.content) if response.status_code == 200 else {}
+def _ask(client: httpx2.Client, method: str, path: str, *, until: float, json: object = None) -> dict[str, Any]:
+    """Return the object that a request brings; one that is late or too large raises `TimeoutError` or `ValueError`."""
+    with client.stream(method, path, json=json) as response:
+        body = bytearray()
+        for piece in response.iter_bytes():
+            body += piece
+            if monotonic() > until:
+                raise TimeoutError
+            if len(body) > MAX_OLLAMA_BYTES:
+                raise ValueError(path)
+    found = loads(bytes(body)) if response.status_code == 200 else {}
     return found if isinstance(found, dict) else {}
 
 
