@@ -11,6 +11,7 @@ import pytest
 from cli.command import palaver
 from palaver.config import Config, load_config, read_config
 from palaver.config_reader import keys_of
+from palaver.models.local.weights import WEIGHTS
 from palaver.sim import GeminiSim
 
 TEMPLATE = files("palaver.cli").joinpath("template.toml").read_text(encoding="utf-8")
@@ -53,11 +54,17 @@ def test_the_defaults_of_the_template_are_those_of_the_code(tmp_path: Path) -> N
 
 def test_init_writes_short_prompts_for_a_model_that_runs_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "models").mkdir()
+    with (tmp_path / "models" / WEIGHTS["qwen"].file).open("wb") as weights:
+        weights.truncate(WEIGHTS["qwen"].size)
     names = []
-    for model in ("smollm2", "qwen", "gemini-3.8-flash"):
-        monkeypatch.setattr("palaver.model_choice.suggest_model", lambda _, model=model: model)
-        palaver("init", model)
-        config = load_config(tmp_path / model / "palaver.toml", {}).config
+    for folder, variables in {
+        "small": {"PALAVER_MODELS": str(tmp_path)},
+        "better": {"PALAVER_MODELS": str(tmp_path / "models")},
+        "keyed": {"GEMINI_API_KEY": "any"},
+    }.items():
+        palaver("init", folder, **variables)
+        config = load_config(tmp_path / folder / "palaver.toml", {}).config
         names.append((config.model, config.profile, len(config.tools)))
 
     assert names == [("smollm2", "plain", 0), ("qwen", "plain", 0), ("gemini-3.8-flash", "layered", 4)]
