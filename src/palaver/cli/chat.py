@@ -45,8 +45,7 @@ def chat(
     from palaver.platforms.terminal import ChatOptions, run
     from palaver.platforms.terminal.found_model import FoundModel, load_choice
 
-    path = find_config()
-    bot = load_config(path) if path else None
+    bot = load_config(path) if (path := find_config()) else None
     configured = () if choose else (bot.config if bot else from_environment(os.environ)).models
     named = model or next(iter(configured), None)
     found = FoundModel(name=named) if named else None if base_url else _found_model(choose=choose, as_json=as_json)
