@@ -39,6 +39,7 @@ class Author(Struct, frozen=True, kw_only=True, omit_defaults=True):
     username: str | None = None
     persona: str | None = None  # set when the author is an agent
     unknown: bool = False  # whether the account is gone, or nobody knows whose it was; the id may be made up
+    language: str = ""  # of their client, as the service says: an IETF tag such as `uk`; stored apart from the name
 
     @property
     def is_person(self) -> bool:

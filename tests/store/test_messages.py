@@ -49,6 +49,20 @@ def test_the_store_fulfils_what_the_engine_wants_kept(store: Store) -> None:
     assert all(wanted)
 
 
+async def test_the_language_of_a_client_makes_no_other_author_and_no_edit(store: Store) -> None:
+    quoted = a_quote("hi", author=ALICE)
+    plain = a_message(reply_to=quoted)
+    ukrainian = replace(ALICE, language="uk")
+
+    await store.inbox.receive(replace(plain, author=ukrainian, reply_to=replace(quoted, author=ukrainian)), at=NOON)
+    await store.inbox.receive(replace(plain, id="m2"), at=NOON)
+    await store.inbox.edit(replace(plain, author=ukrainian), at=LATER)
+
+    assert await everything(store) == [plain, replace(plain, id="m2")]
+    rows = await store.reader.run(lambda database: database.execute("SELECT author, body FROM names").fetchall())
+    assert rows == [(1, '{"id":"u123","name":"Alice","username":"alice_ua"}')]
+
+
 async def test_a_message_is_new_once(store: Store) -> None:
     changed = a_message("something else")
 

@@ -114,7 +114,8 @@ def upsert_author(database: Database, platform: str, author_id: str) -> int:
 
 
 def upsert_name(database: Database, platform: str, author: Author, at: datetime | None) -> int:
-    """Return the row of the author with their current name."""
+    """Return the row of the author with their current name. A client in another language is no other name."""
+    author = replace(author, language="") if author.language else author
     what = ("name", platform, author)
     cached: int | None = cache_get(database, what)
     if cached is not None:

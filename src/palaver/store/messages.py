@@ -101,7 +101,7 @@ class MessageRow:
             validate_id(message.album, "album")
         if message.reply_to:
             validate_id(message.reply_to.message_id, "message")
-        self.message = message
+        self.message = without_languages(message)
         self.medias = [part for part in message.parts if isinstance(part, Media)]
 
     def content(self, database: Database, place: int, at: datetime | None) -> tuple[Any, ...]:
@@ -128,6 +128,16 @@ class MessageRow:
 
 def _is_naive(at: datetime | None) -> bool:
     return at is not None and at.tzinfo is None
+
+
+def without_languages(message: Message) -> Message:
+    """Return a message as it is stored: the language of a person's client is a column of their account."""
+    quote = message.reply_to
+    if quote and quote.author and quote.author.language:
+        quote = replace(quote, author=replace(quote.author, language=""))
+    elif not message.author.language:
+        return message
+    return replace(message, author=replace(message.author, language=""), reply_to=quote)
 
 
 def _with_known_id(database: Database, place: int, quote: Quote | None) -> Quote | None:
@@ -166,6 +176,7 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
     if found is None:
         return False
     row_id, before = found
+    message = without_languages(message)
     if before.author.id and message.author.id != before.author.id:
         raise InvalidValue(
             f"message {message.id!r} is by {before.author.id!r}; by {message.author.id!r} it cannot be edited"
