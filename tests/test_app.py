@@ -225,7 +225,7 @@ async def test_palaver_run_answers_reloads_and_ends(tmp_path: Path) -> None:
     async with GeminiSim() as sim:
         environment = {"GEMINI_API_KEY": "any", "PALAVER_GEMINI_BASE_URL": sim.url}
         async with running(tmp_path, **environment) as process:
-            await logged(process, "palaver.toml runs: lines")
+            await logged(process, "lines: receiving messages")
             reader, writer = await connect(port)
             writer.write(b"Olena\nHow are you?\n")
             answer = await reader.readline()

@@ -52,7 +52,7 @@ async def run_bot(path: Path, environment: Mapping[str, str] = os.environ) -> No
             asyncio.create_task(log_events(engine.events())),
             asyncio.create_task(reload_on_change(engine, file, environment)),
         ]
-        log.info("%s runs: %s", path, ", ".join(file.platforms))
+        log.info("%s starts: %s", path, ", ".join(file.platforms))
         try:
             await engine.run()
         except PalaverError:

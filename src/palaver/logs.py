@@ -1,6 +1,8 @@
 """Logs of a running bot: lines of text in a terminal, else one JSON object a line. Keys are removed from both."""
 
 import logging
+import os
+import re
 import sys
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -9,6 +11,7 @@ from typing import Any, TextIO
 import msgspec
 from msgspec import Struct
 
+from palaver.errors import PalaverError
 from palaver.events import (
     Event,
     FactsLearned,
@@ -26,6 +29,8 @@ from palaver.jsonio import dumps
 from palaver.redaction import redact_keys
 
 log = logging.getLogger("palaver.bot")
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # what steers a terminal, but not a line's end or a tab
 
 _COLOURS = {logging.WARNING: "\x1b[33m", logging.ERROR: "\x1b[31m", logging.CRITICAL: "\x1b[31m"}
 _LEVELS: dict[type[Struct], int] = {
@@ -71,6 +76,7 @@ class TextFormatter(logging.Formatter):
         line = "  ".join(filter(None, (f"{record.levelname.lower():7}", redact_keys(record.getMessage()), fields)))
         if record.exc_info:
             line += "\n" + redact_keys(self.formatException(record.exc_info))
+        line = _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
         colour = _COLOURS.get(record.levelno, "") if self._coloured else ""
         return f"{colour}{time} {line}\x1b[0m" if colour else f"{time} {line}"
 
@@ -83,6 +89,13 @@ def configure_logs(level: str, stream: TextIO | None = None) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     logging.getLogger("palaver").setLevel(level)
+
+
+def log_failure(error: Exception) -> None:
+    """Log the error that ends the program: one line, and its traceback if it is a bug or PALAVER_TRACEBACK is set."""
+    is_expected = isinstance(error, PalaverError | OSError) and not os.environ.get("PALAVER_TRACEBACK")
+    text = str(error) if isinstance(error, PalaverError) else f"{type(error).__name__}: {error}"
+    log.critical("%s", text, exc_info=None if is_expected else error)
 
 
 async def log_events(events: AsyncIterator[Event]) -> None:

@@ -117,12 +117,18 @@ async def test_check_says_what_works_and_what_does_not(tmp_path: Path, monkeypat
 
 def test_without_a_file_there_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    line = "cannot read palaver.toml: No such file or directory; `palaver init` writes one\n"
+    line = "cannot read palaver.toml: No such file or directory; `palaver init` writes one"
 
     ran, checked = palaver("run"), palaver("check")
 
-    assert (ran.returncode, ran.stderr) == (2, f"palaver: {line}")
-    assert (checked.returncode, checked.stdout) == (1, f"✗ config: {line}")
+    assert (ran.returncode, last_line(ran.stderr)) == (2, ("critical", line))
+    assert (checked.returncode, checked.stdout) == (1, f"✗ config: {line}\n")
+
+
+def last_line(log: str) -> tuple[str, str]:
+    """The level and the message of the last line of a log, each line of which is JSON."""
+    *_, last = map(json.loads, log.splitlines())
+    return last["level"], last["message"]
 
 
 def test_run_needs_a_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +138,7 @@ def test_run_needs_a_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     ran = palaver("run")
 
     line = "palaver.toml names no platform: add [platforms.NAME], or talk to the bot with `palaver chat`"
-    assert (ran.returncode, ran.stderr) == (2, f"palaver: {line}\n")
+    assert (ran.returncode, last_line(ran.stderr)) == (2, ("critical", line))
 
 
 def test_other_commands_use_the_store_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,16 +76,13 @@ def check(
 
 def run(config: ConfigPath = None) -> None:
     """Run the bot of a palaver.toml until Ctrl-C or SIGTERM. Changes of persona and limits are taken over at once."""
-    import asyncio
-    from contextlib import suppress
-
     from palaver.app import run_bot
+    from palaver.bot_process import run_process
     from palaver.cli.options import log_level
     from palaver.logs import configure_logs
 
     configure_logs(log_level(os.environ) or "INFO")
-    with suppress(KeyboardInterrupt):
-        asyncio.run(run_bot(_config_path(config)))
+    raise typer.Exit(run_process(run_bot(_config_path(config))))
 
 
 def _config_path(given: Path | None) -> Path:

@@ -7,7 +7,7 @@ from typing import Self, assert_never
 
 from palaver.context.gather import ContextOptions
 from palaver.context.values import Persona
-from palaver.engine.background import BackgroundTasks, EngineClock, RealClock, foreign_code
+from palaver.engine.background import BackgroundTasks, EngineClock, RealClock
 from palaver.engine.behavior import Behavior, require_right_to_clear
 from palaver.engine.engine_parts import make_parts
 from palaver.engine.limits import CurrentLimits, Limits
@@ -15,7 +15,7 @@ from palaver.engine.media_descriptions import Describe, models_of_describer
 from palaver.engine.memory import Memory
 from palaver.engine.outbox_sender import split_replies
 from palaver.engine.place_worker import PlaceWorkers
-from palaver.engine.platform_runner import PlatformInbox, run_platforms, stop_signals
+from palaver.engine.platform_runner import PlatformInbox, open_platform, run_platforms, runs_before, stop_signals
 from palaver.engine.run_executor import as_models
 from palaver.engine.store_protocols import OutboxItem, StoreProtocol
 from palaver.engine.task_worker import TaskHandler
@@ -128,8 +128,7 @@ class Engine:
         try:
             utc(self._parts.now())  # a naive clock is refused before anything is stored
             for platform in self._parts.platforms.values():
-                with foreign_code(platform.name):
-                    await platform.open()
+                await open_platform(platform)
             self._parts.events.start()
             self._parts.identity.require_accounts()
             self._parts.aliases.add(await self._parts.store.updates.migrated_places())
@@ -182,9 +181,14 @@ class Engine:
 
     async def run(self) -> None:
         """Run platforms, workers and memory until SIGTERM or Ctrl-C, or until every platform has ended by itself."""
-        async with self, stop_signals() as stopped:
-            inboxes = {platform: self.inbox(name) for name, platform in self._parts.platforms.items()}
-            await run_platforms(inboxes, until=stopped, sleep=self._parts.sleep)
+        async with stop_signals() as stopped:
+            if not await runs_before(stopped, self.start()):
+                return
+            try:
+                inboxes = {platform: self.inbox(name) for name, platform in self._parts.platforms.items()}
+                await run_platforms(inboxes, until=stopped, sleep=self._parts.sleep)
+            finally:
+                await self.close()
 
     def inbox(self, platform: str) -> Inbox:
         """Return the inbox of a platform."""

@@ -7,7 +7,7 @@ import asyncio
 import logging
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Any, TypeVar, assert_never
@@ -118,16 +118,53 @@ class PlatformInbox:
 async def stop_signals() -> AsyncIterator[asyncio.Event]:
     """Yield an event that SIGTERM and Ctrl-C set. Outside the main thread nothing sets it."""
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
-    handled: list[signal.Signals] = []
+    before: dict[signal.Signals, Any] = {}
     for name in (signal.SIGTERM, signal.SIGINT):
-        with suppress(ValueError, NotImplementedError, RuntimeError):
-            loop.add_signal_handler(name, stopped.set)
-            handled.append(name)
+        with suppress(ValueError):
+            before[name] = signal.signal(name, lambda *_: loop.call_soon_threadsafe(stopped.set))
     try:
         yield stopped
     finally:
-        for name in handled:
-            loop.remove_signal_handler(name)
+        for name, handler in before.items():
+            signal.signal(name, handler or signal.SIG_DFL)
+
+
+async def runs_before(event: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
+    """Run *work*, and cancel it when *event* is set; return whether it came to its end."""
+    tasks = [working, _] = [asyncio.ensure_future(work), asyncio.ensure_future(event.wait())]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    if working.cancelled() and event.is_set():
+        return False
+    working.result()
+    return True
+
+
+async def open_platform(platform: Platform) -> None:
+    """Open a platform; an `open` that ignores its cancellation is left behind."""
+    opening = asyncio.create_task(_open(platform), name=f"{platform.name}.open")
+    try:
+        await asyncio.shield(opening)
+    finally:
+        await _stop(opening)
+
+
+async def _open(platform: Platform) -> None:
+    with foreign_code(platform.name):
+        await platform.open()
+
+
+async def _stop(*tasks: "asyncio.Task[Any]") -> None:
+    """Cancel tasks, and wait for them a while; log those that go on."""
+    for task in tasks:
+        task.cancel()
+    _, running = await asyncio.wait(tasks, timeout=GRACE)
+    for task in running:
+        log.error("%s does not stop when it is cancelled: it must not catch CancelledError", task.get_name())
 
 
 async def run_platforms(
@@ -141,9 +178,13 @@ async def run_platforms(
 
     Raise the error of a platform that only an operator or the caller can fix, as a refused token.
     """
-    running = [asyncio.create_task(_run(platform, inbox, sleep, clock)) for platform, inbox in platforms.items()]
+    running = [
+        asyncio.create_task(_run(platform, inbox, sleep, clock), name=f"{platform.name}.run")
+        for platform, inbox in platforms.items()
+    ]
     stopping = asyncio.create_task(until.wait())
     tasks: list[asyncio.Task[Any]] = [stopping, *running]
+    log.info("%s: receiving messages", ", ".join(platform.name for platform in platforms))
     try:
         while not stopping.done() and not all(task.done() for task in running):
             await asyncio.wait([task for task in tasks if not task.done()], return_when=asyncio.FIRST_COMPLETED)
@@ -151,9 +192,7 @@ async def run_platforms(
                 if task.done():
                     task.result()
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks, timeout=GRACE)
+        await _stop(*tasks)
 
 
 async def _run(platform: Platform, inbox: Inbox, sleep: Sleep, clock: Callable[[], float]) -> None:
