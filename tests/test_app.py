@@ -51,7 +51,12 @@ async def test_everything_a_config_says_reaches_the_engine(tmp_path: Path) -> No
     ("text", "environment", "error", "line"),
     [
         ("", {}, KeyMissing, "no key for gemini-3.8-flash: set GEMINI_API_KEY or GOOGLE_API_KEY"),
-        ("[memory]\nmodel = 'gpt'", {"GEMINI_API_KEY": "k"}, InvalidValue, "no model is called 'gpt'"),
+        (
+            "[memory]\nmodel = 'gpt'",
+            {"GEMINI_API_KEY": "k"},
+            InvalidValue,
+            "palaver.toml:5: memory.model: no model is called 'gpt'",
+        ),
     ],
 )
 async def test_what_is_missing_is_said_before_anything_is_stored(
@@ -67,7 +72,7 @@ async def test_what_is_missing_is_said_before_anything_is_stored(
 @pytest.mark.parametrize(
     ("use", "options", "line"),
     [
-        ("nowhere:X", {}, "platforms.mine: cannot import nowhere: ModuleNotFoundError: No module named 'nowhere'"),
+        ("nowhere:X", {}, "platforms.mine.use: cannot import nowhere: ModuleNotFoundError: No module named 'nowhere'"),
         ("palaver.testing:Clock", {}, "platforms.mine: palaver.testing:Clock is no subclass of palaver.Platform"),
         ("line_chat:LineChat", {"prot": 1}, "got an unexpected keyword argument 'prot'; it takes: port"),
     ],
@@ -83,7 +88,38 @@ def test_a_platform_that_cannot_be_made_is_one_line(use: str, options: dict[str,
 @pytest.mark.parametrize(
     ("text", "error", "line"),
     [
-        ('zone = "../x"', InvalidValue, "/palaver.toml: zone: no time zone is called '../x'"),
+        ('zone = "../x"', InvalidValue, "/palaver.toml:2: zone: no time zone is called '../x'; give an IANA name"),
+        ('profile = "flat"', InvalidValue, "/palaver.toml:2: profile: "),
+        (
+            'memory.model = "smolm2"',
+            InvalidValue,
+            ":2: memory.model: no model is called 'smolm2', did you mean smollm2?",
+        ),
+        (
+            'tools = [\n"memry"\n]',
+            InvalidValue,
+            ":2: tools: no tool is called 'memry', did you mean memory? There are ",
+        ),
+        (
+            'tools = ["palaver.backoff:throw"]',
+            InvalidValue,
+            ":2: tools: there is no throw in palaver.backoff; there are",
+        ),
+        (
+            'platforms.one.use = "palaver.testing.fakes:Clok"',
+            InvalidValue,
+            ":2: platforms.one.use: there is no Clok in ",
+        ),
+        (
+            '[platforms.one]\nuse = "palaver.testing:RecordedPlatform"\nfoldr = 1',
+            InvalidValue,
+            ":4: platforms.one.foldr: got an unexpected keyword argument 'foldr'; it takes: errors, capabilities, ",
+        ),
+        (
+            'platforms.one.use = "palaver.testing:__name__"',
+            InvalidValue,
+            ":2: platforms.one.use: palaver.testing:__name",
+        ),
         ('store = "persona.md/bot.db"', StoreRefused, "/persona.md/bot.db: its folder cannot be made: "),
         ('tools = ["ends_at_once:tool"]', InvalidValue, "cannot import ends_at_once: SystemExit: 7"),
     ],

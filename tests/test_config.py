@@ -12,6 +12,7 @@ from palaver.config import (
     MemoryConfig,
     PersonaConfig,
     PlatformConfig,
+    SettingsConfig,
     find_config,
     from_environment,
     load_config,
@@ -26,7 +27,6 @@ from palaver.engine.limits import Cap, Limits
 from palaver.errors import InvalidValue
 from palaver.models.prices import PRICES, Price
 from palaver.tasks.task import Retry
-from palaver.turns import Settings
 
 WHOLE = """
 model = ["gemini-3.8-flash", "openai:gpt-5.6"]
@@ -77,7 +77,7 @@ def test_a_whole_file(tmp_path: Path) -> None:
     (tmp_path / "persona.md").write_text("You are Gryag.\n")
     (tmp_path / "palaver.toml").write_text(WHOLE)
 
-    assert load_config(tmp_path / "palaver.toml", {}) == ConfigFile(
+    assert replace(load_config(tmp_path / "palaver.toml", {}), reader=None) == ConfigFile(
         config=Config(
             model=("gemini-3.8-flash", "openai:gpt-5.6"),
             store="data/bot.db",
@@ -85,7 +85,7 @@ def test_a_whole_file(tmp_path: Path) -> None:
             profile="tail",
             tools=("clock", "my_tools:roll"),
             persona=PersonaConfig(name="Gryag", file="persona.md", text="You are Gryag."),
-            settings=Settings(temperature=0.7, thinking="low"),
+            settings=SettingsConfig(temperature=0.7, thinking="low"),
             context=ContextOptions(
                 history_size=200,
                 block=ContextBlock(max_messages=20),
@@ -178,6 +178,18 @@ def test_a_bad_variable_is_named(name: str, value: str, complaint: str) -> None:
         ('[persona]\nname = "x"\nfile = "no.md"', "palaver.toml:3: cannot read the persona no.md: No such file"),
         ("[platforms]\nmine = 1", r"palaver.toml:2: platforms.mine must be a table: \[platforms.mine\], not 1"),
         ("[platforms.mine]\nroom = 1", "palaver.toml:1: platforms.mine.use must be the class of the platform, as "),
+        ('[behavior]\nanswer_if = "palaver.config:load_objct"', "answer_if: there .* did you mean load_object"),
+        (
+            '[behavior]\nanswer_if = "palaver.backoff:x"',
+            "answer_if: there is no x in palaver.backoff; there are backoff",
+        ),
+        ('[behavior]\nanswer_if = "rules.py:x"', 'behavior.answer_if: a module is named without .py: "rules:x"'),
+        ("[settings]\ntemperature = -5", "palaver.toml:2: settings.temperature must be a number from 0 to 2, not -5"),
+        ("[settings]\ntop_p = 1.5", "palaver.toml:2: settings.top_p must be a number from 0 to 1, not 1.5"),
+        ("[settings]\ntop_k = 0", "palaver.toml:2: settings.top_k must be a whole number from 1 on, not 0"),
+        ("[settings]\nmax_tokens = -5", "settings.max_tokens must be a whole number from 1 on, not -5"),
+        ("[settings]\nthinking = -2", "settings.thinking must be a whole number from -1 on or one of .* not -2"),
+        ("[persona]\ntools = []", "palaver.toml:2: there is no key persona.tools; tools belongs above the first table"),
         ("[limit]\nmessages = 1", r"palaver.toml:1: there is no key limit, did you mean limits\? Allowed are: model"),
     ],
 )

@@ -142,6 +142,27 @@ REFUSED = {
     ),
     "[limits]\n# x\nzzz = 2": "bot.toml:3: there is no key limits.zzz. Allowed are: messages, person",
     "pace = ": "bot.toml:1: Invalid value",
+    "\nmodel = gemini-3.8-flash  # it": ('bot.toml:2: Invalid value; a text needs quotes: model = "gemini-3.8-flash"'),
+    "model = 3.8-flash": (
+        'bot.toml:1: Expected newline or end of document after a statement; a text needs quotes: model = "3.8-flash"'
+    ),
+    "my_token = t0p": 'bot.toml:1: Invalid value; a text needs quotes: my_token = "…"',
+    "[platforms.mine]\nroom = t0p": 'bot.toml:2: Invalid value; a text needs quotes: room = "…"',
+    "platforms.mine.room = t0p": 'bot.toml:1: Invalid value; a text needs quotes: platforms.mine.room = "…"',
+    "[limits]\ntools = []": (
+        "bot.toml:2: there is no key limits.tools; tools belongs above the first table. Allowed are: messages, person"
+    ),
+    "messages = 3": (
+        "bot.toml:1: there is no key messages; messages belongs in [limits]. "
+        "Allowed are: model, memory, pace, late, tools, may, keep, also, limits, prices"
+    ),
+    'pace = "x"\nlate = 1\nzzz = 2\n[limits]\nmessages = 0': (
+        "bot.toml:3: there is no key zzz. "
+        "Allowed are: model, memory, pace, late, tools, may, keep, also, limits, prices\n"
+        "bot.toml:1: pace must be a number, not 'x'\n"
+        "bot.toml:2: late must be one of hold, resend, not 1\n"
+        "bot.toml:5: limits.messages must be a whole number from 1 to 1000, not 0"
+    ),
     "pace = nan": "bot.toml:1: pace must be a number, not nan",
     "keep = inf": 'bot.toml:1: keep must be a time such as "30 days" or "12h", not inf',
     "\npace = " + "9" * 5000: "bot.toml:2: a value is too long or nested too deeply",
@@ -274,8 +295,14 @@ def refusal_or_none(text: str, environment: dict[str, str]) -> str | None:
 
 
 @given(st.text())
-def test_any_text_is_read_or_refused_in_one_line(text: str) -> None:
-    assert re.fullmatch(r"bot\.toml:\d+: .+", refusal_or_none(text, {}) or "bot.toml:1: none")
+def test_any_text_is_read_or_refused_in_a_line_for_each_mistake(text: str) -> None:
+    lines = (refusal_or_none(text, {}) or "bot.toml:1: none").split("\n")
+
+    assert all(re.fullmatch(r"bot\.toml:\d+: .+", line) for line in lines)
+
+
+def test_of_many_mistakes_ten_are_shown() -> None:
+    assert len(refusal("".join(f"key{number} = 1\n" for number in range(50))).split("\n")) == 10
 
 
 @given(st.sampled_from([key.variable for key in keys_of(Bot)]), st.text())

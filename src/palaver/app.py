@@ -4,9 +4,9 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from msgspec.structs import asdict
 from palaver.config import Config, ConfigFile, PlatformConfig, load_config, load_object, local_zone
 from palaver.config_reader import is_secret
 from palaver.context.values import Persona
-from palaver.engine.background import Sleep
+from palaver.engine.background import EngineClock, RealClock, Sleep
 from palaver.engine.engine import Engine
 from palaver.engine.memory import Memory
 from palaver.errors import InvalidValue, PalaverError, StoreRefused
@@ -23,9 +23,11 @@ from palaver.logs import log_events
 from palaver.model_choice import Hints, choose_model
 from palaver.models.base import Model
 from palaver.platform import Platform
+from palaver.profiles import profile_of
 from palaver.redaction import redact_keys
 from palaver.store import Store
 from palaver.timezones import zone_named
+from palaver.toolbox.toolbox import Toolbox
 from palaver.tools import open_tools
 
 log = logging.getLogger(__name__)
@@ -67,20 +69,31 @@ async def run_bot(path: Path, environment: Mapping[str, str] = os.environ) -> No
 
 
 @asynccontextmanager
-async def open_bot(file: ConfigFile, environment: Mapping[str, str] = os.environ) -> AsyncIterator[Engine]:
-    """Open the models, the store and the tools of a config, and make the engine with its platforms."""
+async def open_bot(
+    file: ConfigFile,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    models: Sequence[Model] = (),
+    platforms: Sequence[Platform] = (),
+    clock: EngineClock | None = None,
+) -> AsyncIterator[Engine]:
+    """Open the models, the store and the tools of a config, and make the engine with its platforms.
+
+    *models* and *platforms* replace those of the config, also the model that learns.
+    """
     config, zone = file.config, file.config.zone or local_zone(environment)
-    platforms = [open_platform(name, one, file) for name, one in file.platforms.items()]
-    _check_zone(zone, file)
+    clock = clock or RealClock()
+    platforms = platforms or [open_platform(name, one, file) for name, one in file.platforms.items()]
+    check_zone(zone, file)
+    with file.naming("profile"):
+        profile = profile_of(config.profile, config.context)
     async with AsyncExitStack() as opened:
-        models = [await _open_model(name, opened, environment) for name in models_of(file)]
-        memory_model = await _open_model(config.memory.model, opened, environment) if config.memory.model else None
+        learns = None if models else config.memory.model
+        models = models or [await open_model(name, file, opened, environment) for name in models_of(file)]
+        memory_model = await open_model(learns, file, opened, environment) if learns else None
         _make_folder(file.store)
         store = await opened.enter_async_context(Store.open(file.store))
-        names = [name for name in config.tools if name != "memory" or config.memory.enabled]
-        tools = await opened.enter_async_context(
-            open_tools(names, store=store, now=_now, zone=zone, environment=environment, load=load_object)
-        )
+        tools = await opened.enter_async_context(tools_of(file, store, clock.now, zone, environment))
         yield Engine(
             store,
             models,
@@ -88,20 +101,36 @@ async def open_bot(file: ConfigFile, environment: Mapping[str, str] = os.environ
             persona=persona_of(config),
             tools=tools,
             memory=Memory(store, model=memory_model) if config.memory.enabled else None,
-            profile=config.profile,
+            profile=profile,
             context=config.context,
             settings=config.settings,
             behavior=config.behavior,
             limits=config.limits,
             zone=zone,
+            clock=clock,
         )
 
 
-def _check_zone(zone: str, file: ConfigFile) -> None:
-    try:
-        zone_named(zone)
-    except InvalidValue as error:
-        raise InvalidValue(f"{file.path}: zone: {error}; give an IANA name such as Europe/Kyiv") from error
+@asynccontextmanager
+async def tools_of(
+    file: ConfigFile, store: Store, now: Callable[[], datetime], zone: str, environment: Mapping[str, str]
+) -> AsyncIterator[Toolbox]:
+    """Open the tools that a config names."""
+    names = [name for name in file.config.tools if name != "memory" or file.config.memory.enabled]
+    async with AsyncExitStack() as opened:
+        with file.naming("tools"):
+            opening = open_tools(names, store=store, now=now, zone=zone, environment=environment, load=load_object)
+            toolbox = Toolbox(await opened.enter_async_context(opening))
+        yield toolbox
+
+
+def check_zone(zone: str, file: ConfigFile) -> None:
+    """Raise `InvalidValue` if there is no such time zone."""
+    with file.naming("zone"):
+        try:
+            zone_named(zone)
+        except InvalidValue as error:
+            raise InvalidValue(f"{error}; give an IANA name such as Europe/Kyiv") from error
 
 
 def _make_folder(store: Path) -> None:
@@ -127,14 +156,25 @@ def persona_of(config: Config) -> Persona:
 
 def open_platform(name: str, platform: PlatformConfig, file: ConfigFile) -> Platform:
     """Make a platform of the class and the options that a config names."""
-    where = f"{file.path}: platforms.{name}"
-    try:
-        made = _make(load_object(platform.use), platform.options)
-    except PalaverError as error:
-        raise InvalidValue(hide_secrets(f"{where}: {error}", secrets_of(platform))) from error
-    if not isinstance(made, Platform):
-        raise InvalidValue(f"{where}: {platform.use} is no subclass of palaver.Platform")
-    return made
+    with file.naming("platforms", name, "use"):
+        kind = load_object(platform.use)
+        if not callable(kind):
+            raise InvalidValue(f"{platform.use} is no subclass of palaver.Platform")
+    with file.naming("platforms", name, *_unknown_option(kind, platform.options)):
+        try:
+            made = _make(kind, platform.options)
+        except PalaverError as error:
+            raise InvalidValue(hide_secrets(str(error), secrets_of(platform))) from error
+        if not isinstance(made, Platform):
+            raise InvalidValue(f"{platform.use} is no subclass of palaver.Platform")
+        return made
+
+
+def _unknown_option(kind: Any, options: Mapping[str, Any]) -> list[str]:
+    """Return the first option that a class does not take, if there is one."""
+    takes = inspect.signature(kind).parameters
+    takes_any = any(one.kind is one.VAR_KEYWORD for one in takes.values())
+    return [] if takes_any else [name for name in options if name not in takes][:1]
 
 
 def secrets_of(platform: PlatformConfig) -> list[str]:
@@ -163,8 +203,10 @@ def _make(kind: Any, options: Mapping[str, Any]) -> Any:
         raise InvalidValue(f"it cannot be made: {type(error).__name__}: {error}") from error
 
 
-async def _open_model(name: str, opened: AsyncExitStack, environment: Mapping[str, str]) -> Model:
-    model: Any = choose_model(name, hints=HINTS, environment=environment).model
+async def open_model(name: str, file: ConfigFile, opened: AsyncExitStack, environment: Mapping[str, str]) -> Model:
+    """Return a model that the config names; it is closed with *opened*."""
+    with file.naming(*(("model",) if name in file.config.models else ("memory", "model"))):
+        model: Any = choose_model(name, hints=HINTS, environment=environment).model
     opened.push_async_callback(model.aclose)
     return model  # type: ignore[no-any-return]
 
@@ -214,7 +256,3 @@ def _stamp(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

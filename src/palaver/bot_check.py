@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping
-from datetime import UTC, datetime
+from contextlib import AsyncExitStack
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -11,18 +11,15 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.app import HINTS, hide_secrets, models_of, open_platform, secrets_of
-from palaver.config import IN_MEMORY, RENAMED, Config, ConfigFile, load_config, load_object, local_zone
+from palaver.app import check_zone, hide_secrets, models_of, open_model, open_platform, secrets_of, tools_of
+from palaver.config import IN_MEMORY, RENAMED, Config, ConfigFile, load_config, local_zone
 from palaver.config_reader import PREFIX, keys_of
+from palaver.engine.background import RealClock
 from palaver.errors import PalaverError, StoreBusy, StoreRefused
-from palaver.model_choice import choose_model
 from palaver.models import provider_of
 from palaver.profiles import profile_of
 from palaver.redaction import redact_keys
 from palaver.store import Store
-from palaver.timezones import zone_named
-from palaver.toolbox.toolbox import Toolbox
-from palaver.tools import open_tools
 from palaver.turns import Prompt, Settings, user
 
 TIMEOUT = 30.0  # seconds for a service to answer
@@ -45,14 +42,15 @@ async def check_bot(path: Path, environment: Mapping[str, str] = os.environ) -> 
     try:
         file = load_config(path, environment)
     except PalaverError as error:
-        yield _failed("config", error)
+        for line in str(error).splitlines():
+            yield Finding(what="config", ok=False, line=redact_keys(line))
         return
     yield Finding(what="config", ok=True, line=str(path))
     for variable in unknown_variables(environment):
         yield variable
     zone = file.config.zone or local_zone(environment)
-    yield await _finding("zone", _zone(zone))
-    yield await _finding("profile", _profile(file.config))
+    yield await _finding("zone", _zone(zone, file))
+    yield await _finding("profile", _profile(file))
     yield _persona(file.config)
     yield await _finding("store", _store(file.store))
     yield await _finding("tools", _tools(file, zone, environment))
@@ -62,7 +60,7 @@ async def check_bot(path: Path, environment: Mapping[str, str] = os.environ) -> 
         yield _failed("model", error)
         names = ()
     for name in dict.fromkeys([*names, *filter(None, [file.config.memory.model])]):
-        yield await _finding("model", _model(name, environment))
+        yield await _finding("model", _model(name, file, environment))
     for name in file.platforms:
         found = await _finding(f"platform {name}", _platform(name, file))
         yield replace(found, line=hide_secrets(found.line, secrets_of(file.platforms[name])))
@@ -98,13 +96,14 @@ def _failed(what: str, error: PalaverError) -> Finding:
     return Finding(what=what, ok=False, line=redact_keys(str(error)))
 
 
-async def _zone(zone: str) -> str:
-    zone_named(zone)
+async def _zone(zone: str, file: ConfigFile) -> str:
+    check_zone(zone, file)
     return zone
 
 
-async def _profile(config: Config) -> str:
-    return profile_of(config.profile, config.context).name
+async def _profile(file: ConfigFile) -> str:
+    with file.naming("profile"):
+        return profile_of(file.config.profile, file.config.context).name
 
 
 def _persona(config: Config) -> Finding:
@@ -139,28 +138,19 @@ def _new_store(path: Path) -> str:
 async def _tools(file: ConfigFile, zone: str, environment: Mapping[str, str]) -> str:
     async with (
         Store.open(":memory:") as store,
-        open_tools(
-            file.config.tools,
-            store=store,
-            now=lambda: datetime.now(UTC),
-            zone=zone,
-            environment=environment,
-            load=load_object,
-        ) as tools,
+        tools_of(file, store, RealClock().now, zone, environment) as toolbox,
     ):
-        return ", ".join(spec.name for spec in Toolbox(tools).specs) or "none"
+        return ", ".join(spec.name for spec in toolbox.specs) or "none"
 
 
-async def _model(name: str, environment: Mapping[str, str]) -> str:
+async def _model(name: str, file: ConfigFile, environment: Mapping[str, str]) -> str:
     """Ask a model of a service for one word; a local one is only looked for."""
-    model = choose_model(name, hints=HINTS, environment=environment).model
-    try:
+    async with AsyncExitStack() as opened:
+        model = await open_model(name, file, opened, environment)
         if provider_of(name) == "local":
             return f"{name} is here"
         response = await model.respond(Prompt.of(user("Say ok."), settings=Settings(max_tokens=64)))
         return f"{name} answers ({response.usage.total} tokens)"
-    finally:
-        await model.aclose()
 
 
 async def _platform(name: str, file: ConfigFile) -> str:

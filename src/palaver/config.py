@@ -2,13 +2,16 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import FunctionType
+from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from palaver.config_reader import PREFIX, ConfigReader
@@ -18,6 +21,7 @@ from palaver.engine.behavior import Behavior
 from palaver.engine.limits import Limits
 from palaver.errors import InvalidValue
 from palaver.models.prices import PRICES
+from palaver.toolbox.toolbox import Tool
 from palaver.turns import Settings
 
 FILE = "palaver.toml"
@@ -42,6 +46,16 @@ class PersonaConfig(Persona, frozen=True, kw_only=True, omit_defaults=True):
     file: str = ""  # relative to the config
 
 
+class SettingsConfig(Settings, frozen=True, kw_only=True, omit_defaults=True):
+    """Settings within the ranges that services document."""
+
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
+    top_k: Annotated[int, Meta(ge=1)] | None = None
+    max_tokens: Annotated[int, Meta(ge=1)] | None = None
+    thinking: Annotated[int, Meta(ge=-1)] | Literal["minimal", "low", "medium", "high"] | None = None  # -1: it decides
+
+
 class MemoryConfig(Struct, frozen=True, kw_only=True):
     enabled: bool = True  # whether facts, summaries and episodes are learned and recalled
     model: str = ""  # learns them; empty: patterns do
@@ -63,7 +77,7 @@ class Config(Struct, frozen=True, kw_only=True):
     profile: str = "layered"
     tools: tuple[str, ...] = ("calculator", "clock", "reminders", "memory")  # by name, or "module:function"
     persona: PersonaConfig = PersonaConfig()
-    settings: Settings = Settings()
+    settings: SettingsConfig = SettingsConfig()
     context: ContextOptions = ContextOptions()
     behavior: Behavior = Behavior()
     limits: Limits = Limits()
@@ -82,6 +96,16 @@ class ConfigFile(Struct, frozen=True, kw_only=True):
     platforms: Mapping[str, PlatformConfig] = {}
     folder: Path = Path()
     path: Path | None = None  # None: there is no file
+    reader: ConfigReader | None = None  # knows the line of each key
+
+    @contextmanager
+    def naming(self, *key: str) -> Iterator[None]:
+        """Add the line of a key, or its variable, and its name to an `InvalidValue`."""
+        try:
+            yield
+        except InvalidValue as error:
+            place = self.reader.place_of(key) if self.reader else self.path
+            raise InvalidValue(f"{place}: {'.'.join(key)}: {error}") from error
 
     @property
     def store(self) -> Path:
@@ -134,14 +158,15 @@ def read_config(text: str, environment: Mapping[str, str], *, path: Path | None 
         config = replace(config, behavior=replace(config.behavior, prices={**PRICES, **config.behavior.prices}))
     folder = path.parent if path else Path()
     config = replace(config, persona=_with_text(config.persona, folder, reader))
-    return ConfigFile(
-        config=config, platforms=_platforms(config.platforms, reader, environment), folder=folder, path=path
-    )
+    platforms = _platforms(config.platforms, reader, environment)
+    return ConfigFile(config=config, platforms=platforms, folder=folder, path=path, reader=reader)
 
 
 def load_object(name: str) -> Any:
     """Import what "module:name" names."""
     module, _, attribute = name.partition(":")
+    if module.endswith(".py"):
+        raise InvalidValue(f'a module is named without .py: "{module.removesuffix(".py")}:{attribute}"')
     try:
         found = import_module(module)
     except (Exception, SystemExit) as error:
@@ -150,8 +175,21 @@ def load_object(name: str) -> Any:
         for part in attribute.split("."):
             found = getattr(found, part)
     except AttributeError as error:
-        raise InvalidValue(f"there is no {attribute} in {module}") from error
+        raise InvalidValue(f"there is no {attribute} in {module}{_names_hint(attribute, module)}") from error
     return found
+
+
+def _names_hint(wanted: str, module: str) -> str:
+    """Return which of a module's functions, classes and tools may be meant, or all of them if they are few."""
+    names = [
+        name
+        for name, one in vars(sys.modules[module]).items()
+        if isinstance(one, Tool) or (isinstance(one, FunctionType | type) and one.__module__ == module)
+        if name[0] != "_"
+    ]
+    if near := get_close_matches(wanted, names, n=1):
+        return f", did you mean {near[0]}?"
+    return f"; there are {', '.join(names)}" if 0 < len(names) <= 10 else ""
 
 
 def _with_text(persona: PersonaConfig, folder: Path, reader: ConfigReader) -> PersonaConfig:

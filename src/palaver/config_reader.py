@@ -1,8 +1,8 @@
 """Config reader: makes values of TOML tables and environment variables. Pure.
 
 The structs of a config are its schema: their fields are the keys, their types say what is allowed, and a field that is
-a struct is a table. A variable takes precedence over the file. An error is one line: it names the line of the file, or
-the variable, and says what is allowed there.
+a struct is a table. A variable takes precedence over the file. Each mistake is one line: it names the line of the file,
+or the variable, and says what is allowed there.
 """
 
 import json
@@ -10,6 +10,7 @@ import math
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from difflib import get_close_matches
 from typing import Any, NoReturn, TypeVar, get_type_hints
@@ -29,6 +30,8 @@ _SWITCH = {**dict.fromkeys(("1", "true", "yes", "on"), True), **dict.fromkeys(("
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([smhdw])|(second|minute|hour|day|week)s?)", re.IGNORECASE)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _BARE = re.compile(r"[\w-]{1,60}", re.ASCII)  # a key that needs no quotes
+_MOST_ERRORS = 10  # that are shown at once
+_ASSIGNMENT = re.compile(r"\s*([\w.-]+)\s*=\s*([^\s\"'\[{#][^#]*?)\s*(?:#.*)?", re.ASCII)  # of something without quotes
 _SECRET = re.compile(r"(?:^|_)(?:token|key|secret|password)$", re.IGNORECASE)
 
 
@@ -78,38 +81,65 @@ class ConfigReader:
         self._environment = environment
         self._load = load
         self._renamed = {key: variable for variable, key in renamed.items()}
+        self._errors: list[str] = []
         try:
             self.tables: dict[str, Any] = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)", str(error))
             line = place[1] if place and place[1] else text.count("\n") + 1
             why = str(error).replace(place[0] if place else "", "")
-            raise InvalidValue(f"{file}:{line}: {why if why.isprintable() else ascii(why)}") from error
+            why = why if why.isprintable() else ascii(why)
+            raise InvalidValue(f"{file}:{line}: {why}{_quotes_hint(text, int(line))}") from error
         except (ValueError, RecursionError) as error:  # a number with thousands of digits, or lists in lists in lists
             raise InvalidValue(f"{file}:{_line_of_excess(text)}: a value is too long or nested too deeply") from error
 
-    def read(self, schema: type[T], table: Any, before: KeyPath = ()) -> T:
-        """Return the value of a table; a key that neither it nor the environment has gets its default."""
-        if not isinstance(table, dict):
-            self.refuse(before, table, f"a table: [{_name(before)}]")
+    def read(self, schema: type[T], table: Any) -> T:
+        """Return the value of a table; a key that neither it nor the environment has gets its default.
+
+        Raise `InvalidValue` with a line for each mistake.
+        """
+        value = self._read(schema, table, (), known=list(_paths_of(schema)))
+        if self._errors:
+            raise InvalidValue("\n".join(self._errors[:_MOST_ERRORS]))
+        return value
+
+    def _read(self, schema: type[T], table: Any, before: KeyPath, *, known: list[KeyPath]) -> T:
+        errors = len(self._errors)
         keys = {key.path[-1]: key for key in _fields(schema, before)}
-        for name in table:
-            if name not in keys:
-                self._refuse_unknown((*before, name), known=keys)
+        if not isinstance(table, dict):
+            with self._collecting():
+                self.refuse(before, table, f"a table: [{_name(before)}]")
+            return schema()
+        for name in [name for name in table if name not in keys][:_MOST_ERRORS]:
+            self._errors.append(self._unknown((*before, name), allowed=list(keys), known=known))
         values: dict[str, Any] = {}
         for name, key in keys.items():
-            if isinstance(key.info, types.StructType):
-                values[name] = self.read(key.info.cls, table.get(name, {}), key.path)
-            elif variable := self._variable_of(key.path):
-                values[name] = self._from_variable(variable, key)
-            elif name in table:
-                values[name] = self._from_file(table[name], key)
+            with self._collecting():
+                if isinstance(key.info, types.StructType):
+                    values[name] = self._read(key.info.cls, table.get(name, {}), key.path, known=known)
+                elif variable := self._variable_of(key.path):
+                    values[name] = self._from_variable(variable, key)
+                elif name in table:
+                    values[name] = self._from_file(table[name], key)
+        with self._collecting():
+            return self._make(schema, values, before) if len(self._errors) == errors else schema()
+        return schema()
+
+    def _make(self, schema: type[T], values: dict[str, Any], before: KeyPath) -> T:
         try:
             return schema(**values)
         except InvalidValue as error:
             guilty = [name for name in values if _is_valid(schema, values, without=name)]
             path = (*before, guilty[0]) if len(guilty) == 1 else before
             raise InvalidValue(f"{self.place_of(path)}: {error}") from error
+
+    @contextmanager
+    def _collecting(self) -> Iterator[None]:
+        """Add an error to those that are raised together."""
+        try:
+            yield
+        except InvalidValue as error:
+            self._errors.append(str(error))
 
     def place_of(self, path: KeyPath) -> str:
         """Return the variable that sets a key; else its file and line, or those of the nearest table around it."""
@@ -162,12 +192,19 @@ class ConfigReader:
             raise ValueError(value)
         return self._load(value)
 
-    def _refuse_unknown(self, path: KeyPath, *, known: Mapping[str, Key]) -> NoReturn:
-        near = get_close_matches(path[-1], known, n=1)
-        meant = f", did you mean {near[0]}?" if near else "."
-        raise InvalidValue(
-            f"{self.place_of(path)}: there is no key {_name(path)}{meant} Allowed are: {', '.join(known)}"
-        )
+    def _unknown(self, path: KeyPath, *, allowed: list[str], known: list[KeyPath]) -> str:
+        """Return the error for an unknown key: what it may be meant to be, or where it belongs."""
+        near = get_close_matches(path[-1], allowed, n=1)
+        homes = [
+            f"in [{_name(one[:-1])}]" if len(one) > 1 else "above the first table"
+            for one in known
+            if one[-1] == path[-1]
+        ]
+        if near:
+            hint = f", did you mean {near[0]}?"
+        else:
+            hint = f"; {path[-1]} belongs {' or '.join(homes[:2])}." if homes else "."
+        return f"{self.place_of(path)}: there is no key {_name(path)}{hint} Allowed are: {', '.join(allowed)}"
 
 
 def line_of(text: str, path: KeyPath) -> int | None:
@@ -181,6 +218,26 @@ def line_of(text: str, path: KeyPath) -> int | None:
         elif path[: len(table)] == table and len(path) > len(table) and _has(written, path[len(table) :]):
             return number
     return None
+
+
+def _quotes_hint(text: str, number: int) -> str:
+    """Return what to write in a line whose value is a text without quotes; what may be a secret is not repeated."""
+    lines = text.split("\n")[:number]
+    written = _ASSIGNMENT.fullmatch(lines[-1].rstrip("\r"))
+    if not written or not written[2].isprintable() or _is_toml(written[0]):
+        return ""
+    key, value = written[1], written[2]
+    header = next((line.split() for line in reversed(lines) if line.lstrip().startswith("[")), [])
+    is_hidden = is_secret(key) or "platforms" in f"{header}{key}" or len(value) > 60
+    return f"; a text needs quotes: {key} = {json.dumps('…' if is_hidden else value, ensure_ascii=False)}"
+
+
+def _is_toml(line: str) -> bool:
+    try:
+        tomllib.loads(line)
+    except ValueError:
+        return False
+    return True
 
 
 def _statements(text: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
@@ -236,6 +293,14 @@ def parse_duration(value: object) -> timedelta:
         return timedelta(**{unit: float(written[1])})
     except OverflowError as error:
         raise ValueError(value) from error
+
+
+def _paths_of(schema: type[Struct], before: KeyPath = ()) -> Iterator[KeyPath]:
+    """Return the paths of all keys and tables."""
+    for key in _fields(schema, before):
+        yield key.path
+        if isinstance(key.info, types.StructType):
+            yield from _paths_of(key.info.cls, key.path)
 
 
 def _fields(schema: type[Struct], before: KeyPath) -> Iterator[Key]:

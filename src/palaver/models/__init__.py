@@ -1,7 +1,10 @@
 """The models: each answers a prompt, whole or in pieces. `model_named("gemini-3.8-flash")` makes one by its name."""
 
 import os
+import re
+import reprlib
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 
 from palaver.errors import InvalidValue
@@ -12,6 +15,7 @@ from palaver.models.local.client import Local
 from palaver.models.local.weights import WEIGHTS, models_directory
 from palaver.models.openai.client import OpenAI
 from palaver.models.openai.vendors import OPENAI, VENDORS, Vendor, vendor_of
+from palaver.models.prices import PRICES
 from palaver.models.scripted import Scripted
 
 __all__ = [
@@ -40,7 +44,7 @@ def provider_of(name: str) -> str:
     before, colon, _ = name.partition(":")
     if name in WEIGHTS or name.endswith(".gguf"):
         return "local"
-    if name.removeprefix("models/").startswith(("gemini-", "gemma-")):
+    if re.fullmatch(r"(models/)?(gemini|gemma)-\S+", name):
         return "gemini"
     return before if colon and before in VENDORS else ""
 
@@ -87,5 +91,12 @@ def model_named(name: str, *, base_url: str | None = None) -> Gemini | OpenAI | 
 
 
 def unknown_model(name: str) -> InvalidValue:
-    meant = "" if ":" in name else f" (openai:{name}, if it is OpenAI's)"
-    return InvalidValue(f"no model is called {name!r}{meant}; there are {NAME_FORMS}")
+    shown = reprlib.repr(name)
+    if near := get_close_matches(name, [*WEIGHTS, *PRICES], n=1):
+        return InvalidValue(f"no model is called {shown}, did you mean {_full_name(near[0])}? There are {NAME_FORMS}")
+    meant = "" if ":" in name else " (openai:NAME, if it is OpenAI's)"
+    return InvalidValue(f"no model is called {shown}{meant}; there are {NAME_FORMS}")
+
+
+def _full_name(model: str) -> str:
+    return model if provider_of(model) else f"openai:{model}"

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from palaver.errors import InvalidValue
@@ -59,6 +60,10 @@ async def open_tools(
                 case _ if ":" in name:
                     tools.append(load(name))
                 case _:
+                    near = get_close_matches(name, NAMES, n=1)
+                    meant = f", did you mean {near[0]}?" if near else "."
                     known = ", ".join(NAMES)
-                    raise InvalidValue(f'no tool is called {name!r}; there are {known}, or your own "module:function"')
+                    raise InvalidValue(
+                        f'no tool is called {name!r}{meant} There are {known}, or your own "module:function"'
+                    )
         yield tools
