@@ -22,7 +22,7 @@ ROBO = Author(id="9", name="Robo", persona="robo")
 
 def admission(store: Store, behavior: Behavior | None = None) -> Admission:
     identity = Identity(Persona(), {"recorded": RecordedPlatform()})
-    rate_limiter = RateLimiter(store.rate_limits, CurrentLimits())
+    rate_limiter = RateLimiter(store.rate_limits, CurrentLimits(), now=lambda: NOON)
     return Admission(store.log, store.place_settings, identity, behavior or Behavior(), rate_limiter)
 
 

@@ -71,7 +71,7 @@ class NotedWorker(PlaceWorker):
 def a_worker(store: Store, place: Place = DIRECT, /, **changes: Any) -> NotedWorker:
     behavior = changes.pop("behavior", Behavior(debounce=0.0))
     identity = Identity(Persona(), {"recorded": RecordedPlatform()})
-    rate_limiter = RateLimiter(store.rate_limits, CurrentLimits(changes.pop("limits", None)))
+    rate_limiter = RateLimiter(store.rate_limits, CurrentLimits(changes.pop("limits", None)), now=lambda: NOON)
     named: dict[str, Any] = dict.fromkeys(WorkerParts.__struct_fields__) | {
         "store": store,
         "behavior": behavior,
@@ -379,7 +379,7 @@ async def test_a_store_in_trouble_is_tried_again_after_growing_pauses_with_the_r
 async def test_who_has_said_too_much_is_told_and_not_answered(store: Store) -> None:
     once = Limits(messages=1)
     worker = a_worker(store, limits=once)
-    await store.rate_limits.count_answer((DIRECT.author_namespace, ALICE.id), once)
+    await store.rate_limits.count_answer((DIRECT.author_namespace, ALICE.id), once, at=NOON)
     await received(store, said("one", 1), said("two", 2), said("three", 3, author=BOB))
 
     await worker.run()

@@ -1,4 +1,5 @@
 import math
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,18 +15,24 @@ from palaver.engine.rate_limit import RateLimiter
 from palaver.errors import InvalidValue, StoreFull
 from palaver.models.scripted import Scripted
 from palaver.store import Store
-from palaver.store.process_state import LocalRateLimits
 from palaver.testing import RecordedPlatform
 
 TWICE = Limits(messages=2, seconds=60)
 
 
+class Clock:
+    """A clock that says `at` seconds; nothing sleeps until it is set."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+
+    def now(self) -> datetime:
+        return datetime(2025, 1, 15, tzinfo=UTC) + timedelta(seconds=self.at)
+
+
 @pytest.fixture
-def clock(store: Store) -> SimpleNamespace:
-    """The clock of the store's rate limits, which only goes forward; `clock.at` is what it says."""
-    made = SimpleNamespace(at=0.0)
-    store.rate_limits = LocalRateLimits(lambda: made.at)
-    return made
+def clock() -> Clock:
+    return Clock()
 
 
 @pytest.mark.parametrize("values", [{"messages": 0}, {"messages": -1}, {"seconds": -1.0}, {"seconds": math.nan}])
@@ -34,8 +41,8 @@ def test_a_limit_that_cannot_be_is_refused(values: dict[str, Any]) -> None:
         Limits(**values)
 
 
-async def test_an_author_is_answered_so_often_in_all_places(store: Store, clock: SimpleNamespace) -> None:
-    made = RateLimiter(store.rate_limits, CurrentLimits(TWICE))
+async def test_an_author_is_answered_so_often_in_all_places(store: Store, clock: Clock) -> None:
+    made = RateLimiter(store.rate_limits, CurrentLimits(TWICE), now=clock.now)
     here, there = said("hi"), said("Gryag?", place=GROUP)
 
     assert [await made.count_answer(here), await made.count_answer(there), await made.count_answer(here)] == [
@@ -49,8 +56,8 @@ async def test_an_author_is_answered_so_often_in_all_places(store: Store, clock:
     assert await made.count_answer(there)
 
 
-async def test_a_message_over_the_limit_does_not_count(store: Store, clock: SimpleNamespace) -> None:
-    made = RateLimiter(store.rate_limits, CurrentLimits(TWICE))
+async def test_a_message_over_the_limit_does_not_count(store: Store, clock: Clock) -> None:
+    made = RateLimiter(store.rate_limits, CurrentLimits(TWICE), now=clock.now)
     for clock.at in (0.0, 10.0, 20.0, 59.0):
         await made.count_answer(said("hi"))
 
@@ -59,8 +66,8 @@ async def test_a_message_over_the_limit_does_not_count(store: Store, clock: Simp
     assert [await made.count_answer(said("hi")), await made.count_answer(said("hi"))] == [True, False]
 
 
-async def test_an_answer_that_is_given_back_does_not_count(store: Store, clock: SimpleNamespace) -> None:
-    made = RateLimiter(store.rate_limits, CurrentLimits(TWICE))
+async def test_an_answer_that_is_given_back_does_not_count(store: Store, clock: Clock) -> None:
+    made = RateLimiter(store.rate_limits, CurrentLimits(TWICE), now=clock.now)
     await made.count_answer(said("hi"))
     await made.count_answer(said("hi"))
 
@@ -69,9 +76,9 @@ async def test_an_answer_that_is_given_back_does_not_count(store: Store, clock: 
     assert [await made.count_answer(said("hi")), await made.count_answer(said("hi"))] == [True, False]
 
 
-async def test_admission_decides_by_the_rate_limit(store: Store, clock: SimpleNamespace) -> None:
+async def test_admission_decides_by_the_rate_limit(store: Store, clock: Clock) -> None:
     identity = Identity(Persona(), {"recorded": RecordedPlatform()})
-    made = RateLimiter(store.rate_limits, CurrentLimits(Limits(messages=1, seconds=60)))
+    made = RateLimiter(store.rate_limits, CurrentLimits(Limits(messages=1, seconds=60)), now=clock.now)
     admission = Admission(store.log, store.place_settings, identity, Behavior(), made)
     await made.count_answer(said("hi"))
 
@@ -82,12 +89,12 @@ async def test_admission_decides_by_the_rate_limit(store: Store, clock: SimpleNa
 
 
 async def test_of_too_many_messages_there_is_one_notice_then_silence_and_a_notice_again_after_an_answer(
-    store: Store, clock: SimpleNamespace
+    store: Store, clock: Clock
 ) -> None:
     platform, numbers = RecordedPlatform(), iter(range(99))
     limits = Limits(messages=1, seconds=60)
 
-    async with engine_with(Scripted("1", "2", "3"), platform, store=store, limits=limits) as engine:
+    async with engine_with(Scripted("1", "2", "3"), platform, store=store, limits=limits, now=clock.now) as engine:
         for clock.at in (0, 1, 2, 59, 60, 61, 62, 300, 301):
             await talked(engine, said("hi", next(numbers)))
 

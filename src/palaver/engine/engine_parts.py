@@ -58,7 +58,7 @@ def make_parts(
         identity=Identity(persona or Persona(), named),
         aliases=aliases,
         delimiters=DelimiterCache(store.place_settings.delimiter),
-        rate_limiter=RateLimiter(store.rate_limits, limits),
+        rate_limiter=RateLimiter(store.rate_limits, limits, now=clock.now),
         outbox_sender=OutboxSender(
             store.outbox, named, now=clock.now, doubtful=behavior.doubtful_replies, sleep=clock.sleep, aliases=aliases
         ),

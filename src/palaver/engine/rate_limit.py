@@ -1,5 +1,7 @@
 """Rate limit: how often one author is answered. The protocol of its store, and the limiter of an engine."""
 
+from collections.abc import Callable
+from datetime import datetime
 from typing import Protocol
 
 from palaver.engine.limits import CurrentLimits, Limits
@@ -9,13 +11,13 @@ AuthorKey = tuple[str, str]  # `Place.author_namespace` and the author's id
 
 
 class RateLimitStore(Protocol):
-    """Counts the answers to each author, in all places together."""
+    """Counts the answers to each author, in all places together. *at* is the time of the engine's clock."""
 
-    async def allows(self, author: AuthorKey, limits: Limits) -> bool:
+    async def allows(self, author: AuthorKey, limits: Limits, *, at: datetime) -> bool:
         """Return whether the author may be answered once more. Count nothing."""
         ...
 
-    async def count_answer(self, author: AuthorKey, limits: Limits) -> bool:
+    async def count_answer(self, author: AuthorKey, limits: Limits, *, at: datetime) -> bool:
         """Count one more answer to the author; return False, and count nothing, where that is over the limit."""
         ...
 
@@ -35,17 +37,18 @@ class RateLimitStore(Protocol):
 class RateLimiter:
     """The rate limit of an engine, for the authors of messages."""
 
-    def __init__(self, store: RateLimitStore, limits: CurrentLimits) -> None:
+    def __init__(self, store: RateLimitStore, limits: CurrentLimits, *, now: Callable[[], datetime]) -> None:
         self._store = store
         self._limits = limits
+        self._now = now
 
     async def allows(self, message: Message) -> bool:
         """Return whether the author may be answered once more. Count nothing."""
-        return await self._store.allows(_author(message), self._limits.value)
+        return await self._store.allows(_author(message), self._limits.value, at=self._now())
 
     async def count_answer(self, message: Message) -> bool:
         """Count one more answer to the author; return False where that is over the limit."""
-        return await self._store.count_answer(_author(message), self._limits.value)
+        return await self._store.count_answer(_author(message), self._limits.value, at=self._now())
 
     async def uncount_answer(self, message: Message) -> None:
         """Uncount an answer that was not stored: it is retried."""

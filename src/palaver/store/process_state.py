@@ -1,10 +1,10 @@
 """Ownership of places, rate limits and stop requests, held in memory: one process has the store open."""
 
 import asyncio
-import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime
 from weakref import WeakValueDictionary
 
 from palaver.engine.limits import Limits
@@ -28,25 +28,24 @@ class LocalOwnership:
 
 
 class LocalRateLimits:
-    """Implements `engine.rate_limit.RateLimitStore` with a monotonic clock, in memory.
+    """Implements `engine.rate_limit.RateLimitStore` in memory. Times that a clock set back has not reached are dropped.
 
     Of more than so many *authors* the one answered longest ago is forgotten.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, *, authors: int = AUTHORS) -> None:
-        self._clock = clock
+    def __init__(self, *, authors: int = AUTHORS) -> None:
         self._authors = authors
-        self._answered: OrderedDict[AuthorKey, deque[float]] = OrderedDict()  # when, the latest answered author last
+        self._answered: OrderedDict[AuthorKey, deque[datetime]] = OrderedDict()  # when, the latest answered author last
         self._warned: set[AuthorKey] = set()
 
-    async def allows(self, author: AuthorKey, limits: Limits) -> bool:
-        return len(self._recent(author, limits)) < limits.messages
+    async def allows(self, author: AuthorKey, limits: Limits, *, at: datetime) -> bool:
+        return len(self._recent(author, limits, at)) < limits.messages
 
-    async def count_answer(self, author: AuthorKey, limits: Limits) -> bool:
-        times = self._recent(author, limits)
+    async def count_answer(self, author: AuthorKey, limits: Limits, *, at: datetime) -> bool:
+        times = self._recent(author, limits, at)
         if len(times) >= limits.messages:
             return False
-        times.append(self._clock())
+        times.append(at)
         self._answered[author] = times
         self._answered.move_to_end(author)
         self._warned.discard(author)
@@ -66,10 +65,12 @@ class LocalRateLimits:
     async def release_notice(self, author: AuthorKey) -> None:
         self._warned.discard(author)
 
-    def _recent(self, author: AuthorKey, limits: Limits) -> deque[float]:
-        times, now = self._answered.get(author, deque()), self._clock()
-        while times and now - times[0] >= limits.seconds:
+    def _recent(self, author: AuthorKey, limits: Limits, at: datetime) -> deque[datetime]:
+        times = self._answered.get(author, deque())
+        while times and (at - times[0]).total_seconds() >= limits.seconds:
             times.popleft()
+        while times and times[-1] > at:
+            times.pop()
         return times
 
 
