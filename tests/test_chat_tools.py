@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from palaver import RunContext, ToolCall, ToolResult, ToolSpec, Turn, model, user
+from palaver import RunContext, Settings, ToolCall, ToolResult, ToolSpec, Turn, model, user
 from palaver.chat import Chat
 from palaver.errors import InvalidValue, Overloaded
 from palaver.models import Finish, Response, Scripted
@@ -176,6 +176,19 @@ async def test_functions_run_beside_calls_that_are_the_callers() -> None:
     await chat.send_function_responses(ToolResult(id="a", name="book", value="ok"))
 
     assert chat.history[2] == user(ToolResult(id="a", name="book", value="ok"), ToolResult(id="b", name="add", value=2))
+
+
+async def test_tools_that_must_be_called_need_not_be_called_again_in_an_exchange() -> None:
+    scripted = Scripted(
+        ToolCall(id="a", name="book"), "Done.", ToolCall(id="b", name="add", args={"a": 1, "b": 1}), "2"
+    )
+    chat = Chat(scripted, tools=[BOOK, add], settings=Settings(tool_choice="required"))
+
+    await chat.send_message("Go.")
+    await chat.send_function_responses(ToolResult(id="a", name="book", value="ok"))
+    await chat.send_message("Add.")
+
+    assert [prompt.settings.tool_choice for prompt in scripted.prompts] == ["any", "auto", "any", "auto"]
 
 
 async def test_the_step_limit_ends_in_a_request_without_tools() -> None:

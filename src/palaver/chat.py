@@ -18,7 +18,7 @@ from palaver.run.answer_type import AnswerType
 from palaver.run.chat_history import Exchange, History, MessageInput, Pieces, user_turn
 from palaver.run.fallbacks import ExpiredFiles
 from palaver.run.journal import InMemoryJournal, Journal, Run, ToolRun
-from palaver.run.loop import STEPS, NoAnswer, RunAnswered, RunLoop, ToolsStopped, without_tools
+from palaver.run.loop import STEPS, NoAnswer, RunAnswered, RunLoop, ToolsStopped, optional_tools, without_tools
 from palaver.run.model_calls import CALL_TIMEOUT, AttemptFailed, ModelCalls
 from palaver.run.stored_chat import ChatStore, OpenExchange, StoredChat, give_up, replay
 from palaver.toolbox.run_context import RunContext
@@ -176,7 +176,7 @@ class Chat:
             return wanted.read(response.text)
         except ValueError as error:
             again = user(f"That does not fit: {error}. Answer again with JSON that fits the schema, and nothing else.")
-            response = await self._send(lambda _: again, settings, wanted)
+            response = await self._send(lambda _: again, optional_tools(settings or self.settings), wanted)
         try:
             return wanted.read(response.text)
         except ValueError as error:
@@ -201,7 +201,8 @@ class Chat:
     ) -> Response:
         """Answer the calls of the last response: by id, and results without one by name and order.
 
-        When the request fails the calls stay open, and the results may be given again.
+        When the request fails the calls stay open, and the results may be given again. Tools that the chat's settings
+        require were called: the model need not call them again.
         """
         given = [results] if isinstance(results, ToolResult) else list(results)
         if not given or not all(isinstance(one, ToolResult) for one in given):
@@ -210,7 +211,7 @@ class Chat:
         def append_results(history: History) -> None:
             history.answer(given, self._toolbox.is_for_caller)
 
-        return await self._send(append_results, settings, None)
+        return await self._send(append_results, settings or optional_tools(self.settings), None)
 
     async def _send(self, opening: Opening, settings: Settings | None, wanted: AnswerType | None) -> Response:
         settings = settings or self.settings

@@ -15,7 +15,7 @@ from palaver.models.scripted import Scripted
 from palaver.parts import ToolCall, ToolResult
 from palaver.run.journal import Journal
 from palaver.toolbox.toolbox import Toolbox
-from palaver.turns import Prompt, ToolSpec, model, user
+from palaver.turns import Prompt, Settings, ToolSpec, model, user
 from run.loop_child import Watched, toolbox
 from run.loops import resumed
 from run.scripted_runs import BOOK, LOOK, REBOOK, RUN, TOOLS, counting, names, polls, ran_with
@@ -30,6 +30,18 @@ async def test_the_limit_of_steps_ends_with_one_request_with_tools_switched_off(
     assert [asked.tools for asked in scripted.prompts] == [TOOLS] * 3
     assert answered.turns[-1] == model("That is all.", LOOK, by="scripted")
     assert len(answered.turns) == 5
+
+
+async def test_tools_must_be_called_in_the_first_round_only(runs: RunStore) -> None:
+    scripted = Scripted([BOOK], "Booked.")
+    prompt = Prompt.of("go", tools=TOOLS, settings=Settings(tool_choice="required", temperature=0.5))
+
+    await ran_with(runs, scripted, prompt)
+
+    assert [asked.settings for asked in scripted.prompts] == [
+        Settings(tool_choice="any", temperature=0.5),
+        Settings(tool_choice="auto", temperature=0.5),
+    ]
 
 
 async def test_without_steps_tools_are_switched_off(runs: RunStore) -> None:

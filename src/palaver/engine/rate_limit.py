@@ -11,7 +11,7 @@ AuthorKey = tuple[str, str]  # `Place.author_namespace` and the author's id
 
 
 class RateLimitStore(Protocol):
-    """Counts the answers to each author, in all places together. *at* is the time of the engine's clock."""
+    """Counts the answers to each author, in all places together. `at` is the time of the engine's clock."""
 
     async def allows(self, author: AuthorKey, limits: Limits, *, at: datetime) -> bool:
         """Return whether the author may be answered once more. Count nothing."""

@@ -56,7 +56,7 @@ from palaver.run.model_calls import AttemptFailed, ModelCalls
 from palaver.run.tool_runs import EndedToolRuns, ToolRuns, cut_call_result, results_after_cancel
 from palaver.toolbox.run_context import RunContext
 from palaver.toolbox.toolbox import Toolbox
-from palaver.turns import Layer, Prompt, Record, Turn, cut_turn, user
+from palaver.turns import Layer, Prompt, Record, Settings, Turn, cut_turn, user
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +104,7 @@ class RunLoop:
 
     After *steps* rounds of tools the model is asked once more with tools switched off. The same happens after a call
     whose arguments and result were the same twice before; it is not run a third time. A response that calls a tool
-    which the caller is to answer ends the run.
+    which the caller is to answer ends the run. `tool_choice="any"` holds for the first round; then it is `"auto"`.
 
     An unusable response and a refusal lead to the next of the *fallbacks*. After the last one an unusable response
     raises `NoAnswer`. Without fallbacks every valid response is usable, except for calls that may be cut. If one of
@@ -216,6 +216,7 @@ class RunLoop:
             async with self._while_waiting():  # media in messages that join may have to be described first
                 run, joined = await self._join(run)
         prompt = self._expired_files.without(append_turns(journal.last_prompt, *journal.last_turns, *joined))
+        prompt = replace(prompt, settings=optional_tools(prompt.settings))
         self.journal = replace(journal, run=run)
         is_last = journal.rounds >= self._steps or any(
             self._tools.is_repeated(journal, tool) for tool in journal.tools_of(journal.step)
@@ -343,6 +344,11 @@ class RunLoop:
 def without_tools(prompt: Prompt) -> Prompt:
     """Return the prompt with tools switched off. They stay declared, so that the prefix of the request stays."""
     return replace(prompt, settings=replace(prompt.settings, tool_choice="none"))
+
+
+def optional_tools(settings: Settings) -> Settings:
+    """Return the settings after a round of tools: none must be called again."""
+    return replace(settings, tool_choice="auto") if settings.tool_choice == "any" else settings
 
 
 def append_turns(prompt: Prompt, *turns: Turn) -> Prompt:
