@@ -174,6 +174,9 @@ from .platform import (
     Inbox as Inbox,
 )
 from .platform import (
+    PlaceJoined as PlaceJoined,
+)
+from .platform import (
     PlaceLeft as PlaceLeft,
 )
 from .platform import (

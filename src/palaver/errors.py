@@ -198,7 +198,9 @@ class NotSent(SendingFailed):
 
 
 class SendRefused(SendingFailed):
-    pass
+    def __init__(self, message: str, *, left: bool = False) -> None:
+        super().__init__(message)
+        self.left = left  # whether nothing more can be sent to the place: we were removed, or blocked
 
 
 class ResponseUnreadable(PalaverError):

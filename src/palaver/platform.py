@@ -88,8 +88,14 @@ class PlaceMigrated(Struct, frozen=True, kw_only=True, tag_field="kind", tag="pl
     new: Place
 
 
+class PlaceJoined(Struct, frozen=True, kw_only=True, tag_field="kind", tag="place joined"):
+    """The agent can write in a place: it was added, or is no longer blocked."""
+
+    place: Place
+
+
 class PlaceLeft(Struct, frozen=True, kw_only=True, tag_field="kind", tag="place left"):
-    """The agent can no longer write in a place: it was removed, or blocked."""
+    """The agent can no longer write in a place and its threads: it was removed, or blocked."""
 
     place: Place
 
@@ -101,7 +107,7 @@ class Stopped(Struct, frozen=True, kw_only=True, tag_field="kind", tag="stopped"
     author: Author | None = None  # must be who asked, or an administrator, as for `/stop`; None: not checked
 
 
-Change = Received | Edited | Deleted | Reacted | Commanded | PlaceMigrated | PlaceLeft | Stopped
+Change = Received | Edited | Deleted | Reacted | Commanded | PlaceMigrated | PlaceJoined | PlaceLeft | Stopped
 
 
 def type_fault(value: object, kind: Any) -> str | None:
@@ -125,7 +131,9 @@ def places_of(change: Change) -> tuple[Place, ...]:
             return (message.place,)
         case PlaceMigrated(old=old, new=new):
             return old, new
-        case Deleted(place=place) | Reacted(place=place) | PlaceLeft(place=place) | Stopped(place=place):
+        case Deleted(place=place) | Reacted(place=place) | Stopped(place=place):
+            return (place,)
+        case PlaceJoined(place=place) | PlaceLeft(place=place):
             return (place,)
         case _:
             assert_never(change)
@@ -186,12 +194,17 @@ class Platform(ABC):
         this text already, the delivery counts as sent.
 
         Raise `errors.NotSent` if the message was certainly not sent and can be retried, `errors.SendRefused` if it
-        never can be sent. Let any other error propagate: the message may have arrived.
+        never can be sent, with `left=True` if nothing can be sent to this place. Let any other error propagate: the
+        message may have arrived.
         """
 
     def split(self, reply: Reply) -> Sequence[Reply]:
         """Split a reply into messages of the service. Pure: the same reply gives the same messages."""
         return split_reply(reply, self.capabilities.length)
+
+    def capabilities_in(self, place: Place) -> Capabilities:
+        """Return what can be done in a place, where that is not the same in all of them."""
+        return self.capabilities
 
     async def preview(self, place: Place, run_id: str, text: str) -> None:  # noqa: B027
         """Show the answer so far while it streams; best effort. An empty text: show that we are typing."""

@@ -306,6 +306,17 @@ async def test_what_is_refused_for_good_is_dropped_and_holds_nothing_up(store: S
     assert second.status == "sent"
 
 
+async def test_a_place_that_nothing_can_be_sent_to_is_left_and_what_waits_for_it_is_dropped(store: Store) -> None:
+    platform = RecordedPlatform()
+    platform.fail_before = [SendRefused("they blocked us", left=True)]
+
+    first, second, other = await carried(store, platform, item("o1"), item("o2"), item("o3", place=GROUP))
+
+    assert first == item("o1", status="dropped", attempts=1, why="they blocked us")
+    assert second == item("o2", status="dropped", why="nothing can be sent to this place any more")
+    assert other.status == "sent"
+
+
 ASKED: list[tuple[list[float | None], list[float]]] = [
     ([None, None, None], [1.0, 2.0, 4.0]),
     ([None] * 11, [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 300.0, 300.0]),

@@ -135,3 +135,13 @@ async def test_reactions_of_an_older_file_are_told_from_now_on(tmp_path: Path) -
 
 def older(database: Any) -> None:
     revert(database, m026_reactions)
+
+
+async def test_a_reaction_in_a_thread_is_found_where_the_service_does_not_name_the_thread(store: Store) -> None:
+    topic = replace(GROUP, thread="7")
+    await apply(store, Received(message=a_message(id="1", place=topic)), Received(message=a_message(id="2")))
+
+    await apply(store, reacted("1", "👍"), reacted("2", "👀"), reacted("unknown", "🎉"))
+
+    assert [one.emojis for one in await store.log.changes(topic, 0) if isinstance(one, Reaction)] == [("👍",)]
+    assert await told(store) == [(0, 1, ALICE.id, ("👀",))]

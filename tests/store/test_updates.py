@@ -17,6 +17,7 @@ from palaver.platform import (
     Commanded,
     Deleted,
     Edited,
+    PlaceJoined,
     PlaceLeft,
     PlaceMigrated,
     Reacted,
@@ -123,6 +124,26 @@ async def test_what_waits_in_a_place_we_have_left_is_not_answered(store: Store) 
     await apply(store, Received(message=a_message("one", id="1")), PlaceLeft(place=GROUP))
 
     assert await waiting(store) == []
+
+
+async def left(store: Store) -> list[tuple[str, str | None]]:
+    """The places that we have left, and their threads."""
+    select = "SELECT place_id, thread FROM places WHERE left_at IS NOT NULL ORDER BY id"
+    return await store.reader.run(lambda database: database.execute(select).fetchall())
+
+
+async def test_a_place_is_left_with_its_threads_until_we_join_it_or_hear_of_it(store: Store) -> None:
+    topic = replace(GROUP, thread="7")
+    await apply(store, Received(message=a_message("one", id="1", place=topic)))
+
+    await apply(store, PlaceLeft(place=GROUP), key="u2")
+    gone = await left(store)
+    await apply(store, PlaceJoined(place=GROUP), key="u3")
+    joined = await left(store)
+    await apply(store, PlaceLeft(place=GROUP), Received(message=a_message("two", id="2", place=topic)), key="u4")
+
+    assert sorted(gone, key=str) == sorted([(GROUP.id, None), (GROUP.id, "7")], key=str)
+    assert joined == await left(store) == []
 
 
 async def test_a_stop_changes_nothing_that_is_stored(store: Store) -> None:

@@ -50,7 +50,7 @@ class AnswerPreviews:
 
     def is_visible(self, place: Place) -> bool:
         """Return whether the platform of a place can show what is being written."""
-        can = self._platforms[place.platform].capabilities
+        can = self._platforms[place.platform].capabilities_in(place)
         return can.previews or can.typing or can.drafts
 
     @asynccontextmanager
@@ -62,7 +62,7 @@ class AnswerPreviews:
         platform = self._platforms[run.place.platform]
         preview = AnswerPreview()
         draft = None
-        if platform.capabilities.drafts:
+        if platform.capabilities_in(run.place).drafts:
             draft = Draft(run, target, platform, self._outbox, is_idle=self._is_idle, now=self._now)
         showing = asyncio.create_task(self._show(preview, draft, platform, run))
         try:
@@ -78,16 +78,17 @@ class AnswerPreviews:
 
     async def _show(self, preview: "AnswerPreview", draft: "Draft | None", platform: Platform, run: Run) -> None:
         """Show the text each time it changes. Cancelling this does not cancel the current request."""
-        while platform.capabilities.typing and not preview.changed.is_set():
+        can = platform.capabilities_in(run.place)
+        while can.typing and not preview.changed.is_set():
             await _send_preview(platform, run, "")
             with suppress(TimeoutError):
                 async with asyncio.timeout(TYPING_INTERVAL):
                     await preview.changed.wait()
-        while draft or platform.capabilities.previews:
+        while draft or can.previews:
             await preview.changed.wait()
-            await self._sleep(platform.capabilities.preview_interval)
+            await self._sleep(can.preview_interval)
             preview.changed.clear()
-            text = _truncate(preview.text, platform.capabilities.length)
+            text = _truncate(preview.text, can.length)
             if not text:
                 continue
             shown = draft.show(text) if draft else _send_preview(platform, run, text)

@@ -29,6 +29,7 @@ from palaver.platform import (
     Deleted,
     Edited,
     Inbox,
+    PlaceJoined,
     PlaceLeft,
     PlaceMigrated,
     Platform,
@@ -324,7 +325,7 @@ class Engine:
                         self._commands.stop_for(self._parts.aliases.current(place), author)
                 case Commanded():
                     self._commands.wake()
-                case Reacted():
+                case Reacted() | PlaceJoined():
                     pass
                 case _:
                     assert_never(change)

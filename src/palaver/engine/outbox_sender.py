@@ -257,7 +257,9 @@ class OutboxSender:
             return replace(item, status="waiting", sent_at=None, why=str(error)), error.retry_after
         except SendRefused as error:
             log.warning("%s refused by %s: %s", item.id, platform.name, error)
-            if item.edits is not None:
+            if error.left:
+                await retry_forever(lambda: self._outbox.leave(item.reply.place, at=self._now()), sleep=self._sleep)
+            elif item.edits is not None:
                 return _without_draft(item, str(error)), None
             return replace(item, status="dropped", sent_at=None, why=str(error)), None
         except asyncio.CancelledError:

@@ -26,6 +26,7 @@ from palaver.platform import (
     Deleted,
     Edited,
     Inbox,
+    PlaceJoined,
     PlaceLeft,
     PlaceMigrated,
     Platform,
@@ -108,7 +109,7 @@ class PlatformInbox:
                 return replace(change, message=identity.attribute(message))
             case PlaceMigrated(old=old, new=new):
                 return PlaceMigrated(old=identity.with_service(old), new=identity.with_service(new))
-            case Deleted() | Reacted() | PlaceLeft() | Stopped():
+            case Deleted() | Reacted() | PlaceJoined() | PlaceLeft() | Stopped():
                 return replace(change, place=identity.with_service(change.place))
             case _:
                 assert_never(change)

@@ -91,10 +91,9 @@ class RunCompletion:
 
     async def close_drafts(self) -> None:
         """Replace the drafts of runs that ended, or were withdrawn, without an answer."""
-        if not any(platform.capabilities.drafts for platform in self._platforms.values()):
-            return
         for draft in await self._outbox.abandoned_drafts():
-            if draft.reply.place.platform in self._platforms:
+            platform = self._platforms.get(draft.reply.place.platform)
+            if platform is not None and platform.capabilities_in(draft.reply.place).drafts:
                 line = stop_line(draft, self._now())
                 await self._outbox.put(line)
                 self._sent([line])
@@ -213,7 +212,7 @@ class RunCompletion:
     async def _edit_draft(self, run: Run, deliveries: tuple[OutboxItem, ...]) -> tuple[OutboxItem, ...]:
         """Return the deliveries; where a draft of the run is visible, the first one edits it."""
         platform = self._platforms.get(run.place.platform)
-        if platform is None or not platform.capabilities.drafts:
+        if platform is None or not platform.capabilities_in(run.place).drafts:
             return deliveries
         draft = await self._outbox.draft(run.id)
         if draft is None or draft.status != "sent" or draft.message_id is None:

@@ -235,6 +235,10 @@ class OutboxStore(Protocol):
         """Store the status of a reply, not its text. Raise `InvalidValue` where the reply was removed."""
         ...
 
+    async def leave(self, place: Place, *, at: datetime) -> None:
+        """Store that nothing can be sent to a place any more, and drop the replies that wait for it."""
+        ...
+
     async def listed(self, *statuses: SendStatus) -> Sequence[OutboxItem]: ...
 
     async def to_retry(self) -> Sequence[OutboxItem]:

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from palaver.context.edits import Reaction
-from palaver.messages import Message
+from palaver.messages import Message, Place
 from palaver.parts import Part, Text, joined_text
 from palaver.platform import Reacted
 from palaver.store.encoding import PARTS, QUOTE, STRINGS, clean, dumps, format_time, parse_time, validate
@@ -148,10 +148,20 @@ def empty_parts(database: Database, message: int) -> None:
     database.execute("UPDATE message_parts SET content = '[]' WHERE message = ?", (message,))
 
 
+def _place_of_message(database: Database, place: Place, message_id: str) -> int:
+    """Return the row of a place, or of its thread that has the message: some services do not name the thread."""
+    row = upsert_place(database, place)
+    if place.thread is not None or find_message(database, row, message_id) is not None:
+        return row
+    threads = "SELECT id FROM places WHERE platform = ? AND place_id = ? AND thread IS NOT NULL ORDER BY id"
+    found = [thread for (thread,) in database.execute(threads, (clean(place.platform), place.id)).fetchall()]
+    return next((thread for thread in found if find_message(database, thread, message_id) is not None), row)
+
+
 def add_reaction(database: Database, change: Reacted, at: datetime) -> None:
     """Store the current reactions of a person to a message, in place of earlier ones."""
     name = upsert_name(database, change.place.author_namespace, change.author, at)
-    place = upsert_place(database, change.place)
+    place = _place_of_message(database, change.place, change.message_id)
     theirs = """place = ? AND message_id = ? AND name IN (
         SELECT id FROM names WHERE author = (SELECT author FROM names WHERE id = ?))"""
     key = (place, change.message_id, name)

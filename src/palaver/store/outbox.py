@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from palaver.engine.store_protocols import DRAFT_END, OutboxItem, SendStatus
 from palaver.errors import InvalidValue
 from palaver.events import DurableEvent, ReplyDoubtful, ReplyQueued, ReplyRefused, ReplySent
-from palaver.messages import Message
+from palaver.messages import Message, Place
 from palaver.parts import Text
-from palaver.store import events, message_rows, messages, search_index
+from palaver.store import events, message_rows, messages, places, search_index
 from palaver.store.encoding import (
     AUTHOR,
     REPLY,
@@ -61,6 +61,9 @@ class SqlOutbox(Repository):
     async def change(self, outgoing: OutboxItem) -> None:
         row = outgoing, _mutable_columns(outgoing)
         await self._writer.run(lambda database: change(database, row))
+
+    async def leave(self, place: Place, *, at: datetime) -> None:
+        await self._writer.run(lambda database: _leave(database, place, at))
 
     async def decide(self, outgoing_id: str, status: Decision, *, why: str = "") -> OutboxItem | None:
         reason = clean(why)
@@ -221,6 +224,15 @@ def _abandoned_drafts(database: Database) -> list[OutboxItem]:
         AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.place = d.place AND o.edits = d.message_id)
         AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.outgoing_id = d.outgoing_id || '{DRAFT_END}') ORDER BY id"""
     return [_decode(row) for row in database.execute(select)]
+
+
+def _leave(database: Database, place: Place, at: datetime) -> None:
+    """Store that nothing can be sent to a place any more, and drop what waits for it."""
+    places.leave_place(database, place, at)
+    update = """UPDATE outbox SET status = 'dropped', why = 'nothing can be sent to this place any more'
+        WHERE place = ? AND status = 'waiting' RETURNING outgoing_id, run_id"""
+    for name, run in database.execute(update, (upsert_place(database, place),)).fetchall():
+        events.add(database, ReplyRefused(place=place, run_id=run, delivery_id=name))
 
 
 def _drop_rest(database: Database, outgoing: OutboxItem) -> None:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from palaver.messages import Message, Place, PlaceKey, Quote, Reply
 from palaver.platform import Change, Commanded, Deleted, Edited, Reacted, Received
 from palaver.store import episodes, usage
-from palaver.store.encoding import MESSAGE, PLACE, QUOTE, REPLY, STRINGS, TASK, clean, dumps
+from palaver.store.encoding import MESSAGE, PLACE, QUOTE, REPLY, STRINGS, TASK, clean, dumps, format_time
 from palaver.store.forget.retraction import strip_quotes
 from palaver.store.identities import (
     conversation_start,
@@ -133,6 +133,14 @@ def _unblock(database: Database, platform: str, author_id: str) -> frozenset[tup
     if author is not None and database.execute("DELETE FROM blocked_authors WHERE author = ?", (author,)).rowcount:
         episodes.remove_without(database, author)
     return _blocked(database)
+
+
+def leave_place(database: Database, place: Place, at: datetime) -> None:
+    """Store that we can no longer write to a place and its threads; their waiting messages are not answered."""
+    upsert_place(database, place)
+    update = "UPDATE places SET left_at = ? WHERE platform = ? AND place_id = ? RETURNING id"
+    for (row,) in database.execute(update, (format_time(at), clean(place.platform), place.id)).fetchall():
+        database.execute("UPDATE messages SET state = 'passed' WHERE place = ? AND state = 'waiting'", (row,))
 
 
 def migrate_place(database: Database, old: Place, new: Place) -> None:

@@ -14,6 +14,7 @@ from palaver.platform import (
     Commanded,
     Deleted,
     Edited,
+    PlaceJoined,
     PlaceLeft,
     PlaceMigrated,
     Reacted,
@@ -23,7 +24,7 @@ from palaver.platform import (
     places_of,
 )
 from palaver.store import message_rows, messages, outbox, places, tasks
-from palaver.store.encoding import MESSAGE, clean, dumps, format_time, validate_id
+from palaver.store.encoding import MESSAGE, clean, dumps, validate_id
 from palaver.store.identities import IdentityCache, find_place, upsert_name, upsert_place, upsert_title
 from palaver.store.messages import MessageRow, require_ids
 from palaver.store.sqlite.connection import Database
@@ -99,7 +100,7 @@ def _require_valid(change: Change) -> None:
                 raise InvalidValue(f"a reaction to {message_id!r} needs the id of an author and a time with a zone")
         case Deleted(message_id=message_id):
             validate_id(message_id, "message")
-        case PlaceMigrated() | PlaceLeft() | Stopped():
+        case PlaceMigrated() | PlaceJoined() | PlaceLeft() | Stopped():
             pass
         case _:
             assert_never(change)
@@ -152,8 +153,11 @@ def _apply_change(database: Database, change: Change, at: datetime) -> None:
             _add_command(database, change, at)
         case PlaceMigrated(old=old, new=new):
             places.migrate_place(database, old, new)
+        case PlaceJoined(place=place):
+            upsert_place(database, place)
+            _join(database, place)
         case PlaceLeft(place=place):
-            _leave(database, place, at)
+            places.leave_place(database, place, at)
         case Stopped():
             pass  # it stops a run in progress, and changes nothing that is stored
         case _:
@@ -188,15 +192,11 @@ def _add_command(database: Database, change: Commanded, at: datetime) -> None:
 
 
 def _join(database: Database, place: Place) -> None:
+    """Store that we can write to a place, and so to its threads."""
     update = "UPDATE places SET left_at = NULL WHERE id = ? AND left_at IS NOT NULL"
-    database.execute(update, (find_place(database, place),))
-
-
-def _leave(database: Database, place: Place, at: datetime) -> None:
-    """Store that we can no longer write to a place; its waiting messages are not answered."""
-    row = upsert_place(database, place)
-    database.execute("UPDATE places SET left_at = ? WHERE id = ?", (format_time(at), row))
-    database.execute("UPDATE messages SET state = 'passed' WHERE place = ? AND state = 'waiting'", (row,))
+    if database.execute(update, (find_place(database, place),)).rowcount:
+        threads = "UPDATE places SET left_at = NULL WHERE platform = ? AND place_id = ?"
+        database.execute(threads, (clean(place.platform), place.id))
 
 
 def _remove_old(database: Database, now: datetime, keep: timedelta) -> None:
