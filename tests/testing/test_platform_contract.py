@@ -15,7 +15,9 @@ def test_the_platform_of_the_docs_takes_less_than_forty_lines() -> None:
 
 class TestCorner(PlatformContract):
     def world(self) -> PlatformWorld:
-        return docs_page.world()
+        world = docs_page.world()
+        world.timeout = ExampleWorld.timeout
+        return world
 
 
 class TestKeylessChat(PlatformContract):

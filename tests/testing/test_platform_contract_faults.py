@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
@@ -15,7 +16,6 @@ from palaver.errors import NotSent, SendRefused
 from palaver.messages import Author, Message, Place, Reply
 from palaver.parts import Text
 from palaver.platform import Capabilities, Change, Delivery, Edited, Inbox, PlaceRole, Platform, Received
-from palaver.testing import contract_session
 from palaver.testing.platform_contract import PlatformContract, PlatformWorld
 from testing.docs_page import corner
 from testing.worlds import ExampleWorld
@@ -465,25 +465,29 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("platform", "promise"), BROKEN)
-def test_a_broken_platform_is_caught(
-    platform: type[Platform], promise: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(contract_session, "TIMEOUT", 0.5)
-
+def test_a_broken_platform_is_caught(platform: type[Platform], promise: str, tmp_path: Path) -> None:
     with pytest.raises((AssertionError, OSError)):
-        judge(platform, promise, tmp_path)
+        judge(platform, promise, tmp_path, timeout=0.5)
 
 
 def test_previews_that_vanish_are_seen(tmp_path: Path) -> None:
     judge(Previewing, "people_see_the_answer_while_it_is_written", tmp_path)
 
 
-def judge(platform: type[Platform], promise: str, folder: Path) -> None:
+def test_what_a_failed_test_compared_is_shown() -> None:
+    """The asserts of the contract are rewritten by pytest, as those of a test are."""
+    for module in ("contract_session", "incoming_contract", "outgoing_contract"):
+        assert "@pytest_ar" in vars(sys.modules[f"palaver.testing.{module}"])
+
+
+def judge(platform: type[Platform], promise: str, folder: Path, *, timeout: float = ExampleWorld.timeout) -> None:
     """Run one test of the contract."""
     has_keys = bool(platform.capabilities.idempotency_window)
 
     class Contract(PlatformContract):
         def world(self) -> PlatformWorld:
-            return ExampleWorld(platform, keys=has_keys)
+            world = ExampleWorld(platform, keys=has_keys)
+            world.timeout = timeout
+            return world
 
     getattr(Contract(), f"test_{promise}")(folder)

@@ -12,6 +12,8 @@ from palaver.testing.platform_world import Fault, PlatformWorld, Shown
 class ExampleWorld(PlatformWorld):
     """All that happens on the service."""
 
+    timeout = 30.0  # the machine of the tests may be busy
+
     def __init__(self, platform: Callable[[int], Platform], *, keys: bool = True) -> None:
         super().__init__()
         self.service = ExampleService(keys=keys)

@@ -23,7 +23,6 @@ from palaver.testing.platform_world import Missing, PlatformWorld, Shown
 
 T = TypeVar("T")
 
-TIMEOUT = 30.0  # seconds that a test waits for something
 MAX_SLEEP = 0.05  # seconds that the engine sleeps at most
 
 
@@ -121,8 +120,8 @@ class Session:
         return {outgoing.reply.text: outgoing.status for outgoing in await self.store.outbox.listed()}
 
     async def until(self, condition: Callable[[], Awaitable[bool]], words: Callable[[], Any]) -> None:
-        """Wait until the condition holds; after 30 seconds the test fails with *words*."""
-        end = asyncio.get_running_loop().time() + TIMEOUT
+        """Wait until the condition holds; after the `timeout` of the world the test fails with *words*."""
+        end = asyncio.get_running_loop().time() + self.world.timeout
         while not await condition():
             if asyncio.get_running_loop().time() > end:
                 said = words()

@@ -7,7 +7,9 @@ class TestMine(PlatformContract):
 
 import pytest
 
-pytest.register_assert_rewrite("palaver.testing.incoming_contract", "palaver.testing.outgoing_contract")
+pytest.register_assert_rewrite(
+    *(f"palaver.testing.{module}" for module in ("contract_session", "incoming_contract", "outgoing_contract"))
+)
 
 from palaver.testing.incoming_contract import IncomingContract  # noqa: E402 (after the rewriting of asserts is registered)
 from palaver.testing.outgoing_contract import OutgoingContract  # noqa: E402

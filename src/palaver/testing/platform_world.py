@@ -33,6 +33,8 @@ class Shown(Struct, frozen=True, kw_only=True):
 class PlatformWorld(ABC):
     """A chat service for the tests of its platform. Tests that need a method you did not write are skipped."""
 
+    timeout = 5.0  # seconds that a test waits for something to happen, and then fails
+
     def __init__(self) -> None:
         self._people = count(101)
 
