@@ -8,14 +8,12 @@ from palaver import Author, Capabilities, Delivery, Inbox, Message, Place, Platf
 from palaver.errors import NotSent, SendRefused
 from palaver.platform import (
     Change,
-    Commanded,
     Deleted,
     Edited,
     PlaceLeft,
     PlaceMigrated,
     PlaceRole,
     Reacted,
-    Received,
     Stopped,
 )
 
@@ -72,11 +70,8 @@ class KeylessChat(Platform):
         """What an update means."""
         place = self._place(update["place"], update["place_kind"])
         match update["kind"]:
-            case "post" if update["text"].startswith("/"):
-                name, _, argument = update["text"][1:].partition(" ")
-                return [Commanded(message=_message(update, place), name=name.lower(), argument=argument)]
             case "post":
-                return [Received(message=_message(update, place))]
+                return [self.received(_message(update, place))]
             case "edit":
                 return [Edited(message=_message(update, place))]
             case "delete":

@@ -4,7 +4,7 @@ import asyncio
 from functools import partial
 from uuid import uuid4
 
-from palaver import Author, Delivery, Inbox, Message, NotSent, Place, Platform, Received, Text
+from palaver import Author, Delivery, Inbox, Message, NotSent, Place, Platform, Text
 
 
 class LineChat(Platform):
@@ -28,7 +28,7 @@ class LineChat(Platform):
         async for line in reader:
             text = Text(text=line.decode(errors="replace").strip())
             message = Message(id=uuid4().hex, place=place, author=Author(id=person, name=person), parts=(text,))
-            await inbox.apply([Received(message=message)], key=message.id)
+            await inbox.apply([self.received(message)], key=message.id)
         writer.close()
 
     async def send(self, delivery: Delivery) -> str:

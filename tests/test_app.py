@@ -28,6 +28,25 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 RECORDED = PlatformConfig(use="palaver.testing:RecordedPlatform")
 
 
+WALLS = """from pathlib import Path
+from palaver import Platform
+class Nameless(Platform):
+    async def run(self, inbox): ...
+    async def send(self, delivery): ...
+class Failing(Nameless):
+    name = "wall"
+    def __init__(self, folder: Path = Path()) -> None:
+        folder.mkdri()
+class Plain(Nameless):
+    name = "wall"
+    def send(self, delivery): ...
+class Foldered(Nameless):
+    name = "wall"
+    def __init__(self, folder: Path, other: str) -> None:
+        self.options = folder, other
+"""
+
+
 def a_config(folder: Path, text: str = "", **more: Any) -> ConfigFile:
     config = 'model = "gemini-3.8-flash"\n[persona]\nfile = "persona.md"\n' + text
     (folder / "persona.md").write_text("You are Gryag.")
@@ -75,9 +94,18 @@ async def test_what_is_missing_is_said_before_anything_is_stored(
         ("nowhere:X", {}, "platforms.mine.use: cannot import nowhere: ModuleNotFoundError: No module named 'nowhere'"),
         ("palaver.testing:Clock", {}, "platforms.mine: palaver.testing:Clock is no subclass of palaver.Platform"),
         ("line_chat:LineChat", {"prot": 1}, "got an unexpected keyword argument 'prot'; it takes: port"),
+        ("palaver:Platform", {}, "palaver:Platform has no run and no send: write `async def`"),
+        ("os:sep", {}, "os:sep is no subclass of palaver.Platform"),
+        ("walls:Nameless", {}, "Nameless has no `name`: set it on the class or in __init__"),
+        ("walls:Failing", {}, "walls.py:9: AttributeError: 'PosixPath' object has no attribute 'mkdri'"),
+        ("walls:Plain", {}, "walls.py:12: Plain.send must be a coroutine: write `async def send`"),
     ],
 )
-def test_a_platform_that_cannot_be_made_is_one_line(use: str, options: dict[str, Any], line: str) -> None:
+def test_a_platform_that_cannot_be_made_is_one_line(
+    use: str, options: dict[str, Any], line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "walls.py").write_text(WALLS)
     with pytest.raises(InvalidValue) as refused:
         open_platform("mine", PlatformConfig(use=use, options=options), ConfigFile(config=Config()))
 
@@ -153,6 +181,16 @@ async def test_a_platform_that_fails_at_the_start_is_one_line_without_its_secret
 
     with pytest.raises(PalaverError, match=r"palaver\.toml.*: ValueError: no \*\*\*$"):
         await run_bot(tmp_path / "palaver.toml", {"GEMINI_API_KEY": "any"})
+
+
+def test_a_path_of_a_platform_is_relative_to_the_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "walls.py").write_text(WALLS)
+    options = {"folder": "rooms", "other": "rooms"}
+
+    made: Any = open_platform("one", PlatformConfig(use="walls:Foldered", options=options), a_config(tmp_path))
+
+    assert made.options == (tmp_path / "rooms", "rooms")
 
 
 def test_a_platform_gets_its_options() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver import Author, Delivery, Inbox, Media, Place, Platform, Reply
+from palaver import Author, Commanded, Delivery, Inbox, Media, Message, Place, Platform, Received, Reply, Text
 from palaver.errors import InvalidValue
 from palaver.platform import Capabilities, split_reply, split_text
 
@@ -32,6 +32,29 @@ async def test_what_is_not_written_has_a_default() -> None:
     assert platform.capabilities == Capabilities()
     assert platform.split(Reply(place=DIRECT, text="long " * 10_000)) == (Reply(place=DIRECT, text="long " * 10_000),)
     assert [await platform.role(place, ALICE) for place in (DIRECT, GROUP)] == ["owner", "member"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "argument"),
+    [
+        ("/memory", "memory", ""),
+        (" /Forget  peanuts and\nmilk ", "forget", "peanuts and\nmilk"),
+        ("/stop@Gryag_bot", "stop", ""),
+        ("/stop@other_bot", None, ""),
+        ("/home/me is full", None, ""),
+        ("/", None, ""),
+        ("/2 of it", None, ""),
+        ("and/or", None, ""),
+        ("", None, ""),
+    ],
+)
+def test_a_text_with_a_slash_and_a_name_is_a_command(text: str, name: str | None, argument: str) -> None:
+    platform = Simple()
+    platform.me = Author(id="0", name="Bot", username="gryag_bot")
+    message = Message(id="1", place=DIRECT, author=ALICE, parts=(Text(text=text),))
+
+    command = Commanded(message=message, name=name, argument=argument) if name else Received(message=message)
+    assert platform.received(message) == command
 
 
 def test_run_and_send_must_be_written() -> None:

@@ -12,11 +12,13 @@ from typing import Any
 
 from msgspec.structs import asdict
 
+from palaver.code_location import error_location
 from palaver.config import Config, ConfigFile, PlatformConfig, load_config, load_object, local_zone
 from palaver.config_reader import is_secret
 from palaver.context.values import Persona
 from palaver.engine.background import EngineClock, RealClock, Sleep
 from palaver.engine.engine import Engine
+from palaver.engine.identity import require_usable
 from palaver.engine.memory import Memory
 from palaver.errors import InvalidValue, PalaverError, StoreRefused
 from palaver.logs import log_events
@@ -61,7 +63,7 @@ async def run_bot(path: Path, environment: Mapping[str, str] = os.environ) -> No
             raise
         except Exception as error:
             secrets = [value for one in file.platforms.values() for value in secrets_of(one)]
-            raise PalaverError(hide_secrets(f"{path} cannot run: {type(error).__name__}: {error}", secrets)) from error
+            raise PalaverError(hide_secrets(f"{path} cannot run: {error_line(error)}", secrets)) from error
         finally:
             for task in beside:
                 task.cancel()
@@ -162,11 +164,12 @@ def open_platform(name: str, platform: PlatformConfig, file: ConfigFile) -> Plat
             raise InvalidValue(f"{platform.use} is no subclass of palaver.Platform")
     with file.naming("platforms", name, *_unknown_option(kind, platform.options)):
         try:
-            made = _make(kind, platform.options)
+            made = _make(kind, platform, file.folder)
+            if not isinstance(made, Platform):
+                raise InvalidValue(f"{platform.use} is no subclass of palaver.Platform")
+            require_usable(made)
         except PalaverError as error:
             raise InvalidValue(hide_secrets(str(error), secrets_of(platform))) from error
-        if not isinstance(made, Platform):
-            raise InvalidValue(f"{platform.use} is no subclass of palaver.Platform")
         return made
 
 
@@ -189,18 +192,30 @@ def hide_secrets(text: str, secrets: Iterable[str]) -> str:
     return redact_keys(text)
 
 
-def _make(kind: Any, options: Mapping[str, Any]) -> Any:
+def _make(kind: Any, platform: PlatformConfig, folder: Path) -> Any:
+    if missing := getattr(kind, "__abstractmethods__", ()):
+        raise InvalidValue(f"{platform.use} has no {' and no '.join(sorted(missing))}: write `async def`")
+    parameters = inspect.signature(kind).parameters
     try:
-        inspect.signature(kind).bind(**options)
+        inspect.signature(kind).bind(**platform.options)
     except TypeError as error:
-        takes = ", ".join(inspect.signature(kind).parameters) or "no options"
-        raise InvalidValue(f"{error}; it takes: {takes}") from error
+        raise InvalidValue(f"{error}; it takes: {', '.join(parameters) or 'no options'}") from error
+    options = dict(platform.options)
+    for name, value in options.items():
+        if isinstance(value, str) and name in parameters and parameters[name].annotation in (Path, "Path"):
+            options[name] = folder / value
     try:
         return kind(**options)
     except PalaverError:
         raise
     except Exception as error:
-        raise InvalidValue(f"it cannot be made: {type(error).__name__}: {error}") from error
+        raise InvalidValue(f"it cannot be made: {error_line(error)}") from error
+
+
+def error_line(error: Exception) -> str:
+    """Return an error of a user's code as one line, with the line of their file: `wall.py:12: KeyError: 'x'`."""
+    where = error_location(error)
+    return f"{where and f'{where}: '}{type(error).__name__}: {error}"
 
 
 async def open_model(name: str, file: ConfigFile, opened: AsyncExitStack, environment: Mapping[str, str]) -> Model:

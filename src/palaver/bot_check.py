@@ -11,10 +11,20 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.app import check_zone, hide_secrets, models_of, open_model, open_platform, secrets_of, tools_of
+from palaver.app import (
+    check_zone,
+    error_line,
+    hide_secrets,
+    models_of,
+    open_model,
+    open_platform,
+    secrets_of,
+    tools_of,
+)
 from palaver.config import IN_MEMORY, RENAMED, Config, ConfigFile, load_config, local_zone
 from palaver.config_reader import PREFIX, keys_of
 from palaver.engine.background import RealClock
+from palaver.engine.identity import require_account
 from palaver.errors import PalaverError, StoreBusy, StoreRefused
 from palaver.models import provider_of
 from palaver.profiles import profile_of
@@ -89,7 +99,7 @@ async def _finding(what: str, checking: Any) -> Finding:
     except PalaverError as error:
         return _failed(what, error)
     except Exception as error:  # noqa: BLE001 (the code of a platform may raise anything)
-        return Finding(what=what, ok=False, line=redact_keys(f"{type(error).__name__}: {error}"))
+        return Finding(what=what, ok=False, line=redact_keys(error_line(error)))
 
 
 def _failed(what: str, error: PalaverError) -> Finding:
@@ -156,4 +166,5 @@ async def _model(name: str, file: ConfigFile, environment: Mapping[str, str]) ->
 async def _platform(name: str, file: ConfigFile) -> str:
     platform = open_platform(name, file.platforms[name], file)
     await platform.open()
+    require_account(platform)
     return f"{platform.me.name} ({platform.me.id}) on {platform.name}"

@@ -17,17 +17,31 @@ def user_frame(frame: FrameType | None) -> FrameType | None:
     return _innermost(one for one, _ in traceback.walk_stack(frame)) if frame else None
 
 
-def location(frame: FrameType, line: int | None = None) -> str:
+def user_line(frame: FrameType | None) -> str:
+    """Return the line of a user's own file that calls *frame*; empty if none does."""
+    found = user_frame(frame)
+    return location(found) if found else ""
+
+
+def location(frame: FrameType) -> str:
+    """Return where a frame is: `wall.py:37`."""
+    return code_location(frame.f_code.co_filename, frame.f_lineno)
+
+
+def code_location(path: str, line: int) -> str:
     """`wall.py:37`; the path is relative where the file is in the current folder."""
-    path, here = frame.f_code.co_filename, os.path.join(os.getcwd(), "")
-    return f"{path.removeprefix(here)}:{line or frame.f_lineno}"
+    try:
+        here = os.path.join(os.getcwd(), "")
+    except OSError:  # the folder was removed
+        here = ""
+    return f"{path.removeprefix(here)}:{line}"
 
 
 def error_location(error: BaseException) -> str:
     """Return the last line of a user's own file that an error came through; empty if it came through none."""
     steps = dict(traceback.walk_tb(error.__traceback__))
     found = _innermost(reversed(steps))
-    return location(found, steps[found]) if found else ""
+    return code_location(found.f_code.co_filename, steps[found]) if found else ""
 
 
 def _innermost(frames: Iterable[FrameType]) -> FrameType | None:

@@ -1,5 +1,6 @@
 """Platform: the interface to a chat service, the changes that it reports, and the deliveries that it sends."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -12,6 +13,7 @@ from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place, Reply
 
 PlaceRole = Literal["owner", "administrator", "member"]
+COMMAND = re.compile(r"/(?P<name>[a-z]\w*)(?:@(?P<bot>\S+))?(?:\s+(?P<argument>.*))?", re.IGNORECASE | re.DOTALL)
 DeliveryKind = Literal["answer", "error", "notice", "task", "draft"]
 
 
@@ -197,6 +199,16 @@ class Platform(ABC):
         never can be sent, with `left=True` if nothing can be sent to this place. Let any other error propagate: the
         message may have arrived.
         """
+
+    def received(self, message: Message) -> "Received | Commanded":
+        """Return a new message as a change: `/forget peanuts` is a command, anything else a message.
+
+        `/forget@name` is a command only if `me` has that username.
+        """
+        found = COMMAND.fullmatch(message.text.strip())
+        if found is None or (found["bot"] and found["bot"].lower() != (self.me.username or "").lower()):
+            return Received(message=message)
+        return Commanded(message=message, name=found["name"].lower(), argument=found["argument"] or "")
 
     def split(self, reply: Reply) -> Sequence[Reply]:
         """Split a reply into messages of the service. Pure: the same reply gives the same messages."""

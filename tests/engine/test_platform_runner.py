@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import re
 import signal
 from collections.abc import Sequence
 from typing import Any
@@ -141,11 +142,42 @@ async def test_ours_is_what_the_account_of_the_receiving_platform_wrote(store: S
     assert message.author.persona == "Gryag"
 
 
-async def test_a_place_of_another_platform_is_refused(store: Store) -> None:
+async def test_a_place_of_another_platform_is_stored_unread_and_the_line_of_the_platform_is_logged(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
     async with engine_with(Scripted(), store=store) as engine:
         elsewhere = said("hello", place=Place(platform="elsewhere", id="1", kind="direct"))
-        with pytest.raises(InvalidValue, match="has a place of platform 'elsewhere'"):
-            await engine.inbox("recorded").apply([Received(message=elsewhere)], key="u1")
+        assert await engine.inbox("recorded").apply([Received(message=elsewhere)], key="u1")
+
+        assert await store.inbox.places() == []
+    line = "update u1 of recorded is stored unread: a place of platform 'elsewhere': write Place(platform=self.name, …)"
+    assert re.fullmatch(re.escape(line) + r" \(\S+/test_platform_runner\.py:\d+\)", caplog.messages[-1])
+
+
+async def test_a_platform_that_makes_a_wrong_message_is_restarted_and_its_line_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Wrong(RecordedPlatform):
+        async def run(self, inbox: Inbox) -> None:
+            if not caplog.records:
+                said("hello", place="dm-alice")
+
+    await run_platforms({Wrong(): Any}, until=asyncio.Event(), sleep=no_pause)  # type: ignore[dict-item]
+
+    line = (
+        r"recorded failed and is restarted in 1 s: \S+/engines\.py:\d+: InvalidValue: .*place must be of type Place, .*"
+    )
+    assert re.fullmatch(line, caplog.messages[-1])
+
+
+@pytest.mark.parametrize("name", ["open", "run", "send", "preview", "role"])
+def test_a_method_that_is_no_coroutine_is_refused_with_its_line(store: Store, name: str) -> None:
+    kind = type("Wall", (RecordedPlatform,), {name: lambda *_: None})
+
+    with pytest.raises(
+        InvalidValue, match=rf"/test_platform_runner\.py:\d+: Wall\.{name} must be .*`async def {name}`"
+    ):
+        Engine(store, Scripted(), [kind()])
 
 
 async def test_what_cannot_be_stored_is_logged_and_stored_unread(

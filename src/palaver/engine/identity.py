@@ -3,10 +3,12 @@
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping
+from inspect import iscoroutinefunction
 
 from msgspec.structs import replace
 
 from palaver.characters import is_blank
+from palaver.code_location import code_location
 from palaver.context.values import Persona
 from palaver.engine.background import foreign_code, log_text
 from palaver.errors import InvalidValue
@@ -15,6 +17,7 @@ from palaver.platform import Platform
 
 log = logging.getLogger(__name__)
 
+ASYNC_METHODS = ("open", "run", "send", "preview", "role")  # of a platform
 ROLE_TIMEOUT = 10.0  # seconds that `Platform.role` may take
 
 
@@ -24,13 +27,31 @@ def platforms_by_name(platforms: Iterable[Platform]) -> dict[str, Platform]:
         raise InvalidValue(f"platforms must be a list: Engine(store, model, [{type(platforms).__name__}(…)])")
     named: dict[str, Platform] = {}
     for platform in platforms:
-        if not isinstance(platform, Platform):
-            raise InvalidValue(f"a platform must be an instance of Platform, not {platform!r:.100}")
-        if not isinstance(getattr(platform, "name", None), str):
-            raise InvalidValue(f"{type(platform).__name__} has no `name`: set it on the class or in __init__")
+        require_usable(platform)
         if named.setdefault(platform.name, platform) is not platform:
             raise InvalidValue(f"two platforms are named {platform.name!r}: give each account its own name")
     return named
+
+
+def require_usable(platform: object) -> None:
+    """Raise `InvalidValue` for a platform without a name, or with a method that is not `async def`."""
+    if not isinstance(platform, Platform):
+        raise InvalidValue(f"a platform must be an instance of Platform, not {platform!r:.100}")
+    kind = type(platform).__name__
+    if not isinstance(getattr(platform, "name", None), str):
+        raise InvalidValue(f"{kind} has no `name`: set it on the class or in __init__")
+    for name in ASYNC_METHODS:
+        method = getattr(platform, name)
+        if not iscoroutinefunction(method):
+            code = getattr(method, "__code__", None)
+            where = f"{code_location(code.co_filename, code.co_firstlineno)}: " if code else ""
+            raise InvalidValue(f"{where}{kind}.{name} must be a coroutine: write `async def {name}`")
+
+
+def require_account(platform: Platform) -> None:
+    """Raise `InvalidValue` for a platform whose `me` has no id: its messages could not be recognised as ours."""
+    if not isinstance(getattr(platform, "me", None), Author) or is_blank(platform.me.id):
+        raise InvalidValue(f"platform {platform.name!r}: `me` must be an Author with an id")
 
 
 class Identity:
@@ -85,7 +106,6 @@ class Identity:
             return False
 
     def require_accounts(self) -> None:
-        """Raise `InvalidValue` for a platform whose `me` has no id: its messages could not be recognised as ours."""
-        for name, platform in self._platforms.items():
-            if not isinstance(getattr(platform, "me", None), Author) or is_blank(platform.me.id):
-                raise InvalidValue(f"platform {name!r}: `me` must be an Author with an id")
+        """Raise `InvalidValue` for a platform whose `me` has no id."""
+        for platform in self._platforms.values():
+            require_account(platform)

@@ -10,15 +10,17 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
+from inspect import currentframe
 from typing import Any, TypeVar, assert_never
 
 from msgspec.structs import replace
 
 from palaver.backoff import backoff
+from palaver.code_location import error_location, user_line
 from palaver.engine.background import Sleep, foreign_code, is_cancelled, log_text, retry_forever
 from palaver.engine.identity import Identity
 from palaver.engine.store_protocols import UpdateStore
-from palaver.errors import CallerMustAct, InvalidValue, OperatorMustAct
+from palaver.errors import InvalidValue, OperatorMustAct, PalaverError
 from palaver.messages import Message, Place
 from palaver.platform import (
     Change,
@@ -73,9 +75,10 @@ class PlatformInbox:
             raise InvalidValue(f"changes must be a list, not {type(changes).__name__}")
         if raw is not None and not isinstance(raw, bytes):
             raise InvalidValue(f"raw must be the bytes of the update, not {raw!r:.200}")
-        fault = next(filter(None, (type_fault(change, Change) for change in changes)), "")
+        fault = next(filter(None, map(self._fault, changes)), "")
         made = [] if fault else [self._attribute(change) for change in changes]
-        applying = asyncio.ensure_future(self._apply(made, key, raw, fault))
+        where = user_line(currentframe()) if fault else ""
+        applying = asyncio.ensure_future(self._apply(made, key, raw, f"{fault} {where and f'({where})'}".strip()))
         return await asyncio.shield(applying)  # it continues where the caller is cancelled
 
     async def _apply(self, changes: Sequence[Change], key: str, raw: bytes | None, fault: str) -> bool:
@@ -99,11 +102,16 @@ class PlatformInbox:
         """Retry while the store is full or locked: a platform can do nothing about that."""
         return await retry_forever(work, sleep=self._sleep)
 
+    def _fault(self, change: Change) -> str | None:
+        """Return why a change cannot be stored; None if it can."""
+        if fault := type_fault(change, Change):
+            return fault
+        others = {place.platform for place in places_of(change)} - {self._platform}
+        return f"a place of platform {others.pop()!r}: write Place(platform=self.name, …)" if others else None
+
     def _attribute(self, change: Change) -> Change:
         """Return the change with our persona on our own messages, and with the service of its place."""
-        identity, others = self._identity, {place.platform for place in places_of(change)} - {self._platform}
-        if others:
-            raise InvalidValue(f"a change by {self._platform!r} has a place of platform {others.pop()!r}")
+        identity = self._identity
         match change:
             case Received(message=message) | Edited(message=message) | Commanded(message=message):
                 return replace(change, message=identity.attribute(message))
@@ -177,7 +185,7 @@ async def run_platforms(
 ) -> None:
     """Run platforms until *until* is set or all have ended.
 
-    Raise the error of a platform that only an operator or the caller can fix, as a refused token.
+    Raise the error of a platform that only an operator can fix, as a refused token.
     """
     running = [
         asyncio.create_task(_run(platform, inbox, sleep, clock), name=f"{platform.name}.run")
@@ -205,7 +213,7 @@ async def _run(platform: Platform, inbox: Inbox, sleep: Sleep, clock: Callable[[
             with foreign_code(platform.name):
                 await platform.run(inbox)
             return
-        except (OperatorMustAct, CallerMustAct):
+        except OperatorMustAct:
             raise
         except (Exception, asyncio.CancelledError) as error:  # foreign code: it must not end the other platforms
             if is_cancelled():
@@ -214,5 +222,6 @@ async def _run(platform: Platform, inbox: Inbox, sleep: Sleep, clock: Callable[[
                 failures = 0
             failures += 1
             pause = backoff(failures, first=FIRST_RESTART, longest=LONGEST_RESTART)
-            log.error("%s failed and is restarted in %g s: %s", platform.name, pause, log_text(error))
+            where = f"{error_location(error)}: " if isinstance(error, PalaverError) else ""  # else a traceback follows
+            log.error("%s failed and is restarted in %g s: %s%s", platform.name, pause, where, log_text(error))
         await sleep(pause)
