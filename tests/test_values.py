@@ -1,6 +1,7 @@
 """Values are frozen, tagged, and the same after a journey through JSON."""
 
 import math
+import os
 import re
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place, Quote, Reply
 from palaver.models.base import Finish, Response, Usage
-from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, is_generated_id
+from palaver.parts import MAX_FILE, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, is_generated_id
 from palaver.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, model, user
 from people import ALICE, GROUP
 from strategies import GEMINI_MODELS, parts, turns
@@ -309,3 +310,27 @@ def test_media_are_read_from_a_file(tmp_path: Path, name: str, mime: str, kind: 
         media_kind=kind, unique_id=sha256(b"data").hexdigest(), mime=mime, data=b"data"
     )
     assert Media.of(str(tmp_path / name), mime="image/png").mime == "image/png"
+
+
+def test_media_are_made_of_bytes() -> None:
+    assert Media.of(b"meow", mime="image/png") == Media(
+        media_kind="photo", unique_id=sha256(b"meow").hexdigest(), mime="image/png", data=b"meow"
+    )
+    assert Media.of(b"meow").mime == "application/octet-stream"
+
+
+def test_what_cannot_be_read_as_media_is_one_error(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with (tmp_path / "large").open("wb") as large:
+        large.truncate(MAX_FILE + 1)  # without using the disk
+    refused: list[tuple[str | Path, str]] = [
+        (tmp_path / "pipe", "it is no file"),
+        (tmp_path, "it is no file"),
+        ("/dev/zero", "it is no file"),
+        (tmp_path / "none.jpg", "No such file or directory"),
+        ("\0", "embedded null"),
+        (tmp_path / "large", "it has 104,857,601 bytes, more than services take"),
+    ]
+    for path, line in refused:
+        with pytest.raises(InvalidValue, match=f"^cannot read '.*': {line}"):
+            Media.of(path)

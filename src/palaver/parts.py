@@ -13,7 +13,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.characters import is_blank, one_line, visible
+from palaver.errors import InvalidValue
 
+MAX_FILE = 100 * 1024 * 1024  # bytes of one file; services take no larger requests
 MAX_SHOWN_TEXT = 50_000  # characters of one message, or of one tool's result, that a model is shown
 _END = 10_000  # of these, from the end of a text that is longer
 _NOTICE = 60  # of these, for the notice of what is left out: what was cut is not cut again
@@ -54,10 +56,14 @@ class Media(_Part, frozen=True, kw_only=True, tag="media"):
     raw: dict[str, Any] | None = None  # as received, where the fields above do not say it all; for its maker only
 
     @classmethod
-    def of(cls, path: str | Path, *, mime: str | None = None) -> "Media":
-        """Read a file: `Media.of("cat.jpg")`. Its name says of what type it is, unless *mime* does."""
-        data = Path(path).read_bytes()
-        mime = mime or guess_type(Path(path).name)[0] or "application/octet-stream"
+    def of(cls, source: str | Path | bytes, *, mime: str | None = None) -> "Media":
+        """Read a file: `Media.of("cat.jpg")`. Its name says of what type it is, unless *mime* does.
+
+        Bytes are taken as they are: `Media.of(data, mime="image/png")`.
+        """
+        data = source if isinstance(source, bytes) else _read(Path(source))
+        mime = mime or (None if isinstance(source, bytes) else guess_type(Path(source).name)[0])
+        mime = mime or "application/octet-stream"
         kind = {"image": "photo", "audio": "audio", "video": "video"}.get(mime.partition("/")[0], "document")
         return cls(media_kind=kind, unique_id=sha256(data).hexdigest(), mime=mime, data=data)
 
@@ -123,6 +129,20 @@ class Opaque(_Part, frozen=True, kw_only=True, tag="opaque"):
 
 Part = Text | Media | Thought | ToolCall | ToolResult | Opaque
 P = TypeVar("P", bound=Part)
+
+
+def _read(path: Path) -> bytes:
+    """Return the content of a file; pipes and devices are refused, since they may never end."""
+    try:
+        size = path.stat().st_size
+        data = path.read_bytes() if path.is_file() and size <= MAX_FILE else None
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
+        reason = getattr(error, "strerror", "") or error
+        raise InvalidValue(f"cannot read {str(path)!a}: {reason}") from error
+    if data is None:
+        why = f"it has {size:,} bytes, more than services take" if path.is_file() else "it is no file"
+        raise InvalidValue(f"cannot read {str(path)!a}: {why}")
+    return data
 
 
 def cut(text: str, room: int = MAX_SHOWN_TEXT) -> str:

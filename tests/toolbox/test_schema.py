@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from functools import lru_cache, partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Optional
 
 import msgspec
 import pydantic
@@ -245,6 +245,53 @@ async def test_fields_of_pydantic_describe_and_check_parameters() -> None:
     }
     assert (await answer(toolbox, city="Kyiv", unit="C")).value == "Kyiv 1 C"
     assert (await answer(toolbox, city="K", unit="C")).failed
+
+
+def optional(
+    a: Annotated[int, pydantic.Field(description="of pydantic", ge=1)] | None = None,
+    b: Optional[Annotated[int, "a text"]] = None,  # noqa: UP045 (as people write it)
+    c: Annotated[int | None, msgspec.Meta(description="of msgspec")] = None,
+    d: Annotated[int, pydantic.Field(description=5)] = 1,
+) -> str:
+    """Args:
+    c: Not shown: the annotation says it.
+    d: Not shown either.
+    """
+    return f"{a} {b} {c} {d}"
+
+
+async def test_notes_inside_an_optional_type_describe_and_check_a_parameter() -> None:
+    toolbox = Toolbox([optional])
+    properties = toolbox.specs[0].parameters["properties"]
+
+    assert [one["description"] for one in properties.values()] == ["of pydantic", "a text", "of msgspec", "5"]
+    assert (await answer(toolbox, a=0)).failed
+
+
+def begins_with_args(city: str, days: int = 1) -> str:
+    """
+    Args:
+        city: The name.
+        days: How many.
+    """
+    return city
+
+
+def test_a_docstring_may_begin_with_its_arguments() -> None:
+    spec = tool(begins_with_args).spec
+
+    assert (spec.description, [one["description"] for one in spec.parameters["properties"].values()]) == (
+        "",
+        ["The name.", "How many."],
+    )
+
+
+def test_a_field_that_pydantic_refuses_is_one_line() -> None:
+    def faulty(code: Annotated[str, pydantic.Field(pattern="(")]) -> str:
+        return code
+
+    with pytest.raises(InvalidValue, match=r"^faulty: the types .* \(error: unclosed group\); use plain types"):
+        tool(faulty)
 
 
 def numbers(n: int) -> Iterator[int]:

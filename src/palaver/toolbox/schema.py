@@ -4,7 +4,8 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import docstring_parser
 import msgspec
@@ -13,6 +14,8 @@ from msgspec import Meta, Struct
 from palaver.errors import InvalidValue
 from palaver.toolbox.run_context import takes_context
 from palaver.turns import ToolSpec
+
+_ARGUMENTS = re.compile(r"(Args|Arguments|Parameters)\s*:?\s*\n")
 
 Function = Callable[..., Any]
 Field = tuple[str, Any] | tuple[str, Any, Any]  # a parameter's name, type and default
@@ -37,9 +40,10 @@ def declare(function: Function, *, name: str | None = None, description: str | N
     context = _context_parameter(tool_name, fields)
     about, parameters = _documentation(target)
     arguments, schema = _arguments(tool_name, fields[1:] if context else fields)
-    for parameter, words in parameters.items():
-        if parameter in schema.get("properties", {}):
-            schema["properties"][parameter].setdefault("description", words)
+    annotated = {parameter: words for parameter, kind, *_ in fields if (words := _description(kind))}
+    for parameter, declared in schema.get("properties", {}).items():
+        if words := annotated.get(parameter) or declared.get("description") or parameters.get(parameter):
+            declared["description"] = str(words)
     spec = ToolSpec(name=tool_name, description=description or about, parameters=schema)
     return Declaration(spec=spec, arguments=arguments, context=context)
 
@@ -78,11 +82,17 @@ def _documentation(given: Any) -> tuple[str, Mapping[str, str]]:
     text = inspect.getdoc(given) or ""
     if not inspect.isroutine(given) and not inspect.isclass(given):
         text = inspect.cleandoc(type(given).__call__.__doc__ or type(given).__doc__ or "")
+    return _parse_docstring(text)
+
+
+def _parse_docstring(text: str) -> tuple[str, Mapping[str, str]]:
     try:
         found = docstring_parser.parse(text)
     except docstring_parser.ParseError:
         return _unwrap_lines(text), {}
     parameters = {one.arg_name: " ".join((one.description or "").split()) for one in found.params}
+    if not parameters and _ARGUMENTS.match(text):  # the parser takes the first line for a summary
+        return "", _parse_docstring(f"…\n\n{text}")[1]
     if not parameters:
         return _unwrap_lines(text), {}
     gap = "\n\n" if found.blank_after_short_description else "\n"
@@ -134,7 +144,7 @@ def _context_parameter(function: str, fields: list[Field]) -> str | None:
 
 def _arguments(name: str, fields: list[Field]) -> tuple[Any, dict[str, Any]]:
     """Return the type that checks the arguments, and its JSON schema."""
-    if any(map(_is_pydantic, (note for _, kind, *default in fields for note in (*get_args(kind), *default)))):
+    if any(map(_is_pydantic, (note for _, kind, *default in fields for note in (*_notes(kind), *default)))):
         return _arguments_by_pydantic(name, fields)
     try:
         described: list[Any] = [(field, _with_description(kind), *default) for field, kind, *default in fields]
@@ -142,6 +152,24 @@ def _arguments(name: str, fields: list[Field]) -> tuple[Any, dict[str, Any]]:
         return arguments, _schema_of(arguments)
     except TypeError:
         return _arguments_by_pydantic(name, fields)
+
+
+def _notes(kind: Any) -> Iterator[Any]:
+    """Return the notes of a type, `Annotated[…]`, also of those inside it, as in `Annotated[int, …] | None`."""
+    for part in get_args(kind):
+        yield part
+        yield from _notes(part)
+
+
+def _description(kind: Any) -> str | None:
+    """Return the first description among the notes of a type: a text, or that of a `Meta` or a `Field`."""
+    if get_origin(kind) is Annotated:
+        for note in get_args(kind)[1:]:
+            if words := note if isinstance(note, str) else getattr(note, "description", None):
+                return str(words)
+    if get_origin(kind) in (Annotated, Union, UnionType):
+        return next(filter(None, map(_description, get_args(kind))), None)
+    return None
 
 
 def _is_pydantic(note: object) -> bool:
@@ -172,15 +200,14 @@ def _arguments_by_pydantic(name: str, fields: list[Field]) -> tuple[Any, dict[st
     refusal = f"{name}: the types of its parameters cannot be declared to a model"
     try:
         import pydantic
+        import pydantic_core
     except ImportError as error:
         raise InvalidValue(refusal) from error
 
     def aliased(field: str, kind: Any, default: Any = ...) -> tuple[Any, Any]:
         if _is_pydantic(default):
             kind, default = Annotated[kind, default], ... if default.is_required() else default.default
-        words = next((note for note in get_args(kind)[1:] if isinstance(note, str)), None)
-        described: dict[str, Any] = {"description": words} if words and get_origin(kind) is Annotated else {}
-        return kind, pydantic.Field(default, alias=field, **described)
+        return kind, pydantic.Field(default, alias=field)
 
     # Fields get names of ours, since pydantic reserves some.
     pydantic_fields: dict[str, Any] = {f"parameter_{index}": aliased(*field) for index, field in enumerate(fields)}
@@ -188,8 +215,9 @@ def _arguments_by_pydantic(name: str, fields: list[Field]) -> tuple[Any, dict[st
     try:
         made: Any = pydantic.create_model("Arguments", __config__=config, **pydantic_fields)
         schema: dict[str, Any] = made.model_json_schema()
-    except (pydantic.PydanticUserError, TypeError, ValueError) as error:
-        why = str(error).splitlines()[0].partition(". ")[0]
+    except (pydantic.PydanticUserError, pydantic_core.SchemaError, TypeError, ValueError) as error:
+        lines = str(error).splitlines()
+        why = lines[-1 if isinstance(error, pydantic_core.SchemaError) else 0].partition(". ")[0]
         advice = "use plain types, dataclasses, or msgspec or pydantic types"
         raise InvalidValue(f"{refusal} ({why}); {advice}") from error
     schema.pop("title", None)
