@@ -237,6 +237,7 @@ async def test_changes_of_persona_and_limits_are_taken_over_and_others_wait(
         "limits.messages must be a whole number, not 'x'",
         "taken over: limits",
         "taken over at the next start: profile",
+        "/palaver.toml is right again",
     ]
 
 

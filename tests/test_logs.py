@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from palaver.events import Event, MessageReceived, ReplySent, RunFailed, RunStarted
+from palaver.events import Event, MessageReceived, PromptSent, ReplySent, RunEnded, RunFailed, RunStarted
 from palaver.logs import JsonFormatter, TextFormatter, configure_logs, log_events
 from palaver.messages import Place
 
@@ -38,6 +38,18 @@ def test_an_event_is_one_json_object_with_its_ids() -> None:
         "error": "KeyRefused",
         "why": "the key *** was refused",
     }
+
+
+def test_a_line_has_the_place_and_the_run_that_it_is_about() -> None:
+    line = json.loads(JsonFormatter().format(a_record("run resumed", place=PLACE, run_id="r1")))
+
+    assert (line["message"], line["place"], line["run_id"]) == ("run resumed", "telegram/-100/7", "r1")
+
+
+def test_what_steers_a_terminal_is_escaped() -> None:
+    line = TextFormatter(coloured=False).format(a_record("no \x1b[2J here\nbut\there"))
+
+    assert line.partition("  ")[2].strip() == "no \\u001b[2J here\nbut\there"
 
 
 def test_ids_are_whole_and_keys_are_removed() -> None:
@@ -81,7 +93,10 @@ def root() -> Iterator[logging.Logger]:
 async def test_what_an_engine_does_is_logged_and_no_texts_of_people(root: logging.Logger) -> None:
     async def events() -> AsyncIterator[Event]:
         yield MessageReceived(place=PLACE, message_id="m1")  # not logged: each run says its message
+        yield RunStarted(place=PLACE, run_id="r0", message_id="m0")  # of a notice: there is no prompt
+        yield RunEnded(place=PLACE, run_id="r0", failed=True)
         yield RunStarted(place=PLACE, run_id="r1", message_id="m1")
+        yield PromptSent(place=PLACE, run_id="r1", step=0)
         yield ReplySent(place=PLACE, delivery_id="d1", message_id="m2", run_id="r1")
 
     stream = io.StringIO()
@@ -89,8 +104,8 @@ async def test_what_an_engine_does_is_logged_and_no_texts_of_people(root: loggin
     await log_events(events())
 
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
-    assert [(line["message"], line["place"]) for line in lines] == [
-        ("run started", "telegram/-100/7"),
-        ("reply sent", "telegram/-100/7"),
+    assert [(line["message"], line["place"], line["run_id"]) for line in lines] == [
+        ("run started", "telegram/-100/7", "r1"),
+        ("reply sent", "telegram/-100/7", "r1"),
     ]
     assert "secret" not in stream.getvalue()

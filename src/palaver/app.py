@@ -230,7 +230,7 @@ async def reload_on_change(
     engine: Engine, file: ConfigFile, environment: Mapping[str, str], *, sleep: Sleep = asyncio.sleep
 ) -> None:
     """Set the persona and the limits of the engine whenever their files change. A faulty change is logged."""
-    seen = _stamps(file)
+    seen, is_faulty = _stamps(file), False
     while True:
         await sleep(INTERVAL)
         if (now := _stamps(file)) == seen or any(stamp and stamp[1] == 0 for stamp in now):
@@ -241,7 +241,11 @@ async def reload_on_change(
             _apply(engine, file.config, changed.config)
         except Exception as error:  # noqa: BLE001 (modules that it names may raise anything)
             log.error("the change of %s is not taken over: %s", file.path, error)
+            is_faulty = True
             continue
+        if is_faulty:
+            log.info("%s is right again", file.path)
+            is_faulty = False
         file, seen = changed, _stamps(changed)
 
 

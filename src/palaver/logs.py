@@ -15,17 +15,19 @@ from palaver.errors import PalaverError
 from palaver.events import (
     Event,
     FactsLearned,
-    FallbackTried,
     MemoryBehind,
+    PromptSent,
     ReplyDoubtful,
     ReplyRefused,
     ReplySent,
+    RunEnded,
     RunFailed,
     RunStarted,
     TaskDone,
     Waiting,
 )
 from palaver.jsonio import dumps
+from palaver.messages import Place
 from palaver.redaction import redact_keys
 
 log = logging.getLogger("palaver.bot")
@@ -39,7 +41,6 @@ _LEVELS: dict[type[Struct], int] = {
     ReplySent: logging.INFO,
     ReplyDoubtful: logging.WARNING,
     ReplyRefused: logging.WARNING,
-    FallbackTried: logging.WARNING,
     Waiting: logging.WARNING,
     MemoryBehind: logging.WARNING,
     TaskDone: logging.INFO,
@@ -99,10 +100,23 @@ def log_failure(error: Exception) -> None:
 
 
 async def log_events(events: AsyncIterator[Event]) -> None:
-    """Log what an engine does, until its events end."""
+    """Log what an engine does, until its events end. A run without a prompt, as one of a notice, is not logged."""
+    started: dict[str, RunStarted] = {}
     async for event in events:
-        if level := _LEVELS.get(type(event)):
-            log.log(level, "%s", _name(event), extra={"event": event})
+        match event:
+            case RunStarted():
+                started[event.run_id] = event
+            case PromptSent() if event.run_id in started:
+                _log(started.pop(event.run_id))
+            case RunEnded():
+                started.pop(event.run_id, None)
+            case _:
+                _log(event)
+
+
+def _log(event: Event) -> None:
+    if level := _LEVELS.get(type(event)):
+        log.log(level, "%s", _name(event), extra={"event": event})
 
 
 def _name(event: Any) -> str:
@@ -110,14 +124,20 @@ def _name(event: Any) -> str:
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    """Return the fields of the event of a record, or else its place and its run."""
     event = getattr(record, "event", None)
     if not isinstance(event, Struct):
-        return {}
+        named = {"place": getattr(record, "place", None), "run_id": getattr(record, "run_id", None)}
+        return {name: _where(value) if isinstance(value, Place) else value for name, value in named.items() if value}
     found: dict[str, Any] = msgspec.to_builtins(event)
     for name in ("kind", "cursor", "number", "at"):
         found.pop(name, None)
     if "why" in found:  # the text of an error; all else are ids
         found["why"] = redact_keys(found["why"])
-    place = found.pop("place", None)
-    where = "/".join(filter(None, (place["platform"], place["id"], place.get("thread")))) if place else None
-    return {**({"place": where} if where else {}), **found}
+    found.pop("place", None)
+    place = getattr(event, "place", None)
+    return {**({"place": _where(place)} if place else {}), **found}
+
+
+def _where(place: Place) -> str:
+    return "/".join(filter(None, place.key))

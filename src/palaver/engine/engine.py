@@ -1,6 +1,7 @@
 """The engine: stores incoming messages, answers them with a model, and sends the replies, each once."""
 
 import asyncio
+import logging
 import secrets
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Self, assert_never
@@ -44,6 +45,8 @@ from palaver.tasks.task import Task
 from palaver.timezones import utc
 from palaver.toolbox.toolbox import Function, Tool, Toolbox
 from palaver.turns import Settings, ToolSpec
+
+log = logging.getLogger(__name__)
 
 
 class Engine:
@@ -286,6 +289,8 @@ class Engine:
     def _publish_failure(self, run: Run, error: PalaverError) -> None:
         wait = seconds_to_wait(getattr(error, "retry_after", None))
         why, kind = str(error), type(error).__name__
+        if not self._parts.events.has_readers:
+            log.warning("run %s failed: %s", run.id, why)
         self._parts.events.publish(RunFailed(place=run.place, run_id=run.id, error=kind, why=why, retry_after=wait))
 
     def _require_running(self, place: Place) -> None:

@@ -54,7 +54,7 @@ GAVE_UP = "gave up after {times} resumes"
 class RunSetup(Protocol):
     """What new runs use: an `Engine`, whose attributes may be set between runs."""
 
-    models: tuple[Model, ...]  # the first is called; each other is a fallback for the one before
+    models: tuple[Model, ...]
     toolbox: Toolbox
     settings: Settings
     memory: Memory | None
@@ -200,6 +200,7 @@ class PlaceWorker:
             run = replace(run, resumed=run.resumed + 1)
             await parts.store.runs.resume(run)
             parts.resumed.add(run.id)
+            log.info("run resumed", extra={"place": run.place, "run_id": run.id})
         await parts.rate_limiter.count_answer(target)
         await self._run_in_slot(run, target, lambda slot: self._execute(replace(journal, run=run), target, slot))
 
@@ -276,7 +277,6 @@ class PlaceWorker:
                 return
             raise
         except PalaverError as error:
-            log.warning("run %s: %s", run.id, error)
             await completion.complete_with_error(run, target, error)
         except Exception as error:  # noqa: BLE001 (of a model, a tool or a platform)
             log.error("run %s: %s", run.id, log_text(error))
@@ -300,6 +300,7 @@ class PlaceWorker:
             return False
         if not await parts.spend_tracker.is_reached(self.place, target.author):
             return True
+        log.info("message %s is over a spend cap", target.id, extra={"place": target.place})
         await parts.rate_limiter.uncount_answer(target)
         if await parts.spend_tracker.has_notice(target):  # today
             await parts.store.inbox.skip(self.place, batch.ids)
@@ -359,8 +360,7 @@ class PlaceWorkers:
 
     def wake(self, place: Place, *, runs: Sequence[Run] = ()) -> None:
         """Start or wake the worker of a place, which resumes *runs* first."""
-        place = self._aliases.current(place)
-        key = place.key
+        key = (place := self._aliases.current(place)).key
         if key not in self._workers:
             worker = self._workers[key] = PlaceWorker(place, self._parts, runs=None if key in self._broken else runs)
             self._broken.discard(key)

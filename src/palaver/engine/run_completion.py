@@ -153,17 +153,16 @@ class RunCompletion:
         except PromptOutdated:
             raise
         except InvalidValue as error:
-            log.warning("run %s: %s", run.id, error)
             await self.complete_with_error(run, target, error)
 
     async def complete_with_error(self, run: Run, target: Message, error: PalaverError) -> None:
-        """End a run with a line about the error, by `Behavior.excuse`."""
+        """End a run with a line about the error, by `Behavior.error_text`."""
         self._failed(run, error)
         try:
             words = self._behavior.error_text(error)
             words = words if words.strip() else FAILED
         except Exception as failure:  # noqa: BLE001 (the function is the user's)
-            log.error("Behavior.excuse failed for %s: %s", error, log_text(failure))
+            log.error("Behavior.error_text failed for %s: %s", error, log_text(failure))
             words = FAILED
         await self._fail(run, str(error)[:1000], self._line(run, target, words, kind="error"))
 

@@ -4,10 +4,11 @@ Live text is the part of streaming responses that may be shown, without our mark
 """
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from palaver.engine.answer_preview import AnswerPreview, AnswerPreviews
@@ -24,13 +25,15 @@ from palaver.models.base import Model, Response
 from palaver.parts import Part, Text
 from palaver.run.cleaner import Cleaner
 from palaver.run.fallbacks import ExpiredFiles
-from palaver.run.journal import Journal, Run, run_context
+from palaver.run.journal import Journal, Run, ToolRun, run_context
 from palaver.run.loop import Join, RunAnswered, RunLoop
 from palaver.run.model_calls import AttemptFailed, ModelCalls
 from palaver.run.outcome import Kinds, ParsedTexts
 from palaver.tasks.blocks import may_be_outer_fence, parse
 from palaver.tasks.kinds import KINDS, Kind
 from palaver.toolbox.toolbox import Toolbox
+
+log = logging.getLogger(__name__)
 
 
 def as_models(given: Model | Sequence[Model]) -> tuple[Model, ...]:
@@ -209,7 +212,7 @@ class RunExecutor:
             while_waiting=slot.release,
             join=join,
             correction=texts.correction,
-            tool_ended=lambda run, tool: self._tool_ended(),
+            tool_ended=self._on_tool_ended,
             expired_files=self.expired_files,
             prices=self._prices,
             context=partial(run_context, message=target),
@@ -256,5 +259,14 @@ class RunExecutor:
     def _is_watched(self, place: Place) -> bool:
         return self._events.has_readers or self._previews.is_visible(place)
 
+    def _on_tool_ended(self, run: Run, tool: ToolRun) -> None:
+        self._tool_ended()
+        result, took = tool.result, (tool.ended_at or self._now()) - tool.began_at
+        how = f"failed: {result.value!s:.200}" if result and result.failed else "done"
+        about = {"place": run.place, "run_id": run.id}
+        log.info("tool %s, %d ms, %s", tool.call.name, took / timedelta(milliseconds=1), how, extra=about)
+
     def _publish_retry(self, run: Run, seconds: float, error: PalaverError) -> None:
+        if not self._events.has_readers:
+            log.info("%s; retried in %g s", error, seconds, extra={"place": run.place, "run_id": run.id})
         self._events.publish(Waiting(place=run.place, run_id=run.id, seconds=seconds, why=str(error)))

@@ -296,7 +296,8 @@ class RunLoop:
         if found is None:
             raise trouble
         name, prompt = found
-        log.warning("run %s, %s: %s", journal.run.id, name, trouble)
+        about = {"place": journal.run.place, "run_id": journal.run.id}
+        log.warning("fallback %r is tried: %s", name, trouble, extra=about)
         model = next_model if next_model and name == NEXT_MODEL else self._model
         why = str(trouble)[:LONGEST_WHY]
         await self._begin_step(prompt, FallbackStep(step=journal.step + 1, fallback=name, why=why, model=model.name))

@@ -73,9 +73,10 @@ class ModelCalls:
                 seconds = backoff(failures + 1, first=1.0, longest=inf) if requested is None else requested
                 if failures >= most or seconds > MAX_RETRY_WAIT:
                     raise
-                log.info("%s; retried in %g s", error, seconds)
                 if self._on_retry:
                     self._on_retry(seconds, error)
+                else:
+                    log.info("%s; retried in %g s", error, seconds)
             if has_begun:
                 yield AttemptFailed()
             await self._sleep(seconds)

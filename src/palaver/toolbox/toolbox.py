@@ -187,7 +187,7 @@ class Toolbox:
         except asyncio.CancelledError:
             raise
         except (ValueError, PalaverError) as error:  # the tool says what is wrong
-            log.info("tool %s: %s", call.name, error_message(error))
+            log.debug("tool %s: %s", call.name, error_message(error))
             return tool_failure(call, error_message(error))
         except BaseException as error:  # noqa: BLE001 (a tool is foreign code; its failure is a result)
             log.warning("tool %s failed:\n%s", call.name, redact_keys(traceback.format_exc().strip()))
