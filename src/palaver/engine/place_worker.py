@@ -312,6 +312,7 @@ class PlaceWorker:
 
     async def send_limit_notice(self, message: Message) -> None:
         """Send an author the notice that the rate limit is reached, once until they are answered again."""
+        log.info("message %s is over the rate limit", message.id, extra={"place": message.place})
         if not await self._parts.rate_limiter.claim_notice(message):
             return
         run = self._new_run([message], message)
@@ -329,8 +330,9 @@ class PlaceWorker:
         found = [message for message in for_us if not await parts.confirmations.find_facts(message)]
         if not found:
             return run, ()
-        taken = run.taken + tuple(message.id for message in found)
-        return replace(run, taken=taken), await parts.prompt_builder.render_turns(found)
+        return replace(run, taken=(*run.taken, *(one.id for one in found))), await parts.prompt_builder.render_turns(
+            found
+        )
 
     async def cancel_old_plans(self) -> None:
         """Cancel tasks of older plans: a new message is to be answered."""

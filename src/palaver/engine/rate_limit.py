@@ -1,14 +1,11 @@
 """Rate limit: how often one author is answered. The protocol of its store, and the limiter of an engine."""
 
-import logging
 from collections.abc import Callable
 from datetime import datetime
 from typing import Protocol
 
 from palaver.engine.limits import CurrentLimits, Limits
 from palaver.messages import Message
-
-log = logging.getLogger(__name__)
 
 AuthorKey = tuple[str, str]  # `Place.author_namespace` and the author's id
 
@@ -59,7 +56,6 @@ class RateLimiter:
 
     async def claim_notice(self, message: Message) -> bool:
         """Return whether to send the author the notice about the limit: once, until they are answered again."""
-        log.info("message %s is over the rate limit", message.id, extra={"place": message.place})
         return await self._store.claim_notice(_author(message))
 
     async def release_notice(self, message: Message) -> None:
