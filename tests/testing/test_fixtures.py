@@ -2,15 +2,17 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
+import httpx2
 import pytest
 
 from palaver import Chat, SyncChat
 from palaver.models import Gemini, OpenAI
-from palaver.sim import GeminiSim, OpenAISim
-from palaver.testing.fixtures import gemini_sim, openai_sim
+from palaver.sim import GeminiSim, OpenAISim, TelegramSim
+from palaver.testing.fixtures import gemini_sim, openai_sim, telegram_sim
 
-__all__ = ["gemini_sim", "openai_sim"]
+__all__ = ["gemini_sim", "openai_sim", "telegram_sim"]
 
 
 async def test_a_chat_with_the_gemini_simulator(gemini_sim: GeminiSim) -> None:
@@ -25,6 +27,17 @@ def test_a_chat_with_the_openai_simulator_without_await(openai_sim: OpenAISim) -
         assert chat.send_message("Hello!").text
 
     assert len(openai_sim.requests) == 1
+
+
+def test_people_write_to_the_telegram_simulator_without_await(telegram_sim: TelegramSim) -> None:
+    alice = telegram_sim.user("Alice")
+    poll = f"{telegram_sim.url}/bot{telegram_sim.token}/getUpdates"
+
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(httpx2.get, poll, params={"timeout": 20}, timeout=30)
+        alice.send(telegram_sim.private(alice), "Hello!")
+
+        assert [update["message"]["text"] for update in waiting.result().json()["result"]] == ["Hello!"]
 
 
 @pytest.mark.parametrize("module", ["palaver.testing", "palaver.testing.platform_world"])

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from palaver.sim.gemini import GeminiSim
     from palaver.sim.openai import OpenAISim
+    from palaver.sim.telegram import TelegramSim
 
-__all__ = ["GeminiSim", "OpenAISim"]
+__all__ = ["GeminiSim", "OpenAISim", "TelegramSim"]
 
 
 def __getattr__(name: str) -> Any:
@@ -19,4 +20,8 @@ def __getattr__(name: str) -> Any:
         from palaver.sim.openai import OpenAISim
 
         return OpenAISim
+    if name == "TelegramSim":
+        from palaver.sim.telegram import TelegramSim
+
+        return TelegramSim
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -305,6 +305,11 @@ class Served:
         self._server.should_exit = True
         self._server.leave.set()
 
+    def disconnect(self) -> None:
+        """End every connection at once."""
+        for connection in list(self._server.server_state.connections):
+            connection.transport.abort()
+
     async def forever(self) -> None:
         """Wait until the server is stopped."""
         await self._task

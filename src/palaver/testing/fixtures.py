@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from palaver.sim import GeminiSim, OpenAISim
+from palaver.sim import GeminiSim, OpenAISim, TelegramSim
 
 S = TypeVar("S", bound=AbstractAsyncContextManager[Any])
 
@@ -28,6 +28,13 @@ def gemini_sim() -> Iterator[GeminiSim]:
 def openai_sim() -> Iterator[OpenAISim]:
     """Yield a strict OpenAI API at `openai_sim.url`; `openai_sim.requests` is what it was asked."""
     with serve(OpenAISim()) as sim:
+        yield sim
+
+
+@pytest.fixture
+def telegram_sim() -> Iterator[TelegramSim]:
+    """Yield a Telegram Bot API at `telegram_sim.url` for the bot of `telegram_sim.token`."""
+    with serve(TelegramSim()) as sim:
         yield sim
 
 

@@ -1,0 +1,129 @@
+"""The updates that wait for a bot: ids, offsets, expiry and the kinds it asked for."""
+
+from collections.abc import Callable, Iterable
+
+import orjson
+from msgspec import Struct
+
+from palaver.sim.errors import Wire
+
+KINDS = (
+    "message",
+    "edited_message",
+    "channel_post",
+    "edited_channel_post",
+    "business_connection",
+    "business_message",
+    "edited_business_message",
+    "deleted_business_messages",
+    "guest_message",
+    "message_reaction",
+    "message_reaction_count",
+    "inline_query",
+    "chosen_inline_result",
+    "callback_query",
+    "shipping_query",
+    "pre_checkout_query",
+    "purchased_paid_media",
+    "poll",
+    "poll_answer",
+    "my_chat_member",
+    "chat_member",
+    "chat_join_request",
+    "chat_boost",
+    "removed_chat_boost",
+    "managed_bot",
+    "stopped_message_generation",
+)
+NOT_BY_DEFAULT = frozenset({"chat_member", "message_reaction", "message_reaction_count"})
+DEFAULT = frozenset(KINDS) - NOT_BY_DEFAULT
+
+KEPT = 86_400  # seconds
+FIRST_ID = 100_000_001
+MOST_BYTES = 4 << 20
+FUTURE = 10  # ids: an offset beyond is read as none
+PAST = 100_000
+
+
+class Update(Struct, frozen=True):
+    """An update that waits."""
+
+    id: int
+    kind: str
+    expires: float
+    body: bytes  # JSON
+
+
+class UpdateQueue:
+    """The updates of one bot. Offsets are those of `getUpdates`; *changed* is called when an update comes."""
+
+    def __init__(self, clock: Callable[[], float], changed: Callable[[], None]) -> None:
+        self.allowed = DEFAULT
+        self.waiting: list[Update] = []
+        self._all: list[Update] = []
+        self._clock = clock
+        self._changed = changed
+        self._next = FIRST_ID
+
+    def allow(self, kinds: Iterable[object]) -> None:
+        """Ask for these kinds from now on; none means the default ones. Unknown kinds are ignored."""
+        known = frozenset(kind.lower() for kind in kinds if isinstance(kind, str)) & frozenset(KINDS)
+        self.allowed = known or DEFAULT
+
+    def add(self, kind: str, payload: Wire) -> None:
+        """Add an update, unless the bot did not ask for its kind."""
+        if kind in self.allowed or kind not in KINDS:
+            self.add_raw(kind, {kind: payload})
+
+    def add_raw(self, kind: str, update: Wire) -> int:
+        """Add an update as it stands; return its id, which is the next one."""
+        number = self._next
+        self._next += 1
+        body = orjson.dumps({"update_id": number} | update)
+        queued = Update(number, kind, self._clock() + KEPT, body)
+        self.waiting.append(queued)
+        self._all.append(queued)
+        self._changed()
+        return number
+
+    def take(self, offset: int, limit: int) -> list[Update]:
+        """Return the updates from *offset* on, and forget those before it.
+
+        A negative offset counts from the end. One that is out of range is read as none: nothing is forgotten.
+        """
+        self._expire()
+        head = self.waiting[0].id if self.waiting else self._next
+        first = max(head, self._next + offset) if offset < 0 else offset
+        if first > self._next + FUTURE or first < head - PAST or first <= 0:
+            first = head
+        self.waiting = [update for update in self.waiting if update.id >= first]
+        taken: list[Update] = []
+        size = 0
+        for update in self.waiting[:limit]:
+            size += len(update.body)
+            if taken and size > MOST_BYTES:
+                break
+            taken.append(update)
+        return taken
+
+    def confirm(self, update: Update) -> None:
+        """Forget one update: a webhook took it."""
+        self.waiting = [other for other in self.waiting if other.id != update.id]
+
+    def clear(self) -> None:
+        """Forget all that waits."""
+        self.waiting = []
+
+    def restore(self) -> None:
+        """Let all updates wait again that were ever there and are not expired: a test's replay."""
+        self.waiting = list(self._all)
+        self._changed()
+
+    def pending(self) -> int:
+        """Return how many updates wait."""
+        self._expire()
+        return len(self.waiting)
+
+    def _expire(self) -> None:
+        now = self._clock()
+        self.waiting = [update for update in self.waiting if update.expires > now]
