@@ -1,14 +1,32 @@
-"""Atomic creation of new files."""
+"""Files that are written whole or not at all, and lock files."""
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import mkstemp
 
 
 def temporary_path(path: Path) -> Path:
     """Return the path of the temporary file that is renamed to *path* once it is complete."""
     return path.with_name(f".{path.name}.{os.getpid()}.part")
+
+
+def replace_atomically(path: Path, data: bytes) -> None:
+    """Write a file that only its owner may read, in place of the one at *path*; a link stays, and its target is
+    replaced.
+    """
+    path = path.resolve()
+    number, name = mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with open(number, "wb") as file:
+            file.write(data)
+        os.replace(name, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)
+        raise
 
 
 @contextmanager
@@ -28,3 +46,60 @@ def create_atomically(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink()
+
+
+class AlreadyLocked(OSError):
+    """Another process holds a lock file; the text says which."""
+
+
+class FileLock:
+    """A lock file that this process holds until `release` or its end. Raise `AlreadyLocked` if another one holds it."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file = _lock_file(path)
+        os.ftruncate(self._file, 0)
+        os.write(self._file, f"process {os.getpid()}".encode())
+
+    def release(self) -> None:
+        """Remove the file and free the lock."""
+        if is_at(self._path, self._file):  # else it was removed, and the one that is there may be another's
+            with suppress(OSError):
+                os.unlink(self._path)  # while it is held: who opened it before then sees that it is gone
+        os.close(self._file)
+
+
+def is_at(path: str, file: int) -> bool:
+    """Return whether an open file is still the one at *path*."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(file))
+    except FileNotFoundError:
+        return False
+
+
+def _lock_file(path: str) -> int:
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            _lock(file)
+        except OSError as error:
+            holder = os.read(file, 32).decode("utf-8", "replace")
+            os.close(file)
+            raise AlreadyLocked(holder or "another process") from error
+        if is_at(path, file):
+            return file
+        os.close(file)
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(file: int) -> None:
+        os.lseek(file, 1 << 20, os.SEEK_SET)  # beyond the name of the holder, which others may read
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        os.lseek(file, 0, os.SEEK_SET)
+else:
+    import fcntl
+
+    def _lock(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

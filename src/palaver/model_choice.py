@@ -15,7 +15,7 @@ from palaver.errors import InvalidValue, KeyMissing, NotInstalled
 from palaver.models import Gemini, Local, OpenAI, model_file, provider_of, unknown_model, vendor_and_url
 from palaver.models.base import Model
 from palaver.models.local.packages import has_runtime
-from palaver.models.local.weights import WEIGHTS, find_weights, size_text
+from palaver.models.local.weights import WEIGHTS, find_weights, missing_bytes, size_text
 
 
 def program_command(script: str | None = None, *, python: str = sys.executable) -> str:
@@ -46,6 +46,7 @@ class Hints(Struct, frozen=True, kw_only=True):
     key: str  # how to give a key; {names} are the variables
     instead: str  # how to do without the model
     forget: str  # how to make the conversation shorter
+    new_key: str = "Start again with a key that works"  # what to do about a key that is refused
 
 
 START_HINTS = Hints(
@@ -98,6 +99,12 @@ class ModelChoice(Struct, frozen=True, kw_only=True):
     def kind(self) -> str:
         return provider_of(self.name)
 
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """The variables that may hold the key of its service."""
+        vendor = getattr(self.model, "vendor", None)
+        return GEMINI_KEYS if self.kind == "gemini" else vendor.key_names if vendor else ()
+
 
 def choose_model(
     text: str | None,
@@ -144,7 +151,7 @@ def _local(name: str) -> Model:
     if name in WEIGHTS and not (has_runtime() and find_weights(name)):
         fetch = f"{program_command()} model get {name}"
         raise NotInstalled(
-            f"{name} has not been fetched; this does it ({size_text(WEIGHTS[name].size)}, once): {fetch}"
+            f"{name} has not been fetched; this does it ({size_text(missing_bytes(name))}, once): {fetch}"
         )
     if not has_runtime():
         raise NotInstalled(f"{name} needs xllamacpp to run: pip install 'palaver[local]'")

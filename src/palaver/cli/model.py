@@ -3,13 +3,16 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from palaver.cli.options import model_names
 from palaver.cli.output import INTERRUPTED, ProgressBar, one_line, print_json, print_table
 from palaver.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from palaver.models.local import LocalModel
 
 models = typer.Typer(
     help="The models that run here, without a key or a service.",
@@ -33,13 +36,24 @@ def list_(as_json: AsJson = False) -> None:
 
     found = list_models()
     if as_json:
-        print_json([{"name": m.name, "size": m.size, "path": m.path and str(m.path), "about": m.about} for m in found])
+        names = ("name", "size", "fetched", "about")
+        print_json([{**{n: getattr(m, n) for n in names}, "path": m.path and str(m.path)} for m in found])
         return
     rows = [
-        (one_line(m.name), size_text(m.size), "yes" if m.path else "no", one_line(m.about, None), str(m.path or ""))
+        (one_line(m.name), size_text(m.size), _here(m), one_line(m.about, None), one_line(str(m.path or ""), None))
         for m in found
     ]
     print_table(("NAME", "SIZE", "HERE", "WHAT IT IS GOOD FOR", "WHERE"), rows)
+
+
+def _here(model: "LocalModel") -> str:
+    """`yes`, `no`, or how much of it came: `4 %, 48 MB`"""
+    from palaver.models.local import size_text
+
+    if model.path or not model.fetched:
+        return "yes" if model.path else "no"
+    share = f"{100 * model.fetched // model.size} %, " if model.size else ""
+    return f"{share}{size_text(model.fetched)}"
 
 
 @models.command("get", epilog="Example: palaver model get qwen")
@@ -63,6 +77,7 @@ def get(
     """
     from palaver.models.local import fetch_runtime, fetch_url, fetch_weights, find_weights, has_runtime, size_text
     from palaver.models.local.download import file_name
+    from palaver.models.local.packages import RUNTIME_SIZE
     from palaver.models.local.weights import WEIGHTS, weights_named
 
     if "://" in name:
@@ -79,7 +94,7 @@ def get(
             path = fetch_weights(name, progress=bar.show_bytes)
         digest = WEIGHTS[name].sha256
     if not has_runtime():
-        with _progress("fetching xllamacpp, which runs it: 34 MB") as bar:
+        with _progress(f"fetching xllamacpp, which runs it: {size_text(RUNTIME_SIZE)}") as bar:
             fetch_runtime(progress=bar.show_bytes)
     if as_json:
         print_json({"name": name, "path": str(path), "sha256": digest})

@@ -1,8 +1,10 @@
 """The question which model answers, for a chat that names none and finds none; and whether to fetch one it names."""
 
 import getpass
+import os
 import sys
 from collections.abc import Callable
+from shutil import get_terminal_size
 
 import typer
 
@@ -11,9 +13,13 @@ from palaver.cli.output import INTERRUPTED
 QUESTION = """\
 {reason}Which model should answer?
   1  the small one, now ({small}): it talks, in English, and is often wrong; good for a look around
-  2  Qwen, fetched once ({better}, 2 GB of memory): short useful answers and tools; the first takes up to a minute
-  3  a key of yours (Gemini's is free: https://aistudio.google.com/apikey): the best answers, from that service
-     An Ollama that runs on this machine is found by itself. {program} chat --choose asks again."""
+  2  Qwen ({better}; 2 GB of memory): short useful answers and tools, 10 to 40 s each on two cores
+  3  a key of yours: the best answers, from that service; Gemini's is free at https://aistudio.google.com/apikey
+An Ollama that runs on this machine is found by itself. {program} chat --choose asks again."""
+QUESTION_INDENTS = (0, 5, 5, 5, 0)  # of a line of it that continues another
+NUMBERS = ("1", "2", "3")
+MIN_KEY = 16  # characters: what is shorter, and of no known form, is no key that was pasted
+KEY_SECONDS = 5.0  # for the service to say whether it accepts a key
 
 
 def ask_for_model(reason: str) -> str:
@@ -21,32 +27,48 @@ def ask_for_model(reason: str) -> str:
     from msgspec.structs import replace
 
     from palaver.model_choice import BETTER, SMALL, program_command
-    from palaver.models.local import size_text
-    from palaver.models.local.weights import WEIGHTS
     from palaver.platforms.terminal.found_model import load_choice, save_choice
-    from palaver.platforms.terminal.output import ScreenDisplay
 
-    small, better = ("already here" if _is_here(name) else size_text(WEIGHTS[name].size) for name in (SMALL, BETTER))
+    small, better = (_to_fetch(name) for name in (SMALL, BETTER))
     question = QUESTION.format(reason=reason, small=small, better=better, program=program_command())
-    ScreenDisplay(sys.stdout, sys.stdout, coloured=False).note(*question.splitlines(), indent=5)
-    answer = _answer("1, 2 or 3 [1]: ", ("1", "2", "3"), default="1")
-    if answer == "3":
-        return _ask_for_key()
-    name = SMALL if answer == "1" else BETTER
-    _fetch(name)
-    save_choice(replace(load_choice(), model=name))
-    return name
+    for line, indent in zip(question.splitlines(), QUESTION_INDENTS, strict=True):
+        _say(line, indent=indent)
+    model = ""
+    while not model:
+        answer = _answer("1, 2 or 3 [1]: ", lambda said: said in NUMBERS or is_key(said), "1, 2 or 3, please", "1")
+        if answer == "3":
+            model = _ask_for_key()
+        elif answer not in NUMBERS:
+            model = _take_key(answer)
+        else:
+            model = SMALL if answer == "1" else BETTER
+            _fetch(model)
+            save_choice(replace(load_choice(), model=model))
+    return model
+
+
+def is_key(said: str) -> bool:
+    """Return whether a line looks like a key of a service."""
+    from palaver.platforms.terminal.found_model import key_name_of
+
+    return not key_fault(said) and (key_name_of(said) is not None or len(said) >= MIN_KEY)
+
+
+def key_fault(said: str) -> str:
+    """Return what is wrong with a line as a key; empty if it may be one."""
+    return (
+        "" if said.isascii() and said.isprintable() and len(said.split()) == 1 else "a key is one word, without spaces"
+    )
 
 
 def offer_to_fetch(name: str) -> None:
     """Ask whether a model of this machine that is missing is fetched now, and do it; a no leaves it missing."""
-    from palaver.models.local import size_text
-    from palaver.models.local.weights import WEIGHTS
+    from palaver.models.local import WEIGHTS
 
     if name not in WEIGHTS or _is_here(name):
         return
-    question = f"{name} has not been fetched. Fetch it now ({size_text(WEIGHTS[name].size)}, once)? [y/n, y]: "
-    if _answer(question, ("y", "n"), default="y") == "y":
+    question = f"{name} has not been fetched. Fetch it now ({_to_fetch(name)})? [y/n, y]: "
+    if _answer(question, lambda said: said in ("y", "n"), "y or n, please", "y") == "y":
         _fetch(name)
 
 
@@ -54,6 +76,14 @@ def _is_here(name: str) -> bool:
     from palaver.models.local import find_weights, has_runtime
 
     return has_runtime() and find_weights(name) is not None
+
+
+def _to_fetch(name: str) -> str:
+    """`98 MB, once`, with what runs it; `already here`"""
+    from palaver.models.local import missing_bytes, size_text
+
+    missing = missing_bytes(name)
+    return f"{size_text(missing)}, once" if missing else "already here"
 
 
 def _fetch(name: str) -> None:
@@ -64,7 +94,21 @@ def _fetch(name: str) -> None:
 
 
 def _ask_for_key() -> str:
-    """Ask for a key, remember it, and return the model that it is for."""
+    """Ask for a key until one is accepted; return its model, or nothing if the person goes back."""
+    model = ""
+    while not model:
+        key = _read(lambda: getpass.getpass("The key (it is not shown; Enter goes back): ")).strip()
+        if not key:
+            return ""
+        if fault := key_fault(key):
+            _say(f"({fault})")
+            continue
+        model = _take_key(key)
+    return model
+
+
+def _take_key(key: str) -> str:
+    """Ask whose key it is if it does not tell, check it, and remember it; return its model, or nothing."""
     from palaver.platforms.terminal.found_model import (
         KEY_MODELS,
         RememberedChoice,
@@ -75,26 +119,68 @@ def _ask_for_key() -> str:
         save_choice,
     )
 
-    key = ""
-    while not key:
-        key = _read(lambda: getpass.getpass("The key (it is not shown): ")).strip()
     key_name = key_name_of(key)
     if key_name is None:
         services = provider_names()
-        named = ", ".join(f"{number} {name}" for number, name in enumerate(services, 1))
-        number = _answer(f"Whose key is it? {named}: ", tuple(str(n) for n in range(1, len(services) + 1)))
+        _say(f"Whose key is it? {', '.join(f'{number} {name}' for number, name in enumerate(services, 1))}")
+        numbers = {str(number) for number in range(1, len(services) + 1)}
+        please = f"a number from 1 to {len(services)}, please"
+        number = _answer("Its number (Enter goes back): ", lambda said: not said or said in numbers, please)
+        if not number:
+            return ""
         key_name = KEY_MODELS[int(number) - 1][0][0]
     model = model_for_key(key_name)
+    if refusal := _read(lambda: _check(model, key_name, key)):
+        _say(f"({refusal})")
+        return ""
     path = save_choice(RememberedChoice(model=model, keys={**load_choice().keys, key_name: key}))
-    print(f"The key is in {path}, which only you can read.")
+    _say(f"The key is in {path}, which only you can read.")
     return model
 
 
-def _answer(question: str, allowed: tuple[str, ...], *, default: str = "") -> str:
+def _check(model: str, key_name: str, key: str) -> str:
+    """Return why the service refuses a key; empty if it accepts it. A service that does not answer is no refusal."""
+    import asyncio
+
+    from palaver.errors import KeyRefused, PalaverError
+    from palaver.model_choice import choose_model
+
+    async def ask() -> None:
+        others = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+        async with asyncio.timeout(KEY_SECONDS), choose_model(model, environment={**others, key_name: key}).model as it:
+            await it.check_key()
+
+    try:
+        asyncio.run(ask())
+    except KeyRefused as error:
+        return f"{error}; it is not stored"
+    except (PalaverError, TimeoutError) as error:
+        _say(f"(the key could not be checked: {str(error) or f'no answer within {KEY_SECONDS:g} s'})")
+    return ""
+
+
+def _say(line: str, *, indent: int = 0) -> None:
+    from palaver.platforms.terminal.output import ScreenDisplay
+
+    ScreenDisplay(sys.stdout, sys.stdout, coloured=False).note(line, indent=indent)
+
+
+def _answer(question: str, is_right: Callable[[str], bool], please: str, default: str = "") -> str:
+    """Ask until the answer is right; a key that was pasted is removed from the screen."""
     while True:
-        said = _read(lambda: _input(question)).strip() or default
-        if said in allowed:
-            return said
+        said = _read(lambda: _input(question)).strip()
+        if is_key(said):
+            _erase(question + said)
+        if is_right(said or default):
+            return said or default
+        _say(f"({please})")
+
+
+def _erase(text: str) -> None:
+    """Erase the lines that a text takes on the terminal; the cursor stands below them."""
+    if os.environ.get("TERM", "dumb") != "dumb":
+        lines = -(-len(text) // get_terminal_size().columns)
+        print(f"\x1b[{lines}A\x1b[J", end="", flush=True)
 
 
 def _input(question: str) -> str:

@@ -161,6 +161,14 @@ class ServiceClient:
     async def aclose(self) -> None:
         await self._http.aclose()
 
+    async def check_key(self) -> None:
+        """Ask the service for something that costs nothing; raise `KeyRefused` if it does not accept the key."""
+        await self._http.json("GET", self._free_path())
+
+    def _free_path(self) -> str:
+        """Return the path of a request that costs nothing and needs a key."""
+        return "/models"
+
 
 def public_url(base_url: str) -> str:
     """Return the URL without user, password and query; raise InvalidValue if it is none."""

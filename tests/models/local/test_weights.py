@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import pytest
@@ -157,10 +158,11 @@ def test_the_list_has_known_models_whether_they_are_here_or_not_and_other_files_
     after = list_models(directory=tmp_path)
 
     tiny = LocalModel(name="tiny", about="for tests", size=9)
-    mine = LocalModel(name="mine.gguf", about="a file of your own", size=4, path=tmp_path / "mine.gguf", removable=True)
+    own: Any = {"name": "mine.gguf", "about": "a file of your own", "size": 4, "fetched": 4}
+    mine = LocalModel(**own, path=tmp_path / "mine.gguf", removable=True)
     assert [model.name for model in before] == ["smollm2", "qwen", "tiny"]
     assert before[2] == tiny
-    assert after[2:] == [replace(tiny, path=fetched, removable=True), mine]
+    assert after[2:] == [replace(tiny, path=fetched, fetched=9, removable=True), mine]
 
 
 def test_a_removed_model_is_gone_with_what_came_of_it_only_in_part(tmp_path: Path) -> None:

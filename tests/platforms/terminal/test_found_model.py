@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -210,6 +211,19 @@ def test_a_choice_is_remembered_for_its_user_alone(tmp_path: Path) -> None:
     assert load_choice(path) == choice
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [one.name for one in path.parent.iterdir()] == ["chat.json"]
+
+
+def test_a_choice_that_is_a_link_stays_one_and_its_file_is_never_half_written(tmp_path: Path) -> None:
+    kept, path = tmp_path / "kept" / "chat.json", tmp_path / "chat.json"
+    kept.parent.mkdir()
+    path.symlink_to(kept)
+    choices = [RememberedChoice(model=f"openai:{number}") for number in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda choice: save_choice(choice, path), choices))
+
+    assert path.is_symlink()
+    assert load_choice(kept) in choices
+    assert [one.name for one in kept.parent.iterdir()] == ["chat.json"]
 
 
 def test_a_damaged_choice_is_one_line_that_says_what_to_do(tmp_path: Path) -> None:

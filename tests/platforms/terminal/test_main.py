@@ -529,6 +529,7 @@ async def test_the_small_model_is_chosen_once_answers_and_says_that_it_is_small(
         await tty.see("Which model should answer?\n  1  the small one, now (already here)")
         await tty.see("[1]: ")
         tty.type("9\n")
+        await tty.see("(1, 2 or 3, please)")
         await tty.see("[1]: ")
         tty.type("\n")
         await tty.see("smollm2 answers on this machine")
@@ -550,7 +551,7 @@ async def test_a_key_is_pasted_unseen_and_remembered(tmp_path: Path) -> None:
         async with terminal(*CHAT, "--choose", environment=asked) as tty:
             await tty.see("[1]: ")
             tty.type("3\n")
-            await tty.see("(it is not shown): ")
+            await tty.see("(it is not shown; Enter goes back): ")
             tty.type("AIza-secret\n")
             await tty.see("which only you can read.\n")
             await tty.see(f"gemini-3.8-flash answers at {sim.url}.")

@@ -22,8 +22,8 @@ from palaver.errors import InvalidValue, KeyRefused, Overloaded, RequestRefused,
 from palaver.model_choice import ModelChoice
 from palaver.models import Gemini, Local, OpenAI, Response, Scripted
 from palaver.platforms.terminal.output import ScreenDisplay
-from palaver.platforms.terminal.session import SessionOptions, TerminalSession
-from palaver.platforms.terminal.setup import ME, PLACE, person
+from palaver.platforms.terminal.session import TerminalSession
+from palaver.platforms.terminal.setup import ME, PLACE, SessionOptions, person
 from palaver.run.journal import CallCost, Run
 from palaver.sim import GeminiSim, OpenAISim
 from palaver.sim.gemini import BlockedPrompt, ContentFilter, CutStream, Empty, MaxTokens

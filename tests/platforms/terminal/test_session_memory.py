@@ -25,8 +25,8 @@ from palaver.models import Scripted
 from palaver.models.base import Model, Response
 from palaver.platforms.terminal.output import JsonDisplay, Output, ScreenDisplay
 from palaver.platforms.terminal.platform import EventReader
-from palaver.platforms.terminal.session import MEMORY_OFF, SessionOptions, TerminalSession
-from palaver.platforms.terminal.setup import PLACE, person
+from palaver.platforms.terminal.session import MEMORY_OFF, TerminalSession
+from palaver.platforms.terminal.setup import PLACE, SessionOptions, person
 from palaver.sim import GeminiSim
 from palaver.sim.gemini import Echo
 from palaver.turns import Prompt

@@ -156,6 +156,9 @@ class Gemini(ServiceClient):
             answer = await self._http.send("POST", url, body=chunk, headers=headers)
         return _uploaded_file(answer)
 
+    def _free_path(self) -> str:
+        return f"/{self._version}/models?pageSize=1"
+
     def _encode(self, prompt: Prompt) -> bytes:
         return encode_request(repair_prompt(prompt, self.name, wire="gemini"), model=self.name)
 

@@ -128,7 +128,7 @@ def _error_by_words(
 ) -> errors.PalaverError | None:
     """Return the error that the text of the service identifies; None if only the status can."""
     if any(detail.get("reason") == "API_KEY_INVALID" for detail in details) or status == 401:
-        return errors.KeyRefused(f"Gemini does not accept the key: {message} Set GEMINI_API_KEY to a valid one.")
+        return errors.KeyRefused(f"Gemini does not accept the key: {message}")
     if "CachedContent not found" in message or (status == 404 and about.startswith("cachedContents/")):
         return errors.CacheGone(f"{about}: {message}")
     if re.search(r"access the File|not in an ACTIVE state", message) or (status == 404 and about.startswith("files/")):

@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 CONTEXT = 4096
 TOKENS_PER_CHARACTER = 0.25  # until the model has counted
 MAX_TRIES = 6
-BATCH = 32  # tokens: a cancelled request stops after each batch of the prompt; larger ones are a tenth faster
+BATCH = 16  # tokens: a cancelled request stops after each batch of the prompt; 32 are a twentieth faster
 CACHE_MIB = 256  # of memory for the prompts of other conversations
 
 _runtimes: "WeakValueDictionary[tuple[Path, int, int], Runtime]" = WeakValueDictionary()

@@ -14,7 +14,7 @@ import msgspec
 from palaver.errors import ConnectionLost, InvalidValue, NotInstalled
 from palaver.models.http import public_url
 from palaver.models.local.packages import Progress
-from palaver.models.local.weights import WEIGHTS, models_directory, size_text
+from palaver.models.local.weights import PART, SOURCE, WEIGHTS, Source, fetching, models_directory, size_text
 
 MAGIC = b"GGUF"  # how each such file begins
 SPARE = 100_000_000  # bytes that must stay free on the disk
@@ -38,14 +38,6 @@ class Download(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an unfinished file comes from, stored beside it: another URL or version begins anew."""
-
-    url: str  # without password and query, which may be a secret or differ each time
-    validator: str = ""  # a strong ETag or a date; empty: the server gives none
-    size: int = 0  # bytes in all
-
-
 def fetch_url(
     url: str, *, sha256: str = "", directory: Path | None = None, progress: Progress | None = None
 ) -> Download:
@@ -61,11 +53,12 @@ def fetch_url(
         if (home / name).exists():
             return _existing(home / name, expected)
         cache = home / f".{name}"
-        with _answers_as_errors(shown):
-            _fetch_rest(url, cache, expected, progress or (lambda done, total: None))
-        digest = _checked(cache, expected, shown)
-        (cache / "part").replace(home / name)
-        shutil.rmtree(cache)
+        with fetching(name, home):
+            with _answers_as_errors(shown):
+                _fetch_rest(url, cache, expected, progress or (lambda done, total: None))
+            digest = _checked(cache, expected, shown)
+            (cache / PART).replace(home / name)
+            shutil.rmtree(cache)
     except OSError as error:
         reason = error.strerror or str(error)
         raise NotInstalled(f"{name} could not be stored in {home}: {reason}") from error
@@ -135,7 +128,7 @@ def _answers_as_errors(shown: str) -> Iterator[None]:
 
 def _fetch_rest(url: str, cache: Path, expected: str, progress: Progress) -> None:
     """Fetch what is missing of the file; begin anew if the server has another one, or cannot send a part of it."""
-    part, source = cache / "part", _stored_source(cache, url)
+    part, source = cache / PART, _stored_source(cache, url)
     here = part.stat().st_size if source and part.exists() and (source.validator or expected) else 0
     headers = {"Accept-Encoding": "identity"}
     if source and here:
@@ -156,11 +149,10 @@ def _fetch_rest(url: str, cache: Path, expected: str, progress: Progress) -> Non
         total = _total(response, here)
         if not total:
             raise NotInstalled(f"{public_url(url)} cannot be fetched: the server does not say how large it is")
-        cache.parent.mkdir(parents=True, exist_ok=True)
         _check_room(total - here, cache.parent)
         cache.mkdir(exist_ok=True)
         source = Source(url=public_url(url), validator=_validator(response), size=total)
-        (cache / "source.json").write_bytes(msgspec.json.encode(source))
+        (cache / SOURCE).write_bytes(msgspec.json.encode(source))
         with part.open("ab" if here else "wb") as target:
             for data in response.iter_raw(_CHUNK):
                 target.write(data)
@@ -175,7 +167,7 @@ def _fetch_rest(url: str, cache: Path, expected: str, progress: Progress) -> Non
 def _stored_source(cache: Path, url: str) -> Source | None:
     """Return where the unfinished file comes from; None if there is none of this URL."""
     try:
-        source = msgspec.json.decode((cache / "source.json").read_bytes(), type=Source)
+        source = msgspec.json.decode((cache / SOURCE).read_bytes(), type=Source)
     except (FileNotFoundError, msgspec.DecodeError):
         return None
     return source if source.url == public_url(url) else None
@@ -203,8 +195,8 @@ def _check_room(needed: int, home: Path) -> None:
 
 def _checked(cache: Path, expected: str, shown: str) -> str:
     """Return the digest of the fetched file. One that is not what it should be is deleted."""
-    digest = _digest_of(cache / "part")
-    with (cache / "part").open("rb") as file:
+    digest = _digest_of(cache / PART)
+    with (cache / PART).open("rb") as file:
         is_model = file.read(len(MAGIC)) == MAGIC
     if is_model and expected in ("", digest):
         return digest

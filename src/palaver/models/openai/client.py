@@ -144,6 +144,9 @@ class OpenAI(ServiceClient):
         ):
             yield piece
 
+    def _free_path(self) -> str:
+        return "/key" if self.vendor.name == "openrouter" else "/models"  # whose list of models needs no key
+
     def _encode(self, prompt: Prompt, vendor: Vendor) -> bytes:
         for receipt in media_receipts(prompt, vendor):
             if receipt.action not in self._warned:

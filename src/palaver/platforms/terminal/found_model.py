@@ -1,6 +1,5 @@
 """FoundModel: the model of a chat that names none, from the choice made before, a key, Ollama, or what was fetched."""
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic
@@ -11,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from palaver.errors import InvalidValue, PalaverError
+from palaver.files import replace_atomically
 from palaver.jsonio import loads
 from palaver.model_choice import BETTER, GEMINI_KEYS, SMALL, ollama_url
 from palaver.models import provider_of
@@ -69,13 +69,9 @@ def load_choice(path: Path | None = None) -> RememberedChoice:
 def save_choice(choice: RememberedChoice, path: Path | None = None) -> Path:
     """Write the choice; only the user may read it, since it may hold keys."""
     path = path or choice_path()
-    written = path.with_suffix(".new")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        written.unlink(missing_ok=True)
-        with open(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(choice)))
-        written.replace(path)
+        replace_atomically(path, msgspec.json.format(msgspec.json.encode(choice)))
     except OSError as error:
         raise InvalidValue(f"cannot write {path}: {error.strerror or error}") from error
     return path

@@ -31,14 +31,8 @@ from palaver.platforms.terminal.input import (
     on_termination,
 )
 from palaver.platforms.terminal.output import Display, JsonDisplay, ScreenDisplay, show_error, wants_colour
-from palaver.platforms.terminal.session import (
-    INTERRUPTED,
-    LAST_MESSAGES,
-    LEARN_TIMEOUT,
-    SessionOptions,
-    TerminalSession,
-)
-from palaver.platforms.terminal.setup import tool_names
+from palaver.platforms.terminal.session import INTERRUPTED, TerminalSession
+from palaver.platforms.terminal.setup import LAST_MESSAGES, LEARN_TIMEOUT, SessionOptions, tool_names
 from palaver.platforms.terminal.text import error_text
 from palaver.store import Store
 from palaver.tools import open_tools
@@ -91,6 +85,7 @@ async def converse(options: ChatOptions) -> int:
                 last_messages=LAST_MESSAGES if interactive else 0,
                 config=config,
                 zone=zone,
+                stored_keys=options.keys.keys() - {name for name, value in os.environ.items() if value},
                 learn_timeout=IN_MEMORY_LEARN_TIMEOUT if str(db) == MEMORY else LEARN_TIMEOUT,
             ),
         )

@@ -8,11 +8,8 @@ from datetime import UTC, datetime
 from functools import partial
 from uuid import uuid4
 
-from msgspec import Struct
-
-from palaver.config import Config
 from palaver.context.values import Persona
-from palaver.engine.background import RealClock, Sleep
+from palaver.engine.background import RealClock
 from palaver.engine.behavior import Behavior
 from palaver.engine.engine import Engine
 from palaver.engine.limits import Limits
@@ -23,12 +20,8 @@ from palaver.memory.facts import Fact, is_same_place, subject_of
 from palaver.messages import Message
 from palaver.model_choice import (
     BETTER,
-    CHAT_HINTS,
     GEMINI_KEYS,
-    START_HINTS,
-    Hints,
     ModelChoice,
-    choose_model,
     program_command,
 )
 from palaver.models import NAME_FORMS, provider_of
@@ -36,12 +29,14 @@ from palaver.models.local.client import Local
 from palaver.models.local.weights import find_weights
 from palaver.parts import Text
 from palaver.platform import Commanded, Inbox, Received
-from palaver.platforms.terminal.commands import HELP, HELP_INDENT, ChatCommand, parse_line, usage_error
+from palaver.platforms.terminal.commands import HELP, HELP_INDENT, ChatCommand, usage_error
 from palaver.platforms.terminal.input import InputReader, on_interrupt
 from palaver.platforms.terminal.output import Display, Output, count_seconds, show_error
 from palaver.platforms.terminal.platform import EventReader, HistoryView, Terminal
 from palaver.platforms.terminal.setup import (
+    DEFAULT_OPTIONS,
     PLACE,
+    SessionOptions,
     doing_text,
     memory_model_for,
     person,
@@ -62,48 +57,18 @@ from palaver.prompt.ledger import Ledger
 from palaver.store import Store
 from palaver.store.sqlite.connection import MEMORY
 from palaver.tasks.task import Task
-from palaver.toolbox.toolbox import Function, Tool
 from palaver.wire.repair import repair
 from palaver.wire.signatures import Wire
 
-Choose = Callable[[str | None, str | None], ModelChoice]
 Doing = Callable[[], str]  # says what takes long
 
-CHOOSE_IN_CHAT: Choose = partial(choose_model, hints=CHAT_HINTS)
 MEMORY_OFF = "(memory is off, by PALAVER_MEMORY: nothing of this is recalled, and nothing learned)"  # after /memory
-PLAIN_CONFIG = Config(profile="plain")
 INTERRUPTED = 130  # the exit status of shells for Ctrl-C
-LAST_MESSAGES = 4  # two questions and their answers
 STOP_TIMEOUT = 2.0  # seconds for a stopped answer to end; what waits for the store continues in the background
-LEARN_TIMEOUT = 2.0  # seconds for memory to read a line of a pipe; what it has not read, the next start reads
 
 
 async def _ignore_remember_task(_: Task) -> None:
     """Handle a `remember` task while memory is off."""
-
-
-class SessionOptions(Struct, frozen=True, kw_only=True):
-    """How a session behaves; the defaults fit a person at a terminal."""
-
-    choose: Choose = CHOOSE_IN_CHAT  # for `/model NAME`
-    tools: Sequence[Function | Tool] = ()
-    system: str | None = None  # None: the instruction that suits the model
-    parse_line: Callable[[str], ChatCommand | str] = parse_line
-    interactive: bool = True  # a person reads along; else it is a pipe
-    bot: str = ""  # the palaver.toml that the chat uses
-    last_messages: int = LAST_MESSAGES  # that are shown when a conversation goes on
-    config: Config = PLAIN_CONFIG
-    zone: str = "UTC"
-    learn_timeout: float = LEARN_TIMEOUT
-    sleep: Sleep = asyncio.sleep
-
-    @property
-    def hints(self) -> Hints:
-        """What an error tells to do: nobody types commands into a pipe."""
-        return CHAT_HINTS if self.interactive else START_HINTS
-
-
-DEFAULT_OPTIONS = SessionOptions()
 
 
 class TerminalSession:
@@ -148,7 +113,7 @@ class TerminalSession:
             context=self._options.config.context,
             behavior=Behavior(
                 debounce=0.0,
-                error_text=partial(error_text, hints=self._options.hints),
+                error_text=self._error_text,
                 forget_question=proposal_text,
             ),
             limits=Limits(messages=1_000_000),
@@ -232,7 +197,10 @@ class TerminalSession:
             self._events.report_trouble(str(error), error=type(error).__name__)
         except PalaverError as error:
             self._status = 1
-            show_error(self._display, error, error_text(error, self._options.hints))
+            show_error(self._display, error, self._error_text(error))
+
+    def _error_text(self, error: PalaverError) -> str:
+        return error_text(error, self._options.hints(self.choice))
 
     async def _answer(self, text: str, inbox: Inbox) -> None:
         message = self._message(text)
@@ -372,7 +340,9 @@ class TerminalSession:
     def _greet(self) -> None:
         key = next((key for key in GEMINI_KEYS if os.environ.get(key)), None)
         fetched = find_weights(BETTER) is not None
-        lines = greeting(self.choice, self._options.hints, program=program_command(), fetched=fetched, key=key)
+        lines = greeting(
+            self.choice, self._options.hints(self.choice), program=program_command(), fetched=fetched, key=key
+        )
         self._display.greet(self.choice, lines)
 
     def _use_model(self, choice: ModelChoice) -> None:

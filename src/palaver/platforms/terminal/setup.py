@@ -1,12 +1,20 @@
-"""The setup of the chat in the terminal: its place and people, and what suits the model that answers."""
+"""The setup of the chat in the terminal: its options, its place and people, and what suits the model that answers."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from getpass import getuser
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from palaver.config import Config
+from palaver.engine.background import Sleep
 from palaver.messages import Author, Place
-from palaver.model_choice import ModelChoice
+from palaver.model_choice import CHAT_HINTS, START_HINTS, Hints, ModelChoice, choose_model, program_command
 from palaver.models import Local
 from palaver.models.base import Model
+from palaver.platforms.terminal.commands import ChatCommand, parse_line
 from palaver.toolbox.toolbox import Function, Tool, Toolbox
 from palaver.tools import SEARCH_URL
 from palaver.turns import Settings
@@ -19,6 +27,43 @@ SYSTEM = (
     "Use the tools for arithmetic and for what you cannot know, such as the time."
 )
 SMALL_SYSTEM = "You are a helpful assistant. Give short, plain answers."
+
+
+Choose = Callable[[str | None, str | None], ModelChoice]
+
+CHOOSE_IN_CHAT: Choose = partial(choose_model, hints=CHAT_HINTS)
+PLAIN_CONFIG = Config(profile="plain")
+LAST_MESSAGES = 4  # two questions and their answers
+LEARN_TIMEOUT = 2.0  # seconds for memory to read a line of a pipe; what it has not read, the next start reads
+
+
+class SessionOptions(Struct, frozen=True, kw_only=True):
+    """How a session behaves; the defaults fit a person at a terminal."""
+
+    choose: Choose = CHOOSE_IN_CHAT  # for `/model NAME`
+    tools: Sequence[Function | Tool] = ()
+    system: str | None = None  # None: the instruction that suits the model
+    parse_line: Callable[[str], ChatCommand | str] = parse_line
+    interactive: bool = True  # a person reads along; else it is a pipe
+    bot: str = ""  # the palaver.toml that the chat uses
+    last_messages: int = LAST_MESSAGES  # that are shown when a conversation goes on
+    config: Config = PLAIN_CONFIG
+    zone: str = "UTC"
+    learn_timeout: float = LEARN_TIMEOUT
+    sleep: Sleep = asyncio.sleep
+
+    stored_keys: Collection[str] = ()  # variables whose values were pasted, and are remembered
+
+    def hints(self, choice: ModelChoice) -> Hints:
+        """Return what an error tells to do: nobody types commands into a pipe, and a key that was pasted can be pasted
+        again.
+        """
+        hints = CHAT_HINTS if self.interactive else START_HINTS
+        new_key = f"{program_command()} chat --choose takes another key"
+        return replace(hints, new_key=new_key) if set(choice.key_names) & set(self.stored_keys) else hints
+
+
+DEFAULT_OPTIONS = SessionOptions()
 
 
 def person() -> Author:

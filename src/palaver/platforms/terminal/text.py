@@ -35,7 +35,7 @@ _ENDINGS = {
 }
 _HINTS: tuple[tuple[type[errors.PalaverError], str], ...] = (
     (errors.ContextTooLong, "{forget}"),
-    (errors.KeyRefused, "Start again with a key that works, or choose another model with {model}."),
+    (errors.KeyRefused, "{new_key}, or choose another model with {model}."),
     (errors.ModelUnknown, "Choose another with {model}."),
     (errors.QuotaExhausted, "Choose another model with {model}, or come back later."),
     (errors.ConnectionLost, "Check the network, then say it again."),
@@ -204,7 +204,7 @@ def error_text(error: errors.PalaverError, hints: Hints) -> str:
         hint = f"Say it again in {error.retry_after:g} s."
     else:
         hint = next((hint for kind, hint in _HINTS if isinstance(error, kind)), "")
-        hint = hint.format(model=hints.model, forget=hints.forget)
+        hint = hint.format(model=hints.model, forget=hints.forget, new_key=hints.new_key)
     stop = "" if not hint or said.endswith((".", "?", "!", "…")) else "."
     return f"{said}{stop} {hint}".rstrip()
 

@@ -13,10 +13,13 @@ import errno
 import os
 import struct
 import sys
-from contextlib import suppress
 from threading import Lock as Guard
 
 from palaver.errors import StoreBusy
+from palaver.files import AlreadyLocked, FileLock, is_at
+
+if sys.platform != "win32":
+    import fcntl
 
 _BYTE = 1 << 62  # of the database: beyond its end, and beyond what SQLite locks (0x40000000 to 0x400001ff)
 
@@ -52,41 +55,21 @@ class Lock:
     """Lock on a database until `release` or the end of the process; the file is created if it does not exist."""
 
     def __init__(self, path: str) -> None:
-        self._path = f"{path}.lock"
-        self._file = _lock_file(self._path)
+        try:
+            self._lock = FileLock(f"{path}.lock")
+        except AlreadyLocked as error:
+            raise StoreBusy(f"another process has it open ({error})") from error
         try:
             self._use, self._database = _lock_database(path)
         except BaseException:
-            self._unlock()
+            self._lock.release()
             raise
-        os.ftruncate(self._file, 0)
-        os.write(self._file, f"process {os.getpid()}".encode())
 
     def release(self) -> None:
         """Free the lock, after SQLite has closed the database."""
         _lock_byte(self._database, free=True)  # a forked child may have the descriptor too
         _release(self._use, self._database)
-        self._unlock()
-
-    def _unlock(self) -> None:
-        if _is_at(self._path, self._file):  # else it was removed, and the one that is there may be another's
-            with suppress(OSError):
-                os.unlink(self._path)  # while it is held: who opened it before then sees that it is gone
-        os.close(self._file)
-
-
-def _lock_file(path: str) -> int:
-    while True:
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            _lock(file)
-        except OSError as error:
-            holder = os.read(file, 32).decode("utf-8", "replace")
-            os.close(file)
-            raise StoreBusy(f"another process has it open{f' ({holder})' if holder else ''}") from error
-        if _is_at(path, file):
-            return file
-        os.close(file)
+        self._lock.release()
 
 
 def _lock_database(path: str) -> tuple[FileUse, int]:
@@ -99,7 +82,7 @@ def _lock_database(path: str) -> tuple[FileUse, int]:
         except OSError as error:
             _release(use, file)
             raise StoreBusy("another process has it open, though its lock file is gone") from error
-        if _is_at(path, file):
+        if is_at(path, file):
             return use, file
         _release(use, file)
 
@@ -126,14 +109,6 @@ def create_file(path: str) -> int:
     return file
 
 
-def _is_at(path: str, file: int) -> bool:
-    """Return whether the locked file is still the one at *path*."""
-    try:
-        return os.path.samestat(os.stat(path), os.fstat(file))
-    except FileNotFoundError:
-        return False
-
-
 def _lock_byte(file: int, *, free: bool = False) -> None:
     """Lock or free the byte of the database; raise OSError if another process holds it."""
     if sys.platform != "linux":
@@ -144,17 +119,3 @@ def _lock_byte(file: int, *, free: bool = False) -> None:
     except OSError as error:
         if error.errno in (errno.EAGAIN, errno.EACCES):
             raise  # else the file system has no such locks
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(file: int) -> None:
-        os.lseek(file, 1 << 20, os.SEEK_SET)  # beyond the name of the holder, which others may read
-        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-        os.lseek(file, 0, os.SEEK_SET)
-else:
-    import fcntl
-
-    def _lock(file: int) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
