@@ -29,6 +29,7 @@ PalaverError
 │   ├── ServiceFault         the service failed
 │   ├── TimedOut             no answer in time
 │   └── ConnectionLost       no connection, or it broke off
+│       └── HostUnknown      … the host's name cannot be resolved, and has not been before: one retry is enough
 ├── RunTimedOut              nobody: a run took too long
 ├── HandleGone               the engine: create it again, or continue without it
 │   ├── CacheGone            the explicit cache has expired or was deleted
@@ -165,6 +166,10 @@ class TimedOut(ModelUnavailable):
 
 
 class ConnectionLost(ModelUnavailable):
+    pass
+
+
+class HostUnknown(ConnectionLost):
     pass
 
 

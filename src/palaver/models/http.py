@@ -1,6 +1,7 @@
 """HTTP client of a service: JSON out, JSON or server-sent events in, failures as our errors."""
 
 import asyncio
+import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, Self
@@ -51,6 +52,7 @@ class Http:
         self.mask = NO_MASK  # masks the keys of the last request
         self._client: httpx2.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._was_reached = False  # the service has answered before
 
     async def aclose(self) -> None:
         client, self._client = self._client, None
@@ -107,6 +109,7 @@ class Http:
         refusal_mask, self.mask = mask_for(secrets, MIN_KEY_IN_REFUSAL), mask_for(secrets, MIN_KEY_IN_ANSWER)
         try:
             async with self._connection().stream(method, url, content=body, headers=sent) as response:
+                self._was_reached = True
                 if response.status_code >= 300:
                     answer = refusal_mask(await _read_refusal(response))
                     raise self._decode_error(response.status_code, answer, response.headers, about)
@@ -123,6 +126,10 @@ class Http:
             ) from error
         except httpx2.TransportError as error:
             reason = str(refusal_mask.error(error)) or type(error).__name__
+            if not self._was_reached and _is_unresolved(error):
+                raise errors.HostUnknown(
+                    f"{self.public_url} cannot be found ({reason}); is there a network, and is the address right?"
+                ) from error
             raise errors.ConnectionLost(
                 f"no connection to {self.public_url}, or it broke off ({reason}); "
                 "is the service up, and the address right?"
@@ -178,6 +185,13 @@ def public_url(base_url: str) -> str:
     except ValueError as error:
         raise errors.InvalidValue(f"the base URL is not one that can be called: {error}") from error
     return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}" if parts.scheme else base_url
+
+
+def _is_unresolved(error: BaseException | None) -> bool:
+    """Return whether the name of a host could not be resolved."""
+    while error is not None and not isinstance(error, socket.gaierror):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 async def _read_refusal(response: httpx2.Response) -> bytes:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from palaver.backoff import backoff
-from palaver.errors import ModelUnavailable, PalaverError, ResponseUnreadable, TimedOut, seconds_to_wait
+from palaver.errors import HostUnknown, ModelUnavailable, PalaverError, ResponseUnreadable, TimedOut, seconds_to_wait
 from palaver.models.base import Model, Response
 from palaver.parts import Part
 from palaver.turns import Prompt
@@ -71,7 +71,8 @@ class ModelCalls:
             except ModelUnavailable as error:
                 requested = seconds_to_wait(error.retry_after)
                 seconds = backoff(failures + 1, first=1.0, longest=inf) if requested is None else requested
-                if failures >= most or seconds > MAX_RETRY_WAIT:
+                enough = min(most, 1) if isinstance(error, HostUnknown) else most
+                if failures >= enough or seconds > MAX_RETRY_WAIT:
                     raise
                 if self._on_retry:
                     self._on_retry(seconds, error)

@@ -256,11 +256,43 @@ def test_while_nothing_comes_the_seconds_are_shown_and_leave_no_trace() -> None:
         screen.show_waiting()  # not in the middle of a line
     screen.end(COMPLETE, "")
     for clock.now in (121.0, 123.0):
+        screen.show_waiting()  # nor for what is learned after the answer
+    screen.hide_waiting()
+    for clock.now in (130.0, 132.0):
         screen.show_waiting()
     screen.hide_waiting()
     screen.hide_waiting()
 
     assert tty.getvalue() == "\r\x1b[K⠋ 1 s\r\x1b[K⠋ 12 s\r\x1b[KAt last. \n\r\x1b[K⠋ 2 s\r\x1b[K"
+
+
+def test_retries_are_one_line_in_place_and_the_seconds_are_those_of_the_whole_wait() -> None:
+    tty, clock = Tty(), Clock()
+    screen = ScreenDisplay(tty, tty, coloured=False, has_spinner=True, clock=clock)
+
+    screen.show_waiting()
+    for clock.now, wait in ((101.0, 1), (103.0, 2)):
+        screen.retry(f"no {'connection ' * 6}\x1b", wait)
+        screen.show_waiting()
+    screen.note("(remembered: tea)")
+    clock.now = 107.0
+    screen.show_waiting()
+    screen.piece(Text(text="At last."))
+
+    why = f"no {'connection ' * 4}conn…"
+    assert tty.getvalue() == (
+        f"\r\x1b[K⠋ 1 s (asked again in 1 s: {why}\r\x1b[K⠋ 3 s (asked again in 2 s: {why}\r\x1b[K(remembered: tea)\n"
+        f"\r\x1b[K⠋ 7 s (asked again in 2 s: {why}\r\x1b[KAt"
+    )
+
+
+def test_where_nothing_can_be_erased_a_retry_is_a_line() -> None:
+    tty = Tty()
+    screen = ScreenDisplay(tty, tty, coloured=False)
+
+    screen.retry("busy", 1.0)
+
+    assert tty.getvalue() == "(busy; asked again in 1 s)\n"
 
 
 def test_what_takes_long_is_said_at_once() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import shlex
 import socket
 from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from io import StringIO
@@ -47,6 +48,12 @@ class Typed:
 
     async def show_above_input(self, show: Callable[[], None]) -> None:
         show()
+
+    def watched(self, _: Callable[[str], bool]) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def hold_back(self) -> None:
+        pass
 
 
 async def at_once(_: float) -> None:
@@ -138,6 +145,22 @@ async def test_a_model_that_stays_busy_is_waited_for_no_longer() -> None:
     assert talk.seen == [
         *(f"(busy; asked again in {seconds} s)" for seconds in (1, 2, 4, 8)),
         "busy. Say it again in a little while.",
+    ]
+
+
+async def test_a_host_whose_name_nobody_knows_is_asked_for_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: Any, **__: Any) -> Any:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    talk = Talk(Gemini("gemini-3.8-flash", key="any", base_url="http://nobody"), "hi")
+
+    await talk.run()
+
+    why = "http://nobody cannot be found ([Errno -2] Name or service not known); is there a network, and is the address"
+    assert talk.seen == [
+        f"({why} right?; asked again in 1 s)",
+        f"{why} right? Check the network, then say it again.",
     ]
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
@@ -83,6 +84,12 @@ class Patient:
 
     async def show_above_input(self, show: Callable[[], None]) -> None:
         show()
+
+    def watched(self, _: Callable[[str], bool]) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def hold_back(self) -> None:
+        pass
 
 
 class Reading(Scripted):

@@ -4,13 +4,16 @@ import json
 import select
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TextIO
 
 if TYPE_CHECKING:
-    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+    from prompt_toolkit.key_binding import KeyBindings, KeyPress, KeyPressEvent
 
+Obey = Callable[[str], bool]  # does what a line says, and returns whether it was a command for now
+
+ENTER = "\r"
 PROMPT = "> "
 CONTINUATION_PROMPT = ". "
 SIGNAL_STATUS = 128  # shells add it to the number of the signal that ended a program
@@ -28,8 +31,29 @@ class InputReader(Protocol):
         """Call *show* without damage to the line that is being typed."""
         ...
 
+    def watched(self, obey: Obey) -> AbstractContextManager[None]:
+        """Within the block nobody reads: call *obey* with each line that is typed, and with /quit for Ctrl-D.
 
-class LineReader:
+        A line that it does not obey is read afterwards.
+        """
+        ...
+
+    def hold_back(self) -> None:
+        """Put what was typed within the block of `watched` into the next line, and do not send it."""
+        ...
+
+
+class _Unwatched:
+    """A reader to which nothing can be typed while nobody reads."""
+
+    def watched(self, _: Obey) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def hold_back(self) -> None:
+        """Do nothing."""
+
+
+class LineReader(_Unwatched):
     """Reads lines of a stream; a line that ends in a backslash continues. Prompts are written to *prompts*."""
 
     def __init__(self, stream: TextIO, *, prompts: TextIO | None = None) -> None:
@@ -75,7 +99,7 @@ class LineReader:
         return line.rstrip("\r\n")
 
 
-class JsonReader:
+class JsonReader(_Unwatched):
     """Reads a message from each line of a stream; a JSON string may hold line breaks."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -117,6 +141,7 @@ class EditorReader:
             output=output,
             reserve_space_for_menu=0,
         )
+        self._is_held_back = False
 
     async def read(self) -> str:
         return await self._session.prompt_async()
@@ -129,6 +154,52 @@ class EditorReader:
         from prompt_toolkit.application import run_in_terminal
 
         await run_in_terminal(show)
+
+    @contextmanager
+    def watched(self, obey: Obey) -> Iterator[None]:
+        from prompt_toolkit.input.typeahead import store_typeahead
+        from prompt_toolkit.keys import Keys
+
+        typed: list[KeyPress] = []
+        terminal = self._session.app.input
+
+        def read() -> None:
+            for press in terminal.read_keys():
+                if press.key == Keys.ControlD:
+                    obey("/quit")
+                    continue
+                typed.append(press)
+                if press.key == Keys.ControlM and obey(_last_line(typed)):
+                    del typed[_line_start(typed) :]
+
+        self._is_held_back = False
+        with terminal.attach(read):
+            yield
+        store_typeahead(terminal, _without_enter(typed) if self._is_held_back else typed)
+
+    def hold_back(self) -> None:
+        self._is_held_back = True
+
+
+def _line_start(typed: "Sequence[KeyPress]") -> int:
+    """Return where the last line begins; the last key is its Enter."""
+    ends = [number for number, press in enumerate(typed[:-1]) if press.data == ENTER]
+    return ends[-1] + 1 if ends else 0
+
+
+def _last_line(typed: "Sequence[KeyPress]") -> str:
+    return "".join(press.data for press in typed[_line_start(typed) : -1])
+
+
+def _without_enter(typed: "list[KeyPress]") -> "list[KeyPress]":
+    """Return the keys of several lines as those of one message that is not sent: Enter becomes Alt-Enter."""
+    from prompt_toolkit.key_binding import KeyPress
+    from prompt_toolkit.keys import Keys
+
+    while typed and typed[-1].data == ENTER:
+        typed = typed[:-1]
+    escape = KeyPress(Keys.Escape)
+    return [press for one in typed for press in ((escape, one) if one.data == ENTER else (one,))]
 
 
 def _keys() -> "KeyBindings":

@@ -18,7 +18,7 @@ from palaver.messages import Reply
 from palaver.model_choice import ModelChoice
 from palaver.models.base import Response
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
-from palaver.platforms.terminal.text import call_text, ending_text, facts_line, result_text
+from palaver.platforms.terminal.text import call_text, cut, ending_text, facts_line, result_text
 from palaver.platforms.terminal.word_wrap import WordWrapper
 
 ShowAbove = Callable[[Callable[[], None]], Awaitable[None]]  # shows something above the line that is being typed
@@ -132,6 +132,9 @@ class Display(Protocol):
     def note(self, *lines: str, indent: int = 0) -> None:
         """Show lines that are no part of the conversation; *indent* is that of a line that continues another."""
 
+    def retry(self, why: str, seconds: float) -> None:
+        """Show why the model is asked again, and after how many seconds."""
+
     def show_waiting(self, doing: str = "") -> None:
         """Show that the model computes, and for how many seconds; called again and again until something is shown.
 
@@ -173,8 +176,10 @@ class ScreenDisplay:
         self._style = ""  # of that line
         self._wrapper: WordWrapper | None = None  # of that line, on a terminal
         self._last: type[Part] | None = None
-        self._silent_since: float | None = None  # when something was shown last, while an answer is awaited
+        self._silent_since: float | None = None  # when a piece of the answer was shown last, while it is awaited
         self._spinner_is_shown = False
+        self._retry = ""  # why the model is asked again
+        self._is_answered = False  # what follows, such as learning, is nothing that a person waits for
 
     def greet(self, choice: ModelChoice, lines: Iterable[str]) -> None:
         for line in lines:
@@ -184,6 +189,7 @@ class ScreenDisplay:
         if type(piece) is not self._last:
             self._end_line()
         self._last = type(piece)
+        self._silent_since, self._retry, self._is_answered = None, "", False
         match piece:
             case Text():
                 self._write(self._out, piece.text)
@@ -200,6 +206,7 @@ class ScreenDisplay:
 
     def end(self, response: Response, said: str) -> None:
         self._end_line()
+        self._is_answered = response.valid
         words = ending_text(response)
         if words:
             self._line(f"({words})", RED)
@@ -223,20 +230,29 @@ class ScreenDisplay:
         for line in lines:
             self._line(line, DIM, indent=indent)
 
+    def retry(self, why: str, seconds: float) -> None:
+        if not self._has_spinner:
+            self.note(f"({why}; asked again in {seconds:g} s)")
+        self._retry = f"(asked again in {seconds:g} s: {why})"  # it may be cut
+
     def show_waiting(self, doing: str = "") -> None:
-        now = self._clock()
+        now, doing = self._clock(), self._retry or doing
         self._silent_since = now if self._silent_since is None else self._silent_since
         seconds = now - self._silent_since
-        if not self._has_spinner or self._open is not None or (seconds < SPINNER_DELAY and not doing):
+        is_too_soon = seconds < SPINNER_DELAY and not doing
+        if not self._has_spinner or self._open is not None or self._is_answered or is_too_soon:
             return
         frame = SPINNER[int(now * 10) % len(SPINNER)]
-        said = f"{frame} {int(seconds)} s {doing}".rstrip()
+        said = cut(f"{frame} {int(seconds)} s {_harmless(doing)}".rstrip(), _columns(self._out) - 1)
         self._out.write(f"{ERASE_LINE}{DIM}{said}{RESET}" if self._coloured else f"{ERASE_LINE}{said}")
         self._out.flush()
         self._spinner_is_shown = True
 
     def hide_waiting(self) -> None:
-        self._silent_since = None
+        self._silent_since, self._retry, self._is_answered = None, "", False
+        self._erase_spinner()
+
+    def _erase_spinner(self) -> None:
         if self._spinner_is_shown:
             self._spinner_is_shown = False
             self._out.write(ERASE_LINE)
@@ -271,7 +287,7 @@ class ScreenDisplay:
 
     def _print(self, stream: TextIO, text: str, style: str = "") -> None:
         if text:
-            self.hide_waiting()
+            self._erase_spinner()
             stream.write(f"{style}{text}{RESET}" if style and self._coloured else text)
             stream.flush()
 
@@ -331,6 +347,9 @@ class JsonDisplay:
 
     def note(self, *lines: str, indent: int = 0) -> None:
         self._event(kind="note", text="\n".join(lines))
+
+    def retry(self, why: str, seconds: float) -> None:
+        self.note(f"({why}; asked again in {seconds:g} s)")
 
     def show_waiting(self, doing: str = "") -> None:
         """Show nothing: programs wait without it."""

@@ -125,7 +125,7 @@ class EventReader:
             case FallbackTried():
                 await self._fallback(event)
             case Waiting():
-                self._note(f"{event.why}; asked again in {event.seconds:g} s")
+                self._output.notify(partial(self._display.retry, one_line(event.why, MAX_ERROR), event.seconds))
             case RunFailed():
                 self._failed[event.run_id] = event
             case Recalled():

@@ -29,7 +29,7 @@ from palaver.models.local.client import Local
 from palaver.models.local.weights import find_weights
 from palaver.parts import Text
 from palaver.platform import Commanded, Inbox, Received
-from palaver.platforms.terminal.commands import HELP, HELP_INDENT, ChatCommand, usage_error
+from palaver.platforms.terminal.commands import HELP, HELP_INDENT, ChatCommand, parse_line, usage_error
 from palaver.platforms.terminal.input import InputReader, on_interrupt
 from palaver.platforms.terminal.output import Display, Output, count_seconds, show_error
 from palaver.platforms.terminal.platform import EventReader, HistoryView, Terminal
@@ -63,6 +63,7 @@ from palaver.wire.signatures import Wire
 Doing = Callable[[], str]  # says what takes long
 
 MEMORY_OFF = "(memory is off, by PALAVER_MEMORY: nothing of this is recalled, and nothing learned)"  # after /memory
+LEFT = "(the next start answers it)"  # after Ctrl-D during an answer
 INTERRUPTED = 130  # the exit status of shells for Ctrl-C
 STOP_TIMEOUT = 2.0  # seconds for a stopped answer to end; what waits for the store continues in the background
 
@@ -210,19 +211,28 @@ class TerminalSession:
         await self._wait_for_memory()
 
     async def _wait_for_answer(self, applying: Awaitable[bool] | None = None, doing: Doing = str) -> None:
-        """Wait until *applying* is done, and everything is answered; Ctrl-C stops the answer, in a pipe the session."""
+        """Wait until *applying* is done, and everything is answered. Ctrl-C stops the answer, in a pipe the session;
+        Ctrl-D leaves.
+        """
         loop = asyncio.get_running_loop()
-        stopped = asyncio.Event()
-        with self._output.streaming(), on_interrupt(lambda *_: loop.call_soon_threadsafe(stopped.set)):
+        stopped, left = asyncio.Event(), asyncio.Event()
+        with (
+            self._output.streaming(),
+            on_interrupt(lambda *_: loop.call_soon_threadsafe(stopped.set)),
+            self._reader.watched(partial(_obey, stopped, left)),
+        ):
             settled = asyncio.ensure_future(self._apply_and_settle(applying))
             waiting = asyncio.ensure_future(count_seconds(self._output, self._display, doing))
-            ends = [stopped, self._output.closed, *([] if self._options.interactive else [self._events.stuck])]
+            ends = [stopped, left, self._output.closed, *([] if self._options.interactive else [self._events.stuck])]
             events = [asyncio.ensure_future(event.wait()) for event in ends]
             try:
                 await asyncio.wait([settled, *events], return_when=asyncio.FIRST_COMPLETED)
                 if self._output.closed.is_set():
                     raise BrokenPipeError
-                if stopped.is_set() and not settled.done():
+                if left.is_set() and not settled.done():
+                    self._leaving = True
+                    self._display.note(LEFT)
+                elif stopped.is_set() and not settled.done():
                     await self._stop(settled)
                 elif settled.done():
                     settled.result()  # raises if the file of the store is damaged
@@ -247,6 +257,7 @@ class TerminalSession:
             await asyncio.wait([settled], timeout=0.05)
             waited += 0.05
         self._display.note("(stopped)")
+        self._reader.hold_back()
         if not self._options.interactive:
             self._status, self._leaving = INTERRUPTED, True
 
@@ -352,6 +363,16 @@ class TerminalSession:
         self._engine.toolbox = toolbox_for(choice, self._options.tools)
         self._engine.settings = settings_for(choice)
         self._engine.persona = Persona(text=system_for(choice) if self._system is None else self._system)
+
+
+def _obey(stopped: asyncio.Event, left: asyncio.Event, line: str) -> bool:
+    """Obey a line that is typed during an answer, if it is a command that ends it."""
+    name = getattr(parse_line(line), "name", "")
+    if name in ("quit", "exit"):
+        left.set()
+    if name == "stop":
+        stopped.set()
+    return name in ("quit", "exit", "stop")
 
 
 def _now() -> datetime:
