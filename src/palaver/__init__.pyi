@@ -33,6 +33,9 @@ from .errors import (
     HandleGone as HandleGone,
 )
 from .errors import (
+    HostUnknown as HostUnknown,
+)
+from .errors import (
     InvalidValue as InvalidValue,
 )
 from .errors import (

@@ -464,7 +464,7 @@ def test_an_unknown_model_is_one_line_that_says_what_to_do() -> None:
         (("--model", "openai:gpt-5.6"), "palaver: no key for gpt-5.6 at https://api.openai.com/v1: set OPENAI_API_KEY"),
         (("--model", "~nobodyx/x.gguf"), "palaver: there is no home directory ~nobodyx"),
         (("--model", f"{'x' * 5000}.gguf"), "palaver: cannot read 'xxx"),
-        (("--model", "gpt-5.6"), "palaver: no model is called 'gpt-5.6' (openai:gpt-5.6,"),
+        (("--model", "gpt-5.6"), "palaver: no model is called 'gpt-5.6', did you mean openai:gpt-5.6?"),
         (("--persona", "/nowhere.md"), "palaver: cannot read the persona /nowhere.md: No such file or directory"),
         (("--base-url", "http://x"), "palaver: an address goes with"),
     ],
