@@ -12,6 +12,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "palaver"
 DOTTED = re.compile(r"`(?:palaver\.)?([a-z_]+(?:\.[a-z_]+)*\.\w+)`")
+CONSTANT = re.compile(r"(?<![\w./])(?:palaver\.)?([a-z_]+(?:\.[a-z_]+)+\.[A-Z]\w+)")
 PARAMETER = re.compile(r"(?<![*\w])\*([a-z_]+)\*(?![*\w])")
 Node = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -70,16 +71,21 @@ def parameters(node: ast.AST) -> set[str]:
     return set()
 
 
-def test_dotted_names_in_docstrings_exist() -> None:
-    named = [
-        (where, dotted)
-        for where, _, _, text in docstrings()
-        for dotted in DOTTED.findall(text)
-        if dotted.count(".") > 1
-    ]
+def test_dotted_names_and_parameters_in_docstrings_exist() -> None:
+    found = [*docstrings()]
+    named = [(where, dotted) for where, _, _, text in found for dotted in DOTTED.findall(text) if dotted.count(".") > 1]
 
     assert named
     assert [(where, dotted) for where, dotted in named if not exists(dotted) and not is_foreign(dotted)] == []
+
+    unknown = [
+        (where, name)
+        for where, node, above, text in found
+        if not isinstance(node, ast.Module)
+        for name in PARAMETER.findall(text)
+        if name not in set().union(*(parameters(one) for one in (node, *above)))
+    ]
+    assert unknown == []
 
 
 def test_constants_in_comments_exist() -> None:
@@ -87,22 +93,12 @@ def test_constants_in_comments_exist() -> None:
     named = [
         (path.name, dotted)
         for path in sorted(SOURCE.rglob("*.py"))
-        for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline)
+        for text in [path.read_text("utf-8")]
+        if CONSTANT.search(text)
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
         if token.type == tokenize.COMMENT
-        for dotted in re.findall(r"(?<![\w./])(?:palaver\.)?([a-z_]+(?:\.[a-z_]+)+\.[A-Z]\w+)", token.string)
+        for dotted in CONSTANT.findall(token.string)
     ]
 
     assert named
     assert [(name, dotted) for name, dotted in named if not exists(dotted) and not is_foreign(dotted)] == []
-
-
-def test_parameters_in_docstrings_exist() -> None:
-    unknown = [
-        (where, name)
-        for where, node, above, text in docstrings()
-        if not isinstance(node, ast.Module)
-        for name in PARAMETER.findall(text)
-        if name not in set().union(*(parameters(one) for one in (node, *above)))
-    ]
-
-    assert unknown == []

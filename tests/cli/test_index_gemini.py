@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from cli.command import PALAVER, palaver_process
+from cli.command import PALAVER, palaver
 from cli.stores import a_store
 from memory.searching import talk
 from palaver import Store
 from palaver.engine.memory.indexer import EMBEDDED
-from palaver.memory.embeddings import GEMINI, RemoteEmbedder
+from palaver.memory.embeddings import GEMINI, RemoteEmbedder, find_embedder
 from palaver.memory.retrieval.index import IndexProgress
 from palaver.memory.search import Search
 from palaver.models import Gemini
@@ -38,7 +38,8 @@ def db(filled: Path, tmp_path: Path) -> Path:
 
 async def index(sim: GeminiSim, db: Path, *arguments: str, key: str = KEY) -> tuple[int, str, str]:
     environment = {"GEMINI_API_KEY": key, "PALAVER_GEMINI_BASE_URL": sim.url}
-    run = await asyncio.to_thread(palaver_process, "index", "--db", str(db), *arguments, **environment)
+    find_embedder.cache_clear()  # with the client of another simulator
+    run = await asyncio.to_thread(palaver, "index", "--db", str(db), *arguments, **environment)
     return run.returncode, run.stdout, run.stderr
 
 

@@ -18,7 +18,7 @@ from palaver.turns import Turn, model
 from people import BOB, a_message
 from sizes import size
 
-EVERY = size(6, full=1)  # of the moments at which something happens
+EVERY = size(12, full=1)  # of the moments at which something happens
 HERS = Place(platform="keyed", id="zoe-77", kind="direct")
 GROUP = Place(platform="keyed", id="-1", kind="group", title="Friends")
 ZOE = Author(id="zoe-77", name="Zoë Quux", username="zquux")

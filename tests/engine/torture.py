@@ -63,13 +63,25 @@ class Station:
             remembers=300.0 if service.kind == "with keys" else 0.0,
         )
 
-    async def die(self, moment: "Moment", messages: float = MESSAGES, *, room: int = 0) -> None:
-        """Live until a moment, in which so many messages come; with so much room on the disk, where that is little."""
-        self.service.begin(messages)
-        child = await self._lives.begin(replace(self._life, room=room))
+    async def die(self, moment: "Moment") -> None:
+        """Live until a moment, in which some messages come."""
+        self.service.begin(MESSAGES)
+        child = await self._lives.begin(self._life)
         await self.service.until(moment.events, "asked", patience=IDLE)
         await asyncio.sleep(moment.seconds)
         self._ended(await self._lives.kill(child), wanted=-signal.SIGKILL)
+
+    async def die_full(self, room: int) -> None:
+        """Live with so much room on the disk until there is none left, while messages come without end."""
+        self.service.begin(float("inf"))
+        child = await self._lives.begin(replace(self._life, room=room))
+        while not self.is_full():  # noqa: ASYNC110 (its log is a file)
+            await asyncio.sleep(0.02)
+        self._ended(await self._lives.kill(child), wanted=-signal.SIGKILL)
+
+    def is_full(self) -> bool:
+        """Whether an engine has said that there is no room."""
+        return any(words in self.log() for words in ("there is no room left on the disk", "is it full?"))
 
     async def die_at(self, point: str) -> None:
         """Live until a named point is reached."""

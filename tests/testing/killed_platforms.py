@@ -91,15 +91,26 @@ async def kill(forked: Lives, life: Life, service: CountingService, chance: rand
         await asyncio.sleep(0)
 
 
-async def killed_at(folder: Path, platform: str, point: str) -> tuple[list[str], list[tuple[str, str]]]:
-    """Kill a bot within its answer in three parts, and let another finish; what is seen, and what is doubtful."""
-    async with CountingService(keys=platform == "corner") as service, lives(CHILD, folder / "log") as forked:
+async def killed_at(
+    folder: Path, points: Sequence[tuple[str, str]]
+) -> dict[tuple[str, str], tuple[list[str], list[tuple[str, str]]]]:
+    """Kill a bot at each of these points of a platform, one process after another; what is seen, and what doubtful."""
+    async with lives(CHILD, folder / "log") as forked:
+        return {
+            (platform, point): await _killed_at(Path(tempfile.mkdtemp(dir=folder)), platform, point, forked)
+            for platform, point in points
+        }
+
+
+async def _killed_at(folder: Path, platform: str, point: str, forked: Lives) -> tuple[list[str], list[tuple[str, str]]]:
+    """Kill a bot within its answer in three parts, and let another finish."""
+    async with CountingService(keys=platform == "corner") as service:
         life = Life(path=str(folder / "bot.db"), port=service.port, platform=platform, messages=1)
         service.post("p2", Author(id="p2", name="Ann"), "number 2!")
         for kill_at, wanted in ((point, -signal.SIGKILL), ("", 0)):
             child = await forked.begin(replace(life, kill_at=kill_at))
             code = await forked.end(child, timeout=OVERDUE)
-            assert code == wanted, (code, forked.log())
+            assert code == wanted, (platform, point, code, forked.log())
         seen = [message["text"] for message in service.shown("p2")]
     kept = await stored(folder)
     assert {row.status for row in kept.outbox} <= {"sent", "doubtful"}

@@ -20,6 +20,7 @@ from palaver.turns import Prompt, Turn
 from testing.docs_page import corner
 
 PIECE = 0.001  # seconds between two pieces of an answer
+WORDS = 5  # of an answer between two drafts, if it waits for them
 
 
 class Life(Struct, frozen=True, kw_only=True):
@@ -42,15 +43,20 @@ class Echo:
 
     name = "echo"
 
+    def __init__(self, shown: asyncio.Semaphore | None = None) -> None:
+        self._shown = shown  # released for each draft; with it a few words wait for each
+
     async def respond(self, prompt: Prompt) -> Response:
         await asyncio.sleep(PIECE)
         return self._response(prompt)
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
         response = self._response(prompt)
-        for piece in re.findall(r"\S+\s*", response.text):
+        for number, piece in enumerate(re.findall(r"\S+\s*", response.text), start=1):
             await asyncio.sleep(PIECE)
             yield Text(text=piece)
+            if self._shown and number % WORDS == 0:
+                await self._shown.acquire()
         yield response
 
     def _response(self, prompt: Prompt) -> Response:
@@ -67,8 +73,8 @@ def platform_of(life: Life) -> Platform:
     return made
 
 
-def dying_at(platform: Platform, point: str) -> Platform:
-    """*platform*, on which the process is killed before or after a send."""
+def dying_at(platform: Platform, point: str, shown: asyncio.Semaphore) -> Platform:
+    """*platform*, on which the process is killed before or after a send; *shown* is released for each draft."""
     send, sent = platform.send, Counter[str]()
 
     async def send_and_die(delivery: Delivery) -> str:
@@ -79,6 +85,8 @@ def dying_at(platform: Platform, point: str) -> Platform:
         receipt = await send(delivery)
         if point == f"after {what} {sent[what]}":
             os.kill(os.getpid(), signal.SIGKILL)
+        if delivery.kind == "draft":
+            shown.release()
         return receipt
 
     platform.send = send_and_die  # type: ignore[method-assign]
@@ -87,8 +95,11 @@ def dying_at(platform: Platform, point: str) -> Platform:
 
 async def live(life: Life) -> None:
     behavior, limits = Behavior(debounce=0.0, max_resumes=100_000), Limits(messages=100_000)
+    shown = asyncio.Semaphore(0)
+    model = Echo(shown) if "draft" in life.kill_at else Echo()
     async with Store.open(life.path) as store:
-        engine = Engine(store, Echo(), [dying_at(platform_of(life), life.kill_at)], behavior=behavior, limits=limits)
+        platform = dying_at(platform_of(life), life.kill_at, shown)
+        engine = Engine(store, model, [platform], behavior=behavior, limits=limits)
         running = asyncio.create_task(engine.run())
         if not life.messages:
             await running

@@ -43,31 +43,31 @@ UNHARMED = [
 ]
 
 
-@pytest.mark.parametrize(("platform", "point"), UNHARMED)
-async def test_a_kill_leaves_every_part_once_where_it_can_be_sent_again(
-    tmp_path: Path, platform: str, point: str
-) -> None:
-    assert await killed_at(tmp_path, platform, point) == (PARTS, [])
+async def test_a_kill_leaves_every_part_once_where_it_can_be_sent_again(tmp_path: Path) -> None:
+    assert await killed_at(tmp_path, UNHARMED) == {point: (PARTS, []) for point in UNHARMED}
 
 
-@pytest.mark.parametrize(("point", "part", "is_seen"), [("before answer 1", 1, False), ("after answer 2", 2, True)])
-async def test_a_part_without_a_key_is_listed_and_the_rest_follows(
-    tmp_path: Path, point: str, part: int, is_seen: bool
-) -> None:
-    seen, doubtful = await killed_at(tmp_path, "keyless", point)
+async def test_a_part_without_a_key_is_listed_and_the_rest_follows(tmp_path: Path) -> None:
+    unseen, is_seen = ("keyless", "before answer 1"), ("keyless", "after answer 2")
 
-    assert doubtful == [("answer", PARTS[part])]
-    assert seen == [text for number, text in enumerate(PARTS) if number != part or is_seen]
+    assert await killed_at(tmp_path, [unseen, is_seen]) == {
+        unseen: ([PARTS[0], PARTS[2]], [("answer", PARTS[1])]),
+        is_seen: (PARTS, [("answer", PARTS[2])]),
+    }
 
 
-@pytest.mark.parametrize(("point", "is_seen"), [("before draft 1", False), ("after draft 1", True)])
-async def test_a_draft_that_was_cut_off_is_listed_and_the_answer_sent_anew(
-    tmp_path: Path, point: str, is_seen: bool
-) -> None:
-    seen, doubtful = await killed_at(tmp_path, "keyless", point)
+async def test_a_draft_that_was_cut_off_is_listed_and_the_answer_sent_anew(tmp_path: Path) -> None:
+    before, after = ("keyless", "before draft 1"), ("keyless", "after draft 1")
 
-    assert seen == [*([doubtful[0][1]] if is_seen else []), *PARTS]
-    assert [kind for kind, _ in doubtful] == ["draft"]
+    found = await killed_at(tmp_path, [before, after])
+
+    drafts = {point: doubtful for point, (_, doubtful) in found.items()}
+    assert {point: [kind for kind, _ in doubtful] for point, doubtful in drafts.items()} == {
+        before: ["draft"],
+        after: ["draft"],
+    }
+    assert found[before][0] == PARTS
+    assert found[after][0] == [drafts[after][0][1], *PARTS]
 
 
 def a_row(text: str, message_id: str | None = None, **changes: Any) -> OutboxItem:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -66,11 +66,13 @@ def add_to(app: typer.Typer) -> None:
 
 async def _index(path: Path, wanted: str | None) -> "tuple[IndexProgress, str | None]":
     """Index a store; return how much is indexed in the end, and the embedder's name."""
-    from palaver.memory.embeddings import NO_EMBEDDER, find_embedder
+    from palaver.memory.embeddings import NO_EMBEDDER, RemoteEmbedder, find_embedder
 
-    async with _open(path) as store:
+    async with _open(path) as store, AsyncExitStack() as opened:
         chosen = await store.index_writer.embedder() if wanted is None else wanted
         embedder = None if chosen == NO_EMBEDDER else find_embedder(chosen)
+        if isinstance(embedder, RemoteEmbedder):
+            opened.push_async_callback(embedder.aclose)
         name = embedder.id if embedder else None
         if embedder and await store.index_writer.unread(name):
             with suppress(Overloaded, RateLimited):  # it will work later

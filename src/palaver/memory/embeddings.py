@@ -108,6 +108,11 @@ class RemoteEmbedder:
         task = "RETRIEVAL_QUERY" if asking else "RETRIEVAL_DOCUMENT"
         return _unit(await self._service.embed(texts, task=task, dimensions=self._dimensions), self.id)
 
+    async def aclose(self) -> None:
+        """Close the connections of the service, if it has some; the next text opens others."""
+        if close := getattr(self._service, "aclose", None):
+            await close()
+
 
 def is_minilm_installed() -> bool:
     """Return whether the packages of `palaver[search]` are installed."""
