@@ -12,10 +12,12 @@ from typing import Any, get_args
 import pytest
 
 from cli.command import palaver
-from palaver import Behavior, Capabilities, Delivery, Engine, Platform, RunContext, errors
+from palaver import Behavior, Capabilities, Chat, Delivery, Engine, Platform, RunContext, errors
 from palaver.events import Event
+from palaver.models import Gemini, Model, OpenAI
 from palaver.platform import Change, Inbox
-from palaver.sim import GeminiSim
+from palaver.sim import GeminiSim, OpenAISim
+from palaver.sim.behaviours import behaviour_named
 from palaver.testing.platform_contract import Fault, PlatformWorld
 
 ROOT = Path(__file__).parent.parent
@@ -80,16 +82,18 @@ def test_the_tests_of_a_bot_on_the_page_on_platforms_pass(tmp_path: Path) -> Non
     assert (done.returncode, "2 passed" in done.stdout) == (0, True), done.stdout
 
 
-def test_the_five_tests_of_the_page_on_testing_pass(tmp_path: Path) -> None:
+def test_the_tests_of_the_page_on_testing_pass(tmp_path: Path) -> None:
     page = ROOT / "docs" / "testing.md"
-    files = {"pytest.ini": blocks(page, "ini"), "conftest.py": blocks(page, "python")[:1]}
-    for name, [text] in {**files, "test_bot.py": blocks(page, "python")[1:2]}.items():
+    files = {"pytest.ini": blocks(page, "ini"), "palaver.toml": blocks(page, "toml")}
+    code = {"conftest.py": "import pytest", "test_bot.py": "gemini_sim)", "test_config.py": "bot_engine("}
+    files |= {name: [one for one in blocks(page, "python") if holds in one] for name, holds in code.items()}
+    for name, [text] in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error"]
 
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
 
-    assert (done.returncode, "5 passed" in done.stdout) == (0, True), done.stdout
+    assert (done.returncode, "7 passed" in done.stdout) == (0, True), done.stdout
 
 
 async def test_the_official_sdk_talks_to_the_simulator_as_the_page_says() -> None:
@@ -101,6 +105,27 @@ async def test_the_official_sdk_talks_to_the_simulator_as_the_page_says() -> Non
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "Hello" in done.stdout
+
+
+async def test_the_scripts_of_the_page_call_a_tool_and_answer(tmp_path: Path) -> None:
+    poured = list[str]()
+
+    def pour(drink: str) -> str:
+        poured.append(drink)
+        return "done"
+
+    for name, text in zip(("gemini", "openai"), blocks(ROOT / "docs" / "wire.md", "jsonl"), strict=True):
+        (tmp_path / name).write_text(text)
+        behaviour = behaviour_named(f"repeat:{tmp_path / name}")
+        async with GeminiSim(behaviour=behaviour) as gemini, OpenAISim(behaviour=behaviour) as openai:
+            models: dict[str, Model] = {
+                "gemini": Gemini("gemini-3.8-flash", key="any", base_url=gemini.url),
+                "openai": OpenAI("gpt-5.6", key="any", base_url=openai.url),
+            }
+            async with Chat(models[name], tools=[pour]) as chat:
+                assert [(await chat.send_message("Tea!")).text for _ in range(2)] == ["Here you are."] * 2
+
+    assert poured == ["tea"] * 4
 
 
 def test_the_broken_request_of_the_page_is_named_as_it_prints(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from cli.command import PALAVER, palaver
+from palaver.cli.sim import SERVICES, ServiceCommand
 
 LEGAL = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
 
@@ -46,6 +47,15 @@ def test_an_unknown_fault_is_answered_with_those_there_are() -> None:
     assert done.stderr.startswith(
         "palaver: --fail earthquake: no such fault; there are blocked-prompt, content-filter,"
     )
+
+
+@pytest.mark.parametrize("service", SERVICES, ids=lambda service: service.name)
+def test_the_help_names_every_fault(service: ServiceCommand) -> None:
+    refused = palaver("sim", service.name, "--fail", "earthquake").stderr
+    faults = refused.partition("there are ")[2].partition(", each")[0]
+
+    assert ", ".join(sorted(service.faults)) == faults
+    assert faults.replace(" ", "") in "".join(palaver("sim", service.name, "--help").stdout.split())
 
 
 def test_the_gemini_simulator_answers_and_fails_as_told() -> None:

@@ -28,14 +28,15 @@ def test_behaviours_have_names(tmp_path: Path) -> None:
     assert isinstance(behaviour_named("actor"), Actor)
     assert isinstance(behaviour_named("echo"), Echo)
     assert isinstance(behaviour_named(f"script:{script}"), Script)
+    assert isinstance(behaviour_named(f"repeat:{script}"), Script)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "unknown behaviour '': expected actor, echo or script:FILE"),
-        ("dance", "unknown behaviour 'dance': expected actor, echo or script:FILE"),
-        ("script:", "unknown behaviour 'script:': expected actor, echo or script:FILE"),
+        ("", "unknown behaviour '': expected actor, echo, script:FILE or repeat:FILE"),
+        ("dance", "unknown behaviour 'dance': expected actor, echo, script:FILE or repeat:FILE"),
+        ("script:", "unknown behaviour 'script:': expected actor, echo, script:FILE or repeat:FILE"),
         ("script:/nowhere", "cannot read the script /nowhere: No such file or directory"),
     ],
 )
@@ -98,6 +99,16 @@ def test_a_script_gives_texts_and_the_json_of_the_service_in_order() -> None:
     assert answers == [Answer(text="one"), Raw({"candidates": []}), Raw([{"text": "two"}])]
     with pytest.raises(ScriptExhausted, match="The script has ended after 3 answers"):
         script.answer(an_ask())
+
+
+def test_a_script_may_begin_again() -> None:
+    script = Script(["one", "two"], repeat=True)
+
+    assert [script.answer(an_ask()) for _ in range(5)] == [
+        Answer(text=text) for text in ("one", "two", "one", "two", "one")
+    ]
+    with pytest.raises(ScriptExhausted):
+        Script([], repeat=True).answer(an_ask())
 
 
 def test_an_echo_gives_the_last_text_back() -> None:

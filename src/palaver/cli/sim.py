@@ -25,7 +25,13 @@ class ServiceCommand(NamedTuple):
     example: str
     url_name: str
     key_name: str
+    faults: tuple[str, ...]  # known without the packages that a simulator needs
 
+
+FAULTS = (
+    *("content-filter", "context-too-long", "cut-stream", "deadline", "empty", "error-frame", "hang", "internal"),
+    *("malformed-call", "max-tokens", "overloaded", "quota", "rate-limited"),
+)
 
 SERVICES = (
     ServiceCommand(
@@ -36,6 +42,7 @@ SERVICES = (
         example="--models any --fail overloaded:2",
         url_name="PALAVER_GEMINI_BASE_URL",
         key_name="GEMINI_API_KEY",
+        faults=(*FAULTS, "blocked-prompt", "empty-candidates", "usage-only-last"),
     ),
     ServiceCommand(
         name="openai",
@@ -45,6 +52,7 @@ SERVICES = (
         example="--models gpt-5.6,gpt-4o --model-behaviour echo",
         url_name="PALAVER_OPENAI_BASE_URL",
         key_name="OPENAI_API_KEY",
+        faults=(*FAULTS, "model-refusal"),
     ),
 )
 
@@ -54,7 +62,11 @@ def _command(service: ServiceCommand) -> Callable[..., None]:
         host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
         port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = service.port,
         behaviour: Annotated[
-            str, typer.Option("--model-behaviour", help="actor (calls tools, thinks, answers), echo, or script:FILE.")
+            str,
+            typer.Option(
+                "--model-behaviour",
+                help="actor (calls tools, thinks, answers), echo, script:FILE, or repeat:FILE, which begins again.",
+            ),
         ] = "actor",
         models: Annotated[
             list[str] | None,
@@ -66,7 +78,9 @@ def _command(service: ServiceCommand) -> Callable[..., None]:
         plain: Annotated[bool, typer.Option("--plain", help="Refuse only what the service always refuses.")] = False,
         fail: Annotated[
             list[str] | None,
-            typer.Option(metavar="FAULT[:TIMES]", help="Let the first requests fail: rate-limited, overloaded, …"),
+            typer.Option(
+                metavar="FAULT[:TIMES]", help=f"Let the first requests fail: {', '.join(sorted(service.faults))}."
+            ),
         ] = None,
     ) -> None:
         import time

@@ -278,12 +278,17 @@ class Engine:
         self._task_worker.wake()
 
     async def settled(self) -> None:
-        """Wait until no message, command, task or reply is left to process. Raise `StoreBroken` for a damaged file."""
+        """Wait until no message, command, task or reply is left to process, and memory has learned from all of them.
+
+        Raise `StoreBroken` for a damaged file.
+        """
         parts = (self._places.tasks, self._commands, self._task_worker, self._parts.outbox_sender)
         while True:
             for part in parts:
                 await part.done()
-            if not any(part.busy for part in parts):
+            if self.memory:
+                await self.memory.done()
+            if not any(part.busy for part in parts) and not (self.memory and self.memory.busy):
                 return
 
     def _publish_failure(self, run: Run, error: PalaverError) -> None:

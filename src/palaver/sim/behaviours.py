@@ -86,16 +86,17 @@ class ScriptExhausted(Exception):
 
 
 class Script:
-    """Gives the answers of a list in order: texts, or the service's own JSON."""
+    """Gives the answers of a list in order: texts, or the service's own JSON. With *repeat* it begins again."""
 
-    def __init__(self, answers: Sequence[str | Wire | Sequence[Wire]]) -> None:
+    def __init__(self, answers: Sequence[str | Wire | Sequence[Wire]], *, repeat: bool = False) -> None:
         self._answers = list(answers)
+        self._repeat = repeat
         self.played = 0
 
     def answer(self, ask: Ask) -> Answer | Raw:
-        if self.played >= len(self._answers):
+        if not self._answers or (self.played >= len(self._answers) and not self._repeat):
             raise ScriptExhausted(len(self._answers))
-        answer = self._answers[self.played]
+        answer = self._answers[self.played % len(self._answers)]
         self.played += 1
         return Answer(text=answer) if isinstance(answer, str) else Raw(answer)
 
@@ -142,17 +143,17 @@ def _text(ask: Ask, seed: str) -> str:
 
 
 def behaviour_named(text: str) -> Behaviour:
-    """Return the behaviour that *text* names: `actor`, `echo`, or `script:FILE` of JSON or JSON Lines. Raises
-    ValueError.
+    """Return the behaviour that *text* names: `actor`, `echo`, `script:FILE`, or `repeat:FILE`, a script that begins
+    again. The file is JSON or JSON Lines. Raises ValueError.
     """
     kind, _, path = text.partition(":")
     if text == "actor":
         return Actor()
     if text == "echo":
         return Echo()
-    if kind == "script" and path:
-        return Script(script_answers(Path(path)))
-    raise ValueError(f"unknown behaviour {text!r}: expected actor, echo or script:FILE")
+    if kind in ("script", "repeat") and path:
+        return Script(script_answers(Path(path)), repeat=kind == "repeat")
+    raise ValueError(f"unknown behaviour {text!r}: expected actor, echo, script:FILE or repeat:FILE")
 
 
 def script_answers(path: Path) -> list[Any]:

@@ -4,7 +4,8 @@
 """
 
 from palaver.models.scripted import Scripted
+from palaver.testing.bot import bot_engine
 from palaver.testing.example_service import ExampleService
 from palaver.testing.fakes import Clock, HeldModel, RecordedPlatform
 
-__all__ = ["Clock", "ExampleService", "HeldModel", "RecordedPlatform", "Scripted"]
+__all__ = ["Clock", "ExampleService", "HeldModel", "RecordedPlatform", "Scripted", "bot_engine"]
