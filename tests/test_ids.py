@@ -10,6 +10,14 @@ def test_ids_are_abbreviated_to_the_shortest_prefixes_that_differ() -> None:
     assert abbreviate_ids([]) == {}
 
 
+def test_an_abbreviated_id_stays_the_same_when_others_come() -> None:
+    first, second, block = "reminder-f00dcafe12", "reminder-2badcafe34", "85a6b7c8d9e0f1a2b3c4-0"
+
+    assert abbreviate_ids([first]) == {first: "reminder-f00dcafe"}
+    assert abbreviate_ids([first, second, block, "85a6b7c8d9e0f1a2b3c4-1"])[first] == "reminder-f00dcafe"
+    assert abbreviate_ids([first, second, block])[block] == "85a6b7c8"
+
+
 def test_an_id_that_is_a_prefix_of_another_one_means_itself() -> None:
     assert match_ids("t1", ["t12", "t1"]) == ["t1"]
     assert match_ids("t", ["t12", "t1", "u"]) == ["t12", "t1"]

@@ -1,16 +1,22 @@
 """Abbreviated ids: the shortest prefixes that differ, and the ids that a prefix means. Pure."""
 
-import itertools
+import re
 from collections.abc import Iterable
+from itertools import pairwise, takewhile
 
-SHORTEST = 8  # characters of an abbreviated id
+SHORTEST = 8  # characters of an abbreviated id, after a word such as `reminder-`
+
+_WORD = re.compile(r"(?:[a-z]+-)?")
 
 
 def abbreviate_ids(ids: Iterable[str]) -> dict[str, str]:
-    """Map each id to its prefix; all prefixes have the same length, the least at which they differ."""
+    """Map each id to a prefix that no other id has. It is longer than `SHORTEST` only where two ids begin alike."""
     unique = dict.fromkeys(ids)
-    length = next(size for size in itertools.count(SHORTEST) if len({name[:size] for name in unique}) == len(unique))
-    return {name: name[:length] for name in unique}
+    lengths = {name: len(_WORD.match(name)[0]) + SHORTEST for name in unique}  # type: ignore[index]  # it matches always
+    for one, other in pairwise(sorted(unique)):
+        alike = sum(takewhile(bool, (left == right for left, right in zip(one, other, strict=False))))
+        lengths |= {name: max(lengths[name], alike + 1) for name in (one, other)}
+    return {name: name[:length] for name, length in lengths.items()}
 
 
 def match_ids(given: str, ids: Iterable[str], *, min_length: int = 1) -> list[str]:

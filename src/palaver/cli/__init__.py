@@ -6,7 +6,22 @@ from typing import Annotated
 
 import typer
 
-from palaver.cli import bot, chat, db, demo, import_command, index, memory, model, outbox, request, sim, tasks, usage
+from palaver.cli import (
+    bot,
+    chat,
+    db,
+    demo,
+    import_command,
+    index,
+    memory,
+    model,
+    outbox,
+    prompt,
+    request,
+    sim,
+    tasks,
+    usage,
+)
 from palaver.cli.options import log_level
 from palaver.cli.output import abandon_streams, open_streams
 from palaver.errors import PalaverError
@@ -18,7 +33,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: it answers three times as fast
     pretty_exceptions_enable=False,
 )
-for module in (bot, chat, db, demo, import_command, index, memory, model, outbox, request, sim, tasks, usage):
+for module in (bot, chat, db, demo, import_command, index, memory, model, outbox, prompt, request, sim, tasks, usage):
     module.add_to(app)
 app.registered_commands.sort(key=lambda command: str(command.name or getattr(command.callback, "__name__", "")))
 app.registered_groups.sort(key=lambda group: str(group.name))

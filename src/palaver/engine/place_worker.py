@@ -300,7 +300,6 @@ class PlaceWorker:
             return False
         if not await parts.spend_tracker.is_reached(self.place, target.author):
             return True
-        log.info("message %s is over a spend cap", target.id, extra={"place": target.place})
         await parts.rate_limiter.uncount_answer(target)
         if await parts.spend_tracker.has_notice(target):  # today
             await parts.store.inbox.skip(self.place, batch.ids)
@@ -330,9 +329,8 @@ class PlaceWorker:
         found = [message for message in for_us if not await parts.confirmations.find_facts(message)]
         if not found:
             return run, ()
-        return replace(run, taken=(*run.taken, *(one.id for one in found))), await parts.prompt_builder.render_turns(
-            found
-        )
+        taken = (*run.taken, *(message.id for message in found))
+        return replace(run, taken=taken), await parts.prompt_builder.render_turns(found)
 
     async def cancel_old_plans(self) -> None:
         """Cancel tasks of older plans: a new message is to be answered."""

@@ -74,6 +74,16 @@ class SqlPrompts(Repository):
     async def sent(self, run_id: str, step: int) -> SentPrompt | None:
         return await self._reader.run(lambda database: _read_sent(database, run_id, step))
 
+    async def sent_by(self, run_id: str | None = None) -> Sequence[SentPrompt]:
+        """Return the prompts of a run, of the last one by default; of each step the last."""
+        return await self._reader.run(lambda database: _read_run(database, run_id))
+
+    async def runs(self, prefix: str, *, most: int = 10) -> Sequence[str]:
+        """Return the ids of the newest runs that begin with *prefix*."""
+        select = "SELECT run_id FROM runs WHERE substr(run_id, 1, ?) = ? ORDER BY id DESC LIMIT ?"
+        values = (len(prefix), prefix, most)
+        return await self._reader.run(lambda database: [row for (row,) in database.execute(select, values)])
+
     async def remove_old(
         self, before: datetime, *, at: datetime, page: int = PAGE, at_once: int = RUNS_AT_ONCE
     ) -> AsyncIterator[int]:
@@ -175,6 +185,18 @@ def _read_sent(database: Database, run_id: str, step: int) -> SentPrompt | None:
         left_out=LEFT_OUT.loads(left) if left else (),
         tried=None if fallback is None else validate(FallbackStep(step=step, fallback=fallback, why=why, model=model)),
     )
+
+
+def _read_run(database: Database, run_id: str | None) -> list[SentPrompt]:
+    if run_id is None:
+        last = database.execute("SELECT run_id FROM prompts ORDER BY id DESC LIMIT 1").fetchone()
+        if last is None:
+            return []
+        run_id = str(last[0])
+    steps = database.execute("SELECT DISTINCT step FROM prompts WHERE run_id = ? ORDER BY step", (run_id,)).fetchall()
+    if not steps:
+        _refuse_removed(database, run_id)
+    return [sent for (step,) in steps if (sent := _read_sent(database, run_id, step))]
 
 
 def _refuse_removed(database: Database, run_id: str) -> None:

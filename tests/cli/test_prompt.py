@@ -1,0 +1,73 @@
+"""`palaver prompt` shows what a model was sent, beside a bot that runs."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.command import Here
+from cli.stores import a_store
+from engine.engines import said
+from palaver import Behavior, Engine, Persona, Store, ToolCall
+from palaver.models import Scripted
+from palaver.testing import RecordedPlatform
+
+
+def double(number: int) -> int:
+    """Double a number."""
+    return 2 * number
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> str:
+    """A store in which Alice was answered twice; the second time with a tool."""
+    path = tmp_path / "s.db"
+
+    async def talk() -> None:
+        platform = RecordedPlatform()
+        model = Scripted("Hi.", [ToolCall(id="c", name="double", args={"number": 2})], "Four.")
+        persona, behavior = Persona(text="You are \x1b[2JGryag."), Behavior(debounce=0)
+        async with (
+            Store.open(path) as store,
+            Engine(
+                store, model, [platform], persona=persona, behavior=behavior, tools=[double], profile="plain"
+            ) as engine,
+        ):
+            for number, text in enumerate(["Hello!", "Double 2!"]):
+                await engine.receive(said(text, number))
+                await engine.settled()
+
+    asyncio.run(talk())
+    return str(path)
+
+
+def test_the_prompts_of_the_last_run_are_shown_step_by_step(here: Here, db: str) -> None:
+    status, shown, errors = here("prompt", "--db", db)
+
+    heads = [line.partition(":")[0].split(", ")[1] for line in shown.splitlines() if line.startswith("run ")]
+    assert (status, errors, heads) == (0, "", ["step 0", "step 1"])
+    assert "tools: double\n" in shown
+    assert "You are \\u001b[2JGryag." in shown
+    assert 'model: [call double {"number":2}]\n' in shown
+    assert "[result of double 4]\n" in shown
+
+
+def test_a_run_is_named_by_the_beginning_of_its_id(here: Here, db: str) -> None:
+    last = json.loads(here("prompt", "--json", "--db", db)[1])
+    again = json.loads(here("prompt", last[0]["run_id"][:12], "--json", "--db", db)[1])
+
+    assert [sent["step"] for sent in last] == [0, 1]
+    assert again == last
+
+
+@pytest.mark.parametrize(("given", "why"), [("zz", "there is no run zz"), ("", "the id of a run is not empty")])
+def test_a_run_that_is_not_there_is_refused(here: Here, db: str, given: str, why: str) -> None:
+    assert here("prompt", given, "--db", db) == (2, "", f"palaver: {why}\n")
+
+
+def test_there_may_be_none(here: Here, tmp_path: Path) -> None:
+    empty = str(a_store(tmp_path / "s.db"))
+
+    assert here("prompt", "--db", empty) == (0, "no prompt was sent yet\n", "")
+    assert here("prompt", "--json", "--db", empty) == (0, "[]\n", "")
