@@ -129,6 +129,17 @@ async def test_the_same_call_with_the_same_result_is_not_run_a_third_time(runs: 
     assert len(given) == 3
 
 
+async def test_a_call_that_failed_as_before_is_the_last(runs: RunStore) -> None:
+    def poll(key: str) -> str:
+        raise ValueError("no such key")
+
+    box, scripted = Toolbox([poll]), Scripted(*polls("a", "b", "a"), "There is none.")
+
+    await ran_with(runs, scripted, Prompt.of("go", tools=box.specs), toolbox=box)
+
+    assert [asked.settings.tool_choice for asked in scripted.prompts] == [None] * 3 + ["none"]
+
+
 NOT_IDENTICAL: list[tuple[list[Any], dict[str, Any]]] = [
     (["busy", "still busy", "busy", "busy"], {}),
     (["busy"] * 4, {"allow_identical_calls": True}),

@@ -185,6 +185,15 @@ class Journal(Struct, frozen=True, kw_only=True):
         ]
         return len(results) > 1 and results[-1] == results[-2]
 
+    def failed_again(self, tool: ToolRun) -> bool:
+        """Return whether a call failed as it did before, with the same arguments."""
+        call, result = tool.call, tool.result
+        return result is not None and any(
+            one.result.failed and result.failed and one.result.value == result.value
+            for one in self.tools
+            if one.step < tool.step and one.result and (one.call.name, one.call.args) == (call.name, call.args)
+        )
+
 
 class JournalStore(Protocol):
     """Persists the steps of runs, each before anything follows from it."""

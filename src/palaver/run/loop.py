@@ -219,7 +219,7 @@ class RunLoop:
         prompt = replace(prompt, settings=optional_tools(prompt.settings))
         self.journal = replace(journal, run=run)
         is_last = journal.rounds >= self._steps or any(
-            self._tools.is_repeated(journal, tool) for tool in journal.tools_of(journal.step)
+            self._tools.is_last(journal, tool) for tool in journal.tools_of(journal.step)
         )
         await self._begin_step(without_tools(prompt) if is_last else prompt)
 

@@ -61,6 +61,12 @@ class ToolRuns:
         """Return whether a call is not run because it had the same result twice."""
         return not self._toolbox.allows_identical(tool.call) and journal.is_repeated(tool)
 
+    def is_last(self, journal: Journal, tool: ToolRun) -> bool:
+        """Return whether no tool should run after this one: its call leads nowhere."""
+        if self._toolbox.allows_identical(tool.call):
+            return False
+        return journal.is_repeated(tool) or journal.failed_again(tool)
+
     async def _run(
         self, journal: Journal, number: int, call: ToolCall, recorded: ToolRun | None, ended: EndedToolRuns
     ) -> None:

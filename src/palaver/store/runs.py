@@ -18,6 +18,7 @@ from palaver.context.values import LeftOut
 from palaver.engine.store_protocols import OutboxItem, PromptOutdated
 from palaver.errors import InvalidValue
 from palaver.events import DurableEvent, FallbackTried, PromptSent, RunEnded, RunStarted, ToolFinished, ToolStarted
+from palaver.messages import Place
 from palaver.run.journal import CallCost, FallbackStep, Journal, Run, ToolRun
 from palaver.store import events, outbox, prompts, tasks, usage
 from palaver.store.encoding import (
@@ -83,6 +84,15 @@ class SqlRuns(Repository):
     async def open(self) -> Sequence[Run]:
         select = f"SELECT {_COLUMNS} WHERE r.status = 'open' ORDER BY r.id"
         return await self._reader.run(lambda database: [_decode_run(row) for row in database.execute(select)])
+
+    async def failed(self, place: Place, targets: Sequence[str]) -> Sequence[Run]:
+        """Return the runs of a place that failed or were stopped, and whose targets are these messages."""
+        select = f"SELECT {_COLUMNS} WHERE r.status = 'failed' AND r.target IN (SELECT value FROM json_each(?))"
+
+        def read(database: Database) -> list[Run]:
+            return [_decode_run(row) for row in database.execute(select, (dumps(list(targets)),))]
+
+        return [run for run in await self._reader.run(read) if run.place == place]
 
     async def resume(self, run: Run) -> None:
         await self._writer.run(lambda database: _resume(database, run))

@@ -44,13 +44,15 @@ def calculate(
     expression: Annotated[
         str,
         Meta(min_length=1),
-        "The arithmetic to work out, such as (3 + 4) * 2 ** 10 or sqrt(2) * sin(radians(30)). Numbers are written "
-        "without thousands separators: 1000, not 1,000.",
+        "The arithmetic to work out, such as (3 + 4) * 2 ** 10 or sqrt(2) * sin(radians(30)): numbers, never code. "
+        "They are written without thousands separators: 1000, not 1,000.",
     ],
 ) -> float | int | str:
-    """Work out arithmetic exactly: + - * / // % (remainder) ** or ^ (power), parentheses, pi, e, tau, and functions
-    such as sqrt, sin (in radians), log (natural), log10, exp, abs, round, floor, ceil, factorial, gcd, lcm, comb, perm,
-    min, max and sum. A percentage is written like 15% of 80. Whole numbers of 17 digits and more come back as text.
+    """Work out arithmetic exactly: numbers only, never code.
+
+    It knows + - * / // % (remainder) ** or ^ (power), parentheses, pi, e, tau, and functions such as sqrt, sin (in
+    radians), log (natural), log10, exp, abs, round, floor, ceil, factorial, gcd, lcm, comb, perm, min, max and sum. A
+    percentage is written like 15% of 80. Whole numbers of 17 digits and more come back as text.
     """
     try:
         text = _read(expression)

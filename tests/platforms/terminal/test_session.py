@@ -18,6 +18,7 @@ from palaver import Message, Part, Prompt, Record, Reply, Settings, Store, Text,
 from palaver.cli import app
 from palaver.config import Config, MemoryConfig
 from palaver.engine.behavior import NOTHING_TO_SAY
+from palaver.engine.place_worker import STOPPED
 from palaver.engine.store_protocols import OutboxItem
 from palaver.errors import InvalidValue, KeyRefused, Overloaded, RequestRefused, StoreBroken, StoreFull
 from palaver.model_choice import ModelChoice
@@ -187,7 +188,7 @@ async def test_history_shows_what_was_said() -> None:
     await talk.run()
 
     assert talk.seen[0] == "(nothing has been said yet)"
-    assert talk.seen[-3:] == ["you: hi", "scripted: Hello.", "you: lost"]
+    assert talk.seen[-3:] == ["you: hi", "scripted: Hello.", "you: lost (no answer)"]
 
 
 async def test_history_shows_the_last_fifty_messages() -> None:
@@ -604,7 +605,7 @@ async def test_tools_are_listed_with_a_line_each() -> None:
 
     await talk.run()
 
-    assert talk.seen == ["calculate  Work out arithmetic exactly: + - * / // % (remainder) ** or ^ (power), parenthe…"]
+    assert talk.seen == ["calculate  Work out arithmetic exactly: numbers only, never code."]
 
 
 async def test_a_model_without_tools_says_so() -> None:
@@ -615,13 +616,22 @@ async def test_a_model_without_tools_says_so() -> None:
     assert talk.seen[-1] == "(smollm2 has no tools here: it is too small for them, or its service refuses them)"
 
 
-async def test_the_last_messages_are_shown_when_a_conversation_goes_on() -> None:
+async def test_the_last_exchanges_are_shown_whole_when_a_conversation_goes_on() -> None:
     async with Store.open(":memory:") as store:
-        await Talk(Scripted("One.", "Two.", "Three."), "first", "second", "third").run_on(store)
+        answers = Scripted("One.", "Two.", KeyRefused("no"), "Four.")
+        await Talk(answers, "first", "second", "third", "fourth").run_on(store)
         talk = Talk(Scripted(), last_messages=4)
         await talk.run_on(store)
 
     assert talk.seen == [
-        "(6 messages so far, the last just now; /clear begins anew)",
-        *("  you: second", "  scripted: Two.", "  you: third", "  scripted: Three."),
+        "(7 messages so far, the last just now; /clear begins anew)",
+        *("  you: second", "  scripted: Two.", "  you: third (no answer)", "  you: fourth", "  scripted: Four."),
     ]
+
+
+async def test_an_answer_that_was_stopped_is_said_to_be() -> None:
+    talk = Talk(Scripted(RequestRefused(STOPPED)), "first", "/history")
+
+    await talk.run()
+
+    assert talk.seen[-1] == "you: first (stopped)"

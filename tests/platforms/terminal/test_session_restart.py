@@ -54,7 +54,7 @@ async def test_a_reminder_comes_while_a_line_is_typed_and_the_line_stays(tmp_pat
         await tty.see(PROMPT)
         tty.type("half a li")
         await tty.see("half a li")
-        await tty.see("Tea!\n\nIt is ready.\n")
+        await tty.see("(reminder) Tea!\n\nIt is ready.\n")
         await tty.see("> half a li")
         tty.type("ne" + ENTER)
         await tty.see("Thanks.\n")

@@ -136,7 +136,7 @@ class EditorReader:
         self._session: PromptSession[str] = PromptSession(
             PROMPT,
             multiline=True,
-            prompt_continuation=CONTINUATION_PROMPT,
+            prompt_continuation=lambda width, _, wraps: " " * width if wraps else CONTINUATION_PROMPT,
             key_bindings=_keys(),
             output=output,
             reserve_space_for_menu=0,

@@ -120,6 +120,9 @@ class Display(Protocol):
     def reply(self, reply: Reply) -> None:
         """Show a whole reply."""
 
+    def remind(self, reply: Reply) -> None:
+        """Show a reminder that is due."""
+
     def recollections(self, texts: Sequence[str]) -> None:
         """Show the recalled texts."""
 
@@ -183,7 +186,7 @@ class ScreenDisplay:
 
     def greet(self, choice: ModelChoice, lines: Iterable[str]) -> None:
         for line in lines:
-            self._line(line)
+            self._line(line, indent=_hanging_indent(line))
 
     def piece(self, piece: Part, seconds: float | None = None) -> None:
         if type(piece) is not self._last:
@@ -213,9 +216,18 @@ class ScreenDisplay:
 
     def reply(self, reply: Reply) -> None:
         self._end_line()
+        self._write_reply(reply)
+
+    def _write_reply(self, reply: Reply) -> None:
         for words in (reply.text, *(media.caption for media in reply.media)):
             self._write(self._out, words)
             self._end_line()
+
+    def remind(self, reply: Reply) -> None:
+        self._end_line()
+        self._print(self._out, "\a" if self._out.isatty() else "")
+        self._write(self._out, "(reminder) ")
+        self._write_reply(reply)
 
     def recollections(self, texts: Sequence[str]) -> None:
         self.note(facts_line("remembered", texts))
@@ -228,7 +240,7 @@ class ScreenDisplay:
 
     def note(self, *lines: str, indent: int = 0) -> None:
         for line in lines:
-            self._line(line, DIM, indent=indent)
+            self._line(line, DIM, indent=indent or _hanging_indent(line))
 
     def retry(self, why: str, seconds: float) -> None:
         if not self._has_spinner:
@@ -292,6 +304,12 @@ class ScreenDisplay:
             stream.flush()
 
 
+def _hanging_indent(line: str) -> int:
+    """Return the indent of what continues a line: two more than its own, none for prose."""
+    own = len(line) - len(line.lstrip(" "))
+    return own + 2 if own else 0
+
+
 def _harmless(text: str) -> str:
     """Return a text for a terminal: it must not control it."""
     return escape_controls(text.replace("\r", ""))
@@ -334,6 +352,9 @@ class JsonDisplay:
 
     def reply(self, reply: Reply) -> None:
         self._event(kind="reply", text=reply.text, media=[media.caption for media in reply.media])
+
+    def remind(self, reply: Reply) -> None:
+        self.reply(reply)
 
     def recollections(self, texts: Sequence[str]) -> None:
         self._event(kind="recalled", texts=list(texts))

@@ -11,6 +11,7 @@ from uuid import uuid4
 from msgspec.structs import replace
 
 from palaver import errors
+from palaver.engine.place_worker import STOPPED
 from palaver.errors import PalaverError, SendRefused
 from palaver.events import (
     Delta,
@@ -38,10 +39,12 @@ from palaver.platforms.terminal.setup import ME, PLACE
 from palaver.platforms.terminal.text import MAX_ERROR, history_summary, message_lines, one_line
 from palaver.run.cleaner import clean
 from palaver.store import Store
+from palaver.tools.reminders import PREFIX
 from palaver.turns import Turn
 
 MAX_LAG = 5.0  # seconds that a reply waits for earlier events
 MAX_MESSAGES = 50  # that /history shows
+AGAIN = "the same call again; it was not run"
 UNANSWERED = "(what was said last had no answer yet; here it is)"
 Talk = Callable[[Inbox], Awaitable[None]]  # reads lines and applies them
 
@@ -159,7 +162,10 @@ class EventReader:
         seconds = (event.at - began).total_seconds() if began and event.at else None
         journal = await self._store.runs.journal(event.run_id)
         tools = journal.tools_of(event.step) if journal else []
-        result = next((tool.result for tool in tools if tool.number == event.call), None)
+        tool = next((tool for tool in tools if tool.number == event.call), None)
+        result = tool.result if tool else None
+        if journal and tool and result and result.failed and journal.is_repeated(tool):
+            result = replace(result, value=AGAIN)  # it says more, to the model
         if result and self._output.is_streaming:
             self._output.show(partial(self._display.piece, result, seconds))
 
@@ -224,8 +230,18 @@ class HistoryView:
             return []
         (last,) = await self._store.log.read(PLACE, count - 1, count)
         lines = [history_summary(count - start, last.sent_at, now, anew=f"{anew} begins anew")]
-        lines += [f"  {line}" for line in await self._lines(max(start, count - shown), count)]
+        first = await self._first_shown(start, count, shown)
+        lines += [f"  {line}" for line in await self._lines(first, count)]
         return [*lines, UNANSWERED] if await self._is_open() else lines
+
+    async def _first_shown(self, start: int, count: int, shown: int) -> int:
+        """Return the number of the first of the last messages that are shown: an answer comes with its question."""
+        first = max(start, count - shown)
+        if not shown:
+            return first
+        begin = max(start, first - MAX_MESSAGES)
+        messages = await self._store.log.read(PLACE, begin, first + 1)
+        return begin + max((n for n, one in enumerate(messages) if one.author.persona is None), default=first - begin)
 
     async def history(self) -> list[str]:
         """Return the last messages of the conversation; those of the model with its calls and results."""
@@ -240,10 +256,12 @@ class HistoryView:
         messages = [message for message in await self._store.log.read(PLACE, first, end) if not message.deleted]
         turns = await self._store.log.turns(messages)
         hidden = await self.delimiter()
+        failed = await self._store.runs.failed(PLACE, [one.id for one in messages])
+        endings = {run.target: "stopped" if run.why == STOPPED else "no answer" for run in failed}
         return [
             line
-            for message in messages
-            for line in message_lines(message, list(_clean_turns(turns.get(message.id, ()), hidden)))
+            for one in messages
+            for line in message_lines(one, [*_clean_turns(turns.get(one.id, ()), hidden)], endings.get(one.id, ""))
         ]
 
     async def _span(self) -> tuple[int, int]:
@@ -297,6 +315,9 @@ class Terminal(Platform):
             await self._send_error(delivery)
         if delivery.kind == "notice" and delivery.run_id is None:
             await self._output.show_above_input(partial(self._display.note, *delivery.reply.text.splitlines()))
+            return uuid4().hex
+        if delivery.kind == "task" and delivery.id.startswith(PREFIX):
+            await self._output.show_above_input(partial(self._display.remind, delivery.reply))
             return uuid4().hex
         if not self._events.was_streamed(delivery):
             await self._output.show_above_input(partial(self._display.reply, delivery.reply))

@@ -51,6 +51,7 @@ from palaver.platforms.terminal.text import (
     prompt_lines,
     proposal_text,
     removal_hint,
+    short_greeting,
     tool_lines,
 )
 from palaver.prompt.ledger import Ledger
@@ -128,7 +129,7 @@ class TerminalSession:
         """Read and answer until the person leaves; return the exit status."""
         anew = "/clear" if self._options.interactive else "--db :memory:"
         summary = await self._history_view.summary(_now(), anew=anew, shown=self._options.last_messages)
-        self._greet()
+        self._greet(short_greeting if summary else greeting)
         if self._options.bot:
             self._display.note(f"({self._options.bot}: its persona, tools, zone and store; options take precedence)")
         if self._options.interactive:
@@ -270,9 +271,11 @@ class TerminalSession:
             case "help":
                 self._display.note(*HELP.splitlines(), indent=HELP_INDENT)
             case "tools":
-                self._display.note(*tool_lines(self._engine.toolbox.specs, self.choice.model.name))
+                specs = self._engine.toolbox.specs
+                column = max((len(spec.name) + 2 for spec in specs), default=0)
+                self._display.note(*tool_lines(specs, self.choice.model.name), indent=column)
             case "history":
-                self._display.note(*await self._history_view.history())
+                self._display.note(*await self._history_view.history(), indent=2)
             case "prompt":
                 self._display.note(*await self._last_prompt())
             case "model":
@@ -348,7 +351,7 @@ class TerminalSession:
             self._engine.persona = Persona(text=self._system)
         self._display.note(self._engine.persona.text or "(no instruction)")
 
-    def _greet(self) -> None:
+    def _greet(self, greeting: Callable[..., list[str]] = greeting) -> None:
         key = next((key for key in GEMINI_KEYS if os.environ.get(key)), None)
         fetched = find_weights(BETTER) is not None
         lines = greeting(

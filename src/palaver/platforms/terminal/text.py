@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Sequence
 from datetime import datetime
 from textwrap import indent
+from typing import Any
 
 from palaver import errors
 from palaver.context.values import LeftOut
@@ -12,6 +13,7 @@ from palaver.memory.facts import Fact
 from palaver.messages import Author, Message
 from palaver.model_choice import BETTER, SMALL, Hints, ModelChoice, program_command
 from palaver.models.base import Response
+from palaver.models.local.weights import WEIGHTS, size_text
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.platforms.terminal.setup import PLACE
 from palaver.prompt.ledger import LedgerEntry
@@ -20,7 +22,7 @@ from palaver.wire.repair import Receipt
 
 MAX_TEXT = 200  # characters of a call, a result or a turn
 MAX_ERROR = 300
-MAX_FACT = 80  # characters of a fact, or of what a tool does
+MAX_FACT = 80  # characters of a fact
 MAX_FACTS = 3  # that are remembered or learned
 
 _ENDINGS = {
@@ -44,6 +46,13 @@ _HINTS: tuple[tuple[type[errors.PalaverError], str], ...] = (
 )
 
 
+def short_greeting(choice: ModelChoice, hints: Hints, **known: Any) -> list[str]:
+    """Return the first line of a chat that goes on."""
+    if choice.small and hints.model.startswith("/"):
+        return [f"{SMALL} answers here (small: often wrong; {hints.model} shows better ones)."]
+    return greeting(choice, hints, **known)
+
+
 def greeting(choice: ModelChoice, hints: Hints, *, program: str, fetched: bool, key: str | None) -> list[str]:
     """Return the first lines: which model answers, and for the small model two ways to a better one.
 
@@ -54,7 +63,8 @@ def greeting(choice: ModelChoice, hints: Hints, *, program: str, fetched: bool, 
         return [f"{choice.model.name} answers{_address_text(choice)}.{why}"]
     gemini = "gemini-3.8-flash"
     there = f"{hints.model} {BETTER}: it is on this machine already"
-    fetch = f"{program} model get {BETTER}, then {program} chat: 1.1 GB once, stays on this machine"
+    size = size_text(WEIGHTS[BETTER].size)
+    fetch = f"{program} model get {BETTER}, then {program} chat: {size} once, stays on this machine"
     keyed = f"{hints.model} {gemini}: Google's; {key} is set"
     keyless = f"GEMINI_API_KEY=… {program} chat --model {gemini}: Google's, with a key of yours"
     return [
@@ -77,7 +87,7 @@ def tool_lines(specs: Sequence[ToolSpec], model: str) -> list[str]:
     if not specs:
         return [f"({model} has no tools here: it is too small for them, or its service refuses them)"]
     width = max(len(spec.name) for spec in specs)
-    return [f"{spec.name:<{width}}  {one_line(first_sentence(spec.description), MAX_FACT)}" for spec in specs]
+    return [f"{spec.name:<{width}}  {one_line(first_sentence(spec.description))}" for spec in specs]
 
 
 def first_sentence(text: str) -> str:
@@ -112,12 +122,16 @@ def turn_lines(turn: Turn) -> list[str]:
     return indent(f"{who}: {cut(said)}", "  ").strip().splitlines()
 
 
-def message_lines(message: Message, turns: Sequence[Turn]) -> list[str]:
-    """Return a message in short; one of the agent with the calls and results of its *turns*."""
+def message_lines(message: Message, turns: Sequence[Turn], ending: str = "") -> list[str]:
+    """Return a message in short; one of the agent with the calls and results of its *turns*.
+
+    *ending* says what became of it, if not an answer.
+    """
     if not turns:
         own = message.author.persona is not None
         turns = [Turn(role="model" if own else "user", parts=message.parts, model=message.author.name or None)]
-    return [line for turn in turns for line in turn_lines(turn)]
+    lines = [line for turn in turns for line in turn_lines(turn)]
+    return [*lines[:-1], f"{lines[-1]} ({ending})"] if ending and lines else lines
 
 
 def history_summary(count: int, last: datetime | None, now: datetime, *, anew: str) -> str:

@@ -115,7 +115,7 @@ class WordWrapper:
         return begin + self._broken("".join(complete))
 
     def _line_break(self) -> str:
-        indent = self._indent if self._indent < self._limit // 2 else 0
+        indent = self._indent if self._indent <= self._limit // 2 else 0
         self._spaces, self._column = "", indent
         return "\n" + " " * indent
 
