@@ -190,7 +190,7 @@ async def test_ctrl_c_in_the_middle_of_an_answer_keeps_what_was_said_on_the_scre
                 await tty.say("Go on.", "Half an ans...")
                 tty.type(CTRL_C)
                 await tty.see("\n(stopped)\n")
-            await tty.say("/history", "you: Go on.\nyou: Go on.\n")
+            await tty.say("/history", "you: Go on. (stopped)\nyou: Go on. (stopped)\n")
 
             assert await tty.quit() == 0
 
