@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from palaver.app import open_bot, open_platform, persona_of, reload_on_change, run_bot
+from palaver.app import check_models, open_bot, open_platform, persona_of, reload_on_change, run_bot
 from palaver.config import Config, ConfigFile, PersonaConfig, PlatformConfig, load_config, read_config
 from palaver.context.values import Persona
 from palaver.engine.engine import Engine
 from palaver.engine.limits import Limits
 from palaver.errors import InvalidValue, KeyMissing, PalaverError, StoreRefused
-from palaver.models import Scripted
+from palaver.models import Gemini, Scripted
 from palaver.sim import GeminiSim
 from palaver.store import Store
 from palaver.testing import RecordedPlatform
@@ -260,6 +260,25 @@ async def test_a_cap_on_money_for_a_model_without_a_price_changes_nothing(
         "the change of /palaver.toml is not taken over: "
         "money is capped, but unpriced has no price: set it in Behavior(prices=…)"
     ]
+
+
+async def test_a_model_or_a_key_that_its_service_refuses_is_logged_before_somebody_asks(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with GeminiSim() as sim:
+        models = [
+            Gemini(name, key=key, base_url=sim.url)
+            for name, key in (("gemini-3.8-flash", "any"), ("gemini-99-ultra", "any"), ("gemini-3.8-flash", "bad-key"))
+        ]
+        await check_models([*models, Gemini("gemini-3.8-flash", key="any", base_url="http://127.0.0.1:9"), Scripted()])
+        for model in models:
+            await model.aclose()
+
+    assert [message.partition(":")[0] for message in caplog.messages] == [
+        "gemini-99-ultra cannot answer",
+        "gemini-3.8-flash cannot answer",
+    ]
+    assert "Gemini does not know gemini-99-ultra" in caplog.messages[0]
 
 
 def free_port() -> int:

@@ -20,10 +20,11 @@ from palaver.engine.background import EngineClock, RealClock, Sleep
 from palaver.engine.engine import Engine
 from palaver.engine.identity import require_usable
 from palaver.engine.memory import Memory
-from palaver.errors import InvalidValue, PalaverError, StoreRefused
+from palaver.errors import InvalidValue, KeyRefused, ModelUnknown, PalaverError, StoreRefused
 from palaver.logs import log_events
 from palaver.model_choice import Hints, choose_model
 from palaver.models.base import Model
+from palaver.models.http import ServiceClient
 from palaver.platform import Platform
 from palaver.profiles import profile_of
 from palaver.redaction import redact_keys
@@ -55,6 +56,7 @@ async def run_bot(path: Path, environment: Mapping[str, str] = os.environ) -> No
         beside = [
             asyncio.create_task(log_events(engine.events())),
             asyncio.create_task(reload_on_change(engine, file, environment)),
+            asyncio.create_task(check_models(engine.models)),
         ]
         log.info("%s starts: %s", path, ", ".join(file.platforms))
         try:
@@ -124,6 +126,18 @@ async def tools_of(
             opening = open_tools(names, store=store, now=now, zone=zone, environment=environment, load=load_object)
             toolbox = Toolbox(await opened.enter_async_context(opening))
         yield toolbox
+
+
+async def check_models(models: Iterable[Model]) -> None:
+    """Log a model or a key that its service refuses before somebody asks; it costs nothing."""
+    for model in models:
+        try:
+            if isinstance(model, ServiceClient):
+                await model.check_model()
+        except (KeyRefused, ModelUnknown) as error:
+            log.error("%s cannot answer: %s", model.name, error)
+        except PalaverError as error:  # it is busy, or not there: a run will try again
+            log.debug("%s: %s", model.name, error)
 
 
 def check_zone(zone: str, file: ConfigFile) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -171,6 +171,11 @@ class ServiceClient:
     async def check_key(self) -> None:
         """Ask the service for something that costs nothing; raise `KeyRefused` if it does not accept the key."""
         await self._http.json("GET", self._free_path())
+
+    async def check_model(self) -> None:
+        """Raise `KeyRefused` for a refused key, and `ModelUnknown` where the service can say so; it costs nothing."""
+        with suppress(errors.ModelUnknown):  # a server without a list of models
+            await self.check_key()
 
     def _free_path(self) -> str:
         """Return the path of a request that costs nothing and needs a key."""

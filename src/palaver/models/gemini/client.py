@@ -156,6 +156,9 @@ class Gemini(ServiceClient):
             answer = await self._http.send("POST", url, body=chunk, headers=headers)
         return _uploaded_file(answer)
 
+    async def check_model(self) -> None:
+        await self._http.json("GET", f"/{self._version}/models/{self.name}", about=self.name)
+
     def _free_path(self) -> str:
         return f"/{self._version}/models?pageSize=1"
 
