@@ -177,7 +177,6 @@ async def test_a_part_that_is_none_is_refused_and_spoils_nothing() -> None:
 @pytest.mark.parametrize(
     ("history", "shown"),
     [
-        ([{"role": "user"}], "{'role': 'user'}"),
         (["x"], "'x'"),
         ([5], "5"),
         ([user("hi"), None], "None"),

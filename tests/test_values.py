@@ -312,6 +312,17 @@ def test_media_are_read_from_a_file(tmp_path: Path, name: str, mime: str, kind: 
     assert Media.of(str(tmp_path / name), mime="image/png").mime == "image/png"
 
 
+def test_a_tool_is_read_from_a_declaration() -> None:
+    function = {"name": "look", "description": "Look.", "parameters": {"type": "object"}, "strict": True}
+    spec = ToolSpec(name="look", description="Look.", parameters={"type": "object"})
+
+    assert ToolSpec.of(function) == ToolSpec.of({"type": "function", "function": function}) == spec
+    assert ToolSpec.of({"name": "look", "description": None}) == ToolSpec(name="look")
+    for wrong in ({}, {"function": "look"}, {"name": 5}, {"name": "a b"}):
+        with pytest.raises(InvalidValue):
+            ToolSpec.of(wrong)
+
+
 def test_media_are_made_of_bytes() -> None:
     assert Media.of(b"meow", mime="image/png") == Media(
         media_kind="photo", unique_id=sha256(b"meow").hexdigest(), mime="image/png", data=b"meow"

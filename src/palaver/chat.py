@@ -43,7 +43,8 @@ def _now() -> datetime:
 class Chat:
     """`Chat("gemini-3.8-flash", system=…, tools=[…])`: functions are run, bare declarations come back as calls.
 
-    The model is given as such or by its name. `async with Chat(…) as chat:` closes its connections at the end.
+    The model is given as such, or by its name, with the *base_url* of its service if that is another. `async with
+    Chat(…)` closes its connections at the end.
 
     A chat has two histories. The comprehensive one holds every turn; the curated one only turns that may be sent again.
     A message whose response is invalid, fails or is cancelled is not in the curated history. Once tools were called,
@@ -61,6 +62,7 @@ class Chat:
         self,
         model: Model | str,
         *,
+        base_url: str | None = None,
         system: str = "",
         tools: Toolbox | Iterable[Function | Tool | ToolSpec] = (),
         history: Iterable[Turn] = (),
@@ -75,7 +77,9 @@ class Chat:
             raise InvalidValue("a chat that is stored has a name, and only such a chat: Chat(model, store=…, name=…)")
         if not isinstance(model, str) and not hasattr(model, "respond"):
             raise InvalidValue(f"a chat is with a model or its name, such as Chat('gemini-3.8-flash'), not {model!r}")
-        self.model: Model = model_named(model) if isinstance(model, str) else model
+        if base_url and not isinstance(model, str):
+            raise InvalidValue("base_url goes with the name of a model; a model has its own: Gemini(name, base_url=…)")
+        self.model: Model = model_named(model, base_url=base_url) if isinstance(model, str) else model
         self.usage = Usage()  # of all calls of the model so far, as the service counts them
         self.system = system
         self.settings = settings or Settings()

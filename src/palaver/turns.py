@@ -1,12 +1,12 @@
 """Turns, prompts with their layers, tool declarations and settings: what a model sees. Pure."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from itertools import chain
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 from msgspec.structs import force_setattr, replace
 
 from palaver.errors import InvalidValue
@@ -52,6 +52,17 @@ class ToolSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True)
     name: str
     description: str = ""
     parameters: dict[str, Any] = {}
+
+    @classmethod
+    def of(cls, declaration: Mapping[str, Any]) -> "ToolSpec":
+        """Read a declaration as services take it: `{"name": …, "description": …, "parameters": …}`, also inside
+        OpenAI's `{"type": "function", "function": …}`.
+        """
+        inner = declaration.get("function", declaration)
+        try:
+            return convert({name: inner[name] for name in cls.__struct_fields__ if inner.get(name) is not None}, cls)
+        except (ValidationError, TypeError, AttributeError) as error:
+            raise InvalidValue(f"this is no declaration of a tool: {error}") from error
 
     def __post_init__(self) -> None:
         if not TOOL_NAME.fullmatch(self.name):

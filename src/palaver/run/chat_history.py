@@ -44,6 +44,8 @@ class History:
         for turn in turns if isinstance(turns, Iterable) else [turns]:
             if not isinstance(turn, Turn):
                 read = "msgspec.json.decode(data, type=list[Turn]) reads them back"
+                if isinstance(turn, dict):
+                    read = "palaver.formats.lists has read_openai(messages).turns and read_genai(contents).turns"
                 raise InvalidValue(f"a history is made of Turn values, not of {repr(turn)[:80]}; {read}")
             self.append(turn, valid=True)
 

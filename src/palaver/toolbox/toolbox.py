@@ -207,7 +207,8 @@ def _as_tool(given: Function | Tool | ToolSpec) -> Tool:
     if isinstance(given, ToolSpec):
         return Tool(spec=given)
     if not callable(given):
-        raise InvalidValue(f"a tool is a function, a Tool or a ToolSpec, not {given!r}")
+        hint = "; ToolSpec.of(…) reads a declaration" if isinstance(given, dict) else ""
+        raise InvalidValue(f"a tool is a function, a Tool or a ToolSpec, not {given!r}{hint}")
     return tool(given)
 
 
