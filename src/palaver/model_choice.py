@@ -130,15 +130,6 @@ def choose_model(
     raise unknown_model(text)
 
 
-def suggest_model(environment: Mapping[str, str]) -> str:
-    """Return the name of a model that can be asked here: by a key that is set, else one that runs here."""
-    if any(environment.get(key) for key in GEMINI_KEYS):
-        return "gemini-3.8-flash"
-    if environment.get("OPENAI_API_KEY"):
-        return "openai:gpt-5.6"
-    return BETTER if find_weights(BETTER) else SMALL
-
-
 def _default(local: Callable[[str], Model]) -> ModelChoice:
     try:
         return ModelChoice(model=local(BETTER), name=BETTER)

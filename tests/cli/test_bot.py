@@ -12,6 +12,7 @@ from cli.command import palaver
 from palaver.config import Config, load_config, read_config
 from palaver.config_reader import keys_of
 from palaver.models.local.weights import WEIGHTS
+from palaver.platforms.terminal.found_model import RememberedChoice, save_choice
 from palaver.sim import GeminiSim
 
 TEMPLATE = files("palaver.cli").joinpath("template.toml").read_text(encoding="utf-8")
@@ -58,6 +59,8 @@ def test_init_writes_short_prompts_for_a_model_that_runs_here(tmp_path: Path, mo
     with (tmp_path / "models" / WEIGHTS["qwen"].file).open("wb") as weights:
         weights.truncate(WEIGHTS["qwen"].size)
     names = []
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:1")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     for folder, variables in {
         "small": {"PALAVER_MODELS": str(tmp_path)},
         "better": {"PALAVER_MODELS": str(tmp_path / "models")},
@@ -68,6 +71,23 @@ def test_init_writes_short_prompts_for_a_model_that_runs_here(tmp_path: Path, mo
         names.append((config.model, config.profile, len(config.tools)))
 
     assert names == [("smollm2", "plain", 0), ("qwen", "plain", 0), ("gemini-3.8-flash", "layered", 4)]
+
+
+def test_init_takes_the_model_that_a_chat_would_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("PALAVER_MODELS", str(tmp_path))
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:1")
+    keyed = palaver("init", "keyed", GROQ_API_KEY="any")
+    choice = RememberedChoice(model="openai:gpt-5.6", keys={"OPENAI_API_KEY": "secret"})
+    save_choice(choice, tmp_path / "palaver" / "chat.json")
+    pasted = palaver("init", "pasted")
+
+    models = [load_config(tmp_path / name / "palaver.toml", {}).config.model for name in ("keyed", "pasted")]
+    assert models == ["groq:llama-3.3-70b-versatile", "openai:gpt-5.6"]
+    assert len(keyed.stdout.splitlines()) == 2
+    line = "The key that you pasted is for palaver chat alone: set OPENAI_API_KEY for the bot"
+    assert pasted.stdout.splitlines()[1] == line
 
 
 def test_init_writes_a_file_that_can_be_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,19 +29,32 @@ def init(
     from importlib.resources import files
 
     from palaver.config import local_zone
-    from palaver.model_choice import suggest_model
 
     if (folder / FILE).exists():
         raise InvalidValue(f"{folder / FILE} exists already; it is not replaced")
     template = files("palaver.cli").joinpath("template.toml").read_text(encoding="utf-8")
-    model, zone = suggest_model(os.environ), local_zone(os.environ)
+    (model, pasted), zone = _suggest_model(), local_zone(os.environ)
     folder.mkdir(parents=True, exist_ok=True)
     text = _for_model(model, template).replace("{model}", model).replace("{zone}", zone)
     (folder / FILE).write_text(text, encoding="utf-8")
     if not (folder / PERSONA).exists():
         (folder / PERSONA).write_text(PERSONA_TEXT, encoding="utf-8")
     print(f"wrote {folder / FILE} and {folder / PERSONA}")
+    if pasted:
+        print(f"The key that you pasted is for palaver chat alone: set {pasted} for the bot")
     print("Say who the bot is in persona.md, name a platform in palaver.toml, then: palaver check, palaver run")
+
+
+def _suggest_model() -> tuple[str, str]:
+    """Return the model that `palaver chat` would find here, and the variable of its key if that was pasted there."""
+    from palaver.model_choice import SMALL, program_command
+    from palaver.platforms.terminal.found_model import find_model, load_choice, model_for_key
+
+    choice = load_choice()
+    found = find_model({**choice.keys, **os.environ}, choice, program=program_command())
+    model = found.name if found else SMALL
+    pasted = [name for name in choice.keys if model_for_key(name) == model and not os.environ.get(name)]
+    return model, next(iter(pasted), "")
 
 
 def _for_model(model: str, template: str) -> str:

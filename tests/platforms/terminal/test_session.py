@@ -176,6 +176,15 @@ async def test_no_network_is_one_line_that_says_what_to_do() -> None:
     assert talk.seen[-1].endswith("Check the network, then say it again.")
 
 
+async def test_a_key_that_was_pasted_and_is_refused_can_be_pasted_again() -> None:
+    chosen = ModelChoice(model=Scripted(KeyRefused("no")), name="gemini-3.8-flash")
+    talk = Talk(chosen, "hi", stored_keys={"GEMINI_API_KEY"})
+
+    await talk.run()
+
+    assert talk.seen == ["no. palaver chat --choose takes another key, or choose another model with /model."]
+
+
 async def test_piped_a_message_that_failed_makes_the_status_one() -> None:
     talk = Talk(Scripted(RequestRefused("no"), "Hello."), "hi", "hi again", interactive=False)
 

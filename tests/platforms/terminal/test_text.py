@@ -22,6 +22,7 @@ from palaver.platforms.terminal.text import (
     one_line,
     prompt_lines,
     result_text,
+    short_greeting,
     turn_lines,
 )
 from palaver.prompt.ledger import LayerEntry, LedgerEntry
@@ -50,6 +51,16 @@ def test_the_small_model_is_said_to_be_small_with_two_ways_to_a_better_one() -> 
         "  .venv/bin/palaver model get qwen, then .venv/bin/palaver chat: 1.1 GB once, stays on this machine",
         "  GEMINI_API_KEY=… .venv/bin/palaver chat --model gemini-3.8-flash: Google's, with a key of yours",
     ]
+
+
+def test_a_chat_that_goes_on_says_so_in_one_line() -> None:
+    chosen = ModelChoice(model=Scripted(name="it"), name="smollm2")
+    known: dict[str, Any] = {"program": "palaver", "fetched": False, "key": None}
+
+    assert short_greeting(chosen, CHAT_HINTS, **known) == [
+        "smollm2 answers here (small: often wrong; /model shows better ones)."
+    ]
+    assert short_greeting(chosen, START_HINTS, **known) == greeting(chosen, START_HINTS, **known)  # there is no /model
 
 
 @pytest.mark.parametrize(("hints", "option"), [(START_HINTS, "--model"), (CHAT_HINTS, "/model")])
