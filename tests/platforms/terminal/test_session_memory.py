@@ -33,7 +33,7 @@ from palaver.sim.gemini import Echo
 from palaver.turns import Prompt
 from people import a_context
 from platforms.terminal.pseudo import ENTER, terminal
-from platforms.terminal.test_main import CHAT, FLASH, beside, environment, piped, piped_here, texts
+from platforms.terminal.test_main import FLASH, FORKED, beside, environment, piped, piped_here, texts
 
 LEARN = object()  # is typed once something was learned
 LVIV = "(learned: Lives in Lviv.)"
@@ -451,7 +451,7 @@ async def test_in_a_terminal_it_is_learned_beside_a_line_that_is_typed_and_recal
     env = {"PALAVER_MEMORY": "on"}
     gemma = ("--model", "gemma-4-31b-it")  # by patterns
     async with GeminiSim(models=["gemma-4-31b-it"], behaviour=Echo()) as sim:
-        async with terminal(*CHAT, *gemma, *db, environment=environment(sim, **env)) as tty:
+        async with terminal(*FORKED, *gemma, *db, environment=environment(sim, **env)) as tty:
             await tty.say("I live in Lviv.", "(learned: Lives in Lviv.)")
             tty.type("/qu")
             await tty.see("/qu")

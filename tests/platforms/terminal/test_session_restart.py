@@ -13,7 +13,7 @@ from palaver import Store
 from palaver.sim import GeminiSim
 from palaver.sim.gemini import Echo, Script
 from platforms.terminal.pseudo import ENTER, PROMPT, terminal
-from platforms.terminal.test_main import CHAT, FLASH, beside, environment, half_an_answer, piped, piped_here, texts
+from platforms.terminal.test_main import FLASH, FORKED, beside, environment, half_an_answer, piped, piped_here, texts
 
 NOBODY = "http://127.0.0.1:9"  # no service is there
 REMIND = {"functionCall": {"name": "remind_me", "args": {"when": "in 2 seconds", "text": "Tea!\n\nIt is ready."}}}
@@ -24,20 +24,20 @@ async def test_an_answer_that_was_cut_by_a_kill_comes_exactly_once(tmp_path: Pat
     async with await asyncio.start_server(half_an_answer, "127.0.0.1", 0) as server:
         address = "http://{}:{}".format(*server.sockets[0].getsockname())
         env = environment(GEMINI_API_KEY="any")
-        async with terminal(*CHAT, *FLASH, *db, "--base-url", address, environment=env) as tty:
+        async with terminal(*FORKED, *FLASH, *db, "--base-url", address, environment=env) as tty:
             await tty.say("What now?", "Half an ans...")
             tty.kill()
             await tty.left()
 
     async with GeminiSim(behaviour=Echo()) as sim:
-        async with terminal(*CHAT, *FLASH, *db, environment=environment(sim)) as tty:
+        async with terminal(*FORKED, *FLASH, *db, environment=environment(sim)) as tty:
             await tty.see("(1 message so far, just now; /clear begins anew)\n")
             await tty.see("(what was said last had no answer yet; here it is)\n")
             await tty.see("What now?\n")
             await tty.say("And then?", "And then?\n", "And then?\n")
             await tty.say("/quit")
             await tty.left()
-        async with terminal(*CHAT, *FLASH, *db, environment=environment(sim)) as tty:
+        async with terminal(*FORKED, *FLASH, *db, environment=environment(sim)) as tty:
             before = await tty.see(PROMPT)
             tty.type("/quit" + ENTER)
             await tty.left()
@@ -48,7 +48,7 @@ async def test_an_answer_that_was_cut_by_a_kill_comes_exactly_once(tmp_path: Pat
 
 async def test_a_reminder_comes_while_a_line_is_typed_and_the_line_stays(tmp_path: Path) -> None:
     behaviour = Script([[REMIND], "I will.", "Thanks."])
-    async with GeminiSim(behaviour=behaviour) as sim, terminal(*CHAT, *FLASH, environment=environment(sim)) as tty:
+    async with GeminiSim(behaviour=behaviour) as sim, terminal(*FORKED, *FLASH, environment=environment(sim)) as tty:
         await tty.say("Remind me of the tea.", "[remind_me gave ", "I will.\n")
         await tty.say("/tasks", "send: Tea! It is ready.")
         await tty.see(PROMPT)
@@ -71,7 +71,7 @@ async def test_a_reminder_of_an_earlier_process_comes_late_rather_than_never(tmp
         status, out, _ = await piped(*FLASH, *db, given="Remind me of the tea.\n", env=environment(sim))
         assert (status, out) == (0, "I will.\n")
 
-        async with terminal(*CHAT, *FLASH, *db, environment=environment(sim)) as tty:
+        async with terminal(*FORKED, *FLASH, *db, environment=environment(sim)) as tty:
             await tty.see("Tea!\n\nIt is ready.\n")
 
             assert await tty.quit() == 0
@@ -79,7 +79,7 @@ async def test_a_reminder_of_an_earlier_process_comes_late_rather_than_never(tmp
 
 async def test_a_second_terminal_is_told_what_to_do(tmp_path: Path) -> None:
     db = ("--db", str(tmp_path / "palaver.db"))
-    async with GeminiSim() as sim, terminal(*CHAT, *FLASH, *db, environment=environment(sim)) as tty:
+    async with GeminiSim() as sim, terminal(*FORKED, *FLASH, *db, environment=environment(sim)) as tty:
         await tty.see(PROMPT)
 
         status, out, errors = await piped(*FLASH, *db, given="hi\n", env=environment(sim))
@@ -93,7 +93,7 @@ async def test_a_file_that_is_damaged_in_the_middle_ends_the_chat_with_one_line(
     file = tmp_path / "palaver.db"
     async with (
         GeminiSim(behaviour=Echo()) as sim,
-        terminal(*CHAT, *FLASH, "--db", str(file), environment=environment(sim)) as tty,
+        terminal(*FORKED, *FLASH, "--db", str(file), environment=environment(sim)) as tty,
     ):
         await tty.say("Is it late?", "Is it late?\n", "Is it late?\n")
         await tty.see(PROMPT)
