@@ -260,7 +260,7 @@ def test_a_conversation_begins_or_says_in_one_line_why_not(
     with beside(GeminiSim(behaviour=Echo())) as sim:
         for name, value in environment(sim).items():
             monkeypatch.setenv(name, value)
-        for name, damage in list(damages(whole))[:: size(8, full=3)]:
+        for name, damage in list(damages(whole))[:: size(12, full=3)]:
             path = fresh(whole, tmp_path / "here", damage)
             if said := trouble("chat", *FLASH, "--db", str(path), given="hello\n"):
                 found[name] = said

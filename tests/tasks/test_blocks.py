@@ -410,7 +410,7 @@ def test_a_good_block_runs_whatever_stands_before_its_heading(before: str, body:
     assert BlockAuthor() in parse(f"{closed}\n# «block»\n# «think»\n{body}").blocks
 
 
-HOSTILE_SIZE = size(100_000, full=2_000_000)
+HOSTILE_SIZE = size(40_000, full=2_000_000)
 HOSTILE = [
     "\n", "\r\n", " ", "`", "# «", "# «send»\n", "# «send»\nhi\n", "# «a»\n", "# «wait»\ndelay: 1\n", "delay: 1\n", "9",
     "```\n", "> ```\n", "- ```\n", "    ```\n", "```markdown\n", "```markdown\n# «send»\n", "<think>", "<think>\n",

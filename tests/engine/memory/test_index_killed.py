@@ -23,7 +23,7 @@ from people import BOB, DIRECT, GROUP, NOON, a_message
 from sizes import EXAMPLES, size
 
 COUNT = 3_000  # messages of the longest place
-KILLS = size(4, full=max(6, EXAMPLES // 500))
+KILLS = size(2, full=max(6, EXAMPLES // 500))
 LONGEST = 0.3  # seconds of a life that is killed at a random moment
 WORDS = (
     "sea sun moon dog cat tree house river boat train garden tea coffee Lviv Kyiv piano book море сонце 北京".split()

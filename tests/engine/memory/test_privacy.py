@@ -42,8 +42,8 @@ from store.builders import add_own, files_hold
 
 Kind = Literal["direct", "group", "channel"]
 
-PROBES = size(1_000, full=10_000)  # prompts of a world
-TARGETS = size(10, full=60)  # questions about one person
+PROBES = size(600, full=10_000)  # prompts of a world
+TARGETS = size(6, full=60)  # questions about one person
 WORLDS = EXAMPLES // 10_000  # besides the first
 SOURCES = {"background", "relevant", "episodic", "past"}
 KINDS = {name: "levels" if name in ("native", "block") else "window" for name in PROFILES}
