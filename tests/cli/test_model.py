@@ -125,7 +125,7 @@ def test_what_came_in_part_is_listed_with_how_much_came(folder: Path) -> None:
 
     assert [line.split("  ")[0] for line in listed] == ["qwen", "a.gguf", "b.gguf"]
     assert [" ".join(line.split())[:30] for line in listed] == [
-        "qwen 1.1 GB 4 %, 48 MB useful ",
+        "qwen 1.1 GB 4 %, 48 MB short a",
         "a.gguf 4 MB 25 %, 1 MB a file ",
         "b.gguf 0 MB 1 MB a file of you",
     ]

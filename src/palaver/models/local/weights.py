@@ -54,7 +54,7 @@ WEIGHTS = {
         ),
         Weights(
             name="qwen",
-            about="useful short answers, tools, many languages; slower, 2 GB of RAM",
+            about="short answers and tools; weak beyond English; slower, 2 GB of RAM",
             file="Qwen2.5-Coder-1.5B-Instruct.Q4_K_M.gguf",
             size=1_117_320_768,
             sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
