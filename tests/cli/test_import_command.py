@@ -94,7 +94,6 @@ def test_what_is_left_out_is_said() -> None:
         ("", ("-",), "there is nothing to read: the input is empty"),
         ("hello", ("-",), "line 1: neither JSON nor lines such as `Name#number: text`"),
         ("", ("/no/such/file",), "cannot read /no/such/file: No such file or directory"),
-        ("", ("/",), "cannot read /: Is a directory"),
         ("[" * 100_000, ("-",), "the JSON is nested too deeply"),
         ('[{"parts": [5]}]', ("-",), "contents[0].parts[0]: a number, not a part"),
         ("[]", ("-", "--from", "xml"), "'xml' is no format we read: genai, openai, compact, meta"),
@@ -110,4 +109,4 @@ def test_what_is_wrong_is_one_line_and_status_two(given: str, arguments: tuple[s
 def test_help_has_an_example() -> None:
     done = palaver("import", "--help")
 
-    assert "Example: palaver import old.txt | palaver render native" in done.stdout
+    assert "Example: palaver import ChatExport_2026-11-16/result.json --bot 123456" in done.stdout

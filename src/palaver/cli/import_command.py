@@ -1,10 +1,12 @@
-"""`palaver import`: a conversation of another program, converted to ours."""
+"""`palaver import`: what another program stored, converted to ours or added to a store."""
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from palaver.cli.options import DB, default_db
 from palaver.cli.output import read_input, write_json
 from palaver.errors import InvalidValue
 
@@ -19,7 +21,9 @@ def import_(
     form: Annotated[
         str | None,
         typer.Option(
-            "--from", metavar="FORMAT", help="genai, openai, compact or meta. Default: detected from the content."
+            "--from",
+            metavar="FORMAT",
+            help="telegram, gryag, genai, openai, compact or meta. Default: detected from the content.",
         ),
     ] = None,
     to: Annotated[
@@ -31,17 +35,44 @@ def import_(
     model: Annotated[
         str | None, typer.Option(help="Which model made its turns. Default: the `model` that the input names, if any.")
     ] = None,
+    bot: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TOKEN|ID",
+            help="Whose past it becomes. Default: the bot of PALAVER_TELEGRAM_TOKEN or palaver.toml.",
+        ),
+    ] = None,
+    chat: Annotated[
+        list[str] | None, typer.Option(metavar="ID|TITLE", help="Import only this chat; may be given several times.")
+    ] = None,
+    learn: Annotated[
+        bool, typer.Option("--learn", help="Let the bot learn facts from the messages, with its model; it costs.")
+    ] = False,
+    db: DB = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was imported as a JSON object.")] = False,
 ) -> None:
-    """Read a conversation that another program wrote.
+    """Read what another program stored.
 
-    genai: a list of contents, as google-genai has it. openai: a list of chat-completions messages. Either may be the
-    body of a request. compact: lines such as `Alice#987654: text`. meta: contents that begin with a `[meta]` block.
-    Turns are written as a JSON array, or as {"system", "turns"} where there is an instruction; messages as the document
-    that `palaver render` reads.
+    telegram, an export of Telegram Desktop in JSON, and gryag, its database or a dump of it, are added to the store:
+    they become the past of a Telegram bot. They are context and are not answered. The same command again adds nothing;
+    one that was interrupted is continued.
+
+    The others are conversations, which are printed. genai: a list of contents, as google-genai has it. openai: a list
+    of chat-completions messages. Either may be the body of a request. compact: lines such as `Alice#987654: text`.
+    meta: contents that begin with a `[meta]` block. Turns are written as a JSON array, or as {"system", "turns"} where
+    there is an instruction; messages as the document that `palaver render` reads.
     """
     from palaver.formats.importers import import_conversation
     from palaver.jsonio import dumps
 
+    stored_form = _store_form(file, form)
+    if stored_form:
+        if to or model:
+            raise InvalidValue("--to and --model are for conversations that are printed; this goes into the store")
+        _import_into_store(file, stored_form, bot=bot, agent=agent, chats=chat, learn=learn, db=db, as_json=as_json)
+        return
+    if bot or chat or learn or db or as_json:
+        raise InvalidValue("--bot, --chat, --learn, --db and --json are for what goes into a store; this is printed")
     if to not in (None, TURNS, MESSAGES):
         raise InvalidValue(f"--to is turns or messages, not {to!r}")
     found = import_conversation(read_input(file), form=form, agent=agent, model=model)
@@ -55,8 +86,45 @@ def import_(
     write_json(written)
 
 
+def _store_form(file: str, form: str | None) -> str | None:
+    """Return the form of a file that goes into a store, or None."""
+    from palaver.cli.import_sources import STORE_FORMS, export_file, find_form
+
+    if form is not None and form not in STORE_FORMS:
+        return None
+    if file == "-":
+        if form:
+            raise InvalidValue(f"--from {form} needs a file, not standard input")
+        return None
+    try:
+        return form or find_form(export_file(Path(file)))
+    except OSError as error:
+        raise InvalidValue(f"cannot read {file}: {error.strerror}") from error
+    except ValueError as error:  # ours, or a path with a null character
+        raise error if isinstance(error, InvalidValue) else InvalidValue(f"cannot read {file}: {error}") from error
+
+
+def _import_into_store(
+    file: str,
+    form: str,
+    *,
+    bot: str | None,
+    agent: str | None,
+    chats: list[str] | None,
+    learn: bool,
+    db: Path | None,
+    as_json: bool,
+) -> None:
+    from palaver.cli.import_sources import ImportSource, export_file
+    from palaver.cli.import_store import find_bot, import_into_store
+
+    bot_id = find_bot(bot)
+    source = ImportSource(export_file(Path(file)), form, bot_id=bot_id, agent=agent or "", chats=tuple(chats or ()))
+    import_into_store(db or default_db(), source, form, bot_id=bot_id, learn=learn, as_json=as_json)
+
+
 def add_to(app: typer.Typer) -> None:
-    app.command("import", epilog="Example: palaver import old.txt | palaver render native")(import_)
+    app.command("import", epilog="Example: palaver import ChatExport_2026-11-16/result.json --bot 123456")(import_)
 
 
 def _as_turns(found: "ImportedConversation") -> Any:

@@ -10,6 +10,8 @@ from palaver.messages import Author, Place
 from palaver.store.encoding import AUTHOR, PLACE, clean, dumps, format_time, validate_id
 from palaver.store.sqlite.connection import Database, cache_get, cache_put
 
+IMPORTS = "palaver-import"  # the platform of rows of `places` that hold messages while they are imported
+
 _CACHE_SIZE = 4096  # versions of places, and as many of authors
 
 

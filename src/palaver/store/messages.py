@@ -36,7 +36,7 @@ _MAX_REINDEXED = 50  # messages with the same media whose index is updated
 
 CONTENT = "text media name title sent_at edited_at deleted reply_to reply_author reply parts album".split()  # editable
 _FIXED = "place number message_id role state received_at".split()
-_ADD = f"""INSERT INTO messages ({", ".join(_FIXED + CONTENT)})
+INSERT_MESSAGE = f"""INSERT INTO messages ({", ".join(_FIXED + CONTENT)})
     VALUES ({", ".join("?" * len(_FIXED + CONTENT))})"""
 _REWRITE = f"UPDATE messages SET {', '.join(f'{column} = ?' for column in CONTENT)} WHERE id = ?"
 _COUNT = f"""UPDATE places SET messages = messages + 1, {{}} = messages + 1, events = events + :events
@@ -163,8 +163,8 @@ def add(database: Database, row: MessageRow, at: datetime | None, state: Message
     messages, event = counted
     role = "model" if is_own or message.author.persona is not None else "user"
     fixed = (place, messages - 1, message.id, role, "passed" if message.deleted else state, format_time(at))
-    row_id = insert_row(database, _ADD, (*fixed, *row.content(database, place, at)))
-    _insert_media(database, row_id, row.medias)
+    row_id = insert_row(database, INSERT_MESSAGE, (*fixed, *row.content(database, place, at)))
+    insert_media(database, row_id, row.medias)
     if not is_own:
         events.add(database, MessageReceived(place=message.place, message_id=message.id), at=at, number=event)
     return row_id
@@ -317,7 +317,7 @@ def rewrite(
     insert_change(database, row_id, kind, at, before)
     values = row.content(database, upsert_place(database, row.message.place), at)
     database.execute(_REWRITE, (*values, row_id))
-    _insert_media(database, row_id, row.medias)
+    insert_media(database, row_id, row.medias)
     search_index.reindex(database, row_id)
 
 
@@ -345,7 +345,7 @@ def _find(database: Database, place: Place, message_id: str) -> tuple[int, Messa
     return None if row is None else (row[0], decode_message(database, row, IdentityCache()))
 
 
-def _insert_media(database: Database, row_id: int, medias: Iterable[Media]) -> None:
+def insert_media(database: Database, row_id: int, medias: Iterable[Media]) -> None:
     insert = "INSERT INTO media (message, unique_id, media_kind) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
     for media in medias:
         database.execute(insert, (row_id, clean(media.unique_id), clean(media.media_kind)))

@@ -20,6 +20,7 @@ from palaver.store.facts import SqlFacts, SqlProposals
 from palaver.store.forget import person
 from palaver.store.forget.export import export_person
 from palaver.store.forget.person import Forgotten
+from palaver.store.imports import SqlImports
 from palaver.store.log import SqlLog
 from palaver.store.messages import SqlDescriptions, SqlInbox
 from palaver.store.migrations import migrate, refuse_newer, refuse_older
@@ -73,6 +74,7 @@ class Store:
         self.index_writer = SqlIndexWriter(self.writer, self.reader)
         self.descriptions = SqlDescriptions(self.writer, self.reader)
         self.usage = SqlUsage(self.writer, self.reader)
+        self.imports = SqlImports(self.writer, self.reader, moved=self._clear_caches)
         self.chats = SqlChats(self.writer, self.reader, self.prompts)
         self.ownership = LocalOwnership()
         self.rate_limits = LocalRateLimits()

@@ -177,13 +177,18 @@ class EpisodeWriter(PlaceQueue):
         """Write episodes again for messages that were read and whose episode was removed."""
         count = 0
         for start, stop in await self._episodes.missing_ranges(place):
-            seen = await self._episodes.cursor(place)
-            messages = await self._messages.read(place, start, stop)
-            if seen is None or len(messages) < stop - start:
-                break
-            ends = [start + end for end in await self._boundaries(messages)]
-            for first, last in message_ranges(start, [*ends, stop]):
-                count += await self._add(messages[first - start : last - start], first, seen)
+            while start < stop:
+                end = min(stop, start + PAGES * self._rules.read_size)
+                seen = await self._episodes.cursor(place)
+                messages = await self._messages.read(place, start, end)
+                if seen is None or len(messages) < end - start:
+                    return count
+                ends = [start + one for one in await self._boundaries(messages)]
+                if end == stop or not ends:
+                    ends.append(end)
+                for first, last in message_ranges(start, ends):
+                    count += await self._add(messages[first - start : last - start], first, seen)
+                start = ends[-1]
         return count
 
     async def _boundaries(self, messages: Sequence[Message]) -> list[int]:

@@ -91,6 +91,11 @@ def connect_read_only_beside(path: str) -> Database:
     return _connect(f"{Path(path).as_uri()}?mode=ro&immutable=1", "query_only = ON", uri=True)
 
 
+def connect_foreign(path: Path) -> Database:
+    """Connect to the file of another program, for reading only."""
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+
+
 def enable_wal(database: Database) -> None:
     """Enable the write-ahead log: readers and the writer do not wait for each other."""
     database.execute("PRAGMA journal_mode = WAL").fetchone()
