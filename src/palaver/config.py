@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
 from msgspec import Meta, Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from palaver.config_reader import PREFIX, ConfigReader
 from palaver.context.gather import ContextOptions
@@ -27,6 +27,8 @@ from palaver.turns import Settings
 FILE = "palaver.toml"
 DEFAULT_STORE = "palaver.db"
 IN_MEMORY = ":memory:"  # a store without a file
+
+PLATFORMS = {"telegram": "palaver.platforms.telegram:Telegram"}  # ours, by the names that `use` may have
 
 # Variables whose names are not those of their keys.
 RENAMED = {
@@ -61,10 +63,19 @@ class MemoryConfig(Struct, frozen=True, kw_only=True):
     model: str = ""  # learns them; empty: patterns do
 
 
+class TelegramConfig(Struct, frozen=True, kw_only=True):
+    """A bot on Telegram. Further ones are `[platforms.NAME]` with `use = "telegram"`."""
+
+    token: str = ""  # as BotFather gives it; best in PALAVER_TELEGRAM_TOKEN
+    base_url: str = ""  # of another Bot API server; empty: Telegram's own
+    webhook: str = ""  # the public https address where updates are posted; empty: they are polled for
+    listen: str = "127.0.0.1:8443"  # where the webhook listens
+
+
 class PlatformConfig(Struct, frozen=True, kw_only=True):
     """A platform: its class, and what that is called with."""
 
-    use: str  # "module:Class"
+    use: str  # "module:Class", or the name of one of ours
     options: dict[str, Any] = {}
 
 
@@ -82,6 +93,7 @@ class Config(Struct, frozen=True, kw_only=True):
     behavior: Behavior = Behavior()
     limits: Limits = Limits()
     memory: MemoryConfig = MemoryConfig()
+    telegram: TelegramConfig = TelegramConfig()
     platforms: dict[str, Any] = {}  # the raw tables; `ConfigFile.platforms` has them checked
 
     @property
@@ -159,6 +171,9 @@ def read_config(text: str, environment: Mapping[str, str], *, path: Path | None 
     folder = path.parent if path else Path()
     config = replace(config, persona=_with_text(config.persona, folder, reader))
     platforms = _platforms(config.platforms, reader, environment)
+    if config.telegram != TelegramConfig() or "telegram" in reader.tables:
+        options = {name: value for name, value in asdict(config.telegram).items() if value}
+        platforms = {"telegram": PlatformConfig(use=PLATFORMS["telegram"], options=options), **platforms}
     return ConfigFile(config=config, platforms=platforms, folder=folder, path=path, reader=reader)
 
 
@@ -228,7 +243,8 @@ def _platforms(
         given = {key[len(prefix) :].lower(): value for key, value in environment.items() if key.startswith(prefix)}
         options = {**table, **given}
         use = options.pop("use", None)
+        use = PLATFORMS.get(use, use) if isinstance(use, str) else use
         if not isinstance(use, str) or ":" not in use:
-            reader.refuse((*path, "use"), use, 'the class of the platform, as "module:Class"')
+            reader.refuse((*path, "use"), use, 'the class of the platform, as "module:Class", or "telegram"')
         made[name] = PlatformConfig(use=use, options=options)
     return made

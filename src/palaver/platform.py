@@ -184,6 +184,9 @@ class Platform(ABC):
     async def open(self) -> None:  # noqa: B027 (a platform that needs nothing writes nothing)
         """Prepare to send, and set `me`. It is awaited first."""
 
+    async def close(self) -> None:  # noqa: B027
+        """Release what `open` has taken. It is awaited last, also where `open` failed."""
+
     @abstractmethod
     async def run(self, inbox: Inbox) -> None:
         """Connect, and apply changes until cancelled; reconnect if needed."""

@@ -16,7 +16,14 @@ from palaver.engine.media_descriptions import Describe, models_of_describer
 from palaver.engine.memory import Memory
 from palaver.engine.outbox_sender import split_replies
 from palaver.engine.place_worker import PlaceWorkers
-from palaver.engine.platform_runner import PlatformInbox, open_platform, run_platforms, runs_before, stop_signals
+from palaver.engine.platform_runner import (
+    PlatformInbox,
+    close_platform,
+    open_platform,
+    run_platforms,
+    runs_before,
+    stop_signals,
+)
 from palaver.engine.run_executor import as_models
 from palaver.engine.store_protocols import OutboxItem, StoreProtocol
 from palaver.engine.task_worker import TaskHandler
@@ -168,6 +175,8 @@ class Engine:
         await self._parts.outbox_sender.close()
         if self.memory:
             await self.memory.close()
+        for platform in self._parts.platforms.values():
+            await close_platform(platform)
         self._parts.events.close()
 
     def events(
@@ -193,6 +202,11 @@ class Engine:
                 await run_platforms(inboxes, until=stopped, sleep=self._parts.sleep)
             finally:
                 await self.close()
+
+    @property
+    def platforms(self) -> Mapping[str, Platform]:
+        """The platforms by their names."""
+        return self._parts.platforms
 
     def inbox(self, platform: str) -> Inbox:
         """Return the inbox of a platform."""

@@ -162,6 +162,21 @@ async def open_platform(platform: Platform) -> None:
         await _stop(opening)
 
 
+async def close_platform(platform: Platform) -> None:
+    """Close a platform; an error is only logged, and a `close` that takes too long is left behind."""
+    closing = asyncio.create_task(_close(platform), name=f"{platform.name}.close")
+    await asyncio.wait([closing], timeout=GRACE)
+    await _stop(closing)
+
+
+async def _close(platform: Platform) -> None:
+    try:
+        with foreign_code(platform.name):
+            await platform.close()
+    except Exception as error:  # noqa: BLE001 (a platform's own)
+        log.error("%s.close failed: %s", platform.name, log_text(error))
+
+
 async def _open(platform: Platform) -> None:
     with foreign_code(platform.name):
         await platform.open()

@@ -94,9 +94,10 @@ class Session:
 
     async def shows(self, place: Place, *texts: str) -> Sequence[Shown]:
         """Wait until people see exactly these texts, and the engine has nothing to do."""
-        await self.until(lambda: self._is_shown(place, texts), lambda: self._difference(place, texts))
+        shown = [self.world.as_shown(text) for text in texts]
+        await self.until(lambda: self._is_shown(place, shown), lambda: self._difference(place, shown))
         await self.engine.settled()
-        assert await self.texts(place) == list(texts)
+        assert await self.texts(place) == shown
         return await self.world.shown(place)
 
     async def log(self, place: Place) -> Sequence[Message]:

@@ -60,6 +60,14 @@ class PlatformWorld(ABC):
     async def shown(self, place: Place) -> Sequence[Shown]:
         """Return the messages of the bot that people see in a place now, the oldest first."""
 
+    def as_shown(self, text: str) -> str:
+        """Return what people see of a text of the bot, where its markup is not shown as it stands."""
+        return text
+
+    def as_posted(self, text: str) -> str:
+        """Return what the service makes of a text that somebody posts, where it removes characters."""
+        return text
+
     async def person(self, name: str) -> Author:
         """Return a person who has an account on the service."""
         return Author(id=str(next(self._people)), name=name)

@@ -1,0 +1,254 @@
+"""Client of the Bot API: one method a call, paced per chat and overall, failures as errors that say what follows."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import httpx2
+import msgspec
+from msgspec import Struct
+
+from palaver.engine.background import Sleep
+from palaver.errors import ConnectionLost, KeyRefused, NotSent, PalaverError, ResponseUnreadable, TimedOut
+from palaver.platforms.telegram import types
+
+DEFAULT_BASE_URL = "https://api.telegram.org"
+CALL_TIMEOUT = httpx2.Timeout(60.0, connect=10.0)
+POLL_TIMEOUT = 50  # seconds that a request for updates waits for the first one; the service allows no more
+LONGEST_WAIT = 20.0  # seconds that a call waits for its turn; beyond that it is not sent yet
+
+
+class ApiError(PalaverError):
+    """The service refused a call; `description` is its text."""
+
+    def __init__(self, code: int, description: str, *, retry_after: float | None = None, migrate_to: int = 0) -> None:
+        super().__init__(f"{code}: {description}")
+        self.code = code
+        self.description = description
+        self.retry_after = retry_after
+        self.migrate_to = migrate_to  # the new id of a group
+
+    def tells(self, *texts: str) -> bool:
+        return any(text.casefold() in self.description.casefold() for text in texts)
+
+
+class Pace(Struct, frozen=True, kw_only=True):
+    """How much is sent: messages a second to one direct chat, to one group, and overall."""
+
+    direct: float = 1.0
+    group: float = 20 / 60
+    overall: float = 30.0
+    burst: float = 4.0  # messages that may follow each other at once
+
+
+class _Parameters(Struct, frozen=True):
+    retry_after: float | None = None
+    migrate_to_chat_id: int = 0
+
+
+class _Answer(Struct, frozen=True):
+    ok: bool = False
+    result: msgspec.Raw = msgspec.Raw(b"null")
+    error_code: int = 0
+    description: str = ""
+    parameters: _Parameters = _Parameters()
+
+
+class _Updates(Struct, frozen=True):
+    """Updates one by one, so that one that cannot be read does not stand in the way of the others."""
+
+    result: list[msgspec.Raw] = []
+
+
+class _UpdateId(Struct, frozen=True):
+    update_id: int
+
+
+_ANSWER = msgspec.json.Decoder(_Answer)
+_UPDATES = msgspec.json.Decoder(list[msgspec.Raw])
+_UPDATE_ID = msgspec.json.Decoder(_UpdateId)
+_USER = msgspec.json.Decoder(types.User)
+_MEMBER = msgspec.json.Decoder(types.ChatMember)
+_MESSAGE = msgspec.json.Decoder(types.Message)
+
+
+class BotClient:
+    """Calls the methods of the Bot API for one bot. The token is in no error and in no log."""
+
+    def __init__(
+        self,
+        token: str,
+        *,
+        base_url: str = DEFAULT_BASE_URL,
+        pace: Pace = Pace(),  # noqa: B008 (frozen)
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._token = token
+        self._base_url = base_url.rstrip("/")
+        self._pacer = Pacer(pace, sleep=sleep)
+        self._http: httpx2.AsyncClient | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        logging.getLogger("httpx2").addFilter(_TokenFilter(token))
+
+    async def aclose(self) -> None:
+        http, self._http = self._http, None
+        if http is not None and self._loop is asyncio.get_running_loop():
+            await http.aclose()
+
+    async def me(self) -> types.User:
+        return _USER.decode(await self.call("getMe"))
+
+    async def updates(self, offset: int, allowed: Sequence[str]) -> list[tuple[int, bytes]]:
+        """Wait for updates from *offset* on; that confirms those before it. Return their numbers and raw forms."""
+        params = {"offset": offset, "timeout": POLL_TIMEOUT, "allowed_updates": list(allowed)}
+        timeout = httpx2.Timeout(POLL_TIMEOUT + 20.0, connect=10.0)
+        found = _UPDATES.decode(await self.call("getUpdates", params, timeout=timeout))
+        return [(_UPDATE_ID.decode(raw).update_id, bytes(raw)) for raw in found]
+
+    async def member(self, chat_id: str, user_id: str) -> types.ChatMember:
+        return _MEMBER.decode(await self.call("getChatMember", {"chat_id": chat_id, "user_id": user_id}))
+
+    async def post(
+        self, method: str, params: Mapping[str, Any], *, is_group: bool, files: Mapping[str, bytes] | None = None
+    ) -> types.Message | None:
+        """Send or edit a message of a chat, in its turn; return the message, where the service gives one."""
+        chat = str(params["chat_id"])
+        await self._pacer.turn(chat, is_group=is_group)
+        try:
+            result = await self.call(method, params, files=files)
+        except ApiError as error:
+            if error.code == 429:
+                self._pacer.hold(chat, error.retry_after or 1.0)
+            raise
+        return _MESSAGE.decode(result) if result.lstrip().startswith(b"{") else None
+
+    def is_free(self, chat_id: str, *, is_group: bool) -> bool:
+        """Return whether a preview may be sent now: more than one message has its turn at once."""
+        return self._pacer.is_free(chat_id, is_group=is_group)
+
+    async def call(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        files: Mapping[str, bytes] | None = None,
+        timeout: httpx2.Timeout = CALL_TIMEOUT,
+    ) -> bytes:
+        """Call a method; return its result as JSON."""
+        url = f"{self._base_url}/bot{self._token}/{method}"
+        try:
+            if files:
+                fields = {name: _form_value(value) for name, value in (params or {}).items()}
+                response = await self._client().post(url, data=fields, files=_uploads(files), timeout=timeout)
+            else:
+                headers = {"content-type": "application/json"}
+                content = msgspec.json.encode(params or {})
+                response = await self._client().post(url, content=content, headers=headers, timeout=timeout)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
+            raise NotSent(
+                f"no connection to {self._base_url}: {self._hide(str(error)) or type(error).__name__}"
+            ) from None
+        except httpx2.TimeoutException:
+            raise TimedOut(f"{self._base_url} did not answer {method} in time") from None
+        except httpx2.InvalidURL as error:
+            raise KeyRefused(f"this is no token of a Telegram bot: {self._hide(str(error))}") from None
+        except httpx2.TransportError as error:
+            raise ConnectionLost(f"the connection to {self._base_url} broke off: {self._hide(str(error))}") from None
+        return self._result(method, response)
+
+    def _result(self, method: str, response: httpx2.Response) -> bytes:
+        try:
+            answer = _ANSWER.decode(response.content)
+        except msgspec.MsgspecError:
+            if response.status_code >= 500:
+                raise ApiError(response.status_code, "the service has a fault") from None
+            raise ResponseUnreadable(f"the answer to {method} is no answer of the Bot API") from None
+        if answer.ok:
+            return bytes(answer.result)
+        code, given = answer.error_code or response.status_code, answer.parameters
+        if code == 401 or (code == 404 and answer.description == "Not Found"):
+            raise KeyRefused(
+                "Telegram does not know this token; BotFather shows the right one: "
+                "set PALAVER_TELEGRAM_TOKEN, or token in [telegram]"
+            )
+        raise ApiError(
+            code, self._hide(answer.description), retry_after=given.retry_after, migrate_to=given.migrate_to_chat_id
+        )
+
+    def _hide(self, text: str) -> str:
+        return text.replace(self._token, "***")
+
+    def _client(self) -> httpx2.AsyncClient:
+        """Return the connections of the running event loop."""
+        loop = asyncio.get_running_loop()
+        if self._http is None or self._loop is not loop:
+            limits = httpx2.Limits(max_connections=100, max_keepalive_connections=20)
+            self._http, self._loop = httpx2.AsyncClient(timeout=CALL_TIMEOUT, limits=limits), loop
+        return self._http
+
+
+class Pacer:
+    """Gives each message its turn: so many a second to a chat and overall, and none while the service says to wait."""
+
+    def __init__(self, pace: Pace, *, sleep: Sleep, clock: Callable[[], float] | None = None) -> None:
+        self._pace = pace
+        self._sleep = sleep
+        self._clock = clock or (lambda: asyncio.get_running_loop().time())
+        self._chats: dict[str, float] = {}  # when the debt of a chat will be paid
+        self._overall = 0.0
+
+    async def turn(self, chat: str, *, is_group: bool) -> None:
+        """Wait for a turn; raise `NotSent` where that would take too long."""
+        wait = self._wait(chat, is_group)
+        if wait > LONGEST_WAIT:
+            raise NotSent("the service asks us to wait", retry_after=wait)
+        now = self._clock()
+        self._forget_paid(now)
+        self._chats[chat] = max(self._chats.get(chat, 0.0), now) + 1 / self._rate(is_group)
+        self._overall = max(self._overall, now) + 1 / self._pace.overall
+        if wait > 0:
+            await self._sleep(wait)
+
+    def is_free(self, chat: str, *, is_group: bool) -> bool:
+        return self._wait(chat, is_group) + 2 / self._rate(is_group) <= 0
+
+    def hold(self, chat: str, seconds: float) -> None:
+        """Let a chat wait, as the service asks."""
+        self._chats[chat] = self._clock() + seconds + self._pace.burst / self._pace.group
+
+    def _wait(self, chat: str, is_group: bool) -> float:
+        """Return the seconds until the next turn; negative where it could have been before."""
+        now, rate = self._clock(), self._rate(is_group)
+        of_chat = self._chats.get(chat, 0.0) - now - self._pace.burst / rate
+        return max(of_chat, self._overall - now - 1.0)
+
+    def _rate(self, is_group: bool) -> float:
+        return self._pace.group if is_group else self._pace.direct
+
+    def _forget_paid(self, now: float) -> None:
+        if len(self._chats) > 1000:
+            self._chats = {chat: paid for chat, paid in self._chats.items() if paid > now}
+
+
+class _TokenFilter(logging.Filter):
+    """Removes the token from the lines that the HTTP client logs: it is a part of each address."""
+
+    def __init__(self, token: str) -> None:
+        super().__init__()
+        self._token = token
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if self._token in (text := record.getMessage()):
+            record.msg, record.args = text.replace(self._token, "***"), ()
+        return True
+
+
+def _form_value(value: Any) -> str:
+    """Return a value as a field of a form: anything but text as JSON."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _uploads(files: Mapping[str, bytes]) -> dict[str, tuple[str, bytes]]:
+    """Return files by the names of their fields, each with a file name."""
+    return {name: (name, data) for name, data in files.items()}

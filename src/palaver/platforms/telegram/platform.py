@@ -1,0 +1,340 @@
+"""Telegram: a bot as a platform. It polls for updates, or receives them by a webhook, and sends entities."""
+
+import asyncio
+import logging
+import os
+import zlib
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from itertools import count
+from typing import Any, TypeVar
+
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from palaver.backoff import backoff
+from palaver.engine.background import Sleep
+from palaver.errors import ConnectionLost, InvalidValue, KeyMissing, NotSent, SendRefused, TimedOut
+from palaver.messages import Author, Place, Reply
+from palaver.parts import Media
+from palaver.platform import Capabilities, Change, Delivery, Inbox, PlaceMigrated, PlaceRole, Platform
+from palaver.platforms.telegram import types
+from palaver.platforms.telegram.client import DEFAULT_BASE_URL, ApiError, BotClient, Pace
+from palaver.platforms.telegram.markdown import render
+from palaver.platforms.telegram.split import split_markdown
+from palaver.platforms.telegram.updates import Account, changes_of, kind_of
+from palaver.platforms.telegram.webhook import WebhookApp, secret_of, serve
+from palaver.platforms.telegram.words import name_of
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+TEXT_LIMIT, CAPTION_LIMIT = 4096, 1024  # code points after the markup is taken out
+PHOTO_LIMIT, UPLOAD_LIMIT = 10 * 2**20, 50 * 2**20  # bytes
+FIRST_RETRY, LONGEST_RETRY = 1.0, 30.0  # seconds until updates are asked for again
+CONFLICT_PAUSE = 5.0  # seconds to wait while another program gets our updates
+
+_METHODS = {  # the method and the field of a kind of media
+    "photo": ("sendPhoto", "photo"),
+    "image": ("sendPhoto", "photo"),
+    "sticker": ("sendSticker", "sticker"),
+    "voice": ("sendVoice", "voice"),
+    "audio": ("sendAudio", "audio"),
+    "music": ("sendAudio", "audio"),
+    "video": ("sendVideo", "video"),
+    "video_note": ("sendVideoNote", "video_note"),
+    "animation": ("sendAnimation", "animation"),
+    "gif": ("sendAnimation", "animation"),
+}
+_DOCUMENT = ("sendDocument", "document")
+_WITHOUT_CAPTION = ("sticker", "video_note")
+_GONE = (  # we can send nothing more to the chat
+    "bot was blocked by the user", "user is deactivated", "bot was kicked", "bot is not a member", "chat not found",
+    "the group chat was deleted", "bot can't initiate conversation", "can't send messages to the bot",
+    "have no write access to the chat", "CHAT_WRITE_FORBIDDEN",
+)  # fmt: skip
+_WITHOUT = {  # a field that is left out once, if the service refuses it with one of these texts
+    "entities": ("can't parse entities", "entity ", "ENTITY_", "ENTITIES_"),
+    "caption_entities": ("can't parse entities", "entity ", "ENTITY_", "ENTITIES_"),
+    "reply_parameters": ("message to be replied not found", "reply message not found", "REPLY_MESSAGE_ID_INVALID"),
+    "message_thread_id": ("message thread not found", "TOPIC_CLOSED", "TOPIC_DELETED"),
+}
+_ROLES: dict[str, PlaceRole] = {"creator": "owner", "administrator": "administrator"}
+
+
+class Telegram(Platform):
+    """`Telegram(token)`: a bot on Telegram. BotFather gives the token."""
+
+    capabilities = Capabilities(edits=True, typing=True, previews=True, drafts=True, length=TEXT_LIMIT)
+
+    def __init__(
+        self,
+        token: str = "",
+        *,
+        base_url: str = "",
+        poll: bool = True,
+        webhook: str = "",
+        listen: str = "127.0.0.1:8443",
+        pace: Pace = Pace(),  # noqa: B008 (frozen)
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        """Make a bot. *token* and *base_url* are by default PALAVER_TELEGRAM_TOKEN and PALAVER_TELEGRAM_BASE_URL.
+
+        With *webhook*, a public https address, updates are posted there, and taken at *listen*. Without *poll*, they
+        come from elsewhere: from `palaver.platforms.telegram.aiogram.router`.
+        """
+        token = token or os.environ.get("PALAVER_TELEGRAM_TOKEN", "")
+        base_url = base_url or os.environ.get("PALAVER_TELEGRAM_BASE_URL", "") or DEFAULT_BASE_URL
+        account = token.partition(":")[0]
+        if not token:
+            raise KeyMissing("Telegram needs the token that BotFather gives: set PALAVER_TELEGRAM_TOKEN")
+        if not (account.isascii() and account.isdigit() and token[len(account) + 1 :]):
+            raise InvalidValue("the token of a Telegram bot is a number, a colon and letters, as BotFather gives it")
+        self.name = f"telegram-{account}"
+        self.me = Author(id=account, name="")
+        self._client = BotClient(token, base_url=base_url, pace=pace, sleep=sleep)
+        self._account = Account(platform=self.name, id=int(account))
+        self._is_polling = poll and not webhook
+        self._webhook = webhook
+        self._listen = listen
+        self._secret = secret_of(token)
+        self._sleep = sleep
+        self._inbox: Inbox | None = None
+        self._has_drafts = True  # until the service says that it has none
+
+    @property
+    def service(self) -> str:
+        return "telegram"
+
+    async def open(self) -> None:
+        """Ask who we are; wait while the service cannot be reached."""
+        user = await self._retry(self._client.me)
+        self.me = Author(id=str(user.id), name=name_of(user), username=user.username)
+        self._account = replace(self._account, username=user.username or "")
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def run(self, inbox: Inbox) -> None:
+        self._inbox = inbox
+        try:
+            for update in await inbox.unread():  # a newer version may read what an older one could not
+                if changes := self._changes(update.raw, again=True):
+                    await inbox.apply(changes, key=update.key, raw=update.raw)
+            if self._webhook:
+                await self._serve(inbox)
+            elif self._is_polling:
+                await self._poll(inbox)
+            else:
+                await asyncio.Event().wait()
+        finally:
+            self._inbox = None
+
+    def capabilities_in(self, place: Place) -> Capabilities:
+        """A preview that vanishes in direct chats; a message that is edited elsewhere, less often."""
+        if place.kind == "direct":
+            return replace(self.capabilities, drafts=False, preview_interval=1.0)
+        return replace(self.capabilities, previews=False, preview_interval=3.0)
+
+    def split(self, reply: Reply) -> Sequence[Reply]:
+        """Return a reply for each message: texts within the limit, then media, the only one with a short caption."""
+        alone = reply.media[0] if len(reply.media) == 1 else None
+        if alone and alone.media_kind not in _WITHOUT_CAPTION and len(render(reply.text).text) <= CAPTION_LIMIT:
+            return (reply,)
+        texts = split_markdown(reply.text, TEXT_LIMIT) if reply.text.strip() else []
+        parts = [replace(reply, text=text, media=()) for text in texts]
+        parts += [replace(reply, text="", media=(media,)) for media in reply.media]
+        return [parts[0], *(replace(part, reply_to=None) for part in parts[1:])] if parts else (reply,)
+
+    async def send(self, delivery: Delivery) -> str:
+        reply, chat = delivery.reply, delivery.reply.place.id
+        is_preview = delivery.kind == "draft" and delivery.edits is not None
+        if is_preview and not self._client.is_free(chat, is_group=reply.place.kind != "direct"):
+            raise NotSent("there is no turn for a preview now")
+        if delivery.edits is not None:
+            params = {"chat_id": chat, "message_id": int(delivery.edits), **_text_fields(reply.text)}
+            return await self._post("editMessageText", params, reply.place) or delivery.edits
+        params = {"chat_id": chat, **_reply_fields(reply)}
+        if not reply.media:
+            return await self._post("sendMessage", {**params, **_text_fields(reply.text)}, reply.place)
+        return await self._send_media(reply, params)
+
+    async def preview(self, place: Place, run_id: str, text: str) -> None:
+        thread = _thread_field(place)
+        if place.kind == "direct" and self._has_drafts:
+            draft = {"draft_id": zlib.crc32(run_id.encode()) or 1, "can_stop": True, **_text_fields(text)}
+            try:
+                await self._client.call("sendMessageDraft", {"chat_id": place.id, **thread, **draft})
+                return
+            except ApiError as error:
+                if error.code not in (400, 404):
+                    raise
+                self._has_drafts = error.code != 404  # an older server
+        if not text:
+            await self._client.call("sendChatAction", {"chat_id": place.id, **thread, "action": "typing"})
+
+    async def role(self, place: Place, author: Author) -> PlaceRole:
+        if place.kind == "direct":
+            return "owner"
+        if author.id == place.id:  # an administrator who writes as the group itself
+            return "administrator"
+        member = await self._client.member(place.id, author.id)
+        return _ROLES.get(member.status, "member")
+
+    async def _poll(self, inbox: Inbox) -> None:
+        """Ask for updates for ever. Those of an answer are stored before the next question confirms them."""
+        offset = failures = 0
+        while True:
+            try:
+                updates = await self._client.updates(offset, types.ALLOWED_UPDATES)
+            except (NotSent, ConnectionLost, TimedOut, ApiError) as error:
+                failures += 1
+                await self._recover(failures, error)
+                continue
+            failures = 0
+            await asyncio.gather(*[self.apply(inbox, number, raw) for number, raw in updates])
+            if updates:
+                offset = updates[-1][0] + 1
+
+    async def apply(self, inbox: Inbox, number: int, raw: bytes) -> None:
+        """Store an update, and what it means."""
+        await inbox.apply(self._changes(raw), key=str(number), raw=raw)
+
+    async def _serve(self, inbox: Inbox) -> None:
+        """Take updates that Telegram posts, until cancelled."""
+        app = WebhookApp(self._secret, partial(self.apply, inbox))
+        serving = asyncio.create_task(serve(app, self._listen))
+        try:
+            params = {
+                "url": self._webhook,
+                "secret_token": self._secret,
+                "allowed_updates": list(types.ALLOWED_UPDATES),
+            }
+            await self._retry(lambda: self._client.call("setWebhook", params))
+            await serving
+        finally:
+            serving.cancel()
+            await asyncio.wait([serving])
+
+    def _changes(self, raw: bytes, *, again: bool = False) -> list[Change]:
+        """Return what an update means; nothing where it cannot be read. It is stored then, and read again later."""
+        try:
+            changes = changes_of(raw, self._account)
+        except Exception as error:  # noqa: BLE001 (an odd update must not stand in the way of others)
+            changes, why = [], f": {error}"
+        else:
+            why = ""
+        if not changes and not again:
+            log.warning("an update of the kind %s cannot be read, and is stored%s", kind_of(raw), why)
+        return changes
+
+    async def _retry(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Call the service until it can be reached."""
+        for failures in count(1):
+            try:
+                return await work()
+            except (NotSent, ConnectionLost, TimedOut, ApiError) as error:
+                if isinstance(error, ApiError) and error.code < 500 and error.code != 429:
+                    raise InvalidValue(f"Telegram refuses {self.name}: {error}") from error
+                await self._pause(failures, error)
+        raise AssertionError
+
+    async def _recover(self, failures: int, error: Exception) -> None:
+        """Do what lets updates come again: wait, or remove the webhook that takes them."""
+        if isinstance(error, ApiError) and error.code == 409:
+            if error.tells("webhook is active"):
+                log.warning("the webhook of the bot is removed: updates are polled for")
+                await self._client.call("deleteWebhook")
+                return
+            log.warning("another program gets the updates of this bot: stop it, or give it another token")
+            await self._sleep(CONFLICT_PAUSE)
+            return
+        await self._pause(failures, error)
+
+    async def _pause(self, failures: int, error: Exception) -> None:
+        pause = getattr(error, "retry_after", None) or backoff(failures, first=FIRST_RETRY, longest=LONGEST_RETRY)
+        log.warning("Telegram is asked again in %g s: %s", pause, error)
+        await self._sleep(pause)
+
+    async def _send_media(self, reply: Reply, params: dict[str, Any]) -> str:
+        media = reply.media[0]
+        method, field = _METHODS.get(media.media_kind, _DOCUMENT)
+        size = len(media.data or b"")
+        if size > UPLOAD_LIMIT:
+            raise SendRefused(f"a file of {size} bytes is larger than the {UPLOAD_LIMIT} that Telegram takes")
+        if method == "sendPhoto" and size > PHOTO_LIMIT:
+            method, field = _DOCUMENT
+        caption = _text_fields(reply.text, "caption", "caption_entities") if reply.text.strip() else {}
+        try:
+            return await self._post(method, {**params, **caption, field: _source(media)}, reply.place, _files(media))
+        except SendRefused as error:
+            if error.left or method == "sendDocument":
+                raise
+            log.info("%s is sent as a document: %s", media.media_kind, error)
+            as_document = {**params, **caption, "document": _source(media)}
+            return await self._post("sendDocument", as_document, reply.place, _files(media))
+
+    async def _post(
+        self, method: str, params: dict[str, Any], place: Place, files: dict[str, bytes] | None = None
+    ) -> str:
+        """Post, and once more without what the service refuses; return the id of the message, or nothing."""
+        while True:
+            try:
+                posted = await self._client.post(method, params, is_group=place.kind != "direct", files=files)
+                return str(posted.message_id) if posted else ""
+            except ApiError as error:
+                if error.tells("message is not modified"):  # it was edited before, and the receipt was lost
+                    return ""
+                if refused := _refused_fields(error, params):
+                    log.info("%s is sent without %s: %s", method, " and ".join(refused), error)
+                    params = {name: value for name, value in params.items() if name not in refused}
+                    continue
+                raise await self._outcome(error, place) from error
+
+    async def _outcome(self, error: ApiError, place: Place) -> Exception:
+        """Return the error that tells the engine what becomes of a message that was not posted."""
+        if error.migrate_to and self._inbox is not None:
+            moved = PlaceMigrated(
+                old=replace(place, thread=None), new=replace(place, id=str(error.migrate_to), thread=None)
+            )
+            await self._inbox.apply([moved], key=f"migration of {place.id}")
+        if error.migrate_to or error.code == 429 or error.code >= 500:
+            return NotSent(f"not sent yet: {error}", retry_after=error.retry_after)
+        return SendRefused(f"Telegram refuses it: {error}", left=error.code in (400, 403) and error.tells(*_GONE))
+
+
+def _text_fields(text: str, name: str = "text", entities: str = "entities") -> dict[str, Any]:
+    shown = render(text)
+    return {name: shown.text, **({entities: to_builtins(shown.entities)} if shown.entities else {})}
+
+
+def _reply_fields(reply: Reply) -> dict[str, Any]:
+    """Return the topic, and the message that is replied to."""
+    quoted = {}
+    if reply.reply_to and reply.reply_to.isdecimal():
+        quoted = {"reply_parameters": {"message_id": int(reply.reply_to), "allow_sending_without_reply": True}}
+    return {**_thread_field(reply.place), **quoted}
+
+
+def _thread_field(place: Place) -> dict[str, int]:
+    """Return the topic of a place. The General topic has none: its number is refused."""
+    return {"message_thread_id": int(place.thread)} if place.thread and place.thread != "1" else {}
+
+
+def _refused_fields(error: ApiError, params: dict[str, Any]) -> list[str]:
+    """Return the fields without which a message may be accepted."""
+    return [name for name, texts in _WITHOUT.items() if name in params and error.tells(*texts)]
+
+
+def _source(media: Media) -> str:
+    """Return the field of a file: its upload, or the address that Telegram fetches."""
+    if media.data is not None:
+        return "attach://file"
+    if media.uri:
+        return media.uri
+    raise SendRefused(f"a {media.media_kind} without content cannot be sent")
+
+
+def _files(media: Media) -> dict[str, bytes] | None:
+    return None if media.data is None else {"file": media.data}

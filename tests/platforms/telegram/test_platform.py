@@ -1,0 +1,400 @@
+"""Telegram as a platform, judged by its simulator."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+
+from palaver.errors import InvalidValue, KeyMissing, KeyRefused, NotSent, SendRefused
+from palaver.messages import Author, Message, Place, Reply
+from palaver.parts import Media
+from palaver.platform import Change, Delivery, PlaceMigrated, Received, Update
+from palaver.platforms.telegram.platform import Telegram
+from palaver.sim.telegram import SimUser, TelegramSim, image
+from platforms.telegram.world import telegram
+
+
+class Changes:
+    """An inbox that keeps what it is given."""
+
+    def __init__(self, *unread: Update) -> None:
+        self.applied: list[tuple[str, Sequence[Change], bytes | None]] = []
+        self._unread = unread
+        self._news = asyncio.Event()
+
+    async def apply(self, changes: Sequence[Change], *, key: str, raw: bytes | None = None) -> bool:
+        self.applied.append((key, changes, raw))
+        self._news.set()
+        return True
+
+    async def last(self, place: Place) -> Message | None:
+        return None
+
+    async def unread(self) -> Sequence[Update]:
+        return self._unread
+
+    async def until(self, number: int) -> None:
+        while len(self.applied) < number:
+            self._news.clear()
+            await self._news.wait()
+
+    @property
+    def texts(self) -> list[str]:
+        return [change.message.text for _, found, _ in self.applied for change in found if isinstance(change, Received)]
+
+
+@pytest.fixture
+async def sim() -> AsyncIterator[TelegramSim]:
+    async with TelegramSim() as served:
+        yield served
+
+
+@pytest.fixture
+async def bot(sim: TelegramSim) -> AsyncIterator[Telegram]:
+    platform = telegram(sim)
+    await platform.open()
+    yield platform
+    await platform.close()
+
+
+@pytest.fixture
+def olha(sim: TelegramSim) -> SimUser:
+    return sim.user("Olha", language_code="uk")
+
+
+class Running:
+    """`async with Running(bot, inbox):` runs the platform."""
+
+    def __init__(self, platform: Telegram, inbox: Changes) -> None:
+        self._platform, self._inbox = platform, inbox
+
+    async def __aenter__(self) -> None:
+        self._task = asyncio.create_task(self._platform.run(self._inbox))
+
+    async def __aexit__(self, *_: object) -> None:
+        self._task.cancel()
+        await asyncio.wait([self._task])
+
+
+def reply(chat: Any, text: str = "hello", **fields: Any) -> Reply:
+    kind = fields.pop("kind", "direct" if chat.id > 0 else "group")
+    thread = fields.pop("thread", None)
+    return Reply(place=Place(platform="telegram", id=str(chat.id), kind=kind, thread=thread), text=text, **fields)
+
+
+def delivery(made: Reply, **fields: Any) -> Delivery:
+    return Delivery(**{"id": "d1", "run_id": None, "kind": "answer", "reply": made} | fields)
+
+
+async def test_the_account_is_asked_for_and_its_name_has_the_id_of_the_token(sim: TelegramSim, bot: Telegram) -> None:
+    assert (bot.name, bot.service) == (f"telegram-{sim.bot.id}", "telegram")
+    assert bot.me == Author(id=str(sim.bot.id), name="Palaver", username="palaver_bot")
+
+
+BAD_TOKENS = {
+    "": (KeyMissing, "BotFather"),
+    "nonsense": (InvalidValue, "a number, a colon and letters"),
+    "12:": (InvalidValue, "a number"),
+}
+
+
+@pytest.mark.parametrize("token", BAD_TOKENS)
+def test_what_is_no_token_is_refused_at_once(token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PALAVER_TELEGRAM_TOKEN", raising=False)
+    kind, words = BAD_TOKENS[token]
+
+    with pytest.raises(kind, match=words):
+        Telegram(token)
+
+
+def test_token_and_address_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PALAVER_TELEGRAM_TOKEN", "42:secret")
+
+    assert Telegram().name == "telegram-42"
+
+
+async def test_a_token_that_telegram_does_not_know_is_said_without_it(sim: TelegramSim) -> None:
+    unknown = telegram(sim, token="42:secret-of-nobody")
+
+    with pytest.raises(KeyRefused) as caught:
+        await unknown.open()
+    await unknown.close()
+    assert "secret-of-nobody" not in str(caught.value)
+    assert "BotFather" in str(caught.value)
+
+
+async def test_the_token_is_in_no_line_of_the_log(
+    sim: TelegramSim, bot: Telegram, olha: SimUser, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        await bot.send(delivery(reply(sim.private(olha))))
+
+    assert "HTTP Request" in caplog.text
+    assert sim.token not in caplog.text
+
+
+async def test_updates_are_confirmed_once_they_are_stored(sim: TelegramSim, bot: Telegram, olha: SimUser) -> None:
+    chat, inbox = sim.private(olha), Changes()
+    olha.send(chat, "one")
+    olha.send(chat, "two")
+
+    async with Running(bot, inbox):
+        await inbox.until(2)
+        await sim.until(lambda: sim.bot.pending == 0)
+
+    assert inbox.texts == ["one", "two"]
+    assert [call.params.get("offset") for call in sim.calls if call.method == "getUpdates"][:2] == [
+        0,
+        int(inbox.applied[-1][0]) + 1,
+    ]
+
+
+async def test_an_update_that_cannot_be_read_is_stored_and_passed_over(
+    sim: TelegramSim, bot: Telegram, olha: SimUser, caplog: pytest.LogCaptureFixture
+) -> None:
+    chat, inbox = sim.private(olha), Changes()
+    olha.send(chat, "one")
+    sim.inject({"message": {"message_id": "five", "chat": {"id": 7}}})
+    sim.inject({"hologram": {"id": 1}})
+    olha.send(chat, "two")
+
+    async with Running(bot, inbox):
+        await inbox.until(4)
+
+    assert inbox.texts == ["one", "two"]
+    assert [bool(changes) for _, changes, _ in inbox.applied] == [True, False, False, True]
+    assert "an update of the kind hologram cannot be read" in caplog.text
+
+
+async def test_what_an_older_version_could_not_read_is_read_again(bot: Telegram) -> None:
+    raw = b'{"update_id":7,"message":{"message_id":5,"date":1,"chat":{"id":7,"type":"private"},"text":"late"}}'
+    inbox = Changes(Update(key="7", raw=raw), Update(key="8", raw=b'{"update_id":8,"hologram":{}}'))
+
+    async with Running(bot, inbox):
+        await inbox.until(1)
+
+    assert inbox.texts == ["late"]
+
+
+async def test_two_programs_on_one_token_are_told_of_each_other(
+    sim: TelegramSim, bot: Telegram, olha: SimUser, caplog: pytest.LogCaptureFixture
+) -> None:
+    sim.fail(409, times=2, method="getUpdates")
+    inbox = Changes()
+    olha.send(sim.private(olha), "one")
+
+    async with Running(bot, inbox):
+        await inbox.until(1)
+
+    assert "another program gets the updates of this bot" in caplog.text
+
+
+TROUBLE: list[Any] = [429, 500, 502, "request lost"]
+
+
+@pytest.mark.parametrize("what", TROUBLE)
+async def test_polling_survives_what_the_service_does(
+    sim: TelegramSim, bot: Telegram, olha: SimUser, what: Any
+) -> None:
+    sim.fail(what, times=3, method="getUpdates")
+    inbox = Changes()
+    olha.send(sim.private(olha), "one")
+
+    async with Running(bot, inbox):
+        await inbox.until(1)
+
+    assert inbox.texts == ["one"]
+
+
+async def test_a_text_goes_out_with_entities_and_no_parse_mode(sim: TelegramSim, bot: Telegram, olha: SimUser) -> None:
+    chat = sim.private(olha)
+    asked = olha.send(chat, "how?")
+
+    sent = await bot.send(delivery(reply(chat, "so: **bold** `x`", reply_to=str(asked.id))))
+
+    (message,) = chat.of(sim.bot)
+    assert (str(message.id), message.text, message.reply_to) == (sent, "so: bold x", asked.id)
+    assert message.entities == [
+        {"type": "bold", "offset": 4, "length": 4},
+        {"type": "code", "offset": 9, "length": 1},
+    ]
+    assert "parse_mode" not in sim.calls[-1].params
+
+
+async def test_an_edit_replaces_our_message_and_the_same_one_again_counts_as_sent(
+    sim: TelegramSim, bot: Telegram, olha: SimUser
+) -> None:
+    chat = sim.private(olha)
+    first = await bot.send(delivery(reply(chat, "one")))
+
+    edited = [await bot.send(delivery(reply(chat, "two"), edits=first)) for _ in range(2)]
+
+    assert edited == [first, first]
+    assert chat.texts == ["two"]
+
+
+async def test_in_a_topic_it_answers_there_and_in_general_without_a_number(
+    sim: TelegramSim, bot: Telegram, olha: SimUser
+) -> None:
+    forum = sim.group("Forum", [olha], forum=True)
+    topic = forum.add_topic("Tea")
+
+    await bot.send(delivery(reply(forum, "there", thread=str(topic.id))))
+    await bot.send(delivery(reply(forum, "here", thread="1")))
+
+    assert [(one.text, one.topic) for one in forum.of(sim.bot)] == [("there", topic.id), ("here", None)]
+
+
+async def test_a_refused_reply_or_topic_is_left_out_once(sim: TelegramSim, bot: Telegram, olha: SimUser) -> None:
+    forum = sim.group("Forum", [olha], forum=True)
+    topic = forum.add_topic("Tea")
+    forum.close_topic(topic)
+
+    await bot.send(delivery(reply(forum, "one", reply_to="999")))
+    await bot.send(delivery(reply(forum, "two", thread=str(topic.id))))
+    await bot.send(delivery(reply(forum, "three", thread="999")))
+
+    assert [(one.text, one.topic, one.reply_to) for one in forum.of(sim.bot)] == [
+        ("one", None, None),
+        ("two", None, None),
+        ("three", None, None),
+    ]
+
+
+async def test_a_busy_service_is_asked_later_and_nothing_is_sent(
+    sim: TelegramSim, bot: Telegram, olha: SimUser
+) -> None:
+    chat = sim.private(olha)
+    sim.fail("busy", retry_after=7)
+
+    with pytest.raises(NotSent) as caught:
+        await bot.send(delivery(reply(chat)))
+
+    assert caught.value.retry_after == 7
+    assert chat.texts == []
+
+
+async def test_whoever_blocked_the_bot_is_left(sim: TelegramSim, bot: Telegram, olha: SimUser) -> None:
+    chat = sim.private(olha)
+    olha.block_bot(chat)
+
+    with pytest.raises(SendRefused) as caught:
+        await bot.send(delivery(reply(chat)))
+
+    assert caught.value.left
+
+
+async def test_a_group_that_has_removed_the_bot_is_left(sim: TelegramSim, bot: Telegram, olha: SimUser) -> None:
+    group = sim.group("Kitchen", [olha])
+    group.kick(sim.bot)
+
+    with pytest.raises(SendRefused) as caught:
+        await bot.send(delivery(reply(group)))
+
+    assert caught.value.left
+
+
+async def test_a_group_that_has_moved_is_told_and_the_message_sent_later(
+    sim: TelegramSim, bot: Telegram, olha: SimUser
+) -> None:
+    old, inbox = sim.group("Kitchen", [olha]), Changes()
+    async with Running(bot, inbox):
+        new = old.migrate()
+        await inbox.until(2)
+        with pytest.raises(NotSent):
+            await bot.send(delivery(reply(old)))
+
+    moves = [change for _, changes, _ in inbox.applied for change in changes if isinstance(change, PlaceMigrated)]
+    assert {(move.old.id, move.new.id) for move in moves} == {(str(old.id), str(new.id))}
+
+
+PHOTO = Media(media_kind="photo", unique_id="p", data=image(), mime="image/png")
+VOICE = Media(media_kind="voice", unique_id="v", data=b"OggS voice", mime="audio/ogg")
+STICKER = Media(media_kind="sticker", unique_id="s", data=image(), mime="image/webp")
+FILE = Media(media_kind="document", unique_id="d", data=b"%PDF", mime="application/pdf")
+
+
+async def test_photos_documents_voice_and_stickers_are_replies(sim: TelegramSim, bot: Telegram, olha: SimUser) -> None:
+    chat = sim.private(olha)
+
+    for media in (PHOTO, VOICE, STICKER, FILE):
+        await bot.send(delivery(reply(chat, "", media=(media,))))
+    await bot.send(delivery(reply(chat, "our *cat*", media=(PHOTO,))))
+
+    kinds = ("photo", "voice", "sticker", "document")
+    messages = chat.of(sim.bot)
+    assert [next(kind for kind in kinds if kind in one.content) for one in messages] == [*kinds, "photo"]
+    assert (messages[-1].text, messages[-1].entities) == ("our cat", [{"type": "italic", "offset": 4, "length": 3}])
+
+
+def test_a_reply_is_split_into_texts_and_media(monkeypatch: pytest.MonkeyPatch) -> None:
+    bot, place = Telegram("42:secret"), Place(platform="telegram-42", id="7", kind="direct")
+    captioned = Reply(place=place, text="see", media=(PHOTO,), reply_to="3")
+    several = Reply(place=place, text="see", media=(PHOTO, FILE), reply_to="3")
+    sticker = Reply(place=place, text="see", media=(STICKER,))
+
+    assert bot.split(captioned) == (captioned,)
+    assert [(one.text, one.media, one.reply_to) for one in bot.split(several)] == [
+        ("see", (), "3"),
+        ("", (PHOTO,), None),
+        ("", (FILE,), None),
+    ]
+    assert [(one.text, one.media) for one in bot.split(sticker)] == [("see", ()), ("", (STICKER,))]
+
+
+async def test_an_answer_in_a_direct_chat_is_previewed_with_a_stop_button(
+    sim: TelegramSim, bot: Telegram, olha: SimUser
+) -> None:
+    chat = sim.private(olha)
+    place = reply(chat).place
+
+    await bot.preview(place, "run-1", "")
+    await bot.preview(place, "run-1", "so **far")
+
+    assert [(one.text, one.can_stop) for one in sim.drafts] == [("", True), ("so **far", True)]
+    assert len({one.draft_id for one in sim.drafts}) == 1
+    assert olha.press_stop(chat)
+
+
+async def test_in_a_group_it_types(sim: TelegramSim, bot: Telegram, olha: SimUser) -> None:
+    group = sim.group("Kitchen", [olha])
+
+    await bot.preview(reply(group).place, "run-1", "")
+
+    assert [one.action for one in sim.actions] == ["typing"]
+    assert sim.drafts == []
+
+
+async def test_the_roles_of_people(sim: TelegramSim, bot: Telegram, olha: SimUser) -> None:
+    ann, ben = sim.user("Ann"), sim.user("Ben")
+    group = sim.group("Kitchen", [olha, ann, ben])
+    group.promote(ann)
+    place = reply(group).place
+
+    authors = [Author(id=str(one), name="?") for one in (olha.id, ann.id, ben.id, group.id)]
+    assert [await bot.role(place, author) for author in authors] == [
+        "owner",
+        "administrator",
+        "member",
+        "administrator",
+    ]
+    assert await bot.role(reply(sim.private(ben)).place, authors[2]) == "owner"
+
+
+async def test_several_bots_have_names_and_updates_of_their_own(sim: TelegramSim, bot: Telegram, olha: SimUser) -> None:
+    second = sim.add_bot("Second", username="second_bot")
+    other = telegram(sim, token=second.token)
+    await other.open()
+    mine, theirs = Changes(), Changes()
+    olha.send(sim.private(olha), "to the first")
+    olha.send(sim.private(olha, second), "to the second")
+
+    async with Running(bot, mine), Running(other, theirs):
+        await mine.until(1)
+        await theirs.until(1)
+    await other.close()
+
+    assert (mine.texts, theirs.texts) == (["to the first"], ["to the second"])
+    assert {bot.name, other.name} == {f"telegram-{sim.bot.id}", f"telegram-{second.id}"}
