@@ -1,6 +1,6 @@
-"""What a bot may see and write: chats, threads and the messages that are replied to, in the order of the server."""
+"""What a bot may see and write: chats, the messages that are replied to, and threads, in the order of the server."""
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -9,6 +9,9 @@ from palaver.sim.telegram.accounts import BotAccount, Chat, Message
 from palaver.sim.telegram.arguments import Arguments
 from palaver.sim.telegram.refusals import refused
 from palaver.sim.telegram.world import World
+
+Need = Literal["read", "members", "edit", "write"]
+GENERAL = 1
 
 
 class Target(Struct, kw_only=True):
@@ -20,22 +23,36 @@ class Target(Struct, kw_only=True):
     quote: Wire | None = None
 
 
-def find_chat(world: World, bot: BotAccount, given: str, *, write: bool = True) -> Chat:
-    """Return a chat that the bot may read, or with *write* write to."""
+def find_chat(world: World, bot: BotAccount, given: str, *, need: Need = "write") -> Chat:
+    """Return a chat that the bot may use as it needs."""
     if not given:
         raise refused("chat-id")
     chat = _chat_by(world, bot, given)
-    if chat.type == "private":
-        return _private(chat, write=write)
-    if chat.type == "group" and chat.upgraded_to is not None and write:
-        raise refused("upgraded", {"migrate_to_chat_id": chat.upgraded_to})
-    if chat.is_deleted and write:
-        raise refused("group-deleted")
-    if chat.members.get(bot.id) == "kicked":
-        raise refused("kicked", kind=chat.type)
-    if not chat.is_member(bot.id) and (write or chat.username is None):
-        raise refused("not-member", kind=chat.type)
+    if chat.person is not None:
+        if chat.person.is_deactivated and need in ("edit", "write"):
+            raise refused("deactivated")
+    elif chat.type == "group":
+        _check_group(chat, bot, need)
+    else:
+        if chat.members.get(bot.id) == "kicked":
+            raise refused("kicked", kind=chat.type)
+        is_open = chat.username is not None and need not in ("edit", "write")
+        if not chat.is_member(bot.id) and not is_open:
+            raise refused("not-member", kind=chat.type)
     return chat
+
+
+def _check_group(chat: Chat, bot: BotAccount, need: Need) -> None:
+    is_active = chat.upgraded_to is None and not chat.is_deleted
+    if not is_active and need in ("members", "write"):
+        if chat.upgraded_to is not None:
+            raise refused("upgraded", {"migrate_to_chat_id": chat.upgraded_to})
+        raise refused("group-deleted")
+    if is_active and need != "read":
+        if chat.members.get(bot.id) == "kicked":
+            raise refused("kicked", kind="group")
+        if not chat.is_member(bot.id):
+            raise refused("not-member", kind="group")
 
 
 def _chat_by(world: World, bot: BotAccount, given: str) -> Chat:
@@ -49,23 +66,21 @@ def _chat_by(world: World, bot: BotAccount, given: str) -> Chat:
     except ValueError:
         raise refused("chat") from None
     chat = world.chat_of(bot, number)
-    if chat is not None:
-        return chat
     person = world.accounts.get(number)
-    if person is None:
+    if chat is None and person is None:
         raise refused("chat")
-    return Chat(id=number, type="private", person=person, bot=bot)
+    return chat or Chat(id=number, type="private", person=person, bot=bot)
 
 
-def _private(chat: Chat, *, write: bool) -> Chat:
-    assert chat.person is not None  # noqa: S101 (a private chat has one)
-    if write and chat.person.is_deactivated:
-        raise refused("deactivated")
-    return chat
+def check_posting(world: World, chat: Chat, bot: BotAccount, what: str = "text messages") -> None:
+    """Refuse what Telegram itself refuses, after everything else was checked: rights, blocks, too many messages."""
+    check_rights(chat, bot, what)
+    if world.flood is not None:
+        world.flood.admit(bot.id, chat.id)
 
 
-def check_posting(chat: Chat, bot: BotAccount, what: str = "text messages") -> None:
-    """Refuse what Telegram itself refuses, after everything was checked: blocks, rights."""
+def check_rights(chat: Chat, bot: BotAccount, what: str = "text messages") -> None:
+    """Refuse to write where the bot may not."""
     if chat.person is not None:
         if chat.person.is_bot:
             raise refused("to-bot")
@@ -75,12 +90,8 @@ def check_posting(chat: Chat, bot: BotAccount, what: str = "text messages") -> N
             raise refused("not-started")
     if chat.type == "channel" and not chat.is_administrator(bot.id):
         raise refused("channel-rights")
-    if chat.is_administrator(bot.id):
-        return
     permission = _PERMISSIONS.get(what, "can_send_messages")
-    if chat.permissions.get("can_send_messages") is False and permission == "can_send_messages":
-        raise refused("no-rights", what=what)
-    if chat.permissions.get(permission) is False:
+    if not chat.is_administrator(bot.id) and chat.permissions.get(permission) is False:
         raise refused("no-rights", what=what)
 
 
@@ -97,54 +108,58 @@ _PERMISSIONS = {
 
 
 def find_target(world: World, bot: BotAccount, arguments: Arguments) -> Target:
-    """Return where a message goes: chat, then topic, then reply, as the server checks them."""
+    """Return where a message goes: its chat, then what it replies to, then its topic."""
     wanted = _reply_parameters(arguments)
     chat = find_chat(world, bot, arguments.text("chat_id"))
-    topic = find_topic(chat, bot, arguments.integer("message_thread_id"))
+    quoted = _quoted(world, bot, chat, wanted)
+    thread = arguments.integer("message_thread_id")
+    topic = find_topic(chat, bot, thread)
     target = Target(chat=chat, topic=topic)
-    if not wanted.get("message_id"):
-        return target
-    source = chat
-    if "chat_id" in wanted:
-        source = find_chat(world, bot, str(wanted["chat_id"]), write=False)
-    quoted = source.messages.get(int(wanted["message_id"]))
-    if quoted is None:
-        if wanted.get("allow_sending_without_reply") is True:
-            return target
-        raise refused("reply")
-    target.reply_to = quoted.id
-    target.quote = _quote(wanted, quoted)
-    if topic is None and chat.is_forum:
-        target.topic = quoted.topic
+    if quoted is not None:
+        target.reply_to = quoted.id
+        target.quote = _quote(wanted, quoted)
+        if topic is None and not thread:
+            target.topic = quoted.topic
+            _check_open(chat, bot, quoted.topic)
     return target
 
 
-def find_topic(chat: Chat, bot: BotAccount, number: int) -> int | None:
-    """Return the topic that a call names; None for none."""
-    if not number:
+def _quoted(world: World, bot: BotAccount, chat: Chat, wanted: Wire) -> Message | None:
+    if wanted["message_id"] <= 0:
         return None
-    if chat.type == "private":
-        if number not in chat.topics:
+    source = chat
+    if wanted.get("chat_id"):
+        source = find_chat(world, bot, str(wanted["chat_id"]), need="read")
+    quoted = source.messages.get(wanted["message_id"])
+    if quoted is None and wanted.get("allow_sending_without_reply") is not True:
+        raise refused("reply")
+    return quoted
+
+
+def find_topic(chat: Chat, bot: BotAccount, number: int) -> int | None:
+    """Return the topic that a call names; None for none. General has no number of its own."""
+    if number <= 0:
+        return None
+    if chat.type in ("group", "channel") or (chat.is_forum and number == GENERAL):
+        raise refused("thread")
+    if not chat.is_forum and chat.type == "supergroup":
+        if number not in chat.messages:
             raise refused("thread")
-        return number
-    if not chat.is_forum:
-        if chat.type == "supergroup" and number in chat.messages:
-            return None
+        return None  # a thread of replies
+    if number not in chat.topics:
         raise refused("thread")
-    topic = chat.topics.get(number)
-    if topic is None:
-        raise refused("thread")
-    if topic.is_closed and not chat.is_administrator(bot.id):
-        raise refused("topic-closed")
+    _check_open(chat, bot, number)
     return number
+
+
+def _check_open(chat: Chat, bot: BotAccount, topic: int | None) -> None:
+    if topic in chat.topics and chat.topics[topic].is_closed and not chat.is_administrator(bot.id):
+        raise refused("topic-closed")
 
 
 def find_message(chat: Chat, arguments: Arguments, rule: str) -> Message:
     """Return the message that a call names."""
-    number = arguments.integer("message_id")
-    if "message_id" not in arguments.given or number <= 0:
-        raise refused("message-id")
-    message = chat.messages.get(number)
+    message = chat.messages.get(arguments.integer("message_id"))
     if message is None:
         raise refused(rule)
     return message
@@ -157,8 +172,8 @@ def _reply_parameters(arguments: Arguments) -> Wire:
     given: Any = arguments.json("reply_parameters", "reply-json")
     if not isinstance(given, dict):
         raise refused("reply-object")
-    number = given.get("message_id", 0)
-    return given | {"message_id": int(number) if str(number).lstrip("-").isdigit() else 0}
+    number = str(given.get("message_id", 0))
+    return given | {"message_id": int(number) if number.isdigit() else 0}
 
 
 def _quote(wanted: Wire, quoted: Message) -> Wire | None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from palaver.sim.errors import Wire
-from palaver.sim.telegram.access import check_posting, find_target
+from palaver.sim.telegram.access import check_posting, check_rights, find_target
 from palaver.sim.telegram.accounts import BotAccount
 from palaver.sim.telegram.arguments import Arguments, Upload
 from palaver.sim.telegram.contents import again, media
@@ -48,7 +48,7 @@ def send_file(world: World, activity: Activity, bot: BotAccount, kind: str, argu
     target = find_target(world, bot, arguments)
     if kind not in ("sticker", "video_note"):
         content |= caption_content(world, text)
-    check_posting(target.chat, bot, RIGHTS[kind])
+    check_posting(world, target.chat, bot, RIGHTS[kind])
     if arguments.flag("has_spoiler") and kind in ("photo", "video", "animation"):
         content["has_media_spoiler"] = True
     message = post(world, activity, bot, target, content, reply_markup=markup)
@@ -56,6 +56,8 @@ def send_file(world: World, activity: Activity, bot: BotAccount, kind: str, argu
 
 
 def send_media_group(world: World, activity: Activity, bot: BotAccount, arguments: Arguments) -> list[Wire]:
+    if not arguments.text("media"):
+        raise refused("media-missing")
     items = arguments.json("media", "media-json")
     if not isinstance(items, list):
         raise refused("media-array")
@@ -67,7 +69,8 @@ def send_media_group(world: World, activity: Activity, bot: BotAccount, argument
         raise refused("media-many")
     _check_mixture([str(item["type"]) for item in items])
     for item in items:
-        check_posting(target.chat, bot, RIGHTS[str(item["type"])])
+        check_rights(target.chat, bot, RIGHTS[str(item["type"])])
+    check_posting(world, target.chat, bot, RIGHTS[str(items[0]["type"])])
     album = {"media_group_id": world.new_album()} if len(contents) >= FEWEST else {}
     messages = [post(world, activity, bot, target, content, **album) for content in contents]
     return [shown(world, target.chat, message, bot) for message in messages]
@@ -88,15 +91,17 @@ def get_file(world: World, activity: Activity, bot: BotAccount, arguments: Argum
 def _album_item(world: World, bot: BotAccount, item: Any, arguments: Arguments) -> Wire:
     if not isinstance(item, dict):
         raise refused("media-object", why="expected an Object")
-    kind = item.get("type")
-    if kind not in _ALBUM_KINDS:
-        known = kind in ("animation", "sticker", "voice", "video_note")
-        raise refused("media-type") if known else refused("media-object", why="type of InputMedia is invalid")
-    inner = Arguments(item, arguments.uploads)
-    content = _content(world, bot, str(kind), inner, "media")
     entities = item.get("caption_entities")
     text = parsed(world, str(item.get("caption") or ""), str(item.get("parse_mode") or ""), entities)
-    return content | caption_content(world, text)
+    inner = Arguments(item, arguments.uploads)
+    kind = item.get("type")
+    if not inner.text("media"):
+        raise refused("media-object", why="media not found")
+    if kind not in _ALBUM_KINDS:
+        why = "can't be used in sendMediaGroup" if kind == "animation" else "is unsupported"
+        missing = 'Can\'t find field "type"'
+        raise refused("media-object", why=missing if kind is None else f'type "{kind}" {why}')
+    return _content(world, bot, str(kind), inner, "media") | caption_content(world, text)
 
 
 def _check_mixture(kinds: list[str]) -> None:

@@ -7,6 +7,12 @@ from palaver.sim.errors import Wire
 from palaver.sim.telegram.access import find_chat
 from palaver.sim.telegram.accounts import BotAccount
 from palaver.sim.telegram.arguments import Arguments
+from palaver.sim.telegram.commands import (
+    answer_callback_query,
+    delete_my_commands,
+    get_my_commands,
+    set_my_commands,
+)
 from palaver.sim.telegram.contents import KINDS
 from palaver.sim.telegram.media import get_file, send_file, send_media_group
 from palaver.sim.telegram.refusals import refused
@@ -33,7 +39,7 @@ def get_me(world: World, activity: Activity, bot: BotAccount, arguments: Argumen
 
 
 def get_chat(world: World, activity: Activity, bot: BotAccount, arguments: Arguments) -> Wire:
-    chat = find_chat(world, bot, arguments.text("chat_id"), write=False)
+    chat = find_chat(world, bot, arguments.text("chat_id"), need="read")
     if chat.type == "private" and not chat.is_started:
         raise refused("chat")
     limits = {"accent_color_id": 0, "max_reaction_count": 11}
@@ -45,7 +51,7 @@ def get_chat_member(world: World, activity: Activity, bot: BotAccount, arguments
     number = arguments.integer("user_id")
     if number <= 0:
         raise refused("user-id")
-    chat = find_chat(world, bot, arguments.text("chat_id"), write=False)
+    chat = find_chat(world, bot, arguments.text("chat_id"), need="members")
     account = world.accounts.get(number)
     if account is None:
         raise refused("user")
@@ -55,7 +61,7 @@ def get_chat_member(world: World, activity: Activity, bot: BotAccount, arguments
 
 
 def get_chat_administrators(world: World, activity: Activity, bot: BotAccount, arguments: Arguments) -> list[Wire]:
-    chat = find_chat(world, bot, arguments.text("chat_id"), write=False)
+    chat = find_chat(world, bot, arguments.text("chat_id"), need="members")
     if chat.type == "private":
         raise refused("member-list")
     members = [(world.accounts[number], status) for number, status in chat.members.items()]
@@ -67,12 +73,12 @@ def get_chat_administrators(world: World, activity: Activity, bot: BotAccount, a
 
 
 def get_chat_member_count(world: World, activity: Activity, bot: BotAccount, arguments: Arguments) -> int:
-    chat = find_chat(world, bot, arguments.text("chat_id"), write=False)
+    chat = find_chat(world, bot, arguments.text("chat_id"), need="members")
     return 2 if chat.type == "private" else sum(chat.is_member(number) for number in chat.members)
 
 
 def leave_chat(world: World, activity: Activity, bot: BotAccount, arguments: Arguments) -> bool:
-    chat = find_chat(world, bot, arguments.text("chat_id"), write=False)
+    chat = find_chat(world, bot, arguments.text("chat_id"), need="read")
     if chat.type == "private":
         raise refused("leave-private")
     world.set_status(chat, bot, "left", bot)
@@ -104,6 +110,10 @@ METHODS: dict[str, Method] = {
     "getchatadministrators": get_chat_administrators,
     "getchatmembercount": get_chat_member_count,
     "leavechat": leave_chat,
+    "setmycommands": set_my_commands,
+    "getmycommands": get_my_commands,
+    "deletemycommands": delete_my_commands,
+    "answercallbackquery": answer_callback_query,
     **{f"send{kind.replace('_', '')}": _send_kind(kind) for kind in KINDS},
 }
 POSTS = frozenset(

@@ -183,6 +183,7 @@ class SimUser:
         bot = self._world.accounts[pressed.sender or 0]
         assert isinstance(bot, BotAccount)  # noqa: S101 (only bots have buttons)
         query = self._world.new_album()
+        self._activity.queries[query] = bot.id
         update = {"id": query, "from": self.account.user(), "chat_instance": str(chat.id), "data": data}
         bot.updates.add("callback_query", update | {"message": shown(self._world, chat.chat, pressed, bot)})
         return query

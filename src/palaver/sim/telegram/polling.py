@@ -50,7 +50,6 @@ class Poller:
         if offset == self._offset and since < HURRIED:
             limit = 1
         self._offset = offset
-        self.end("poll-conflict")
         updates = self._bot.updates.take(offset, limit)
         if updates or not timeout:
             return updates
@@ -71,6 +70,7 @@ class Poller:
     async def _wait(
         self, offset: int, limit: int, timeout: float, news: Callable[[], asyncio.Event], gone: "asyncio.Future[None]"
     ) -> list[Update] | None:
+        self.end("poll-conflict")
         poll = self._poll = Poll()
         deadline = time.monotonic() + timeout
         try:

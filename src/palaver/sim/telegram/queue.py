@@ -41,6 +41,7 @@ DEFAULT = frozenset(KINDS) - NOT_BY_DEFAULT
 KEPT = 86_400  # seconds
 FIRST_ID = 100_000_001
 MOST_BYTES = 4 << 20
+ENVELOPE = 50  # bytes that each update counts more
 FUTURE = 10  # ids: an offset beyond is read as none
 PAST = 100_000
 
@@ -92,16 +93,17 @@ class UpdateQueue:
         A negative offset counts from the end. One that is out of range is read as none: nothing is forgotten.
         """
         self._expire()
+        if offset < 0:
+            self.waiting = self.waiting[offset:]
         head = self.waiting[0].id if self.waiting else self._next
-        first = max(head, self._next + offset) if offset < 0 else offset
-        if first > self._next + FUTURE or first < head - PAST or first <= 0:
-            first = head
+        is_known = head - PAST <= offset <= self._next + FUTURE
+        first = offset if offset > 0 and is_known else head
         self.waiting = [update for update in self.waiting if update.id >= first]
         taken: list[Update] = []
-        size = 0
+        left = MOST_BYTES
         for update in self.waiting[:limit]:
-            size += len(update.body)
-            if taken and size > MOST_BYTES:
+            left -= ENVELOPE + len(update.body)
+            if left <= 0:
                 break
             taken.append(update)
         return taken

@@ -63,13 +63,16 @@ REFUSALS: dict[str, Refusal] = {
         "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first",
         "server",
     ),
+    "webhook-url": Refusal(400, "Bad Request: invalid webhook URL specified", "server"),
+    "webhook-host": Refusal(
+        400, "Bad Request: bad webhook: Failed to resolve host: Name or service not known", "server"
+    ),
     "webhook-https": Refusal(400, "Bad Request: bad webhook: An HTTPS URL must be provided for webhook", "server"),
     "webhook-port": Refusal(
         400, "Bad Request: bad webhook: Webhook can be set up only on ports 80, 88, 443 or 8443", "server"
     ),
     "secret-long": Refusal(400, "Bad Request: secret token is too long", "server"),
     "secret-letters": Refusal(400, "Bad Request: secret token contains unallowed characters", "server"),
-    "webhook-often": Refusal(429, "Too Many Requests: retry after 1", "server"),
     # chats
     "chat-id": Refusal(400, "Bad Request: chat_id is empty", "server"),
     "chat": Refusal(400, "Bad Request: chat not found", "server"),
@@ -109,11 +112,13 @@ REFUSALS: dict[str, Refusal] = {
     "parse-mode": Refusal(400, "Bad Request: unsupported parse_mode", "server"),
     "entities": Refusal(400, "Bad Request: can't parse entities: {why}", "tdlib"),
     "entity": Refusal(400, "Bad Request: {why}", "tdlib"),
-    "entity-json": Refusal(400, "Bad Request: can't parse entities JSON object", "server"),
-    "entity-array": Refusal(400, "Bad Request: expected an Array of MessageEntity", "server"),
     "entity-object": Refusal(400, "Bad Request: can't parse MessageEntity: {why}", "server"),
     # messages
     "message-id": Refusal(400, "Bad Request: message identifier is not specified", "server"),
+    "message-ids": Refusal(400, "Bad Request: message identifiers are not specified", "server"),
+    "message-ids-json": Refusal(400, "Bad Request: can't parse message_ids JSON object", "server"),
+    "message-ids-array": Refusal(400, "Bad Request: expected an Array of message identifiers", "server"),
+    "message-ids-many": Refusal(400, "Bad Request: too many message identifiers specified", "server"),
     "edit": Refusal(400, "Bad Request: message to edit not found", "server"),
     "edit-denied": Refusal(400, "Bad Request: message can't be edited", "tdlib"),
     "no-text": Refusal(400, "Bad Request: there is no text in the message to edit", "tdlib"),
@@ -130,6 +135,8 @@ REFUSALS: dict[str, Refusal] = {
     "react": Refusal(400, "Bad Request: message to react not found", "server"),
     "reaction": Refusal(400, "Bad Request: REACTION_INVALID", "telegram"),
     "reactions-many": Refusal(400, "Bad Request: REACTIONS_TOO_MANY", "telegram"),
+    "reaction-array": Refusal(400, "Bad Request: expected an Array of ReactionType", "server"),
+    "reaction-type": Refusal(400, "Bad Request: can't parse ReactionType: {why}", "server"),
     "reaction-json": Refusal(400, "Bad Request: can't parse reaction types JSON object", "server"),
     "action": Refusal(400, "Bad Request: wrong parameter action in request", "server"),
     "query": Refusal(
@@ -157,21 +164,24 @@ REFUSALS: dict[str, Refusal] = {
     "get-file": Refusal(400, "Bad Request: invalid file_id", "server"),
     "get-file-long": Refusal(400, "Bad Request: file is too big", "server"),
     # albums
+    "media-missing": Refusal(400, 'Bad Request: parameter "media" is required', "server"),
     "media-json": Refusal(400, "Bad Request: can't parse media JSON object", "server"),
     "media-array": Refusal(400, "Bad Request: expected an Array of InputMedia", "server"),
     "media-object": Refusal(400, "Bad Request: can't parse InputMedia: {why}", "server"),
     "media-count": Refusal(400, "Bad Request: message must be non-empty", "tdlib"),
     "media-many": Refusal(400, "Bad Request: too many messages to send as an album", "tdlib"),
-    "media-type": Refusal(400, "Bad Request: can't use the media of the specified type in the album", "tdlib"),
     "media-mixed": Refusal(400, "Bad Request: {kind} can't be mixed with other media types", "tdlib"),
     # commands
     "commands-json": Refusal(400, "Bad Request: can't parse commands JSON object", "server"),
     "commands-array": Refusal(400, "Bad Request: expected an Array of BotCommand", "server"),
     "commands-many": Refusal(400, "Bad Request: BOT_COMMANDS_TOO_MUCH", "telegram"),
     "command": Refusal(400, "Bad Request: BOT_COMMAND_INVALID", "telegram"),
-    "command-text": Refusal(400, "Bad Request: BOT_COMMAND_DESCRIPTION_INVALID", "telegram"),
+    "command-object": Refusal(400, "Bad Request: can't parse BotCommand: {why}", "server"),
     "command-empty": Refusal(400, "Bad Request: command must be non-empty", "tdlib"),
-    "scope": Refusal(400, "Bad Request: unsupported BotCommandScope type specified", "server"),
+    "command-long": Refusal(400, "Bad Request: command length must not exceed 32", "tdlib"),
+    "command-text-empty": Refusal(400, "Bad Request: command description must be non-empty", "tdlib"),
+    "command-text-long": Refusal(400, "Bad Request: command description length must not exceed 256", "tdlib"),
+    "scope": Refusal(400, "Bad Request: can't parse BotCommandScope: {why}", "server"),
     "scope-json": Refusal(400, "Bad Request: can't parse BotCommandScope JSON object", "server"),
     "language": Refusal(400, "Bad Request: invalid language code specified", "tdlib"),
     # limits

@@ -5,7 +5,15 @@ from typing import Any
 from msgspec import Struct
 
 from palaver.sim.errors import Wire
-from palaver.sim.telegram.access import Target, check_posting, find_chat, find_message, find_target, find_topic
+from palaver.sim.telegram.access import (
+    Target,
+    check_posting,
+    check_rights,
+    find_chat,
+    find_message,
+    find_target,
+    find_topic,
+)
 from palaver.sim.telegram.accounts import BotAccount, Chat, Message
 from palaver.sim.telegram.arguments import Arguments
 from palaver.sim.telegram.entities import fixed
@@ -16,6 +24,7 @@ from palaver.sim.telegram.texts import (
     Formatted,
     caption,
     caption_content,
+    entities_given,
     message_text,
     parsed,
     text_content,
@@ -29,6 +38,7 @@ ACTIONS = frozenset(
 DRAFT_SECONDS = 30
 ACTION_SECONDS = 5
 FIRST_BUTTON_DATA, MOST_BUTTON_DATA = 1, 64
+MOST_DELETED = 100
 DELETABLE_SECONDS = 48 * 3600
 
 
@@ -66,6 +76,8 @@ class Activity:
         self.actions: list[Action] = []
         self.drafts: list[Draft] = []
         self.visible: dict[tuple[int, int], Draft] = {}  # by bot and chat
+        self.queries: dict[str, int] = {}  # buttons that were pressed, and the bot that should answer
+        self.answers: dict[str, str] = {}  # what people were told, by query
 
 
 def post(world: World, activity: Activity, bot: BotAccount, target: Target, content: Wire, **extra: Any) -> Message:
@@ -92,7 +104,7 @@ def send_message(world: World, activity: Activity, bot: BotAccount, arguments: A
     markup = reply_markup(arguments)
     target = find_target(world, bot, arguments)
     content = text_content(world, text)
-    check_posting(target.chat, bot)
+    check_posting(world, target.chat, bot)
     message = post(world, activity, bot, target, content, reply_markup=markup)
     return shown(world, target.chat, message, bot)
 
@@ -123,7 +135,9 @@ def edit_message_reply_markup(world: World, activity: Activity, bot: BotAccount,
 
 
 def _editable(world: World, bot: BotAccount, arguments: Arguments) -> tuple[Chat, Message]:
-    chat = find_chat(world, bot, arguments.text("chat_id"))
+    if not arguments.text("chat_id") and not arguments.integer("message_id"):
+        raise refused("message-id")
+    chat = find_chat(world, bot, arguments.text("chat_id"), need="edit")
     message = find_message(chat, arguments, "edit")
     if message.sender != bot.id and not (chat.type == "channel" and chat.is_administrator(bot.id)):
         raise refused("edit-denied")
@@ -133,8 +147,7 @@ def _editable(world: World, bot: BotAccount, arguments: Arguments) -> tuple[Chat
 def _edit(world: World, bot: BotAccount, chat: Chat, message: Message, content: Wire, markup: Wire | None) -> Wire:
     if content == message.content and markup == message.reply_markup:
         raise refused("same")
-    if chat.is_blocked:
-        raise refused("blocked")
+    check_posting(world, chat, bot)
     message.reply_markup = markup
     world.edit(chat, message, content, silently=chat.type != "channel")
     return shown(world, chat, message, bot)
@@ -151,9 +164,13 @@ def delete_message(world: World, activity: Activity, bot: BotAccount, arguments:
 
 def delete_messages(world: World, activity: Activity, bot: BotAccount, arguments: Arguments) -> bool:
     chat = find_chat(world, bot, arguments.text("chat_id"))
-    numbers = arguments.json("message_ids", "message-id")
-    if not isinstance(numbers, list) or not numbers:
-        raise refused("message-id")
+    numbers = arguments.json("message_ids", "message-ids-json")
+    if numbers is None:
+        raise refused("message-ids")
+    if not isinstance(numbers, list):
+        raise refused("message-ids-array")
+    if len(numbers) > MOST_DELETED:
+        raise refused("message-ids-many")
     for number in numbers:
         message = chat.messages.get(number) if isinstance(number, int) else None
         if message is not None and _may_delete(world, chat, message, bot):
@@ -174,14 +191,14 @@ def send_chat_action(world: World, activity: Activity, bot: BotAccount, argument
         raise refused("action")
     chat = find_chat(world, bot, arguments.text("chat_id"))
     topic = find_topic(chat, bot, arguments.integer("message_thread_id"))
-    check_posting(chat, bot)
+    check_rights(chat, bot)
     shown_action = Action(bot=bot.id, chat=chat.id, topic=topic, action=action, date=world.clock())
     activity.actions.append(shown_action)
     return True
 
 
 def send_message_draft(world: World, activity: Activity, bot: BotAccount, arguments: Arguments) -> bool:
-    entities = arguments.json("entities", "entity-json")
+    entities = entities_given(arguments, "entities")
     formatted = parsed(world, arguments.text("text"), arguments.text("parse_mode"), entities)
     chat = find_chat(world, bot, arguments.text("chat_id"))
     topic = find_topic(chat, bot, arguments.integer("message_thread_id"))
@@ -191,7 +208,7 @@ def send_message_draft(world: World, activity: Activity, bot: BotAccount, argume
         raise refused("draft-id")
     if chat.type != "private":
         raise refused("draft-chat")
-    check_posting(chat, bot)
+    check_rights(chat, bot)
     draft = Draft(
         bot=bot.id,
         chat=chat.id,
@@ -217,9 +234,12 @@ def _draft_text(world: World, formatted: Formatted) -> Wire:
 
 def set_message_reaction(world: World, activity: Activity, bot: BotAccount, arguments: Arguments) -> bool:
     given = arguments.json("reaction", "reaction-json") or []
-    if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
-        raise refused("reaction-json")
-    chat = find_chat(world, bot, arguments.text("chat_id"))
+    if not isinstance(given, list):
+        raise refused("reaction-array")
+    for one in given:
+        if not isinstance(one, dict) or one.get("type") not in ("emoji", "custom_emoji", "paid"):
+            raise refused("reaction-type", why="invalid reaction type specified")
+    chat = find_chat(world, bot, arguments.text("chat_id"), need="read")
     message = find_message(chat, arguments, "react")
     if len(given) > 1:
         raise refused("reactions-many")

@@ -5,8 +5,18 @@ from itertools import count
 from typing import Literal
 
 from palaver.sim.errors import Wire
-from palaver.sim.telegram.accounts import FIRST_CHANNEL, Account, BotAccount, Chat, Message, Status, Topic
+from palaver.sim.telegram.accounts import (
+    FIRST_CHANNEL,
+    GROUP_ANONYMOUS_BOT,
+    Account,
+    BotAccount,
+    Chat,
+    Message,
+    Status,
+    Topic,
+)
 from palaver.sim.telegram.files import Files
+from palaver.sim.telegram.flood import FloodControl
 from palaver.sim.telegram.queue import UpdateQueue
 from palaver.sim.telegram.rendering import is_meant_for, member_shown, shown
 
@@ -19,8 +29,11 @@ ALBUM_BASE = 13_000_000_000_000_000
 class World:
     """Everything that exists; *changed* is called whenever a bot has a new update."""
 
-    def __init__(self, clock: Callable[[], float], changed: Callable[[], None]) -> None:
+    def __init__(
+        self, clock: Callable[[], float], changed: Callable[[], None], flood: FloodControl | None = None
+    ) -> None:
         self.clock = clock
+        self.flood = flood
         self.accounts: dict[int, Account] = {}
         self.bots: dict[str, BotAccount] = {}  # by token
         self.files = Files()
@@ -173,7 +186,9 @@ class World:
         now = self.now()
         left = Message(id=0, date=now, sender=by, content={"migrate_to_chat_id": new.id})
         self.post(chat, left)
-        came = Message(id=0, date=now, sender=GROUP_BOT, sender_chat=new.id, content={"migrate_from_chat_id": chat.id})
+        came = Message(
+            id=0, date=now, sender=GROUP_ANONYMOUS_BOT, sender_chat=new.id, content={"migrate_from_chat_id": chat.id}
+        )
         self.post(new, came)
         chat.upgraded_to = new.id
         return new
@@ -182,6 +197,3 @@ class World:
         for bot in self.hearers(chat):
             if message.sender != bot.id and is_meant_for(self, chat, message, bot):
                 bot.updates.add(kind, shown(self, chat, message, bot))
-
-
-GROUP_BOT = 1_087_968_824

@@ -1,0 +1,27 @@
+"""Domains of the first level by which a bare address is known: those of countries, and the usual others. Pure."""
+
+DOMAINS = frozenset(
+    "ac ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bm bn bo br bs bt bv bw by bz ca "
+    "cc cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg er es et eu fi fj fk fm fo fr "
+    "ga gb gd ge gf gg gh gi gl gm gn gp gq gr gs gt gu gw gy hk hm hn hr ht hu id ie il im in io iq ir is it je jm "
+    "jo jp ke kg kh ki km kn kp kr kw ky kz la lb lc li lk lr ls lt lu lv ly ma mc md me mg mh mk ml mm mn mo mp mq "
+    "mr ms mt mu mv mw mx my mz na nc ne nf ng ni nl no np nr nu nz om pa pe pf pg ph pk pl pm pn pr ps pt pw py qa "
+    "re ro rs ru rw sa sb sc sd se sg sh si sj sk sl sm sn so sr ss st su sv sx sy sz tc td tf tg th tj tk tl tm tn "
+    "to tr tt tv tw tz ua ug uk us uy uz va vc ve vg vi vn vu wf ws ye yt za zm zw academy aero agency app art asia "
+    "audio auto bank bar berlin best bet bike bio biz blog blue book bot business buzz cafe camera camp capital care "
+    "cash casino center chat cheap church city click clinic cloud club codes coffee college com community company "
+    "computer cool coop country dance data date design dev diet digital direct directory doctor dog domains download "
+    "earth eco edu education email energy engineer events exchange expert express fail family fan farm fashion film "
+    "finance fish fit fitness fm food football forum foundation free fun fund fyi gallery game games garden gay gift "
+    "global gold golf gov graphics green group guide guru health help host hosting hotels house how icu info ink "
+    "institute int international jobs kids kim kitchen land law legal life link live loan lol london love ltd "
+    "management map market marketing media men menu mil mobi moda moe mom money museum music name navy net network "
+    "news ninja now nyc observer office one onion onl online ooo org page paris party pay pet phone photo photography "
+    "photos pics pink pizza place play plus poker post press pro promo property pub quest radio red rent repair "
+    "report rest review reviews rich rio rip rocks room run sale school science search security select services sex "
+    "sexy shop show site ski skin sky social software solar solutions song space sport store stream studio study "
+    "style support surf systems talk tax taxi team tech technology tel theater tips today tokyo ton tools top tours "
+    "town toys trade training travel tube university uno vegas video vip vision vodka vote voyage wales wang watch "
+    "weather website wiki win wine work works world wow wtf xxx xyz yoga zone бг бел дети ею ком мкд мон москва "
+    "онлайн орг рус рф сайт срб укр қаз հայ ελ ευ".split()
+)
