@@ -46,7 +46,7 @@ def test_an_export_is_imported_once(tmp_path: Path) -> None:
             "Read as an export of Telegram Desktop, for the bot telegram-4242.",
             "  Friends: 2 messages",
             "2 messages added, 0 known before.",
-            "Skipped: 1 service messages, such as joins and pins.",
+            "Skipped: 1 service messages, such as pins and calls.",
             "They can be searched and shown to the model. No facts are learned from them: that takes --learn.",
         ],
     )
@@ -55,7 +55,7 @@ def test_an_export_is_imported_once(tmp_path: Path) -> None:
         "platform": "telegram-4242",
         "added": 0,
         "known": 2,
-        "skipped": {"service messages, such as joins and pins": 1},
+        "skipped": {"service messages, such as pins and calls": 1},
         "chats": [{"id": "-1001234567890", "title": "Friends", "messages": 2}],
         "error": None,
     }

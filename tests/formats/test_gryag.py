@@ -128,7 +128,7 @@ def test_other_bots_are_agents_and_people_without_an_id_are_unknown() -> None:
 
     assert [one.author for one in found] == [
         Author(id="5", name="Al", persona="Al"),
-        Author(id="person", name="person", unknown=True),
+        Author(id="unknown", name="somebody", unknown=True),
     ]
 
 

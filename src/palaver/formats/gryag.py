@@ -18,8 +18,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from palaver.formats.compact import PERSON
-from palaver.formats.imported import EMPTY, UNREADABLE, Imported, ImportedMessage, Skipped
+from palaver.formats.imported import EMPTY, SOMEBODY, UNKNOWN, UNREADABLE, Imported, ImportedMessage, Skipped
 from palaver.formats.telegram_export import NOT_WANTED, SERVICE
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Media, Part, Text
@@ -101,7 +100,7 @@ class GryagMessages(Struct, frozen=True, kw_only=True):
             return Author(id=self.bot_id, name=name or persona, persona=persona)
         author_id = _text(_first(row, "external_user_id", "user_id", meta=meta))
         if not author_id:
-            return Author(id=PERSON, name=name or PERSON, unknown=True)
+            return Author(id=UNKNOWN, name=name or SOMEBODY, unknown=True)
         shown = name or username or author_id
         is_agent = _is_true(row.get("sender_is_bot"))
         return Author(id=author_id, name=shown, username=username or None, persona=shown if is_agent else None)

@@ -7,6 +7,7 @@ from msgspec import Struct
 from palaver.messages import Author, Message
 
 EXPORT_ID = "export:"  # before ids that only the account knows which made the export
+UNKNOWN, SOMEBODY = "unknown", "somebody"  # the id and the name of an author of whom nothing is known
 EMPTY = "messages without content"
 UNREADABLE = "entries without an id or a time"
 

@@ -1,4 +1,4 @@
-"""The content of a message in an export of Telegram Desktop, as parts. Pure."""
+"""The content of a message in an export of Telegram Desktop, as the parts that the bot would have received. Pure."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,15 +15,39 @@ _KINDS = {
 }
 _MIME = {".webp": "image/webp", ".webm": "video/webm", ".tgs": "application/x-tgsticker"}
 _LEFT_OUT = "("  # a path begins with it where the file was not exported
+_EVENTS = {
+    "game_title": "a game",
+    "invoice_information": "an invoice",
+    "giveaway_information": "a giveaway",
+    "giveaway_results": "a giveaway",
+    "paid_stars_amount": "paid media",
+}
+_POINT = ("latitude", "longitude")
+_RICH_KEYS = "title text formula blocks block items rows cells caption label".split()  # of blocks, in their order
 
 
 def parts_of(entry: dict[str, Any], *, unique_id: str) -> tuple[Part, ...]:
-    """Return the media, the content that only words can say, and the text of a message."""
-    media = _media(entry, unique_id)
-    words = [*_forward(entry), *_words(entry)]
+    """Return the parts of a message: its origin, media, what is neither text nor a file, and its text."""
     text = text_of(entry) or _rich_text(entry.get("rich_message"))
-    texts = [Text(text=one) for one in (*words, text) if one]
-    return (media, *texts) if media else tuple(texts)
+    parts = [*_forward(entry), *_media(entry, unique_id), *_spoken(entry)]
+    return (*parts, Text(text=text)) if text else tuple(parts)
+
+
+def event_of(entry: dict[str, Any]) -> tuple[Part, ...]:
+    """Return who joined or left, or the new title, that a service message tells; nothing for other events."""
+    members = ", ".join(one for one in entry.get("members") or () if isinstance(one, str))
+    match entry.get("action"):
+        case "invite_members" if members:
+            words = f"joined: {members}"
+        case "join_group_by_link" | "join_group_by_request":
+            words = f"joined: {_string(entry, 'actor')}"
+        case "remove_members" if members:
+            words = f"left: {members}"
+        case "edit_group_title":
+            words = f"the chat is now called {_string(entry, 'title')}"
+        case _:
+            return ()
+    return (_marker("event", words),)
 
 
 def text_of(entry: dict[str, Any], key: str = "text") -> str:
@@ -41,70 +65,69 @@ def _piece(piece: Any) -> str:
     return f"{text} ({href})" if href and href != text else text
 
 
-def _media(entry: dict[str, Any], unique_id: str) -> Media | None:
-    path = _string(entry, "photo") or _string(entry, "file")
+def _forward(entry: dict[str, Any]) -> Iterator[Part]:
+    if "forwarded_from" in entry:
+        yield _marker("forward", f"from {_string(entry, 'forwarded_from') or 'a deleted account'}")
+
+
+def _media(entry: dict[str, Any], unique_id: str) -> Iterator[Part]:
+    if not entry.keys() & {"photo", "file", "media_type"}:
+        return
     kind = "photo" if "photo" in entry else _KINDS.get(_string(entry, "media_type"), "document")
-    if "photo" not in entry and "file" not in entry and "media_type" not in entry:
-        return None
+    path = _string(entry, "photo") or _string(entry, "file")
     included = path and not path.startswith(_LEFT_OUT)
     suffix = path[path.rfind(".") :].lower() if included and "." in path else ""
-    mime = _string(entry, "mime_type") or ("image/jpeg" if kind == "photo" else _MIME.get(suffix))
-    return Media(
+    yield Media(
         media_kind=kind,
         unique_id=unique_id,
-        mime=mime,
-        rendered_text=_string(entry, "sticker_emoji") or None,
+        mime=_string(entry, "mime_type") or ("image/jpeg" if kind == "photo" else _MIME.get(suffix)),
+        rendered_text=_facts(kind, entry),
         raw={"path": path} if included else None,
     )
 
 
-def _forward(entry: dict[str, Any]) -> Iterator[str]:
-    if "forwarded_from" in entry:
-        yield f"[forwarded from {_string(entry, 'forwarded_from') or 'a deleted account'}]"
+def _facts(kind: str, entry: dict[str, Any]) -> str | None:
+    """Return what is known of a file without looking into it."""
+    match kind:
+        case "sticker":
+            return _string(entry, "sticker_emoji") or None
+        case "audio":
+            title = _string(entry, "title") or _string(entry, "file_name")
+            return " – ".join(filter(None, (_string(entry, "performer"), title))) or None
+        case "document":
+            return _string(entry, "file_name") or None
+    return None
 
 
-def _words(entry: dict[str, Any]) -> Iterator[str]:
-    """Yield markers for content without a part of its own."""
-    song = [_string(entry, key) for key in ("performer", "title") if "media_type" in entry]
-    if any(song):
-        yield _marker("song", *song)
-    if "file_name" in entry and entry.get("media_type") is None:
-        yield _marker("file", _string(entry, "file_name"))
-    for key, word in (("poll", "poll"), ("todo_list", "checklist")):
-        if isinstance(list_ := entry.get(key), dict):
-            yield _marker(word, text_of(list_, "question" if key == "poll" else "title"), *_answers(list_))
+def _spoken(entry: dict[str, Any]) -> Iterator[Part]:
+    """Yield what is neither text nor a file. What its sender wrote is their text."""
+    point = entry.get("location_information")
+    if "place_name" in entry:
+        yield _marker("location")
+        yield Text(text=", ".join(filter(None, (_string(entry, "place_name"), _string(entry, "address")))))
+    elif isinstance(point, dict):
+        yield _marker("location", ", ".join(f"{point[key]:.5f}" for key in _POINT if isinstance(point.get(key), float)))
+    elif "location_information" in entry:
+        yield _marker("location")
     if isinstance(contact := entry.get("contact_information"), dict):
-        name = " ".join(filter(None, (_string(contact, "first_name"), _string(contact, "last_name"))))
-        yield _marker("contact", name, _string(contact, "phone_number"))
-    if "location_information" in entry or "place_name" in entry:
-        point = entry.get("location_information")
-        at = f"{point.get('latitude')}, {point.get('longitude')}" if isinstance(point, dict) else ""
-        yield _marker("location", _string(entry, "place_name"), _string(entry, "address"), at)
-    if "game_title" in entry:
-        yield _marker("game", _string(entry, "game_title"), _string(entry, "game_description"))
-    if isinstance(invoice := entry.get("invoice_information"), dict):
-        yield _marker("invoice", _string(invoice, "title"), _string(invoice, "description"))
-    for key, word in (
-        ("giveaway_information", "giveaway"),
-        ("giveaway_results", "giveaway"),
-        ("paid_stars_amount", "paid media"),
-    ):
-        if key in entry:
-            yield _marker(word)
+        name = f"{_string(contact, 'first_name')} {_string(contact, 'last_name')}".strip()
+        yield _marker("contact")
+        yield Text(text=f"{name}, {_string(contact, 'phone_number')}")
+    if isinstance(poll := entry.get("poll"), dict):
+        yield _marker("poll")
+        yield Text(text="\n".join([text_of(poll, "question"), *(f"- {one}" for one in _answers(poll))]))
+    if isinstance(tasks := entry.get("todo_list"), dict):
+        yield _marker("checklist")
+        yield Text(text="\n".join([text_of(tasks, "title"), *(f"- {one}" for one in _answers(tasks))]))
+    yield from (_marker("event", words) for key, words in _EVENTS.items() if key in entry)
 
 
 def _answers(listed: dict[str, Any]) -> Iterator[str]:
-    for answer in listed.get("answers") or ():
-        if isinstance(answer, dict):
-            voters = answer.get("voters")
-            yield f"{text_of(answer)} ({voters})" if voters is not None else text_of(answer)
+    return (text_of(answer) for answer in listed.get("answers") or () if isinstance(answer, dict))
 
 
-def _marker(word: str, *said: str) -> str:
-    """`[poll: Tea? | yes (3) | no (1)]`; line breaks and brackets in it are removed."""
-    plain = (" ".join(one.replace("[", "(").replace("]", ")").split()) for one in said)
-    inside = " | ".join(filter(None, plain))
-    return f"[{word}: {inside}]" if inside else f"[{word}]"
+def _marker(kind: str, words: str = "") -> Media:
+    return Media(media_kind=kind, unique_id=f"{kind}:{words}", rendered_text=words or None)
 
 
 def _rich_text(value: Any) -> str:
@@ -113,11 +136,10 @@ def _rich_text(value: Any) -> str:
         case str():
             return value
         case list():
-            pieces = [_rich_text(one) for one in value]
-            return ("" if all(isinstance(one, str) for one in value) else "\n").join(filter(None, pieces))
+            between = "" if all(isinstance(one, str) for one in value) else "\n"
+            return between.join(filter(None, map(_rich_text, value)))
         case dict():
-            shown = ("title", "text", "formula", "blocks", "block", "items", "rows", "cells", "caption", "label")
-            return "\n".join(filter(None, (_rich_text(value.get(key)) for key in shown)))
+            return "\n".join(filter(None, (_rich_text(value.get(key)) for key in _RICH_KEYS)))
     return ""
 
 

@@ -17,16 +17,26 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.formats.compact import PERSON
-from palaver.formats.imported import EMPTY, EXPORT_ID, UNREADABLE, Imported, ImportedMessage, ImportedReaction, Skipped
+from palaver.formats.imported import (
+    EMPTY,
+    EXPORT_ID,
+    SOMEBODY,
+    UNKNOWN,
+    UNREADABLE,
+    Imported,
+    ImportedMessage,
+    ImportedReaction,
+    Skipped,
+)
 from palaver.formats.json_stream import JsonStream
-from palaver.formats.telegram_content import parts_of
+from palaver.formats.telegram_content import event_of, parts_of
 from palaver.messages import Author, Message, Place, Quote
+from palaver.parts import Part
 
 SERVICE = "telegram"
 DELETED_ACCOUNT = "Deleted Account"  # as Telegram shows it
 
-SERVICE_MESSAGES = "service messages, such as joins and pins"
+SERVICE_MESSAGES = "service messages, such as pins and calls"
 UNSUPPORTED = "messages that Telegram Desktop could not export"
 NOT_WANTED = "messages of chats that --chat does not name"
 PERSONAL = "messages of chats that the bot is not in: personal chats, saved messages, other bots"
@@ -135,25 +145,34 @@ class _ChatReader:
         if not isinstance(entry, dict) or not isinstance(entry.get("id"), int):
             yield Skipped(reason=UNREADABLE)
         elif entry.get("type") == "service":
-            if entry.get("action") == "topic_created":
-                self._topics[entry["id"]] = entry["id"]
-            yield Skipped(reason=SERVICE_MESSAGES)
+            yield self._read_service(entry)
         elif entry.get("type") == "unsupported":
             yield Skipped(reason=UNSUPPORTED)
-        elif not self._place.id and _author(entry, self._place).id in (self._export.bot_id, PERSON):
+        elif not self._place.id and _author(entry, self._place).id in (self._export.bot_id, UNKNOWN):
             self._held.append(entry)
         else:
             if not self._place.id:
-                self._place = replace(self._place, id=_author(entry, self._place).id)
+                person = _author(entry, self._place)
+                self._place = replace(self._place, id=person.id, title=person.name)
             held, self._held = self._held, []
-            yield from map(self._imported, (*held, entry))
+            for one in (*held, entry):
+                yield self._imported(one, parts_of(one, unique_id=f"export-{self._place.id}-{one['id']}"))
+
+    def _read_service(self, entry: dict[str, Any]) -> Imported:
+        if entry.get("action") == "topic_created":
+            self._topics[entry["id"]] = entry["id"]
+        parts = event_of(entry)
+        if not parts:
+            return Skipped(reason=SERVICE_MESSAGES)
+        actor = {"from": entry.get("actor"), "from_id": entry.get("actor_id")}
+        return self._imported({**entry, **actor}, parts)
 
     def finish(self) -> Iterator[Imported]:
         """Count what is left of a direct chat in which no person has written."""
         if self._held:
             yield Skipped(reason=UNREADABLE, count=len(self._held))
 
-    def _imported(self, entry: dict[str, Any]) -> Imported:
+    def _imported(self, entry: dict[str, Any], parts: tuple[Part, ...]) -> Imported:
         sent_at = _moment(entry, "date", self._export.zone)
         if sent_at is None:
             return Skipped(reason=UNREADABLE)
@@ -161,7 +180,6 @@ class _ChatReader:
         author = _author(entry, self._place)
         message_id = self._message_id(entry["id"])
         own = author.id == self._export.bot_id
-        parts = parts_of(entry, unique_id=f"export-{self._place.id}-{entry['id']}")
         if not parts:
             return Skipped(reason=EMPTY)
         return ImportedMessage(
@@ -207,14 +225,14 @@ class _ChatReader:
 
 def _author(entry: dict[str, Any], place: Place | None = None) -> Author:
     """Return who sent an entry. A deleted account has an id and no name; a post without either is the channel's."""
-    author_id, name = _peer_id(entry.get("from_id")), entry.get("from")
-    if author_id and isinstance(name, str) and name:
-        return Author(id=author_id, name=name)
-    if author_id:
+    author_id, name, signature = _peer_id(entry.get("from_id")), entry.get("from"), entry.get("author")
+    if not author_id and place and place.kind == "channel":
+        author_id, name = place.id, place.title
+    if not author_id:
+        return Author(id=UNKNOWN, name=name if isinstance(name, str) and name else SOMEBODY, unknown=True)
+    if not isinstance(name, str) or not name:
         return Author(id=author_id, name=DELETED_ACCOUNT, unknown=True)
-    if place and place.kind == "channel":
-        return Author(id=place.id, name=place.title)
-    return Author(id=PERSON, name=name if isinstance(name, str) and name else PERSON, unknown=True)
+    return Author(id=author_id, name=f"{name} ({signature})" if signature else name)
 
 
 def _peer_id(peer: Any) -> str:
