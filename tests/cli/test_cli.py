@@ -24,7 +24,8 @@ def in_shell(command: str) -> subprocess.CompletedProcess[str]:
         (("lint", "/no\x1b[31m"), "palaver: cannot read /no\\u001b[31m: No such file or directory\n"),
         (
             ("sim", "gemini", "--model-behaviour", "dance"),
-            "palaver: --model-behaviour dance: unknown behaviour 'dance': expected actor, echo, script:FILE or repeat:FILE\n",
+            "palaver: --model-behaviour dance: unknown behaviour 'dance': "
+            "expected actor, echo, script:FILE or repeat:FILE\n",
         ),
     ],
 )
