@@ -57,7 +57,7 @@ NOISE = 0.005  # seconds
 LEFT_OUT = ("palaver.sim", "palaver.cli", "palaver.__main__")  # they read what their own user writes
 BOUNDS = {  # characters that callers pass at most
     "tools.calculator": 2_000,
-    "tools.due_times": 100,
+    "tasks.due_times": 100,
     "tools.search": 4_000,
     "memory.verify.markers": 4_000,
     "memory.verify.clauses": 4_000,

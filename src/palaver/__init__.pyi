@@ -165,6 +165,9 @@ from .platform import (
     Commanded as Commanded,
 )
 from .platform import (
+    CommandInfo as CommandInfo,
+)
+from .platform import (
     Deleted as Deleted,
 )
 from .platform import (

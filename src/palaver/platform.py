@@ -13,6 +13,7 @@ from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place, Reply
 
 PlaceRole = Literal["owner", "administrator", "member"]
+CommandAudience = Literal["everyone", "administrators", "owners"]
 COMMAND = re.compile(r"/(?P<name>[a-z]\w*)(?:@(?P<bot>\S+))?(?:\s+(?P<argument>.*))?", re.IGNORECASE | re.DOTALL)
 DeliveryKind = Literal["answer", "error", "notice", "task", "draft"]
 
@@ -81,6 +82,14 @@ class Commanded(Struct, frozen=True, kw_only=True, tag_field="kind", tag="comman
     message: Message  # as it was posted
     name: str  # without the slash, lower case
     argument: str = ""
+
+
+class CommandInfo(Struct, frozen=True, kw_only=True):
+    """A command that the agent knows, for clients that suggest commands."""
+
+    name: str  # without the slash
+    who: CommandAudience  # everyone may give it, or administrators of a group, or owners of the bot
+    descriptions: dict[str, str]  # by language, as in `Author.language`; that under "" is for all others
 
 
 class PlaceMigrated(Struct, frozen=True, kw_only=True, tag_field="kind", tag="place migrated"):
@@ -223,6 +232,12 @@ class Platform(ABC):
 
     async def preview(self, place: Place, run_id: str, text: str) -> None:  # noqa: B027
         """Show the answer so far while it streams; best effort. An empty text: show that we are typing."""
+
+    async def announce(self, commands: Sequence[CommandInfo], *, owners: Sequence[str]) -> None:  # noqa: B027
+        """Tell the service which commands there are, so that clients suggest them; best effort, after `open`.
+
+        *owners* are the ids of the accounts, on this service, that own the bot.
+        """
 
     async def role(self, place: Place, author: Author) -> PlaceRole:
         """Return the role of an author. By default: owner of a direct chat, member of any other place."""

@@ -8,17 +8,19 @@ from msgspec.structs import replace
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked, until
 from palaver.engine.behavior import TOO_MANY, Behavior
-from palaver.engine.commands import BEGUN_ANEW, HELP, LIKE_THAT, NOTHING
+from palaver.engine.command_list import HELP
 from palaver.engine.engine import Engine
+from palaver.engine.languages.english import ENGLISH
+from palaver.engine.languages.ukrainian import UKRAINIAN
 from palaver.engine.limits import Limits
-from palaver.engine.task_worker import FORGOTTEN
 from palaver.memory.facts import Fact, default_scope, subject_of
-from palaver.messages import Author, Place
+from palaver.messages import Author, Place, Reply
 from palaver.models import Scripted
 from palaver.platform import Commanded, Received, Stopped
 from palaver.store import Store
+from palaver.tasks.reminders import MOST
 from palaver.tasks.task import Task
-from palaver.testing import HeldModel, RecordedPlatform
+from palaver.testing import Clock, HeldModel, RecordedPlatform
 from people import NOON
 
 
@@ -79,6 +81,23 @@ async def test_the_same_update_again_is_one_command(store: Store) -> None:
         assert await told(engine, platform, "/help") == []
 
 
+@pytest.mark.parametrize(
+    ("author", "line"),
+    [
+        (ALICE, ENGLISH.greeting.format(name="Gryag")),
+        (replace(ALICE, language="uk"), UKRAINIAN.greeting.format(name="Gryag")),
+    ],
+)
+async def test_start_says_who_the_bot_is_and_where_help_is(author: Author, line: str) -> None:
+    platform = RecordedPlatform()
+    async with engine_with(Scripted(), platform) as engine:
+        (told_line,) = await told(engine, platform, "/start deep-link", author=author)
+
+    assert told_line == line
+    assert "/help" in line
+    assert "\n" not in line
+
+
 SINCE = " (since 2025-01-15 12:00)"
 
 
@@ -93,7 +112,7 @@ async def test_memory_shows_what_is_known_where_it_may_be_told(store: Store) -> 
 
     assert direct == [f"fact0001  Likes tea.{SINCE}\nfact0002  Is from Lviv.{SINCE}"]
     assert group == [f"fact0002  Is from Lviv.{SINCE}"]
-    assert other == [NOTHING]
+    assert other == [ENGLISH.nothing_remembered]
     assert why == [f"Likes tea.{SINCE}\nAlice: so it is"]
 
 
@@ -108,10 +127,10 @@ async def test_what_memory_told_is_not_in_the_store_once_it_is_told(store: Store
 
 
 FORGOTTEN_BY = [
-    ("/forget tea", [FORGOTTEN], ["Likes cake."]),
-    ("/forget fact0001", [FORGOTTEN], ["Likes cake."]),
+    ("/forget tea", [ENGLISH.forgotten], ["Likes cake."]),
+    ("/forget fact0001", [ENGLISH.forgotten], ["Likes cake."]),
     ("/forget likes", [f"Which of these? /forget ID\nfact0001  Likes tea.{SINCE}\nfact0002  Likes cake.{SINCE}"], None),
-    ("/forget coffee", [LIKE_THAT], None),
+    ("/forget coffee", [ENGLISH.nothing_like_that], None),
     ("/forget", [HELP["forget"]], None),
     ("/forget all", ["Nothing is remembered of you any more."], []),
 ]
@@ -133,7 +152,7 @@ async def test_nobody_forgets_what_is_known_of_somebody_else(store: Store) -> No
     async with engine_with(Scripted(), platform, store=store) as engine:
         answer = await told(engine, platform, "/forget fact0001", author=BOB, place=GROUP)
 
-    assert (answer, len(await store.facts.listed())) == ([LIKE_THAT], 1)
+    assert (answer, len(await store.facts.listed())) == ([ENGLISH.nothing_like_that], 1)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +167,7 @@ async def test_clear_is_for_those_who_may(store: Store, place: Place, administra
         (answer,) = await told(engine, platform, "/clear", place=place)
 
     assert await store.place_settings.beginning(place) == (2 if cleared else 0)
-    assert answer == (BEGUN_ANEW if cleared else "Only an administrator can let this conversation begin anew.")
+    assert answer == (ENGLISH.begun_anew if cleared else "Only an administrator can let this conversation begin anew.")
 
 
 async def test_a_role_that_a_platform_cannot_tell_is_no_right(store: Store, caplog: pytest.LogCaptureFixture) -> None:
@@ -177,6 +196,76 @@ async def test_tasks_lists_what_is_planned_in_the_place(store: Store) -> None:
         ]
 
     assert answers == [f"{later:%Y-%m-%d %H:%M} send: call mum", "Nothing is planned here."]
+
+
+async def test_a_reminder_is_planned_and_comes_to_whoever_asked(store: Store) -> None:
+    platform, clock = RecordedPlatform(), Clock(NOON)
+    async with engine_with(Scripted(), platform, store=store, clock=clock, zone="Europe/Kyiv") as engine:
+        answers = [
+            *await told(engine, platform, "/remind in 10 minutes: call mum", number=5, place=GROUP),
+            *await told(engine, platform, "/remind завтра о 9:00 чай", key="c2", author=replace(BOB, language="uk")),
+            *await told(engine, platform, "/tasks", key="c3", place=GROUP),
+        ]
+        await clock.advance(600)
+        await engine.settled()
+        await clock.advance(24 * 3600)
+        await engine.settled()
+
+    assert answers == [
+        "I will remind you: 2025-01-15 14:10 (Europe/Kyiv).",
+        "Нагадаю: 2025-01-16 09:00 (Europe/Kyiv).",
+        "2025-01-15 14:10 send: Reminder: call mum",
+    ]
+    assert list(platform.shown.values())[3:] == [
+        Reply(place=GROUP, text="Reminder: call mum", reply_to="5"),
+        Reply(place=DIRECT, text="Нагадую: чай"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("/remind", ENGLISH.remind_how),
+        ("/remind tomorrow", ENGLISH.remind_how),
+        ("/remind me of tea", ENGLISH.remind_how),
+        ("/remind tomorrow at 9pm call mum", ENGLISH.remind_how),
+        ("/remind in 5 minutes " + "x" * 4001, ENGLISH.remind_how),
+        ("/remind today 9:00 tea", ENGLISH.remind_when.format(moment="2025-01-15 12:00 (UTC)")),
+        ("/remind in 9999 weeks tea", ENGLISH.remind_when.format(moment="2025-01-15 12:00 (UTC)")),
+    ],
+)
+async def test_a_reminder_that_cannot_be_is_not_planned(store: Store, line: str, answer: str) -> None:
+    platform = RecordedPlatform()
+    async with engine_with(Scripted(), platform, store=store, clock=Clock(NOON)) as engine:
+        assert await told(engine, platform, line) == [answer]
+
+    assert await store.tasks.listed() == []
+
+
+async def test_a_place_has_so_many_reminders_at_most(store: Store) -> None:
+    platform = RecordedPlatform()
+    later = NOON.replace(year=2099)
+    await store.tasks.add(
+        [Task(id=f"reminder-{number}", kind="send", place=DIRECT, due_at=later) for number in range(MOST)]
+    )
+    async with engine_with(Scripted(), platform, store=store) as engine:
+        assert await told(engine, platform, "/remind in 5 minutes tea") == [ENGLISH.remind_full.format(count=MOST)]
+
+    assert len(await store.tasks.listed()) == MOST
+
+
+async def test_a_reminder_is_forgotten_with_whoever_asked_for_it(store: Store) -> None:
+    platform = RecordedPlatform()
+    async with engine_with(Scripted(), platform, store=store) as engine:
+        await told(engine, platform, "/remind in 5 hours my secret tea", place=GROUP)
+        await told(engine, platform, "/remind in 5 hours cake", place=GROUP, author=BOB, key="c2")
+
+    await store.forget(ALICE.id, GROUP.author_namespace)
+
+    assert [(task.status, task.args.get("text")) for task in await store.tasks.listed()] == [
+        ("cancelled", None),
+        ("pending", "Reminder: cake"),
+    ]
 
 
 @pytest.mark.parametrize(

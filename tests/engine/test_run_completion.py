@@ -10,6 +10,7 @@ from engine.engines import DIRECT, GROUP, ME, engine_with, said, talked, texts_o
 from palaver.context.values import Context, Persona
 from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, TOO_MANY, Behavior
 from palaver.engine.identity import Identity
+from palaver.engine.languages.translator import Translator
 from palaver.engine.limits import Limits
 from palaver.engine.places import DelimiterCache
 from palaver.engine.run_completion import RunCompletion, RunOutput
@@ -53,6 +54,7 @@ def completion(store: Store, ended: Ended | None = None, *, runs: Any = None, **
         DelimiterCache(store.place_settings.delimiter),
         Identity(Persona(), {"recorded": RecordedPlatform()}),
         Behavior(**behavior),
+        Translator(Behavior(**behavior), store.place_settings),
         platforms={"recorded": RecordedPlatform()},
         outbox=store.outbox,
         sent=given.sent.extend,
@@ -149,7 +151,7 @@ async def test_what_could_not_be_kept_is_not_carried_out(store: Store) -> None:
     ended = Ended()
     with pytest.raises(StoreFull):
         await completion(store, ended, runs=Troubled(store, full)).complete_with_notice(
-            the_run(), said("hi"), "Sorry.", why="?"
+            the_run(), said("hi"), lambda _: "Sorry.", why="?"
         )
 
     assert (ended.sent, await store.outbox.listed()) == ([], [])
@@ -187,7 +189,9 @@ async def test_and_if_it_cannot_be_kept_then_it_is_said(store: Store, caplog: py
         raise StoreFull("there is no room left")
 
     ending = asyncio.create_task(
-        completion(store, runs=Troubled(store, full)).complete_with_notice(the_run(), said("hi"), "Sorry.", why="?")
+        completion(store, runs=Troubled(store, full)).complete_with_notice(
+            the_run(), said("hi"), lambda _: "Sorry.", why="?"
+        )
     )
     await begun.wait()
     ending.cancel()

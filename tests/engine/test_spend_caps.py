@@ -9,11 +9,12 @@ from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked,
 from palaver.engine.background import RealClock
 from palaver.engine.behavior import Behavior
 from palaver.engine.engine import Engine
+from palaver.engine.languages.english import ENGLISH
 from palaver.engine.limits import Cap, CurrentLimits, Limits, Spend
 from palaver.engine.media_descriptions import by_model
 from palaver.engine.memory import Memory
 from palaver.engine.memory.learner import EpisodeWriter
-from palaver.engine.spend_caps import SPENT, MeteredModel, SpendTracker
+from palaver.engine.spend_caps import MeteredModel, SpendTracker
 from palaver.errors import InvalidValue, SpendCapReached, TimedOut
 from palaver.messages import Place
 from palaver.models.base import Response, Usage
@@ -57,10 +58,10 @@ TALK = (
 )
 CAPS: list[tuple[dict[str, Cap], list[str]]] = [
     ({}, ["Answer 0.", "Answer 1.", "Answer 2.", "Answer 3."]),
-    ({"total": Cap(tokens=2000)}, ["Answer 0.", "Answer 1.", SPENT, SPENT]),
-    ({"total": Cap(money=1.5)}, ["Answer 0.", "Answer 1.", SPENT, SPENT]),
-    ({"place": Cap(tokens=1000)}, ["Answer 0.", SPENT, "Answer 1.", SPENT]),
-    ({"person": Cap(tokens=1000)}, ["Answer 0.", SPENT, "Answer 1.", SPENT]),
+    ({"total": Cap(tokens=2000)}, ["Answer 0.", "Answer 1.", ENGLISH.spent, ENGLISH.spent]),
+    ({"total": Cap(money=1.5)}, ["Answer 0.", "Answer 1.", ENGLISH.spent, ENGLISH.spent]),
+    ({"place": Cap(tokens=1000)}, ["Answer 0.", ENGLISH.spent, "Answer 1.", ENGLISH.spent]),
+    ({"person": Cap(tokens=1000)}, ["Answer 0.", ENGLISH.spent, "Answer 1.", ENGLISH.spent]),
 ]
 
 
@@ -80,7 +81,7 @@ async def test_who_was_told_is_not_told_again_that_day(store: Store) -> None:
     async with engine_with(answers(1), platform, store=store, **capped(total=Cap(tokens=1))) as engine:
         await talked(engine, *(said("more", number) for number in range(4)))
 
-    assert platform.texts == ["Answer 0.", SPENT]
+    assert platform.texts == ["Answer 0.", ENGLISH.spent]
     assert await store.inbox.waiting(DIRECT) == []
 
 
@@ -93,7 +94,7 @@ async def test_who_was_told_is_not_told_again_by_the_next_process(tmp_path: Path
         ):
             await talked(engine, said("hi", number), said("hi", f"{number} of Bob", author=BOB))
 
-    assert platform.texts == [SPENT, SPENT]  # each of them
+    assert platform.texts == [ENGLISH.spent, ENGLISH.spent]  # each of them
 
 
 READ = Response(turn=model('{"facts": []}', by="scripted"), usage=USAGE)
@@ -187,7 +188,7 @@ async def test_what_was_spent_is_known_to_the_next_process_and_tomorrow_is_anoth
             await talked(engine, said("hi", number))
         now += timedelta(days=number)
 
-    assert platform.texts == ["Answer 0.", SPENT, "Answer 0."]
+    assert platform.texts == ["Answer 0.", ENGLISH.spent, "Answer 0."]
 
 
 @pytest.mark.parametrize("place", [DIRECT, GROUP])

@@ -10,11 +10,12 @@ from model_text.shown import a_section, in_json, shown_part, shown_specs
 from palaver import RunContext, Store
 from palaver.messages import Author, Place
 from palaver.parts import ToolCall
+from palaver.tasks.reminders import MOST
 from palaver.toolbox.toolbox import Toolbox, tool
 from palaver.tools.calculator import calculate
 from palaver.tools.clock import clock
 from palaver.tools.memory import memory_tools
-from palaver.tools.reminders import MOST, reminder_tool
+from palaver.tools.reminders import reminder_tool
 from palaver.tools.search import Hit, SearxNG, search_tool
 from palaver.tools.weather import WMO, OpenMeteo, Report, weather_tool
 from palaver.turns import ToolSpec

@@ -11,9 +11,10 @@ from palaver.errors import InvalidValue
 from palaver.models.scripted import Scripted
 from palaver.parts import ToolCall, ToolResult
 from palaver.run.journal import Run, ToolRun
+from palaver.tasks.reminders import MAX_REMINDER_TEXT, MOST
 from palaver.tasks.task import POLICIES, Send, Task, block_of
 from palaver.toolbox.toolbox import Toolbox
-from palaver.tools.reminders import MAX_REMINDER_TEXT, MOST, reminder_tool
+from palaver.tools.reminders import reminder_tool
 from palaver.turns import Record, model
 from people import DIRECT, GROUP
 from run.loops import resumed, run_to_end

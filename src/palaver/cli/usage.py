@@ -13,8 +13,8 @@ from palaver.cli.output import author_label, one_line, place_label, print_json, 
 from palaver.errors import InvalidValue
 
 if TYPE_CHECKING:
+    from palaver.engine.limits import UsageRow
     from palaver.models.prices import Prices
-    from palaver.store.usage import UsageRow
 
 
 class By(StrEnum):

@@ -7,6 +7,10 @@ from typing import Literal
 from msgspec import Struct
 
 from palaver import errors
+from palaver.characters import is_blank
+from palaver.engine.languages import BUILT_IN, languages_with, lines_in
+from palaver.engine.languages.english import ENGLISH
+from palaver.engine.languages.lines import Lines
 from palaver.engine.triggers import Rule
 from palaver.errors import InvalidValue, NotAllowed, PalaverError
 from palaver.memory.facts import Fact
@@ -15,39 +19,33 @@ from palaver.models.prices import PRICES, Prices
 from palaver.tasks.kinds import DESTRUCTIVE
 from palaver.tasks.task import POLICIES, RETRY, Policy, Retry
 
-TOO_MANY = "That was more than I can answer at once. I go on in a little while; please ask again then."
-NOTHING_TO_SAY = "I have no answer to that. Please try to say it differently."
-FAILED = "Something went wrong on my side, and I could not answer this. Please try again."
+TOO_MANY, NOTHING_TO_SAY, FAILED = ENGLISH.too_many, ENGLISH.nothing_to_say, ENGLISH.failed
 LONGEST_DEBOUNCE = 86_400.0  # seconds
 LONGEST_KEPT = timedelta(days=36_500)
 
 IsAdministrator = Callable[[Place, Author], Awaitable[bool]]  # whether a person is an owner or administrator of a group
 
-_ERROR_TEXTS: tuple[tuple[type[PalaverError], str], ...] = (
-    (errors.ContextTooLong, "This conversation has become too long for me, and I could not answer. Please begin anew."),
-    (
-        errors.RunTimedOut,
-        "This took longer than I may work on one answer, and I stopped. Please ask for less at once.",
-    ),
-    (errors.QuotaExhausted, "I have used up what I may ask of my model, and cannot answer for now."),
-    (errors.RateLimited, "My model has too much to do just now, and I could not answer. Please try again in a while."),
-    (errors.ModelUnavailable, "I cannot reach my model just now, and could not answer. Please try again in a while."),
-    (errors.OperatorMustAct, "I cannot answer until whoever runs me has looked after me; they have been told."),
-    (errors.ResponseUnreadable, NOTHING_TO_SAY),
+_ERROR_LINES: tuple[tuple[type[PalaverError], Callable[[Lines], str]], ...] = (
+    (errors.ContextTooLong, lambda lines: lines.context_too_long),
+    (errors.RunTimedOut, lambda lines: lines.run_timed_out),
+    (errors.QuotaExhausted, lambda lines: lines.quota_exhausted),
+    (errors.RateLimited, lambda lines: lines.rate_limited),
+    (errors.ModelUnavailable, lambda lines: lines.model_unavailable),
+    (errors.OperatorMustAct, lambda lines: lines.operator_must_act),
+    (errors.ResponseUnreadable, lambda lines: lines.nothing_to_say),
 )
 
 
-def error_text(error: PalaverError) -> str:
+def error_text(error: PalaverError, lines: Lines = ENGLISH) -> str:
     """Return the text for a person whose message could not be answered. It gives no internal details."""
-    return next((words for kind, words in _ERROR_TEXTS if isinstance(error, kind)), FAILED)
+    return next((line(lines) for kind, line in _ERROR_LINES if isinstance(error, kind)), lines.failed)
 
 
-def forget_question(facts: Sequence[Fact]) -> str:
+def forget_question(facts: Sequence[Fact], lines: Lines = ENGLISH) -> str:
     """Return the question to a person about facts that a model proposes to forget."""
     if len(facts) == 1:
-        return f"I would forget: “{facts[0].text}” Say yes, and it is forgotten."
-    lines = "\n".join(f"- {fact.text}" for fact in facts)
-    return f"I would forget:\n{lines}\nSay yes, and all of it is forgotten."
+        return lines.forget_one.format(fact=facts[0].text)
+    return lines.forget_several.format(facts="\n".join(f"- {fact.text}" for fact in facts))
 
 
 async def require_right_to_clear(place: Place, person: Author, is_administrator: IsAdministrator) -> None:
@@ -76,6 +74,9 @@ class Behavior(Struct, frozen=True, kw_only=True):
     max_resumes: int = 10  # times that a run is resumed after a crash before it fails
     error_text: Callable[[PalaverError], str] = error_text  # for a person whose message could not be answered
     forget_question: Callable[[Sequence[Fact]], str] = forget_question  # about facts that a model would forget
+    owners: tuple[str, ...] = ()  # who runs the agent: their accounts, as `service:id`; they administer every place
+    language: str = "en"  # of the lines for people whose own is unknown, or has no lines
+    lines: dict[str, dict[str, str]] = {}  # added or changed lines, by language and name: engine.languages.lines
 
     def __post_init__(self) -> None:
         if self.cancel_tasks not in POLICIES:
@@ -90,7 +91,28 @@ class Behavior(Struct, frozen=True, kw_only=True):
             raise InvalidValue("Behavior: max_runs and max_resumes must be at least 1, agents_in_a_row at least 0")
         if not all(timedelta() <= kept <= LONGEST_KEPT for kept in (self.keep_updates, self.keep_prompts)):
             raise InvalidValue(f"Behavior: keep_updates and keep_prompts are 0 to {LONGEST_KEPT.days} days")
+        for owner in self.owners:
+            service, _, account = owner.partition(":")
+            if is_blank(service) or is_blank(account):
+                raise InvalidValue(
+                    f"Behavior: an owner is an account as `service:id`, such as telegram:123; not {owner!r}"
+                )
+        if lines_in(self.language, languages_with(self.lines)) is None:
+            raise InvalidValue(f"Behavior: language {self.language!r} has no lines; add them to lines")
 
     @property
     def policy(self) -> Policy:
         return POLICIES[self.cancel_tasks]
+
+    def lines_in(self, language: str) -> Lines:
+        """Return the agent's own lines in a language, or in `language` where it has none."""
+        languages = languages_with(self.lines) if self.lines else BUILT_IN
+        return lines_in(language, languages) or lines_in(self.language, languages) or ENGLISH
+
+    def error_line(self, error: PalaverError, lines: Lines) -> str:
+        """Return what `error_text` says; in the language of *lines* where it is the default."""
+        return error_text(error, lines) if self.error_text is error_text else self.error_text(error)
+
+    def forget_line(self, facts: Sequence[Fact], lines: Lines) -> str:
+        """Return what `forget_question` says; in the language of *lines* where it is the default."""
+        return forget_question(facts, lines) if self.forget_question is forget_question else self.forget_question(facts)

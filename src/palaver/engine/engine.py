@@ -18,6 +18,7 @@ from palaver.engine.outbox_sender import split_replies
 from palaver.engine.place_worker import PlaceWorkers
 from palaver.engine.platform_runner import (
     PlatformInbox,
+    announce_commands,
     close_platform,
     open_platform,
     run_platforms,
@@ -110,7 +111,7 @@ class Engine:
         workers = parts.worker_parts(self, prompt_builder, executor, self._completion)
         self._places = PlaceWorkers(workers, aliases=parts.aliases, on_idle=self._on_place_idle)
         self._task_loop: asyncio.Task[None] | None = None
-        self._retention = BackgroundTasks()
+        self._background = BackgroundTasks()
 
     @property
     def persona(self) -> Persona:
@@ -154,7 +155,9 @@ class Engine:
                     self._places.wake(place, runs=opened.get(place.key, ()))
             self._task_loop = asyncio.create_task(self._task_worker.run())
             self._commands.wake()
-            self._retention.start(self._parts.retention().run())
+            self._background.start(self._parts.retention().run())
+            for platform in self._parts.platforms.values():
+                self._background.start(announce_commands(platform, self._parts.behavior, self._parts.identity))
             if self.memory:
                 self.memory.on_behind(lambda missing: self._parts.events.publish(MemoryBehind(messages=missing)))
                 await self.memory.start()
@@ -168,7 +171,7 @@ class Engine:
             self._task_loop.cancel()
             await asyncio.wait([self._task_loop])
             self._task_loop = None
-        await self._retention.stop()
+        await self._background.stop()
         await self._commands.close()
         await self._places.tasks.stop()
         await self._task_worker.close()  # before the sender, which sends its last replies

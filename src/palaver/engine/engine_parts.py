@@ -12,14 +12,17 @@ from palaver.engine.admission import Admission
 from palaver.engine.answer_preview import AnswerPreviews
 from palaver.engine.background import EngineClock, Sleep
 from palaver.engine.behavior import Behavior
-from palaver.engine.commands import Commands, Confirmations, no_memory
+from palaver.engine.commands import Commands, no_memory
+from palaver.engine.confirmations import Confirmations
 from palaver.engine.event_stream import EventStream
 from palaver.engine.identity import Identity, platforms_by_name
+from palaver.engine.languages.translator import Translator
 from palaver.engine.limits import CurrentLimits
 from palaver.engine.log_views import VisibleLog
 from palaver.engine.media_descriptions import Describe, MediaDescriber
 from palaver.engine.memory import Memory
 from palaver.engine.outbox_sender import OutboxSender
+from palaver.engine.owner_commands import OwnerCommands
 from palaver.engine.place_worker import RunSetup, WorkerParts
 from palaver.engine.places import DelimiterCache, PlaceAliases
 from palaver.engine.prompt_builder import PromptBuilder
@@ -55,7 +58,8 @@ def make_parts(
         platforms=named,
         behavior=behavior,
         limits=limits,
-        identity=Identity(persona or Persona(), named),
+        identity=Identity(persona or Persona(), named, owners=behavior.owners),
+        translator=Translator(behavior, store.place_settings),
         aliases=aliases,
         delimiters=DelimiterCache(store.place_settings.delimiter),
         rate_limiter=RateLimiter(store.rate_limits, limits, now=clock.now),
@@ -79,6 +83,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
     behavior: Behavior
     limits: CurrentLimits
     identity: Identity
+    translator: Translator
     aliases: PlaceAliases
     delimiters: DelimiterCache
     rate_limiter: RateLimiter
@@ -120,6 +125,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             self.delimiters,
             self.identity,
             self.behavior,
+            self.translator,
             platforms=self.platforms,
             outbox=self.store.outbox,
             sent=self.outbox_sender.enqueue,
@@ -136,9 +142,14 @@ class EngineParts(Struct, frozen=True, kw_only=True):
         stop: Callable[[Place], None],
         planned: Callable[[], None],
     ) -> Commands:
+        owner_commands = OwnerCommands(
+            self.store, self.identity, self.limits, prices=self.behavior.prices, zone=zone, now=self.now
+        )
         return Commands(
             self.store,
             self.identity,
+            self.translator,
+            owner_commands,
             platforms=self.platforms,
             zone=zone,
             rate_limiter=self.rate_limiter,

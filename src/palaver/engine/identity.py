@@ -58,9 +58,15 @@ class Identity:
     """The persona, which may be set at any time, and our accounts. What they wrote is our own."""
 
     def __init__(
-        self, persona: Persona, platforms: Mapping[str, Platform], *, role_timeout: float = ROLE_TIMEOUT
+        self,
+        persona: Persona,
+        platforms: Mapping[str, Platform],
+        *,
+        owners: Iterable[str] = (),
+        role_timeout: float = ROLE_TIMEOUT,
     ) -> None:
         self.persona = persona
+        self._owners = frozenset(owners)
         self._role_timeout = role_timeout
         self._platforms = platforms
 
@@ -92,11 +98,22 @@ class Identity:
     def has_platform(self, platform: str) -> bool:
         return platform in self._platforms
 
+    def is_owner(self, place: Place, author: Author) -> bool:
+        """Return whether an author is one of `Behavior.owners`."""
+        return author.id in self.owners_on(place.platform)
+
+    def owners_on(self, platform: str) -> list[str]:
+        """Return the ids of the owners that have accounts on the service of a platform."""
+        service = f"{self._platforms[platform].service}:" if platform in self._platforms else ":"
+        return sorted(owner.removeprefix(service) for owner in self._owners if owner.startswith(service))
+
     async def is_administrator(self, place: Place, author: Author) -> bool:
         """Return whether an author owns or administers a place; False where the platform fails or does not know."""
         platform = self._platforms.get(place.platform)
         if platform is None:
             return False
+        if self.is_owner(place, author):
+            return True
         try:
             async with asyncio.timeout(self._role_timeout):
                 with foreign_code(platform.name):

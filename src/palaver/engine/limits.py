@@ -1,11 +1,13 @@
 """Limits: how much the agent answers, works and spends; and the protocol of the store that counts it. Pure."""
 
+from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Protocol
 
 from msgspec import Struct
 
 from palaver.errors import InvalidValue
+from palaver.memory.facts import Subject
 from palaver.messages import Author, Message, Place
 from palaver.run.journal import CallCost
 
@@ -62,6 +64,21 @@ class CurrentLimits:
         self.value = limits or Limits()
 
 
+class UsageRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The model calls of a day in UTC, for one place, person and model."""
+
+    day: date
+    place: Place | None  # None: it was removed
+    person: Subject | None  # None: the calls were for nobody in particular, or the person was forgotten
+    model: str
+    calls: int
+    input: int  # tokens, the cached among them
+    cached: int
+    output: int
+    thought: int
+    money: float  # in dollars; 0 where no price was known
+
+
 class UsageStore(Protocol):
     """Counts what model calls have spent."""
 
@@ -71,6 +88,10 @@ class UsageStore(Protocol):
 
     async def add(self, spent: CallCost, *, place: Place, author: Author | None = None, at: datetime) -> None:
         """Count a call outside of runs; the calls of runs are counted with their responses."""
+        ...
+
+    async def listed(self, since: date) -> Sequence[UsageRow]:
+        """Return all usage from a day in UTC on, the oldest first."""
         ...
 
     async def has_notice(self, message: Message, day: date) -> bool:

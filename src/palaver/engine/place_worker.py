@@ -21,8 +21,8 @@ from palaver.backoff import backoff
 from palaver.engine.admission import Admission
 from palaver.engine.background import FIRST_RETRY, LONGEST_RETRY, BackgroundTasks, Sleep, Slot, is_cancelled, log_text
 from palaver.engine.batches import Batch
-from palaver.engine.behavior import TOO_MANY, Behavior
-from palaver.engine.commands import Confirmations
+from palaver.engine.behavior import Behavior
+from palaver.engine.confirmations import Confirmations
 from palaver.engine.debounce import Debounce
 from palaver.engine.event_stream import EventStream
 from palaver.engine.memory import Memory
@@ -31,7 +31,7 @@ from palaver.engine.prompt_builder import PromptBuilder
 from palaver.engine.rate_limit import RateLimiter
 from palaver.engine.run_completion import Answer, RunCompletion
 from palaver.engine.run_executor import RunExecutor, new_run
-from palaver.engine.spend_caps import SPENT, SpendTracker
+from palaver.engine.spend_caps import SpendTracker
 from palaver.engine.store_protocols import PromptOutdated, StoreProtocol
 from palaver.errors import PalaverError, StoreBroken, StoreTrouble
 from palaver.events import Recalled
@@ -45,7 +45,7 @@ from palaver.turns import Settings, Turn
 
 log = logging.getLogger(__name__)
 
-STOPPED = "stopped by a request"
+STOPPED, SPENT = "stopped by a request", "a spend cap is reached"
 CANCELLED = "cancelled by the callee, not by shutdown"
 RATE_LIMITED = "the rate limit of the author is reached"
 GAVE_UP = "gave up after {times} resumes"
@@ -305,7 +305,7 @@ class PlaceWorker:
             await parts.store.inbox.skip(self.place, batch.ids)
         else:
             run = self._new_run(batch.messages, target)
-            await parts.completion.complete_with_notice(run, target, SPENT, why="a spend cap is reached")
+            await parts.completion.complete_with_notice(run, target, lambda lines: lines.spent, why=SPENT)
             await parts.spend_tracker.add_notice(target)
         return False
 
@@ -314,9 +314,9 @@ class PlaceWorker:
         log.info("message %s is over the rate limit", message.id, extra={"place": message.place})
         if not await self._parts.rate_limiter.claim_notice(message):
             return
-        run = self._new_run([message], message)
+        completion, run = self._parts.completion, self._new_run([message], message)
         try:  # in one transaction, so that a crash does not lead to an answer as well
-            await self._parts.completion.complete_with_notice(run, message, TOO_MANY, why=RATE_LIMITED)
+            await completion.complete_with_notice(run, message, lambda lines: lines.too_many, why=RATE_LIMITED)
         except StoreTrouble:
             await self._parts.rate_limiter.release_notice(message)
             raise

@@ -18,6 +18,8 @@ from msgspec.structs import replace
 from palaver.backoff import backoff
 from palaver.code_location import error_location, user_line
 from palaver.engine.background import Sleep, foreign_code, is_cancelled, log_text, retry_forever
+from palaver.engine.behavior import Behavior
+from palaver.engine.command_list import announced_commands
 from palaver.engine.identity import Identity
 from palaver.engine.store_protocols import UpdateStore
 from palaver.errors import InvalidValue, OperatorMustAct, PalaverError
@@ -121,6 +123,15 @@ class PlatformInbox:
                 return replace(change, place=identity.with_service(change.place))
             case _:
                 assert_never(change)
+
+
+async def announce_commands(platform: Platform, behavior: Behavior, identity: Identity) -> None:
+    """Let a platform announce the commands; an error is logged, and changes nothing."""
+    try:
+        with foreign_code(platform.name):
+            await platform.announce(announced_commands(behavior), owners=identity.owners_on(platform.name))
+    except Exception as error:  # noqa: BLE001 (a platform's own)
+        log.warning("%s could not announce the commands: %s", platform.name, log_text(error))
 
 
 @asynccontextmanager

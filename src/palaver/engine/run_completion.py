@@ -10,8 +10,10 @@ from msgspec.structs import replace
 
 from palaver.context.log import Log
 from palaver.engine.background import log_text
-from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, Behavior
+from palaver.engine.behavior import Behavior
 from palaver.engine.identity import Identity
+from palaver.engine.languages.lines import Lines
+from palaver.engine.languages.translator import Translator
 from palaver.engine.outbox_sender import edit_draft, split_replies
 from palaver.engine.places import DelimiterCache
 from palaver.engine.store_protocols import (
@@ -36,16 +38,6 @@ from palaver.tasks.task import FORGET_CONFIRMED, Task
 
 log = logging.getLogger(__name__)
 
-STOPPED_LINE = "(stopped)"
-
-
-def stop_line(draft: OutboxItem, now: datetime) -> OutboxItem:
-    """Return the line that replaces a draft without an answer; it does not enter the log."""
-    reply = replace(draft.reply, text=STOPPED_LINE)
-    return OutboxItem(
-        id=f"{draft.id}{DRAFT_END}", reply=reply, made_at=now, run=draft.run, kind="notice", edits=draft.message_id
-    )
-
 
 class RunOutput(Struct, frozen=True, kw_only=True):
     """The replies and tasks of a run."""
@@ -68,6 +60,7 @@ class RunCompletion:
         delimiters: DelimiterCache,
         identity: Identity,
         behavior: Behavior,
+        translator: Translator,
         *,
         platforms: Mapping[str, Platform],
         outbox: OutboxStore,
@@ -82,6 +75,7 @@ class RunCompletion:
         self._delimiters = delimiters
         self._identity = identity
         self._behavior = behavior
+        self._translator = translator
         self._platforms = platforms
         self._outbox = outbox
         self._sent = sent
@@ -94,7 +88,7 @@ class RunCompletion:
         for draft in await self._outbox.abandoned_drafts():
             platform = self._platforms.get(draft.reply.place.platform)
             if platform is not None and platform.capabilities_in(draft.reply.place).drafts:
-                line = stop_line(draft, self._now())
+                line = await self._stop_line(draft)
                 await self._outbox.put(line)
                 self._sent([line])
 
@@ -122,7 +116,8 @@ class RunCompletion:
         if ran_tools and (proposed := await self._forget_proposal(run, target)):  # only tools make proposals
             replies = (*replies, proposed)
         if not (replies or found.tasks or found.silent):
-            replies = (self._line(run, target, NOTHING_TO_SAY, kind="notice"),)
+            lines = await self._translator.lines_for(target)
+            replies = (self._line(run, target, lines.nothing_to_say, kind="notice"),)
         return RunOutput(replies=replies, tasks=found.tasks)
 
     async def _forget_proposal(self, run: Run, target: Message) -> OutboxItem | None:
@@ -130,12 +125,14 @@ class RunCompletion:
         facts = await self._proposals.made_by(run.id)
         if not facts:
             return None
-        words = clean(self._behavior.forget_question(facts), delimiter=await self._delimiters.get(target.place))
+        lines = await self._translator.lines_for(target)
+        words = clean(self._behavior.forget_line(facts, lines), delimiter=await self._delimiters.get(target.place))
         return replace(self._line(run, target, words, kind="notice"), id=f"{run.id}{PROPOSAL}")
 
     async def complete_with_forgetting(self, run: Run, target: Message, facts: Sequence[Fact]) -> None:
         """End a run with a task that forgets the facts that *target* confirms."""
-        args = {"facts": [fact.id for fact in facts], "reply_to": reply_to_id(target)}
+        language = await self._translator.language_of(target.place, target.author)
+        args = {"facts": [fact.id for fact in facts], "reply_to": reply_to_id(target), "language": language}
         task = Task(
             id=f"{run.id}{PROPOSAL}",
             kind=FORGET_CONFIRMED,
@@ -158,16 +155,18 @@ class RunCompletion:
     async def complete_with_error(self, run: Run, target: Message, error: PalaverError) -> None:
         """End a run with a line about the error, by `Behavior.error_text`."""
         self._failed(run, error)
+        lines = await self._translator.lines_for(target)
         try:
-            words = self._behavior.error_text(error)
-            words = words if words.strip() else FAILED
+            words = self._behavior.error_line(error, lines)
+            words = words if words.strip() else lines.failed
         except Exception as failure:  # noqa: BLE001 (the function is the user's)
             log.error("Behavior.error_text failed for %s: %s", error, log_text(failure))
-            words = FAILED
+            words = lines.failed
         await self._fail(run, str(error)[:1000], self._line(run, target, words, kind="error"))
 
-    async def complete_with_notice(self, run: Run, target: Message, words: str, *, why: str) -> None:
+    async def complete_with_notice(self, run: Run, target: Message, line: Callable[[Lines], str], *, why: str) -> None:
         """End a run with a notice that is not an error."""
+        words = line(await self._translator.lines_for(target))
         await self._fail(run, why, self._line(run, target, words, kind="notice"))
 
     async def complete_silently(self, run: Run, *, why: str) -> None:
@@ -216,7 +215,26 @@ class RunCompletion:
         draft = await self._outbox.draft(run.id)
         if draft is None or draft.status != "sent" or draft.message_id is None:
             return deliveries
-        return edit_draft(draft, deliveries, closing=stop_line(draft, self._now()))
+        return edit_draft(draft, deliveries, closing=await self._stop_line(draft))
+
+    async def _stop_line(self, draft: OutboxItem) -> OutboxItem:
+        """Return the line that replaces a draft without an answer; it does not enter the log."""
+        asked = await self._asked(draft)
+        lines = await self._translator.lines_for(asked) if asked else self._behavior.lines_in("")
+        return OutboxItem(
+            id=f"{draft.id}{DRAFT_END}",
+            reply=replace(draft.reply, text=lines.stopped_draft),
+            made_at=self._now(),
+            run=draft.run,
+            kind="notice",
+            edits=draft.message_id,
+        )
+
+    async def _asked(self, draft: OutboxItem) -> Message | None:
+        """Return the message that a draft was to answer; None where it is not known any more."""
+        journal = await self._runs.journal(draft.run) if draft.run else None
+        target = journal.run.target if journal else draft.reply.reply_to
+        return await self._messages.get(draft.reply.place, target) if target else None
 
     async def _as_begun(self, run: Run) -> Run:
         """Return the run with its target and messages as stored: those it was made with may have been deleted."""

@@ -13,8 +13,6 @@ from palaver.run.journal import call_cost
 from palaver.run.model_calls import CALL_TIMEOUT, ModelCalls
 from palaver.turns import Prompt
 
-SPENT = "I have used up what I may spend today, and cannot answer any more until tomorrow."
-
 
 class SpendTracker:
     """Counts model calls, and says whether a cap is reached and who got the notice about it."""

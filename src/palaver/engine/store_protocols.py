@@ -292,7 +292,7 @@ class TaskStore(Protocol):
 
 
 class PlaceSettings(Protocol):
-    """Settings of places (delimiter, beginning) and blocked authors."""
+    """Settings of places (delimiter, beginning), blocked authors, and the languages of authors."""
 
     async def delimiter(self, place: Place) -> str:
         """Return the word that tells our markup in a place from people's; it is made at random at the first call."""
@@ -313,6 +313,10 @@ class PlaceSettings(Protocol):
     async def block(self, platform: str, author_id: str, *, at: datetime) -> None: ...
 
     async def unblock(self, platform: str, author_id: str) -> None: ...
+
+    async def language(self, platform: str, author_id: str) -> str:
+        """Return the language of an author's client; empty if it is unknown."""
+        ...
 
 
 class ProposalStore(Protocol):
@@ -391,3 +395,5 @@ class StoreProtocol(Protocol):
     def rate_limits(self) -> RateLimitStore: ...
     @property
     def stop_requests(self) -> StopRequests: ...
+
+    async def count_rows(self) -> dict[str, int]: ...

@@ -40,7 +40,6 @@ from palaver.tasks.task import FORGET_CONFIRMED, RETRY, Retry, Send, SendSticker
 
 log = logging.getLogger(__name__)
 
-FORGOTTEN = "It is forgotten."
 GRACE = 5.0  # seconds that running tasks may take to end when the engine closes
 CLOCK_CHECK = 30.0  # seconds between reads of the wall clock, which may have been set
 
@@ -306,7 +305,8 @@ class BuiltinTasks:
         if not isinstance(facts, list):
             raise InvalidValue(f"task {task.id} has no list of facts to forget")
         await self._facts.forget(list(map(str, facts)), at=self._now())
-        return [Reply(place=task.place, text=FORGOTTEN, reply_to=near)]
+        lines = self._behavior.lines_in(str(task.args.get("language") or ""))
+        return [Reply(place=task.place, text=lines.forgotten, reply_to=near)]
 
     def _refuse_models(self, task: Task) -> None:
         """Raise `InvalidValue` for a destructive task of a model that `model_may` does not allow now."""

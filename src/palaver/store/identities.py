@@ -117,7 +117,9 @@ def upsert_author(database: Database, platform: str, author_id: str) -> int:
 
 def upsert_name(database: Database, platform: str, author: Author, at: datetime | None) -> int:
     """Return the row of the author with their current name. A client in another language is no other name."""
-    author = replace(author, language="") if author.language else author
+    if author.language:
+        _set_language(database, platform, author)
+        author = replace(author, language="")
     what = ("name", platform, author)
     cached: int | None = cache_get(database, what)
     if cached is not None:
@@ -130,6 +132,20 @@ def upsert_name(database: Database, platform: str, author: Author, at: datetime 
     insert = "INSERT INTO names (author, name, username, seen_at, body) VALUES (?, ?, ?, ?, ?) RETURNING id"
     username = None if author.username is None else clean(author.username)
     return _insert_row(database, insert, row, clean(author.name), username, format_time(at), body)
+
+
+def _set_language(database: Database, platform: str, author: Author) -> None:
+    row, language = upsert_author(database, platform, author.id), clean(author.language)
+    if cache_get(database, ("language", row)) != language:
+        database.execute("UPDATE authors SET language = ? WHERE id = ?", (language, row))
+        cache_put(database, ("language", row), language)
+
+
+def language_of(database: Database, platform: str, author_id: str) -> str:
+    """Return the language of an author's client; empty if it is unknown."""
+    select = "SELECT language FROM authors WHERE platform = ? AND author_id = ?"
+    row = database.execute(select, (clean(platform), author_id)).fetchone()
+    return row[0] if row else ""
 
 
 class IdentityCache:

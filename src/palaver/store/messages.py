@@ -102,6 +102,7 @@ class MessageRow:
         if message.reply_to:
             validate_id(message.reply_to.message_id, "message")
         self.message = without_languages(message)
+        self.author = message.author  # with the language of their client
         self.medias = [part for part in message.parts if isinstance(part, Media)]
 
     def content(self, database: Database, place: int, at: datetime | None) -> tuple[Any, ...]:
@@ -113,7 +114,7 @@ class MessageRow:
         return (
             text_of(message),
             dumps([replace(part, data=None, signature=None, raw=None) for part in media]) if media else None,
-            upsert_name(database, message.place.author_namespace, message.author, at),
+            upsert_name(database, message.place.author_namespace, self.author, at),
             upsert_title(database, message.place, place),
             format_time(message.sent_at),
             format_time(message.edited_at),

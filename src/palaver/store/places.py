@@ -25,6 +25,7 @@ from palaver.store.identities import (
     current_place,
     find_author,
     find_place,
+    language_of,
     place_key,
     read_place,
     upsert_author,
@@ -89,6 +90,9 @@ class SqlPlaceSettings(Repository):
 
     async def unblock(self, platform: str, author_id: str) -> None:
         self._blocked = await self._writer.run(lambda database: _unblock(database, platform, author_id))
+
+    async def language(self, platform: str, author_id: str) -> str:
+        return await self._reader.run(lambda database: language_of(database, platform, author_id))
 
     def clear_cache(self) -> None:
         """Forget what was read."""

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 
-from msgspec import Struct
-
-from palaver.engine.limits import Spend
+from palaver.engine.limits import Spend, UsageRow
 from palaver.memory.facts import Subject
 from palaver.messages import Author, Message, Place
 from palaver.run.journal import CallCost, Run
@@ -19,21 +17,6 @@ _COUNT = """UPDATE usage SET calls = calls + 1, input = input + ?, cached = cach
         SELECT rowid FROM usage WHERE day = ? AND place IS ? AND author IS ? AND model = ? LIMIT 1)"""
 _INSERT = """INSERT INTO usage (calls, input, cached, output, thought, money, day, place, author, model)
     VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-
-
-class UsageRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The model calls of a day in UTC, for one place, person and model."""
-
-    day: date
-    place: Place | None  # None: it was removed
-    person: Subject | None  # None: the calls were for nobody in particular, or the person was forgotten
-    model: str
-    calls: int
-    input: int  # tokens, the cached among them
-    cached: int
-    output: int
-    thought: int
-    money: float  # in dollars; 0 where no price was known
 
 
 class SqlUsage(Repository):
@@ -50,7 +33,6 @@ class SqlUsage(Repository):
         await self._writer.run(work)
 
     async def listed(self, since: date) -> Sequence[UsageRow]:
-        """Return all usage from a day in UTC on, the oldest first."""
         return await self._reader.run(lambda database: _listed(database, since))
 
     async def has_notice(self, message: Message, day: date) -> bool:

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
-from palaver.engine.commands import HELP, LIKE_THAT
+from palaver.engine.command_list import HELP
+from palaver.engine.languages.english import ENGLISH
 from palaver.messages import Message, Place
 from palaver.platform import Capabilities, Change, Update
 from palaver.testing.contract_session import Session, check
@@ -207,7 +208,7 @@ class IncomingContract:
 
         await session.world.command(place, alice, "/Forget the blue boat")
 
-        await session.shows(place, LIKE_THAT)
+        await session.shows(place, ENGLISH.nothing_like_that)
 
     @check
     async def test_a_command_that_is_delivered_again_is_carried_out_once(self, session: Session) -> None:

@@ -1,6 +1,6 @@
 """OutgoingContract: the tests of `Platform.send` and `split`."""
 
-from palaver.engine.run_completion import STOPPED_LINE
+from palaver.engine.languages.english import ENGLISH
 from palaver.messages import Author, Place
 from palaver.platform import Capabilities
 from palaver.testing.contract_session import Session, check, require, text_of
@@ -149,7 +149,7 @@ class OutgoingContract:
 
         await session.world.stop(place, alice)
 
-        (line,) = await session.shows(place, STOPPED_LINE)
+        (line,) = await session.shows(place, ENGLISH.stopped_draft)
         assert line.id == draft.id
 
     @check

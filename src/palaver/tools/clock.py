@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")  # in no locale's words
+from palaver.tasks.due_times import WEEKDAYS
 
 
 def clock(now: Callable[[], datetime], default_zone: str = "UTC") -> Callable[..., str]:

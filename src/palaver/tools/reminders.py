@@ -1,7 +1,7 @@
 """The tool `remind_me`: a text that is sent to the place of a conversation when it is due."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Annotated
 
@@ -10,16 +10,14 @@ from msgspec import Struct
 from palaver.engine.store_protocols import TaskStore
 from palaver.errors import InvalidValue
 from palaver.messages import Place
-from palaver.tasks.task import Send, Task, args_of, kind_of
+from palaver.tasks.due_times import format_moment, parse_moment
+from palaver.tasks.reminders import MAX_REMINDER_TEXT, PREFIX, refuse_too_many, reminder_task
+from palaver.tasks.task import Send, Task
 from palaver.timezones import zone_named
 from palaver.toolbox.run_context import RunContext
 from palaver.toolbox.toolbox import Tool, tool
-from palaver.tools.due_times import format_moment, parse_moment
 
-PREFIX = "reminder-"  # of the ids of the tasks
-MAX_REMINDER_TEXT = 4000  # characters of a text
 SAME = timedelta(minutes=5)  # two reminders of a run with the same text this close are one
-MOST = 200  # open reminders of one place
 
 
 class Reminder(Struct, frozen=True, kw_only=True):
@@ -51,10 +49,10 @@ def reminder_tool(tasks: TaskStore, now: Callable[[], datetime], zone: str) -> T
             task = next((known for known in existing if known.id == task_id), None)  # from before a crash
             if task is None:
                 due_at = parse_moment(when, now(), zone)
-                new = _task(task_id, place, send, due_at=due_at, made_by=context.run_id)
+                new = reminder_task(task_id, place, send, due_at=due_at, made_by=context.run_id)
                 task = next((known for known in existing if _is_same(known, new)), None)
             if task is None:
-                _refuse_too_many(existing)
+                refuse_too_many(existing)
                 await tasks.add([new])
                 task = new
         return Reminder(due=format_moment(task.due_at, zone), id=task.id)
@@ -75,18 +73,7 @@ def _place(context: RunContext) -> Place:
     return context.place
 
 
-def _refuse_too_many(tasks: Iterable[Task]) -> None:
-    open_ones = sum(task.status == "pending" and task.id.startswith(PREFIX) for task in tasks)
-    if open_ones >= MOST:
-        raise InvalidValue(f"{open_ones} reminders are still to come here, and there can be no more than {MOST}")
-
-
 def _is_same(known: Task, new: Task) -> bool:
     """Whether both are the same reminder of a run. A relative time, such as "in 1 hour", may differ a little."""
     same = (known.made_by, known.kind, known.args) == (new.made_by, new.kind, new.args)
     return same and abs(known.due_at - new.due_at) <= SAME
-
-
-def _task(task_id: str, place: Place, block: Send, *, due_at: datetime, made_by: str) -> Task:
-    """Return a task that belongs to no plan, so that the next message does not cancel it."""
-    return Task(id=task_id, kind=kind_of(block), place=place, due_at=due_at, args=args_of(block), made_by=made_by)

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from palaver import Message, Store, Text
 from palaver.config import Config, MemoryConfig
 from palaver.context.values import RecalledEpisode, RelevantMessage
-from palaver.engine.commands import HELP, LIKE_THAT, NOTHING
-from palaver.engine.task_worker import FORGOTTEN
+from palaver.engine.command_list import HELP
+from palaver.engine.languages.english import ENGLISH
 from palaver.events import Event, FactsLearned
 from palaver.memory import episodes
 from palaver.memory.facts import Fact, subject_of
@@ -317,20 +317,20 @@ async def test_memory_shows_what_is_remembered_and_why() -> None:
     assert second.startswith("b0b0b0b0  Likes tea. (since 20")
     assert fact.startswith("Lives in Lviv. (since ")
     assert why.endswith(f" {person().name}: So: Lives in Lviv.")
-    assert nothing == "No facts have an id that begins so."
+    assert nothing == "Facts with an id that begins so: 0."
     assert how == HELP["memory"]
 
 
 @pytest.mark.parametrize(
     ("line", "seen", "left"),
     [
-        ("/forget 3f9a1c2e", [FORGOTTEN, "(forgotten: Lives in Lviv.)"], ["Likes tea.", "Likes green tea."]),
-        ("/forget lviv", [FORGOTTEN, "(forgotten: Lives in Lviv.)"], ["Likes tea.", "Likes green tea."]),
-        ("/forget likes tea.", [FORGOTTEN, "(forgotten: Likes tea.)"], ["Lives in Lviv.", "Likes green tea."]),
-        ("/forget tea green", [FORGOTTEN, "(forgotten: Likes green tea.)"], ["Lives in Lviv.", "Likes tea."]),
+        ("/forget 3f9a1c2e", [ENGLISH.forgotten, "(forgotten: Lives in Lviv.)"], ["Likes tea.", "Likes green tea."]),
+        ("/forget lviv", [ENGLISH.forgotten, "(forgotten: Lives in Lviv.)"], ["Likes tea.", "Likes green tea."]),
+        ("/forget likes tea.", [ENGLISH.forgotten, "(forgotten: Likes tea.)"], ["Lives in Lviv.", "Likes green tea."]),
+        ("/forget tea green", [ENGLISH.forgotten, "(forgotten: Likes green tea.)"], ["Lives in Lviv.", "Likes tea."]),
         (
             "/forget b0b0b0b0 c1c1c1c1",
-            [FORGOTTEN, "(forgotten: Likes tea.)", "(forgotten: Likes green tea.)"],
+            [ENGLISH.forgotten, "(forgotten: Likes tea.)", "(forgotten: Likes green tea.)"],
             ["Lives in Lviv."],
         ),
         (
@@ -340,23 +340,23 @@ async def test_memory_shows_what_is_remembered_and_why() -> None:
         ),
         (
             "/forget coffee",
-            [LIKE_THAT],
+            [ENGLISH.nothing_like_that],
             ["Lives in Lviv.", "Likes tea.", "Likes green tea."],
         ),
         *(
             (
                 f"/forget {words}",
-                [LIKE_THAT],
+                [ENGLISH.nothing_like_that],
                 ["Lives in Lviv.", "Likes tea.", "Likes green tea."],
             )
             for words in ("in", "is the", "e", "liv")
         ),
-        ("/forget green", [FORGOTTEN, "(forgotten: Likes green tea.)"], ["Lives in Lviv.", "Likes tea."]),
-        ("/forget my Lviv!", [FORGOTTEN, "(forgotten: Lives in Lviv.)"], ["Likes tea.", "Likes green tea."]),
+        ("/forget green", [ENGLISH.forgotten, "(forgotten: Likes green tea.)"], ["Lives in Lviv.", "Likes tea."]),
+        ("/forget my Lviv!", [ENGLISH.forgotten, "(forgotten: Lives in Lviv.)"], ["Likes tea.", "Likes green tea."]),
         ("/forget", [HELP["forget"]], ["Lives in Lviv.", "Likes tea.", "Likes green tea."]),
         (
             "/forget b0",
-            [LIKE_THAT],
+            [ENGLISH.nothing_like_that],
             ["Lives in Lviv.", "Likes tea.", "Likes green tea."],
         ),
     ],
@@ -377,7 +377,7 @@ async def test_what_was_said_last_is_learned_before_it_is_forgotten() -> None:
         shown = await talked(Scripted("Oh."), "I am allergic to cats.", "/forget cats", "/memory", store=store)
         assert await known(store) == []
 
-    assert shown[-2:] == ["(forgotten: Is allergic to cats.)", NOTHING]
+    assert shown[-2:] == ["(forgotten: Is allergic to cats.)", ENGLISH.nothing_remembered]
 
 
 @pytest.mark.parametrize("given", ["all", "kyiv", "b0b0b0b0"])
@@ -415,7 +415,10 @@ async def test_who_forgets_all_is_told_no_more_of_what_happened_here() -> None:
 
 async def test_nothing_remembered_is_said() -> None:
     async with Store.open(":memory:") as store:
-        assert await talked(Scripted(), "/memory", "/forget all", store=store) == [NOTHING, ALL_FORGOTTEN]
+        assert await talked(Scripted(), "/memory", "/forget all", store=store) == [
+            ENGLISH.nothing_remembered,
+            ALL_FORGOTTEN,
+        ]
 
 
 async def test_switched_off_nothing_is_learned_recalled_or_read() -> None:

@@ -167,7 +167,7 @@ async def test_what_is_hers_is_whole(store: Store) -> None:
     exported = await store.export_person(HER.id, "telegram", at=NOON)
 
     at = "2025-01-15T12:00:00+00:00"
-    assert exported["person"] == {"platform": "telegram", "id": HER.id, "blocked_at": at}
+    assert exported["person"] == {"platform": "telegram", "id": HER.id, "language": "", "blocked_at": at}
     assert [(row["place"]["id"], row["message_id"], row["parts"][0].get("text")) for row in exported["messages"]] == [
         (GROUP.id, "2", "never mind"),
         (GROUP.id, "4", None),

@@ -20,7 +20,7 @@ from palaver.run.stored_chat import SERVICE
 from palaver.store.encoding import clean
 from palaver.store.fact_rows import SOURCES
 from palaver.store.forget import person
-from palaver.store.identities import find_author
+from palaver.store.identities import find_author, language_of
 from palaver.store.sqlite import connection
 from palaver.store.sqlite.connection import Database
 
@@ -179,9 +179,15 @@ def export_person(path: Path, platform: str, author_id: str, at: datetime) -> di
         for name, table, columns, where in _SECTIONS:
             found = _select(database, f"SELECT {columns} FROM {table} x", where, noted.get(table, ()), values)
             sections.setdefault(name, []).extend(found)
+        language = language_of(database, platform, author_id)
         blocked = database.execute("SELECT at FROM blocked_authors WHERE author IS ?", (author,)).fetchone()
         return {
-            "person": {"platform": platform, "id": author_id, "blocked_at": blocked[0] if blocked else None},
+            "person": {
+                "platform": platform,
+                "id": author_id,
+                "language": language,
+                "blocked_at": blocked[0] if blocked else None,
+            },
             **sections,
             "exchanges": _exchanges(database, chats, hers=author_id if platform == SERVICE else None),
             "raw_updates": len(noted.get("updates", ())),

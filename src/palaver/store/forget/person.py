@@ -82,7 +82,7 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
         "places": remove_places(database, direct),
     }
     runs = removal.find_runs(database, words, theirs)
-    gone = removal.remove_replies(database, words, runs, theirs, at)
+    gone = removal.remove_replies(database, words, runs, theirs, at, author=author)
     removed = removal.remove_runs(database, runs.showing)
     exchanges += chats.remove_exchanges_with_words(database, words, runs.showing, at)
     counts |= {

@@ -245,10 +245,16 @@ class RemovedReplies(Struct, frozen=True, kw_only=True):
 
 
 def remove_replies(
-    database: Database, words: Vocabulary, runs: PersonRuns, theirs: Collection[MessageKey], at: datetime
+    database: Database,
+    words: Vocabulary,
+    runs: PersonRuns,
+    theirs: Collection[MessageKey],
+    at: datetime,
+    *,
+    author: int,
 ) -> RemovedReplies:
     """Remove what was for the person or has their words; replies to others only lose their turns."""
-    planned = _remove_tasks(database, words, runs)
+    planned = _remove_tasks(database, words, runs, author)
     sent: set[MessageKey] = set()
     replies = 0
     gone = set(_replies(database, words, runs.answering, planned, theirs))
@@ -334,12 +340,15 @@ def empty_reply(database: Database, row: int, reply: Reply, why: str) -> None:
     database.execute(update, (dumps(Reply(place=reply.place, text="")), why, row))
 
 
-def _remove_tasks(database: Database, words: Vocabulary, runs: PersonRuns) -> set[str]:
+def _remove_tasks(database: Database, words: Vocabulary, runs: PersonRuns, author: int) -> set[str]:
     """Cancel the tasks for the person or with their words, and remove their arguments."""
     found: dict[str, Task] = {}
+    by_command = """SELECT t.task_id FROM tasks t JOIN places p ON p.id = t.place JOIN authors a
+        ON a.platform = p.service AND a.author_id = json_extract(t.body, '$.args.author.id') WHERE a.id = ?"""
+    asked = {task for (task,) in database.execute(by_command, (author,))}
     for place, body in database.execute("SELECT place, body FROM tasks").fetchall():
         task = TASK.loads(body)
-        is_theirs = task.run in runs.answering or task.made_by in runs.answering
+        is_theirs = task.run in runs.answering or task.made_by in runs.answering or task.id in asked
         if is_theirs or words.at(place).is_in(dumps(task.args), task.why):
             status = "cancelled" if task.status in ("pending", "running") else task.status
             found[task.id] = replace(task, args={}, status=status, why=REASON)

@@ -20,6 +20,7 @@ from palaver.store.migrations.table_changes import (
     EVENTS_BY_SEQUENCE,
     HIDDEN_SENTENCES,
     KINDS,
+    LANGUAGES,
     LEFT_OUT,
     MESSAGE_PARTS,
     REACTIONS,
@@ -300,6 +301,11 @@ def m031_retention(database: Database) -> None:
     _execute(database, RETENTION)
 
 
+def m032_languages(database: Database) -> None:
+    """Add the languages of authors."""
+    _execute(database, LANGUAGES)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -332,4 +338,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     m029_hidden_sentences,
     m030_plain_names,
     m031_retention,
+    m032_languages,
 )

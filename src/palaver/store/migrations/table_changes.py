@@ -223,6 +223,10 @@ HIDDEN_SENTENCES = (
     "INSERT INTO hidden_sentences (message, text) SELECT id, text FROM messages WHERE hidden = 1",
 )
 
+LANGUAGES = (
+    "ALTER TABLE authors ADD COLUMN language TEXT NOT NULL DEFAULT ''",  # of their client, as the service says
+)
+
 RETENTION = ("ALTER TABLE runs ADD COLUMN prompts_removed_at TEXT",)  # when they had become too old
 
 

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from engine.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said, talked
 from memory.known import a_fact
 from palaver.engine.behavior import Behavior, forget_question
-from palaver.engine.commands import is_yes
+from palaver.engine.confirmations import is_yes
 from palaver.engine.engine import Engine
-from palaver.engine.task_worker import FORGOTTEN
+from palaver.engine.languages.english import ENGLISH
 from palaver.errors import KeyRefused
 from palaver.memory.facts import Fact
 from palaver.messages import Message, Place, Quote
@@ -75,7 +75,7 @@ async def test_a_model_proposes_and_the_person_confirms(store: Store) -> None:
     assert "not forgotten yet" in str(model.prompts[2].turns)
     await talk(store, model, [said("Yes!", 3), said("hi", 4)], screen)
 
-    assert screen.texts == ["Noted.", "As you wish.", ASKED, FORGOTTEN, "Hello again."]
+    assert screen.texts == ["Noted.", "As you wish.", ASKED, ENGLISH.forgotten, "Hello again."]
     assert await known(store) == []
     assert len(model.prompts) == 4  # the yes was never asked
     assert "peanut" not in str(model.prompts[3])
@@ -92,7 +92,7 @@ async def test_the_answer_to_a_command_stands_between_no_proposal_and_its_yes(st
         await talked(engine, said("yes", 3))
 
     assert "peanuts" in screen.texts[3]
-    assert (screen.texts[4:], await known(store)) == ([FORGOTTEN], [])
+    assert (screen.texts[4:], await known(store)) == ([ENGLISH.forgotten], [])
 
 
 async def test_the_request_and_the_yes_are_hidden_with_what_they_forget(store: Store) -> None:
@@ -102,7 +102,7 @@ async def test_the_request_and_the_yes_are_hidden_with_what_they_forget(store: S
     await talk(store, model, [BEFORE[0], request, said("Yes!", 3), said("hi", 4)])
 
     read = await store.log.read(DIRECT, 0, 99)
-    assert [text_of(message) for message in read if not message.deleted] == [FORGOTTEN, "hi", "Hello again."]
+    assert [text_of(message) for message in read if not message.deleted] == [ENGLISH.forgotten, "hi", "Hello again."]
     assert "peanut" not in str(model.prompts[3])
     assert "Yes!" not in str(model.prompts[3])
     assert await store.check() == []
@@ -269,7 +269,7 @@ async def test_what_comes_with_a_yes_is_answered_after_it(
             await engine.receive(message)
         await engine.settled()
 
-    assert screen.texts[3:] == [FORGOTTEN, "It is noon."]
+    assert screen.texts[3:] == [ENGLISH.forgotten, "It is noon."]
     assert await known(store) == []
 
 
@@ -312,7 +312,7 @@ async def test_a_yes_is_not_taken_into_the_run_of_somebody_else(store: Store) ->
 
     await talk(store, model, [said("Gryag, hi", 3, place=GROUP, author=BOB)], screen, behavior=how)
 
-    assert screen.texts[3:] == ["Hello Bob.", FORGOTTEN]
+    assert screen.texts[3:] == ["Hello Bob.", ENGLISH.forgotten]
     assert await known(store) == []
 
 

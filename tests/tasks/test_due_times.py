@@ -9,8 +9,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from palaver.errors import InvalidValue
-from palaver.tools.clock import WEEKDAYS
-from palaver.tools.due_times import FORMATS, FURTHEST, LENGTH, format_moment, parse_moment
+from palaver.tasks.due_times import FORMATS, FURTHEST, LENGTH, WEEKDAYS, format_moment, parse_moment, split_time
 
 KYIV, NEW_YORK, LORD_HOWE, APIA = "Europe/Kyiv", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia"
 NOW = datetime(2026, 11, 15, 15, 26, 37, 500_000, tzinfo=UTC)  # a Sunday, 17:26 in Kyiv
@@ -92,6 +91,62 @@ def at(text: str) -> datetime:
 )
 def test_what_is_understood_in_kyiv(when: str, meant: str) -> None:
     assert parse_moment(when, NOW, KYIV) == at(meant)
+
+
+@pytest.mark.parametrize(
+    ("when", "meant"),
+    [
+        ("через 20 хвилин", "2026-11-15T15:46:37.5Z"),
+        ("Через 1 хвилину", "2026-11-15T15:27:37.5Z"),
+        ("за 2 години", "2026-11-15T17:26:37.5Z"),
+        ("через годину", "2026-11-15T16:26:37.5Z"),
+        ("через півгодини", "2026-11-15T15:56:37.5Z"),
+        ("за пів години", "2026-11-15T15:56:37.5Z"),
+        ("через дві години і п’ять хвилин", "2026-11-15T17:31:37.5Z"),
+        ("5 хв", "2026-11-15T15:31:37.5Z"),
+        ("через тиждень", "2026-11-22T15:26:37.5Z"),
+        ("через 3 дні", "2026-11-18T15:26:37.5Z"),
+        ("сьогодні о 23:59", "2026-11-15T21:59Z"),
+        ("завтра", "2026-11-16T07:00Z"),
+        ("Завтра о 9:00", "2026-11-16T07:00Z"),
+        ("завтра об 11", "2026-11-16T09:00Z"),
+        ("о 18:00", "2026-11-15T16:00Z"),
+        ("у п'ятницю о 18:00", "2026-11-20T16:00Z"),
+        ("в неділю", "2026-11-22T07:00Z"),
+        ("середа 7:30", "2026-11-18T05:30Z"),
+        ("tomorrow at 9", "2026-11-16T07:00Z"),
+    ],
+)
+def test_what_is_understood_in_ukrainian_and_of_whole_hours(when: str, meant: str) -> None:
+    assert parse_moment(when, NOW, KYIV) == at(meant)
+
+
+@pytest.mark.parametrize(
+    ("text", "split"),
+    [
+        ("in 10 minutes call mum", ("in 10 minutes", "call mum")),
+        ("in 10 minutes 5 push-ups", ("in 10 minutes", "5 push-ups")),
+        ("in 1 hour and 5 minutes: tea", ("in 1 hour and 5 minutes", "tea")),
+        ("tomorrow 9:00 — call\nmum and dad", ("tomorrow 9:00", "call\nmum and dad")),
+        ("tomorrow, at home", None),
+        ("tomorrow buy milk", ("tomorrow", "buy milk")),
+        ("tomorrow", ("tomorrow", "")),
+        ("tomorrow at 9pm call", None),
+        ("tomorrow 9pm call", None),
+        ("tomorrow evening call", None),
+        ("завтра о дев’ятій подзвонити", None),
+        ("завтра ввечері подзвонити", None),
+        ("через 20 хвилин чай", ("через 20 хвилин", "чай")),
+        ("у пʼятницю о 18:00 кіно", ("у пʼятницю о 18:00", "кіно")),
+        ("18:00 tea", ("18:00", "tea")),
+        ("call mum tomorrow", None),
+        ("", None),
+        ("today 9:00 x", ("today 9:00", "x")),
+        ("2026-11-20T18:00 x", ("2026-11-20T18:00", "x")),
+    ],
+)
+def test_a_text_that_begins_with_a_time_is_split_after_it(text: str, split: tuple[str, str] | None) -> None:
+    assert split_time(text) == split
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Future times in a model's words, parsed as moments in a time zone. Pure."""
+"""Future times in the words of a model or a person, in English or Ukrainian, as moments in a time zone. Pure."""
 
 import re
 from bisect import bisect_left
@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from palaver.errors import InvalidValue
 from palaver.timezones import utc, zone_named
-from palaver.tools.clock import WEEKDAYS
 
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")  # in no locale's words
 LENGTH = 100  # characters of a time in words
 FURTHEST = timedelta(days=3653)  # ten years, with as many leap days as they can have
 FORMATS = (
@@ -24,22 +24,50 @@ _LONGEST_GAP = 24 * 60 * 60  # seconds; a country that crosses the date line ski
 _EXCERPT = 40  # characters of the input that a refusal repeats
 
 _UNITS = {
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), timedelta(seconds=1)),
-    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), timedelta(minutes=1)),
-    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), timedelta(hours=1)),
-    **dict.fromkeys(("d", "day", "days"), _DAY),
-    **dict.fromkeys(("w", "week", "weeks"), 7 * _DAY),
+    word: length
+    for words, length in (
+        ("s sec secs second seconds с сек секунда секунду секунди секунд", timedelta(seconds=1)),
+        ("півгодини", timedelta(minutes=30)),
+        ("m min mins minute minutes хв хвилина хвилину хвилини хвилин", timedelta(minutes=1)),
+        ("h hr hrs hour hours год година годину години годин", timedelta(hours=1)),
+        ("d day days день дні днів", _DAY),
+        ("w week weeks тиждень тижні тижнів", 7 * _DAY),
+    )
+    for word in words.split()
 }
-_NUMERALS = "one two three four five six seven eight nine ten eleven twelve".split()
-_COUNTS = {"half an": 0.5, "a": 1, "an": 1, **{word: number for number, word in enumerate(_NUMERALS, 1)}}
+_COUNTS = {
+    **{word: number for number, word in enumerate("one two three four five six seven eight nine ten".split(), 1)},
+    **{
+        word: number
+        for number, word in enumerate("один два три чотири п'ять шість сім вісім дев'ять десять".split(), 1)
+    },
+    "half an": 0.5,
+    "a": 1,
+    "an": 1,
+    "eleven": 11,
+    "twelve": 12,
+    "пів": 0.5,
+    "одну": 1,
+    "дві": 2,
+}
+_DAYS = {
+    "today": "today",
+    "tomorrow": "tomorrow",
+    "сьогодні": "today",
+    "завтра": "tomorrow",
+    **{day.lower(): day for day in WEEKDAYS},
+    **dict(zip("понеділок вівторок середу четвер п'ятницю суботу неділю".split(), WEEKDAYS, strict=True)),
+    **dict(zip("понеділок вівторок середа четвер п'ятниця субота неділя".split(), WEEKDAYS, strict=True)),
+}
+_AROUND = " \n\t,:;-–—"  # between a time and what follows it
+_APOSTROPHES = str.maketrans("’ʼ`", "'''")
 
 
 def parse_moment(when: str, now: datetime, zone: str) -> datetime:
     """Return the moment, in UTC, that *when* means in *zone*; raise InvalidValue where it means none in the future."""
     clock = _Clock.at(now, zone_named(zone))
     excerpt = repr(when) if len(when) <= _EXCERPT else f"{when[:_EXCERPT]!r}…"
-    words = " ".join(when.split()) if len(when) <= LENGTH else ""
-    match = next(filter(None, (form.fullmatch(words) for form in _FORMS)), None)
+    match = _match(when) if len(when) <= LENGTH else None
     try:
         found = clock.read(match) if match else None
     except OverflowError:
@@ -53,6 +81,27 @@ def parse_moment(when: str, now: datetime, zone: str) -> datetime:
     if found <= clock.now:
         raise InvalidValue(f"{excerpt} is not ahead: it is now {format_moment(now, zone)}")
     return found
+
+
+def split_time(text: str) -> tuple[str, str] | None:
+    """Split a text that begins with a time into that time and the rest; None where it begins with none.
+
+    The longest time counts. A day that is followed by an hour in a form that is not understood is none, so that nobody
+    is reminded at another hour.
+    """
+    words = text[:_SPLIT].split()
+    for count in range(min(len(words), _TIME_WORDS), 0, -1):
+        when = " ".join(words[:count]).rstrip(_AROUND)
+        if found := _match(when):
+            rest = "".join(text.split(maxsplit=count)[count:]).strip(_AROUND)
+            is_day = found.groupdict().get("day") and not found["time"]
+            return None if is_day and _HOUR.match(rest) else (when, rest)
+    return None
+
+
+def _match(when: str) -> re.Match[str] | None:
+    words = " ".join(when.lower().translate(_APOSTROPHES).split())
+    return next(filter(None, (form.fullmatch(words) for form in _FORMS)), None)
 
 
 def format_moment(at: datetime, zone: str) -> str:
@@ -80,16 +129,18 @@ class _Clock(Struct, frozen=True, kw_only=True):
         found = match.groupdict()
         if "amounts" in found:
             return self._after(found["amounts"])
-        day = (found.get("day") or "").lower()
-        written = found.get("time") or _MORNING
-        padded = f"0{written}" if written[1] == ":" else written
+        if "unit" in found:
+            return self._after(f"1 {found['unit']}")
+        day = _DAYS.get(found.get("day") or "", found.get("day"))
+        written = found.get("time") or found.get("hour") or _MORNING
+        padded = f"0{written}" if written[1:2] in ("", ":") else written
         at = time.fromisoformat(padded + (found.get("offset") or "").upper())
         if not day:
             return self._next(datetime.combine(self.wall, at), _DAY)
         if day in ("today", "tomorrow"):
             return self._resolve(datetime.combine(self.wall + _DAY * (day == "tomorrow"), at))
-        if day.capitalize() in WEEKDAYS:
-            days = (WEEKDAYS.index(day.capitalize()) - self.wall.weekday()) % 7
+        if day in WEEKDAYS:
+            days = (WEEKDAYS.index(day) - self.wall.weekday()) % 7
             return self._next(datetime.combine(self.wall + days * _DAY, at), 7 * _DAY)
         return self._resolve(datetime.combine(date.fromisoformat(day), at))
 
@@ -97,7 +148,7 @@ class _Clock(Struct, frozen=True, kw_only=True):
         """Add days and weeks by the calendar, then hours and less as time that passes."""
         days = duration = timedelta(0)
         for amount, unit in _AMOUNT.findall(amounts):
-            length, count = _UNITS[unit.lower()], str(_COUNTS.get(amount.lower(), amount))
+            length, count = _UNITS[unit], str(_COUNTS.get(amount, amount))
             if length < _DAY:
                 duration += float(count) * length
             else:
@@ -133,21 +184,32 @@ def _any_of(words: Iterable[str]) -> str:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text, re.ASCII | re.IGNORECASE)
+    return re.compile(text, re.ASCII)  # of text in lower case
 
 
-_TIME = r"(?P<time>(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:[.,]\d{1,9})?)?)"
-_OFFSET = r"(?: ?(?P<offset>Z|[+-]\d\d(?::?\d\d)?))?"
+_AT = "at |об? |на "
+_CLOCK = r"(?P<time>(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:[.,]\d{1,9})?)?)"
+_TIME = rf"(?:(?:{_AT})?{_CLOCK}|(?:at |об? )(?P<hour>[01]?\d|2[0-3]))"
+_OFFSET = r"(?: ?(?P<offset>z|[+-]\d\d(?::?\d\d)?))?"
 _NUMBER, _COUNT, _UNIT = r"\d+(?:\.\d+)?", _any_of(_COUNTS), _any_of(_UNITS)
-_AMOUNT = _pattern(rf"({_NUMBER}|\b(?:{_COUNT})(?= )) ?({_UNIT})")
+_AMOUNT = _pattern(rf"({_NUMBER}|(?:{_COUNT})(?= )) ?({_UNIT})")
 _WORDS = rf"(?:{_NUMBER} ?|(?:{_COUNT}) )(?:{_UNIT})"  # an amount, without groups
+_SPLIT, _TIME_WORDS = 300, 12  # characters and words at the beginning of a text that are looked at
+_HOUR = re.compile(  # what a time of day may begin with
+    r"(?:at|об?) |(?:(?:in the|на|в|у) )?(?:\d|morning|noon|afternoon|evening|night|вранці|зранку|вдень|опівдні|ввечері"
+    r"|увечері|вночі)",
+    re.IGNORECASE,
+)
 
 _FORMS = (
-    _pattern(rf"(?:on )?(?P<day>\d{{4}}-\d\d-\d\d)(?:(?:T| (?:at )?){_TIME}{_OFFSET})?"),
-    _pattern(rf"(?P<day>\d{{8}})T(?P<time>(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?){_OFFSET}"),
-    _pattern(rf"(?:at )?{_TIME}"),
-    _pattern(rf"(?P<day>today|tomorrow)(?: (?:at )?{_TIME})?"),
-    _pattern(rf"(?:on )?(?P<day>{_any_of(WEEKDAYS)})(?: (?:at )?{_TIME})?"),
-    _pattern(rf"(?:in |after )?(?P<amounts>{_WORDS}(?:,? (?:and )?{_WORDS}|{_NUMBER} ?(?:{_UNIT}))*)(?: from now)?"),
-    _pattern(rf"P(?=[T\d])(?P<amounts>\d+W|(?:\d+D)?(?:T(?=\d)(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?)"),
+    _pattern(rf"(?:on )?(?P<day>\d{{4}}-\d\d-\d\d)(?:(?:t| (?:{_AT})?){_CLOCK}{_OFFSET})?"),
+    _pattern(rf"(?P<day>\d{{8}})t(?P<time>(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?){_OFFSET}"),
+    _pattern(_TIME),
+    _pattern(rf"(?:on |[ву] )?(?P<day>{_any_of(_DAYS)})(?: {_TIME})?"),
+    _pattern(
+        rf"(?:in |after |через |за )?(?P<amounts>{_WORDS}(?:,? (?:and |і |й |та )?{_WORDS}|{_NUMBER} ?(?:{_UNIT}))*)"
+        "(?: from now)?"
+    ),
+    _pattern(rf"(?:через|за) (?P<unit>{_UNIT})"),
+    _pattern(rf"p(?=[t\d])(?P<amounts>\d+w|(?:\d+d)?(?:t(?=\d)(?:{_NUMBER}h)?(?:{_NUMBER}m)?(?:{_NUMBER}s)?)?)"),
 )

@@ -1,0 +1,200 @@
+"""Owners are those that the config names. Nobody else has their commands."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from engine.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said, talked
+from engine.test_commands import told
+from palaver.context.values import Persona
+from palaver.engine.behavior import Behavior
+from palaver.engine.command_list import help_lines
+from palaver.engine.languages.english import ENGLISH
+from palaver.engine.limits import Limits
+from palaver.errors import InvalidValue
+from palaver.messages import Author, Quote
+from palaver.models import Scripted
+from palaver.models.base import Response, Usage
+from palaver.store import Store
+from palaver.testing import Clock, RecordedPlatform
+from palaver.turns import model
+from people import NOON
+
+OWNED = replace(AT_ONCE, owners=("recorded:1",))  # by Alice
+SENT = ["/block 2", "/unblock 2", "/limit", "/persona", "/stats", "/usage"]
+
+
+@pytest.mark.parametrize("owner", ["", "1", ":1", "telegram:", "telegram: "])
+def test_an_owner_is_an_account_of_a_service(owner: str) -> None:
+    with pytest.raises(InvalidValue, match="an owner is an account as `service:id`, such as telegram:123; not"):
+        Behavior(owners=(owner,))
+
+
+@pytest.mark.parametrize("line", SENT)
+async def test_for_others_there_is_no_such_command(store: Store, line: str) -> None:
+    platform, name = RecordedPlatform(), line.split()[0]
+    platform.administrators = {BOB.id}
+    async with engine_with(Scripted(), platform, store=store, behavior=OWNED) as engine:
+        direct = await told(engine, platform, line, author=BOB)
+        group = await told(engine, platform, line, author=BOB, place=GROUP, key="c2")
+
+    assert (direct, group) == ([f"There is no {name}; /help lists what there is."], [])
+    assert await store.place_settings.blocked() == frozenset()
+
+
+@pytest.mark.parametrize("line", SENT[2:])
+async def test_in_a_group_an_owner_is_told_nothing_about_the_bot(store: Store, line: str) -> None:
+    platform = RecordedPlatform()
+    async with engine_with(Scripted(), platform, store=store, behavior=OWNED) as engine:
+        assert await told(engine, platform, line, place=GROUP) == []
+
+
+async def test_an_account_of_another_service_with_the_id_of_an_owner_is_none(store: Store) -> None:
+    platform, behavior = RecordedPlatform(), replace(AT_ONCE, owners=("telegram:1",))
+    async with engine_with(Scripted(), platform, store=store, behavior=behavior) as engine:
+        assert await told(engine, platform, "/stats") == ["There is no /stats; /help lists what there is."]
+
+
+async def test_help_lists_what_owners_may_do_in_a_direct_chat_with_them(store: Store) -> None:
+    platform = RecordedPlatform()
+    async with engine_with(Scripted(), platform, store=store, behavior=OWNED) as engine:
+        direct = await told(engine, platform, "/help")
+        group = await told(engine, platform, "/help", place=GROUP, key="c2")
+
+    assert direct == ["\n".join(help_lines(ENGLISH, owner=True).values())]
+    assert group == ["\n".join(help_lines(ENGLISH).values())]
+
+
+async def test_an_owner_administers_every_group(store: Store) -> None:
+    platform = RecordedPlatform()
+    async with engine_with(Scripted("Yes?"), platform, store=store, behavior=OWNED) as engine:
+        await talked(engine, said("Gryag!", 1, place=GROUP, author=BOB))
+        assert await told(engine, platform, "/clear", place=GROUP) == [ENGLISH.begun_anew]
+
+    assert await store.place_settings.beginning(GROUP) == 2
+
+
+async def test_an_owner_blocks_by_an_id_or_by_a_reply_and_unblocks(store: Store) -> None:
+    platform, model = RecordedPlatform(), Scripted("Hello.")
+    quote = Quote(message_id="1")  # this platform says no more of it
+    async with engine_with(model, platform, store=store, behavior=OWNED) as engine:
+        await talked(engine, said("spam", 1, place=GROUP, author=BOB))
+        replied = await told(engine, platform, "/block", place=GROUP, reply_to=quote)
+        blocked = [await store.place_settings.blocked()]
+        await talked(engine, said("Gryag, spam", 2, place=GROUP, author=BOB))
+        unblocked = await told(engine, platform, "/unblock 2", key="c2")
+        blocked.append(await store.place_settings.blocked())
+        named = await told(engine, platform, "/block recorded:2", key="c3")
+        blocked.append(await store.place_settings.blocked())
+
+    assert (replied, unblocked, named) == (["2 is blocked."], ["2 is not blocked."], ["2 is blocked."])
+    assert blocked == [{("recorded", "2")}, frozenset(), {("recorded", "2")}]
+    assert model.prompts == []
+
+
+@pytest.mark.parametrize(
+    ("line", "quote", "answer"),
+    [
+        ("/block", None, "Whom? /block ID, or /block as a reply to a message of theirs."),
+        ("/unblock", None, "Whom? /unblock ID, or /unblock as a reply to a message of theirs."),
+        ("/block Bob the Builder", None, "Whom? /block ID, or /block as a reply to a message of theirs."),
+        ("/block 1", None, ENGLISH.block_nobody),
+        ("/block bot", None, ENGLISH.block_nobody),
+        ("/block", Quote(message_id="9", author=ME), ENGLISH.block_nobody),
+        ("/block", Quote(message_id="9"), "Whom? /block ID, or /block as a reply to a message of theirs."),
+    ],
+)
+async def test_nobody_is_blocked_by_mistake(store: Store, line: str, quote: Quote | None, answer: str) -> None:
+    platform = RecordedPlatform()
+    async with engine_with(Scripted(), platform, store=store, behavior=OWNED) as engine:
+        assert await told(engine, platform, line, reply_to=quote) == [answer]
+
+    assert await store.place_settings.blocked() == frozenset()
+
+
+async def test_an_owner_who_is_blocked_or_over_the_limit_still_has_these_commands(store: Store) -> None:
+    platform = RecordedPlatform()
+    await store.place_settings.block("recorded", ALICE.id, at=NOON)
+    limits = Limits(messages=1, seconds=3600)
+    async with engine_with(Scripted(), platform, store=store, behavior=OWNED, limits=limits) as engine:
+        answers = [await told(engine, platform, "/unblock 1", key=f"c{number}") for number in range(3)]
+
+    assert answers == [["1 is not blocked."]] * 3
+    assert await store.place_settings.blocked() == frozenset()
+
+
+async def test_the_limit_is_shown_and_set_until_the_next_start(store: Store) -> None:
+    platform = RecordedPlatform()
+    async with engine_with(Scripted("1", "2"), platform, store=store, behavior=OWNED) as engine:
+        shown = await told(engine, platform, "/limit")
+        changed = await told(engine, platform, "/limit 2", key="c2")
+        both = await told(engine, platform, "/limit 1 3600.5", key="c3")
+        limits = engine.limits
+        await talked(engine, *(said("hi", number, author=BOB) for number in (1, 2)))
+
+    assert shown == ["Of one person I answer 20 messages in 60 seconds."]
+    assert changed == [f"Of one person I answer 2 messages in 60 seconds.\n{ENGLISH.until_restart}"]
+    assert both == [f"Of one person I answer 1 messages in 3600.5 seconds.\n{ENGLISH.until_restart}"]
+    assert limits == Limits(messages=1, seconds=3600.5)
+    assert platform.texts[-2:] == ["1", ENGLISH.too_many]
+
+
+@pytest.mark.parametrize("given", ["0", "many", "-1 60", "1 2 3", "1 nan", "1 inf", "1 -5", "1.5"])
+async def test_a_limit_that_is_none_changes_nothing(store: Store, given: str) -> None:
+    platform = RecordedPlatform()
+    async with engine_with(Scripted(), platform, store=store, behavior=OWNED) as engine:
+        assert await told(engine, platform, f"/limit {given}") == [ENGLISH.limit_how]
+        assert engine.limits == Limits()
+
+
+async def test_the_persona_is_shown_and_set_until_the_next_start(store: Store) -> None:
+    platform, model = RecordedPlatform(), Scripted("Arr.")
+    persona = Persona(name="gryag", text="You are gryag.")
+    async with engine_with(model, platform, store=store, behavior=OWNED, persona=persona) as engine:
+        shown = await told(engine, platform, "/persona")
+        changed = await told(engine, platform, "/persona You are a pirate.", key="c2")
+        await talked(engine, said("hi", 1, author=BOB))
+        now = engine.persona
+
+    assert (shown, changed) == (["You are gryag."], [ENGLISH.until_restart])
+    assert now == Persona(name="gryag", text="You are a pirate.")
+    assert "You are a pirate." in str(model.prompts)
+
+
+async def test_a_persona_without_a_text_says_so(store: Store) -> None:
+    platform = RecordedPlatform()
+    async with engine_with(Scripted(), platform, store=store, behavior=OWNED) as engine:
+        assert await told(engine, platform, "/persona") == [ENGLISH.no_persona]
+
+
+async def test_stats_count_what_is_stored_and_say_since_when_the_bot_runs(store: Store) -> None:
+    platform = RecordedPlatform()
+    clock: dict[str, Any] = {"clock": Clock(NOON), "zone": "Europe/Kyiv"}
+    async with engine_with(Scripted("Hi.", "Ho."), platform, store=store, behavior=OWNED, **clock) as engine:
+        await talked(engine, said("hi", 1, author=BOB), said("Gryag!", 2, place=GROUP))
+        await told(engine, platform, "/stats")
+
+    since = "Running since 2025-01-15 14:00 (Europe/Kyiv)."
+    assert platform.texts[-1] == f"4 messages, 2 runs and 2 replies in 2 places. {since}"
+
+
+async def test_usage_sums_up_tokens_and_money_by_day_and_model(store: Store) -> None:
+    platform, clock = RecordedPlatform(), Clock(datetime(2026, 3, 1, 12, tzinfo=UTC))
+    priced = Response(turn=model("Hi."), usage=Usage(input=1_000_000, output=100_000))
+    talker = Scripted(priced, priced, name="gemini-2.5-flash")
+    async with engine_with(talker, platform, store=store, behavior=OWNED, clock=clock) as engine:
+        none = await told(engine, platform, "/usage")
+        await talked(engine, said("hi", 1, author=BOB), said("hi", 2, place=GROUP, author=Author(id="3", name="Gryag")))
+        await talked(engine, said("Gryag", 3, place=GROUP))
+        some = await told(engine, platform, "/usage", key="c2")
+    unpriced = Scripted(priced, name="nobody-knows")
+    async with engine_with(unpriced, platform, store=store, behavior=OWNED, clock=clock) as engine:
+        await talked(engine, said("hi", 4, author=BOB))
+        more = await told(engine, platform, "/usage", key="c3")
+
+    first = "2026-03-01 gemini-2.5-flash: 2,200,000 tokens, $1.1000"
+    assert (none, some) == ([ENGLISH.no_usage], [first])
+    assert more == [f"{first}\n2026-03-01 nobody-knows: 1,100,000 tokens, ?"]
+    assert DIRECT.kind == "direct"
