@@ -39,7 +39,7 @@ from palaver.platforms.terminal.setup import ME, PLACE
 from palaver.platforms.terminal.text import MAX_ERROR, history_summary, message_lines, one_line
 from palaver.run.cleaner import clean
 from palaver.store import Store
-from palaver.tools.reminders import PREFIX
+from palaver.tasks.reminders import PREFIX
 from palaver.turns import Turn
 
 MAX_LAG = 5.0  # seconds that a reply waits for earlier events
