@@ -294,18 +294,19 @@ class Engine:
         await self._parts.store.tasks.add(tasks)
         self._task_worker.wake()
 
-    async def settled(self) -> None:
+    async def settled(self, *, learned: bool = True) -> None:
         """Wait until no message, command, task or reply is left to process, and memory has learned from all of them.
 
-        Raise `StoreBroken` for a damaged file.
+        With `learned=False` memory is not waited for. Raise `StoreBroken` for a damaged file.
         """
+        memory = self.memory if learned else None
         parts = (self._places.tasks, self._commands, self._task_worker, self._parts.outbox_sender)
         while True:
             for part in parts:
                 await part.done()
-            if self.memory:
-                await self.memory.done()
-            if not any(part.busy for part in parts) and not (self.memory and self.memory.busy):
+            if memory:
+                await memory.done()
+            if not any(part.busy for part in parts) and not (memory and memory.busy):
                 return
 
     def _publish_failure(self, run: Run, error: PalaverError) -> None:

@@ -248,7 +248,7 @@ class TerminalSession:
     async def _apply_and_settle(self, applying: Awaitable[bool] | None) -> None:
         if applying is not None:
             await applying
-        await self._engine.settled()
+        await self._engine.settled(learned=False)
 
     async def _stop(self, settled: asyncio.Future[None]) -> None:
         """Stop the answer; it is tried again and again, since a run may be about to start."""
