@@ -1,14 +1,16 @@
 """Markdown becomes a text with entities that TDLib takes, and no word of it is lost."""
 
 import random
+import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palaver.platforms.telegram.markdown import Entity, FormattedText, render
 from platforms.telegram.markdown_texts import markdown_text
 from platforms.telegram.tdlib import accepted, refusal, styles
+from sizes import EXAMPLES
 
 FAMILY = "👨‍👩‍👧"
 
@@ -141,6 +143,16 @@ def test_columns_are_given_up_where_they_would_be_mostly_blanks() -> None:
     assert len(formatted.text) < 4 * len(wide)
 
 
+def test_no_word_is_lost_while_a_text_streams() -> None:
+    text = (
+        "# Title\n\nSome **bold _both_** and `code`, [a link](https://e.test/path) ~~gone~~.\n\n"
+        "- item\n  1. inner\n\n> quote\n\n```python\nprint(1)\n```\n\n| head | more |\n|---|---|\n| cell | last |\n\n---\nend"
+    )
+
+    for length in range(len(text) + 1):
+        check_rendering(text[:length], re.findall(r"\w+", text[:length].replace("_", " ")))
+
+
 def check_rendering(source: str, words: list[str]) -> None:
     formatted = render(source)
 
@@ -155,6 +167,7 @@ def check_rendering(source: str, words: list[str]) -> None:
 
 
 @pytest.mark.torture
+@settings(max_examples=max(EXAMPLES, 300))
 @given(st.integers(min_value=0))
 def test_tdlib_takes_every_text_and_no_word_is_lost(seed: int) -> None:
     check_rendering(*markdown_text(random.Random(seed)))  # noqa: S311 - texts, no secrets

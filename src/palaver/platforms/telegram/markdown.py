@@ -26,6 +26,7 @@ __all__ = ["Entity", "FormattedText", "render"]
 
 _STYLES: dict[str, EntityType] = {"strong_open": "bold", "em_open": "italic", "s_open": "strikethrough"}
 _WIDEST_COLUMN = 40
+_WIDEST_INDENT = 12  # for each line of a deep list the indents would be longer than the words
 _LANGUAGE = re.compile(r"[\w+#./-]{1,40}")
 _TASK = re.compile(r"\[([ xX])\](?=\s)")
 _LINK = re.compile(
@@ -188,7 +189,7 @@ class _Writer:
     def _write(self, words: str) -> None:
         if self._breaks:
             self._begin_line()
-            self._append("".join(self._indents))
+            self._append("".join(self._indents)[:_WIDEST_INDENT])
         self._append(clean(words))
 
     def _begin_line(self) -> None:

@@ -11,7 +11,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 _DEEPEST = 16  # levels; a list is two. Text that is nested deeper is a paragraph with its markers as words.
-_LONGEST = 8192  # characters of a paragraph that are parsed at once: some of the rules take quadratic time
+_LONGEST = 4096  # characters of a paragraph that are parsed at once: some of the rules take quadratic time
 
 
 def block_tokens(source: str) -> list[Token]:
