@@ -146,7 +146,8 @@ def test_columns_are_given_up_where_they_would_be_mostly_blanks() -> None:
 def test_no_word_is_lost_while_a_text_streams() -> None:
     text = (
         "# Title\n\nSome **bold _both_** and `code`, [a link](https://e.test/path) ~~gone~~.\n\n"
-        "- item\n  1. inner\n\n> quote\n\n```python\nprint(1)\n```\n\n| head | more |\n|---|---|\n| cell | last |\n\n---\nend"
+        "- item\n  1. inner\n\n> quote\n\n```python\nprint(1)\n```\n\n"
+        "| head | more |\n|---|---|\n| cell | last |\n\n---\nend"
     )
 
     for length in range(len(text) + 1):

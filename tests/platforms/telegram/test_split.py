@@ -40,6 +40,11 @@ TEXTS = {
     ),
     "backticks in a fence": ("````\n```\nabc\n```\ndef\n````", 8, ["````\n```\nabc\n````", "````\n```\ndef\n````"]),
     "a quote": ("> one two **three\n> four** five", 14, ["> one two **three**", "> **four** five"]),
+    "a quote of a blank item": (
+        "```\none two\nthree\n```\n>*  \n\nabc",
+        14,
+        ["```\none two\nthree\n```", ">*  \n\nabc"],
+    ),
     "a bold word within words": ("a**b (c** d)e", 5, ["a**b (c**", "d)e"]),
     "a style within a word": ("*а*бв і ще слова", 8, ["_а_&#1073;в і ще", "слова"]),
     "a link stays whole": (f"see {LINK} there", 12, ["see", "[link text](<https://e.test/a>)", "there"]),

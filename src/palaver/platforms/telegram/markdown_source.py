@@ -13,6 +13,7 @@ from palaver.platforms.telegram.formatted_text import Span
 _MARKS = {"bold": "**", "italic": "_", "strikethrough": "~~"}
 _ASCII_PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 _SPECIAL = re.compile(r"[\\`*_\[\]<~|&]")
+_BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
 _LINE_START = re.compile(r"(?P<number>[0-9]{1,9})(?=[.)])|(?=[-+#>=:])")
 
 
@@ -70,8 +71,9 @@ def _blocks(text: str, spans: Sequence[Span]) -> Iterator[tuple[int, int, Span |
 
 def _between(text: str, start: int, end: int) -> Iterator[tuple[int, int, None]]:
     body = text[start:end]
-    if body.strip("\n"):
-        yield start + len(body) - len(body.lstrip("\n")), start + len(body.rstrip("\n")), None
+    if body.strip():
+        words = _BLANK_LINES.sub("", body)
+        yield start + len(body) - len(words), start + len(body.rstrip("\n")), None
 
 
 def _fenced(code: str, language: str) -> str:
