@@ -18,6 +18,18 @@ TOKEN = f"{BOT}:AAsecret-secret-secret"
 PLACE = Place(platform=f"telegram-{BOT}", id="-1001234567890", kind="group", title="Friends", service="telegram")
 
 
+CW_DUMP = """-- MySQL dump 10.13  Distrib 8.0.36, for Linux (x86_64)
+CREATE TABLE `media_metadata` (
+  `unique_id` varchar(255) NOT NULL,
+  `kind` varchar(50) DEFAULT NULL,
+  `description` text,
+  PRIMARY KEY (`unique_id`)
+);
+INSERT INTO `media_metadata` VALUES ('46033261910035204','sticker','a cat\\'s yawn');
+INSERT INTO `memories` (`id`, `content`) VALUES ('m1','likes tea');
+"""
+
+
 def write_export(folder: Path, export: dict[str, Any]) -> Path:
     file = folder / "result.json"
     file.write_text(value(export), encoding="utf-8")
@@ -55,6 +67,7 @@ def test_an_export_is_imported_once(tmp_path: Path) -> None:
         "platform": "telegram-4242",
         "added": 0,
         "known": 2,
+        "descriptions": 0,
         "skipped": {"service messages, such as pins and calls": 1},
         "chats": [{"id": "-1001234567890", "title": "Friends", "messages": 2}],
         "error": None,
@@ -123,7 +136,7 @@ def test_a_file_that_ends_too_early_gives_what_it_has(tmp_path: Path) -> None:
     ("name", "content", "error"),
     [
         ("messages.html", "<!DOCTYPE html><html>", "is HTML; an export has a file result.json"),
-        ("cw.sql", "-- MySQL dump 10.13\n", "cw-telegram-agent has its messages in Telegram"),
+        ("other.dump", "-- MySQL dump 10.13\n", "the dump is not one of cw-telegram-agent"),
         ("other.sql", "--\n-- PostgreSQL database dump\n--\n", "the dump has no rows of messages"),
         ("half.json", '{"name": "x", "type": "private_group"', "the file ends too early"),
     ],
@@ -221,6 +234,32 @@ def test_a_dump_of_gryags_postgres_is_read(tmp_path: Path) -> None:
     place = Place(platform=f"telegram-{BOT}", id="-1001234567890", kind="group", service="telegram")
     found = log_of(tmp_path / "bot.db", place)
     assert [(one.author.id, one.text) for one in found] == [("11", "two\nlines \\ \t."), (BOT, "yes")]
+
+
+def test_a_dump_of_cw_gives_descriptions_once(tmp_path: Path) -> None:
+    dump, db = tmp_path / "cw.sql", tmp_path / "bot.db"
+    dump.write_text(CW_DUMP, encoding="utf-8")
+
+    first = palaver("import", str(dump), "--db", str(db))
+    again = palaver("import", str(dump), "--db", str(db), "--json")
+
+    assert (first.returncode, first.stdout.splitlines()) == (
+        0,
+        [
+            "Read as a dump of cw-telegram-agent, which has its messages in Telegram: export those from there.",
+            "1 description of media added.",
+            "Skipped: 1 memories, plans and summaries, which name no message as their source.",
+        ],
+    )
+    assert (json.loads(again.stdout)["descriptions"], described(db, "AgADBAsAAgKLowAB")) == (0, "a cat's yawn")
+
+
+def described(db: Path, unique_id: str) -> str:
+    async def read() -> str:
+        async with Store.open(db) as store:
+            return (await store.descriptions.find([unique_id]))[unique_id]
+
+    return asyncio.run(read())
 
 
 def test_databases_of_others_are_refused(tmp_path: Path) -> None:

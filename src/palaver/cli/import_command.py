@@ -23,7 +23,7 @@ def import_(
         typer.Option(
             "--from",
             metavar="FORMAT",
-            help="telegram, gryag, genai, openai, compact or meta. Default: detected from the content.",
+            help="telegram, gryag, cw, genai, openai, compact or meta. Default: detected from the content.",
         ),
     ] = None,
     to: Annotated[
@@ -54,8 +54,8 @@ def import_(
     """Read what another program stored.
 
     telegram, an export of Telegram Desktop in JSON, and gryag, its database or a dump of it, are added to the store:
-    they become the past of a Telegram bot. They are context and are not answered. The same command again adds nothing;
-    one that was interrupted is continued.
+    they become the past of a Telegram bot. They are context and are not answered. Of cw, a dump of cw-telegram-agent,
+    the descriptions of media are added. The same command again adds nothing; one that was interrupted is continued.
 
     The others are conversations, which are printed. genai: a list of contents, as google-genai has it. openai: a list
     of chat-completions messages. Either may be the body of a request. compact: lines such as `Alice#987654: text`.
@@ -88,9 +88,9 @@ def import_(
 
 def _store_form(file: str, form: str | None) -> str | None:
     """Return the form of a file that goes into a store, or None."""
-    from palaver.cli.import_sources import STORE_FORMS, export_file, find_form
+    from palaver.cli.import_sources import FORM_WORDS, export_file, find_form
 
-    if form is not None and form not in STORE_FORMS:
+    if form is not None and form not in FORM_WORDS:
         return None
     if file == "-":
         if form:
@@ -115,10 +115,10 @@ def _import_into_store(
     db: Path | None,
     as_json: bool,
 ) -> None:
-    from palaver.cli.import_sources import ImportSource, export_file
+    from palaver.cli.import_sources import CW, ImportSource, export_file
     from palaver.cli.import_store import find_bot, import_into_store
 
-    bot_id = find_bot(bot)
+    bot_id = "" if form == CW else find_bot(bot)
     source = ImportSource(export_file(Path(file)), form, bot_id=bot_id, agent=agent or "", chats=tuple(chats or ()))
     import_into_store(db or default_db(), source, form, bot_id=bot_id, learn=learn, as_json=as_json)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from palaver.errors import InvalidValue
+from palaver.formats.cw import read_dump
 from palaver.formats.gryag import FACTS, REMEMBERED, TABLE, GryagMessages, is_gryag
 from palaver.formats.imported import Imported, Skipped
 from palaver.formats.json_stream import JsonStream
@@ -15,9 +16,12 @@ from palaver.formats.telegram_export import TelegramExport, is_export
 if TYPE_CHECKING:
     from palaver.store.foreign import ForeignDatabase
 
-TELEGRAM, GRYAG = "telegram", "gryag"
-STORE_FORMS = (TELEGRAM, GRYAG)
-FORM_WORDS = {TELEGRAM: "an export of Telegram Desktop", GRYAG: "a database of gryag"}
+TELEGRAM, GRYAG, CW = "telegram", "gryag", "cw"
+FORM_WORDS = {
+    TELEGRAM: "an export of Telegram Desktop",
+    GRYAG: "a database of gryag",
+    CW: "a dump of cw-telegram-agent, which has its messages in Telegram: export those from there",
+}
 
 _CHUNK = 1 << 20  # bytes
 _START = 1 << 16  # bytes that say what a file is
@@ -38,10 +42,7 @@ def find_form(path: Path) -> str | None:
     if start.lstrip()[:9].lower() == b"<!doctype":
         raise InvalidValue(f"{path} is HTML; {_NO_FILE}")
     if _MYSQL.search(start[:300]):
-        raise InvalidValue(
-            f"{path} is a dump of MySQL: cw-telegram-agent has its messages in Telegram, not in its database, and what "
-            "it remembers names no message as its source; import an export of Telegram Desktop instead"
-        )
+        return CW
     return TELEGRAM if is_export(start.decode(errors="replace")) else None
 
 
@@ -69,6 +70,8 @@ class ImportSource:
     def __iter__(self) -> Iterator[Imported]:
         if self._form == TELEGRAM:
             return self._read_export()
+        if self._form == CW:
+            return read_dump(self._lines())
         with self._path.open("rb") as file:
             is_sqlite = file.read(len(_SQLITE)) == _SQLITE
         return self._read_sqlite() if is_sqlite else self._read_gryag(read_copy(self._lines()))

@@ -5,6 +5,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import typer
 from palaver.cli.import_sources import FORM_WORDS, ImportSource
 from palaver.cli.output import INTERRUPTED, ProgressBar, count_of, one_line, print_json, print_line
 from palaver.errors import InvalidValue
-from palaver.formats.imported import Imported, ImportedMessage, Skipped
+from palaver.formats.imported import Imported, ImportedDescription, ImportedMessage, Skipped
 
 if TYPE_CHECKING:
     from palaver.messages import Place
@@ -29,7 +30,7 @@ class ImportReport:
     """What an import has done so far."""
 
     def __init__(self) -> None:
-        self.added = self.known = 0
+        self.added = self.known = self.described = 0
         self.skipped: Counter[str] = Counter()
         self.chats: Counter[Place] = Counter()  # messages by chat, without threads
         self.places: dict[Place, None] = {}
@@ -120,6 +121,7 @@ async def _add_messages(store: "Store", source: ImportSource, report: ImportRepo
         if writing:
             await writing
         writing = asyncio.create_task(_add(store, messages, report))
+        await _describe(store, [item for item in batch if isinstance(item, ImportedDescription)], report)
         await asyncio.sleep(0)  # so that it begins
         bar.show(source.share, f"{sum(report.chats.values()):,} messages")
     if writing:
@@ -130,6 +132,15 @@ async def _add(store: "Store", messages: Sequence[ImportedMessage], report: Impo
     counts = await store.imports.add(messages)
     report.added += counts.added
     report.known += counts.known
+
+
+async def _describe(store: "Store", found: Sequence[ImportedDescription], report: ImportReport) -> None:
+    """Store descriptions of media; those that the bot has are left as they are."""
+    known = await store.descriptions.find([one.unique_id for one in found])
+    for one in found:
+        if one.unique_id not in known:
+            await store.descriptions.describe(one.unique_id, one.words, by="import", at=datetime.now(UTC))
+            report.described += 1
 
 
 def _batches(source: ImportSource, report: ImportReport) -> Iterator[list[Imported]]:
@@ -191,12 +202,15 @@ async def _notes(store: "Store") -> list[str]:
 
 
 def _summary(report: ImportReport, form: str, bot_id: str, *, learn: bool) -> Iterator[str]:
-    yield f"Read as {FORM_WORDS[form]}, for the bot telegram-{bot_id}."
+    yield f"Read as {FORM_WORDS[form]}{f', for the bot telegram-{bot_id}' if bot_id else ''}."
     for place, count in report.chats.most_common(MAX_CHATS_SHOWN):
         yield f"  {one_line(place.title or place.id)}: {count_of(count, 'messages')}"
     if len(report.chats) > MAX_CHATS_SHOWN:
         yield f"  and {len(report.chats) - MAX_CHATS_SHOWN} more chats"
-    yield f"{count_of(report.added, 'messages')} added, {report.known} known before."
+    if bot_id:
+        yield f"{count_of(report.added, 'messages')} added, {report.known} known before."
+    if report.described or not bot_id:
+        yield f"{count_of(report.described, 'descriptions')} of media added."
     for reason, count in report.skipped.most_common():
         yield f"Skipped: {count} {reason}."
     if report.added or report.known:
@@ -210,9 +224,10 @@ def _summary(report: ImportReport, form: str, bot_id: str, *, learn: bool) -> It
 def _as_json(report: ImportReport, form: str, bot_id: str) -> dict[str, Any]:
     return {
         "form": form,
-        "platform": f"telegram-{bot_id}",
+        "platform": f"telegram-{bot_id}" if bot_id else None,
         "added": report.added,
         "known": report.known,
+        "descriptions": report.described,
         "skipped": dict(report.skipped),
         "chats": [{"id": place.id, "title": place.title, "messages": count} for place, count in report.chats.items()],
         "error": str(report.error) if report.error else None,

@@ -37,4 +37,11 @@ class Skipped(Struct, frozen=True, kw_only=True):
     count: int = 1
 
 
-Imported = ImportedMessage | Skipped
+class ImportedDescription(Struct, frozen=True, kw_only=True):
+    """What another program's model said that media show."""
+
+    unique_id: str
+    words: str
+
+
+Imported = ImportedMessage | ImportedDescription | Skipped
