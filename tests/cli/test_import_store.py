@@ -3,13 +3,16 @@
 import asyncio
 import json
 import sqlite3
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cli.command import palaver
+from palaver.engine.memory.learner import EpisodeWriter, Learner
 from palaver.messages import Message, Place
+from palaver.models.scripted import Scripted
 from palaver.store import Store
 from telegram_exports import account, chat, message, service, value
 
@@ -91,6 +94,33 @@ def test_what_was_imported_can_be_found_at_once(tmp_path: Path) -> None:
 
     assert json.loads(indexed.stdout)["indexed"] == 1
     assert indexed.stderr == ""
+
+
+@pytest.mark.parametrize("learn", [False, True])
+def test_no_model_is_asked_unless_it_was_asked_for(tmp_path: Path, learn: bool) -> None:
+    """The import asks none, and a bot that starts with a memory asks its model only after --learn."""
+    db = tmp_path / "bot.db"
+    days = (datetime(2024, 3, day, 12, minute, tzinfo=UTC) for day in range(1, 9) for minute in range(12))
+    entries = [message(number, f"I live in Kyiv, {number}", at=at) for number, at in enumerate(days, start=1)]
+    file = write_export(tmp_path, chat(entries))
+
+    palaver("import", str(file), "--bot", BOT, "--db", str(db), *(["--learn"] if learn else []))
+
+    model, episodes = asyncio.run(start_memory(db))
+    assert (bool(model.prompts), episodes > 3) == (learn, True)
+
+
+async def start_memory(db: Path) -> tuple[Scripted, int]:
+    """Let a bot's memory read what is unread, with a model; return the model, and how many episodes there are."""
+    model = Scripted(*["{}"] * 100)
+    async with Store.open(db) as store:
+        learner = Learner(store.facts, store.cursors, store.log, model=model, now=lambda: datetime.now(UTC))
+        writer = EpisodeWriter(store.episodes, store.log, model=model)
+        for one in (learner, writer):
+            await one.start()
+            await one.done()
+            await one.close()
+        return model, len(await store.episodes.listed(PLACE))
 
 
 @pytest.mark.parametrize("where", ["variable", "config"])
