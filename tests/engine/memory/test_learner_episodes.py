@@ -1,6 +1,7 @@
 """Episodes told in the background, and told again."""
 
 import json
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,15 +10,17 @@ from msgspec.structs import replace
 
 from memory.talks import GARDEN, TRIP, a_said
 from palaver.engine.log_views import VisibleLog
-from palaver.engine.memory.learner import EpisodeWriter
+from palaver.engine.memory.learner import PAGES, EpisodeWriter
 from palaver.errors import Overloaded
+from palaver.formats.imported import ImportedMessage
 from palaver.memory.episodes import EpisodeRules
-from palaver.messages import Message
+from palaver.messages import Message, Place
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
 from palaver.store import Store
 from palaver.turns import Prompt
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message
+from store.builders import a_store_of
 
 DAY = timedelta(days=1)
 TOLD = json.dumps({"topic": "Trip", "summary": "They go to Lviv by train.", "tags": ["lviv"], "importance": 0.9})
@@ -212,3 +215,40 @@ async def test_places_are_told_apart() -> None:
         await writer.done()
 
         assert "omato" not in repr(await store.episodes.listed(GROUP))
+
+
+async def test_what_was_imported_before_an_episode_is_written_page_by_page() -> None:
+    """A place gets a long past: its episode stays, and the hole before it is read in pages."""
+    rules = EpisodeRules(around=2, fewest=1, most=6)
+    page = PAGES * rules.read_size
+    minutes = [NOON + timedelta(minutes=number) for number in range(3 * page)]
+    past = [
+        ImportedMessage(message=a_message(f"old {number}", id=str(number), sent_at=at))
+        for number, at in enumerate(minutes)
+    ]
+    now = [a_message(f"new {number}", id=str(10**6 + number), sent_at=NOON + timedelta(days=9)) for number in range(8)]
+
+    async with a_store_of(now) as store:
+        log = CountingLog(store.log, store.place_settings.blocked)
+        writer = EpisodeWriter(store.episodes, log, rules=rules)
+        await writer.write(GROUP)
+        await store.imports.add(past)
+        await store.imports.finish(GROUP, learn=False)
+        log.longest = 0
+        await writer.write(GROUP)
+
+        assert log.longest == page
+        assert await store.episodes.missing_ranges(GROUP) == []
+        ranges = [(one.start, one.stop) for one in await store.episodes.listed(GROUP)]
+        assert [stop for _, stop in ranges[:-1]] == [start for start, _ in ranges[1:]]
+
+
+class CountingLog(VisibleLog):
+    """A log that notes how many messages were read at once."""
+
+    longest = 0
+
+    async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
+        found = await super().read(place, start, stop)
+        self.longest = max(self.longest, len(found))
+        return found
