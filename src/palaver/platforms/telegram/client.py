@@ -119,12 +119,24 @@ class BotClient:
             result = await self.call(method, params, files=files)
         except ApiError as error:
             if error.code == 429:
-                self._pacer.hold(chat, error.retry_after or 1.0)
+                self._pacer.hold(chat, error.retry_after or 1.0, is_group=is_group)
             raise
         return _MESSAGE.decode(result) if result.lstrip().startswith(b"{") else None
 
+    async def show(self, method: str, params: Mapping[str, Any], *, is_group: bool) -> None:
+        """Show something that may be missed, unless the service asks us to wait."""
+        chat = str(params["chat_id"])
+        if self._pacer.wait(chat, is_group=is_group) > 0:
+            return
+        try:
+            await self.call(method, params)
+        except ApiError as error:
+            if error.code != 429:
+                raise
+            self._pacer.hold(chat, error.retry_after or 1.0, is_group=is_group)
+
     def is_free(self, chat_id: str, *, is_group: bool) -> bool:
-        """Return whether a preview may be sent now: more than one message has its turn at once."""
+        """Return whether an edit of a draft may be sent now: more than one message has its turn at once."""
         return self._pacer.is_free(chat_id, is_group=is_group)
 
     async def call(
@@ -200,7 +212,7 @@ class Pacer:
 
     async def turn(self, chat: str, *, is_group: bool) -> None:
         """Wait for a turn; raise `NotSent` where that would take too long."""
-        wait = self._wait(chat, is_group)
+        wait = self.wait(chat, is_group=is_group)
         if wait > LONGEST_WAIT:
             raise NotSent("the service asks us to wait", retry_after=wait)
         now = self._clock()
@@ -211,17 +223,22 @@ class Pacer:
             await self._sleep(wait)
 
     def is_free(self, chat: str, *, is_group: bool) -> bool:
-        return self._wait(chat, is_group) + 2 / self._rate(is_group) <= 0
+        """Return whether this message and one more have their turns at once."""
+        return self._wait_of_chat(chat, is_group) + 1 / self._rate(is_group) <= 0 and self._wait_overall() <= 0
 
-    def hold(self, chat: str, seconds: float) -> None:
+    def hold(self, chat: str, seconds: float, *, is_group: bool) -> None:
         """Let a chat wait, as the service asks."""
-        self._chats[chat] = self._clock() + seconds + self._pace.burst / self._pace.group
+        self._chats[chat] = self._clock() + seconds + self._pace.burst / self._rate(is_group)
 
-    def _wait(self, chat: str, is_group: bool) -> float:
+    def wait(self, chat: str, *, is_group: bool) -> float:
         """Return the seconds until the next turn; negative where it could have been before."""
-        now, rate = self._clock(), self._rate(is_group)
-        of_chat = self._chats.get(chat, 0.0) - now - self._pace.burst / rate
-        return max(of_chat, self._overall - now - 1.0)
+        return max(self._wait_of_chat(chat, is_group), self._wait_overall())
+
+    def _wait_of_chat(self, chat: str, is_group: bool) -> float:
+        return self._chats.get(chat, 0.0) - self._clock() - self._pace.burst / self._rate(is_group)
+
+    def _wait_overall(self) -> float:
+        return self._overall - self._clock() - 1.0
 
     def _rate(self, is_group: bool) -> float:
         return self._pace.group if is_group else self._pace.direct

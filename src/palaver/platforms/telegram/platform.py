@@ -165,14 +165,15 @@ class Telegram(Platform):
         if place.kind == "direct" and self._has_drafts:
             draft = {"draft_id": zlib.crc32(run_id.encode()) or 1, "can_stop": True, **_text_fields(text)}
             try:
-                await self._client.call("sendMessageDraft", {"chat_id": place.id, **thread, **draft})
+                await self._client.show("sendMessageDraft", {"chat_id": place.id, **thread, **draft}, is_group=False)
                 return
             except ApiError as error:
                 if error.code not in (400, 404):
                     raise
                 self._has_drafts = error.code != 404  # an older server
         if not text:
-            await self._client.call("sendChatAction", {"chat_id": place.id, **thread, "action": "typing"})
+            typing = {"chat_id": place.id, **thread, "action": "typing"}
+            await self._client.show("sendChatAction", typing, is_group=place.kind != "direct")
 
     async def role(self, place: Place, author: Author) -> PlaceRole:
         if place.kind == "direct":

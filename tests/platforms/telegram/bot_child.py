@@ -1,0 +1,98 @@
+"""A bot on Telegram's simulator, in a process forked for each life."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+
+from msgspec import Struct, json
+from msgspec.structs import replace
+
+from lives import fork_lives
+from palaver import Behavior, Engine, Store
+from palaver.engine.limits import Limits
+from palaver.messages import Place
+from palaver.models.base import Finish, Response
+from palaver.parts import Part, Text
+from palaver.platform import Capabilities
+from palaver.platforms.telegram.client import Pace
+from palaver.platforms.telegram.platform import Telegram
+from palaver.turns import Prompt, Turn
+
+AT_ONCE = Pace(direct=1e6, group=1e6, overall=1e6)
+PIECE = 0.001  # seconds between two pieces of an answer
+WORDS = 40  # in a piece
+
+
+class Life(Struct, frozen=True, kw_only=True):
+    """What a child is told."""
+
+    path: str
+    url: str
+    token: str
+    messages: int = 0  # after which it ends when all is done; 0: it lives until it is killed
+
+
+def answer_to(number: int) -> str:
+    """An answer of one to four parts, which do not fit into fewer messages."""
+    return "\n\n".join(f"answer {number}.{part}{' word' * 500}" for part in range(number % 4 + 1))
+
+
+class Echo:
+    """A model that answers to the number of a message, a piece at a time."""
+
+    name = "echo"
+
+    async def respond(self, prompt: Prompt) -> Response:
+        await asyncio.sleep(PIECE)
+        return self._response(prompt)
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
+        response = self._response(prompt)
+        for piece in re.findall(rf"(?:\S+\s*){{1,{WORDS}}}", response.text):
+            await asyncio.sleep(PIECE)
+            yield Text(text=piece)
+        yield response
+
+    def _response(self, prompt: Prompt) -> Response:
+        number = int(re.findall(r"number (\d+)!", str(prompt.turns[-1]))[-1])
+        turn = Turn(role="model", parts=(Text(text=answer_to(number)),), model=self.name)
+        return Response(turn=turn, finish=Finish(outcome="complete", reason="STOP"))
+
+
+class HastyTelegram(Telegram):
+    """It shows answers more often than people could read."""
+
+    def capabilities_in(self, place: Place) -> Capabilities:
+        return replace(super().capabilities_in(place), preview_interval=2 * PIECE)
+
+
+async def short_sleep(seconds: float) -> None:
+    await asyncio.sleep(min(seconds, 0.01))
+
+
+def bot_of(life: Life) -> Telegram:
+    return HastyTelegram(life.token, base_url=life.url, pace=AT_ONCE, sleep=short_sleep)
+
+
+async def live(life: Life) -> None:
+    behavior, limits = Behavior(debounce=0.0, max_resumes=100_000), Limits(messages=100_000)
+    async with Store.open(life.path) as store:
+        engine = Engine(store, Echo(), [bot_of(life)], behavior=behavior, limits=limits)
+        running = asyncio.create_task(engine.run())
+        if not life.messages:
+            await running
+        while await received(store) < life.messages:  # noqa: ASYNC110 (nobody tells when the last one is there)
+            await asyncio.sleep(0.01)
+        await engine.settled()
+        running.cancel()
+        await asyncio.wait([running])
+
+
+async def received(store: Store) -> int:
+    """How many of people's messages are stored."""
+    rows = [row async for row in store.export() if row["table"] == "messages"]
+    return sum("number " in row["text"] for row in rows if row["state"] != "own")
+
+
+if __name__ == "__main__":
+    fork_lives(lambda line: live(json.decode(line, type=Life)))
