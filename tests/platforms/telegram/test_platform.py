@@ -263,6 +263,15 @@ async def test_a_refused_reply_or_topic_is_left_out_once(sim: TelegramSim, bot: 
     ]
 
 
+async def test_refused_entities_are_left_out_once(sim: TelegramSim, bot: Telegram, olha: SimUser) -> None:
+    chat = sim.private(olha)
+    sim.fail(400, description="Bad Request: can't parse entities: entity begins in a middle of a UTF-16 symbol")
+
+    await bot.send(delivery(reply(chat, "so **bold**")))
+
+    assert [(one.text, one.entities) for one in chat.of(sim.bot)] == [("so bold", [])]
+
+
 async def test_a_busy_service_is_asked_later_and_nothing_is_sent(
     sim: TelegramSim, bot: Telegram, olha: SimUser
 ) -> None:

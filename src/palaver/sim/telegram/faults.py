@@ -30,6 +30,7 @@ class Fault(Struct, kw_only=True):
     times: int
     method: str | None
     retry_after: int
+    description: str = ""  # of a status
 
     def refusal(self) -> Refused:
         """Return the answer that it stands for, if it is one."""
@@ -38,7 +39,7 @@ class Fault(Struct, kw_only=True):
         if self.what == "refused":
             return refused("no-rights", what="text messages")
         code = int(self.what)
-        return Refused(code, _STATUSES[code], rule="fault")
+        return Refused(code, self.description or _STATUSES[code], rule="fault")
 
 
 class FaultQueue:
@@ -47,14 +48,24 @@ class FaultQueue:
     def __init__(self) -> None:
         self._waiting: list[Fault] = []
 
-    def add(self, what: str | int, *, times: int = 1, method: str | None = None, retry_after: int = 1) -> None:
+    def add(
+        self,
+        what: str | int,
+        *,
+        times: int = 1,
+        method: str | None = None,
+        retry_after: int = 1,
+        description: str = "",
+    ) -> None:
         known = (*_STATUSES, 429, "busy", "refused", "request lost", "receipt lost")
         if what not in known:
             raise InvalidValue(f"no such fault: {what!r}; there are {', '.join(map(str, known))}")
         if method is not None and method.lower() not in METHODS.keys() | _OTHERS:
             raise InvalidValue(f"no such method of the Bot API here: {method}")
         name = method.lower() if method else None
-        self._waiting.append(Fault(what=what, times=times, method=name, retry_after=retry_after))
+        self._waiting.append(
+            Fault(what=what, times=times, method=name, retry_after=retry_after, description=description)
+        )
 
     def take(self, method: str) -> Fault | None:
         """Return the fault for a call, the oldest that fits."""

@@ -141,13 +141,22 @@ class TelegramSim:
         given = {name: value for name, value in update.items() if name != "update_id"}
         return (bot or self.bot).bot_account.updates.add_raw(kind, given)
 
-    def fail(self, what: str | int, times: int = 1, *, method: str | None = None, retry_after: int = 1) -> None:
+    def fail(
+        self,
+        what: str | int,
+        times: int = 1,
+        *,
+        method: str | None = None,
+        retry_after: int = 1,
+        description: str = "",
+    ) -> None:
         """Let the next *times* calls of *method* fail; without one, those that post or change messages.
 
         *what* is `busy` (429), `refused` (400), `request lost` (the connection ends, nothing is posted), `receipt lost`
-        (it is posted and the connection ends), or a status: 400, 401, 403, 404, 409, 429, 500, 502, 503, 504.
+        (it is posted and the connection ends), or a status: 400, 401, 403, 404, 409, 429, 500, 502, 503, 504, with a
+        *description* of your own.
         """
-        self._api.faults.add(what, times=times, method=method, retry_after=retry_after)
+        self._api.faults.add(what, times=times, method=method, retry_after=retry_after, description=description)
 
     def disconnect(self) -> None:
         """End every connection."""
