@@ -1,6 +1,7 @@
 """An evening in a group of five: every call of the bot is checked."""
 
 import asyncio
+import os
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -50,25 +51,26 @@ def cooked(*words: str) -> list[str]:
 
 
 @asynccontextmanager
-async def alive(forked: Lives, life: Life) -> AsyncIterator[None]:
-    """A bot that lives until the end of the block, where it is killed."""
+async def alive(forked: Lives, life: Life, end: signal.Signals) -> AsyncIterator[None]:
+    """A bot that lives until the end of the block, where it gets a signal."""
     child = await forked.begin(life)
     try:
         yield
     finally:
-        assert await forked.kill(child) == -signal.SIGKILL, forked.log()
+        os.kill(child, end)
+        await forked.end(child, timeout=PATIENCE)
 
 
 async def test_an_evening_in_a_group_of_five(tmp_path: Path) -> None:
     async with TelegramSim() as sim, lives(CHILD, tmp_path / "log") as forked:
         people = [sim.user(name) for name in ("Ann", "Ben", "Cid", "Dana", "Eva")]
         evening, life = Evening(sim), Life(path=str(tmp_path / "bot.db"), url=sim.url, token=sim.token)
-        async with alive(forked, life):
+        async with alive(forked, life, signal.SIGKILL):
             moved = await talk(evening, *people)
             people[4].send(moved, "Palaver, tell us a story [story]?")
             await evening.until(moved, lambda: any(one.edits for one in moved.of(sim.bot)[1:]))  # the draft grows
             draft = moved.of(sim.bot)[-1].id
-        async with alive(forked, life):
+        async with alive(forked, life, signal.SIGTERM):
             await evening.until(moved, lambda: seen(sim, moved)[-1].endswith("the end"))
 
         first, *rest = moved.of(sim.bot)[1:]
@@ -77,7 +79,8 @@ async def test_an_evening_in_a_group_of_five(tmp_path: Path) -> None:
         assert shown == " ".join(LONG.replace("**", "").split())
         check_calls(sim)
     async with Store.open(tmp_path / "bot.db") as store:
-        assert [row.status for row in await store.outbox.listed() if row.status != "sent"] == []
+        unsent = [(row.kind, row.status) for row in await store.outbox.listed() if row.status != "sent"]
+    assert set(unsent) <= {("draft", "dropped")}  # the service may have been too busy for it
 
 
 async def talk(evening: Evening, ann: SimUser, ben: SimUser, cid: SimUser, dana: SimUser, eva: SimUser) -> SimChat:
@@ -124,8 +127,12 @@ async def talk(evening: Evening, ann: SimUser, ben: SimUser, cid: SimUser, dana:
 
 
 def check_calls(sim: TelegramSim) -> None:
-    """Every call is accepted but for the faults we asked for; no parse_mode, and TDLib takes each text."""
-    refused = [(call.status, call.description[: len(UNPARSED)]) for call in sim.calls if call.status >= 400]
+    """Every call is accepted but for the faults we asked for; no parse_mode, and TDLib takes each text.
+
+    The answer may be what its draft showed already: such an edit changes nothing.
+    """
+    failed = [call for call in sim.calls if call.status >= 400 and "is not modified" not in call.description]
+    refused = [(call.status, call.description[: len(UNPARSED)]) for call in failed]
     assert refused == [
         (429, "Too Many Requests: retry after 1"),
         (429, "Too Many Requests: retry after 1"),

@@ -10,7 +10,7 @@ import pytest
 from palaver.errors import InvalidValue, KeyMissing, KeyRefused, NotSent, SendRefused
 from palaver.messages import Author, Message, Place, Reply
 from palaver.parts import Media
-from palaver.platform import Change, Delivery, PlaceMigrated, Received, Update
+from palaver.platform import Change, CommandInfo, Delivery, PlaceMigrated, Received, Update
 from palaver.platforms.telegram.platform import Telegram
 from palaver.sim.telegram import SimUser, TelegramSim, image
 from platforms.telegram.world import telegram
@@ -407,3 +407,31 @@ async def test_several_bots_have_names_and_updates_of_their_own(sim: TelegramSim
 
     assert (mine.texts, theirs.texts) == (["to the first"], ["to the second"])
     assert {bot.name, other.name} == {f"telegram-{sim.bot.id}", f"telegram-{second.id}"}
+
+
+MENU = [
+    CommandInfo(name="help", who="everyone", descriptions={"": "this list", "uk": "цей список"}),
+    CommandInfo(name="clear", who="administrators", descriptions={"": "begin anew", "uk": "почати знову"}),
+    CommandInfo(name="stats", who="owners", descriptions={"": "numbers", "uk": "числа"}),
+]
+
+
+async def test_commands_are_announced_by_language_to_whom_they_are_for(
+    sim: TelegramSim, bot: Telegram, olha: SimUser
+) -> None:
+    sim.private(olha)
+
+    await bot.announce(MENU, owners=[str(olha.id), "99999"])
+
+    set_menus = [call for call in sim.calls if call.method == "setMyCommands" and call.status == 200]
+    owner = {"type": "chat", "chat_id": str(olha.id)}
+    assert [
+        (call.params["scope"], call.params["language_code"], [one["command"] for one in call.params["commands"]])
+        for call in set_menus
+        if call.params["scope"] in ({"type": "default"}, owner)
+    ] == [
+        ({"type": "default"}, "", ["help"]),
+        ({"type": "default"}, "uk", ["help"]),
+        (owner, "", ["help", "clear", "stats"]),
+        (owner, "uk", ["help", "clear", "stats"]),
+    ]

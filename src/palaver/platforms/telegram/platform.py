@@ -9,18 +9,24 @@ from functools import partial
 from itertools import count
 from typing import Any, TypeVar
 
-from msgspec import to_builtins
 from msgspec.structs import replace
 
 from palaver.backoff import backoff
 from palaver.engine.background import Sleep
 from palaver.errors import ConnectionLost, InvalidValue, KeyMissing, NotSent, SendRefused, TimedOut
 from palaver.messages import Author, Place, Reply
-from palaver.parts import Media
-from palaver.platform import Capabilities, Change, Delivery, Inbox, PlaceMigrated, PlaceRole, Platform
+from palaver.platform import Capabilities, Change, CommandInfo, Delivery, Inbox, PlaceMigrated, PlaceRole, Platform
 from palaver.platforms.telegram import types
 from palaver.platforms.telegram.client import DEFAULT_BASE_URL, ApiError, BotClient, Pace
 from palaver.platforms.telegram.markdown import render
+from palaver.platforms.telegram.parameters import (
+    command_menus,
+    files,
+    reply_fields,
+    source,
+    text_fields,
+    thread_field,
+)
 from palaver.platforms.telegram.split import split_markdown
 from palaver.platforms.telegram.updates import Account, changes_of, kind_of
 from palaver.platforms.telegram.webhook import WebhookApp, secret_of, serve
@@ -153,17 +159,17 @@ class Telegram(Platform):
         if is_preview and not self._client.is_free(chat, is_group=reply.place.kind != "direct"):
             raise NotSent("there is no turn for a preview now")
         if delivery.edits is not None:
-            params = {"chat_id": chat, "message_id": int(delivery.edits), **_text_fields(reply.text)}
+            params = {"chat_id": chat, "message_id": int(delivery.edits), **text_fields(reply.text)}
             return await self._post("editMessageText", params, reply.place) or delivery.edits
-        params = {"chat_id": chat, **_reply_fields(reply)}
+        params = {"chat_id": chat, **reply_fields(reply)}
         if not reply.media:
-            return await self._post("sendMessage", {**params, **_text_fields(reply.text)}, reply.place)
+            return await self._post("sendMessage", {**params, **text_fields(reply.text)}, reply.place)
         return await self._send_media(reply, params)
 
     async def preview(self, place: Place, run_id: str, text: str) -> None:
-        thread = _thread_field(place)
+        thread = thread_field(place)
         if place.kind == "direct" and self._has_drafts:
-            draft = {"draft_id": zlib.crc32(run_id.encode()) or 1, "can_stop": True, **_text_fields(text)}
+            draft = {"draft_id": zlib.crc32(run_id.encode()) or 1, "can_stop": True, **text_fields(text)}
             try:
                 await self._client.show("sendMessageDraft", {"chat_id": place.id, **thread, **draft}, is_group=False)
                 return
@@ -174,6 +180,14 @@ class Telegram(Platform):
         if not text:
             typing = {"chat_id": place.id, **thread, "action": "typing"}
             await self._client.show("sendChatAction", typing, is_group=place.kind != "direct")
+
+    async def announce(self, commands: Sequence[CommandInfo], *, owners: Sequence[str]) -> None:
+        """Set the menu of commands: for everybody, for administrators of groups, and for the owners."""
+        for menu in command_menus(commands, owners):
+            try:
+                await self._retry(partial(self._client.call, "setMyCommands", menu))
+            except InvalidValue as error:  # for an owner who has not written to the bot yet
+                log.info("a menu of commands is not set: %s", error)
 
     async def role(self, place: Place, author: Author) -> PlaceRole:
         if place.kind == "direct":
@@ -266,15 +280,15 @@ class Telegram(Platform):
             raise SendRefused(f"a file of {size} bytes is larger than the {UPLOAD_LIMIT} that Telegram takes")
         if method == "sendPhoto" and size > PHOTO_LIMIT:
             method, field = _DOCUMENT
-        caption = _text_fields(reply.text, "caption", "caption_entities") if reply.text.strip() else {}
+        caption = text_fields(reply.text, "caption", "caption_entities") if reply.text.strip() else {}
         try:
-            return await self._post(method, {**params, **caption, field: _source(media)}, reply.place, _files(media))
+            return await self._post(method, {**params, **caption, field: source(media)}, reply.place, files(media))
         except SendRefused as error:
             if error.left or method == "sendDocument":
                 raise
             log.info("%s is sent as a document: %s", media.media_kind, error)
-            as_document = {**params, **caption, "document": _source(media)}
-            return await self._post("sendDocument", as_document, reply.place, _files(media))
+            as_document = {**params, **caption, "document": source(media)}
+            return await self._post("sendDocument", as_document, reply.place, files(media))
 
     async def _post(
         self, method: str, params: dict[str, Any], place: Place, files: dict[str, bytes] | None = None
@@ -287,7 +301,7 @@ class Telegram(Platform):
             except ApiError as error:
                 if error.tells("message is not modified"):  # it was edited before, and the receipt was lost
                     return ""
-                if refused := _refused_fields(error, params):
+                if refused := [name for name, texts in _WITHOUT.items() if name in params and error.tells(*texts)]:
                     log.info("%s is sent without %s: %s", method, " and ".join(refused), error)
                     params = {name: value for name, value in params.items() if name not in refused}
                     continue
@@ -303,39 +317,3 @@ class Telegram(Platform):
         if error.migrate_to or error.code == 429 or error.code >= 500:
             return NotSent(f"not sent yet: {error}", retry_after=error.retry_after)
         return SendRefused(f"Telegram refuses it: {error}", left=error.code in (400, 403) and error.tells(*_GONE))
-
-
-def _text_fields(text: str, name: str = "text", entities: str = "entities") -> dict[str, Any]:
-    shown = render(text)
-    return {name: shown.text, **({entities: to_builtins(shown.entities)} if shown.entities else {})}
-
-
-def _reply_fields(reply: Reply) -> dict[str, Any]:
-    """Return the topic, and the message that is replied to."""
-    quoted = {}
-    if reply.reply_to and reply.reply_to.isdecimal():
-        quoted = {"reply_parameters": {"message_id": int(reply.reply_to), "allow_sending_without_reply": True}}
-    return {**_thread_field(reply.place), **quoted}
-
-
-def _thread_field(place: Place) -> dict[str, int]:
-    """Return the topic of a place. The General topic has none: its number is refused."""
-    return {"message_thread_id": int(place.thread)} if place.thread and place.thread != "1" else {}
-
-
-def _refused_fields(error: ApiError, params: dict[str, Any]) -> list[str]:
-    """Return the fields without which a message may be accepted."""
-    return [name for name, texts in _WITHOUT.items() if name in params and error.tells(*texts)]
-
-
-def _source(media: Media) -> str:
-    """Return the field of a file: its upload, or the address that Telegram fetches."""
-    if media.data is not None:
-        return "attach://file"
-    if media.uri:
-        return media.uri
-    raise SendRefused(f"a {media.media_kind} without content cannot be sent")
-
-
-def _files(media: Media) -> dict[str, bytes] | None:
-    return None if media.data is None else {"file": media.data}

@@ -1,0 +1,64 @@
+"""Parameters of the calls that send: text, reply, topic, file, menu of commands. Pure."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import to_builtins
+
+from palaver.errors import SendRefused
+from palaver.messages import Place, Reply
+from palaver.parts import Media
+from palaver.platform import CommandInfo
+from palaver.platforms.telegram.markdown import render
+
+MENU_LIMIT = 256  # characters of the description of a command
+
+
+def command_menus(commands: Sequence[CommandInfo], owners: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield the menus: for everybody, for administrators of groups and for the owners, each in every language."""
+    scopes: list[tuple[dict[str, Any], tuple[str, ...]]] = [
+        ({"type": "default"}, ("everyone",)),
+        ({"type": "all_private_chats"}, ("everyone", "administrators")),
+        ({"type": "all_chat_administrators"}, ("everyone", "administrators")),
+    ]
+    scopes += [({"type": "chat", "chat_id": owner}, ("everyone", "administrators", "owners")) for owner in owners]
+    for scope, who in scopes:
+        shown = [one for one in commands if one.who in who]
+        for language in dict.fromkeys(language for one in shown for language in one.descriptions):
+            menu = [{"command": one.name, "description": _description(one, language)} for one in shown]
+            yield {"commands": menu, "scope": scope, "language_code": language}
+
+
+def _description(command: CommandInfo, language: str) -> str:
+    return (command.descriptions.get(language) or command.descriptions[""])[:MENU_LIMIT]
+
+
+def text_fields(text: str, name: str = "text", entities: str = "entities") -> dict[str, Any]:
+    shown = render(text)
+    return {name: shown.text, **({entities: to_builtins(shown.entities)} if shown.entities else {})}
+
+
+def reply_fields(reply: Reply) -> dict[str, Any]:
+    """Return the topic, and the message that is replied to."""
+    quoted = {}
+    if reply.reply_to and reply.reply_to.isdecimal():
+        quoted = {"reply_parameters": {"message_id": int(reply.reply_to), "allow_sending_without_reply": True}}
+    return {**thread_field(reply.place), **quoted}
+
+
+def thread_field(place: Place) -> dict[str, int]:
+    """Return the topic of a place. The General topic has none: its number is refused."""
+    return {"message_thread_id": int(place.thread)} if place.thread and place.thread != "1" else {}
+
+
+def source(media: Media) -> str:
+    """Return the field of a file: its upload, or the address that Telegram fetches."""
+    if media.data is not None:
+        return "attach://file"
+    if media.uri:
+        return media.uri
+    raise SendRefused(f"a {media.media_kind} without content cannot be sent")
+
+
+def files(media: Media) -> dict[str, bytes] | None:
+    return None if media.data is None else {"file": media.data}
