@@ -123,3 +123,13 @@ async def test_a_reply_that_says_only_which_message_it_answers_is_for_whoever_wr
     decisions = [await admission(store).decide_with_limit(reply) for reply in replies]
 
     assert decisions == ["answer", "not addressed", "not addressed"]
+
+
+async def test_the_persona_says_what_people_call_it_also_once_it_is_another(store: Store) -> None:
+    platform, model = RecordedPlatform(), Scripted("Так?", "Я!")
+    async with engine_with(model, platform, store=store, persona=Persona(name_pattern="гряг*|гряже")) as engine:
+        await talked(engine, said("гряже, ти тут?", 1, place=GROUP), said("Марвіне!", 2, place=GROUP))
+        engine.persona = Persona(name_pattern="Марвін*")
+        await talked(engine, said("спитай гряга", 3, place=GROUP), said("Марвіне!", 4, place=GROUP))
+
+    assert platform.texts == ["Так?", "Я!"]

@@ -46,6 +46,43 @@ def test_verdict(message: Message, verdict: Decision) -> None:
     assert TRIGGERS.decide(message) == verdict
 
 
+INFLECTED = replace(TRIGGERS, names=("гряг*", "гряже"))
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("Гряг, привіт", "answer"),
+        ("спитай у гряга", "answer"),
+        ("ГРЯГУ скажи", "answer"),
+        ("з грягом весело", "answer"),
+        ("гряже!", "answer"),
+        ("гря\u200bже, ти тут?", "answer"),
+        ("грякнуло", "not addressed"),
+        ("загряг", "not addressed"),
+        ("@гряга", "not addressed"),
+        ("гряжечку", "not addressed"),
+        ("гряг" * 50_000 + "!", "answer"),
+        (" гряк" * 50_000, "not addressed"),
+    ],
+)
+def test_a_name_has_inflections_by_a_pattern(text: str, verdict: Decision) -> None:
+    assert INFLECTED.decide(a_message(text)) == verdict
+
+
+@pytest.mark.parametrize("name", ["Star*", "S*", "*"])
+def test_the_name_of_an_account_is_no_pattern(name: str) -> None:
+    triggers = Triggers(me=Author(id="42", name=name, persona=name))
+
+    assert triggers.decide(a_message("starting so")) == "not addressed"
+
+
+def test_the_name_of_the_persona_is_a_name() -> None:
+    triggers = Triggers(me=Author(id="42", name="Helper account", persona="gryag"))
+
+    assert triggers.decide(a_message("Gryag, hi")) == "answer"
+
+
 def test_a_rule_of_the_operators_answers_more() -> None:
     curious = replace(TRIGGERS, rule=lambda message: str(message.parts[0]).endswith("?'"))
 

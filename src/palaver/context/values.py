@@ -1,6 +1,6 @@
 """The context: everything that a prompt for one batch of messages is made of; frozen. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Any, Literal
@@ -8,11 +8,14 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from palaver.characters import is_blank, visible
+from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Text
 from palaver.turns import Turn
 from palaver.value_cache import cached_for
 
+MIN_STEM = 2  # characters before a `*` in a name
 SourceName = Literal["window", "immediate", "recent", "relevant", "background", "episodic", "past", "media"]
 
 
@@ -20,11 +23,30 @@ class Persona(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The persona of the agent. The operator wrote its texts: they are trusted, and are not escaped."""
 
     name: str = ""  # where no account is known, messages whose author bears this persona are the agent's own
+    name_pattern: str = (
+        ""  # what people call it, names with a bar between; `гряг*` has any ending
+    )
     text: str = ""
     role: str = ""  # the part it plays in this place
     rules: str = ""
     procedure: str = ""
     notes: str = ""  # for the model that is asked
+
+    def __post_init__(self) -> None:
+        require_names(self.names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What people call it, by `name_pattern`."""
+        return tuple(name.strip() for name in self.name_pattern.split("|")) if self.name_pattern else ()
+
+
+def require_names(names: Iterable[str]) -> None:
+    """Raise `InvalidValue` for a name that is blank, or has a `*` that does not follow two letters at its end."""
+    for name in names:
+        stem = name.removesuffix("*")
+        if "*" in stem or is_blank(stem) or (stem != name and len(visible(stem)) < MIN_STEM):
+            raise InvalidValue(f"{name!r} is no name: write names such as gryag, or gryag* for any ending")
 
 
 class RelevantMessage(Struct, frozen=True, kw_only=True, omit_defaults=True):

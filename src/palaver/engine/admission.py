@@ -59,13 +59,14 @@ class Admission:
         return [one.message for burst in bursts if time_left(burst, now, gap, longest) <= timedelta(0) for one in burst]
 
     async def triggers(self, platform: str) -> Triggers:
-        """Return the triggers of a platform; the same object until our account or the blocked authors change."""
+        """Return the triggers of a platform; the same object until what they are made of changes."""
         me, blocked = self._identity.author_on(platform), await self._place_settings.blocked()
+        names = (*self._identity.persona.names, *self._behavior.names)
         cached = self._triggers.get(platform)
-        if cached is None or cached.me != me or cached.blocked != blocked:
+        if cached is None or (cached.me, cached.names, cached.blocked) != (me, names, blocked):
             cached = self._triggers[platform] = Triggers(
                 me=me,
-                names=self._behavior.names,
+                names=names,
                 rule=self._behavior.answer_if and self._follows_rule,
                 blocked=blocked,
                 agents_in_a_row=self._behavior.agents_in_a_row,

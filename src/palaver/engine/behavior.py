@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from palaver import errors
 from palaver.characters import is_blank
+from palaver.context.values import require_names
 from palaver.engine.languages import BUILT_IN, languages_with, lines_in
 from palaver.engine.languages.english import ENGLISH
 from palaver.engine.languages.lines import Lines
@@ -21,6 +22,7 @@ from palaver.tasks.task import POLICIES, RETRY, Policy, Retry
 
 TOO_MANY, NOTHING_TO_SAY, FAILED = ENGLISH.too_many, ENGLISH.nothing_to_say, ENGLISH.failed
 LONGEST_DEBOUNCE = 86_400.0  # seconds
+_PLACE_KINDS = ("direct", "group", "channel")
 LONGEST_KEPT = timedelta(days=36_500)
 
 IsAdministrator = Callable[[Place, Author], Awaitable[bool]]  # whether a person is an owner or administrator of a group
@@ -54,6 +56,12 @@ async def require_right_to_clear(place: Place, person: Author, is_administrator:
         raise NotAllowed(f"{person.name} may not clear {place.title or place.id}: only its administrators may")
 
 
+def _is_identified(text: str) -> bool:
+    """Return whether a text is an account or a place, as `service:id`."""
+    service, _, name = text.partition(":")
+    return not is_blank(service) and not is_blank(name)
+
+
 class Behavior(Struct, frozen=True, kw_only=True):
     """How an agent behaves. Every field has a default."""
 
@@ -75,6 +83,7 @@ class Behavior(Struct, frozen=True, kw_only=True):
     error_text: Callable[[PalaverError], str] = error_text  # for a person whose message could not be answered
     forget_question: Callable[[Sequence[Fact]], str] = forget_question  # about facts that a model would forget
     owners: tuple[str, ...] = ()  # who runs the agent: their accounts, as `service:id`; they administer every place
+    allowed_places: tuple[str, ...] = ()  # as `service:id`, or a kind of places such as `direct`; empty: all
     language: str = "en"  # of the lines for people whose own is unknown, or has no lines
     lines: dict[str, dict[str, str]] = {}  # added or changed lines, by language and name: engine.languages.lines
 
@@ -91,12 +100,16 @@ class Behavior(Struct, frozen=True, kw_only=True):
             raise InvalidValue("Behavior: max_runs and max_resumes must be at least 1, agents_in_a_row at least 0")
         if not all(timedelta() <= kept <= LONGEST_KEPT for kept in (self.keep_updates, self.keep_prompts)):
             raise InvalidValue(f"Behavior: keep_updates and keep_prompts are 0 to {LONGEST_KEPT.days} days")
-        for owner in self.owners:
-            service, _, account = owner.partition(":")
-            if is_blank(service) or is_blank(account):
-                raise InvalidValue(
-                    f"Behavior: an owner is an account as `service:id`, such as telegram:123; not {owner!r}"
-                )
+        if wrong := [owner for owner in self.owners if not _is_identified(owner)]:
+            raise InvalidValue(
+                f"Behavior: an owner is an account as `service:id`, such as telegram:123; not {wrong[0]!r}"
+            )
+        if wrong := [one for one in self.allowed_places if one not in _PLACE_KINDS and not _is_identified(one)]:
+            raise InvalidValue(
+                "Behavior: allowed_places has places as `service:id`, such as telegram:-100123, or kinds of places: "
+                f"{', '.join(_PLACE_KINDS)}; not {wrong[0]!r}"
+            )
+        require_names(name for name in self.names if not is_blank(name))
         if lines_in(self.language, languages_with(self.lines)) is None:
             raise InvalidValue(f"Behavior: language {self.language!r} has no lines; add them to lines")
 

@@ -42,7 +42,9 @@ class Confirmations:
         """Return the facts that *message* confirms by a yes; in a group it must be addressed to us."""
         me = self._identity.author_on(message.place.platform)
         mention = f"@{me.username.lstrip('@')}" if me.username else ""
-        names = [name for name in (mention, me.name, *self._behavior.names) if name]
+        own = (name.rstrip("*") for name in (me.name, me.persona or ""))
+        called = (mention, *own, *self._identity.persona.names, *self._behavior.names)
+        names = [name for name in called if name]
         if not is_yes(message, names):
             return ()
         if message.place.kind != "direct" and message.reply_to is None:

@@ -151,7 +151,7 @@ class Engine:
             for run in await self._parts.store.runs.open():
                 opened.setdefault(run.place.key, []).append(run)
             for place in [*(runs[0].place for runs in opened.values()), *await self._parts.store.inbox.places()]:
-                if place.platform in self._parts.platforms:
+                if place.platform in self._parts.platforms and self._parts.allowed_places.allows(place):
                     self._places.wake(place, runs=opened.get(place.key, ()))
             self._task_loop = asyncio.create_task(self._task_worker.run())
             self._commands.wake()
@@ -217,6 +217,7 @@ class Engine:
             platform,
             self._parts.store.updates,
             self._parts.identity,
+            allowed=self._parts.allowed_places,
             keep=self._parts.behavior.keep_updates,
             applied=self._act_on,
             now=self._parts.now,
@@ -249,9 +250,10 @@ class Engine:
         """Store a message, to be answered; return whether it is new. It is stored when this returns."""
         _require_types(message, Message)
         self._require_running(message.place)
-        storing = asyncio.ensure_future(
-            self._parts.store.inbox.receive(self._parts.identity.attribute(message), at=self._parts.now())
-        )
+        attributed = self._parts.identity.attribute(message)
+        if not self._parts.allowed_places.allows(attributed.place, attributed.author):
+            return False
+        storing = asyncio.ensure_future(self._parts.store.inbox.receive(attributed, at=self._parts.now()))
         storing.add_done_callback(
             lambda stored: self._on_received(message.place, stored)
         )  # also where the caller is cancelled

@@ -9,6 +9,7 @@ from msgspec import Struct
 from palaver.context.gather import ContextOptions, InMemoryKnowledge
 from palaver.context.values import Persona
 from palaver.engine.admission import Admission
+from palaver.engine.allowed_places import AllowedPlaces
 from palaver.engine.answer_preview import AnswerPreviews
 from palaver.engine.background import EngineClock, Sleep
 from palaver.engine.behavior import Behavior
@@ -53,14 +54,16 @@ def make_parts(
 ) -> "EngineParts":
     """Make the shared parts of an engine."""
     named, aliases, handlers = platforms_by_name(platforms), PlaceAliases(), task_handlers or {}
+    identity = Identity(persona or Persona(), named, owners=behavior.owners)
     return EngineParts(
         store=store,
         platforms=named,
         behavior=behavior,
         limits=limits,
-        identity=Identity(persona or Persona(), named, owners=behavior.owners),
+        identity=identity,
         translator=Translator(behavior, store.place_settings),
         aliases=aliases,
+        allowed_places=AllowedPlaces(behavior.allowed_places, identity, aliases),
         delimiters=DelimiterCache(store.place_settings.delimiter),
         rate_limiter=RateLimiter(store.rate_limits, limits, now=clock.now),
         outbox_sender=OutboxSender(
@@ -85,6 +88,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
     identity: Identity
     translator: Translator
     aliases: PlaceAliases
+    allowed_places: AllowedPlaces
     delimiters: DelimiterCache
     rate_limiter: RateLimiter
     outbox_sender: OutboxSender

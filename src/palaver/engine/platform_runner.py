@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from palaver.backoff import backoff
 from palaver.code_location import error_location, user_line
+from palaver.engine.allowed_places import AllowedPlaces
 from palaver.engine.background import Sleep, foreign_code, is_cancelled, log_text, retry_forever
 from palaver.engine.behavior import Behavior
 from palaver.engine.command_list import announced_commands
@@ -59,6 +60,7 @@ class PlatformInbox:
         updates: UpdateStore,
         identity: Identity,
         *,
+        allowed: AllowedPlaces,
         keep: timedelta,
         applied: Callable[[Sequence[Change]], None],
         now: Callable[[], datetime],
@@ -67,6 +69,7 @@ class PlatformInbox:
         self._platform = platform
         self._updates = updates
         self._identity = identity
+        self._allowed = allowed
         self._keep = keep
         self._applied = applied  # called with stored changes
         self._now = now
@@ -80,6 +83,10 @@ class PlatformInbox:
         fault = next(filter(None, map(self._fault, changes)), "")
         made = [] if fault else [self._attribute(change) for change in changes]
         where = user_line(currentframe()) if fault else ""
+        if len(stored := self._allowed.filter(made)) < len(made):
+            made, raw = stored, None  # it tells of a place that is not allowed
+            if not made:
+                return False
         applying = asyncio.ensure_future(self._apply(made, key, raw, f"{fault} {where and f'({where})'}".strip()))
         return await asyncio.shield(applying)  # it continues where the caller is cancelled
 

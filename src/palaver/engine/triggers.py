@@ -63,7 +63,8 @@ class Triggers(Struct, frozen=True, kw_only=True):
     def _names(self) -> Iterable[str]:
         if self.me.username:
             yield "@" + self.me.username.lstrip("@")
-        yield from (name for name in (self.me.name, *self.names) if not is_blank(name))
+        own = (name.rstrip("*") for name in (self.me.name, self.me.persona or ""))  # no patterns
+        yield from (name for name in (*own, *self.names) if not is_blank(name))
 
     def _are_agents_alone(self, before: Sequence[Message]) -> bool:
         """Return whether the last `agents_in_a_row` messages are all by agents."""
@@ -82,5 +83,11 @@ def rule_result(result: object) -> bool:
 
 @lru_cache(maxsize=256)
 def name_pattern(name: str) -> re.Pattern[str]:
-    """Return a pattern that finds the name as a whole word, in text that is visible and casefolded."""
-    return re.compile(rf"(?<![\w@]){re.escape(visible(name).casefold())}(?!\w)")
+    """Return a pattern that finds the name as a whole word, in text that is visible and casefolded.
+
+    Any ending may follow a name that ends in `*`. There is one such place in a pattern, at its end, so that the time it
+    takes grows with the text alone.
+    """
+    stem = name.removesuffix("*")
+    ending = r"\w*" if stem != name else ""
+    return re.compile(rf"(?<![\w@]){re.escape(visible(stem).casefold())}{ending}(?!\w)")
