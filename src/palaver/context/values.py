@@ -23,9 +23,7 @@ class Persona(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The persona of the agent. The operator wrote its texts: they are trusted, and are not escaped."""
 
     name: str = ""  # where no account is known, messages whose author bears this persona are the agent's own
-    name_pattern: str = (
-        ""  # what people call it, names with a bar between; `гряг*` has any ending
-    )
+    name_pattern: str = ""  # what people call it, names with a bar between; `гряг*` has any ending
     text: str = ""
     role: str = ""  # the part it plays in this place
     rules: str = ""
