@@ -5,6 +5,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,16 +102,23 @@ async def _import(path: Path, source: ImportSource, report: ImportReport, *, lea
     from palaver.store import Store
 
     async with Store.open(path) as store:
-        bar = ProgressBar(sys.stderr, width=20)
-        try:
+        with _bar() as bar:
             await _add_messages(store, source, report, bar)
-            bar.end()
-            for place in report.places:
-                await store.imports.finish(place, learn=learn)
-            await _index_and_divide(store, list(report.places), bar)
-        finally:
-            bar.end()
+        for place in report.places:
+            await store.imports.finish(place, learn=learn)
+        await _index(store, list(report.places))
+        await _divide(store, list(report.places))
         return await _notes(store)
+
+
+@contextmanager
+def _bar() -> Iterator[ProgressBar]:
+    """Show the progress of one part of the work."""
+    bar = ProgressBar(sys.stderr, width=20)
+    try:
+        yield bar
+    finally:
+        bar.end()
 
 
 async def _add_messages(store: "Store", source: ImportSource, report: ImportReport, bar: ProgressBar) -> None:
@@ -158,28 +166,35 @@ def _batches(source: ImportSource, report: ImportReport) -> Iterator[list[Import
         yield batch
 
 
-async def _index_and_divide(store: "Store", places: "Sequence[Place]", bar: ProgressBar) -> None:
-    """Index the words of places, and divide them into episodes, without a model."""
+async def _index(store: "Store", places: "Sequence[Place]") -> None:
+    """Index the words of places."""
     from palaver.engine.memory.indexer import Indexer
+
+    indexer = Indexer(store.index_writer)
+    with _bar() as bar:
+
+        async def show() -> None:
+            now = await store.index_writer.progress(None)
+            bar.show(now.indexed / max(1, now.messages), f"{now.indexed:,} of {now.messages:,} messages indexed")
+
+        for place in places:
+            await _with_progress(indexer.index_words(place), show)
+
+
+async def _divide(store: "Store", places: "Sequence[Place]") -> None:
+    """Divide places into episodes, without a model."""
     from palaver.engine.memory.learner import EpisodeWriter
 
-    indexer, writer = Indexer(store.index_writer), EpisodeWriter(store.episodes, store.log)
+    writer = EpisodeWriter(store.episodes, store.log)
+    with _bar() as bar:
+        for number, place in enumerate(places):
 
-    async def show_indexed() -> None:
-        now = await store.index_writer.progress(None)
-        bar.show(now.indexed / max(1, now.messages), f"{now.indexed:,} of {now.messages:,} messages indexed")
+            async def show(number: int = number, place: "Place" = place) -> None:
+                now = await store.episodes.cursor(place)
+                share = now.read / max(1, now.count) if now else 0.0
+                bar.show((number + share) / len(places), f"{number} of {count_of(len(places), 'places')} have episodes")
 
-    for place in places:
-        await _with_progress(indexer.index_words(place), show_indexed)
-    bar.end()
-    for number, place in enumerate(places):
-
-        async def show_divided(number: int = number, place: "Place" = place) -> None:
-            now = await store.episodes.cursor(place)
-            share = now.read / max(1, now.count) if now else 0.0
-            bar.show((number + share) / len(places), f"{number} of {count_of(len(places), 'places')} have episodes")
-
-        await _with_progress(writer.write(place), show_divided)
+            await _with_progress(writer.write(place), show)
 
 
 async def _with_progress(work: Coroutine[Any, Any, Any], show: Callable[[], Awaitable[None]]) -> None:
