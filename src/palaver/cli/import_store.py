@@ -66,17 +66,10 @@ def find_bot(given: str | None) -> str:
 
 
 def _configured_token() -> str:
-    import tomllib
-
-    from palaver.config import find_config
+    from palaver.config import find_config, load_config
 
     path = find_config()
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8-sig")).get("telegram") if path else None
-    except (OSError, ValueError):
-        return ""
-    token = table.get("token") if isinstance(table, dict) else None
-    return token if isinstance(token, str) else ""
+    return load_config(path).config.telegram.token if path else ""
 
 
 def import_into_store(path: Path, source: ImportSource, form: str, *, bot_id: str, learn: bool, as_json: bool) -> None:
