@@ -51,7 +51,9 @@ async def run_bot(path: Path, environment: Mapping[str, str] = os.environ) -> No
     """Run the bot of a config until it is stopped."""
     file = load_config(path, environment)
     if not file.platforms:
-        raise InvalidValue(f"{path} names no platform: add [platforms.NAME], or talk to the bot with `palaver chat`")
+        raise InvalidValue(
+            f"{path} names no platform: set PALAVER_TELEGRAM_TOKEN, add [platforms.NAME], or talk to the bot with `palaver chat`"
+        )
     async with open_bot(file, environment) as engine:
         beside = [
             asyncio.create_task(log_events(engine.events())),

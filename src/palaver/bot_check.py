@@ -75,7 +75,11 @@ async def check_bot(path: Path, environment: Mapping[str, str] = os.environ) -> 
         found = await _finding(f"platform {name}", _platform(name, file))
         yield replace(found, line=hide_secrets(found.line, secrets_of(file.platforms[name])))
     if not file.platforms:
-        yield Finding(what="platforms", ok=False, line="none: add [platforms.NAME]; until then: palaver chat")
+        yield Finding(
+            what="platforms",
+            ok=False,
+            line="none: set PALAVER_TELEGRAM_TOKEN, or add [platforms.NAME]; until then: palaver chat",
+        )
 
 
 def unknown_variables(environment: Mapping[str, str]) -> list[Finding]:

@@ -85,7 +85,7 @@ def test_init_takes_the_model_that_a_chat_would_find(tmp_path: Path, monkeypatch
 
     models = [load_config(tmp_path / name / "palaver.toml", {}).config.model for name in ("keyed", "pasted")]
     assert models == ["groq:llama-3.3-70b-versatile", "openai:gpt-5.6"]
-    assert len(keyed.stdout.splitlines()) == 2
+    assert len(keyed.stdout.splitlines()) == 3
     line = "The key that you pasted is for palaver chat alone: set OPENAI_API_KEY for the bot"
     assert pasted.stdout.splitlines()[1] == line
 
@@ -157,7 +157,10 @@ def test_run_needs_a_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     ran = palaver("run")
 
-    line = "palaver.toml names no platform: add [platforms.NAME], or talk to the bot with `palaver chat`"
+    line = (
+        "palaver.toml names no platform: set PALAVER_TELEGRAM_TOKEN, add [platforms.NAME], "
+        "or talk to the bot with `palaver chat`"
+    )
     assert (ran.returncode, last_line(ran.stderr)) == (2, ("critical", line))
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from palaver.parts import Media
 from palaver.platform import Change, CommandInfo, Delivery, PlaceMigrated, Received, Update
 from palaver.platforms.telegram.platform import Telegram
 from palaver.sim.telegram import SimUser, TelegramSim, image
-from platforms.telegram.world import telegram
+from platforms.telegram.world import short_sleep, telegram
 
 
 class Changes:
@@ -435,3 +436,20 @@ async def test_commands_are_announced_by_language_to_whom_they_are_for(
         (owner, "", ["help", "clear", "stats"]),
         (owner, "uk", ["help", "clear", "stats"]),
     ]
+
+
+async def test_by_a_webhook_updates_come_without_being_asked_for(sim: TelegramSim, olha: SimUser) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        listen = f"127.0.0.1:{free.getsockname()[1]}"
+    platform = Telegram(sim.token, base_url=sim.url, webhook=f"http://{listen}/hook", listen=listen, sleep=short_sleep)
+    await platform.open()
+    inbox = Changes()
+
+    async with Running(platform, inbox):
+        await sim.until(lambda: any(call.method == "setWebhook" and call.status == 200 for call in sim.calls))
+        olha.send(sim.private(olha), "one")
+        await inbox.until(1)
+    await platform.close()
+
+    assert inbox.texts == ["one"]
+    assert not any(call.method == "getUpdates" for call in sim.calls)
