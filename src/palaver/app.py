@@ -52,7 +52,8 @@ async def run_bot(path: Path, environment: Mapping[str, str] = os.environ) -> No
     file = load_config(path, environment)
     if not file.platforms:
         raise InvalidValue(
-            f"{path} names no platform: set PALAVER_TELEGRAM_TOKEN, add [platforms.NAME], or talk to the bot with `palaver chat`"
+            f"{path} names no platform: set PALAVER_TELEGRAM_TOKEN, add [platforms.NAME], "
+            "or talk to the bot with `palaver chat`"
         )
     async with open_bot(file, environment) as engine:
         beside = [
