@@ -86,6 +86,7 @@ def test_the_tests_of_the_page_on_testing_pass(tmp_path: Path) -> None:
     page = ROOT / "docs" / "testing.md"
     files = {"pytest.ini": blocks(page, "ini"), "palaver.toml": blocks(page, "toml")}
     code = {"conftest.py": "import pytest", "test_bot.py": "gemini_sim)", "test_config.py": "bot_engine("}
+    code["test_telegram.py"] = "TelegramSim()"
     files |= {name: [one for one in blocks(page, "python") if holds in one] for name, holds in code.items()}
     for name, [text] in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -93,7 +94,7 @@ def test_the_tests_of_the_page_on_testing_pass(tmp_path: Path) -> None:
 
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
 
-    assert (done.returncode, "7 passed" in done.stdout) == (0, True), done.stdout
+    assert (done.returncode, "8 passed" in done.stdout) == (0, True), done.stdout
 
 
 async def test_the_official_sdk_talks_to_the_simulator_as_the_page_says() -> None:

@@ -123,3 +123,32 @@ def test_a_simulator_answers_though_nobody_reads_what_it_tells() -> None:
     process.send_signal(signal.SIGINT)
 
     assert (answers, process.wait(60)) == ([200, 200], 1)
+
+
+def test_a_person_writes_to_a_bot_of_the_telegram_simulator() -> None:
+    with simulator("telegram", "--port", "0", "--token", "123456:TEST", "--fail", "refused") as url:
+        httpx2.post(f"{url}/control/user", json={"name": "Alice"})
+        httpx2.post(f"{url}/control/send", json={"as": "Alice", "chat": "Alice", "text": "Hello!"})
+        (update,) = httpx2.get(f"{url}/bot123456:TEST/getUpdates").json()["result"]
+        reply = {"chat_id": update["message"]["chat"]["id"], "text": "Good evening."}
+        answers = [httpx2.post(f"{url}/bot123456:TEST/sendMessage", json=reply) for _ in range(2)]
+        messages = httpx2.post(f"{url}/control/messages", json={"chat": "Alice"}).json()["result"]
+
+    assert [answer.status_code for answer in answers] == [400, 200]
+    assert [message["text"] for message in messages] == ["Hello!", "Good evening."]
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--fail", "earthquake"), "--fail earthquake: no such fault; there are busy, refused, request-lost,"),
+        (("--fail", "busy:often"), "--fail busy:often: 'often' is no number of times; write a number, as in busy:2"),
+        (("--token", "secret"), "--token: write digits, a colon and a secret, as in 123456:TEST"),
+    ],
+)
+def test_options_of_the_telegram_simulator_that_are_wrong(option: tuple[str, str], words: str) -> None:
+    done = palaver("sim", "telegram", *option)
+
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"palaver: {words}")
+    assert done.stderr.count("\n") == 1

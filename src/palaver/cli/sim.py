@@ -33,6 +33,11 @@ FAULTS = (
     *("malformed-call", "max-tokens", "overloaded", "quota", "rate-limited"),
 )
 
+TELEGRAM_FAULTS = (
+    *("busy", "refused", "request-lost", "receipt-lost"),
+    *("400", "401", "403", "404", "409", "429", "500", "502", "503", "504"),
+)
+
 SERVICES = (
     ServiceCommand(
         name="gemini",
@@ -98,7 +103,7 @@ def _command(service: ServiceCommand) -> Callable[..., None]:
         for text in fail or []:
             fault, times = _fault(package, text)
             simulator.fail(fault, times=times)
-        _serve(simulator, service)
+        _serve(simulator, service.url_name, f"{service.key_name}=any")
 
     return serve
 
@@ -107,7 +112,67 @@ def add_to(app: typer.Typer) -> None:
     for service in SERVICES:
         example = f"Example: palaver sim {service.name} {service.example}"
         sims.command(service.name, help=service.about, epilog=example)(_command(service))
+    sims.command(
+        "telegram",
+        help="The Telegram Bot API. People are played with POST /control/…: user, group, send, messages and more.",
+        epilog="Example: palaver sim telegram --token 123456:TEST --fail busy:2",
+    )(_telegram)
     app.add_typer(sims, name="sim")
+
+
+def _telegram(
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8912,
+    token: Annotated[
+        list[str] | None, typer.Option(metavar="ID:SECRET", help="The token of a bot; again for each further bot.")
+    ] = None,
+    username: Annotated[str, typer.Option(help="The username of the first bot.")] = "palaver_bot",
+    flood: Annotated[
+        bool, typer.Option("--flood", help="Answer 429 above Telegram's limits: 1 message a second in a chat …")
+    ] = False,
+    fail: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FAULT[:TIMES]", help=f"Let the first messages of the bot fail: {', '.join(TELEGRAM_FAULTS)}."
+        ),
+    ] = None,
+) -> None:
+    import time
+
+    package = _package("telegram")
+    tokens = token or [package.TOKEN]
+    for one in tokens:
+        if not re.fullmatch(r"[1-9][0-9]{0,15}:[A-Za-z0-9_-]{1,60}", one):
+            raise InvalidValue("--token: write digits, a colon and a secret, as in 123456:TEST")
+    simulator = package.TelegramSim(
+        token=tokens[0], username=username, host=host, port=port, flood=flood, clock=time.time, tell=_print_call
+    )
+    for number, one in enumerate(tokens[1:], 2):
+        simulator.add_bot(f"Bot {number}", username=f"{username.removesuffix('_bot')}_{number}_bot", token=one)
+    for text in fail or []:
+        simulator.fail(*_telegram_fault(text))
+    variables = f"PALAVER_TELEGRAM_TOKEN={tokens[0]}"
+    hint = """  curl -d '{"name": "Alice"}' URL/control/user
+  curl -d '{"as": "Alice", "chat": "Alice", "text": "Hello!"}' URL/control/send
+  curl -d '{"chat": "Alice"}' URL/control/messages"""
+    _serve(simulator, "PALAVER_TELEGRAM_BASE_URL", variables, hint)
+
+
+def _telegram_fault(text: str) -> tuple[str | int, int]:
+    """The fault that *text* names and how often it comes: `receipt-lost:2` is `receipt lost` twice."""
+    name, _, times = text.partition(":")
+    if name not in TELEGRAM_FAULTS:
+        known = ", ".join(TELEGRAM_FAULTS)
+        raise InvalidValue(f"--fail {text}: no such fault; there are {known}, each with an optional :TIMES")
+    return int(name) if name.isdigit() else name.replace("-", " "), _times(text, times)
+
+
+def _print_call(call: Any) -> None:
+    """Print one line for a call: the status of its answer and the words of its refusal."""
+    colour = "green" if 0 < call.status < 400 else "red"
+    words = f"  {call.description}" if call.description else ""
+    with suppress(BrokenPipeError):  # the call is answered though nobody reads this
+        typer.echo(f"{typer.style(call.status or 'lost', fg=colour)}  {call.method}{words}")
 
 
 def _print_received(received: Any) -> None:
@@ -146,12 +211,12 @@ def _models(texts: list[str]) -> list[str] | None:
     return names
 
 
-def _serve(simulator: Any, service: ServiceCommand) -> None:
+def _serve(simulator: Any, url_name: str, variables: str, hint: str = "") -> None:
     import asyncio
     import errno
 
     try:
-        asyncio.run(_serve_until_stopped(simulator, service))
+        asyncio.run(_serve_until_stopped(simulator, url_name, variables, hint))
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -159,13 +224,15 @@ def _serve(simulator: Any, service: ServiceCommand) -> None:
         raise InvalidValue(f"cannot listen: {error.strerror or error}; {advice}") from error
 
 
-async def _serve_until_stopped(simulator: Any, service: ServiceCommand) -> None:
+async def _serve_until_stopped(simulator: Any, url_name: str, variables: str, hint: str) -> None:
     import asyncio
     import signal
 
     async with simulator:
         print(f"serving at {simulator.url} (Ctrl-C stops)")
-        print(f"  export {service.url_name}={simulator.url} {service.key_name}=any", flush=True)
+        print(f"  export {url_name}={simulator.url} {variables}", flush=True)
+        if hint:
+            print(hint.replace("URL", simulator.url), flush=True)
         for stop in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(stop, simulator.stop)
         await simulator.forever()
@@ -180,9 +247,14 @@ def _fault(package: Any, text: str) -> tuple[Any, int]:
     if wanted is None:
         known = ", ".join(sorted(kinds))
         raise InvalidValue(f"--fail {text}: no such fault; there are {known}, each with an optional :TIMES")
+    return kinds[wanted](), _times(text, times)
+
+
+def _times(text: str, times: str) -> int:
     if times and not (times.isdecimal() and int(times)):
+        name = text.partition(":")[0]
         raise InvalidValue(f"--fail {text}: {times!r} is no number of times; write a number, as in {name}:2")
-    return kinds[wanted](), int(times or "1")
+    return int(times or "1")
 
 
 def _option_name(name: str) -> str:

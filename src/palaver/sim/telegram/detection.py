@@ -12,7 +12,7 @@ _MENTION = re.compile(r"@([A-Za-z0-9_]{2,})")
 _LONGEST_NAME = 32
 _SHORT_NAMES = ("gif", "pic", "vid")
 _COMMAND = re.compile(r"/([A-Za-z0-9_]{1,})(?:@([A-Za-z0-9_]*))?")
-_OWNER = re.compile(r"@[A-Za-z0-9_]{3,32}")
+_OWNER = re.compile(r"@[A-Za-z0-9_]{3,}")
 _LONGEST_COMMAND, _SHORTEST_BOT = 64, 3
 _LONGEST_HASHTAG = 256
 _CASHTAG = re.compile(r"\$(1INCH|[A-Z]+)")
@@ -100,21 +100,22 @@ def _hashtags(text: str) -> Iterator[Found]:
         while end < len(text) and _is_tag(text[end]):
             end += 1
         word = text[start + 1 : end][:_LONGEST_HASHTAG]
-        end = _tag_owner(text, start + 1 + len(word))
+        end = start + 1 + len(word)
+        end += min(_owner_length(text, end), _LONGEST_NAME + 1)
         if text[end : end + 1] != "#" and any(category(character)[0] == "L" for character in word):
             yield "hashtag", start, end
 
 
-def _tag_owner(text: str, end: int) -> int:
-    """Return where a hashtag ends: behind the name of a chat, if one follows."""
+def _owner_length(text: str, end: int) -> int:
+    """Return how long the name of a chat behind a tag is, with its @; 0 without one."""
     owner = _OWNER.match(text, end)
-    after = text[owner.end() : owner.end() + 1] if owner else ""
-    return owner.end() if owner and not (after and _is_word(after)) else end
+    return len(owner.group()) if owner else 0
 
 
 def _cashtags(text: str) -> Iterator[Found]:
     for match in _CASHTAG.finditer(text):
-        end = _tag_owner(text, match.end())
+        owner = _owner_length(text, match.end())
+        end = match.end() + (owner if owner <= _LONGEST_NAME + 1 else 0)
         around = text[match.start() - 1 : match.start()] + text[end : end + 1]
         if len(match.group(1)) <= _LONGEST_CASHTAG and not any(_is_tag(one) or one == "$" for one in around):
             yield "cashtag", match.start(), end

@@ -77,8 +77,8 @@ def sort(entities: list[Entity]) -> list[Entity]:
 _PRIORITY = {
     "blockquote": 0,
     "expandable_blockquote": 0,
-    "pre": 10,
-    "precode": 11,
+    "precode": 10,
+    "pre": 11,
     "code": 20,
     "date_time": 21,
     "text_link": 49,

@@ -5,7 +5,7 @@ from ipaddress import IPv6Address
 
 _SCHEME = re.compile(r"([^:/?#@\[\]]*)://")
 _OWN = re.compile(r"(?i)(tonsite|ton|tg):(//)?")
-_USER = re.compile(r"(?i)tg:(?://)?user(?:/)?\?(?:.*&)?id=(\d+)")
+_USER = re.compile(r"(?i)tg:(?://)?user(?:/)?\?(?:.*&)?id=(\d+)(?=[&#]|$)")
 _EMOJI = re.compile(r"(?i)tg:(?://)?emoji/?\?(?:.*&)?id=(\d+)")
 _TIME = re.compile(r"(?i)tg:(?://)?time/?\?(?:.*&)?unix=(\d+)(?:&(?:.*&)?format=([^&#]*))?")
 _ALLOWED = re.compile(r"(?:[a-z0-9.\-_!$,~*'();&+=]|%[0-9a-f]{2}|[^\x00-\x7f])*")
@@ -20,7 +20,7 @@ def checked_url(url: str) -> str:
     scheme = own.group(1).lower() if own else ""
     protocol, userinfo, host, port, query = _parts(url[own.end() :] if own else url)
     if own:
-        if protocol or userinfo or port:
+        if protocol or userinfo or port or host.startswith("["):
             raise ValueError("Wrong tg URL" if scheme == "tg" else "Wrong ton URL")
         if not re.fullmatch(r"[A-Za-z0-9_.-]*" if scheme == "tonsite" else r"[A-Za-z0-9_-]*", host):
             raise ValueError("Unallowed characters in URL host")

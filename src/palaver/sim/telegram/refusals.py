@@ -7,9 +7,9 @@ from msgspec import Struct
 from palaver.sim.errors import Wire
 
 Origin = Literal["server", "tdlib", "telegram", "documentation"]
-# server: the source of telegram-bot-api, up to 10.0; tdlib: the source of TDLib, asked through tdjson in the tests;
-# telegram: what Telegram's own servers answer, as the server's source translates it or as it is known from use;
-# documentation: only described, nobody could see it: unproven
+# server: the source of telegram-bot-api, up to 10.0; tdlib: the source of TDLib (entities and parse modes are compared
+# with it in the tests); telegram: Telegram's own servers, whose source nobody has, as users report it;
+# documentation: what is refused is documented, the words are not: unproven
 
 
 class Refusal(Struct, frozen=True):
@@ -50,7 +50,7 @@ REFUSALS: dict[str, Refusal] = {
     "token-range": Refusal(421, "Misdirected Request: unallowed token specified", "server"),
     "token": Refusal(401, "Unauthorized", "server"),
     "logged-out": Refusal(400, "Logged out", "server"),
-    "body": Refusal(400, "Bad Request: can't parse request body", "server"),
+    "body": Refusal(400, "Bad Request: can't parse request body", "documentation"),
     # updates and webhooks
     "poll-conflict": Refusal(
         409,
@@ -84,13 +84,12 @@ REFUSALS: dict[str, Refusal] = {
     "blocked": Refusal(403, "Forbidden: bot was blocked by the user", "server"),
     "not-started": Refusal(403, "Forbidden: bot can't initiate conversation with a user", "server"),
     "to-bot": Refusal(403, "Forbidden: the bot can't send messages to the bot", "server"),
-    "no-write-access": Refusal(400, "Bad Request: have no write access to the chat", "tdlib"),
     "no-rights": Refusal(400, "Bad Request: not enough rights to send {what} to the chat", "tdlib"),
     "channel-rights": Refusal(400, "Bad Request: need administrator rights in the channel chat", "server"),
     "user": Refusal(400, "Bad Request: user not found", "server"),
     "user-id": Refusal(400, "Bad Request: invalid user_id specified", "server"),
     "member-list": Refusal(400, "Bad Request: there are no administrators in the private chat", "server"),
-    "leave-private": Refusal(400, "Bad Request: chat member status can't be changed in private chats", "server"),
+    "leave-private": Refusal(400, "Bad Request: chat member status can't be changed in private chats", "documentation"),
     # threads and replies
     "thread": Refusal(400, "Bad Request: message thread not found", "server"),
     "topic-closed": Refusal(400, "Bad Request: TOPIC_CLOSED", "telegram"),
@@ -108,7 +107,6 @@ REFUSALS: dict[str, Refusal] = {
     "text-bytes": Refusal(400, "Bad Request: text is too long", "server"),
     "text-long": Refusal(400, "Bad Request: message is too long", "tdlib"),
     "caption-long": Refusal(400, "Bad Request: message caption is too long", "tdlib"),
-    "utf8": Refusal(400, "Bad Request: strings must be encoded in UTF-8", "tdlib"),
     "parse-mode": Refusal(400, "Bad Request: unsupported parse_mode", "server"),
     "entities": Refusal(400, "Bad Request: can't parse entities: {why}", "tdlib"),
     "entity": Refusal(400, "Bad Request: {why}", "tdlib"),
@@ -131,7 +129,6 @@ REFUSALS: dict[str, Refusal] = {
     ),
     "delete": Refusal(400, "Bad Request: message to delete not found", "server"),
     "delete-denied": Refusal(400, "Bad Request: message can't be deleted", "server"),
-    "delete-for-everyone": Refusal(400, "Bad Request: message can't be deleted for everyone", "tdlib"),
     "react": Refusal(400, "Bad Request: message to react not found", "server"),
     "reaction": Refusal(400, "Bad Request: REACTION_INVALID", "telegram"),
     "reactions-many": Refusal(400, "Bad Request: REACTIONS_TOO_MANY", "telegram"),
@@ -144,13 +141,12 @@ REFUSALS: dict[str, Refusal] = {
     ),
     # drafts
     "draft-id": Refusal(400, "Bad Request: RANDOM_ID_INVALID", "documentation"),
-    "draft-chat": Refusal(400, "Bad Request: TEXTDRAFT_PEER_INVALID", "documentation"),
+    "draft-chat": Refusal(400, "Bad Request: TEXTDRAFT_PEER_INVALID", "telegram"),
     # files
     "no-file": Refusal(400, "Bad Request: there is no {field} in the request", "server"),
     "file-empty": Refusal(400, "Bad Request: file must be non-empty", "tdlib"),
     "file-id": Refusal(400, "Bad Request: wrong file identifier/HTTP URL specified", "server"),
     "file-kind": Refusal(400, "Bad Request: can't use file of type {found} as {wanted}", "tdlib"),
-    "file-url": Refusal(400, "Bad Request: wrong HTTP URL specified", "server"),
     "file-fetch": Refusal(400, "Bad Request: failed to get HTTP URL content", "telegram"),
     "upload-long": Refusal(413, "Request Entity Too Large", "server"),
     "photo-long": Refusal(
@@ -168,13 +164,13 @@ REFUSALS: dict[str, Refusal] = {
     "media-json": Refusal(400, "Bad Request: can't parse media JSON object", "server"),
     "media-array": Refusal(400, "Bad Request: expected an Array of InputMedia", "server"),
     "media-object": Refusal(400, "Bad Request: can't parse InputMedia: {why}", "server"),
-    "media-count": Refusal(400, "Bad Request: message must be non-empty", "tdlib"),
+    "media-count": Refusal(400, "Bad Request: there are no messages to send", "tdlib"),
     "media-many": Refusal(400, "Bad Request: too many messages to send as an album", "tdlib"),
     "media-mixed": Refusal(400, "Bad Request: {kind} can't be mixed with other media types", "tdlib"),
     # commands
     "commands-json": Refusal(400, "Bad Request: can't parse commands JSON object", "server"),
     "commands-array": Refusal(400, "Bad Request: expected an Array of BotCommand", "server"),
-    "commands-many": Refusal(400, "Bad Request: BOT_COMMANDS_TOO_MUCH", "telegram"),
+    "commands-many": Refusal(400, "Bad Request: BOT_COMMANDS_TOO_MUCH", "documentation"),
     "command": Refusal(400, "Bad Request: BOT_COMMAND_INVALID", "telegram"),
     "command-object": Refusal(400, "Bad Request: can't parse BotCommand: {why}", "server"),
     "command-empty": Refusal(400, "Bad Request: command must be non-empty", "tdlib"),
@@ -186,6 +182,4 @@ REFUSALS: dict[str, Refusal] = {
     "language": Refusal(400, "Bad Request: invalid language code specified", "tdlib"),
     # limits
     "flood": Refusal(429, "Too Many Requests: retry after {seconds}", "server"),
-    "internal": Refusal(500, "Internal Server Error", "telegram"),
-    "gateway": Refusal(502, "Bad Gateway", "telegram"),
 }

@@ -43,6 +43,7 @@ ADMINISTRATOR = {
     "can_manage_topics": False,
     "can_promote_members": False,
     "can_manage_video_chats": True,
+    "can_send_welcome_messages": False,
     "can_post_stories": False,
     "can_edit_stories": False,
     "can_delete_stories": False,

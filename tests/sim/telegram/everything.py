@@ -1,0 +1,47 @@
+"""Everything that people can do in a simulated Telegram, for clients that read all of it."""
+
+from palaver.sim.telegram import SimChat, TelegramSim, image
+
+
+def do_everything(sim: TelegramSim) -> SimChat:
+    """Let people send every kind of message and change everything that can change; return the group."""
+    alice = sim.user("Alice", username="alice", last_name="Hryhorenko", language_code="uk")
+    bob, other = sim.user("Bob"), sim.add_bot("Other", username="other_bot")
+    group = sim.group("Friends", [alice, bob], forum=True, username="friends_here")
+    group.add(other, by=alice)
+    group.promote(sim.bot)
+    topic = group.add_topic("Tea")
+    first = alice.send(group, "/start@palaver_bot see https://example.com #tea @alice a@b.com $USD", topic=topic.id)
+    bob.send(group, "why?", reply_to=first, quote="see", topic=topic.id)
+    bob.send_photo(group, image(2000, 1000), caption="a photo of @alice")
+    bob.send_document(group, b"%PDF", file_name="a.pdf", mime_type="application/pdf")
+    bob.send_sticker(group)
+    bob.send_voice(group)
+    bob.send_audio(group, performer="Vivaldi", title="Winter")
+    bob.send_video(group)
+    bob.send_video_note(group)
+    bob.send_animation(group)
+    bob.send_location(group)
+    bob.send_contact(group, "Carol", "+380501234567")
+    bob.send_poll(group, "Tea?", ["Yes", "No"])
+    bob.send_checklist(group, "Shopping", ["tea", "milk"])
+    bob.send_dice(group)
+    bob.send_story(group)
+    bob.send_album(group, 3, caption="three")
+    alice.forward(group, bob.send(group, "forward this"))
+    alice.send_as_chat(group, "from the administrators")
+    alice.send_as_chat(group, "from a channel", channel=sim.channel("News", alice, username="news_here"))
+    other.send(group, "I am a bot")
+    alice.edit(group, first, "/start again")
+    alice.react(group, first, "👍")
+    group.close_topic(topic)
+    group.kick(bob)
+    group.demote(sim.bot)
+    channel = sim.channel("Posts", alice)
+    alice.send_as_chat(channel, "a post")
+    private = sim.private(alice)
+    alice.send(private, "hello")
+    alice.block_bot(private)
+    alice.unblock_bot(private)
+    sim.group("Small", [alice]).migrate()
+    return group
