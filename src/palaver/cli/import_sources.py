@@ -88,9 +88,9 @@ class ImportSource:
         done = 0
         with self._path.open("rb") as file:
             while chunk := file.read(_CHUNK):
-                yield chunk
                 done += len(chunk)
                 self.share = done / self._size
+                yield chunk
 
     def _lines(self) -> Iterator[str]:
         done = 0
