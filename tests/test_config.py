@@ -190,6 +190,7 @@ def test_a_bad_variable_is_named(name: str, value: str, complaint: str) -> None:
         ("[settings]\nmax_tokens = -5", "settings.max_tokens must be a whole number from 1 on, not -5"),
         ("[settings]\nthinking = -2", "settings.thinking must be a whole number from -1 on or one of .* not -2"),
         ("[persona]\ntools = []", "palaver.toml:2: there is no key persona.tools; tools belongs above the first table"),
+        ("[limits]\ntools = []", "palaver.toml:2: there is no key limits.tools; tools belongs above the first table"),
         ("[limit]\nmessages = 1", r"palaver.toml:1: there is no key limit, did you mean limits\? Allowed are: model"),
     ],
 )

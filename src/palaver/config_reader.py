@@ -200,7 +200,7 @@ class ConfigReader:
             for one in known
             if one[-1] == path[-1]
         ]
-        if near:
+        if near and (path[-1],) not in known:  # `tools` in [limits] slipped below a table, and is no misspelt `total`
             hint = f", did you mean {near[0]}?"
         else:
             hint = f"; {path[-1]} belongs {' or '.join(homes[:2])}." if homes else "."

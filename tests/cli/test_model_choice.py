@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer
 
 from palaver.cli.model_choice import ask_for_model, is_key, key_fault
 from palaver.sim import GeminiSim, OpenAISim
@@ -53,7 +54,10 @@ def test_a_key_that_the_service_refuses_is_not_stored_and_another_is_asked_for(
 
     said = capsys.readouterr().out.splitlines()[5:]
     assert (model, stored(config)) == ("gemini-3.8-flash", {"GEMINI_API_KEY": "AIza-good"})
-    assert said[:2] == ["1, 2 or 3 [1]: (1, 2 or 3, please)", "1, 2 or 3 [1]: (a key is one word, without spaces)"]
+    assert said[:2] == [
+        "1, 2 or 3 [1]: (1, 2 or 3, please; Ctrl-D leaves)",
+        "1, 2 or 3 [1]: (a key is one word, without spaces)",
+    ]
     assert said[2].startswith("(Gemini does not accept the key: ")
     assert said[2].endswith("; it is not stored)")
     assert said[3:] == [f"The key is in {config}, which only you can read."]
@@ -92,6 +96,27 @@ def test_a_service_that_cannot_be_reached_keeps_nobody_from_giving_a_key(
     assert asked(monkeypatch, "3", "AIza-any") == "gemini-3.8-flash"
     assert "(the key could not be checked: no connection to http://127.0.0.1:1," in capsys.readouterr().out
     assert stored(config) == {"GEMINI_API_KEY": "AIza-any"}
+
+
+@pytest.mark.parametrize(("leaves_by", "status"), [(EOFError, 0), (KeyboardInterrupt, 130)])
+def test_whoever_wants_no_model_is_told_what_works_without_one(
+    config: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    leaves_by: type[BaseException],
+    status: int,
+) -> None:
+    def leave(_: str = "") -> str:
+        raise leaves_by
+
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr("builtins.input", leave)
+    with pytest.raises(typer.Exit) as left:
+        ask_for_model("")
+
+    said = capsys.readouterr().out.splitlines()[-1]
+    assert said.endswith("Nothing was fetched or stored. palaver demo shows a bot without a model.")
+    assert (left.value.exit_code, config.exists()) == (status, False)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,9 @@ QUESTION = """\
   2  Qwen ({better}; 2 GB of memory): short useful answers and tools, 10 to 40 s each on two cores
   3  a key of yours: the best answers, from that service; Gemini's is free at https://aistudio.google.com/apikey
 An Ollama that runs on this machine is found by itself. {program} chat --choose asks again."""
+NO_MODEL = "Nothing was fetched or stored. {program} demo shows a bot without a model."
 QUESTION_INDENTS = (0, 5, 5, 5, 0)  # of a line of it that continues another
+PLEASE = "1, 2 or 3, please; Ctrl-D leaves"
 NUMBERS = ("1", "2", "3")
 MIN_KEY = 16  # characters: what is shorter, and of no known form, is no key that was pasted
 KEY_SECONDS = 5.0  # for the service to say whether it accepts a key
@@ -35,7 +37,11 @@ def ask_for_model(reason: str) -> str:
         _say(line, indent=indent)
     model = ""
     while not model:
-        answer = _answer("1, 2 or 3 [1]: ", lambda said: said in NUMBERS or is_key(said), "1, 2 or 3, please", "1")
+        try:
+            answer = _answer("1, 2 or 3 [1]: ", lambda said: said in NUMBERS or is_key(said), PLEASE, "1")
+        except typer.Exit:
+            _say(NO_MODEL.format(program=program_command()))
+            raise
         if answer == "3":
             model = _ask_for_key()
         elif answer not in NUMBERS:

@@ -535,7 +535,7 @@ async def test_the_small_model_is_chosen_once_answers_and_says_that_it_is_small(
         await tty.see("Which model should answer?\n  1  the small one, now (already here)")
         await tty.see("[1]: ")
         tty.type("9\n")
-        await tty.see("(1, 2 or 3, please)")
+        await tty.see("(1, 2 or 3, please; Ctrl-D leaves)")
         await tty.see("[1]: ")
         tty.type("\n")
         await tty.see("smollm2 answers on this machine")
