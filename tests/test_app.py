@@ -94,6 +94,7 @@ async def test_what_is_missing_is_said_before_anything_is_stored(
         ("nowhere:X", {}, "platforms.mine.use: cannot import nowhere: ModuleNotFoundError: No module named 'nowhere'"),
         ("palaver.testing:Clock", {}, "platforms.mine: palaver.testing:Clock is no subclass of palaver.Platform"),
         ("line_chat:LineChat", {"prot": 1}, "got an unexpected keyword argument 'prot'; it takes: port"),
+        ("line_chat:LineChat", {"port": "first"}, "platforms.mine: port must be a whole number, not 'first'"),
         ("palaver:Platform", {}, "palaver:Platform has no run and no send: write `async def`"),
         ("os:sep", {}, "os:sep is no subclass of palaver.Platform"),
         ("walls:Nameless", {}, "Nameless has no `name`: set it on the class or in __init__"),
@@ -111,6 +112,15 @@ def test_a_platform_that_cannot_be_made_is_one_line(
 
     assert line in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_a_number_of_a_variable_is_a_number_for_the_platform() -> None:
+    options = {"port": "7000"}  # as PALAVER_PLATFORMS_MINE_PORT gives it
+    made: Any = open_platform(
+        "mine", PlatformConfig(use="line_chat:LineChat", options=options), ConfigFile(config=Config())
+    )
+
+    assert made.port == 7000
 
 
 @pytest.mark.parametrize(

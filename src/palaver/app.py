@@ -217,16 +217,31 @@ def _make(kind: Any, platform: PlatformConfig, folder: Path) -> Any:
         inspect.signature(kind).bind(**platform.options)
     except TypeError as error:
         raise InvalidValue(f"{error}; it takes: {', '.join(parameters) or 'no options'}") from error
-    options = dict(platform.options)
-    for name, value in options.items():
-        if isinstance(value, str) and name in parameters and parameters[name].annotation in (Path, "Path"):
-            options[name] = folder / value
+    options = {
+        name: _converted(name, value, parameters[name].annotation, folder) if name in parameters else value
+        for name, value in platform.options.items()
+    }
     try:
         return kind(**options)
     except PalaverError:
         raise
     except Exception as error:
         raise InvalidValue(f"it cannot be made: {error_line(error)}") from error
+
+
+def _converted(name: str, value: Any, annotation: Any, folder: Path) -> Any:
+    """Return an option as its parameter is typed: a path in the folder of the config, a number that a variable has."""
+    if not isinstance(value, str):
+        return value
+    if annotation in (Path, "Path"):
+        return folder / value
+    for kind, words in ((int, "a whole number"), (float, "a number")):
+        if annotation in (kind, kind.__name__):
+            try:
+                return kind(value)
+            except ValueError:
+                raise InvalidValue(f"{name} must be {words}, not {value!r}") from None
+    return value
 
 
 def error_line(error: Exception) -> str:
