@@ -9,7 +9,16 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from palaver.errors import InvalidValue
-from palaver.tasks.due_times import FORMATS, FURTHEST, LENGTH, WEEKDAYS, format_moment, parse_moment, split_time
+from palaver.tasks.due_times import (
+    FORMATS,
+    FURTHEST,
+    LENGTH,
+    WEEKDAYS,
+    format_minute,
+    format_moment,
+    parse_moment,
+    split_time,
+)
 
 KYIV, NEW_YORK, LORD_HOWE, APIA = "Europe/Kyiv", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia"
 NOW = datetime(2026, 11, 15, 15, 26, 37, 500_000, tzinfo=UTC)  # a Sunday, 17:26 in Kyiv
@@ -351,6 +360,7 @@ def test_the_ends_of_the_calendar_are_no_harm(now: datetime, when: str, zone: st
 )
 def test_a_moment_in_words(due: str, zone: str, words: str) -> None:
     assert format_moment(at(due), zone) == words
+    assert format_minute(at(due), zone) == words.replace(":05 ", " ")
 
 
 _PIECES = st.sampled_from(

@@ -26,7 +26,7 @@ from palaver.messages import Author, Message, Place, Reply
 from palaver.parts import Text
 from palaver.platform import Platform
 from palaver.run.journal import Run
-from palaver.tasks.due_times import format_moment, parse_moment, split_time
+from palaver.tasks.due_times import format_minute, parse_moment, split_time
 from palaver.tasks.reminders import MAX_REMINDER_TEXT, MOST, PREFIX, refuse_too_many, reminder_task
 from palaver.tasks.task import FORGET_CONFIRMED, Send, Task
 from palaver.timezones import zone_named
@@ -232,7 +232,7 @@ class Commands:
         try:
             due_at = parse_moment(when, now, self._zone)
         except InvalidValue:
-            return reply_with(lines.remind_when.format(moment=format_moment(now, self._zone)))
+            return reply_with(lines.remind_when.format(moment=format_minute(now, self._zone)))
         try:
             refuse_too_many(await self._store.tasks.listed(message.place))
         except InvalidValue:
@@ -240,7 +240,7 @@ class Commands:
         send = Send(text=lines.reminder.format(text=text), reply_to=_quoted(message))
         task = reminder_task(f"{PREFIX}command-{command.id}", message.place, send, due_at=due_at)
         author = {"id": message.author.id, "name": message.author.name}  # so that it is forgotten with them
-        moment = format_moment(due_at, self._zone)
+        moment = format_minute(due_at, self._zone)
         return CommandOutcome(
             lines=(lines.reminder_set.format(moment=moment),),
             tasks=(replace(task, args=task.args | {"author": author}),),

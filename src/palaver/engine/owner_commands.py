@@ -14,7 +14,7 @@ from palaver.engine.store_protocols import Command, StoreProtocol
 from palaver.errors import InvalidValue
 from palaver.messages import Author
 from palaver.models.prices import Prices, price_of
-from palaver.tasks.due_times import format_moment
+from palaver.tasks.due_times import format_minute
 
 USAGE_DAYS = 7
 
@@ -106,7 +106,7 @@ class OwnerCommands:
     async def _stats(self, _: Command, lines: Lines) -> tuple[str, ...]:
         counts = await self._store.count_rows()
         numbers = {name: f"{counts[name]:,}" for name in ("messages", "runs", "replies", "places")}
-        return (lines.stats.format(**numbers, moment=format_moment(self._started_at, self._zone)),)
+        return (lines.stats.format(**numbers, moment=format_minute(self._started_at, self._zone)),)
 
     async def _usage(self, _: Command, lines: Lines) -> tuple[str, ...]:
         since = self._now().astimezone(UTC).date() - timedelta(days=USAGE_DAYS - 1)

@@ -110,6 +110,11 @@ def format_moment(at: datetime, zone: str) -> str:
     return f"{wall.isoformat(' ', 'seconds' if wall.second else 'minutes')} ({zone})"
 
 
+def format_minute(at: datetime, zone: str) -> str:
+    """Write a moment as `format_moment` does, without its seconds."""
+    return format_moment(at.replace(second=0, microsecond=0), zone)
+
+
 class _Clock(Struct, frozen=True, kw_only=True):
     """A time zone and its current time."""
 

@@ -70,7 +70,11 @@ def test_a_language_of_a_country_has_what_the_language_has() -> None:
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"lines": {"uk": {"forgoten": "x"}}}, "lines.uk.forgoten: there is no such line; there are: too_many, "),
+        ({"lines": {"uk": {"forgoten": "x"}}}, "lines.uk.forgoten: there is no such line, did you mean forgotten?"),
+        (
+            {"lines": {"uk": {"zzz": "x"}}},
+            "lines.uk.zzz: there is no such line; palaver/engine/languages/english.py has",
+        ),
         ({"lines": {"uk": {"forgotten": "{fact}"}}}, "lines.uk.forgotten must have a text that fills in nothing alone"),
         ({"lines": {"uk": {"greeting": "{name} {"}}}, "lines.uk.greeting: "),
         ({"lines": {"uk": {"greeting": "{name.x}"}}}, "lines.uk.greeting: "),

@@ -1,6 +1,7 @@
 """The conversation goes on whatever happens to a message, and obeys its commands."""
 
 import asyncio
+import re
 import shlex
 import socket
 from collections.abc import AsyncGenerator, Callable
@@ -519,6 +520,16 @@ async def test_what_is_said_between_tools_is_shown_once() -> None:
     await talk.run()
 
     assert [line for line in talk.seen if not line.startswith("[")] == ["I count.", "It is 42."]
+
+
+async def test_a_person_sets_a_reminder_by_a_command() -> None:
+    talk = Talk(Scripted(), "/remind in 20 minutes tea", "/tasks")
+
+    assert await talk.run() == 0
+    assert [re.sub(r"[\d-]+ \d\d:\d\d", "THEN", line) for line in talk.seen] == [
+        "I will remind you: THEN (UTC).",
+        "THEN send: Reminder: tea",
+    ]
 
 
 async def test_what_is_planned_is_shown() -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from string import Formatter
 
 from msgspec.structs import asdict, replace
@@ -52,7 +53,9 @@ def fields_of(text: str) -> frozenset[str]:
 def _require_line(where: str, name: str, text: str) -> None:
     english: dict[str, str] = asdict(ENGLISH)
     if name not in english:
-        raise InvalidValue(f"{where}: there is no such line; there are: {', '.join(english)}")
+        near = get_close_matches(name, english, n=1)
+        meant = f", did you mean {near[0]}?" if near else "; palaver/engine/languages/english.py has them all"
+        raise InvalidValue(f"{where}: there is no such line{meant}")
     try:
         filled = fields_of(text)
         text.format(**dict.fromkeys(filled, ""))

@@ -12,6 +12,7 @@ HELP = """\
 /model [NAME [URL]] which model answers; with a name, another one goes on with the same conversation
 /tools              what the model can do besides talking
 /system [TEXT|-]    the instruction the model follows; with a text, another one; with -, none
+/remind TIME TEXT   a reminder, as in: /remind tomorrow 9:00 call mum
 /tasks              what is planned: reminders, and what is to be said later
 /memory [why ID]    what is remembered of you; with an id, the messages that say so
 /forget ID|WORDS    remove it for good, and hide the messages it came from; /forget all does so with everything
@@ -29,6 +30,7 @@ MAX_WORDS = {
     "model": 2,
     "tools": 0,
     "system": None,
+    "remind": None,
     "tasks": 0,
     "memory": 2,
     "forget": None,
