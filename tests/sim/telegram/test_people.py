@@ -117,3 +117,36 @@ async def test_every_kind_of_reaction_update_needs_an_administrator(sim: Telegra
     update = await last(api, "message_reaction")
     assert [one["emoji"] for one in update["old_reaction"]] == ["👍"]
     assert [one["emoji"] for one in update["new_reaction"]] == ["👍", "🔥"]
+
+
+async def test_a_reply_to_a_message_of_another_chat(sim: TelegramSim, api: Api, alice: SimUser) -> None:
+    here, there = sim.group("Here", [alice]), sim.group("There", [alice], supergroup=True)
+    quoted = alice.send(there, "said there")
+    alice.send_from_elsewhere(here, "about that", there, quoted)
+    heard = await last(api)
+    reply = {"message_id": quoted.id, "chat_id": there.id, "quote": "there"}
+    sent = await api.result("sendMessage", chat_id=here.id, text="yes", reply_parameters=reply)
+
+    origin = {"type": "user", "sender_user": alice.account.user(), "date": 1794744000}
+    elsewhere = {"origin": origin, "chat": there.chat.chat(), "message_id": quoted.id}
+    assert heard["external_reply"] == sent["external_reply"] == elsewhere
+    assert sent["quote"] == {"text": "there", "position": 5, "is_manual": True}
+    assert "reply_to_message" not in sent
+
+
+async def test_a_post_comes_into_the_group_of_its_channel(sim: TelegramSim, api: Api, alice: SimUser) -> None:
+    channel, group = sim.channel("News", alice), sim.group("Talk", [alice], supergroup=True)
+    alice.send_as_chat(group, "a post", channel=channel, is_automatic_forward=True)
+
+    message = await last(api)
+    assert (message["from"]["id"], message["sender_chat"]["id"]) == (777000, channel.id)
+    assert message["is_automatic_forward"] is True
+
+
+async def test_a_topic_of_a_private_chat(sim: TelegramSim, api: Api, alice: SimUser) -> None:
+    chat = sim.private(alice)
+    topic = chat.add_topic("Tea")
+
+    sent = await api.result("sendMessage", chat_id=chat.id, text="in", message_thread_id=topic.id)
+
+    assert (sent["message_thread_id"], sent["is_topic_message"]) == (topic.id, True)

@@ -178,3 +178,29 @@ async def test_updates_can_be_delivered_again(sim: TelegramSim, api: Api, alice:
     sim.deliver_again()
 
     assert await api.updates(offset=FIRST) == [1, 2]
+
+
+async def test_who_leaves_a_poll_does_not_stand_in_the_way(
+    sim: TelegramSim, api: Api, alice: SimUser, chat: SimChat
+) -> None:
+    left = asyncio.create_task(api.updates(timeout=50))
+    await sim.until(lambda: len(sim.calls) == 1)
+    left.cancel()
+    await asyncio.wait([left])
+    await sim.until(lambda: sim.calls[0].status == 0)
+    alice.send(chat, "now")
+
+    assert await api.updates(offset=FIRST) == [1]
+
+
+async def test_a_long_queue_is_read_in_batches(sim: TelegramSim, api: Api, alice: SimUser, chat: SimChat) -> None:
+    for number in range(1000):
+        alice.send(chat, str(number))
+    offset, seen = 0, []
+    while ids := await api.updates(offset=offset):
+        seen += ids
+        offset = 100_000_000 + ids[-1] + 1
+        if len(seen) == 1000:
+            break
+
+    assert seen == list(range(1, 1001))

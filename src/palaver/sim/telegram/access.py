@@ -20,7 +20,7 @@ class Target(Struct, kw_only=True):
     chat: Chat
     topic: int | None = None
     reply_to: int | None = None
-    quote: Wire | None = None
+    extra: Wire = {}  # a quote, a reply to another chat
 
 
 def find_chat(world: World, bot: BotAccount, given: str, *, need: Need = "write") -> Chat:
@@ -111,29 +111,44 @@ def find_target(world: World, bot: BotAccount, arguments: Arguments) -> Target:
     """Return where a message goes: its chat, then what it replies to, then its topic."""
     wanted = _reply_parameters(arguments)
     chat = find_chat(world, bot, arguments.text("chat_id"))
-    quoted = _quoted(world, bot, chat, wanted)
+    source, quoted = _quoted(world, bot, chat, wanted)
     thread = arguments.integer("message_thread_id")
     topic = find_topic(chat, bot, thread)
     target = Target(chat=chat, topic=topic)
-    if quoted is not None:
-        target.reply_to = quoted.id
-        target.quote = _quote(wanted, quoted)
-        if topic is None and not thread:
-            target.topic = quoted.topic
-            _check_open(chat, bot, quoted.topic)
+    if quoted is None:
+        return target
+    target.extra = _quote(wanted, quoted)
+    if source is not chat:
+        target.extra |= {"external_reply": external_reply(world, source, quoted)}
+        return target
+    target.reply_to = quoted.id
+    if topic is None and not thread:
+        target.topic = quoted.topic
+        _check_open(chat, bot, quoted.topic)
     return target
 
 
-def _quoted(world: World, bot: BotAccount, chat: Chat, wanted: Wire) -> Message | None:
+def external_reply(world: World, source: Chat, quoted: Message) -> Wire:
+    """Return a message of another chat as an `ExternalReplyInfo`; what it holds is left out."""
+    author = world.accounts.get(quoted.sender or 0)
+    origin: Wire = {"type": "hidden_user", "sender_user_name": source.title, "date": quoted.date}
+    if author is not None:
+        origin = {"type": "user", "sender_user": author.user(), "date": quoted.date}
+    if source.person is not None:
+        return {"origin": origin}
+    return {"origin": origin, "chat": source.chat(), "message_id": quoted.id}
+
+
+def _quoted(world: World, bot: BotAccount, chat: Chat, wanted: Wire) -> tuple[Chat, Message | None]:
     if wanted["message_id"] <= 0:
-        return None
+        return chat, None
     source = chat
     if wanted.get("chat_id"):
         source = find_chat(world, bot, str(wanted["chat_id"]), need="read")
     quoted = source.messages.get(wanted["message_id"])
     if quoted is None and wanted.get("allow_sending_without_reply") is not True:
         raise refused("reply")
-    return quoted
+    return source, quoted
 
 
 def find_topic(chat: Chat, bot: BotAccount, number: int) -> int | None:
@@ -176,12 +191,12 @@ def _reply_parameters(arguments: Arguments) -> Wire:
     return given | {"message_id": int(number) if number.isdigit() else 0}
 
 
-def _quote(wanted: Wire, quoted: Message) -> Wire | None:
+def _quote(wanted: Wire, quoted: Message) -> Wire:
     text = wanted.get("quote")
     if not text:
-        return None
+        return {}
     position = quoted.text.find(str(text))
     if position < 0:
         raise refused("quote")
     units = len(quoted.text[:position].encode("utf-16-le")) // 2
-    return {"text": str(text), "position": units, "is_manual": True}
+    return {"quote": {"text": str(text), "position": units, "is_manual": True}}

@@ -67,8 +67,9 @@ class SimChat:
         self.chat.permissions |= permissions
 
     def add_topic(self, name: str, *, by: "SimUser | None" = None) -> Topic:
-        """Open a topic of a forum; its `id` is the thread."""
-        creator = by.id if by is not None else next(iter(self.chat.members))
+        """Open a topic of a forum, or of a private chat whose bot has topics; its `id` is the thread."""
+        owner = self.chat.person.id if self.chat.person is not None else next(iter(self.chat.members))
+        creator = by.id if by is not None else owner
         return self._world.add_topic(self.chat, name, creator)
 
     def close_topic(self, topic: Topic) -> None:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from palaver.sim.errors import Wire
-from palaver.sim.telegram.accounts import CHANNEL_BOT, GROUP_ANONYMOUS_BOT, Account, BotAccount, Chat, Message
+from palaver.sim.telegram.access import external_reply
+from palaver.sim.telegram.accounts import CHANNEL_BOT, GROUP_ANONYMOUS_BOT, TELEGRAM, Account, BotAccount, Chat, Message
 from palaver.sim.telegram.contents import image, media
 from palaver.sim.telegram.entities import Entity, fixed
 from palaver.sim.telegram.rendering import shown
@@ -142,10 +143,15 @@ class SimUser:
         self._world.delete(chat.chat, chat.message(message).id)
 
     def send_as_chat(self, chat: "SimChat", text: str, *, channel: "SimChat | None" = None, **extra: Any) -> Message:
-        """Write as an anonymous administrator of a group, or as a *channel*; in a channel, post."""
+        """Write as an anonymous administrator of a group, or as a *channel*; in a channel, post.
+
+        With `is_automatic_forward=True` it is the post of a channel in the group where it is discussed.
+        """
         written, found = fixed(text, [])
         content = with_entities(self._world, {"text": written}, "entities", found)
         sender = None if chat.chat.type == "channel" else CHANNEL_BOT if channel else GROUP_ANONYMOUS_BOT
+        if extra.get("is_automatic_forward"):
+            sender = TELEGRAM
         as_chat = (channel or chat).chat.id
         return self._post(chat.chat, content, sender=sender, sender_chat=as_chat, extra=extra)
 
@@ -208,6 +214,13 @@ class SimUser:
         if written:
             content |= with_entities(self._world, {"caption": written}, "caption_entities", found)
         return self._post(chat.chat, content, extra=extra, **places)
+
+    def send_from_elsewhere(self, chat: "SimChat", text: str, source: "SimChat", quoted: Message | int) -> Message:
+        """Reply in a chat to a message of another one."""
+        written, found = fixed(text, [])
+        content = with_entities(self._world, {"text": written}, "entities", found)
+        reply = external_reply(self._world, source.chat, source.message(quoted))
+        return self._post(chat.chat, content, extra={"external_reply": reply})
 
     def _post(self, chat: Chat, content: Wire, *, extra: Wire, **places: Any) -> Message:
         reply = places.pop("reply_to", None)

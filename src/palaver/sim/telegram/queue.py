@@ -1,6 +1,8 @@
 """The updates that wait for a bot: ids, offsets, expiry and the kinds it asked for."""
 
+from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import islice
 
 import orjson
 from msgspec import Struct
@@ -44,6 +46,7 @@ MOST_BYTES = 4 << 20
 ENVELOPE = 50  # bytes that each update counts more
 FUTURE = 10  # ids: an offset beyond is read as none
 PAST = 100_000
+REPLAYED = 10_000  # updates that are kept for a replay
 
 
 class Update(Struct, frozen=True):
@@ -60,8 +63,8 @@ class UpdateQueue:
 
     def __init__(self, clock: Callable[[], float], changed: Callable[[], None]) -> None:
         self.allowed = DEFAULT
-        self.waiting: list[Update] = []
-        self._all: list[Update] = []
+        self._waiting: deque[Update] = deque()  # in the order of their ids
+        self._taken: deque[Update] = deque(maxlen=REPLAYED)
         self._clock = clock
         self._changed = changed
         self._next = FIRST_ID
@@ -81,9 +84,7 @@ class UpdateQueue:
         number = self._next
         self._next += 1
         body = orjson.dumps({"update_id": number} | update)
-        queued = Update(number, kind, self._clock() + KEPT, body)
-        self.waiting.append(queued)
-        self._all.append(queued)
+        self._waiting.append(Update(number, kind, self._clock() + KEPT, body))
         self._changed()
         return number
 
@@ -94,14 +95,14 @@ class UpdateQueue:
         """
         self._expire()
         if offset < 0:
-            self.waiting = self.waiting[offset:]
-        head = self.waiting[0].id if self.waiting else self._next
-        is_known = head - PAST <= offset <= self._next + FUTURE
-        first = offset if offset > 0 and is_known else head
-        self.waiting = [update for update in self.waiting if update.id >= first]
+            self._forget(len(self._waiting) + offset)
+        head = self._waiting[0].id if self._waiting else self._next
+        if offset > 0 and head - PAST <= offset <= self._next + FUTURE:
+            while self._waiting and self._waiting[0].id < offset:
+                self._forget(1)
         taken: list[Update] = []
         left = MOST_BYTES
-        for update in self.waiting[:limit]:
+        for update in islice(self._waiting, limit):
             left -= ENVELOPE + len(update.body)
             if left <= 0:
                 break
@@ -109,23 +110,30 @@ class UpdateQueue:
         return taken
 
     def confirm(self, update: Update) -> None:
-        """Forget one update: a webhook took it."""
-        self.waiting = [other for other in self.waiting if other.id != update.id]
+        """Forget the first update, unless it is another: a webhook took it."""
+        if self._waiting and self._waiting[0].id == update.id:
+            self._forget(1)
 
     def clear(self) -> None:
         """Forget all that waits."""
-        self.waiting = []
+        self._waiting.clear()
 
     def restore(self) -> None:
-        """Let all updates wait again that were ever there and are not expired: a test's replay."""
-        self.waiting = list(self._all)
+        """Let the newest of the updates that were taken wait again: a test's replay."""
+        self._waiting.extendleft(reversed(self._taken))
+        self._taken.clear()
         self._changed()
 
     def pending(self) -> int:
         """Return how many updates wait."""
         self._expire()
-        return len(self.waiting)
+        return len(self._waiting)
+
+    def _forget(self, count: int) -> None:
+        for _ in range(count):
+            self._taken.append(self._waiting.popleft())
 
     def _expire(self) -> None:
         now = self._clock()
-        self.waiting = [update for update in self.waiting if update.expires > now]
+        while self._waiting and self._waiting[0].expires <= now:
+            self._waiting.popleft()

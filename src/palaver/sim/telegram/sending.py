@@ -83,7 +83,6 @@ class Activity:
 def post(world: World, activity: Activity, bot: BotAccount, target: Target, content: Wire, **extra: Any) -> Message:
     """Post a message of a bot; its draft in the chat disappears."""
     chat = target.chat
-    details = {"quote": target.quote} if target.quote else {}
     message = Message(
         id=0,
         date=world.now(),
@@ -93,7 +92,7 @@ def post(world: World, activity: Activity, bot: BotAccount, target: Target, cont
         topic=target.topic,
         reply_to=target.reply_to,
         reply_markup=extra.pop("reply_markup", None),
-        extra=details | extra,
+        extra=target.extra | extra,
     )
     activity.visible.pop((bot.id, chat.id), None)
     return world.post(chat, message)

@@ -163,7 +163,7 @@ class TelegramSim:
         self._served.disconnect()
 
     def deliver_again(self, bot: SimBot | None = None) -> None:
-        """Let a bot get all its updates again, as if it had confirmed none."""
+        """Let a bot get its updates again, as if it had confirmed none of the last ten thousand."""
         (bot or self.bot).bot_account.updates.restore()
 
     async def until(self, ready: Callable[[], bool]) -> None:
