@@ -30,6 +30,7 @@ from palaver.platforms.terminal.setup import ME, PLACE, SessionOptions, person
 from palaver.run.journal import CallCost, Run
 from palaver.sim import GeminiSim, OpenAISim
 from palaver.sim.gemini import BlockedPrompt, ContentFilter, CutStream, Empty, MaxTokens
+from palaver.testing import HeldModel
 from palaver.tools.calculator import calculate
 
 FORGETFUL = Config(profile="plain", memory=MemoryConfig(enabled=False))
@@ -469,6 +470,22 @@ async def test_what_had_no_answer_is_answered_first(tmp_path: Path) -> None:
     assert talk.seen == [
         "(1 message so far, just now; /clear begins anew)",
         *("(what was said last had no answer yet; here it is)", "Hello.", "Bye."),
+    ]
+
+
+async def test_an_answer_that_goes_on_after_its_process_ended_is_shown_once(tmp_path: Path) -> None:
+    db, held = tmp_path / "palaver.db", HeldModel("never said")
+    first = asyncio.create_task(Talk(held, "hi").run(db))
+    await held.asked.wait()
+    first.cancel()
+    await asyncio.wait([first])
+
+    talk = Talk(Scripted("Hello."))
+    await talk.run(db)
+
+    assert talk.seen == [
+        "(1 message so far, just now; /clear begins anew)",
+        *("(what was said last had no answer yet; here it is)", "Hello."),
     ]
 
 

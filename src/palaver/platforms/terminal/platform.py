@@ -72,6 +72,13 @@ class EventReader:
         self._failed: dict[str, RunFailed] = {}  # by run, until it is shown
         self._recalled_texts: set[str] = set()  # the texts recalled last
 
+    async def follow_open_run(self) -> None:
+        """Follow the run that an earlier process left without a response: it does not start again, but streams."""
+        for run in await self._store.runs.open():
+            journal = await self._store.runs.journal(run.id) if run.place == PLACE else None
+            if journal and not journal.records:
+                self._follow(run.id)
+
     async def run(self, events: AsyncIterator[Event]) -> None:
         """Read events until they end."""
         async for event in events:
@@ -113,7 +120,7 @@ class EventReader:
     async def _handle(self, event: Event) -> None:
         match event:
             case RunStarted():
-                self._shown_run, self._text, self._last_step = event.run_id, "", -1
+                self._follow(event.run_id)
             case PromptSent():
                 self.prompts.append((event.run_id, event.step))
                 self.usage = None
@@ -139,6 +146,9 @@ class EventReader:
                 self._trouble(event)
             case Missed():
                 self._shown_run = ""
+
+    def _follow(self, run_id: str) -> None:
+        self._shown_run, self._text, self._last_step = run_id, "", -1
 
     def _delta(self, event: Delta) -> None:
         """Show a piece of the answer, unless somebody is typing: then the whole reply is shown later."""

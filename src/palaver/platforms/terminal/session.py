@@ -136,6 +136,7 @@ class TerminalSession:
             self._display.note("/help shows what you can do; Ctrl-D leaves.")
         for line in summary:
             self._display.note(line, indent=4)
+        await self._events.follow_open_run()
         since = await self._store.events.last()
         reading = asyncio.create_task(self._events.run(self._engine.events(place=PLACE, after=since)))
         try:
