@@ -182,9 +182,10 @@ def test_a_chat_asks_the_ollama_that_answers() -> None:
     assert served.requests[0]["tools"][0]["function"]["name"] == "calculate"
 
 
-def test_a_model_of_ollama_that_takes_no_tools_gets_none() -> None:
+@pytest.mark.parametrize("named", [(), ("--model", "ollama:old:latest")])
+def test_a_model_of_ollama_that_takes_no_tools_gets_none(named: tuple[str, ...]) -> None:
     with ollama(listed("old:latest"), capabilities={"old:latest": ["completion"]}) as served:
-        chat_with(served.url)
+        chat_with(served.url, *named)
 
     assert "tools" not in served.requests[0]
 

@@ -112,14 +112,29 @@ def find_ollama_model(environment: Mapping[str, str]) -> FoundModel | None:
             listed = _ask(client, "GET", "/api/tags", until=until).get("models")
             names = _talking_models(listed if isinstance(listed, list) else [])
             for name in names:
-                shown = _ask(client, "POST", "/api/show", until=until, json={"model": name}).get("capabilities")
-                can = shown if isinstance(shown, list) else []
+                can = _capabilities(client, name, until=until)
                 if not can or "completion" in can:
                     others = [other for other in names if other != name]
                     return _ollama_model(name, url, others, has_tools=not can or "tools" in can)
     except (httpx2.HTTPError, httpx2.InvalidURL, PalaverError, ValueError, OSError):
         return None
     return None
+
+
+def takes_tools(url: str, name: str) -> bool:
+    """Return whether a model of the Ollama at an address takes tools; True where that is not known."""
+    try:
+        with httpx2.Client(base_url=url, timeout=OLLAMA_TIMEOUT, trust_env=False) as client:
+            can = _capabilities(client, name, until=monotonic() + OLLAMA_SECONDS)
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, OSError):
+        return True
+    return not can or "tools" in can
+
+
+def _capabilities(client: httpx2.Client, name: str, *, until: float) -> list[Any]:
+    """Return what a model can do, in Ollama's words; nothing where an old Ollama does not say."""
+    shown = _ask(client, "POST", "/api/show", until=until, json={"model": name}).get("capabilities")
+    return shown if isinstance(shown, list) else []
 
 
 def _talking_models(listed: list[Any]) -> list[str]:

@@ -18,9 +18,9 @@ from msgspec.structs import replace
 
 from palaver.config import Config, ConfigFile, from_environment, load_object, local_zone, read_persona
 from palaver.errors import PalaverError, StoreBroken, StoreBusy
-from palaver.model_choice import CHAT_HINTS, START_HINTS, ModelChoice, choose_model, program_command
+from palaver.model_choice import CHAT_HINTS, START_HINTS, ModelChoice, choose_model, ollama_url, program_command
 from palaver.platforms.terminal.commands import parse_line
-from palaver.platforms.terminal.found_model import FoundModel
+from palaver.platforms.terminal.found_model import FoundModel, takes_tools
 from palaver.platforms.terminal.input import (
     SIGNAL_STATUS,
     EditorReader,
@@ -59,7 +59,7 @@ async def converse(options: ChatOptions) -> int:
     """Run a session on the standard streams; return the exit status. Raise a PalaverError if it cannot start."""
     environment = {**options.keys, **os.environ}
     config, db = _config(options.bot, environment), options.db
-    choose = partial(choose_model, environment=environment)
+    choose = partial(_choose, environment=environment)
     choice = _choice(options, choose)
     stdin = sys.stdin or StringIO()  # a shell may have closed it
     _replace_unencodable(stdin, sys.stdout, sys.stderr)
@@ -98,7 +98,16 @@ def _choice(options: ChatOptions, choose: Callable[..., ModelChoice]) -> ModelCh
     if found is None:
         return choose(None, options.base_url)
     choice = choose(found.name, options.base_url or found.base_url)
-    return replace(choice, why=found.why, has_tools=found.has_tools)
+    return replace(choice, why=found.why, has_tools=found.has_tools and choice.has_tools)
+
+
+def _choose(name: str | None, base_url: str | None, *, environment: Mapping[str, str], **more: Any) -> ModelChoice:
+    """Return the model that is named. Ollama is asked whether its model takes tools: it refuses them for many."""
+    choice = choose_model(name, base_url, environment=environment, **more)
+    if choice.kind != "ollama":
+        return choice
+    url = (choice.base_url or ollama_url(environment)).rstrip("/").removesuffix("/v1")
+    return replace(choice, has_tools=takes_tools(url, choice.model.name))
 
 
 def _system(options: ChatOptions) -> str | None:
