@@ -160,9 +160,9 @@ async def test_memory_that_meets_the_damage_says_so_and_waits_for_nothing(
         with caplog.at_level(logging.ERROR, "palaver"):
             async with engine_with(Scripted("Good."), platform, store=store, memory=memory) as engine:
                 await engine.receive(said("I live in Kyiv."))
-                await engine.settled()
+                await engine.settled(learned=False)
                 with pytest.raises(StoreBroken, match="malformed"):
-                    await memory.done()
+                    await engine.settled()
 
     assert platform.texts == ["Good."]
     assert [record.getMessage() for record in caplog.records] == [
