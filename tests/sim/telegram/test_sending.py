@@ -207,3 +207,53 @@ async def test_faults(sim: TelegramSim, api: Api, chat: SimChat) -> None:
     assert refused == "400 Bad Request: not enough rights to send text messages to the chat"
     assert [call.status for call in sim.calls] == [200, 429, 502, 400, 0, 0, 200]
     assert [(action.chat, action.action) for action in sim.actions] == [(chat.id, "typing")]
+
+
+async def test_entities_beyond_a_hundred_are_ignored(api: Api, chat: SimChat) -> None:
+    bold = [{"type": "bold", "offset": 2 * number, "length": 1} for number in range(150)]
+
+    sent = await api.result("sendMessage", chat_id=chat.id, text="a " * 150, entities=bold)
+
+    assert sent["entities"] == bold[:100]
+
+
+async def test_what_cannot_be_read_is_refused_before_the_chat_and_wrong_ends_after_it(api: Api, chat: SimChat) -> None:
+    wrong = {"text": "a👍", "entities": [{"type": "bold", "offset": 2, "length": 1}]}
+    missing = {"text": "a", "entities": [{"type": "bold", "offset": 0}]}
+
+    assert await api.refusal("sendMessage", chat_id=99, **missing) == (
+        "400 Bad Request: can't parse MessageEntity: Can't find field \"length\""
+    )
+    assert await api.refusal("sendMessage", chat_id=99, **wrong) == "400 Bad Request: chat not found"
+    assert await api.refusal("sendMessage", chat_id=chat.id, **wrong) == (
+        "400 Bad Request: entity begins in a middle of a UTF-16 symbol at byte offset 5"
+    )
+
+
+async def test_a_flood_names_the_time_to_wait_in_a_header_too(sim: TelegramSim, api: Api, chat: SimChat) -> None:
+    sim.fail(429, retry_after=9)
+
+    response = await api.client.post(f"/bot{api.token}/sendMessage", json={"chat_id": chat.id, "text": "x"})
+
+    assert (response.status_code, response.headers["retry-after"]) == (429, "9")
+
+
+async def test_own_posts_in_a_channel_do_not_come_back(sim: TelegramSim, api: Api, alice: SimUser) -> None:
+    channel = sim.channel("News", alice)
+    post = await api.result("sendMessage", chat_id=channel.id, text="a post")
+    await api.result("editMessageText", chat_id=channel.id, message_id=post["message_id"], text="a better post")
+
+    assert sim.bot.pending == 0
+    assert channel.texts == ["a better post"]
+    assert "from" not in post
+
+
+async def test_what_members_may_not_send(sim: TelegramSim, api: Api, alice: SimUser) -> None:
+    group = sim.group("G", [alice])
+    group.restrict(can_send_messages=False)
+
+    assert await api.refusal("sendMessage", chat_id=group.id, text="x") == (
+        "400 Bad Request: not enough rights to send text messages to the chat"
+    )
+    group.promote(sim.bot)
+    await api.result("sendMessage", chat_id=group.id, text="x")

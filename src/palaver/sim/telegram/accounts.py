@@ -66,8 +66,8 @@ class Message(Struct, kw_only=True, eq=False):
     date: int
     sender: int | None  # an account; None in a channel
     content: Wire
+    author: int | None = None  # the bot that posted it, also in a channel
     sender_chat: int | None = None
-    sender_tag: str | None = None
     topic: int | None = None
     reply_to: int | None = None
     reply_markup: Wire | None = None

@@ -88,6 +88,7 @@ def post(world: World, activity: Activity, bot: BotAccount, target: Target, cont
         date=world.now(),
         sender=None if chat.type == "channel" else bot.id,
         sender_chat=chat.id if chat.type == "channel" else None,
+        author=bot.id,
         content=content,
         topic=target.topic,
         reply_to=target.reply_to,
@@ -138,7 +139,7 @@ def _editable(world: World, bot: BotAccount, arguments: Arguments) -> tuple[Chat
         raise refused("message-id")
     chat = find_chat(world, bot, arguments.text("chat_id"), need="edit")
     message = find_message(chat, arguments, "edit")
-    if message.sender != bot.id and not (chat.type == "channel" and chat.is_administrator(bot.id)):
+    if message.author != bot.id and not (chat.type == "channel" and chat.is_administrator(bot.id)):
         raise refused("edit-denied")
     return chat, message
 
@@ -181,7 +182,7 @@ def _may_delete(world: World, chat: Chat, message: Message, bot: BotAccount) -> 
     if chat.type != "private" and chat.is_administrator(bot.id):
         return True
     is_recent = world.now() - message.date < DELETABLE_SECONDS
-    return is_recent and (message.sender == bot.id or chat.type == "private")
+    return is_recent and (message.author == bot.id or chat.type == "private")
 
 
 def send_chat_action(world: World, activity: Activity, bot: BotAccount, arguments: Arguments) -> bool:

@@ -195,5 +195,5 @@ class World:
 
     def _publish(self, chat: Chat, message: Message, kind: str) -> None:
         for bot in self.hearers(chat):
-            if message.sender != bot.id and is_meant_for(self, chat, message, bot):
+            if bot.id not in (message.sender, message.author) and is_meant_for(self, chat, message, bot):
                 bot.updates.add(kind, shown(self, chat, message, bot))
