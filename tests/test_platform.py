@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from palaver import Author, Commanded, Delivery, Inbox, Media, Message, Place, Platform, Received, Reply, Text
 from palaver.errors import InvalidValue
@@ -55,6 +56,8 @@ def test_a_text_with_a_slash_and_a_name_is_a_command(text: str, name: str | None
 
     command = Commanded(message=message, name=name, argument=argument) if name else Received(message=message)
     assert platform.received(message) == command
+    forward = replace(message, forwarded_from=ALICE)
+    assert platform.received(forward) == Received(message=forward)
 
 
 def test_run_and_send_must_be_written() -> None:

@@ -54,6 +54,7 @@ class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
     author: Author | None = None
     parts: tuple[Part, ...] = ()
     excerpt: str | None = None  # the passage that was marked, when only a part was quoted
+    forwarded_from: Author | None = None  # whose words the parts are, where the author only forwarded them
 
     @property
     def inline_text(self) -> str:
@@ -64,7 +65,10 @@ class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Return the quote with the current parts of *message*, which it quotes: edited since, or deleted."""
         parts = () if message.deleted else message.parts
         excerpt = self.excerpt if self.excerpt and self.excerpt in joined_text(parts, " ") else None
-        return Quote(message_id=self.message_id, author=message.author, parts=parts, excerpt=excerpt)
+        origin = None if message.deleted else message.forwarded_from
+        return Quote(
+            message_id=self.message_id, author=message.author, parts=parts, excerpt=excerpt, forwarded_from=origin
+        )
 
 
 class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
@@ -77,6 +81,7 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     parts: tuple[Part, ...] = ()
     reply_to: Quote | None = None
     album: str | None = None  # the id that messages sent as one album share
+    forwarded_from: Author | None = None  # whose words the parts are, where the author only forwarded them
     edited_at: datetime | None = None
     deleted: bool = False
 
@@ -87,6 +92,9 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
             raise InvalidValue(f"message {self.id!r}: author must be of type Author, not {self.author!r}")
         if self.reply_to is not None and not isinstance(self.reply_to, Quote):
             raise InvalidValue(f"message {self.id!r}: reply_to must be of type Quote, not {self.reply_to!r}")
+        if self.forwarded_from is not None and not isinstance(self.forwarded_from, Author):
+            origin = self.forwarded_from
+            raise InvalidValue(f"message {self.id!r}: forwarded_from must be of type Author, not {origin!r}")
         if isinstance(self.parts, str):
             raise InvalidValue(f"message {self.id!r}: parts must be parts, as in (Text(text={self.parts!r}),)")
 

@@ -215,9 +215,9 @@ class Platform(ABC):
     def received(self, message: Message) -> "Received | Commanded":
         """Return a new message as a change: `/forget peanuts` is a command, anything else a message.
 
-        `/forget@name` is a command only if `me` has that username.
+        `/forget@name` is a command only if `me` has that username. What is forwarded is a message.
         """
-        found = COMMAND.fullmatch(message.text.strip())
+        found = COMMAND.fullmatch(message.text.strip()) if message.forwarded_from is None else None
         if found is None or (found["bot"] and found["bot"].lower() != (self.me.username or "").lower()):
             return Received(message=message)
         return Commanded(message=message, name=found["name"].lower(), argument=found["argument"] or "")

@@ -331,6 +331,10 @@ def test_anything_more_is_none(text: str) -> None:
     assert not is_yes(said(text), ["Gryag"])
 
 
+def test_a_forwarded_yes_is_none() -> None:
+    assert not is_yes(said("yes", forwarded_from=ALICE), ["Gryag"])
+
+
 def test_several_facts_are_proposed_line_by_line() -> None:
     facts = [peanuts(), replace(peanuts(), text="likes tea")]
 

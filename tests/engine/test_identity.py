@@ -156,12 +156,13 @@ def test_ours_is_what_our_account_wrote(author: Author, quoted: Author | None, c
     identity = Identity(Persona(name=called), {"recorded": RecordedPlatform()})
     quote = quoted and Quote(message_id="0", author=quoted)
 
-    kept = identity.attribute(said("hello", author=author, place=GROUP, reply_to=quote))
+    kept = identity.attribute(said("hello", author=author, place=GROUP, reply_to=quote, forwarded_from=quoted))
 
     ours = called or ME.name
     assert kept.author == (replace(author, persona=ours) if author.id == ME.id else author)
     expected = replace(quoted, persona=ours) if quoted and quoted.id == ME.id else quoted
     assert (kept.reply_to.author if kept.reply_to else None) == expected
+    assert kept.forwarded_from == expected
     assert kept.parts == (Text(text="hello"),)
 
 

@@ -26,6 +26,11 @@ def test_of_a_message_only_that_it_was_there_and_of_a_quote_which_it_was() -> No
     assert visible_message(quoting, GROUP, {("telegram", ALICE.id)}) == nothing
     for message in (own, quoting):
         assert visible_message(message, replace(GROUP, kind="channel"), {("telegram", "somebody else")}) is message
+    forward = a_message(SECRET, forwarded_from=BOB)
+    assert visible_message(forward, GROUP, {("telegram", BOB.id)}) == nothing
+    assert visible_message(forward, GROUP, {("telegram", "somebody else")}) is forward
+    quoted = a_message(reply_to=a_quote(SECRET, author=ALICE, forwarded_from=BOB))
+    assert visible_message(quoted, GROUP, {("telegram", BOB.id)}) == a_message(reply_to=Quote(message_id="m0"))
     of_nobody = a_message(reply_to=a_quote(SECRET, author=None))
     assert visible_message(of_nobody, GROUP, ()) is of_nobody
     assert visible_message(of_nobody, GROUP, {("telegram", BOB.id)}) == a_message(reply_to=Quote(message_id="m0"))

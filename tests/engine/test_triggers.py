@@ -40,6 +40,11 @@ TRIGGERS = Triggers(me=ME, names=("гряг",), blocked=frozenset({("telegram", 
         (a_message("gryag", author=Author(id="u666", name="Eve")), "blocked"),
         (a_message("gryag, listen", author=OTHER_AGENT), "answer"),
         (a_message("", parts=(Text(text="so,"), Text(text="gryag"))), "answer"),
+        (a_message("gryag, hi", forwarded_from=BOB), "not addressed"),
+        (a_message("@gryag_bot hi", forwarded_from=BOB), "not addressed"),
+        (a_message("gryag, hi", forwarded_from=BOB, place=DIRECT), "answer"),
+        (a_message("hi", forwarded_from=BOB, reply_to=a_quote(author=GRYAG)), "answer"),
+        (a_message("gryag", forwarded_from=Author(id="u666", name="Eve")), "not addressed"),
     ],
 )
 def test_verdict(message: Message, verdict: Decision) -> None:
@@ -88,6 +93,8 @@ def test_a_rule_of_the_operators_answers_more() -> None:
 
     assert TRIGGERS.decide(a_message("anybody there?")) == "not addressed"
     assert replace(curious, rule=lambda message: message.author == ALICE).decide(a_message("hm")) == "answer"
+    forwarded = a_message("gryag, hi", forwarded_from=BOB)
+    assert replace(curious, rule=lambda message: message.forwarded_from == BOB).decide(forwarded) == "answer"
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+import asyncio
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -45,6 +46,22 @@ def test_a_reply_by_id_quotes_the_message() -> None:
     target = read_conversation(a_document(messages=entries({}, {"reply_to": "1"}))).target
 
     assert target.reply_to == Quote(message_id="1", author=Author(id="u1", name="Alice"), parts=(Text(text="hi"),))
+
+
+def test_a_forward_says_whose_words_it_is_and_so_does_a_reply_to_it() -> None:
+    olha = {"id": "7", "name": "Olha"}
+    cited = {"message_id": "m0", "author": {"id": "u1"}, "forwarded_from": olha}
+    said = entries({"forwarded_from": olha}, {"reply_to": "1"}, {"reply_to": cited})
+
+    log = read_conversation(a_document(messages=said)).log
+
+    origin = Author(id="7", name="Olha")
+    found = asyncio.run(log.read(Place(platform="", id="", kind="direct"), 0, 3))
+    assert [(one.forwarded_from, one.reply_to and one.reply_to.forwarded_from) for one in found] == [
+        (origin, None),
+        (None, origin),
+        (None, origin),
+    ]
 
 
 def test_a_reply_to_a_message_that_is_not_there_knows_its_id_alone() -> None:

@@ -9,6 +9,7 @@ import pytest
 from palaver.formats.imported import EMPTY, UNREADABLE, Imported, ImportedMessage, ImportedReaction, Skipped
 from palaver.formats.json_stream import JsonStream
 from palaver.formats.telegram_export import (
+    DELETED_ACCOUNT,
     NO_CHAT,
     NOT_WANTED,
     PERSONAL,
@@ -201,12 +202,27 @@ def marker(kind: str, words: str = "") -> Media:
         ({"game_title": "Chess", "game_description": "of kings"}, (marker("event", "a game"),)),
         ({"giveaway_information": {"quantity": 1}}, (marker("event", "a giveaway"),)),
         ({"rich_message": RICH}, (Text(text="One\ntwo"),)),
-        ({"forwarded_from": "Bo"}, (marker("forward", "from Bo"),)),
-        ({"forwarded_from": None}, (marker("forward", "from a deleted account"),)),
     ],
 )
 def test_other_content_becomes_markers_and_words(fields: dict[str, Any], expected: tuple[Part, ...]) -> None:
     assert parts_of(message(1, "", **fields)) == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "author"),
+    [
+        ({"forwarded_from": "Bo", "forwarded_from_id": "user12"}, Author(id="12", name="Bo")),
+        ({"forwarded_from": "News", "forwarded_from_id": "channel9"}, Author(id="-1000000000009", name="News")),
+        ({"forwarded_from": None, "forwarded_from_id": "user12"}, Author(id="12", name=DELETED_ACCOUNT, unknown=True)),
+        ({"forwarded_from": "Bo"}, Author(id="unknown", name="Bo", unknown=True)),
+        ({"forwarded_from": None}, Author(id="unknown", name=DELETED_ACCOUNT, unknown=True)),
+        ({}, None),
+    ],
+)
+def test_a_forward_says_whose_words_it_is(fields: dict[str, Any], author: Author | None) -> None:
+    (found,) = read_messages([message(1, "a", **fields)])
+
+    assert (found.parts, found.forwarded_from) == ((Text(text="a"),), author)
 
 
 def test_a_song_and_a_file_say_their_names() -> None:

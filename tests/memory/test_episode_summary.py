@@ -35,6 +35,17 @@ def test_an_episode_in_its_own_words() -> None:
     assert build_episode(talk, GROUP, 40) == episode
 
 
+def test_an_episode_says_which_words_were_forwarded() -> None:
+    olha = Author(id="7", name="Olha “K”")
+    talk = [a_message("I live in Lviv and work as a nurse there.", author=BOB, forwarded_from=olha)]
+
+    summary = "Bob, forwarded from Olha K: “I live in Lviv and work as a nurse there.”"
+    assert build_episode(talk, GROUP, 0).summary == summary
+    assert json.loads(texts(summary_prompt(talk).turns[0].parts)[0]) == [
+        {"name": "Bob", "forwarded from": "Olha K", "text": "I live in Lviv and work as a nurse there."}
+    ]
+
+
 def test_the_same_in_ukrainian() -> None:
     episode = build_episode(a_said(UKRAINIAN), GROUP, 0)
 

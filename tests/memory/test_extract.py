@@ -246,6 +246,50 @@ async def test_the_model_sees_new_messages_by_number_and_earlier_ones_marked_so(
     ]
 
 
+FORWARDED = by(BOB, "I live in Lviv", forwarded_from=OLENA)
+
+
+async def test_forwarded_words_are_context_and_state_nothing_about_who_forwarded_them() -> None:
+    model = Scripted(answer(a_claim(about=BOB.id, sources=(1,)), a_claim(about=OLENA.id, sources=(1,))))
+    new = [FORWARDED, a_message("you live in Lviv", id="m2", reply_to=a_quote("x", author=BOB, forwarded_from=OLENA))]
+
+    facts = await extract_facts(model, new, now=NOON, before=[by(ALICE, "look", forwarded_from=OLENA)])
+
+    assert facts == []
+    assert [json.loads(line) for line in _said(model.prompts[0]).splitlines()] == [
+        {"earlier": "look", "author": "Alice", "id": "u123", "forwarded from": "Olena"},
+        {"earlier": "I live in Lviv", "author": "Bob", "id": "u456", "forwarded from": "Olena"},
+        {
+            "number": 2,
+            "author": "Alice",
+            "id": "u123",
+            "replies to": {"id": "u456", "forwarded from": "Olena", "text": "x"},
+            "text": "you live in Lviv",
+        },
+    ]
+
+
+async def test_no_model_is_asked_and_no_pattern_looks_where_all_was_forwarded() -> None:
+    model = Scripted()
+
+    assert await extract_facts(model, [FORWARDED], now=NOON) == []
+    assert model.prompts == []
+    assert await extract_facts(None, [FORWARDED], now=NOON) == []
+    assert [fact.text for fact in await extract_facts(None, [by(BOB, "I live in Lviv")], now=NOON)] == [
+        "Lives in Lviv."
+    ]
+
+
+def test_a_claim_that_names_a_forward_or_a_reply_to_one_is_refused() -> None:
+    claim = a_claim("Works as a nurse.", about=BOB.id, key="work")
+    forward = by(BOB, "I work as a nurse", forwarded_from=OLENA)
+    reply = a_message("you work as a nurse", reply_to=a_quote(forwarded_from=OLENA))
+
+    assert why_not(claim, by(BOB, "I work as a nurse")) == ""
+    assert why_not(claim, forward) == "was not said by or of them"
+    assert why_not(claim, reply) == "was not said by or of them"
+
+
 @pytest.mark.parametrize("unfit", ["no idea", "", '{"facts": [{"text": 1}]}', "[" * 5000, '{"facts": null}'])
 async def test_an_answer_that_does_not_fit_is_asked_for_once_more(unfit: str) -> None:
     model = Scripted(unfit, f"```json\n{answer(a_claim())}\n```")

@@ -27,7 +27,7 @@ _CUES = re.compile(
     r"\[ ?(?:respond|reply to this|meta(?: [^\]]*)?|speaker(?: [^\]]*)?"
     r"|(?:image|video|audio|youtube|document|attachment|photo|sticker|voice)(?: ?x ?\d+)?"
     r"|(?:photo|audio|voice) present|[^\[\]]*present uid ?=[^\[\]]*|[^\[\]]+ part|relevance: [^\]]*) ?\]"
-    r"|\[\W*(?:meta|speaker) |\[\W*replied to ?[:∶꞉ː˸]|\[[\w -]+ described ?[:∶꞉ː˸]"
+    r"|\[\W*(?:meta|speaker) |\[\W*(?:replied to|forwarded from) ?[:∶꞉ː˸]|\[[\w -]+ described ?[:∶꞉ː˸]"
 )
 _DESCRIPTION = re.compile(r"\[[\w·-]{1,40} described: [^\[\]\n\r\u2028\u2029\x85]*\]")
 _LABEL = re.compile(r"\[replied to: (?P<who>[^\[\]]*?)(?: ?\((?P<id>[^() ]*)\))?\]")

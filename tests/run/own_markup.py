@@ -93,7 +93,14 @@ WHOLE_LINES = st.one_of(
     PLACEHOLDERS,
     DESCRIPTIONS,
     st.sampled_from(
-        ["[RESPOND]", "[replied to: Someone]", " [REPLY TO THIS]", "[RESPOND] [REPLY TO THIS]", f"[#{DELIMITER}]"]
+        [
+            "[RESPOND]",
+            "[replied to: Someone]",
+            "[forwarded from: Someone]",
+            " [REPLY TO THIS]",
+            "[RESPOND] [REPLY TO THIS]",
+            f"[#{DELIMITER}]",
+        ]
     ),
     st.integers(10, 200).map(lambda count: f"Here is the current conversation context (last up to {count} messages):"),
 )

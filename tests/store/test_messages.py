@@ -11,15 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from palaver.context.log import with_current_quote
 from palaver.engine import store_protocols
 from palaver.engine.store_protocols import WaitingMessage
 from palaver.errors import InvalidValue
-from palaver.messages import Author, Message, Place
+from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Text
 from palaver.run.journal import PromptStore
 from palaver.store import Store
 from palaver.turns import model
-from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
+from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
 from store.builders import a_record, a_run, add_own, begin
 
 LATER = NOON + timedelta(minutes=5)
@@ -61,6 +62,32 @@ async def test_the_language_of_a_client_makes_no_other_author_and_no_edit(store:
     assert await everything(store) == [plain, replace(plain, id="m2")]
     rows = await store.reader.run(lambda database: database.execute("SELECT author, body FROM names").fetchall())
     assert rows == [(1, '{"id":"u123","name":"Alice","username":"alice_ua"}')]
+
+
+async def test_a_forward_keeps_whose_words_it_is_through_edits_quotes_and_the_export(store: Store) -> None:
+    quote = a_quote("hm", forwarded_from=replace(BOB, language="uk"))
+    olha, hidden = Author(id="7", name="Olha"), Author(id="unknown", name="Ann", unknown=True)
+    forward = a_message("I live in Lviv", forwarded_from=replace(olha, language="uk"), reply_to=quote)
+    await store.inbox.receive(forward, at=NOON)
+    await store.inbox.receive(a_message("hi", id="m2", forwarded_from=hidden), at=NOON)
+    await store.inbox.edit(a_message("I live in Kyiv"), at=LATER)
+
+    edited = replace(forward, parts=(Text(text="I live in Kyiv"),), edited_at=LATER)
+    assert await everything(store) == [
+        replace(edited, forwarded_from=olha, reply_to=replace(quote, forwarded_from=BOB)),
+        a_message("hi", id="m2", forwarded_from=hidden),
+    ]
+    rows = [row async for row in store.export() if row["table"] == "messages"]
+    assert [row["forwarded_from"] for row in rows] == [
+        {"id": "7", "name": "Olha"},
+        {"id": "unknown", "name": "Ann", "unknown": True},
+    ]
+    assert [row["forward_author"] is None for row in rows] == [False, True]
+    await store.inbox.receive(a_message("so?", id="m3", reply_to=Quote(message_id="m1")), at=NOON)
+    (_, _, reply) = await everything(store)
+    current = await with_current_quote(store.log, reply)
+    assert current.reply_to == Quote(message_id="m1", author=ALICE, parts=edited.parts, forwarded_from=olha)
+    assert await store.check() == []
 
 
 async def test_a_message_is_new_once(store: Store) -> None:

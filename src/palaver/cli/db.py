@@ -282,6 +282,7 @@ _REMOVED = {  # a count of `Forgotten`: its noun in the plural, and what follows
     "places": ("direct chats", "with everything there"),
     "messages": ("messages", ""),
     "quotes": ("quotes", "of them"),
+    "forwards": ("forwards", "of them"),
     "names": ("names", ""),
     "titles": ("titles", "of groups"),
     "descriptions": ("descriptions", "of media"),

@@ -248,7 +248,7 @@ def with_albums(messages: Sequence[Message]) -> Sequence[Message]:
     if not any([message.album for message in messages]):  # noqa: C419 (a list is faster here, for every turn)
         return messages
     joined: list[Message] = []
-    for (_, album), found in groupby(messages, key=lambda one: (one.author.id, one.album)):
+    for (_, album, _), found in groupby(messages, key=lambda one: (one.author.id, one.album, one.forwarded_from)):
         members = list(found)
         if album is None or len(members) == 1 or any(isinstance(one, Notice) for one in members):
             joined += members
@@ -270,6 +270,7 @@ def _album_of(members: list[Message]) -> Album:
             parts=tuple(part for one in members for part in one.parts if part != Text(text="")),
             reply_to=next((one.reply_to for one in members if one.reply_to), None),
             album=first.album,
+            forwarded_from=first.forwarded_from,
             ids=tuple(one.id for one in members),
         )
 

@@ -55,8 +55,8 @@ class Confirmations:
 
 
 def is_yes(message: Message, names: Iterable[str] = ()) -> bool:
-    """Return whether a message says only yes, with or without one of *names* and a please."""
-    if len(message.parts) != 1 or len(joined_text(message.parts, "")) > _LONGEST:
+    """Return whether a message says only yes, with or without one of *names* and a please; a forwarded yes is none."""
+    if message.forwarded_from or len(message.parts) != 1 or len(joined_text(message.parts, "")) > _LONGEST:
         return False
     text = _normalized_text(message)
     for name in names:

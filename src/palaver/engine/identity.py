@@ -82,12 +82,14 @@ class Identity:
 
         Platforms need not know the persona of their account. The personas of other authors stay: they mark agents.
         """
-        me, quote = self.author_on(message.place.platform), message.reply_to
+        me, quote, origin = self.author_on(message.place.platform), message.reply_to, message.forwarded_from
         message = replace(message, place=self.with_service(message.place))
         if message.author.id == me.id:
             message = replace(message, author=replace(message.author, persona=me.persona))
         if quote is not None and quote.author is not None and quote.author.id == me.id:
             message = replace(message, reply_to=replace(quote, author=replace(quote.author, persona=me.persona)))
+        if origin is not None and origin.id == me.id:
+            message = replace(message, forwarded_from=replace(origin, persona=me.persona))
         return message
 
     def with_service(self, place: Place) -> Place:

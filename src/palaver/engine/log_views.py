@@ -77,13 +77,18 @@ def _visible_change(change: LogChange, place: Place, blocked: Collection[tuple[s
 def visible_message(message: Message, place: Place, blocked: Collection[tuple[str, str]]) -> Message:
     """Return the message as visible in *place*; a deleted placeholder where it is hidden.
 
-    A quote of a blocked author keeps only its id, and so does one of an unknown author once anybody is blocked.
+    A message that somebody forwarded from a blocked author is hidden too. A quote of a blocked author keeps only its
+    id, and so does one of an unknown author once anybody is blocked.
     """
+
+    def is_blocked(author: Author | None) -> bool:
+        return author is not None and (place.author_namespace, author.id) in blocked
+
     elsewhere = (message.place.kind == "direct") != (place.kind == "direct")
-    if elsewhere or (place.author_namespace, message.author.id) in blocked:
+    if elsewhere or is_blocked(message.author) or is_blocked(message.forwarded_from):
         return placeholder_of(message)
     quote = message.reply_to
-    if quote and blocked and (quote.author is None or (place.author_namespace, quote.author.id) in blocked):
+    if quote and blocked and (quote.author is None or is_blocked(quote.author) or is_blocked(quote.forwarded_from)):
         return replace(message, reply_to=Quote(message_id=quote.message_id))
     return message
 

@@ -50,15 +50,19 @@ class Triggers(Struct, frozen=True, kw_only=True):
         return author.id == self.me.id
 
     def _is_addressed(self, message: Message) -> bool:
+        """Return whether *message* is for us. A name in forwarded words was not meant for us here."""
         if message.place.kind == "direct":
             return True
         quote = message.reply_to
         if quote is not None and quote.author is not None and self._is_own(quote.author):
             return True
-        text = visible(cut_text(message.parts)).casefold()
-        if any(name_pattern(name).search(text) for name in self._names()):
+        if message.forwarded_from is None and self._is_named(message):
             return True
         return self.rule is not None and rule_result(self.rule(message))
+
+    def _is_named(self, message: Message) -> bool:
+        text = visible(cut_text(message.parts)).casefold()
+        return any(name_pattern(name).search(text) for name in self._names())
 
     def _names(self) -> Iterable[str]:
         if self.me.username:

@@ -18,7 +18,7 @@ from palaver.parts import Media, Part, Text, cut_text
 from palaver.prompt import escape, sections
 from palaver.prompt.layers import batch_turns
 from palaver.prompt.media_markers import marker_line
-from palaver.prompt.render import delimiter_mark, has_words, notice_subject, notice_text, quote_text
+from palaver.prompt.render import delimiter_mark, forward_label, has_words, notice_subject, notice_text, quote_text
 from palaver.turns import Layer, Prompt
 
 NAMES, OTHERS = 100, 120  # how long values may be
@@ -69,12 +69,13 @@ def meta_header(message: Message, messages: Mapping[str, Message] | None = None)
 
 
 def quote_excerpt(quote: Quote) -> str:
-    """Return the text of a quote, or the kinds of its media where it has none.
+    """Return the text of a quote, or the kinds of its media where it has none; and whose words it is, if forwarded.
 
     Descriptions of media are left out: this format removes the brackets that would tell them from the author's words.
     """
     texts = tuple(part for part in quote.parts if isinstance(part, Text))
-    return quote_text(replace(quote, parts=texts)) or marker_line(quote.parts)
+    words = quote_text(replace(quote, parts=texts)) or marker_line(quote.parts)
+    return f"{forward_label(quote.forwarded_from)} {words}" if quote.forwarded_from else words
 
 
 def message_line(message: Message, context: Context, lookup: Lookup, *, marked: bool) -> str:
@@ -82,7 +83,7 @@ def message_line(message: Message, context: Context, lookup: Lookup, *, marked: 
     if isinstance(message, Notice):
         who = notice_subject(message) if isinstance(message, ReactionNotice) else message.shown
         return f"{_speaker(who, context, lookup)}: {_notice(message, context)}"
-    words = _one_line(message.parts, context)
+    words = " ".join([*_forward(message, context), _one_line(message.parts, context)]).strip()
     marks = marker_line(message.parts) if marked else ""
     text = " ".join(filter(None, (words, marks))) or "(no content)"
     return f"{_speaker(message, context, lookup)}: {text}"
@@ -91,8 +92,15 @@ def message_line(message: Message, context: Context, lookup: Lookup, *, marked: 
 def _notice(notice: Notice, context: Context) -> str:
     """Return the text of a notice behind the delimiter mark."""
     change = _one_line((Text(text=notice_text(notice, context)),), context)
-    new_text = (_one_line(notice.parts, context) or "(no content)") if has_words(notice) else ""
-    return " ".join(filter(None, (delimiter_mark(context.delimiter), change, new_text)))
+    new_text = [*_forward(notice.shown, context), _one_line(notice.parts, context) or "(no content)"]
+    shown = new_text if has_words(notice) else []
+    return " ".join(filter(None, (delimiter_mark(context.delimiter), change, *shown)))
+
+
+def _forward(message: Message, context: Context) -> list[str]:
+    """Return the label before the text of a forwarded message; nothing for other messages."""
+    origin = None if context.is_own(message) else message.forwarded_from
+    return [forward_label(origin, context.delimiter)] if origin else []
 
 
 def quote_line(quote: Quote, context: Context, lookup: Lookup) -> str:
@@ -100,7 +108,8 @@ def quote_line(quote: Quote, context: Context, lookup: Lookup) -> str:
     author = quote.author or SOMEONE
     marked: tuple[Part, ...] = (Text(text=quote.excerpt or ""), *_media(quote.parts))
     parts = marked if quote.excerpt else quote.parts
-    message = Message(id=quote.message_id, place=context.place, author=author, parts=parts)
+    origin = quote.forwarded_from
+    message = Message(id=quote.message_id, place=context.place, author=author, parts=parts, forwarded_from=origin)
     return message_line(message, context, lookup, marked=True)
 
 

@@ -41,6 +41,7 @@ class QuoteEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     author: AuthorEntry | None = None
     parts: tuple[Part, ...] = ()
     excerpt: str | None = None
+    forwarded_from: AuthorEntry | None = None
 
 
 class MessageEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,6 +50,7 @@ class MessageEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     sent_at: datetime | None = None
     parts: tuple[Part, ...] = ()
     reply_to: str | QuoteEntry | None = None
+    forwarded_from: AuthorEntry | None = None
     edited_at: datetime | None = None
     deleted: bool = False
 
@@ -183,6 +185,7 @@ def _messages(document: Document, zone: tzinfo) -> Iterator[Message]:
             sent_at=_aware(entry.sent_at, zone) if entry.sent_at else None,
             parts=entry.parts,
             reply_to=_quote(entry.reply_to, known),
+            forwarded_from=_origin(entry.forwarded_from),
             edited_at=_aware(entry.edited_at, zone) if entry.edited_at else None,
             deleted=entry.deleted,
         )
@@ -199,11 +202,21 @@ def _quote(cited: str | QuoteEntry | None, known: dict[str, MessageEntry]) -> Qu
         return None
     if isinstance(cited, QuoteEntry):
         author = _author(cited.author) if cited.author else None
-        return Quote(message_id=cited.message_id, author=author, parts=cited.parts, excerpt=cited.excerpt)
+        origin = _origin(cited.forwarded_from)
+        return Quote(
+            message_id=cited.message_id, author=author, parts=cited.parts, excerpt=cited.excerpt, forwarded_from=origin
+        )
     entry = known.get(cited)
     if entry is None:
         return Quote(message_id=cited)
-    return Quote(message_id=cited, author=_author(entry.author), parts=() if entry.deleted else entry.parts)
+    author = _author(entry.author)
+    if entry.deleted:
+        return Quote(message_id=cited, author=author)
+    return Quote(message_id=cited, author=author, parts=entry.parts, forwarded_from=_origin(entry.forwarded_from))
+
+
+def _origin(writer: AuthorEntry | None) -> Author | None:
+    return _author(writer) if writer else None
 
 
 def _target(document: Document, messages: tuple[Message, ...], persona: Persona) -> Message:

@@ -111,7 +111,7 @@ def _entries(messages: Iterable[Message]) -> list[dict[str, Any]]:
 def _is_whole(quote: Quote, known: dict[str, Message]) -> bool:
     """Return whether the id alone says all of a quote."""
     message = known.get(quote.message_id)
-    return message is not None and quote == Quote(message_id=message.id, author=message.author, parts=message.parts)
+    return message is not None and quote == Quote(message_id=message.id).update_from(message)
 
 
 def _one_place(messages: Iterable[Message]) -> Place:

@@ -15,6 +15,7 @@ from palaver.formats.single import (
     Voice,
     agent_name,
     display_name,
+    escape_speech,
     is_address,
     join_texts,
     kind_of,
@@ -52,7 +53,7 @@ def combine_references(content: object, *, personality: str, warn: Warn = ignore
         message, where = _message(content), "messageContent"
     texts, elements = _split_content(message, where, warn, alone=quoted is None)
     kinds = [_KINDS.get(element["type"], "other") for element in elements]
-    return user_message(message_text(join_texts(texts), quoted, kinds), elements, quoted)
+    return user_message(message_text(escape_speech(join_texts(texts)), quoted, kinds), elements, quoted)
 
 
 def user_message(text: str, elements: Iterable[dict[str, Any]], quoted: QuoteWords | None) -> list[dict[str, Any]]:

@@ -6,11 +6,13 @@ Alice said:
 "Tea is better than coffee."
 ```
 
-Quotation marks are escaped where a text or a name could begin such a reference itself.
+A forwarded text is quoted likewise, after `Forwarded from Alice:`. Quotation marks are escaped where a text or a name
+could begin such a reference itself.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Literal
 
 from msgspec import Struct
@@ -33,13 +35,15 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _HALVES = re.compile(r"[\ud800-\udfff]")  # of characters: nothing that could be written as UTF-8
 _MARKS = re.compile('["“”]')
 _POSES = re.compile(  # a name that would read as words of ours
-    r"(?:i|me|you)\W*|me\b\W*\..*|.*\bsaid\b[^:]{0,20}:.*|.*\bmessage referencing\b.*|.*\[\s*(?:image|audio)\b.*",
+    r"(?:i|me|you)\W*|me\b\W*\..*|.*\bsaid\b[^:]{0,20}:.*|.*\bmessage referencing\b.*|.*\[\s*(?:image|audio)\b.*"
+    r"|.*\bforwarded from\b.*",
     re.DOTALL,
 )
 _OPENING = re.compile(
     r"you\s+said\s+earlier\s*:|this\s+is\s+a\s+message\s+referencing\s+a\s+message\b|.*\)\s*said\s*:|.*\bsaid\s*:$"
+    r"|.{0,160}?\bforwarded\s+from\b"
 )
-_SPEECH = re.compile(r".{0,160}?\bsaid\b[^:]{0,20}:|this\s+is\s+a\s+message\s+referencing\b")
+_SPEECH = re.compile(r".{0,160}?\b(?:said\b[^:]{0,20}:|forwarded\s+from\b)|this\s+is\s+a\s+message\s+referencing\b")
 _ADDRESS = re.compile(r"https?://[^\s/?#]+[^\s]*|data:[^\s,]+,[^\s]+", re.IGNORECASE)
 _MIME = re.compile(r"[a-z]+/[a-z0-9.+-]+")
 _PHRASES: dict[Kind, tuple[str, str]] = {  # how media are announced, and what stands where there are no words
@@ -57,6 +61,7 @@ class QuoteWords(Struct, frozen=True, kw_only=True):
     name: str  # as it is shown
     text: str
     media: tuple[Media, ...] = ()  # those that are sent with it
+    origin: str = ""  # whose words it is, where it was forwarded
 
 
 def strip_controls(text: str) -> str:
@@ -87,11 +92,11 @@ def quote_media(media: Sequence[Media]) -> tuple[Media, ...]:
 
 
 def message_text(message: str, quoted: QuoteWords | None, kinds: Sequence[Kind]) -> str:
-    """Return the text of the message: the author's own beside media of these kinds, then the quote."""
+    """Return the text of the message: the author's own, escaped, beside media of these kinds, then the quote."""
     text = message if message.strip() else ""
     if quoted is None:
-        return escape_speech(text) or (media_placeholder(kinds) if kinds else EMPTY)
-    return f"{escape_speech(text)}\n{_reference(quoted)}" if text else _reference(quoted)
+        return text or (media_placeholder(kinds) if kinds else EMPTY)
+    return f"{text}\n{_reference(quoted)}" if text else _reference(quoted)
 
 
 def media_placeholder(kinds: Sequence[Kind]) -> str:
@@ -108,17 +113,18 @@ def _reference(quoted: QuoteWords) -> str:
     kinds = [kind_of(one) for one in quoted.media]
     text = quoted.text if quoted.text.strip() or not kinds else media_placeholder(kinds)
     quote = f'"{_escape_quote(text)}"'
+    verb = f"forwarded from {quoted.origin}" if quoted.origin else "said"
     match quoted.voice:
         case "own":
-            return f"You said earlier: {quote}"
+            return f"You {verb} earlier: {quote}"
         case "agent":
-            return f"{quoted.name or SOMEONE} said: {quote}"
+            return f"{quoted.name or SOMEONE} {verb}: {quote}"
         case "self":
             whom, who = "me", "I"
         case "person":
             whom = who = quoted.name or SOMEONE
     announced = f"This is a message referencing a message with {_PHRASES[kinds[0]][0]} from {whom}. " if kinds else ""
-    return f"{announced}{who} said:\n{quote}"
+    return f"{announced}{who} {verb}:\n{quote}"
 
 
 def escape_speech(text: str, *, inside: bool = False) -> str:
@@ -204,10 +210,29 @@ def as_list_text(text: str) -> Text:
 
 def _message(context: Context) -> tuple[str, tuple[Media, ...], QuoteWords | None]:
     """Return the text of the whole batch, its media, and its quote."""
-    text = "\n".join(filter(None, (_text(message.parts) for message in context.batch)))
+    text = "\n".join(filter(None, _texts(context)))
     media = tuple(one for message in context.batch for one in _media(message.parts))
     quoted = _quote(context)
     return message_text(text, quoted, [kind_of(one) for one in media]), media, quoted
+
+
+def _texts(context: Context) -> Iterator[str]:
+    """Yield the texts of the batch, escaped; each forwarded one as a quote."""
+    for origin, messages in groupby(context.batch, key=lambda message: message.forwarded_from):
+        found = list(messages)
+        text = "\n".join(filter(None, (_text(message.parts) for message in found)))
+        if origin is None:
+            yield escape_speech(text)
+            continue
+        kinds = [kind_of(one) for message in found for one in _media(message.parts)]
+        shown = text if text.strip() or not kinds else media_placeholder(kinds)
+        yield f'Forwarded from {_origin(origin, context)}:\n"{_escape_quote(shown)}"'
+
+
+def _origin(author: Author, context: Context) -> str:
+    """Return who is meant after `forwarded from`."""
+    voice = _voice(author, context)
+    return {"self": "me", "own": "you"}.get(voice) or _name(author, voice) or SOMEONE
 
 
 def _quote(context: Context) -> QuoteWords | None:
@@ -220,7 +245,8 @@ def _quote(context: Context) -> QuoteWords | None:
     if quote.author is None and not text and not media:
         return None
     voice = _voice(quote.author, context)
-    return QuoteWords(voice=voice, name=_name(quote.author, voice), text=text, media=media)
+    origin = _origin(quote.forwarded_from, context) if quote.forwarded_from else ""
+    return QuoteWords(voice=voice, name=_name(quote.author, voice), text=text, media=media, origin=origin)
 
 
 def _voice(author: Author | None, context: Context) -> Voice:

@@ -27,9 +27,9 @@ _RICH_KEYS = "title text formula blocks block items rows cells caption label".sp
 
 
 def parts_of(entry: dict[str, Any], *, unique_id: str) -> tuple[Part, ...]:
-    """Return the parts of a message: its origin, media, what is neither text nor a file, and its text."""
+    """Return the parts of a message: its media, what is neither text nor a file, and its text."""
     text = text_of(entry) or _rich_text(entry.get("rich_message"))
-    parts = [*_forward(entry), *_media(entry, unique_id), *_spoken(entry)]
+    parts = [*_media(entry, unique_id), *_spoken(entry)]
     return (*parts, Text(text=text)) if text else tuple(parts)
 
 
@@ -63,11 +63,6 @@ def _piece(piece: Any) -> str:
         return piece if isinstance(piece, str) else ""
     text, href = _string(piece, "text"), _string(piece, "href")
     return f"{text} ({href})" if href and href != text else text
-
-
-def _forward(entry: dict[str, Any]) -> Iterator[Part]:
-    if "forwarded_from" in entry:
-        yield _marker("forward", f"from {_string(entry, 'forwarded_from') or 'a deleted account'}")
 
 
 def _media(entry: dict[str, Any], unique_id: str) -> Iterator[Part]:

@@ -190,6 +190,7 @@ class _ChatReader:
                 sent_at=sent_at,
                 parts=parts,
                 reply_to=self._quote(entry, topic),
+                forwarded_from=_origin(entry),
                 edited_at=_moment(entry, "edited", self._export.zone),
             ),
             own=own,
@@ -233,6 +234,15 @@ def _author(entry: dict[str, Any], place: Place | None = None) -> Author:
     if not isinstance(name, str) or not name:
         return Author(id=author_id, name=DELETED_ACCOUNT, unknown=True)
     return Author(id=author_id, name=f"{name} ({signature})" if signature else name)
+
+
+def _origin(entry: dict[str, Any]) -> Author | None:
+    """Return whose words a forwarded entry is. Older exports give a name only, and none of a deleted account."""
+    if "forwarded_from" not in entry and "forwarded_from_id" not in entry:
+        return None
+    name = entry.get("forwarded_from") or DELETED_ACCOUNT
+    author = _author({"from": name, "from_id": entry.get("forwarded_from_id")})
+    return replace(author, unknown=True) if name == DELETED_ACCOUNT else author
 
 
 def _peer_id(peer: Any) -> str:

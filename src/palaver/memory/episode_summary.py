@@ -14,7 +14,7 @@ from palaver.jsonio import dumps
 from palaver.markdown import unfence
 from palaver.memory.episodes import Episode
 from palaver.memory.retrieval.terms import key_sentences, keywords, split_sentences, term_set
-from palaver.messages import Message, Place
+from palaver.messages import Author, Message, Place
 from palaver.parts import Media, cut_text
 from palaver.turns import Prompt, Settings
 
@@ -91,7 +91,12 @@ def summary_prompt(messages: Iterable[Message]) -> Prompt:
     """Return the prompt that asks a model for the summary of *messages*."""
     called = _display_names(messages := list(messages))
     lines = [
-        {"name": called[message.author.id], "text": cut_text(message.parts)[:MAX_TEXT], **_shows(message)}
+        {
+            "name": called[message.author.id],
+            **({"forwarded from": _plain_name(message.forwarded_from)} if message.forwarded_from else {}),
+            "text": cut_text(message.parts)[:MAX_TEXT],
+            **_shows(message),
+        }
         for message in messages
         if not message.deleted
     ]
@@ -139,25 +144,35 @@ def _quote_key_sentences(messages: Sequence[Message]) -> str:
     ours.
     """
     called = _display_names(messages)
-    sentences = [(message.author.id, one) for message in messages for one in split_sentences(cut_text(message.parts))]
+    sentences = [
+        (f"{called[message.author.id]}{_forwarded(message)}", one)
+        for message in messages
+        for one in split_sentences(cut_text(message.parts))
+    ]
     best = key_sentences([sentence for _, sentence in sentences], 4)
     return " ".join(
-        f"{called[sentences[at][0]]}: “{_cut(_QUOTES.sub(chr(39), sentences[at][1]), MAX_SENTENCE)}”" for at in best
+        f"{sentences[at][0]}: “{_cut(_QUOTES.sub(chr(39), sentences[at][1]), MAX_SENTENCE)}”" for at in best
     )
+
+
+def _forwarded(message: Message) -> str:
+    """`, forwarded from Olha`; nothing for other messages."""
+    return f", forwarded from {_plain_name(message.forwarded_from)}" if message.forwarded_from else ""
 
 
 def _display_names(messages: Iterable[Message]) -> dict[str, str]:
     """Return the name of each author by id; the id follows if two have the same name."""
     authors = {message.author.id: message.author for message in messages}
-    names = {
-        identity: " ".join(_NOT_NAME.sub(" ", author.name).split())[:MAX_TAG] or "Someone"
-        for identity, author in authors.items()
-    }
+    names = {identity: _plain_name(author) for identity, author in authors.items()}
     often = Counter(name.casefold() for name in names.values())
     return {
         identity: f"{name} ({_NOT_NAME.sub(' ', identity)[:MAX_TAG]})" if often[name.casefold()] > 1 else name
         for identity, name in names.items()
     }
+
+
+def _plain_name(author: Author) -> str:
+    return " ".join(_NOT_NAME.sub(" ", author.name).split())[:MAX_TAG] or "Someone"
 
 
 def _shows(message: Message) -> dict[str, list[str]]:

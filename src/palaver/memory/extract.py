@@ -160,12 +160,26 @@ def _lines(messages: Sequence[Message], before: Sequence[Message], known: Sequen
         yield dumps({"known": fact.text, "about": fact.subject.id}).decode()
     for message in before:
         if not message.deleted:
-            yield dumps({"earlier": message.text[:_MAX_TEXT], **_author(message)}).decode()
+            yield _context_line(message)
     for number, message in enumerate(messages, 1):
-        if not message.deleted:
+        if message.deleted:
+            continue
+        if message.forwarded_from:  # it states nothing about its author, so it has no number
+            yield _context_line(message)
+        else:
             yield dumps(
                 {"number": number, **_author(message), **_quote(message), "text": message.text[:_MAX_TEXT]}
             ).decode()
+
+
+def _context_line(message: Message) -> str:
+    """Return the line of a message from which nothing is learned."""
+    origin = _forwarded(message.forwarded_from)
+    return dumps({"earlier": message.text[:_MAX_TEXT], **_author(message), **origin}).decode()
+
+
+def _forwarded(origin: Author | None) -> dict[str, Any]:
+    return {"forwarded from": origin.name[:_MAX_NAME]} if origin else {}
 
 
 def _author(message: Message) -> dict[str, Any]:
@@ -180,6 +194,7 @@ def _quote(message: Message) -> dict[str, Any]:
     if quote is None:
         return {}
     by = {"id": quote.author.id} if quote.author and quote.author.is_person else {}
+    by |= _forwarded(quote.forwarded_from)
     return {"replies to": {**by, "text": (quote.excerpt or joined_text(quote.parts, "\n"))[:200]}}
 
 

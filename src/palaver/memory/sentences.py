@@ -61,8 +61,8 @@ class Sentence(Struct, frozen=True, kw_only=True):
 
 
 def spoken_text(message: Message) -> str:
-    """Return the text of a message; empty for deleted messages and those of an agent."""
-    if message.deleted or message.author.persona is not None:
+    """Return the text of a message; empty for deleted and forwarded messages, and those of an agent."""
+    if message.deleted or message.author.persona is not None or message.forwarded_from is not None:
         return ""
     return message.text[:MAX_MESSAGE_LENGTH]
 

@@ -35,12 +35,12 @@ _BRACKETED = re.compile(rf"[{_OPEN}]([^{_OPEN}{_CLOSE}\n]{{1,300}})[{_CLOSE}]")
 _MARKER = re.compile(
     r"(?:meta|speaker)(?:\s.*)?|respond|reply\s+to\s+this"
     r"|(?:image|photo|picture|sticker|gif|animation|audio|voice|music|video|video_note|youtube|document|file|contact"
-    r"|location|attachment)(?:\s*x\s*\d+|\s+present)?|replied\s+to\s*:.*"
+    r"|location|attachment)(?:\s*x\s*\d+|\s+present)?|(?:replied\s+to|forwarded\s+from)\s*:.*"
     r"|[\w -]{1,40}\s+described\s*:.*"
     r"|.*\bpresent\s+uid\s*=.*|[\w -]{1,40}\s+part|#\s*(?:[a-z0-9]{6,64}|·+)?|relevance\s*:.*",
     re.DOTALL,
 )
-_LABEL = re.compile(r"replied\s+to\s*:|#\s*$")
+_LABEL = re.compile(r"(?:replied\s+to|forwarded\s+from)\s*:|#\s*$")
 _LEAD = re.compile(r"[\W_]*+")  # what may stand before a header's first word
 _FROM = re.compile(r"from\s*+:")
 _FIELD = re.compile(  # any of these after `from:` makes it a header
@@ -66,7 +66,8 @@ def _pattern_of(word: str) -> str:
 
 
 _REPLIED = (
-    rf"[{_OPEN}](?=[\W_]{{0,8}}+{_pattern_of('replied')}[\s{INVISIBLE}]{{1,8}}+{_pattern_of('to')}"
+    rf"[{_OPEN}](?=[\W_]{{0,8}}+(?:{_pattern_of('replied')}[\s{INVISIBLE}]{{1,8}}+{_pattern_of('to')}"
+    rf"|{_pattern_of('forwarded')}[\s{INVISIBLE}]{{1,8}}+{_pattern_of('from')})"
     rf"[\s{INVISIBLE}]{{0,8}}+[:：﹕︓ː˸∶꞉ꓽ։׃])"
 )
 _LABELLED = re.compile(_REPLIED, re.IGNORECASE)
@@ -102,7 +103,7 @@ def without_markers(text: str) -> str:
 
 
 def without_labels(text: str) -> str:
-    """Return *text* with a round bracket before what would be a quote label or a delimiter mark."""
+    """Return *text* with a round bracket before what would be a label of a quote or forward, or a delimiter mark."""
     return _LABELLED.sub("(", _BRACKETED.sub(_label_in_round, text))
 
 

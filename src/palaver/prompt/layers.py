@@ -26,6 +26,7 @@ from palaver.prompt.render import (
     author_label,
     brief_quote,
     delimiter_mark,
+    forward_label,
     has_words,
     local_time,
     notice_line,
@@ -196,6 +197,7 @@ def _quote(quote: Quote) -> dict[str, str]:
     return _without_empty(
         message_id=quote.message_id,
         author=author_label(quote.author) if quote.author else "",
+        forwarded_from=author_label(quote.forwarded_from) if quote.forwarded_from else "",
         text=text if short == text else f"{short}…",
     )
 
@@ -262,9 +264,18 @@ def _entry(message: Message, context: Context, quote: Quote | None) -> str:
     content = " ".join(filter(None, (*map(_tool_sentence, parts), words))) or EMPTY
     safe = escape.without_delimiter(content, context.delimiter)
     if isinstance(message, Notice):
-        return "\n".join([notice_line(message, context), *([safe] if has_words(message) else [])])
-    replied = _quote_line(quote, context) if quote and not context.is_own(message) else ""
+        new_text = [_forward(message.shown, context) + safe] if has_words(message) else []
+        return "\n".join([notice_line(message, context), *new_text])
+    if context.is_own(message):
+        return f"{delimiter_mark(context.delimiter)} {speaker(message, context)}\n{safe}"
+    replied = _quote_line(quote, context) if quote else ""
+    safe = _forward(message, context) + safe
     return f"{delimiter_mark(context.delimiter)} {speaker(message, context)}\n{safe}{replied}"
+
+
+def _forward(message: Message, context: Context) -> str:
+    """Return the label before the text of a forwarded message."""
+    return f"{forward_label(message.forwarded_from, context.delimiter)} " if message.forwarded_from else ""
 
 
 def _quote_line(quote: Quote, context: Context) -> str:

@@ -148,25 +148,32 @@ def turn_of(message: Message, context: Context, style: Style, *, beside: Sequenc
     if context.is_own(message):
         parts = [*_own_parts(message.parts, context.delimiter, style)]
         return Turn(role="model", parts=tuple(parts)) if parts else None
-    parts = [*_escape_parts(message.parts, context, style)]
+    parts = [*_forward_parts(message, context, style), *_escape_parts(message.parts, context, style)]
     if style in ("headed", "worded") and (words := header(message, context.zone, context.delimiter)):
         parts.insert(0, Text(text=words))
     if beside and style != "verbatim":
         parts.append(Text(text=quote_label(message.reply_to, context.delimiter)))
     elif any(not _is_sendable(part) for part in beside):  # a quoted text: in this style only the mark tells it apart
-        parts.append(
-            Text(text=f"{delimiter_mark(context.delimiter)} {quote_label(message.reply_to, context.delimiter)}")
-        )
+        mark = delimiter_mark(context.delimiter)
+        parts.append(Text(text=f"{mark} {quote_label(message.reply_to, context.delimiter)}"))
     parts += _escape_parts(beside, context, style)
     if not parts:
         parts.append(Text(text=EMPTY))
     return Turn(role="user", parts=tuple(parts))
 
 
+def _forward_parts(message: Message, context: Context, style: Style) -> tuple[Text, ...]:
+    """Return the label of a forwarded message, which stands before its parts; nothing for other messages."""
+    if message.forwarded_from is None:
+        return ()
+    mark = f"{delimiter_mark(context.delimiter)} " if style == "verbatim" else ""
+    return (Text(text=mark + forward_label(message.forwarded_from, context.delimiter)),)
+
+
 def _notice_turn(notice: Notice, context: Context, style: Style) -> Turn:
     """Return the turn of a notice: a line behind the delimiter mark, then the new parts."""
-    parts = tuple(_escape_parts(notice.parts, context, style))
-    rest = (parts or (Text(text=EMPTY),)) if has_words(notice) else ()
+    parts = tuple(_escape_parts(notice.parts, context, style)) or (Text(text=EMPTY),)
+    rest = (*_forward_parts(notice.shown, context, style), *parts) if has_words(notice) else ()
     return Turn(role="user", parts=(Text(text=notice_line(notice, context)), *rest))
 
 
@@ -227,9 +234,20 @@ def speaker(message: Message, context: Context) -> str:
 
 
 def quote_label(quote: Quote | None, delimiter: str = "") -> str:
-    """Return `[replied to: Alice (987)]`, the author of the quoted parts that follow."""
-    speaker = author_label(quote.author) if quote and quote.author else ""
-    return escape.without_delimiter(f"[replied to: {escape.without_brackets(speaker).strip() or 'Someone'}]", delimiter)
+    """Return `[replied to: Alice (987)]`, the author of the quoted parts that follow, and whose words these are."""
+    replied = _label("replied to", quote.author if quote else None, delimiter)
+    origin = quote.forwarded_from if quote else None
+    return f"{replied} {forward_label(origin, delimiter)}" if origin else replied
+
+
+def forward_label(origin: Author, delimiter: str = "") -> str:
+    """Return `[forwarded from: Olha (7)]`, whose words the forwarded parts are that follow."""
+    return _label("forwarded from", origin, delimiter)
+
+
+def _label(words: str, author: Author | None, delimiter: str) -> str:
+    speaker = author_label(author) if author else ""
+    return escape.without_delimiter(f"[{words}: {escape.without_brackets(speaker).strip() or 'Someone'}]", delimiter)
 
 
 def header(message: Message, zone: str, delimiter: str = "") -> str:

@@ -58,6 +58,8 @@ def reply_context(context: Context) -> str:
     lines = []
     if quote.author:
         lines.append(f"**Replying to**: {_name_and_id(quote.author)}")
+    if quote.forwarded_from:
+        lines.append(f"**Forwarded from**: {_name_and_id(quote.forwarded_from)}")
     escaped = replace(quote, parts=tuple(map(_inline, quote.parts)))
     if excerpt := shorten(quote_text(escaped, escape.inline), EXCERPT_LENGTH) or marker_line(quote.parts):
         lines.append(f"**Original message**: {excerpt}")

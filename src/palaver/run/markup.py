@@ -24,7 +24,7 @@ _TIME = "0000-00-00 00:00"
 _WITH_ID = re.compile(r"(?:^| )\([^\s()]+\)$")
 _BEGUN = (
     r"\Z|#(?!\[)",
-    r"R(?:ES|EP)|replied (?:\Z|t)",
+    r"R(?:ES|EP)|replied (?:\Z|t)|forwarded (?:\Z|f)",
     r"(?i:meta(?:data)?+:?|speaker)\]?:?(?:\Z| [A-Za-z_]{0,24}+(?:=|\Z))",
     r"[\w-]{1,64}+(?:\Z| (?:\Z|p(?:resent|[a-z]{0,6}\Z)|d(?:escribed|[a-z]{0,8}\Z)))",
 )
@@ -63,7 +63,7 @@ def inline_grammars(delimiter: str, markers: Collection[str], *, again: bool) ->
     blocks = (meta_grammar.square_meta, meta_grammar.square_speaker, *map(_marker, markers))
     grammars: dict[str, tuple[Grammar, ...]] = {
         "F": (_header,),
-        "[": (_cue("[RESPOND]"), _cue("[REPLY TO THIS]"), _placeholder, _description, _reply_label, *blocks),
+        "[": (_cue("[RESPOND]"), _cue("[REPLY TO THIS]"), _placeholder, _description, *_LABELS, *blocks),
         "(": _ROUND,
         " ": () if again else (_literal_mark(" [REPLY TO THIS]"), *map(meta_grammar.at_line_end, (*blocks, *_ROUND))),
     }
@@ -160,13 +160,20 @@ def _description(own: Candidate) -> Steps:
     yield from _take_with_gap(own)
 
 
-def _reply_label(own: Candidate) -> Steps:
+def _label(words: str) -> Grammar:
     """`[replied to: Alice (u123)]`, or `[replied to: Someone]`"""
-    yield from literal("[replied to: ")
-    if not (yield from token(own, _in_label, most=2 * LONGEST_ID)).endswith((")", SOMEONE)):
-        raise Miss
-    yield from literal("]")
-    yield from _take_with_gap(own)
+
+    def grammar(own: Candidate) -> Steps:
+        yield from literal(f"[{words}: ")
+        if not (yield from token(own, _in_label, most=2 * LONGEST_ID)).endswith((")", SOMEONE)):
+            raise Miss
+        yield from literal("]")
+        yield from _take_with_gap(own)
+
+    return grammar
+
+
+_LABELS = tuple(map(_label, ("replied to", "forwarded from")))
 
 
 def _take_with_gap(own: Candidate) -> Steps:

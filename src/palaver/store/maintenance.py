@@ -54,7 +54,7 @@ _JSON = {
     "places": {"place_key"},
     "titles": {"body"},
     "names": {"body"},
-    "messages": {"media", "reply", "parts"},
+    "messages": {"media", "reply", "parts", "forwarded_from"},
     "message_parts": {"content"},
     "message_changes": {"before"},
     "turns": {"turns"},

@@ -22,14 +22,15 @@ from palaver.context.edits import Reaction
 from palaver.messages import Message, Place
 from palaver.parts import Part, Text, joined_text
 from palaver.platform import Reacted
-from palaver.store.encoding import PARTS, QUOTE, STRINGS, clean, dumps, format_time, parse_time, validate
+from palaver.store.encoding import AUTHOR, PARTS, QUOTE, STRINGS, clean, dumps, format_time, parse_time, validate
 from palaver.store.identities import IdentityCache, upsert_name, upsert_place
 from palaver.store.sqlite.connection import Database
 
 ChangeKind = Literal["edited", "deleted", "said", "removed"]
 
 MESSAGE_COLUMNS = (
-    "m.id, m.number, m.message_id, m.name, m.title, m.sent_at, m.edited_at, m.deleted, m.reply, m.parts, m.album"
+    "m.id, m.number, m.message_id, m.name, m.title, m.sent_at, m.edited_at, m.deleted, m.reply, m.parts, m.album, "
+    "m.forwarded_from"
 )
 # the row of a message, by the id of it or of one of its parts; SQL with :place and :message_id
 FIND_MESSAGE = """coalesce((SELECT message FROM message_parts WHERE place = :place AND message_id = :message_id),
@@ -40,7 +41,7 @@ MAX_REACTIONS_SHOWN = 5  # changes of reactions to one message that prompts show
 
 def decode_message(database: Database, row: tuple[Any, ...], identities: IdentityCache) -> Message:
     """Decode a row of `MESSAGE_COLUMNS`."""
-    _, _, message_id, name, title, sent_at, edited_at, deleted, reply, parts, album = row
+    _, _, message_id, name, title, sent_at, edited_at, deleted, reply, parts, album, origin = row
     return validate(
         Message(
             id=message_id,
@@ -50,6 +51,7 @@ def decode_message(database: Database, row: tuple[Any, ...], identities: Identit
             parts=PARTS.loads(parts),
             reply_to=None if reply is None else QUOTE.loads(reply),
             album=album,
+            forwarded_from=None if origin is None else AUTHOR.loads(origin),
             edited_at=parse_time(edited_at),
             deleted=bool(deleted),
         )

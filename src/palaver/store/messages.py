@@ -34,7 +34,10 @@ from palaver.store.sqlite.writer import Repository
 _MAX_IDS = 500  # ids in one query
 _MAX_REINDEXED = 50  # messages with the same media whose index is updated
 
-CONTENT = "text media name title sent_at edited_at deleted reply_to reply_author reply parts album".split()  # editable
+CONTENT = (  # what an edit replaces
+    "text media name title sent_at edited_at deleted reply_to reply_author reply parts album "
+    "forwarded_from forward_author"
+).split()
 _FIXED = "place number message_id role state received_at".split()
 INSERT_MESSAGE = f"""INSERT INTO messages ({", ".join(_FIXED + CONTENT)})
     VALUES ({", ".join("?" * len(_FIXED + CONTENT))})"""
@@ -101,6 +104,8 @@ class MessageRow:
             validate_id(message.album, "album")
         if message.reply_to:
             validate_id(message.reply_to.message_id, "message")
+        if message.forwarded_from:
+            validate_id(message.forwarded_from.id, "author")
         self.message = without_languages(message)
         self.author = message.author  # with the language of their client
         self.medias = [part for part in message.parts if isinstance(part, Media)]
@@ -110,20 +115,22 @@ class MessageRow:
         message, quote, media = self.message, _with_known_id(database, place, self.message.reply_to), self.medias
         if quote and _is_invisible(database, message.place, quote.message_id):
             quote = Quote(message_id=quote.message_id, author=quote.author)
-        cited = quote.author if quote else None
+        cited, origin, service = quote.author if quote else None, message.forwarded_from, message.place.author_namespace
         return (
             text_of(message),
             dumps([replace(part, data=None, signature=None, raw=None) for part in media]) if media else None,
-            upsert_name(database, message.place.author_namespace, self.author, at),
+            upsert_name(database, service, self.author, at),
             upsert_title(database, message.place, place),
             format_time(message.sent_at),
             format_time(message.edited_at),
             int(message.deleted),
             clean(quote.message_id) if quote else None,
-            upsert_author(database, message.place.author_namespace, cited.id) if cited else None,
+            upsert_author(database, service, cited.id) if cited else None,
             dumps(quote) if quote else None,
             dumps(message.parts),
             message.album,
+            dumps(origin) if origin else None,
+            upsert_author(database, service, origin.id) if origin and not origin.unknown else None,
         )
 
 
@@ -133,12 +140,13 @@ def _is_naive(at: datetime | None) -> bool:
 
 def without_languages(message: Message) -> Message:
     """Return a message as it is stored: the language of a person's client is a column of their account."""
-    quote = message.reply_to
-    if quote and quote.author and quote.author.language:
-        quote = replace(quote, author=replace(quote.author, language=""))
-    elif not message.author.language:
+    quote, origin = message.reply_to, message.forwarded_from
+    named = (message.author, origin, quote and quote.author, quote and quote.forwarded_from)
+    if not any(author.language for author in named if author):
         return message
-    return replace(message, author=replace(message.author, language=""), reply_to=quote)
+    author, origin, *cited = [replace(one, language="") if one else None for one in named]
+    quote = quote and replace(quote, author=cited[0], forwarded_from=cited[1])
+    return replace(message, author=author, reply_to=quote, forwarded_from=origin)
 
 
 def _with_known_id(database: Database, place: int, quote: Quote | None) -> Quote | None:
@@ -193,6 +201,7 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
         sent_at=before.sent_at if is_part else message.sent_at or before.sent_at,
         reply_to=_with_known_id(database, place, message.reply_to) or before.reply_to,
         album=message.album or before.album,
+        forwarded_from=message.forwarded_from or before.forwarded_from,
         deleted=message.deleted or before.deleted,
     )
     if _is_newer(now, before, at):
@@ -330,7 +339,9 @@ def quote_of(database: Database, place: Place, message_id: str) -> Quote:
     message = found[1]
     if message.deleted or _is_invisible(database, place, message.id):
         return Quote(message_id=message.id)
-    return Quote(message_id=message.id, author=message.author, parts=message.parts)
+    return Quote(
+        message_id=message.id, author=message.author, parts=message.parts, forwarded_from=message.forwarded_from
+    )
 
 
 def _is_invisible(database: Database, place: Place, message_id: str) -> bool:

@@ -45,6 +45,18 @@ async def test_what_bears_on_a_message_is_recalled_with_who_said_it_and_when() -
         assert 0.4 <= hits[0].score <= 1
 
 
+async def test_of_a_forward_it_is_recalled_whose_words_it_was() -> None:
+    async with a_store() as store:
+        chat = a_chat()
+        kayak = next(one for one in chat if one.text == KAYAK)
+        await hear(store, *(replace(one, forwarded_from=BOB) if one is kayak else one for one in chat))
+        await index(store)
+
+        hits = await a_recall(store).relevant(a_message("Where did Alice buy her kayak?", id="999", author=BOB))
+
+        assert [(hit.said_by, hit.text) for hit in hits] == [("Alice, forwarded from Bob", KAYAK)]
+
+
 async def test_nothing_is_recalled_for_what_nothing_bears_on() -> None:
     async with a_store() as store:
         await hear(store, *a_chat())

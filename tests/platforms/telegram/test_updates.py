@@ -215,6 +215,67 @@ def test_what_a_message_replies_to_is_in_the_update(fields: dict[str, Any], quot
     assert received(chat=SUPERGROUP, text="hi", **fields).reply_to == quote
 
 
+SENT_BY_OLHA = {"type": "user", "sender_user": OLHA, "date": DATE}
+FORWARDS: dict[str, tuple[dict[str, Any], Author | None]] = {
+    "from a person": (SENT_BY_OLHA, Author(id="7", name="Olha K", username="olha")),
+    "from somebody hidden": (HIDDEN["origin"], Author(id="unknown", name="Ann", unknown=True)),
+    "from another bot": (
+        {"type": "user", "sender_user": OTHER_BOT, "date": DATE},
+        Author(id="43", name="Parrot", username="parrot_bot", persona="Parrot"),
+    ),
+    "from a group": (
+        {"type": "chat", "sender_chat": SUPERGROUP, "author_signature": "chef", "date": DATE},
+        Author(id="-1001", name="Kitchen (chef)"),
+    ),
+    "from a channel": (
+        {"type": "channel", "chat": CHANNEL, "message_id": 3, "author_signature": "Ann", "date": DATE},
+        Author(id="-1005", name="News (Ann)", username="news"),
+    ),
+    "from a channel without a signature": (
+        {"type": "channel", "chat": CHANNEL, "message_id": 3, "date": DATE},
+        Author(id="-1005", name="News", username="news"),
+    ),
+    "of a kind that we do not know": (
+        {"type": "planet", "planet": "Mars", "date": DATE},
+        Author(id="unknown", name="somebody", unknown=True),
+    ),
+}
+
+
+@pytest.mark.parametrize(("origin", "author"), FORWARDS.values(), ids=FORWARDS)
+def test_a_forward_says_whose_words_it_is(origin: dict[str, Any], author: Author) -> None:
+    forward = {"text": "I live in Lviv", "forward_origin": origin}
+    plain = received(text="I live in Lviv")
+
+    assert received(**forward) == replace(plain, forwarded_from=author)
+    assert received(text="hm", reply_to_message=posted(**forward)).reply_to == Quote(
+        message_id="5", author=AUTHOR, parts=plain.parts, forwarded_from=author
+    )
+
+
+def test_a_post_of_a_channel_in_its_discussion_group_is_the_channels_own() -> None:
+    telegram = {"id": 777000, "is_bot": False, "first_name": "Telegram"}
+    origin = {"type": "channel", "chat": CHANNEL, "message_id": 3, "date": DATE}
+
+    found = received(
+        chat=SUPERGROUP,
+        user=telegram,
+        sender_chat=CHANNEL,
+        is_automatic_forward=True,
+        forward_origin=origin,
+        text="news",
+    )
+
+    author = Author(id="-1005", name="News", username="news")
+    assert found == Message(id="5", place=GROUP, author=author, sent_at=NOON, parts=(Text(text="news"),))
+
+
+def test_a_forwarded_command_is_a_message() -> None:
+    found = received(text="/forget everything", entities=command(7), forward_origin=SENT_BY_OLHA)
+
+    assert found.text == "/forget everything"
+
+
 def command(length: int, offset: int = 0) -> list[dict[str, Any]]:
     return [{"type": "bot_command", "offset": offset, "length": length}]
 

@@ -21,12 +21,13 @@ from palaver.platform import Commanded, Reacted
 from palaver.run.journal import CallCost
 from palaver.store import Store
 from palaver.turns import Prompt, model, user
-from people import BOB, GROUP, GRYAG, NOON, a_message, a_photo
+from people import BOB, GROUP, GRYAG, NOON, a_message, a_photo, a_quote
 from store.builders import a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, names_in
 
 SECRET = "my grandmother keeps the blue key under the third flowerpot"
 OTHERS = "the accountant meets nobody before the ninth of never"
 HER = Author(id="u777001", name="Xanthippe", username="xanthippe_of_athens")
+CAROL = Author(id="u888", name="Carol")
 HOME = Place(platform="telegram", id="u777001", kind="direct", title="Xanthippe")
 PHOTO = a_photo(unique_id="photo-of-her-door", data=b"her own door")
 WEEK = timedelta(days=7)
@@ -35,7 +36,7 @@ PLACE = {"platform": "telegram", "id": GROUP.id, "thread": None, "title": "Frien
 AUTHOR = {"id": HER.id, "name": HER.name, "username": HER.username}
 CONTENTS_OF_RUNS = {"turns", "records", "tool_runs", "layers", "prompts"}  # left out, which the export says
 COUNTED = {  # sections, and how many more there are than `forget` counts: a direct chat is counted as one place
-    "messages": 0, "quotes": 0, "names": 0, "descriptions": 0, "facts": 0, "summaries": 0, "episodes": 0,
+    "messages": 0, "quotes": 0, "forwards": 0, "names": 0, "descriptions": 0, "facts": 0, "summaries": 0, "episodes": 0,
     "answers": 0, "runs": 1, "replies": 1, "tasks": 1,
 }  # fmt: skip
 
@@ -57,6 +58,8 @@ async def everything_about_her(store: Store) -> None:
         a_message(f"really? {OTHERS}", id="3", author=BOB, reply_to=quote),
         a_message("", id="4", author=HER, parts=(PHOTO,)),
         a_message(f"{SECRET} at home", id="1", author=HER, place=HOME),
+        a_message(SECRET, id="7", author=BOB, forwarded_from=HER, reply_to=a_quote(OTHERS)),
+        a_message(OTHERS, id="8", author=BOB, forwarded_from=CAROL, reply_to=quote),
     ):
         await store.inbox.receive(message, at=NOON)
     await store.inbox.edit(a_message("never mind", id="2", author=replace(HER, name="X2"), edited_at=NOON), at=NOON)
@@ -179,6 +182,8 @@ async def test_what_is_hers_is_whole(store: Store) -> None:
         "message_id": "3",
         "reply": {"message_id": "2", "author": AUTHOR, "parts": [{"kind": "text", "text": SECRET}]},
     }
+    parts = [{"kind": "text", "text": SECRET}]
+    assert exported["forwards"] == [{"place": PLACE, "message_id": "7", "forwarded_from": AUTHOR, "parts": parts}]
     assert exported["facts"][0]["sources"] == [{"message_id": "2", "text": "never mind"}]
     assert exported["reactions"] == [{"place": PLACE, "message_id": "1", "emojis": ["👍"], "at": at}]
     assert exported["usage"] == [

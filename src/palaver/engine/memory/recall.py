@@ -148,9 +148,14 @@ def _hit(found: "SearchResult", place: Place) -> RelevantMessage:
         score=found.score,
         message_id=message.id,
         place=place,
-        said_by=message.author.name,
+        said_by=_speaker(message),
         said_at=message.sent_at,
     )
+
+
+def _speaker(message: Message) -> str:
+    origin = message.forwarded_from
+    return f"{message.author.name}, forwarded from {origin.name or origin.id}" if origin else message.author.name
 
 
 def _text_of(message: Message) -> str:

@@ -200,7 +200,8 @@ def _clauses_about(
         return clauses_about_author(sentence.text, fact, others=others, strictly=sentence.ordered)
     if sentence.ordered or sentence.hearsay:
         return ()
-    quoted = message.reply_to.author if message.reply_to else None
+    quote = message.reply_to
+    quoted = quote.author if quote and quote.forwarded_from is None else None  # of a forward, "you" may be either
     addressed = quoted is not None and quoted.id == person.id
     return clauses_about_other(sentence.text, fact, person=person, people=people.values(), addressed=addressed)
 

@@ -100,6 +100,7 @@ class MessageOrigin(Struct, frozen=True):
     sender_user_name: str = ""
     sender_chat: Chat | None = None
     chat: Chat | None = None
+    author_signature: str = ""
 
 
 class TextQuote(Struct, frozen=True):
@@ -154,6 +155,7 @@ class Message(Content, frozen=True, kw_only=True):
     quote: TextQuote | None = None
     reply_to_story: Any = None
     forward_origin: MessageOrigin | None = None
+    is_automatic_forward: bool = False  # of a post of a channel into its discussion group
     migrate_to_chat_id: int | None = None
     migrate_from_chat_id: int | None = None
     new_chat_members: list[User] = []

@@ -106,6 +106,7 @@ class UpdateReader:
             parts=parts_of(message, fields),
             reply_to=self._quote(message),
             album=message.media_group_id,
+            forwarded_from=forwarded_from(message),
         )
 
     def place(self, chat: types.Chat, thread: int = 0) -> Place:
@@ -136,9 +137,9 @@ class UpdateReader:
         return PlaceMigrated(old=self.place(chats[0]), new=self.place(chats[1]))
 
     def _command(self, message: types.Message) -> tuple[str, str] | None:
-        """Return the name and argument of a command that is for us; None for ordinary words."""
+        """Return the name and argument of a command that is for us; None for ordinary words and forwarded commands."""
         first = message.entities[0] if message.entities else None
-        if first is None or first.type != "bot_command" or first.offset != 0:
+        if first is None or message.forward_origin or first.type != "bot_command" or first.offset != 0:
             return None
         word = span(message.text, first)
         name, _, whom = word[1:].partition("@")
@@ -170,7 +171,13 @@ class UpdateReader:
             if message.is_topic_message and replied.message_id == message.message_thread_id:
                 return None  # the message that opened the topic
             parts = parts_of(replied)
-            return Quote(message_id=str(replied.message_id), author=self._author(replied), parts=parts, excerpt=excerpt)
+            return Quote(
+                message_id=str(replied.message_id),
+                author=self._author(replied),
+                parts=parts,
+                excerpt=excerpt,
+                forwarded_from=forwarded_from(replied),
+            )
         if (external := message.external_reply) is not None:
             origin = external.origin or types.MessageOrigin()
             chat = external.chat or origin.chat
@@ -180,6 +187,13 @@ class UpdateReader:
         return None
 
 
+def forwarded_from(message: types.Message) -> Author | None:
+    """Return whose words a message is; None if it is no forward. A channel's post in its discussion group is none."""
+    if message.forward_origin is None or message.is_automatic_forward:
+        return None
+    return origin_author(message.forward_origin)
+
+
 def origin_author(origin: types.MessageOrigin) -> Author:
     """Return who wrote a message that comes from elsewhere. A hidden user has a name only."""
     if origin.sender_user is not None:
@@ -187,7 +201,8 @@ def origin_author(origin: types.MessageOrigin) -> Author:
         persona = name_of(user) if user.is_bot else None
         return Author(id=str(user.id), name=name_of(user), username=user.username, persona=persona)
     if (chat := origin.sender_chat or origin.chat) is not None:
-        return Author(id=str(chat.id), name=chat.title or str(chat.id), username=chat.username)
+        signature = f" ({origin.author_signature})" if origin.author_signature else ""
+        return Author(id=str(chat.id), name=f"{chat.title or chat.id}{signature}", username=chat.username)
     return Author(id="unknown", name=origin.sender_user_name or "somebody", unknown=True)
 
 

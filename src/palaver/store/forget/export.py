@@ -5,7 +5,8 @@ that is rolled back. Triggers note every row that it deletes, empties or detache
 read as they were.
 
 A row that is the person's, or that the agent wrote for them, is exported whole. Of a row about somebody else that only
-has their words, it is said that there is one. Of a message of somebody else only the quote of the person is exported.
+has their words, it is said that there is one. Of a message of somebody else only the quote of the person is exported,
+or the words of theirs that it forwards.
 """
 
 import json
@@ -36,7 +37,8 @@ LEFT_OUT = {
     "texts about other people": "`about_others` is true where only words of this person are in them",
 }
 
-_NOTE = "INSERT INTO noted VALUES ('{table}', OLD.rowid)"
+_NOTE = "INSERT INTO noted VALUES ('{name}', OLD.rowid)"
+_NAMED = {"UPDATE OF forwarded_from": "forwards"}  # changes whose rows are noted under a name of their own
 _REMOVED = (  # a table, and the change of a row that removes it or empties it
     *[
         (table, "DELETE")
@@ -47,6 +49,7 @@ _REMOVED = (  # a table, and the change of a row that removes it or empties it
         ).split()
     ],
     ("messages", "UPDATE OF reply"),
+    ("messages", "UPDATE OF forwarded_from WHEN OLD.forwarded_from IS NOT NULL"),
     ("message_changes", "UPDATE OF before"),
     ("tasks", "UPDATE OF body WHEN coalesce(json_extract(NEW.body, '$.args'), '{}') = '{}'"),
     ("outbox", "UPDATE OF text WHEN NEW.text = ''"),
@@ -71,7 +74,8 @@ _SOURCES = """(SELECT json_group_array(json_object('message_id', c.message_id, '
         SELECT m.text FROM messages m JOIN names n ON n.id = m.name
         WHERE m.place = c.place AND m.message_id = c.message_id AND n.author = :author
     ))) FROM fact_sources c WHERE c.fact = x.id) AS sources"""
-_CONTENT = "x.message_id, x.sent_at, x.received_at, x.edited_at, x.deleted, x.hidden, x.album, x.parts, x.reply"
+_CONTENT = """x.message_id, x.sent_at, x.received_at, x.edited_at, x.deleted, x.hidden, x.album, x.parts, x.reply,
+    x.forwarded_from"""
 _VERSION = "SELECT m.message_id FROM messages m WHERE m.id = x.message"
 _VERSION_AUTHOR = "(SELECT n.author FROM messages m JOIN names n ON n.id = m.name WHERE m.id = x.message)"
 _VERSION_ROLE = "(SELECT m.role FROM messages m WHERE m.id = x.message)"
@@ -96,7 +100,13 @@ _SECTIONS: tuple[tuple[str, str, str, str], ...] = (  # its name, table, columns
         "message_changes",
         f"{_PLACE}, ({_VERSION}) AS message_id, json_extract(x.before, '$.reply_to') AS reply",
         f"""json_extract(x.before, '$.reply_to') IS NOT NULL AND {_VERSION_AUTHOR} <> :author
-            AND {_VERSION_ROLE} = 'user'""",
+            AND {_VERSION_ROLE} = 'user' AND json_extract(x.before, '$.forwarded_from') IS NULL""",
+    ),
+    (
+        "forwards",
+        "messages",
+        f"{_PLACE}, x.message_id, x.forwarded_from, x.parts",
+        f"{_AUTHOR} <> :author",
     ),
     ("hidden_sentences", "hidden_sentences", f"({_VERSION}) AS message_id, x.text", f"{_VERSION_AUTHOR} = :author"),
     ("reactions", "reactions", f"{_PLACE}, x.message_id, x.emojis, x.at", "1"),
@@ -157,6 +167,7 @@ _JSON = {
     "message",
     "parts",
     "reply",
+    "forwarded_from",
     "before",
     "emojis",
     "sources",
@@ -177,7 +188,8 @@ def export_person(path: Path, platform: str, author_id: str, at: datetime) -> di
         values = {"author": author, "author_id": author_id, "direct": json.dumps(direct)}
         sections: dict[str, list[dict[str, Any]]] = {}
         for name, table, columns, where in _SECTIONS:
-            found = _select(database, f"SELECT {columns} FROM {table} x", where, noted.get(table, ()), values)
+            rows = noted.get(name if name in _NAMED.values() else table, ())
+            found = _select(database, f"SELECT {columns} FROM {table} x", where, rows, values)
             sections.setdefault(name, []).extend(found)
         language = language_of(database, platform, author_id)
         blocked = database.execute("SELECT at FROM blocked_authors WHERE author IS ?", (author,)).fetchone()
@@ -203,7 +215,7 @@ def _forget(
     for number, (table, change) in enumerate(_REMOVED):
         kind, _, condition = change.partition(" WHEN ")
         when = f" WHEN {condition}" if condition else ""
-        note = _NOTE.format(table=table)
+        note = _NOTE.format(name=_NAMED.get(kind, table))
         database.execute(f"CREATE TEMP TRIGGER note_{number} BEFORE {kind} ON main.{table}{when} BEGIN {note}; END")
     database.execute(connection.BEGIN)
     person.forget(database, platform, author_id, at)

@@ -1,11 +1,12 @@
 """Forgets a person: their messages and names, and everything that was derived from them or repeats them.
 
-What is removed for certain is found by references: messages, names, quotes, reactions, facts about the person, direct
-chats, runs that answered them. But their words are also in rows of others: in prompts and records of other runs, in
-answers to other people, summaries, episodes, descriptions and titles. No reference leads there, so every such text is
-searched for marks (words, names, numbers, sentences) that only this person used; `person_words` says which. A row with
-such a mark is removed, or emptied if others refer to it: the number and id of a message stay, so that a platform which
-delivers it again adds nothing. At the end SQLite rewrites the file, so that no removed bytes are left in it.
+What is removed for certain is found by references: messages, names, quotes, forwards, reactions, facts about the
+person, direct chats, runs that answered them. But their words are also in rows of others: in prompts and records of
+other runs, in answers to other people, summaries, episodes, descriptions and titles. No reference leads there, so every
+such text is searched for marks (words, names, numbers, sentences) that only this person used; `person_words` says
+which. A row with such a mark is removed, or emptied if others refer to it: the number and id of a message stay, so that
+a platform which delivers it again adds nothing. At the end SQLite rewrites the file, so that no removed bytes are left
+in it.
 """
 
 import json
@@ -20,7 +21,7 @@ from palaver.messages import Author, Quote
 from palaver.run.stored_chat import SERVICE
 from palaver.store import chats, prompts, search_index, usage
 from palaver.store.chats import remove_chat
-from palaver.store.encoding import MESSAGE, PLACE, QUOTE, STRINGS, clean, dumps
+from palaver.store.encoding import AUTHOR, MESSAGE, PLACE, QUOTE, STRINGS, clean, dumps
 from palaver.store.forget import person_words, removal, retraction
 from palaver.store.forget.person_words import PersonWords, Vocabulary
 from palaver.store.forget.removal import remove_places
@@ -37,6 +38,7 @@ class Forgotten(Struct, frozen=True, kw_only=True, omit_defaults=True):
     places: int = 0  # direct chats, with everything in them
     messages: int = 0
     quotes: int = 0
+    forwards: int = 0  # messages of others that forwarded the person's
     names: int = 0
     titles: int = 0  # of groups that were called by the person's name
     descriptions: int = 0
@@ -81,7 +83,8 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
         "messages": len(theirs),
         "places": remove_places(database, direct),
     }
-    runs = removal.find_runs(database, words, theirs)
+    forwards = _forwards_of(database, author, words)
+    runs = removal.find_runs(database, words, theirs, forwards)
     gone = removal.remove_replies(database, words, runs, theirs, at, author=author)
     removed = removal.remove_runs(database, runs.showing)
     exchanges += chats.remove_exchanges_with_words(database, words, runs.showing, at)
@@ -94,10 +97,14 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
         "answers": len(gone.answers),
         "replies": gone.replies,
         "tasks": gone.tasks,
-        "quotes": _remove_quotes(database, author, words, theirs | gone.answers, at),
+        "quotes": _remove_quotes(database, author, words, theirs | gone.answers | forwards.keys(), at),
+        "forwards": len(forwards),
         "titles": removal.remove_titles(database, words),
         "blocks": database.execute("DELETE FROM blocked_authors WHERE author = ?", (author,)).rowcount,
     }
+    for row in forwards.values():
+        retraction.retract(database, row)
+        removal.empty_message(database, row, at, with_quote=False)
     _empty_messages(database, author, at)
     counts["names"] = _remove_names(database, author)
     clear_cache(database)
@@ -110,15 +117,32 @@ def _messages_of(database: Database, author: int) -> list[tuple[int, int, str]]:
     return database.execute(select, (author,)).fetchall()
 
 
+def _forwards_of(database: Database, author: int, words: Vocabulary) -> dict[tuple[int, str], int]:
+    """Return the messages of others that forwarded the person: their places and ids, and their rows.
+
+    Of a forward whose author is unknown or the agent, the words and the name decide.
+    """
+    select = """SELECT m.id, m.place, m.message_id, m.forward_author, m.forwarded_from, m.parts
+        FROM messages m JOIN names n ON n.id = m.name WHERE m.forwarded_from IS NOT NULL AND n.author <> ?"""
+    found: dict[tuple[int, str], int] = {}
+    for row, place, message_id, whose, body, parts in database.execute(select, (author,)).fetchall():
+        origin = AUTHOR.loads(body)
+        is_known = origin.persona is None and not origin.unknown
+        if whose == author or (not is_known and words.at(place).is_in(parts, origin.name)):
+            found[place, message_id] = row
+    return found
+
+
 def places_of(database: Database, author: int) -> set[int]:
-    """Return the places where the person wrote, reacted, was quoted or has facts, and their direct chats."""
+    """Return the places where the person wrote, reacted, was quoted, forwarded or has facts, and their direct chats."""
     select = """SELECT m.place FROM messages m JOIN names n ON n.id = m.name WHERE n.author = ?
         UNION SELECT place FROM messages WHERE reply_author = ?
+        UNION SELECT place FROM messages WHERE forward_author = ?
         UNION SELECT r.place FROM reactions r JOIN names n ON n.id = r.name WHERE n.author = ?
         UNION SELECT place FROM facts WHERE about = ? UNION SELECT place FROM summaries WHERE about = ?
         UNION SELECT p.id FROM places p JOIN authors a ON a.platform = p.service AND a.author_id = p.place_id
         WHERE a.id = ?"""
-    return {place for (place,) in database.execute(select, (author,) * 6)}
+    return {place for (place,) in database.execute(select, (author,) * 7)}
 
 
 def is_private_chat(database: Database, place: int, author: int) -> bool:
@@ -135,10 +159,10 @@ def _remove_descriptions(database: Database, author: int, words: Vocabulary, dir
     """Remove descriptions of media that only the person sent, and those with the person's words."""
     marks = ", ".join("?" * len(direct))
     mine = f"""SELECT m.id FROM messages m JOIN names n ON n.id = m.name
-        WHERE n.author = ? OR m.place IN ({marks})"""
+        WHERE n.author = ? OR m.forward_author = ? OR m.place IN ({marks})"""
     delete = f"""DELETE FROM descriptions WHERE unique_id IN (SELECT unique_id FROM media WHERE message IN ({mine}))
         AND unique_id NOT IN (SELECT unique_id FROM media WHERE message NOT IN ({mine}))"""
-    count = database.execute(delete, (author, *direct, author, *direct)).rowcount
+    count = database.execute(delete, (author, author, *direct) * 2).rowcount
     select = """SELECT m.place, d.unique_id, m.id, d.text FROM descriptions d
         JOIN media a ON a.unique_id = d.unique_id JOIN messages m ON m.id = a.message"""
     found = rows_with_words(database, words, select)
@@ -207,7 +231,7 @@ def _remove_quotes(
     ).fetchone()
 
     def holds_words(quote: Quote, place: int, platform: str) -> bool:
-        is_theirs = quote.author is not None and (platform, quote.author.id) == who
+        is_theirs = any(one and (platform, one.id) == who for one in (quote.author, quote.forwarded_from))
         return (place, quote.message_id) in gone or is_theirs or _repeats(quote, words.at(place))
 
     count = 0
@@ -233,13 +257,14 @@ def _remove_quotes(
 
 def _repeats(quote: Quote, words: PersonWords) -> bool:
     """Return whether a quote of the agent, or of an unknown author, has these words."""
-    is_theirs = quote.author is not None and quote.author.persona is None
-    return not is_theirs and words.is_in(dumps(quote.parts), quote.excerpt)
+    speaker = quote.forwarded_from or quote.author
+    is_known = speaker is not None and speaker.persona is None and not speaker.unknown
+    return not is_known and words.is_in(dumps(quote.parts), quote.excerpt)
 
 
 def _names(database: Database, author: int | None) -> set[str]:
     """Return all names of the person."""
-    found = database.execute("SELECT name, username FROM names WHERE author = ?", (author,)).fetchall()
+    found = database.execute(person_words.NAMES, (author, author)).fetchall()
     return {name for row in found for name in row if name}
 
 

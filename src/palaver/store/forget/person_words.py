@@ -24,6 +24,11 @@ from palaver.store.sqlite.connection import Database
 
 Mark = tuple[str, Any]  # its kind, and what it is
 
+# SQL with the row of a person twice: their names, where they wrote and where others forwarded them
+NAMES = """SELECT name, username FROM names WHERE author = ? UNION
+    SELECT json_extract(forwarded_from, '$.name'), json_extract(forwarded_from, '$.username') FROM messages
+    WHERE forward_author = ?"""
+
 SENTENCE = 5  # words of a sequence that identifies a person in any place
 LONGEST_RUN = 6  # characters of a run in a script without blanks
 _FEWEST_DIGITS = 4
@@ -217,7 +222,7 @@ def _marks_of_person(database: Database, author: int) -> tuple[dict[Mark, int], 
 
 
 def _parts_of_person(database: Database, author: int) -> Iterator[tuple[int, tuple[Part, ...]]]:
-    """Yield the parts of all messages of the person, with earlier versions, and of quotes of them."""
+    """Yield the parts of all messages of the person, with earlier versions, and of quotes and forwards of them."""
     select = "SELECT m.id, m.parts FROM messages m JOIN names n ON n.id = m.name WHERE n.author = ?"
     for row, parts in database.execute(select, (author,)).fetchall():
         yield row, PARTS.loads(parts)
@@ -228,11 +233,14 @@ def _parts_of_person(database: Database, author: int) -> Iterator[tuple[int, tup
         JOIN messages m ON m.place = q.place AND m.reply_to = q.message_id WHERE n.author = ? AND m.reply IS NOT NULL"""
     for row, reply in database.execute(select, (author, author)).fetchall():
         yield row, _quote_parts(QUOTE.loads(reply))
+    select = "SELECT id, parts FROM messages WHERE forward_author = ?"
+    for row, parts in database.execute(select, (author,)).fetchall():
+        yield row, PARTS.loads(parts)
 
 
 def _name_marks_of(database: Database, author: int, author_id: str) -> set[Mark]:
-    select = "SELECT name, username FROM names WHERE author = ? UNION SELECT name, NULL FROM facts WHERE about = ?"
-    names = {name for row in database.execute(select, (author, author)) for name in row if name}
+    select = f"{NAMES} UNION SELECT name, NULL FROM facts WHERE about = ?"
+    names = {name for row in database.execute(select, (author,) * 3) for name in row if name}
     return {mark for name in (*names, author_id) for mark in name_marks(name)}
 
 
@@ -266,17 +274,21 @@ def _marks_of_others(
 def _texts_of_others(database: Database, author: int) -> Iterator[tuple[int, int, str]]:
     """Yield the texts and names of other people, with place and author."""
     theirs = "JOIN names n ON n.id = m.name WHERE n.author <> ? AND m.role = 'user'"
-    select = f"SELECT m.place, n.author, m.parts, m.reply FROM messages m {theirs}"
+    writer = """CASE WHEN m.forwarded_from IS NULL THEN n.author
+        WHEN json_extract(m.forwarded_from, '$.persona') IS NULL THEN m.forward_author END"""
+    select = f"SELECT m.place, {writer}, m.parts, m.reply FROM messages m {theirs}"
     for place, other, parts, reply in database.execute(select, (author,)):
-        yield from ((place, other, text) for text in _texts(PARTS.loads(parts)))
+        if other not in (author, None):  # None: forwarded from an unknown account or an agent
+            yield from ((place, other, text) for text in _texts(PARTS.loads(parts)))
         quote = None if reply is None else QUOTE.loads(reply)
-        if quote and quote.author and quote.author.persona is None:
+        if quote and quote.author and quote.author.persona is None and quote.forwarded_from is None:
             whom = _quoted_author(database, author, place, quote)
             if whom != author:
                 yield from ((place, whom, text) for text in _texts(_quote_parts(quote)))
     select = f"SELECT e.place, n.author, e.before FROM message_changes e JOIN messages m ON m.id = e.message {theirs}"
     for place, other, before in database.execute(f"{select} AND e.before IS NOT NULL", (author,)):
-        yield from ((place, other, text) for text in _texts(MESSAGE.loads(before).parts))
+        message = MESSAGE.loads(before)
+        yield from ((place, other, text) for text in _texts(() if message.forwarded_from else message.parts))
     select = f"SELECT DISTINCT m.place, n.author, n.name, n.username FROM messages m {theirs}"
     for place, other, *names in database.execute(select, (author,)):
         yield from ((place, other, name) for name in names if name)

@@ -110,8 +110,10 @@ class PersonRuns(Struct, frozen=True, kw_only=True):
     showing: frozenset[str]  # these, and all that showed the person's words or were given them
 
 
-def find_runs(database: Database, words: Vocabulary, theirs: Collection[tuple[int, str]]) -> PersonRuns:
-    """Find the runs that answered a message of *theirs* (place, id) or whose texts have the person's words."""
+def find_runs(
+    database: Database, words: Vocabulary, theirs: Collection[MessageKey], forwards: Collection[MessageKey]
+) -> PersonRuns:
+    """Find the runs that answered a message of *theirs*, were given *forwards* of them, or have the person's words."""
     answering: set[str] = set()
     showing: set[str] = set()
     places: dict[int, None] = {}
@@ -119,7 +121,8 @@ def find_runs(database: Database, words: Vocabulary, theirs: Collection[tuple[in
         places[place] = None
         if (place, target) in theirs:
             answering.add(run)
-        if any((place, message) in theirs for message in STRINGS.loads(taken)) or words.at(place).is_in(why):
+        given = {(place, message) for message in STRINGS.loads(taken)}
+        if not given.isdisjoint(theirs) or not given.isdisjoint(forwards) or words.at(place).is_in(why):
             showing.add(run)
     for place in places:
         if words.at(place):
@@ -296,16 +299,17 @@ def _replies(
     yield from (reply_id for reply_id, (place, texts) in said.items() if words.at(place).is_in(*texts))
 
 
-def empty_message(database: Database, row: int, at: datetime) -> None:
-    """Empty a message; its number and id stay."""
+def empty_message(database: Database, row: int, at: datetime, *, with_quote: bool = True) -> None:
+    """Empty a message, and its quote; its number and id stay."""
     insert_change(database, row, "removed", at, None)
     database.execute("UPDATE message_changes SET before = NULL WHERE message = ?", (row,))
     database.execute("DELETE FROM turns WHERE message = ?", (row,))
     database.execute("DELETE FROM media WHERE message = ?", (row,))
     message_rows.empty_parts(database, row)
     database.execute("DELETE FROM hidden_sentences WHERE message = ?", (row,))
-    update = """UPDATE messages SET text = '', media = NULL, parts = '[]', edited_at = NULL, deleted = 1,
-        reply_to = NULL, reply_author = NULL, reply = NULL, album = NULL,
+    quote = "reply_to = NULL, reply_author = NULL, reply = NULL," if with_quote else ""
+    update = f"""UPDATE messages SET text = '', media = NULL, parts = '[]', edited_at = NULL, deleted = 1, {quote}
+        album = NULL, forwarded_from = NULL, forward_author = NULL,
         state = CASE WHEN state = 'waiting' THEN 'passed' ELSE state END WHERE id = ?"""
     database.execute(update, (row,))
     search_index.reindex(database, row)

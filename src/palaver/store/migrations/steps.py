@@ -18,6 +18,7 @@ from palaver.store.migrations.table_changes import (
     DRAFTS,
     EVENTS,
     EVENTS_BY_SEQUENCE,
+    FORWARDS,
     HIDDEN_SENTENCES,
     KINDS,
     LANGUAGES,
@@ -306,6 +307,11 @@ def m032_languages(database: Database) -> None:
     _execute(database, LANGUAGES)
 
 
+def m033_forwards(database: Database) -> None:
+    """Add whose words a forwarded message is."""
+    _execute(database, FORWARDS)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -339,4 +345,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     m030_plain_names,
     m031_retention,
     m032_languages,
+    m033_forwards,
 )

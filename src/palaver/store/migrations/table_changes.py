@@ -228,6 +228,11 @@ LANGUAGES = (
 )
 
 RETENTION = ("ALTER TABLE runs ADD COLUMN prompts_removed_at TEXT",)  # when they had become too old
+FORWARDS = (
+    "ALTER TABLE messages ADD COLUMN forwarded_from TEXT",  # whose words a message is, as JSON
+    "ALTER TABLE messages ADD COLUMN forward_author INTEGER REFERENCES authors (id)",  # NULL: the account is unknown
+    "CREATE INDEX messages_by_forward_author ON messages (forward_author) WHERE forward_author IS NOT NULL",
+)
 
 
 class Renames(NamedTuple):
