@@ -1,5 +1,6 @@
 """The arguments of a call: from the address, a form, a multipart body or JSON. Pure."""
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -35,7 +36,7 @@ class Arguments:
     def text(self, name: str) -> str:
         """Return an argument as text, "" without one."""
         value = self.given.get(name, "")
-        return value if isinstance(value, str) else orjson.dumps(value).decode()
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
     def integer(self, name: str, default: int = 0, least: int | None = None, most: int | None = None) -> int:
         """Return an argument as a number; one out of bounds becomes the nearest that is in them."""

@@ -99,6 +99,9 @@ REFUSALS: dict[str, Refusal] = {
     "quote": Refusal(400, "Bad Request: QUOTE_TEXT_INVALID", "telegram"),
     "markup-object": Refusal(400, "Bad Request: object expected as reply markup", "server"),
     "markup-json": Refusal(400, "Bad Request: can't parse reply keyboard markup JSON object", "server"),
+    "markup-rows": Refusal(
+        400, 'Bad Request: field "inline_keyboard" of the InlineKeyboardMarkup must be an Array of Arrays', "server"
+    ),
     "markup-buttons": Refusal(400, "Bad Request: can't parse inline keyboard button: {why}", "server"),
     "button-data": Refusal(400, "Bad Request: BUTTON_DATA_INVALID", "telegram"),
     # text

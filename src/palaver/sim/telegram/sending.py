@@ -259,6 +259,8 @@ def reply_markup(arguments: Arguments) -> Wire | None:
     rows = given.get("inline_keyboard")
     if not isinstance(rows, list):
         return None
+    if not all(isinstance(row, list) for row in rows):
+        raise refused("markup-rows")
     for button in (button for row in rows for button in row):
         if not isinstance(button, dict) or "text" not in button:
             raise refused("markup-buttons", why='can\'t find field "text"')
