@@ -71,6 +71,19 @@ async def test_what_the_bots_own_handlers_leave_is_answered_by_the_engine(
     assert "handle_as_tasks=False" not in caplog.text
 
 
+async def test_a_message_whose_link_has_no_preview_reaches_the_engine(sim: TelegramSim, store: Store) -> None:
+    """aiogram's values for what a bot sends by default cannot be encoded."""
+    olha = sim.user("Olha")
+    chat = sim.private(olha)
+    shown = {"id": olha.id, "is_bot": False, "first_name": "Olha"}
+    message = {"message_id": 99, "date": 1, "chat": {**shown, "type": "private"}, "from": shown, "text": "see a.org"}
+    sim.inject({"message": {**message, "link_preview_options": {"is_disabled": True}}})
+
+    await run_with_aiogram(sim, store, lambda: len(chat.of(sim.bot)) == 1, handle_as_tasks=False)
+
+    assert [one.text for one in chat.of(sim.bot)] == ["Hello."]
+
+
 async def test_it_says_so_when_updates_are_confirmed_before_they_are_stored(
     sim: TelegramSim, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -32,7 +32,7 @@ def router(engine: Engine) -> Router:
         platform = bots.get(f"telegram-{bot.id}")
         if platform is None:
             raise InvalidValue(f"the engine has no Telegram with the token of the bot {bot.id}")
-        raw = event_update.model_dump_json(by_alias=True, exclude_none=True).encode()
+        raw = event_update.model_dump_json(by_alias=True, exclude_unset=True, exclude_none=True).encode()
         await platform.apply(engine.inbox(platform.name), event_update.update_id, raw)
 
     for kind in ALLOWED_UPDATES:
