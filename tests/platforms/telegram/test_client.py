@@ -1,9 +1,12 @@
 """The client of the Bot API: turns, and what answers mean."""
 
+from typing import Any
+
 import pytest
 
-from palaver.errors import NotSent
-from palaver.platforms.telegram.client import LONGEST_WAIT, Pace, Pacer
+from palaver.errors import NotSent, PalaverError, ResponseUnreadable
+from palaver.platforms.telegram.client import LONGEST_WAIT, ApiError, BotClient, Pace, Pacer
+from palaver.sim.server import Served
 
 
 class Time:
@@ -86,3 +89,71 @@ async def test_a_draft_is_edited_only_where_an_answer_would_still_have_its_turn(
         await pacer.turn("-1", is_group=True)
 
     assert free == [True, True, True, True, False]
+
+
+async def test_a_shorter_wait_does_not_end_a_longer_one() -> None:
+    time = Time()
+    pacer = time.pacer()
+    pacer.hold("7", 15.0, is_group=False)
+    pacer.hold("7", 1.0, is_group=False)
+
+    await pacer.turn("7", is_group=False)
+
+    assert time.slept == [15.0]
+
+
+class Answers:
+    """A service that gives one answer to each call."""
+
+    def __init__(self, status: int, body: bytes, **headers: str) -> None:
+        self._status, self._body = status, body
+        self._headers = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": self._status, "headers": self._headers})
+        await send({"type": "http.response.body", "body": self._body})
+
+
+async def post_to(service: Answers) -> int | None:
+    async with Served(service) as served:
+        client = BotClient("42:secret", base_url=served.url)
+        try:
+            return await client.post("sendMessage", {"chat_id": 7, "text": "hello"}, is_group=False)
+        finally:
+            await client.aclose()
+
+
+async def test_a_message_is_sent_whatever_form_its_other_fields_have() -> None:
+    body = b'{"ok":true,"result":{"message_id":5,"reply_to_message":{"message_id":"x","text":null},"photo":7}}'
+
+    assert await post_to(Answers(200, body)) == 5
+
+
+@pytest.mark.parametrize("status", [403, 413, 429, 502])
+async def test_the_page_of_a_gateway_is_its_status(status: int) -> None:
+    with pytest.raises(ApiError) as caught:
+        await post_to(Answers(status, b"<html>no</html>"))
+
+    assert caught.value.code == status
+
+
+ODD_ANSWERS = {
+    "a page": Answers(200, b"<html>log in</html>"),
+    "very deep": Answers(200, b'{"ok":true,"result":' + b"[" * 5000),
+    "odd fields": Answers(200, b'{"ok":"yes"}'),
+    "not compressed, as it says": Answers(200, b"x", content_encoding="gzip"),
+}
+
+
+@pytest.mark.parametrize("service", ODD_ANSWERS.values(), ids=ODD_ANSWERS)
+async def test_an_odd_answer_is_an_error_of_ours(service: Answers) -> None:
+    with pytest.raises(PalaverError):
+        await post_to(service)
+
+
+async def test_updates_that_cannot_be_confirmed_are_an_error_of_ours() -> None:
+    async with Served(Answers(200, b'{"ok":true,"result":[{"message":{}}]}')) as served:
+        client = BotClient("42:secret", base_url=served.url)
+        with pytest.raises(ResponseUnreadable, match="no updates with numbers"):
+            await client.updates(0, ())
+        await client.aclose()

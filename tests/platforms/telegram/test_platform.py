@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
+from orjson import Fragment
 
-from palaver.errors import InvalidValue, KeyMissing, KeyRefused, NotSent, SendRefused
+from palaver.errors import ConnectionLost, InvalidValue, KeyMissing, KeyRefused, NotSent, SendRefused
 from palaver.messages import Author, Message, Place, Reply
 from palaver.parts import Media
 from palaver.platform import Change, CommandInfo, Delivery, PlaceMigrated, Received, Update
@@ -169,6 +170,21 @@ async def test_an_update_that_cannot_be_read_is_stored_and_passed_over(
     assert "an update of the kind hologram cannot be read" in caplog.text
 
 
+async def test_half_a_character_in_one_update_does_not_stand_in_the_way_of_others(
+    sim: TelegramSim, bot: Telegram, olha: SimUser, caplog: pytest.LogCaptureFixture
+) -> None:
+    chat, inbox = sim.private(olha), Changes()
+    olha.send(chat, "one")
+    sim.inject({"message": Fragment(rb'{"message_id":5,"chat":{"id":7},"text":"\ud800"}')})
+    olha.send(chat, "two")
+
+    async with Running(bot, inbox):
+        await inbox.until(3)
+
+    assert inbox.texts == ["one", "two"]
+    assert "an update of the kind message cannot be read" in caplog.text
+
+
 async def test_what_an_older_version_could_not_read_is_read_again(bot: Telegram) -> None:
     raw = b'{"update_id":7,"message":{"message_id":5,"date":1,"chat":{"id":7,"type":"private"},"text":"late"}}'
     inbox = Changes(Update(key="7", raw=raw), Update(key="8", raw=b'{"update_id":8,"hologram":{}}'))
@@ -284,6 +300,33 @@ async def test_a_busy_service_is_asked_later_and_nothing_is_sent(
 
     assert caught.value.retry_after == 7
     assert chat.texts == []
+
+
+@pytest.mark.parametrize("code", [502, 504])
+async def test_a_gateway_that_lost_the_answer_leaves_the_outcome_unknown(
+    sim: TelegramSim, bot: Telegram, olha: SimUser, code: int
+) -> None:
+    sim.fail(code)
+
+    with pytest.raises(ConnectionLost, match="the outcome is unknown"):
+        await bot.send(delivery(reply(sim.private(olha))))
+
+
+async def test_with_a_token_that_was_revoked_nothing_is_sent(sim: TelegramSim, bot: Telegram, olha: SimUser) -> None:
+    sim.fail(401)
+
+    with pytest.raises(NotSent, match="BotFather"):
+        await bot.send(delivery(reply(sim.private(olha))))
+
+
+@pytest.mark.parametrize("address", ["file:///etc/passwd", "attach://other", "/etc/passwd", "AgACAgIAAx"])
+async def test_a_file_of_the_server_is_not_sent(sim: TelegramSim, bot: Telegram, olha: SimUser, address: str) -> None:
+    media = Media(media_kind="document", unique_id="d", uri=address)
+
+    with pytest.raises(SendRefused):
+        await bot.send(delivery(reply(sim.private(olha), "", media=(media,))))
+
+    assert not any(call.method == "sendDocument" for call in sim.calls)
 
 
 async def test_whoever_blocked_the_bot_is_left(sim: TelegramSim, bot: Telegram, olha: SimUser) -> None:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from palaver.engine.background import Sleep
 from palaver.errors import ConnectionLost, KeyRefused, NotSent, PalaverError, ResponseUnreadable, TimedOut
-from palaver.platforms.telegram import types
+from palaver.platforms.telegram import batches, types
 
 DEFAULT_BASE_URL = "https://api.telegram.org"
 CALL_TIMEOUT = httpx2.Timeout(60.0, connect=10.0)
@@ -55,22 +55,16 @@ class _Answer(Struct, frozen=True):
     parameters: _Parameters = _Parameters()
 
 
-class _Updates(Struct, frozen=True):
-    """Updates one by one, so that one that cannot be read does not stand in the way of the others."""
+class _Posted(Struct, frozen=True):
+    """A message that we sent; the rest of it, as the message that it replies to, may have any form."""
 
-    result: list[msgspec.Raw] = []
-
-
-class _UpdateId(Struct, frozen=True):
-    update_id: int
+    message_id: int
 
 
 _ANSWER = msgspec.json.Decoder(_Answer)
-_UPDATES = msgspec.json.Decoder(list[msgspec.Raw])
-_UPDATE_ID = msgspec.json.Decoder(_UpdateId)
 _USER = msgspec.json.Decoder(types.User)
 _MEMBER = msgspec.json.Decoder(types.ChatMember)
-_MESSAGE = msgspec.json.Decoder(types.Message)
+_POSTED = msgspec.json.Decoder(_Posted)
 
 
 class BotClient:
@@ -103,16 +97,19 @@ class BotClient:
         """Wait for updates from *offset* on; that confirms those before it. Return their numbers and raw forms."""
         params = {"offset": offset, "timeout": POLL_TIMEOUT, "allowed_updates": list(allowed)}
         timeout = httpx2.Timeout(POLL_TIMEOUT + 20.0, connect=10.0)
-        found = _UPDATES.decode(await self.call("getUpdates", params, timeout=timeout))
-        return [(_UPDATE_ID.decode(raw).update_id, bytes(raw)) for raw in found]
+        response = await self._request("getUpdates", params, timeout=timeout)
+        if (found := batches.updates_in(response.content)) is None:
+            self._result("getUpdates", response)
+            raise ResponseUnreadable("the answer to getUpdates has no updates with numbers")
+        return found
 
     async def member(self, chat_id: str, user_id: str) -> types.ChatMember:
         return _MEMBER.decode(await self.call("getChatMember", {"chat_id": chat_id, "user_id": user_id}))
 
     async def post(
         self, method: str, params: Mapping[str, Any], *, is_group: bool, files: Mapping[str, bytes] | None = None
-    ) -> types.Message | None:
-        """Send or edit a message of a chat, in its turn; return the message, where the service gives one."""
+    ) -> int | None:
+        """Send or edit a message of a chat, in its turn; return its id, where the service gives one."""
         chat = str(params["chat_id"])
         await self._pacer.turn(chat, is_group=is_group)
         try:
@@ -121,7 +118,7 @@ class BotClient:
             if error.code == 429:
                 self._pacer.hold(chat, error.retry_after or 1.0, is_group=is_group)
             raise
-        return _MESSAGE.decode(result) if result.lstrip().startswith(b"{") else None
+        return _POSTED.decode(result).message_id if result.lstrip().startswith(b"{") else None
 
     async def show(self, method: str, params: Mapping[str, Any], *, is_group: bool) -> None:
         """Show something that may be missed, unless the service asks us to wait."""
@@ -148,15 +145,24 @@ class BotClient:
         timeout: httpx2.Timeout = CALL_TIMEOUT,
     ) -> bytes:
         """Call a method; return its result as JSON."""
+        return self._result(method, await self._request(method, params, files=files, timeout=timeout))
+
+    async def _request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        *,
+        files: Mapping[str, bytes] | None = None,
+        timeout: httpx2.Timeout,
+    ) -> httpx2.Response:
         url = f"{self._base_url}/bot{self._token}/{method}"
         try:
             if files:
                 fields = {name: _form_value(value) for name, value in (params or {}).items()}
-                response = await self._client().post(url, data=fields, files=_uploads(files), timeout=timeout)
-            else:
-                headers = {"content-type": "application/json"}
-                content = msgspec.json.encode(params or {})
-                response = await self._client().post(url, content=content, headers=headers, timeout=timeout)
+                return await self._client().post(url, data=fields, files=_uploads(files), timeout=timeout)
+            headers = {"content-type": "application/json"}
+            content = msgspec.json.encode(params or {})
+            return await self._client().post(url, content=content, headers=headers, timeout=timeout)
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
             raise NotSent(
                 f"no connection to {self._base_url}: {self._hide(str(error)) or type(error).__name__}"
@@ -165,16 +171,15 @@ class BotClient:
             raise TimedOut(f"{self._base_url} did not answer {method} in time") from None
         except httpx2.InvalidURL as error:
             raise KeyRefused(f"this is no token of a Telegram bot: {self._hide(str(error))}") from None
-        except httpx2.TransportError as error:
+        except httpx2.RequestError as error:
             raise ConnectionLost(f"the connection to {self._base_url} broke off: {self._hide(str(error))}") from None
-        return self._result(method, response)
 
     def _result(self, method: str, response: httpx2.Response) -> bytes:
         try:
             answer = _ANSWER.decode(response.content)
-        except msgspec.MsgspecError:
-            if response.status_code >= 500:
-                raise ApiError(response.status_code, "the service has a fault") from None
+        except (msgspec.MsgspecError, RecursionError):
+            if response.status_code >= 400:  # of a gateway before the service
+                raise ApiError(response.status_code, response.reason_phrase or "no reason given") from None
             raise ResponseUnreadable(f"the answer to {method} is no answer of the Bot API") from None
         if answer.ok:
             return bytes(answer.result)
@@ -228,7 +233,8 @@ class Pacer:
 
     def hold(self, chat: str, seconds: float, *, is_group: bool) -> None:
         """Let a chat wait, as the service asks."""
-        self._chats[chat] = self._clock() + seconds + self._pace.burst / self._rate(is_group)
+        until = self._clock() + seconds + self._pace.burst / self._rate(is_group)
+        self._chats[chat] = max(self._chats.get(chat, 0.0), until)
 
     def wait(self, chat: str, *, is_group: bool) -> float:
         """Return the seconds until the next turn; negative where it could have been before."""

@@ -13,7 +13,16 @@ from msgspec.structs import replace
 
 from palaver.backoff import backoff
 from palaver.engine.background import Sleep
-from palaver.errors import ConnectionLost, InvalidValue, KeyMissing, NotSent, SendRefused, TimedOut
+from palaver.errors import (
+    ConnectionLost,
+    InvalidValue,
+    KeyMissing,
+    KeyRefused,
+    NotSent,
+    ResponseUnreadable,
+    SendRefused,
+    TimedOut,
+)
 from palaver.messages import Author, Place, Reply
 from palaver.platform import Capabilities, Change, CommandInfo, Delivery, Inbox, PlaceMigrated, PlaceRole, Platform
 from palaver.platforms.telegram import types
@@ -66,6 +75,7 @@ _WITHOUT = {  # a field that is left out once, if the service refuses it with on
     "reply_parameters": ("message to be replied not found", "reply message not found", "REPLY_MESSAGE_ID_INVALID"),
     "message_thread_id": ("message thread not found", "TOPIC_CLOSED", "TOPIC_DELETED"),
 }
+_GATEWAY = (502, 504)  # a gateway lost the answer of the service: the message may have been sent
 _ROLES: dict[str, PlaceRole] = {"creator": "owner", "administrator": "administrator"}
 
 
@@ -203,7 +213,7 @@ class Telegram(Platform):
         while True:
             try:
                 updates = await self._client.updates(offset, types.ALLOWED_UPDATES)
-            except (NotSent, ConnectionLost, TimedOut, ApiError) as error:
+            except (NotSent, ConnectionLost, ResponseUnreadable, TimedOut, ApiError) as error:
                 failures += 1
                 await self._recover(failures, error)
                 continue
@@ -297,7 +307,9 @@ class Telegram(Platform):
         while True:
             try:
                 posted = await self._client.post(method, params, is_group=place.kind != "direct", files=files)
-                return str(posted.message_id) if posted else ""
+                return str(posted) if posted else ""
+            except KeyRefused as error:  # the token was revoked
+                raise NotSent(f"not sent yet: {error}") from error
             except ApiError as error:
                 if error.tells("message is not modified"):  # it was edited before, and the receipt was lost
                     return ""
@@ -314,6 +326,8 @@ class Telegram(Platform):
                 old=replace(place, thread=None), new=replace(place, id=str(error.migrate_to), thread=None)
             )
             await self._inbox.apply([moved], key=f"migration of {place.id}")
+        if error.code in _GATEWAY:
+            return ConnectionLost(f"the outcome is unknown: {error}")
         if error.migrate_to or error.code == 429 or error.code >= 500:
             return NotSent(f"not sent yet: {error}", retry_after=error.retry_after)
         return SendRefused(f"Telegram refuses it: {error}", left=error.code in (400, 403) and error.tells(*_GONE))

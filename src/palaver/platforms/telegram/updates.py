@@ -1,5 +1,6 @@
 """Updates of Telegram as changes: what happened, in the values of the engine. Pure."""
 
+import re
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -46,6 +47,7 @@ class _Fields(Struct, frozen=True):
 
 _UPDATE = msgspec.json.Decoder(types.Update)
 _FIELDS = msgspec.json.Decoder(_Fields)
+_KIND = re.compile(rb'"(\w+)"\s*:\s*[{\[]')  # where an update cannot be decoded
 _ID = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -53,8 +55,9 @@ def kind_of(raw: bytes) -> str:
     """Return the kind of an update, for the log; it works for kinds that we do not know."""
     try:
         return ", ".join(name for name in _ID.decode(raw) if name != "update_id") or "empty"
-    except msgspec.MsgspecError:
-        return "not an object"
+    except (msgspec.MsgspecError, RecursionError):
+        found = _KIND.search(raw)
+        return found[1].decode() if found else "not an object"
 
 
 def changes_of(raw: bytes, account: Account) -> list[Change]:

@@ -8,10 +8,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import msgspec
-from msgspec import Struct
-
 from palaver.errors import InvalidValue, NotInstalled
+from palaver.platforms.telegram.batches import update_number
 
 log = logging.getLogger(__name__)
 
@@ -19,10 +17,6 @@ MAX_BODY = 4 * 2**20  # bytes of an update
 _SECRET_HEADER = b"x-telegram-bot-api-secret-token"
 
 Store = Callable[[int, bytes], Awaitable[None]]  # stores an update: its number and raw form
-
-
-class _UpdateId(Struct, frozen=True):
-    update_id: int
 
 
 def secret_of(token: str) -> str:
@@ -52,9 +46,7 @@ class WebhookApp:
         body = await _read_body(receive)
         if body is None:
             return 413
-        try:
-            number = msgspec.json.decode(body, type=_UpdateId).update_id
-        except msgspec.MsgspecError:
+        if (number := update_number(body)) is None:
             return 400
         try:
             await self._store(number, body)
