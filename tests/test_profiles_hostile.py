@@ -55,7 +55,7 @@ def a_chat(*, group: bool, **changes: Any) -> Context:
     given: Changes = {
         "eve": EVE, "old": (Text(text="old"),), "new": (Text(text="new"),), "new_id": "m5", "value": "18 degrees",
         "place": GROUP if group else DIRECT, "target": (Text(text="and now?"),), "author": ALICE,
-        "quote": a_quote(), "known": {}, "before": (Text(text="hm"),), "quoted": None,
+        "quote": a_quote(), "known": {}, "before": (Text(text="hm"),), "quoted": None, "origin": None,
     } | changes  # fmt: skip
     place, eve = given["place"], given["eve"]
     spoken: list[tuple[Author, tuple[Any, ...], str]] = [
@@ -70,9 +70,12 @@ def a_chat(*, group: bool, **changes: Any) -> Context:
     talk = tuple(a_message(number, *said, place) for number, said in enumerate(spoken))
     if given["quoted"]:
         talk = tuple(replace(one, reply_to=given["quoted"]) if one.author == eve else one for one in talk)
+    if given["origin"]:
+        talk = tuple(replace(one, forwarded_from=given["origin"]) if one.author == eve else one for one in talk)
     target = Message(
-        id="m7", place=place, author=given["author"], parts=given["target"], sent_at=NOON, reply_to=given["quote"]
-    )
+        id="m7", place=place, author=given["author"], parts=given["target"], sent_at=NOON, reply_to=given["quote"],
+        forwarded_from=given["origin"],
+    )  # fmt: skip
     before = Message(id="m66", place=place, author=given["author"], parts=given["before"], sent_at=NOON)
     done = (
         model(ToolCall(name="weather", args={"city": given["value"]}, id="c1")),
@@ -181,6 +184,17 @@ PLACES: dict[str, Callable[[str], Changes]] = {
         "old": (Text(text=x),),
         "new": (Text(text=x),),
         "quoted": a_quote(),
+    },
+    "the name of whose words are forwarded": lambda x: {"origin": replace(BOB, name=x)},
+    "the id of whose words are forwarded": lambda x: {"origin": replace(EVE, id=an_id(x))},
+    "a text that is forwarded": lambda x: {
+        **dict.fromkeys(("old", "new", "target"), (Text(text=x),)),
+        "origin": BOB,
+    },
+    "the text that is answered, beside a forward": lambda x: {"before": (Text(text=x),), "origin": BOB},
+    "the name of whose forwarded words are quoted": lambda x: {"quote": a_quote(forwarded_from=replace(EVE, name=x))},
+    "the text that is quoted, which was forwarded": lambda x: {
+        "quote": a_quote(forwarded_from=EVE, parts=(Text(text=x),))
     },
     "a memory": lambda x: known(memories=("Likes tea", x, "Likes coffee")),
     "the profile": lambda x: known(summary=x),

@@ -30,16 +30,16 @@ _CUES = re.compile(
     r"|\[\W*(?:meta|speaker) |\[\W*(?:replied to|forwarded from) ?[:∶꞉ː˸]|\[[\w -]+ described ?[:∶꞉ː˸]"
 )
 _DESCRIPTION = re.compile(r"\[[\w·-]{1,40} described: [^\[\]\n\r\u2028\u2029\x85]*\]")
-_LABEL = re.compile(r"\[replied to: (?P<who>[^\[\]]*?)(?: ?\((?P<id>[^() ]*)\))?\]")
+_LABEL = re.compile(r"\[(?:replied to|forwarded from): (?P<who>[^\[\]]*?)(?: ?\((?P<id>[^() ]*)\))?\]")
 _TASK_LIKE = re.compile(r"\W*?# ?[«《].*[»》]")
 _PAIR = r'[a-z_]+=(?:-?[0-9]+|"(?:[^"\\]|\\")*")'
 _MARKS = r"(?P<marks>(?: ?\[(?:REPLY TO THIS|(?:Image|Video|Audio|YouTube|Document|Attachment)(?: x\d+)?)\])*)"
 _BLOCK_LINE = re.compile(rf"(?P<role>user|bot) \[meta\](?P<pairs>(?: {_PAIR})*): (?P<text>.*?){_MARKS}")
 _PLAIN_LINE = re.compile(rf"(?P<name>[^:]*?)(?: \((?P<id>[^() ]+)\))?: (?P<text>.*?){_MARKS}")
 _REFERENCE = re.compile(
-    r'(?m)^(?:You said earlier: "|(?P<agent>[^\n]*\)) said: "'
+    r'(?m)^(?:Forwarded from (?P<writer>[^\n]*):\n"|You said earlier: "|(?P<agent>[^\n]*\)) said: "'
     r"|(?P<with>This is a message referencing a message with (?:an? )?[a-z]+"
-    r' from (?P<whom>[^\n]*)\. )?(?P<who>[^\n]*) said:\n")'
+    r' from (?P<whom>[^\n]*)\. )?(?P<who>“[^”\n]*”|[^\n]*?) (?:said|forwarded from (?P<origin>[^\n]*)):\n")'
 )
 
 
@@ -103,14 +103,23 @@ def headed_turn(turn: Turn) -> Tree:
 
 def _contents(parts: Iterable[object]) -> Tree:
     spoken = [part for part in parts if isinstance(part, Text)]
-    labels = [found for part in spoken if (found := _LABEL.fullmatch(part.text))]
-    told = [part for part in spoken if not _LABEL.fullmatch(part.text)]
+    labels = [found for part in spoken if not _labels(part.text)[1] for found in _labels(part.text)[0]]
+    told = [part for part in spoken if _labels(part.text)[1]]
     media = [part for part in parts if isinstance(part, Media)]
     described = [_mark(part) for part in media]
     kinds = [(len(lines_of(part.media_kind)), seen(part.media_kind).count(DELIMITER)) for part in media]
     said = [[line for line in people_say(part.text) if line] for part in told]
     shown = [tuple(found.groupdict().items()) for found in labels]
     return [line for line in said if line], len(media), described, kinds, shown
+
+
+def _labels(text: str) -> tuple[list[re.Match[str]], str]:
+    """The labels that a text begins with, and the rest of it."""
+    labels = []
+    while found := _LABEL.match(text):
+        labels.append(found)
+        text = text[found.end() :].removeprefix(" ")
+    return labels, text
 
 
 def direct_turn(turn: Turn) -> Tree:
@@ -214,10 +223,12 @@ def block_lines(text: str, *, meta: bool) -> Tree:
         else:
             fields["role"] = "person"
         pairs = re.findall(_PAIR, fields.pop("pairs", ""))
+        labels, words = _labels(words)
         found.append(
             (
                 tuple(fields.items()),
                 [tuple(pair.split("=", 1)) for pair in pairs],
+                [tuple(label.groupdict().items()) for label in labels],
                 people_say(words),
                 seen(words).count("```"),
             )

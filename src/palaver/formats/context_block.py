@@ -100,7 +100,7 @@ def _notice(notice: Notice, context: Context) -> str:
 def _forward(message: Message, context: Context) -> list[str]:
     """Return the label before the text of a forwarded message; nothing for other messages."""
     origin = None if context.is_own(message) else message.forwarded_from
-    return [forward_label(origin, context.delimiter)] if origin else []
+    return [forward_label(origin, context.delimiter).replace("```", "'''")] if origin else []
 
 
 def quote_line(quote: Quote, context: Context, lookup: Lookup) -> str:
