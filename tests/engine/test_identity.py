@@ -1,6 +1,7 @@
 """Who the agent is: what its account wrote is its own, and nothing else is, whatever it bears on it."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place, Quote
 from palaver.models.scripted import Scripted
 from palaver.parts import Text
-from palaver.platform import Delivery, Inbox, PlaceRole, Platform
+from palaver.platform import CommandInfo, Delivery, Inbox, PlaceRole, Platform
 from palaver.profiles import PROFILES
 from palaver.store import Store
 from palaver.testing import RecordedPlatform
@@ -196,10 +197,22 @@ class Anonymous(Nameless):
     name = "anonymous"
 
 
+class Silent(Anonymous):
+    def announce(self, commands: Sequence[CommandInfo], *, owners: Sequence[str]) -> None:  # type: ignore[override]
+        pass
+
+
+class Open(Anonymous):
+    def close(self) -> None:  # type: ignore[override]
+        pass
+
+
 WRONG = [
     (RecordedPlatform(), r"platforms must be a list: Engine\(store, model, \[RecordedPlatform\(…\)\]\)"),
     ([RecordedPlatform], "a platform must be an instance of Platform, not <class"),
     ([Nameless()], "Nameless has no `name`: set it on the class or in __init__"),
+    ([Silent()], "Silent.announce must be a coroutine: write `async def announce`"),
+    ([Open()], "Open.close must be a coroutine: write `async def close`"),
 ]
 
 

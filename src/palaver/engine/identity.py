@@ -17,7 +17,7 @@ from palaver.platform import Platform
 
 log = logging.getLogger(__name__)
 
-ASYNC_METHODS = ("open", "run", "send", "preview", "role")  # of a platform
+ASYNC_METHODS = ("open", "close", "run", "send", "preview", "announce", "role")  # of a platform
 ROLE_TIMEOUT = 10.0  # seconds that `Platform.role` may take
 
 

@@ -81,6 +81,7 @@ SONG = {**FILE, "performer": "Okean Elzy", "title": "Obijmy", "mime_type": "audi
 TEA = {"id": "1", "question": "Tea?", "options": [{"text": "yes"}, {"text": "no"}]}
 SHOP = {"title": "Shop", "tasks": [{"id": 1, "text": "tea", "completion_date": 1}, {"id": 2, "text": "salt"}]}
 VIDEO = "https://youtu.be/dQw4w9WgXcQ?t=3 and https://www.youtube.com/watch?a=b&v=dQw4w9WgXcQ"
+LINK = {"type": "text_link", "offset": 7, "length": 4, "url": "https://a.ua/x"}
 WATCHED = "https://www.youtube.com/watch?v=dQw4w9WgXcQ"
 
 
@@ -126,6 +127,14 @@ CONTENTS: dict[str, tuple[dict[str, Any], tuple[Part, ...]]] = {
     "pin": ({"pinned_message": {"message_id": 1}}, (marker("event", "a message was pinned"),)),
     "an unknown kind": ({"hologram": {"id": 1}, "sender_boost_count": 3}, (marker("message", "hologram"),)),
     "nothing": ({}, ()),
+    "links behind words": (
+        {"text": "👍 see here, ok.ua", "entities": [LINK, {**LINK, "offset": 13, "length": 5, "url": "ok.ua"}]},
+        (Text(text="👍 see here (https://a.ua/x), ok.ua"),),
+    ),
+    "a link behind words of a caption": (
+        {"photo": [LARGE], "caption": "no see here", "caption_entities": [LINK]},
+        (PHOTO, Text(text="no see here (https://a.ua/x)")),
+    ),
     "a video on YouTube": (
         {"text": VIDEO},
         (Text(text=VIDEO), Media(media_kind="youtube", unique_id="youtube:dQw4w9WgXcQ", uri=WATCHED)),

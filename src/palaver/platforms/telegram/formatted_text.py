@@ -33,7 +33,6 @@ class Entity(Struct, frozen=True, kw_only=True, omit_defaults=True):
     length: int
     url: str | None = None
     language: str | None = None
-    custom_emoji_id: str | None = None
 
 
 class FormattedText(Struct, frozen=True, kw_only=True):

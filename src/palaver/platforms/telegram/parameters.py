@@ -24,13 +24,22 @@ def command_menus(commands: Sequence[CommandInfo], owners: Sequence[str]) -> Ite
     scopes += [({"type": "chat", "chat_id": owner}, ("everyone", "administrators", "owners")) for owner in owners]
     for scope, who in scopes:
         shown = [one for one in commands if one.who in who]
-        for language in dict.fromkeys(language for one in shown for language in one.descriptions):
-            menu = [{"command": one.name, "description": _description(one, language)} for one in shown]
-            yield {"commands": menu, "scope": scope, "language_code": language}
+        for code, tag in _language_codes(shown).items():
+            menu = [{"command": one.name, "description": _description(one, tag)} for one in shown]
+            yield {"commands": menu, "scope": scope, "language_code": code}
 
 
-def _description(command: CommandInfo, language: str) -> str:
-    return (command.descriptions.get(language) or command.descriptions[""])[:MENU_LIMIT]
+def _language_codes(commands: Sequence[CommandInfo]) -> dict[str, str]:
+    """Return the languages by the codes that Telegram takes, of two letters: `pt` is `pt-br` if there is no `pt`."""
+    tags = sorted({tag for one in commands for tag in one.descriptions}, key=lambda tag: (len(tag), tag))
+    codes: dict[str, str] = {}
+    for tag in tags:
+        codes.setdefault(tag.partition("-")[0], tag)
+    return {code: tag for code, tag in codes.items() if len(code) in (0, 2)}
+
+
+def _description(command: CommandInfo, tag: str) -> str:
+    return (command.descriptions.get(tag) or command.descriptions[""])[:MENU_LIMIT]
 
 
 def text_fields(text: str, name: str = "text", entities: str = "entities") -> dict[str, Any]:

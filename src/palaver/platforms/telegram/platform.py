@@ -309,7 +309,7 @@ class Telegram(Platform):
                 posted = await self._client.post(method, params, is_group=place.kind != "direct", files=files)
                 return str(posted) if posted else ""
             except KeyRefused as error:  # the token was revoked
-                raise NotSent(f"not sent yet: {error}") from error
+                raise NotSent(str(error)) from error
             except ApiError as error:
                 if error.tells("message is not modified"):  # it was edited before, and the receipt was lost
                     return ""
@@ -329,5 +329,5 @@ class Telegram(Platform):
         if error.code in _GATEWAY:
             return ConnectionLost(f"the outcome is unknown: {error}")
         if error.migrate_to or error.code == 429 or error.code >= 500:
-            return NotSent(f"not sent yet: {error}", retry_after=error.retry_after)
+            return NotSent(str(error), retry_after=error.retry_after)
         return SendRefused(f"Telegram refuses it: {error}", left=error.code in (400, 403) and error.tells(*_GONE))

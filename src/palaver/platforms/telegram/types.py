@@ -38,12 +38,9 @@ class MessageEntity(Struct, frozen=True):
 class File(Struct, frozen=True):
     """A file of any kind: a size of a photo, a sticker, a voice message, a document."""
 
-    file_id: str = ""
     file_unique_id: str = ""
     mime_type: str | None = None
     file_name: str = ""
-    file_size: int | None = None
-    duration: int | None = None
     width: int = 0
     height: int = 0
     emoji: str = ""
@@ -153,7 +150,6 @@ class Message(Content, frozen=True, kw_only=True):
     reply_to_message: "Message | None" = None
     external_reply: ExternalReply | None = None
     quote: TextQuote | None = None
-    reply_to_story: Any = None
     forward_origin: MessageOrigin | None = None
     is_automatic_forward: bool = False  # of a post of a channel into its discussion group
     migrate_to_chat_id: int | None = None
@@ -193,7 +189,6 @@ class ChatMemberUpdated(Struct, frozen=True):
 
 class StoppedGeneration(Struct, frozen=True):
     chat: Chat
-    draft_id: int = 0
     message_thread_id: int = 0
 
 

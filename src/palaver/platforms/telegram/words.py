@@ -43,9 +43,21 @@ _NO_CONTENT = frozenset(  # fields of any message
 
 def parts_of(message: Message, fields: Sequence[str] = ()) -> tuple[Part, ...]:
     """Return the parts of a message; *fields* are the names of all its fields, also those that we do not know."""
-    words = message.text or message.caption
+    words = text_of(message)
     parts = [*content_parts(message), *([Text(text=words)] if words else []), *youtube_videos(message)]
     return tuple(parts or [_marker(one) for one in _service(message, fields)])
+
+
+def text_of(message: Message) -> str:
+    """Return the text or the caption. A link behind words has its address after them: `here (https://…)`."""
+    text, at, pieces = message.text or message.caption, 0, []
+    units = text.encode("utf-16-le", "surrogatepass")
+    for link in (*message.entities, *message.caption_entities):
+        if link.type == "text_link" and link.url not in ("", span(text, link)):
+            end = 2 * (link.offset + link.length)
+            pieces += [units[at:end], f" ({link.url})".encode("utf-16-le", "surrogatepass")]
+            at = end
+    return b"".join([*pieces, units[at:]]).decode("utf-16-le", "replace") if pieces else text
 
 
 def content_parts(content: Content) -> Iterator[Part]:
