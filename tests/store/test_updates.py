@@ -1,5 +1,6 @@
 """All that one update of a service means is stored in one transaction, once."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -64,6 +65,25 @@ async def test_what_one_update_means_is_stored_together_and_once(store: Store) -
 
     assert (first, again) == (UpdateResult(new=True), UpdateResult(new=False))
     assert await texts(store) == ["one", "two"]
+
+
+async def test_raw_updates_that_are_too_old_are_removed_by_an_update_once_a_minute(store: Store) -> None:
+    keep = timedelta(seconds=10)
+    found = []
+
+    for seconds in (0, 20, 59, 60):
+        await apply(store, key=f"u{seconds}", raw=b"?", at=NOON + timedelta(seconds=seconds), keep=keep)
+        found.append([update.key for update in await store.updates.unread(GROUP.platform)])
+
+    assert found == [["u0"], ["u0", "u20"], ["u0", "u20", "u59"], ["u59", "u60"]]
+
+
+async def test_updates_that_come_together_are_stored_in_their_order(store: Store) -> None:
+    messages = [a_message(str(number), id=str(number)) for number in range(20)]
+
+    await asyncio.gather(*[apply(store, Received(message=one), key=one.id) for one in messages])
+
+    assert await texts(store) == [str(number) for number in range(20)]
 
 
 async def test_a_key_is_known_for_its_platform_alone(store: Store) -> None:

@@ -35,6 +35,7 @@ from palaver.timezones import utc
 log = logging.getLogger(__name__)
 
 KEY_RETENTION = timedelta(days=90)  # of the keys of updates
+REMOVAL_INTERVAL = timedelta(minutes=1)  # between updates that also remove old ones
 
 
 class SqlUpdates(Repository):
@@ -45,14 +46,19 @@ class SqlUpdates(Repository):
     ) -> None:
         super().__init__(writer, reader)
         self._moved = moved  # is awaited after a place has migrated: clears the caches
+        self._removed_at: datetime | None = None  # when an update removed old ones last
 
     async def apply(
         self, platform: str, changes: Sequence[Change], *, key: str, raw: bytes | None, at: datetime, keep: timedelta
     ) -> UpdateResult:
         validate_id(key, "update")
+        now = utc(at)
+        is_due = self._removed_at is None or abs(now - self._removed_at) >= REMOVAL_INTERVAL
+        self._removed_at = now if is_due else self._removed_at
+        too_old = keep if is_due else None
 
         async def write(some: Sequence[Change]) -> bool:
-            return await self._writer.run(lambda database: _apply(database, platform, some, key, raw, at, keep))
+            return await self._writer.run(lambda database: _apply(database, platform, some, key, raw, now, too_old))
 
         try:
             for change in changes:
@@ -113,11 +119,11 @@ def _apply(
     key: str,
     raw: bytes | None,
     at: datetime,
-    keep: timedelta,
+    too_old: timedelta | None,
 ) -> bool:
-    """Store an update and apply its changes; return whether it is new."""
-    now = utc(at)
-    _remove_old(database, now, keep)
+    """Store an update and apply its changes; return whether it is new. Remove updates that are *too_old*, if given."""
+    if too_old is not None:
+        _remove_old(database, at, too_old)
     name = clean(platform)
     select = "SELECT id, is_read FROM updates WHERE platform = ? AND update_key = ?"
     found = database.execute(select, (name, key)).fetchone()
@@ -128,7 +134,7 @@ def _apply(
         database.execute("UPDATE updates SET is_read = 1, raw = coalesce(?, raw) WHERE id = ?", (raw, row))
     else:
         insert = """INSERT INTO updates (platform, update_key, at, is_read, raw) VALUES (?, ?, ?, ?, ?) RETURNING id"""
-        row = database.execute(insert, (name, key, now.isoformat(), int(bool(changes)), raw)).fetchone()[0]
+        row = database.execute(insert, (name, key, at.isoformat(), int(bool(changes)), raw)).fetchone()[0]
     for change in changes:
         _apply_change(database, places.redirect_change(database, change), at)
     link = "INSERT INTO update_places (update_row, place) VALUES (?, ?) ON CONFLICT DO NOTHING"

@@ -74,7 +74,7 @@ def content_parts(content: Content) -> Iterator[Part]:
 def youtube_videos(message: Message) -> Iterator[Media]:
     """Yield the videos that a message links to, for models that can watch them."""
     texts = [message.text or message.caption, *(one.url for one in (*message.entities, *message.caption_entities))]
-    found = dict.fromkeys(video for text in texts for video in _YOUTUBE.findall(text))
+    found = dict.fromkeys(video for text in texts if "youtu" in text for video in _YOUTUBE.findall(text))
     for video in list(found)[:MAX_VIDEOS]:
         address = f"https://www.youtube.com/watch?v={video}"
         yield Media(media_kind="youtube", unique_id=f"youtube:{video}", uri=address)
