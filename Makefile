@@ -76,6 +76,7 @@ bench: $(BIN)/.bench-ready  ## measure speed beside the peers; prints tables
 	$(BIN)/python bench/encode.py
 	$(BIN)/python bench/chat.py
 	$(BIN)/python bench/engine.py
+	$(BIN)/python bench/telegram.py --updates 1000 --turns 60 --messages 400
 
 recording: $(BIN)/.ready  ## play the demo and record it as docs/demo.svg
 	$(BIN)/python bench/recording.py

@@ -1,0 +1,141 @@
+"""Memory of a bot's process over an hour of messages of people, whom the simulator plays in another process."""
+
+import asyncio
+import os
+import re
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from bench.common import progress
+from bench.engine import BEHAVIOR, LIMITS, fill
+from bench.telegram_server import CHATS, DISK
+from msgspec import Struct
+
+from palaver import Engine, Memory, Part, Place, Store, Text, Turn
+from palaver.memory.embeddings import NO_EMBEDDER
+from palaver.models.base import Finish, Response
+from palaver.platforms.telegram import Telegram
+from palaver.platforms.telegram.client import Pace
+from palaver.sim.telegram import SimChat, SimUser, TelegramSim
+from palaver.turns import Prompt
+
+AT_ONCE = Pace(direct=1e6, group=1e6, overall=1e6)  # messages a second
+BEFORE = (0, 640)  # messages in each chat before: new chats, and as many as the engine keeps in memory
+PATIENCE = 120.0  # seconds until an answer is lost
+WARM = 4 * CHATS  # messages before the first look: they fill caches, and load what is loaded late
+
+
+class Served(Struct, frozen=True):
+    """Where the simulator is, and its chats."""
+
+    url: str
+    token: str
+    chats: list[tuple[str, str]]  # ids and kinds
+
+
+class Echo:
+    """A model that answers with the number of the question, in a few words."""
+
+    name = "echo"
+
+    async def respond(self, prompt: Prompt) -> Response:
+        number = re.findall(r"number (\d+)", "".join(turn.text for turn in prompt.turns[-3:]))[-1]
+        said = f"**Number {number}**: it leaves at a quarter to nine, from `platform 3`."
+        turn = Turn(role="model", parts=(Text(text=said),), model=self.name)
+        return Response(turn=turn, finish=Finish(outcome="complete", reason="STOP"))
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
+        response = await self.respond(prompt)
+        for word in response.text.split(" "):
+            yield Text(text=f"{word} ")
+        yield response
+
+
+async def serve_people(told: Connection) -> None:
+    """Serve the simulator; let people send as many messages as *told* says, one a second of its time."""
+    async with TelegramSim() as sim:
+        people = [sim.user(f"Person {number}") for number in range(CHATS)]
+        rooms = [
+            sim.private(person) if number % 2 else sim.group(f"Group {number}", [person], supergroup=True)
+            for number, person in enumerate(people)
+        ]
+        kinds = ["direct" if number % 2 else "group" for number in range(CHATS)]
+        told.send(Served(sim.url, sim.token, [(str(room.id), kind) for room, kind in zip(rooms, kinds, strict=True)]))
+        sent = 0
+        while True:
+            numbers = range(sent, sent + await asyncio.to_thread(told.recv))
+            await asyncio.gather(*(talk(sim, one, rooms[i], numbers[i::CHATS]) for i, one in enumerate(people)))
+            sent = numbers.stop
+            told.send(sent)
+
+
+async def talk(sim: TelegramSim, person: SimUser, room: SimChat, numbers: Sequence[int]) -> None:
+    """Ask questions in a chat, each after the answer to the one before."""
+    for number in numbers:
+        sim.clock.advance(1.0)
+        person.send(room, f"@{sim.bot.account.username} when does train number {number} leave, and from where?")
+        answer = f"Number {number}:"
+        async with asyncio.timeout(PATIENCE):
+            while not room.chat.messages[next(reversed(room.chat.messages))].text.startswith(answer):  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+
+
+def run_people(told: Connection) -> None:
+    asyncio.run(serve_people(told))
+
+
+async def run_bot(where: Served, folder: str, before: int) -> None:
+    """Run a bot with its memory, by words; only the pace and the pause before an answer are shorter than usual."""
+    platform = Telegram(where.token, base_url=where.url, pace=AT_ONCE)
+    async with Store.open(Path(folder) / "s.db") as store:
+        await store.index_writer.choose(NO_EMBEDDER)
+        for chat, kind in where.chats:
+            place = Place(
+                platform=platform.name, id=chat, kind="direct" if kind == "direct" else "group", service="telegram"
+            )
+            await fill(store, place, 0, before)
+        await Engine(store, Echo(), [platform], behavior=BEHAVIOR, limits=LIMITS, memory=Memory(store)).run()
+
+
+def start_bot(where: Served, folder: str, before: int) -> None:
+    asyncio.run(run_bot(where, folder, before))
+
+
+def memory_rows(count: int, before: int) -> list[dict[str, float]]:
+    """Return memory and CPU time of the bot's process at the start and after each quarter of the messages.
+
+    *before* messages are stored in each chat before the bot starts.
+    """
+    context = get_context("spawn")
+    rows: list[dict[str, float]] = []
+    ours, theirs = context.Pipe()
+    people = context.Process(target=run_people, args=(theirs,), daemon=True)
+    people.start()
+    theirs.close()  # so that we hear when they end
+    with tempfile.TemporaryDirectory(dir=DISK) as folder:
+        bot = context.Process(target=start_bot, args=(ours.recv(), folder, before), daemon=True)
+        bot.start()
+        for step in (WARM, *[count // 4] * 4):
+            progress(f"memory, {len(rows)} of 5 looks, {before} messages in each chat before")
+            ours.send(step)
+            sent = ours.recv() - WARM
+            rows.append({"history": before, "messages": sent, **usage(bot.pid or 0)})
+        bot.terminate()
+        bot.join()
+    people.kill()
+    people.join()
+    progress("")
+    return rows
+
+
+def usage(process: int) -> dict[str, float]:
+    """Return the resident megabytes and the CPU seconds of a process."""
+    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    ticks = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return {
+        "rss_mb": pages * os.sysconf("SC_PAGE_SIZE") / 2**20,
+        "cpu_s": sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK"),
+    }
