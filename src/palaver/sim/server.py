@@ -21,6 +21,7 @@ from palaver.sim.faults import AnyFault, FaultQueue, Hang, Kinds, Rejection
 F = TypeVar("F", bound=AnyFault)
 
 START = datetime(2026, 11, 15, 12, tzinfo=UTC).timestamp()
+KEEP_ALIVE = 75  # seconds that an idle connection stays open: longer than clients keep theirs, so that none is cut off
 GRACE = 1  # seconds that answers under way have left when the server stops
 CLIENT_LEFT = 499  # recorded when nobody waits for the response any more
 
@@ -285,7 +286,9 @@ class Served:
     async def __aenter__(self) -> Self:
         self._socket = socket.create_server((self._host, self._port))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else each answer waits 40 ms for an ACK
-        config = uvicorn.Config(self._app, interface="asgi3", log_level="critical", lifespan="off", ws="none")
+        config = uvicorn.Config(
+            self._app, interface="asgi3", log_level="critical", lifespan="off", ws="none", timeout_keep_alive=KEEP_ALIVE
+        )
         self._server = _Server(config)
         self._task = asyncio.create_task(self._server.serve(sockets=[self._socket]))
         await self._server.up.wait()
