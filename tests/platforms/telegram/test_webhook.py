@@ -1,6 +1,7 @@
 """Updates that Telegram posts to us."""
 
 import asyncio
+import socket
 from typing import Any
 
 import httpx2
@@ -74,6 +75,42 @@ async def test_it_listens_where_it_is_told_until_it_is_cancelled() -> None:
     assert serving.cancelled()
 
 
-async def test_an_odd_address_is_refused() -> None:
+@pytest.mark.parametrize("listen", ["8443", "127.0.0.1:99999", "127.0.0.1:http", ":8443"])
+async def test_an_odd_address_is_refused(listen: str) -> None:
     with pytest.raises(InvalidValue, match="host:port"):
-        await serve(WebhookApp(SECRET, Stored()), "8443")
+        await serve(WebhookApp(SECRET, Stored()), listen)
+
+
+async def test_where_it_cannot_listen_is_an_error_of_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listen = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(InvalidValue, match=f"the webhook cannot listen at {listen}: "):
+            await serve(WebhookApp(SECRET, Stored()), listen)
+
+
+async def test_a_post_that_does_not_end_does_not_keep_it_from_stopping() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    serving = asyncio.create_task(serve(WebhookApp(SECRET, Stored()), f"127.0.0.1:{port}"))
+    await asyncio.sleep(0)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    head = f"POST / HTTP/1.1\r\nHost: x\r\nX-Telegram-Bot-Api-Secret-Token: {SECRET}\r\nExpect: 100-continue\r\n"
+    writer.write(f"{head}Content-Length: 9\r\n\r\n".encode())
+    assert b"100 Continue" in await reader.readuntil(b"\r\n\r\n")  # it waits for the body
+
+    serving.cancel()
+    await asyncio.wait([serving], timeout=30)
+    writer.close()
+
+    assert serving.cancelled()
+
+
+async def test_two_posts_of_one_connection_are_stored() -> None:
+    stored = Stored()
+    async with Served(WebhookApp(SECRET, stored)) as served, httpx2.AsyncClient() as client:
+        headers = {"x-telegram-bot-api-secret-token": SECRET}
+        for number in (1, 2):
+            body = b'{"update_id":%d,"x":"\\ud800"}' % number
+            assert (await client.post(served.url, content=body, headers=headers)).status_code == 200
+
+    assert [number for number, _ in stored.updates] == [1, 2]

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import hmac
 import logging
+import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +14,8 @@ from palaver.platforms.telegram.batches import update_number
 
 log = logging.getLogger(__name__)
 
+GRACE = 1  # seconds that a post under way may take when we stop; Telegram posts it again
+LAST_PORT = 65_535
 MAX_BODY = 4 * 2**20  # bytes of an update
 _SECRET_HEADER = b"x-telegram-bot-api-secret-token"
 
@@ -59,7 +62,7 @@ class WebhookApp:
 async def serve(app: WebhookApp, listen: str) -> None:
     """Serve *app* at "host:port" until cancelled."""
     host, _, port = listen.rpartition(":")
-    if not host or not port.isdecimal():
+    if not host or not port.isdecimal() or int(port) > LAST_PORT:
         raise InvalidValue(f'listen must be "host:port", as "127.0.0.1:8443", not {listen!r}')
     try:
         import uvicorn
@@ -72,16 +75,26 @@ async def serve(app: WebhookApp, listen: str) -> None:
             """Leave signals to the engine."""
             yield
 
-    config = uvicorn.Config(
-        app, host=host.strip("[]"), port=int(port), interface="asgi3", lifespan="off", ws="none", log_level="warning"
-    )
+    config = uvicorn.Config(  # odd requests of strangers are not logged
+        app, interface="asgi3", lifespan="off", ws="none", log_config=None, log_level="critical",
+        timeout_graceful_shutdown=GRACE,
+    )  # fmt: skip
     server = Server(config)
-    serving = asyncio.create_task(server.serve())
+    serving = asyncio.create_task(server.serve(sockets=[_listening(host.strip("[]"), int(port))]))
     try:
         await asyncio.shield(serving)
     finally:
         server.should_exit = True
         await asyncio.wait([serving])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; uvicorn would end the process where it cannot."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise InvalidValue(f"the webhook cannot listen at {host}:{port}: {error}") from None
 
 
 async def _read_body(receive: Any) -> bytes | None:
