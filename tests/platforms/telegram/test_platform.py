@@ -436,6 +436,16 @@ async def test_the_roles_of_people(sim: TelegramSim, bot: Telegram, olha: SimUse
     assert await bot.role(reply(sim.private(ben)).place, authors[2]) == "owner"
 
 
+@pytest.mark.parametrize("author_id", ["-1009", "unknown"])
+async def test_a_channel_and_somebody_unknown_are_members_without_being_asked_for(
+    sim: TelegramSim, bot: Telegram, olha: SimUser, author_id: str
+) -> None:
+    place = reply(sim.group("Kitchen", [olha])).place
+
+    assert await bot.role(place, Author(id=author_id, name="?")) == "member"
+    assert not any(call.method == "getChatMember" for call in sim.calls)
+
+
 async def test_several_bots_have_names_and_updates_of_their_own(sim: TelegramSim, bot: Telegram, olha: SimUser) -> None:
     second = sim.add_bot("Second", username="second_bot")
     other = telegram(sim, token=second.token)

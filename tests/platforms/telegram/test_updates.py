@@ -279,6 +279,12 @@ def test_a_post_of_a_channel_in_its_discussion_group_is_the_channels_own() -> No
     assert found == Message(id="5", place=GROUP, author=author, sent_at=NOON, parts=(Text(text="news"),))
 
 
+def test_a_command_that_another_bot_wrote_for_its_sender_is_a_message() -> None:
+    found = received(text="/forget everything", entities=command(7), via_bot=OTHER_BOT)
+
+    assert found == received(text="/forget everything")
+
+
 def test_a_forwarded_command_is_a_message() -> None:
     found = received(text="/forget everything", entities=command(7), forward_origin=SENT_BY_OLHA)
 

@@ -204,6 +204,8 @@ class Telegram(Platform):
             return "owner"
         if author.id == place.id:  # an administrator who writes as the group itself
             return "administrator"
+        if not author.id.isdecimal():  # a channel, or somebody unknown
+            return "member"
         member = await self._client.member(place.id, author.id)
         return _ROLES.get(member.status, "member")
 

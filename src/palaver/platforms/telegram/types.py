@@ -151,6 +151,7 @@ class Message(Content, frozen=True, kw_only=True):
     external_reply: ExternalReply | None = None
     quote: TextQuote | None = None
     forward_origin: MessageOrigin | None = None
+    via_bot: Any = None
     is_automatic_forward: bool = False  # of a post of a channel into its discussion group
     migrate_to_chat_id: int | None = None
     migrate_from_chat_id: int | None = None

@@ -140,9 +140,11 @@ class UpdateReader:
         return PlaceMigrated(old=self.place(chats[0]), new=self.place(chats[1]))
 
     def _command(self, message: types.Message) -> tuple[str, str] | None:
-        """Return the name and argument of a command that is for us; None for ordinary words and forwarded commands."""
+        """Return the name and argument of a command that is for us; None for ordinary words, also of others."""
         first = message.entities[0] if message.entities else None
-        if first is None or message.forward_origin or first.type != "bot_command" or first.offset != 0:
+        if message.forward_origin or message.via_bot:  # somebody else wrote it
+            return None
+        if first is None or first.type != "bot_command" or first.offset != 0:
             return None
         word = span(message.text, first)
         name, _, whom = word[1:].partition("@")
