@@ -8,7 +8,9 @@ from collections.abc import Callable
 from contextlib import aclosing
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Event
 from typing import Any
+from unittest.mock import Mock
 
 import orjson
 import pytest
@@ -239,6 +241,41 @@ async def test_without_xllamacpp_it_says_what_to_run(tmp_path: Path, monkeypatch
         NotInstalled, match=r"^the local model needs xllamacpp: run `palaver model get smollm2`, or pip install .*$"
     ):
         await Local("mine", path=tmp_path / "any.gguf").respond(a_prompt())
+
+
+async def test_a_model_whose_request_was_closed_while_it_was_loaded_is_unloaded_after_its_loop_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loading, closed, unloaded = Event(), Event(), Event()
+    seen: list[str] = []
+
+    class Server:
+        """Like the real one, it waits forever if it is unloaded before its loop began, and all of Python with it."""
+
+        def __init__(self, params: Any) -> None:
+            loading.set()
+            assert closed.wait(30)
+
+        def handle_metrics(self) -> str:
+            seen.append("loop began")
+            return ""
+
+        def __del__(self) -> None:
+            seen.append("unloaded")
+            unloaded.set()
+
+    monkeypatch.setitem(sys.modules, "xllamacpp", Mock(Server=Server))
+    local = Local("mine", path=tmp_path / "any.gguf")
+    async with local:
+        asked = asyncio.create_task(local.respond(a_prompt()))
+        assert await asyncio.to_thread(loading.wait, 30)
+        asked.cancel()
+        await asyncio.wait([asked])
+    del asked
+    closed.set()
+    assert await asyncio.to_thread(unloaded.wait, 30)
+
+    assert seen == ["loop began", "unloaded"]
 
 
 async def test_without_weights_it_says_what_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -231,8 +231,11 @@ def _load(path: Path, *, threads: int, context: int) -> Any:
     params.verbosity = -1
     params.model_alias = {path.stem}
     params.ui = params.endpoint_slots = False
+    params.endpoint_metrics = True
     params.api_keys = [token_hex(16)]  # it always opens a local port; the random key locks it
     try:
-        return xllamacpp.Server(params)
+        server = xllamacpp.Server(params)
     except RuntimeError as error:
         raise NotInstalled(f"{path} is no model that can be loaded; fetch it again with `palaver model get`") from error
+    server.handle_metrics()  # its loop answers, so it has begun: unloaded before that, it waits for its end forever
+    return server
