@@ -114,6 +114,14 @@ def test_a_platform_that_cannot_be_made_is_one_line(
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("text", ["", "[telegram]"])
+def test_a_wrong_token_is_that_of_the_table_of_telegram(text: str) -> None:
+    file = read_config(text, {"PALAVER_TELEGRAM_TOKEN": "no-token"}, path=Path("palaver.toml"))
+
+    with pytest.raises(InvalidValue, match=r"^palaver\.toml:1: telegram: the token of a Telegram bot is a number"):
+        open_platform("telegram", file.platforms["telegram"], file)
+
+
 def test_a_number_of_a_variable_is_a_number_for_the_platform() -> None:
     options = {"port": "7000"}  # as PALAVER_PLATFORMS_MINE_PORT gives it
     made: Any = open_platform(

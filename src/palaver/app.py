@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from palaver.code_location import error_location
-from palaver.config import Config, ConfigFile, PlatformConfig, load_config, load_object, local_zone
+from palaver.config import PLATFORMS, Config, ConfigFile, PlatformConfig, load_config, load_object, local_zone
 from palaver.config_reader import is_secret
 from palaver.context.values import Persona
 from palaver.engine.background import EngineClock, RealClock, Sleep
@@ -175,11 +175,13 @@ def persona_of(config: Config) -> Persona:
 
 def open_platform(name: str, platform: PlatformConfig, file: ConfigFile) -> Platform:
     """Make a platform of the class and the options that a config names."""
-    with file.naming("platforms", name, "use"):
+    is_ours = name in PLATFORMS and name not in file.config.platforms  # it has a table of its own, as [telegram]
+    table = (name,) if is_ours else ("platforms", name)
+    with file.naming(*table, "use"):
         kind = load_object(platform.use)
         if not callable(kind):
             raise InvalidValue(f"{platform.use} is no subclass of palaver.Platform")
-    with file.naming("platforms", name, *_unknown_option(kind, platform.options)):
+    with file.naming(*table, *_unknown_option(kind, platform.options)):
         try:
             made = _make(kind, platform, file.folder)
             if not isinstance(made, Platform):

@@ -293,13 +293,14 @@ class Telegram(Platform):
         if method == "sendPhoto" and size > PHOTO_LIMIT:
             method, field = _DOCUMENT
         caption = text_fields(reply.text, "caption", "caption_entities") if reply.text.strip() else {}
+        content = source(media)
         try:
-            return await self._post(method, {**params, **caption, field: source(media)}, reply.place, files(media))
+            return await self._post(method, {**params, **caption, field: content}, reply.place, files(media))
         except SendRefused as error:
             if error.left or method == "sendDocument":
                 raise
             log.info("%s is sent as a document: %s", media.media_kind, error)
-            as_document = {**params, **caption, "document": source(media)}
+            as_document = {**params, **caption, "document": content}
             return await self._post("sendDocument", as_document, reply.place, files(media))
 
     async def _post(
