@@ -5,6 +5,7 @@ import json
 import os
 import shlex
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -249,6 +250,19 @@ async def test_a_signal_ends_it_without_a_traceback(number: signal.Signals, term
 
     assert "Traceback" not in tty.raw
     assert "Error" not in tty.raw
+
+
+def test_an_extension_that_does_not_let_python_run_does_not_hold_the_process() -> None:
+    code = """
+import ctypes
+from palaver.platforms.terminal.main import ends_in_time
+with ends_in_time(0.01) as on_leave:
+    on_leave()
+    ctypes.PyDLL(None).pause()  # waits for a signal, and keeps the lock of the interpreter
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
+
+    assert (ended.returncode, ended.stdout, ended.stderr) == (1, b"", b"")
 
 
 async def test_piped_ctrl_c_ends_the_command() -> None:

@@ -1,12 +1,14 @@
 """`palaver chat`: a session on the standard streams, which may be a terminal, a dumb terminal or a pipe."""
 
 import asyncio
+import faulthandler
 import logging
 import os
 import shlex
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager, nullcontext
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from io import StringIO, TextIOWrapper
@@ -39,6 +41,7 @@ from palaver.tools import open_tools
 
 START_FAILED = 2
 MEMORY = ":memory:"
+MAX_LEAVING = 9.0  # seconds between leaving and the end of the process
 IN_MEMORY_LEARN_TIMEOUT = 0.2  # seconds: what is learned is only shown, not stored
 
 
@@ -55,8 +58,11 @@ class ChatOptions(Struct, frozen=True, kw_only=True):
     keys: Mapping[str, str] = {}  # keys of services that are used where the environment has none
 
 
-async def converse(options: ChatOptions) -> int:
-    """Run a session on the standard streams; return the exit status. Raise a PalaverError if it cannot start."""
+async def converse(options: ChatOptions, on_leave: Callable[[], None] = lambda: None) -> int:
+    """Run a session on the standard streams; return the exit status. Raise a PalaverError if it cannot start.
+
+    Call *on_leave* when the person leaves, before anything is closed.
+    """
     environment = {**options.keys, **os.environ}
     config, db = _config(options.bot, environment), options.db
     choose = partial(_choose, environment=environment)
@@ -89,8 +95,11 @@ async def converse(options: ChatOptions) -> int:
                 learn_timeout=IN_MEMORY_LEARN_TIMEOUT if str(db) == MEMORY else LEARN_TIMEOUT,
             ),
         )
-        with hidden_input(stdin, by_line=_is_dumb()) if interactive else nullcontext():
-            return await session.run()
+        with ExitStack() as screen:
+            if interactive:
+                screen.enter_context(hidden_input(stdin, by_line=_is_dumb()))
+            screen.callback(on_leave)
+            return await session.run(on_leave=screen.close)
 
 
 def _choice(options: ChatOptions, choose: Callable[..., ModelChoice]) -> ModelChoice:
@@ -129,7 +138,8 @@ def run(options: ChatOptions) -> int:
     if not os.environ.get("PALAVER_TRACEBACK"):
         logging.getLogger("palaver").addHandler(logging.NullHandler())  # failures of tools are shown as their results
     try:
-        return asyncio.run(_until_terminated(converse(options)))
+        with ends_in_time() as on_leave:
+            return asyncio.run(_until_terminated(converse(options, on_leave), on_leave))
     except PalaverError as error:
         if not options.as_json:
             raise
@@ -139,13 +149,32 @@ def run(options: ChatOptions) -> int:
         return INTERRUPTED
 
 
-async def _until_terminated(talk: Coroutine[Any, Any, int]) -> int:
+@contextmanager
+def ends_in_time(seconds: float = MAX_LEAVING) -> Iterator[Callable[[], None]]:
+    """Yield a function that ends the process after so many seconds, unless the block has ended before.
+
+    Nothing holds the process then: neither a task or a thread that goes on, nor an extension that does not let Python
+    run. What was said is in the store, which survives that; the terminal is restored when the person leaves.
+    """
+    threads = set(threading.enumerate())
+    with open(os.devnull, "w") as nowhere:  # else it prints what each thread does
+        try:
+            yield lambda: faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
+            for thread in set(threading.enumerate()) - threads:
+                if not thread.daemon:
+                    thread.join()
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+
+async def _until_terminated(talk: Coroutine[Any, Any, int], on_leave: Callable[[], None]) -> int:
     """Return the status of the session. If the process is asked to end, or its terminal is closed, the session ends."""
     loop, session = asyncio.get_running_loop(), asyncio.ensure_future(talk)
     received: list[int] = []
 
     def end(number: int, _: Any) -> None:
         received.append(number)
+        on_leave()
         loop.call_soon_threadsafe(session.cancel)
 
     with on_termination(end):

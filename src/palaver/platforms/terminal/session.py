@@ -125,7 +125,7 @@ class TerminalSession:
             clock=RealClock(sleep=self._options.sleep),
         )
 
-    async def run(self) -> int:
+    async def run(self, on_leave: Callable[[], None] = lambda: None) -> int:
         """Read and answer until the person leaves; return the exit status."""
         anew = "/clear" if self._options.interactive else "--db :memory:"
         summary = await self._history_view.summary(_now(), anew=anew, shown=self._options.last_messages)
@@ -141,9 +141,12 @@ class TerminalSession:
         reading = asyncio.create_task(self._events.run(self._engine.events(place=PLACE, after=since)))
         try:
             async with self._engine:
-                await self._wait_for_answer()
-                await self._wait_for_memory()
-                await self._terminal.run(self._engine.inbox(PLACE.platform))
+                try:
+                    await self._wait_for_answer()
+                    await self._wait_for_memory()
+                    await self._terminal.run(self._engine.inbox(PLACE.platform))
+                finally:
+                    on_leave()
             await reading
         finally:
             reading.cancel()
