@@ -112,7 +112,7 @@ def test_of_the_models_of_an_ollama_the_one_that_was_fetched_last_and_can_talk_a
         assert found == FoundModel(
             name="ollama:gemma3:4b",
             base_url=f"{served.url}/v1",
-            why="Ollama serves it; /model ollama:all-in-one:latest asks another of its 4",
+            why="Ollama serves it; /model ollama:llama3.2:latest asks another of its models",
             has_tools=False,
         )
 
@@ -188,6 +188,18 @@ def test_a_model_of_ollama_that_takes_no_tools_gets_none(named: tuple[str, ...])
         chat_with(served.url, *named)
 
     assert "tools" not in served.requests[0]
+
+
+def test_a_model_that_ollama_does_not_have_is_refused_with_those_that_it_has() -> None:
+    with ollama(listed("llama3.2:latest"), listed("nomic-embed-text", family="nomic-bert")) as served:
+        status, out, errors = chat_with(served.url, "--model", "ollama:nonesuch")
+
+    assert (status, out, errors) == (
+        2,
+        "",
+        f"palaver: the Ollama at {served.url} does not have nonesuch; it has llama3.2:latest. "
+        "`ollama pull nonesuch` fetches it\n",
+    )
 
 
 def test_an_ollama_in_front_of_the_embedded_model_answers() -> None:

@@ -1,6 +1,6 @@
 """FoundModel: the model of a chat that names none, from the choice made before, a key, Ollama, or what was fetched."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -111,24 +111,41 @@ def find_ollama_model(environment: Mapping[str, str]) -> FoundModel | None:
         with httpx2.Client(base_url=url, timeout=OLLAMA_TIMEOUT, trust_env=False) as client:
             listed = _ask(client, "GET", "/api/tags", until=until).get("models")
             names = _talking_models(listed if isinstance(listed, list) else [])
-            for name in names:
-                can = _capabilities(client, name, until=until)
-                if not can or "completion" in can:
-                    others = [other for other in names if other != name]
-                    return _ollama_model(name, url, others, has_tools=not can or "tools" in can)
+            talking = _that_talk(client, names, until=until)
+            if (first := next(talking, None)) is not None:
+                name, can = first
+                other, _ = next(talking, ("", []))
+                return _ollama_model(name, url, other, has_tools=not can or "tools" in can)
     except (httpx2.HTTPError, httpx2.InvalidURL, PalaverError, ValueError, OSError):
         return None
     return None
 
 
 def takes_tools(url: str, name: str) -> bool:
-    """Return whether a model of the Ollama at an address takes tools; True where that is not known."""
+    """Return whether a model of the Ollama at an address takes tools; True where that is not known.
+
+    Raise `InvalidValue` where that Ollama does not have the model.
+    """
+    until = monotonic() + OLLAMA_SECONDS
     try:
         with httpx2.Client(base_url=url, timeout=OLLAMA_TIMEOUT, trust_env=False) as client:
-            can = _capabilities(client, name, until=monotonic() + OLLAMA_SECONDS)
+            shown = _ask(client, "POST", "/api/show", until=until, json={"model": name})
+            listed = None if shown else _ask(client, "GET", "/api/tags", until=until).get("models")
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, OSError):
         return True
-    return not can or "tools" in can
+    if isinstance(listed, list):
+        has = ", ".join(_talking_models(listed)) or "none that talks"
+        raise InvalidValue(f"the Ollama at {url} does not have {name}; it has {has}. `ollama pull {name}` fetches it")
+    can = shown.get("capabilities")
+    return not can or not isinstance(can, list) or "tools" in can
+
+
+def _that_talk(client: httpx2.Client, names: list[str], *, until: float) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the models that can talk, and what else they can do."""
+    for name in names:
+        can = _capabilities(client, name, until=until)
+        if not can or "completion" in can:
+            yield name, can
 
 
 def _capabilities(client: httpx2.Client, name: str, *, until: float) -> list[Any]:
@@ -149,9 +166,9 @@ def _family(model: dict[str, Any]) -> str:
     return str(details.get("family")) if isinstance(details, dict) else ""
 
 
-def _ollama_model(name: str, url: str, others: list[str], *, has_tools: bool) -> FoundModel:
-    other = f"; /model ollama:{others[0]} asks another of its {len(others) + 1}" if others else ""
-    return FoundModel(name=f"ollama:{name}", base_url=f"{url}/v1", why=f"Ollama serves it{other}", has_tools=has_tools)
+def _ollama_model(name: str, url: str, other: str, *, has_tools: bool) -> FoundModel:
+    hint = f"; /model ollama:{other} asks another of its models" if other else ""
+    return FoundModel(name=f"ollama:{name}", base_url=f"{url}/v1", why=f"Ollama serves it{hint}", has_tools=has_tools)
 
 
 def _ask(client: httpx2.Client, method: str, path: str, *, until: float, json: object = None) -> dict[str, Any]:
