@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still 
 from bench.common import GEMINI_ANSWER, Stub, progress
 from bench.engine import BEHAVIOR, LIMITS
 from bench.peer_types import stubbed_gemini
-from bench.telegram_memory import AT_ONCE, BEFORE, memory_rows
+from bench.telegram_memory import AT_ONCE, CHATS, memory_rows
 from bench.telegram_server import DISK, TOKEN, Control, direct_updates, group_updates, served
 from bench.telegram_storing import SUBJECTS, WARM, Stored, store_updates
 
@@ -187,7 +187,7 @@ def main() -> None:
     options = parser.parse_args()
     stored = stored_rows(options.updates, options.rounds) if options.updates else []
     way = way_rows(options.turns) if options.turns else []
-    memory = [row for before in BEFORE for row in memory_rows(options.messages, before)] if options.messages else []
+    memory = [row for chats in CHATS for row in memory_rows(options.messages, chats)] if options.messages else []
     if options.json:
         rows = [{"name": row.name, "cpu": row.cpu, "wall": row.wall} for row in stored]
         print(json.dumps({"updates": options.updates, "stored": rows, "way": way, "memory": memory}, indent=1))
@@ -220,10 +220,10 @@ def way_table(rows: Sequence[dict[str, Any]]) -> str:
 
 def memory_table(rows: Sequence[dict[str, float]]) -> str:
     lines = [
-        f"| {row['history']:,.0f} | {row['messages']:,.0f} | {row['rss_mb']:.0f} MB | {row['cpu_s']:.1f} s |"
+        f"| {row['chats']:.0f} | {row['messages']:,.0f} | {row['rss_mb']:.0f} MB | {row['cpu_s']:.1f} s |"
         for row in rows
     ]
-    head = "| stored in each of 50 chats before | messages | memory | CPU |"
+    head = "| chats | messages | memory | CPU |"
     return "\n".join([head, "|--:|--:|--:|--:|", *lines]) if rows else ""
 
 

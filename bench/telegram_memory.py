@@ -10,11 +10,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from bench.common import progress
-from bench.engine import BEHAVIOR, LIMITS, fill
-from bench.telegram_server import CHATS, DISK
-from msgspec import Struct
+from bench.engine import BEHAVIOR, LIMITS
+from bench.telegram_server import DISK
 
-from palaver import Engine, Memory, Part, Place, Store, Text, Turn
+from palaver import Engine, Memory, Part, Store, Text, Turn
 from palaver.memory.embeddings import NO_EMBEDDER
 from palaver.models.base import Finish, Response
 from palaver.platforms.telegram import Telegram
@@ -23,17 +22,9 @@ from palaver.sim.telegram import SimChat, SimUser, TelegramSim
 from palaver.turns import Prompt
 
 AT_ONCE = Pace(direct=1e6, group=1e6, overall=1e6)  # messages a second
-BEFORE = (0, 640)  # messages in each chat before: new chats, and as many as the engine keeps in memory
+CHATS = (50, 5)  # in how many chats the messages come: in few, the caches of all of them are full before the end
 PATIENCE = 120.0  # seconds until an answer is lost
-WARM = 4 * CHATS  # messages before the first look: they fill caches, and load what is loaded late
-
-
-class Served(Struct, frozen=True):
-    """Where the simulator is, and its chats."""
-
-    url: str
-    token: str
-    chats: list[tuple[str, str]]  # ids and kinds
+WARM = 200  # messages before the first look: what is loaded late is loaded then
 
 
 class Echo:
@@ -54,20 +45,19 @@ class Echo:
         yield response
 
 
-async def serve_people(told: Connection) -> None:
+async def serve_people(told: Connection, chats: int) -> None:
     """Serve the simulator; let people send as many messages as *told* says, one a second of its time."""
     async with TelegramSim() as sim:
-        people = [sim.user(f"Person {number}") for number in range(CHATS)]
+        people = [sim.user(f"Person {number}") for number in range(chats)]
         rooms = [
             sim.private(person) if number % 2 else sim.group(f"Group {number}", [person], supergroup=True)
             for number, person in enumerate(people)
         ]
-        kinds = ["direct" if number % 2 else "group" for number in range(CHATS)]
-        told.send(Served(sim.url, sim.token, [(str(room.id), kind) for room, kind in zip(rooms, kinds, strict=True)]))
+        told.send((sim.url, sim.token))
         sent = 0
         while True:
             numbers = range(sent, sent + await asyncio.to_thread(told.recv))
-            await asyncio.gather(*(talk(sim, one, rooms[i], numbers[i::CHATS]) for i, one in enumerate(people)))
+            await asyncio.gather(*(talk(sim, one, rooms[i], numbers[i::chats]) for i, one in enumerate(people)))
             sent = numbers.stop
             told.send(sent)
 
@@ -83,46 +73,38 @@ async def talk(sim: TelegramSim, person: SimUser, room: SimChat, numbers: Sequen
                 await asyncio.sleep(0.005)
 
 
-def run_people(told: Connection) -> None:
-    asyncio.run(serve_people(told))
+def run_people(told: Connection, chats: int) -> None:
+    asyncio.run(serve_people(told, chats))
 
 
-async def run_bot(where: Served, folder: str, before: int) -> None:
+async def run_bot(url: str, token: str, folder: str) -> None:
     """Run a bot with its memory, by words; only the pace and the pause before an answer are shorter than usual."""
-    platform = Telegram(where.token, base_url=where.url, pace=AT_ONCE)
+    platform = Telegram(token, base_url=url, pace=AT_ONCE)
     async with Store.open(Path(folder) / "s.db") as store:
         await store.index_writer.choose(NO_EMBEDDER)
-        for chat, kind in where.chats:
-            place = Place(
-                platform=platform.name, id=chat, kind="direct" if kind == "direct" else "group", service="telegram"
-            )
-            await fill(store, place, 0, before)
         await Engine(store, Echo(), [platform], behavior=BEHAVIOR, limits=LIMITS, memory=Memory(store)).run()
 
 
-def start_bot(where: Served, folder: str, before: int) -> None:
-    asyncio.run(run_bot(where, folder, before))
+def start_bot(url: str, token: str, folder: str) -> None:
+    asyncio.run(run_bot(url, token, folder))
 
 
-def memory_rows(count: int, before: int) -> list[dict[str, float]]:
-    """Return memory and CPU time of the bot's process at the start and after each quarter of the messages.
-
-    *before* messages are stored in each chat before the bot starts.
-    """
+def memory_rows(count: int, chats: int) -> list[dict[str, float]]:
+    """Return memory and CPU time of the bot's process at the start and after each quarter of the messages."""
     context = get_context("spawn")
     rows: list[dict[str, float]] = []
     ours, theirs = context.Pipe()
-    people = context.Process(target=run_people, args=(theirs,), daemon=True)
+    people = context.Process(target=run_people, args=(theirs, chats), daemon=True)
     people.start()
     theirs.close()  # so that we hear when they end
     with tempfile.TemporaryDirectory(dir=DISK) as folder:
-        bot = context.Process(target=start_bot, args=(ours.recv(), folder, before), daemon=True)
+        bot = context.Process(target=start_bot, args=(*ours.recv(), folder), daemon=True)
         bot.start()
         for step in (WARM, *[count // 4] * 4):
-            progress(f"memory, {len(rows)} of 5 looks, {before} messages in each chat before")
+            progress(f"memory, {len(rows)} of 5 looks, {chats} chats")
             ours.send(step)
             sent = ours.recv() - WARM
-            rows.append({"history": before, "messages": sent, **usage(bot.pid or 0)})
+            rows.append({"chats": chats, "messages": sent, **usage(bot.pid or 0)})
         bot.terminate()
         bot.join()
     people.kill()
