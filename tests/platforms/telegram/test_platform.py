@@ -506,3 +506,21 @@ async def test_by_a_webhook_updates_come_without_being_asked_for(sim: TelegramSi
 
     assert inbox.texts == ["one"]
     assert not any(call.method == "getUpdates" for call in sim.calls)
+
+
+def named(name: str) -> Media:
+    return Media(media_kind="sticker", unique_id=name, rendered_text="😀")
+
+
+async def test_a_sticker_is_sent_by_its_set_and_its_emoji(sim: TelegramSim, bot: Telegram, olha: SimUser) -> None:
+    chat = sim.private(olha)
+    for emoji in ("😺", "😀"):
+        olha.send_sticker(chat, emoji=emoji, set_name="Cats")
+
+    await bot.send(delivery(reply(chat, "", media=(named("Cats/😀"),))))
+
+    (sent,) = chat.of(sim.bot)
+    assert (sent.content["sticker"]["emoji"], sent.content["sticker"]["set_name"]) == ("😀", "Cats")
+    for unknown in ("Dogs/😀", "Cats/🐶"):
+        with pytest.raises(SendRefused):
+            await bot.send(delivery(reply(chat, "", media=(named(unknown),))))

@@ -63,6 +63,7 @@ class _Posted(Struct, frozen=True):
 
 _ANSWER = msgspec.json.Decoder(_Answer)
 _USER = msgspec.json.Decoder(types.User)
+_STICKERS = msgspec.json.Decoder(types.StickerSet)
 _MEMBER = msgspec.json.Decoder(types.ChatMember)
 _POSTED = msgspec.json.Decoder(_Posted)
 
@@ -105,6 +106,11 @@ class BotClient:
 
     async def member(self, chat_id: str, user_id: str) -> types.ChatMember:
         return _MEMBER.decode(await self.call("getChatMember", {"chat_id": chat_id, "user_id": user_id}))
+
+    async def sticker(self, set_name: str, name: str) -> str:
+        """Return the file id of a sticker, by its emoji or its unique id; empty where the set has none such."""
+        found = _STICKERS.decode(await self.call("getStickerSet", {"name": set_name})).stickers
+        return next((one.file_id for one in found if name in (one.emoji, one.file_unique_id)), "")
 
     async def post(
         self, method: str, params: Mapping[str, Any], *, is_group: bool, files: Mapping[str, bytes] | None = None

@@ -60,6 +60,11 @@ def thread_field(place: Place) -> dict[str, int]:
     return {"message_thread_id": int(place.thread)} if place.thread and place.thread != "1" else {}
 
 
+def is_named_sticker(media: Media) -> bool:
+    """Return whether a sticker is given by its set and its name alone."""
+    return media.media_kind == "sticker" and media.data is None and not media.uri and "/" in media.unique_id
+
+
 def source(media: Media) -> str:
     """Return the field of a file: its upload, or the address that Telegram fetches."""
     if media.data is not None:

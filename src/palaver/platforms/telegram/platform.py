@@ -24,6 +24,7 @@ from palaver.errors import (
     TimedOut,
 )
 from palaver.messages import Author, Place, Reply
+from palaver.parts import Media
 from palaver.platform import Capabilities, Change, CommandInfo, Delivery, Inbox, PlaceMigrated, PlaceRole, Platform
 from palaver.platforms.telegram import types
 from palaver.platforms.telegram.client import DEFAULT_BASE_URL, ApiError, BotClient, Pace
@@ -31,6 +32,7 @@ from palaver.platforms.telegram.markdown import render
 from palaver.platforms.telegram.parameters import (
     command_menus,
     files,
+    is_named_sticker,
     reply_fields,
     source,
     text_fields,
@@ -293,7 +295,7 @@ class Telegram(Platform):
         if method == "sendPhoto" and size > PHOTO_LIMIT:
             method, field = _DOCUMENT
         caption = text_fields(reply.text, "caption", "caption_entities") if reply.text.strip() else {}
-        content = source(media)
+        content = await self._sticker(media) if is_named_sticker(media) else source(media)
         try:
             return await self._post(method, {**params, **caption, field: content}, reply.place, files(media))
         except SendRefused as error:
@@ -302,6 +304,21 @@ class Telegram(Platform):
             log.info("%s is sent as a document: %s", media.media_kind, error)
             as_document = {**params, **caption, "document": content}
             return await self._post("sendDocument", as_document, reply.place, files(media))
+
+    async def _sticker(self, media: Media) -> str:
+        """Return the file id of a sticker that the model named by its set and its emoji."""
+        set_name, _, name = media.unique_id.rpartition("/")
+        try:
+            found = await self._client.sticker(set_name, name)
+        except ApiError as error:
+            if error.code == 429 or error.code >= 500:
+                raise NotSent(str(error), retry_after=error.retry_after) from error
+            raise SendRefused(f"there is no set of stickers {set_name!r}: {error}") from error
+        except (ConnectionLost, TimedOut) as error:  # nothing was sent yet
+            raise NotSent(str(error)) from error
+        if not found:
+            raise SendRefused(f"the set {set_name!r} has no sticker {name!r}")
+        return found
 
     async def _post(
         self, method: str, params: dict[str, Any], place: Place, files: dict[str, bytes] | None = None

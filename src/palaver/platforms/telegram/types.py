@@ -38,6 +38,7 @@ class MessageEntity(Struct, frozen=True):
 class File(Struct, frozen=True):
     """A file of any kind: a size of a photo, a sticker, a voice message, a document."""
 
+    file_id: str = ""
     file_unique_id: str = ""
     mime_type: str | None = None
     file_name: str = ""
@@ -49,6 +50,10 @@ class File(Struct, frozen=True):
     title: str = ""
     is_animated: bool = False
     is_video: bool = False
+
+
+class StickerSet(Struct, frozen=True):
+    stickers: list[File] = []
 
 
 class Location(Struct, frozen=True):

@@ -16,7 +16,7 @@ from palaver.sim.telegram.commands import (
 from palaver.sim.telegram.contents import KINDS
 from palaver.sim.telegram.media import get_file, send_file, send_media_group
 from palaver.sim.telegram.refusals import refused
-from palaver.sim.telegram.rendering import member_shown
+from palaver.sim.telegram.rendering import files_shown, member_shown
 from palaver.sim.telegram.sending import (
     Activity,
     delete_message,
@@ -85,6 +85,17 @@ def leave_chat(world: World, activity: Activity, bot: BotAccount, arguments: Arg
     return True
 
 
+def get_sticker_set(world: World, activity: Activity, bot: BotAccount, arguments: Arguments) -> Wire:
+    """Return a set of those stickers that somebody has sent."""
+    name = arguments.text("name")
+    sent = [message.content.get("sticker") for chat in world.chats() for message in chat.messages.values()]
+    found = {one["file"]: one for one in sent if one is not None and one.get("set_name") == name}
+    if not found:
+        raise refused("sticker-set")
+    stickers = [files_shown(world, bot, sticker) for sticker in found.values()]
+    return {"name": name, "title": name, "sticker_type": "regular", "stickers": stickers}
+
+
 def _send_kind(kind: str) -> Method:
     def send(world: World, activity: Activity, bot: BotAccount, arguments: Arguments) -> Wire:
         return send_file(world, activity, bot, kind, arguments)
@@ -105,6 +116,7 @@ METHODS: dict[str, Method] = {
     "setmessagereaction": set_message_reaction,
     "sendmediagroup": send_media_group,
     "getfile": get_file,
+    "getstickerset": get_sticker_set,
     "getchat": get_chat,
     "getchatmember": get_chat_member,
     "getchatadministrators": get_chat_administrators,

@@ -133,6 +133,7 @@ REFUSALS: dict[str, Refusal] = {
     "delete": Refusal(400, "Bad Request: message to delete not found", "server"),
     "delete-denied": Refusal(400, "Bad Request: message can't be deleted", "server"),
     "react": Refusal(400, "Bad Request: message to react not found", "server"),
+    "sticker-set": Refusal(400, "Bad Request: STICKERSET_INVALID", "telegram"),
     "reaction": Refusal(400, "Bad Request: REACTION_INVALID", "telegram"),
     "reactions-many": Refusal(400, "Bad Request: REACTIONS_TOO_MANY", "telegram"),
     "reaction-array": Refusal(400, "Bad Request: expected an Array of ReactionType", "server"),

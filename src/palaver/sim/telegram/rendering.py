@@ -65,8 +65,8 @@ def shown(world: "World", chat: Chat, message: Message, viewer: BotAccount, *, r
     quoted = chat.messages.get(message.reply_to or message.topic or 0)
     if reply and quoted is not None and quoted is not message:
         result["reply_to_message"] = shown(world, chat, quoted, viewer, reply=False)
-    result |= _with_files(world, viewer, message.extra)
-    result |= _with_files(world, viewer, message.content)
+    result |= files_shown(world, viewer, message.extra)
+    result |= files_shown(world, viewer, message.content)
     if message.reply_markup is not None:
         result["reply_markup"] = message.reply_markup
     return result
@@ -127,11 +127,11 @@ def is_meant_for(world: "World", chat: Chat, message: Message, bot: BotAccount) 
     return is_command or name in message.text.lower()
 
 
-def _with_files(world: "World", viewer: BotAccount, value: Any) -> Any:
+def files_shown(world: "World", viewer: BotAccount, value: Any) -> Any:
     """Put the ids of files that *viewer* may use in the place of their numbers."""
     if isinstance(value, list):
-        return [_with_files(world, viewer, one) for one in value]
+        return [files_shown(world, viewer, one) for one in value]
     if not isinstance(value, dict):
         return value
-    result = {name: _with_files(world, viewer, one) for name, one in value.items() if name != "file"}
+    result = {name: files_shown(world, viewer, one) for name, one in value.items() if name != "file"}
     return result | world.files.shown(value["file"], viewer.id) if isinstance(value.get("file"), int) else result
