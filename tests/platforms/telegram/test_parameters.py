@@ -1,6 +1,10 @@
 """The parameters of calls."""
 
+import pytest
+
+from palaver.errors import InvalidValue
 from palaver.platform import CommandInfo
+from palaver.platforms.telegram import Telegram
 from palaver.platforms.telegram.parameters import command_menus
 
 
@@ -12,3 +16,11 @@ def test_a_menu_has_the_languages_that_telegram_knows_by_two_letters() -> None:
     shown = [(menu["language_code"], menu["commands"][0]["description"]) for menu in menus[:3]]
     assert shown == [("", "this list"), ("uk", "цей список"), ("pt", "esta lista")]
     assert len(menus) == 9
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:8912", "localhost:8912", "ftp://127.0.0.1", "http://"])
+def test_an_address_of_a_server_that_is_none_is_refused_at_once(address: str) -> None:
+    with pytest.raises(InvalidValue) as raised:
+        Telegram("1:TEST", base_url=address)
+
+    assert str(raised.value) == f"base_url is no address such as https://api.telegram.org: {address}"

@@ -204,3 +204,12 @@ async def test_a_long_queue_is_read_in_batches(sim: TelegramSim, api: Api, alice
             break
 
     assert seen == list(range(1, 1001))
+
+
+async def test_waiting_in_vain_ends_with_what_was_called(sim: TelegramSim, api: Api) -> None:
+    await api.updates()
+
+    with pytest.raises(TimeoutError) as raised:
+        await sim.until(lambda: False, timeout=0)
+
+    assert str(raised.value) == "not within 0 seconds; the last calls were: getUpdates 200"

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import re
 import zlib
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -109,6 +110,8 @@ class Telegram(Platform):
             raise KeyMissing("Telegram needs the token that BotFather gives: set PALAVER_TELEGRAM_TOKEN")
         if not (account.isascii() and account.isdigit() and token[len(account) + 1 :]):
             raise InvalidValue("the token of a Telegram bot is a number, a colon and letters, as BotFather gives it")
+        if not re.match(r"https?://[^/]", base_url):
+            raise InvalidValue(f"base_url is no address such as {DEFAULT_BASE_URL}: {base_url}")
         self.name = f"telegram-{account}"
         self.me = Author(id=account, name="")
         self._client = BotClient(token, base_url=base_url, pace=pace, sleep=sleep)

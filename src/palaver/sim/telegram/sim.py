@@ -166,9 +166,16 @@ class TelegramSim:
         """Let a bot get its updates again, as if it had confirmed none of the last ten thousand."""
         (bot or self.bot).bot_account.updates.restore()
 
-    async def until(self, ready: Callable[[], bool]) -> None:
-        """Wait until *ready* is true; it is asked whenever a call comes or is answered, and an update comes."""
-        await self._api.until(ready)
+    async def until(self, ready: Callable[[], bool], *, timeout: float = 60) -> None:
+        """Wait until *ready* is true; it is asked whenever a call comes or is answered, and an update comes.
+
+        Raises `TimeoutError` with the last calls if that takes more than *timeout* seconds.
+        """
+        try:
+            await asyncio.wait_for(self._api.until(ready), timeout)
+        except TimeoutError:
+            last = ", ".join(f"{call.method} {call.status}" for call in self.calls[-5:]) or "none"
+            raise TimeoutError(f"not within {timeout:g} seconds; the last calls were: {last}") from None
 
     def stop(self) -> None:
         """End `forever`."""
