@@ -15,17 +15,25 @@ if TYPE_CHECKING:
 
 TURNS, MESSAGES = "turns", "messages"
 
+Form = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="FORMAT",
+        help="telegram, gryag, cw, genai, openai, compact or meta. Default: detected from the content.",
+    ),
+]
+Bot = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TOKEN|ID", help="Whose past it becomes. Default: the bot of PALAVER_TELEGRAM_TOKEN or palaver.toml."
+    ),
+]
+
 
 def import_(
     file: Annotated[str, typer.Argument(help="What to read; - reads standard input.", metavar="[FILE|-]")] = "-",
-    form: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="FORMAT",
-            help="telegram, gryag, cw, genai, openai, compact or meta. Default: detected from the content.",
-        ),
-    ] = None,
+    form: Form = None,
     to: Annotated[
         str | None, typer.Option(help="turns or messages. Default: turns of genai and openai, messages of the others.")
     ] = None,
@@ -35,13 +43,7 @@ def import_(
     model: Annotated[
         str | None, typer.Option(help="Which model made its turns. Default: the `model` that the input names, if any.")
     ] = None,
-    bot: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TOKEN|ID",
-            help="Whose past it becomes. Default: the bot of PALAVER_TELEGRAM_TOKEN or palaver.toml.",
-        ),
-    ] = None,
+    bot: Bot = None,
     chat: Annotated[
         list[str] | None, typer.Option(metavar="ID|TITLE", help="Import only this chat; may be given several times.")
     ] = None,
@@ -62,9 +64,6 @@ def import_(
     meta: contents that begin with a `[meta]` block. Turns are written as a JSON array, or as {"system", "turns"} where
     there is an instruction; messages as the document that `palaver render` reads.
     """
-    from palaver.formats.importers import import_conversation
-    from palaver.jsonio import dumps
-
     stored_form = _store_form(file, form)
     if stored_form:
         if to or model:
@@ -73,6 +72,13 @@ def import_(
         return
     if bot or chat or learn or db or as_json:
         raise InvalidValue("--bot, --chat, --learn, --db and --json are for what goes into a store; this is printed")
+    _print_conversation(file, form, to=to, agent=agent, model=model)
+
+
+def _print_conversation(file: str, form: str | None, *, to: str | None, agent: str | None, model: str | None) -> None:
+    from palaver.formats.importers import import_conversation
+    from palaver.jsonio import dumps
+
     if to not in (None, TURNS, MESSAGES):
         raise InvalidValue(f"--to is turns or messages, not {to!r}")
     found = import_conversation(read_input(file), form=form, agent=agent, model=model)

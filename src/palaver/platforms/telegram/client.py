@@ -84,9 +84,11 @@ class BotClient:
         self._pacer = Pacer(pace, sleep=sleep)
         self._http: httpx2.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        logging.getLogger("httpx2").addFilter(_TokenFilter(token))
+        self._filter = _TokenFilter(token)
+        logging.getLogger("httpx2").addFilter(self._filter)
 
     async def aclose(self) -> None:
+        logging.getLogger("httpx2").removeFilter(self._filter)
         http, self._http = self._http, None
         if http is not None and self._loop is asyncio.get_running_loop():
             await http.aclose()

@@ -56,15 +56,26 @@ class Forgotten(Struct, frozen=True, kw_only=True, omit_defaults=True):
     blocks: int = 0
 
 
+def _remove_chat_named(database: Database, name: str) -> int:
+    """Remove the chat with a name; return how many exchanges it had."""
+    exchanges = chats.count_exchanges(database, name)
+    remove_chat(database, name)
+    return exchanges
+
+
+def _empty_forwards(database: Database, rows: Iterable[int], at: datetime) -> None:
+    """Empty messages that others forwarded from the person."""
+    for row in rows:
+        retraction.retract(database, row)
+        removal.empty_message(database, row, at, with_quote=False)
+
+
 def forget(database: Database, platform: str, author_id: str, at: datetime) -> Forgotten:
     """Remove a person in one transaction; the file must be vacuumed after it.
 
     The person of a chat with a name has that name as id, and the service `chat`.
     """
-    exchanges = 0
-    if platform == SERVICE:
-        exchanges = chats.count_exchanges(database, author_id)
-        remove_chat(database, author_id)
+    exchanges = _remove_chat_named(database, author_id) if platform == SERVICE else 0
     author = find_author(database, clean(platform), clean(author_id))
     near = places_of(database, author) if author is not None else set()
     _remove_updates(database, [author_id, *_names(database, author)], near)
@@ -102,9 +113,7 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
         "titles": removal.remove_titles(database, words),
         "blocks": database.execute("DELETE FROM blocked_authors WHERE author = ?", (author,)).rowcount,
     }
-    for row in forwards.values():
-        retraction.retract(database, row)
-        removal.empty_message(database, row, at, with_quote=False)
+    _empty_forwards(database, forwards.values(), at)
     _empty_messages(database, author, at)
     counts["names"] = _remove_names(database, author)
     clear_cache(database)
