@@ -85,7 +85,6 @@ class BotClient:
         self._http: httpx2.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._filter = _TokenFilter(token)
-        logging.getLogger("httpx2").addFilter(self._filter)
 
     async def aclose(self) -> None:
         logging.getLogger("httpx2").removeFilter(self._filter)
@@ -208,6 +207,7 @@ class BotClient:
         """Return the connections of the running event loop."""
         loop = asyncio.get_running_loop()
         if self._http is None or self._loop is not loop:
+            logging.getLogger("httpx2").addFilter(self._filter)
             limits = httpx2.Limits(max_connections=100, max_keepalive_connections=20)
             self._http, self._loop = httpx2.AsyncClient(timeout=CALL_TIMEOUT, limits=limits), loop
         return self._http
