@@ -40,12 +40,14 @@ def accepted(formatted: FormattedText) -> FormattedText:
 
 
 def styles(formatted: FormattedText) -> list[set[str]]:
-    """Return how each UTF-16 unit of a text is shown. TDLib divides entities where others begin."""
-    units: list[set[str]] = [set() for _ in range(len(formatted.text.encode("utf-16-le")) // 2)]
+    """Return how each UTF-16 unit of a text is shown that is no blank. TDLib divides entities where others begin."""
+    encoded = formatted.text.encode("utf-16-le")
+    units: list[set[str]] = [set() for _ in range(len(encoded) // 2)]
     for entity in formatted.entities:
         for unit in units[entity.offset : entity.offset + entity.length]:
             unit.add(f"{entity.type} {entity.language}")
-    return units
+    codes = [int.from_bytes(encoded[at : at + 2], "little") for at in range(0, len(encoded), 2)]
+    return [unit for unit, code in zip(units, codes, strict=True) if not chr(code).isspace()]
 
 
 def _execute(method: str, formatted: FormattedText) -> dict[str, Any]:
