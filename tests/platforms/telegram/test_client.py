@@ -137,6 +137,20 @@ async def test_the_page_of_a_gateway_is_its_status(status: int) -> None:
     assert caught.value.code == status
 
 
+WAITS = {"7": 7.0, "-5": None, "1e15": None, '"soon"': None, "1e999": None, "null": None}
+
+
+@pytest.mark.parametrize("given", WAITS)
+async def test_an_odd_time_to_wait_counts_as_none(given: str) -> None:
+    parameters = f'{{"retry_after":{given}}}'
+    body = f'{{"ok":false,"error_code":429,"description":"Too Many Requests","parameters":{parameters}}}'
+
+    with pytest.raises(ApiError) as caught:
+        await post_to(Answers(429, body.encode()))
+
+    assert (caught.value.code, caught.value.retry_after) == (429, WAITS[given])
+
+
 ODD_ANSWERS = {
     "a page": Answers(200, b"<html>log in</html>"),
     "very deep": Answers(200, b'{"ok":true,"result":' + b"[" * 5000),

@@ -10,7 +10,15 @@ import msgspec
 from msgspec import Struct
 
 from palaver.engine.background import Sleep
-from palaver.errors import ConnectionLost, KeyRefused, NotSent, PalaverError, ResponseUnreadable, TimedOut
+from palaver.errors import (
+    ConnectionLost,
+    KeyRefused,
+    NotSent,
+    PalaverError,
+    ResponseUnreadable,
+    TimedOut,
+    seconds_to_wait,
+)
 from palaver.platforms.telegram import batches, types
 
 DEFAULT_BASE_URL = "https://api.telegram.org"
@@ -26,7 +34,7 @@ class ApiError(PalaverError):
         super().__init__(f"{code}: {description}")
         self.code = code
         self.description = description
-        self.retry_after = retry_after
+        self.retry_after = seconds_to_wait(retry_after)  # as the service asked; None if it did not
         self.migrate_to = migrate_to  # the new id of a group
 
     def tells(self, *texts: str) -> bool:
