@@ -80,12 +80,13 @@ async def serve(app: WebhookApp, listen: str) -> None:
         timeout_graceful_shutdown=GRACE,
     )  # fmt: skip
     server = Server(config)
-    serving = asyncio.create_task(server.serve(sockets=[_listening(host.strip("[]"), int(port))]))
-    try:
-        await asyncio.shield(serving)
-    finally:
-        server.should_exit = True
-        await asyncio.wait([serving])
+    with _listening(host.strip("[]"), int(port)) as listener:
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        try:
+            await asyncio.shield(serving)
+        finally:
+            server.should_exit = True
+            await asyncio.wait([serving])
 
 
 def _listening(host: str, port: int) -> socket.socket:
