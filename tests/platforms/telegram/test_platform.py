@@ -13,6 +13,7 @@ from palaver.errors import ConnectionLost, InvalidValue, KeyMissing, KeyRefused,
 from palaver.messages import Author, Message, Place, Reply
 from palaver.parts import Media
 from palaver.platform import Change, CommandInfo, Delivery, PlaceMigrated, Received, Update
+from palaver.platforms.telegram.client import BotClient
 from palaver.platforms.telegram.platform import Telegram
 from palaver.sim.telegram import SimUser, TelegramSim, image
 from platforms.telegram.world import short_sleep, telegram
@@ -525,3 +526,26 @@ async def test_a_sticker_is_sent_by_its_set_and_its_emoji(sim: TelegramSim, bot:
     for unknown in ("Dogs/😀", "Cats/🐶"):
         with pytest.raises(SendRefused):
             await bot.send(delivery(reply(chat, "", media=(named(unknown),))))
+
+
+async def test_a_webhook_that_another_program_removed_is_set_again(
+    sim: TelegramSim, olha: SimUser, caplog: pytest.LogCaptureFixture
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        listen = f"127.0.0.1:{free.getsockname()[1]}"
+    platform = Telegram(sim.token, base_url=sim.url, webhook=f"http://{listen}/hook", listen=listen, sleep=short_sleep)
+    other = BotClient(sim.token, base_url=sim.url)
+    await platform.open()
+    inbox = Changes()
+
+    async with Running(platform, inbox):
+        await sim.until(lambda: any(call.method == "setWebhook" and call.status == 200 for call in sim.calls))
+        sim.clock.advance(2)  # a webhook may be set once a second
+        await other.call("deleteWebhook")
+        olha.send(sim.private(olha), "one")
+        await inbox.until(1)
+    await other.aclose()
+    await platform.close()
+
+    assert inbox.texts == ["one"]
+    assert "another program has removed the webhook" in caplog.text

@@ -72,6 +72,7 @@ class _Posted(Struct, frozen=True):
 _ANSWER = msgspec.json.Decoder(_Answer)
 _USER = msgspec.json.Decoder(types.User)
 _STICKERS = msgspec.json.Decoder(types.StickerSet)
+_WEBHOOK = msgspec.json.Decoder(types.WebhookInfo)
 _MEMBER = msgspec.json.Decoder(types.ChatMember)
 _POSTED = msgspec.json.Decoder(_Posted)
 
@@ -112,6 +113,9 @@ class BotClient:
             self._result("getUpdates", response)
             raise ResponseUnreadable("the answer to getUpdates has no updates with numbers")
         return found
+
+    async def webhook(self) -> types.WebhookInfo:
+        return _WEBHOOK.decode(await self.call("getWebhookInfo"))
 
     async def member(self, chat_id: str, user_id: str) -> types.ChatMember:
         return _MEMBER.decode(await self.call("getChatMember", {"chat_id": chat_id, "user_id": user_id}))

@@ -51,6 +51,7 @@ log = logging.getLogger(__name__)
 TEXT_LIMIT, CAPTION_LIMIT = 4096, 1024  # code points after the markup is taken out
 PHOTO_LIMIT, UPLOAD_LIMIT = 10 * 2**20, 50 * 2**20  # bytes
 FIRST_RETRY, LONGEST_RETRY = 1.0, 30.0  # seconds until updates are asked for again
+WEBHOOK_CHECK = 300.0  # seconds between two looks at the webhook
 CONFLICT_PAUSE = 5.0  # seconds to wait while another program gets our updates
 
 _METHODS = {  # the method and the field of a kind of media
@@ -236,18 +237,31 @@ class Telegram(Platform):
     async def _serve(self, inbox: Inbox) -> None:
         """Take updates that Telegram posts, until cancelled."""
         app = WebhookApp(self._secret, partial(self.apply, inbox))
-        serving = asyncio.create_task(serve(app, self._listen))
+        tasks = [asyncio.create_task(serve(app, self._listen)), asyncio.create_task(self._keep_webhook())]
         try:
-            params = {
-                "url": self._webhook,
-                "secret_token": self._secret,
-                "allowed_updates": list(types.ALLOWED_UPDATES),
-            }
-            await self._retry(lambda: self._client.call("setWebhook", params))
-            await serving
+            ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            serving.cancel()
-            await asyncio.wait([serving])
+            for task in tasks:
+                task.cancel()  # once: it waits for posts under way
+            await asyncio.wait(tasks)
+        for task in ended:
+            task.result()
+
+    async def _keep_webhook(self) -> None:
+        """Set the webhook, and look after it: without it no updates come."""
+        kinds = list(types.ALLOWED_UPDATES)
+        params = {"url": self._webhook, "secret_token": self._secret, "allowed_updates": kinds}
+        told = (await self._retry(self._client.webhook)).last_error_date
+        await self._retry(partial(self._client.call, "setWebhook", params))
+        while True:
+            await self._sleep(WEBHOOK_CHECK)
+            found = await self._retry(self._client.webhook)
+            if found.url != self._webhook:
+                log.warning("another program has removed the webhook of this bot: stop it, or give it another token")
+                await self._retry(partial(self._client.call, "setWebhook", params))
+            elif found.last_error_date > told:
+                told = found.last_error_date
+                log.warning("Telegram cannot post updates to %s: %s", self._webhook, found.last_error_message)
 
     def _changes(self, raw: bytes, *, again: bool = False) -> list[Change]:
         """Return what an update means; nothing where it cannot be read. It is stored then, and read again later."""

@@ -193,6 +193,12 @@ class ChatMemberUpdated(Struct, frozen=True):
     date: int = 0
 
 
+class WebhookInfo(Struct, frozen=True):
+    url: str = ""
+    last_error_date: int = 0
+    last_error_message: str = ""
+
+
 class StoppedGeneration(Struct, frozen=True):
     chat: Chat
     message_thread_id: int = 0
