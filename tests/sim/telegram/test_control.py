@@ -52,6 +52,12 @@ async def test_an_evening_is_played_over_http(sim: TelegramSim, api: Api) -> Non
     ("command", "given", "error"),
     [
         ("dance", {}, "dance: no such command; there are "),
+        (
+            "react",
+            {"as": "Palaver", "message": 1, "emoji": "👍"},
+            "react: no 'emoji'; it takes as, chat, ",
+        ),
+        ("user", {"name": "Bob", "nickname": "B"}, "user: no 'nickname'; it takes name, "),
         ("send", {"as": "Nobody", "text": "x"}, "send: nobody is named 'Nobody'; make a person with /control/user"),
         ("send", {"as": "Palaver", "chat": "Moon"}, "send: no chat 'Moon': give the title of a group, the name of"),
         ("send", {"as": "Palaver"}, "send: SimUser.send() missing 2 required positional arguments"),

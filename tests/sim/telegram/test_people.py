@@ -18,6 +18,10 @@ async def last(api: Api, kind: str = "message") -> Any:
     return (await api.result("getUpdates", offset=-1))[0][kind]
 
 
+def test_a_bot_has_the_name_that_people_mention() -> None:
+    assert TelegramSim(username="gryag_bot").bot.username == "gryag_bot"
+
+
 async def test_an_edit_that_changes_nothing_is_no_update(sim: TelegramSim, api: Api, alice: SimUser) -> None:
     chat = sim.private(alice)
     message = alice.send(chat, "one")

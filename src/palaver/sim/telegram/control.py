@@ -85,12 +85,12 @@ class Control:
             given["data"] = base64.b64decode(given["data"])
         if "photos" in given and isinstance(given["photos"], list):
             given["photos"] = [base64.b64decode(photo) for photo in given["photos"]]
+        method = getattr(person, name)
+        _check(method, given, "as")
         emojis = given.pop("emojis", [])
         if name == "forward":
             given["message"] = self._chat(given.pop("from")).message(given["message"])
-        result = getattr(person, name)(
-            *[given.pop(one) for one in ("chat", "message") if one in given], *emojis, **given
-        )
+        result = method(*[given.pop(one) for one in ("chat", "message") if one in given], *emojis, **given)
         found = result if isinstance(result, list) else [result]
         ids = [one.id for one in found if isinstance(one, Message)]
         return {"message_ids": ids} if ids else result
@@ -102,6 +102,7 @@ class Control:
         return {"id": result.id} if isinstance(result, SimChat) else result
 
     def _add_user(self, given: Wire) -> Wire:
+        _check(self._sim.user, given)
         person = self._sim.user(given.pop("name"), **given)
         self._people[person.name] = person
         return {"id": person.id}
@@ -136,3 +137,14 @@ class Control:
         if not titled:
             raise InvalidValue(f"no chat {which!r}: give the title of a group, the name of a person, or an id")
         return self._sim.chat(titled[-1].id)
+
+
+def _check(method: Callable[..., Any], given: Wire, *others: str) -> None:
+    """Refuse what *method* does not take, and say what it takes; *others* are arguments of the command alone."""
+    parameters = inspect.signature(method).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return
+    known = [*others, *parameters, *(["from"] if method.__name__ == "forward" else [])]
+    for name in given:
+        if name not in known:
+            raise InvalidValue(f"no {name!r}; it takes {', '.join(known)}")

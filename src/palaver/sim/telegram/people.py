@@ -33,6 +33,10 @@ class SimUser:
     def name(self) -> str:
         return self.account.first_name
 
+    @property
+    def username(self) -> str | None:
+        return self.account.username
+
     def send(
         self,
         chat: "SimChat",
