@@ -40,6 +40,14 @@ def test_people_write_to_the_telegram_simulator_without_await(telegram_sim: Tele
         assert [update["message"]["text"] for update in waiting.result().json()["result"]] == ["Hello!"]
 
 
+async def test_a_test_that_awaits_waits_for_the_telegram_simulator(telegram_sim: TelegramSim) -> None:
+    async with httpx2.AsyncClient() as client:
+        await client.get(f"{telegram_sim.url}/bot{telegram_sim.token}/getMe")
+    await telegram_sim.until(lambda: len(telegram_sim.calls) == 1)
+
+    assert [call.method for call in telegram_sim.calls] == ["getMe"]
+
+
 @pytest.mark.parametrize("module", ["palaver.testing", "palaver.testing.platform_world"])
 def test_what_needs_no_pytest_does_not_import_it(module: str) -> None:
     code = f"import sys, {module}; sys.exit('pytest' in sys.modules)"

@@ -171,11 +171,17 @@ class TelegramSim:
 
         Raises `TimeoutError` with the last calls if that takes more than *timeout* seconds.
         """
+        here = self._loop is None or self._loop is asyncio.get_running_loop()
         try:
-            await asyncio.wait_for(self._api.until(ready), timeout)
+            await asyncio.wait_for(self._api.until(ready) if here else self._until_in_thread(ready), timeout)
         except TimeoutError:
             last = ", ".join(f"{call.method} {call.status}" for call in self.calls[-5:]) or "none"
             raise TimeoutError(f"not within {timeout:g} seconds; the last calls were: {last}") from None
+
+    async def _until_in_thread(self, ready: Callable[[], bool]) -> None:
+        """Wait for what is served by the loop of another thread."""
+        if self._loop is not None:
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._api.until(ready), self._loop))
 
     def stop(self) -> None:
         """End `forever`."""
