@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from palaver.errors import NotSent, PalaverError, ResponseUnreadable
-from palaver.platforms.telegram.client import LONGEST_WAIT, ApiError, BotClient, Pace, Pacer
+from palaver.platforms.telegram.client import LONGEST_HOLD, LONGEST_WAIT, ApiError, BotClient, Pace, Pacer
 from palaver.sim.server import Served
 
 
@@ -171,3 +171,17 @@ async def test_updates_that_cannot_be_confirmed_are_an_error_of_ours() -> None:
         with pytest.raises(ResponseUnreadable, match="no updates with numbers"):
             await client.updates(0, ())
         await client.aclose()
+
+
+async def test_when_two_chats_are_asked_to_wait_at_once_all_wait_a_little() -> None:
+    time = Time()
+    pacer = time.pacer()
+    pacer.hold("7", 3600.0, is_group=False)
+    pacer.hold("7", 3600.0, is_group=False)
+    await pacer.turn("8", is_group=False)
+    alone = list(time.slept)
+
+    pacer.hold("-1", 3600.0, is_group=True)
+    await pacer.turn("9", is_group=False)
+
+    assert (alone, time.slept) == ([], [LONGEST_HOLD])

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ from palaver.platforms.telegram import batches, types
 DEFAULT_BASE_URL = "https://api.telegram.org"
 CALL_TIMEOUT = httpx2.Timeout(60.0, connect=10.0)
 POLL_TIMEOUT = 50  # seconds that a request for updates waits for the first one; the service allows no more
+LONGEST_HOLD = 5.0  # seconds that all chats wait because the service asked for some
 LONGEST_WAIT = 20.0  # seconds that a call waits for its turn; beyond that it is not sent yet
 
 
@@ -234,6 +236,7 @@ class Pacer:
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
         self._chats: dict[str, float] = {}  # when the debt of a chat will be paid
         self._overall = 0.0
+        self._last_held = "", -math.inf  # the chat that the service asked for last to wait, and when
 
     async def turn(self, chat: str, *, is_group: bool) -> None:
         """Wait for a turn; raise `NotSent` where that would take too long."""
@@ -252,9 +255,13 @@ class Pacer:
         return self._wait_of_chat(chat, is_group) + 1 / self._rate(is_group) <= 0 and self._wait_overall() <= 0
 
     def hold(self, chat: str, seconds: float, *, is_group: bool) -> None:
-        """Let a chat wait, as the service asks."""
-        until = self._clock() + seconds + self._pace.burst / self._rate(is_group)
+        """Let a chat wait, as the service asks. If it asks for two within a second, we are too fast for it overall."""
+        now, (last, at) = self._clock(), self._last_held
+        until = now + seconds + self._pace.burst / self._rate(is_group)
         self._chats[chat] = max(self._chats.get(chat, 0.0), until)
+        if last != chat and now - at < 1.0:
+            self._overall = max(self._overall, now + min(seconds, LONGEST_HOLD) + 1.0)
+        self._last_held = chat, now
 
     def wait(self, chat: str, *, is_group: bool) -> float:
         """Return the seconds until the next turn; negative where it could have been before."""
