@@ -6,15 +6,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-import palaver
-from palaver import Chat, Media, Prompt, ToolSpec, errors, formats, models, turns
-from palaver.formats.lists import read_genai, read_openai
-from palaver.models import Gemini, OpenAI
-from palaver.sim import GeminiSim, OpenAISim, faults
+from palaver.sim import GeminiSim, OpenAISim
 from palaver.sim.behaviours import Actor
 from palaver.testing.fixtures import serve
 
@@ -54,74 +49,3 @@ def test_a_program_runs(name: str, program: str, environment: dict[str, str]) ->
 
 def test_all_programs_are_run_but_those_of_aiogram() -> None:
     assert ["aiogram" in program for program in PROGRAMS] == [False] * len(NAMES) + [True, True]
-
-
-@pytest.mark.parametrize("program", PROGRAMS[len(NAMES) :])
-def test_the_programs_of_aiogram_are_imported(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GEMINI_API_KEY", "a-key")
-    exec(compile(program, "docs/porting.md", "exec"), {"__name__": "program"})  # noqa: S102 (of our own page)
-
-
-def test_every_class_in_the_tables_exists() -> None:
-    rows = re.findall(r"^\|.*?(?<!\\)\| (.*) \|$", PAGE, flags=re.MULTILINE)
-    named = {
-        name
-        for row in rows
-        for code in re.findall(r"`([^`]+)`", row)
-        for name in re.findall(r"[A-Z]\w+(?=[(,.]|$)", code)
-    }
-    known = {*dir(palaver), *dir(errors), *dir(models), *dir(turns), *dir(formats)}
-
-    assert {"Chat", "Media", "ToolSpec", "KeyRefused", "CachedGemini"} <= named
-    assert {name for name in named if not name.isupper() and "_" not in name} - known <= {"Bot", "Dispatcher", "NAME"}
-
-
-ROWS: list[tuple[Any, type[Exception]]] = [
-    (faults.ContextTooLong(), errors.RequestRefused),
-    (faults.RateLimited(), errors.RateLimited),
-    (faults.Overloaded(), errors.Overloaded),
-    (faults.Internal(), errors.ServiceFault),
-]
-
-
-async def test_the_rows_about_errors_are_true(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with GeminiSim() as gemini, OpenAISim() as openai:
-        for fault, error in ROWS:
-            gemini.fail(fault)
-            openai.fail(fault)
-            for model in (
-                Gemini("gemini-3.8-flash", key="any", base_url=gemini.url),
-                OpenAI("gpt-5.6", key="any", base_url=openai.url),
-            ):
-                with pytest.raises(error):
-                    await model.respond(Prompt.of("Hi"))
-                await model.aclose()
-        for name, key, error in [
-            ("gemini-3.8-flash", "bad-key", errors.KeyRefused),
-            ("gemini-0-none", "any", errors.ModelUnknown),
-            ("openai:gpt-5.6", "bad-key", errors.KeyRefused),
-            ("openai:gpt-0-none", "any", errors.ModelUnknown),
-        ]:
-            monkeypatch.setenv("GEMINI_API_KEY", key)
-            monkeypatch.setenv("OPENAI_API_KEY", key)
-            async with Chat(name, base_url=openai.url if "openai" in name else gemini.url) as chat:
-                with pytest.raises(error):
-                    await chat.send_message("Hi")
-
-
-async def test_the_rows_about_histories_declarations_files_and_bytes_are_true() -> None:
-    asked = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
-    contents = [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": [{"text": "Hello."}]}]
-    look = ToolSpec.of({"type": "function", "function": {"name": "look"}})
-    async with GeminiSim() as sim, Gemini("gemini-3.8-flash", key="any", base_url=sim.url) as model:
-        for history in (read_openai(asked).turns, read_genai(contents).turns):
-            response = await Chat(model, history=history, tools=[look]).send_message(
-                ["What is this?", Media.of(b"data", mime="image/png")]
-            )
-            assert [call.name for call in response.function_calls][:1] == ["look"]
-        assert await model.count_tokens(Prompt.of("Hi")) > 0
-        assert (await model.upload(b"data", mime="image/png")).uri
-    with pytest.raises(errors.InvalidValue, match="read_openai"):
-        Chat(model, history=asked)  # type: ignore[arg-type]
-    with pytest.raises(errors.InvalidValue, match="base_url goes with the name of a model"):
-        Chat(model, base_url="http://127.0.0.1")

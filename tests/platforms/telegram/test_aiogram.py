@@ -105,8 +105,15 @@ async def test_an_engine_without_telegram_is_refused(store: Store) -> None:
         router(engine)
 
 
-def test_the_program_of_the_page_is_imported() -> None:
-    page = Path(__file__).parents[3] / "docs" / "telegram.md"
-    (program,) = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), flags=re.DOTALL)
+def programs(page: str) -> list[str]:
+    """The programs of a page that use aiogram."""
+    text = (Path(__file__).parents[3] / "docs" / page).read_text("utf-8")
+    return [one for one in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL) if "aiogram" in one]
 
-    exec(compile(program, "docs/telegram.md", "exec"), {"__name__": "program"})  # noqa: S102 (of our own page)
+
+def test_the_programs_of_the_pages_are_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", "a-key")
+
+    for program in (*programs("telegram.md"), *programs("porting.md")):
+        exec(compile(program, "a page", "exec"), {"__name__": "program"})  # noqa: S102 (of our own pages)
+    assert (len(programs("telegram.md")), len(programs("porting.md"))) == (1, 2)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from platforms.telegram.killed_bot import killed
 
-KILLS = 4
+KILLS = 3
 
 
 async def test_every_message_is_answered_once_or_its_answer_is_listed(tmp_path: Path) -> None:

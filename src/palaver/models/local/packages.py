@@ -66,7 +66,10 @@ def watched(directory: Path, report: Callable[[int], None]) -> Iterator[None]:
     def watch() -> None:
         reported = 0
         while not ended.wait(_INTERVAL):
-            size = max((_size(path) for path in directory.rglob("*")), default=0)
+            files = (
+                Path(folder, name) for folder, _, names in os.walk(directory) for name in names
+            )  # pip removes some
+            size = max(map(_size, files), default=0)
             if size >= reported + _STEP:
                 report(reported := size)
 
