@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.text import Text
 
 from palaver.demo.screen import HELD, LEFT, RIGHT, SceneView, columns
-from palaver.demo.story import FAST, Pace, play
+from palaver.demo.story import FAST, Tempo, play
 from palaver.demo.timeline import Killed, Observation, Scene
 
 ROOT = Path(__file__).parents[1]
@@ -53,7 +53,7 @@ class Recorded(Struct, frozen=True, kw_only=True):
         return any(isinstance(row.observation, Killed) for row in self.view.rows)
 
 
-def record(pace: Pace) -> tuple[list[Recorded], float]:
+def record(pace: Tempo) -> tuple[list[Recorded], float]:
     """Run the demo; return its scenes and how long it took."""
     scenes: list[Recorded] = []
     began = time.monotonic()
@@ -161,7 +161,7 @@ def main() -> None:
     parser.add_argument("--to", type=Path, default=PICTURE)
     parser.add_argument("--fast", action="store_true")
     given = parser.parse_args()
-    picture = draw(*record(FAST if given.fast else Pace()))
+    picture = draw(*record(FAST if given.fast else Tempo()))
     given.to.write_text(re.sub(r" +$", "", picture, flags=re.MULTILINE), "utf-8")
     print(f"{given.to}: {len(picture):,} characters; {HELD}")
 

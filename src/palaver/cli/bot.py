@@ -42,8 +42,9 @@ def init(
     print(f"wrote {folder / FILE} and {folder / PERSONA}")
     if pasted:
         print(f"The key that you pasted is for palaver chat alone: set {pasted} for the bot")
-    print("Say who the bot is in persona.md. Set PALAVER_TELEGRAM_TOKEN, or name a platform in palaver.toml.")
-    print("Then: palaver check, palaver run")
+    if not os.environ.get("PALAVER_TELEGRAM_TOKEN"):
+        print("Set PALAVER_TELEGRAM_TOKEN, or name a platform in palaver.toml.")
+    print("Say who the bot is in persona.md, then: palaver check, palaver run")
 
 
 def _suggest_model() -> tuple[str, str]:

@@ -44,9 +44,9 @@ async def _play(screen: "Screen", *, is_fast: bool) -> bool:
     """Play the demo. A closed terminal and SIGTERM end it as Ctrl-C does, so that nothing is left behind."""
     import asyncio
 
-    from palaver.demo.story import FAST, Pace, play
+    from palaver.demo.story import FAST, Tempo, play
 
-    playing = asyncio.ensure_future(play(screen.show, FAST if is_fast else Pace()))
+    playing = asyncio.ensure_future(play(screen.show, FAST if is_fast else Tempo()))
     for ending in (signal.SIGTERM, signal.SIGHUP):
         with suppress(ValueError, NotImplementedError, RuntimeError):  # not the main thread, or another loop
             asyncio.get_running_loop().add_signal_handler(ending, playing.cancel)

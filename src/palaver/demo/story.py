@@ -34,7 +34,7 @@ from palaver.store import Store
 KILL_AT = 14  # words of the long answer that people see when the bot is killed
 
 
-class Pace(Struct, frozen=True, kw_only=True):
+class Tempo(Struct, frozen=True, kw_only=True):
     """Seconds, so that people can follow."""
 
     word: float = 0.08  # between two words of the bot
@@ -42,15 +42,15 @@ class Pace(Struct, frozen=True, kw_only=True):
     scene: float = 1.3  # after each scene
 
 
-FAST = Pace(word=0.04, message=0, scene=0)
+FAST = Tempo(word=0.04, message=0, scene=0)
 
 
-async def play(show: Callable[[Observation], None], pace: Pace | None = None) -> bool:
+async def play(show: Callable[[Observation], None], tempo: Tempo | None = None) -> bool:
     """Play the demo; return whether all checks held. Neither files nor processes are left behind."""
-    pace = pace or Pace()
+    tempo = tempo or Tempo()
     with tempfile.TemporaryDirectory(prefix="palaver-demo-") as folder:
         timeline = Timeline(show)
-        async with Group(Path(folder), timeline, pace=pace.word) as group:
+        async with Group(Path(folder), timeline, pace=tempo.word) as group:
             timeline.add(Scene(title="Three people and a bot"))
             await group.start()
             async with Store.open(group.store, beside=True) as store:
@@ -58,18 +58,18 @@ async def play(show: Callable[[Observation], None], pace: Pace | None = None) ->
                 group.before_showing = reader.read
                 reading = timeline.start(reader.run())
                 try:
-                    return await Story(group, store, timeline, pace).tell()
+                    return await Story(group, store, timeline, tempo).tell()
                 finally:
                     reading.cancel()
                     await asyncio.wait([reading])
 
 
 class Story:
-    def __init__(self, group: Group, store: Store, timeline: Timeline, pace: Pace) -> None:
+    def __init__(self, group: Group, store: Store, timeline: Timeline, tempo: Tempo) -> None:
         self._group = group
         self._store = store
         self._timeline = timeline
-        self._pace = pace
+        self._tempo = tempo
         self._answers: dict[str, Said] = {}  # to questions, by the text of these
 
     async def tell(self) -> bool:
@@ -91,12 +91,12 @@ class Story:
         return all(check.held for check in checks)
 
     async def _scene(self, title: str) -> None:
-        await self._timeline.pause(self._pace.scene)
+        await self._timeline.pause(self._tempo.scene)
         self._timeline.add(Scene(title=title))
 
     async def _say(self, author: Author, text: str) -> str:
         message_id = self._group.post(author, text)
-        await self._timeline.pause(self._pace.message)
+        await self._timeline.pause(self._tempo.message)
         return message_id
 
     async def _ask(self, author: Author, question: str) -> None:
@@ -137,7 +137,7 @@ class Story:
         answers = sum(row.kind == "answer" for row in rows)
         words = _words(self._timeline.of(Drafted)[-1].text)
         self._timeline.add(Killed(pid=pid, status=status, words=words, open_runs=len(runs), answers=answers))
-        await self._timeline.pause(self._pace.scene)
+        await self._timeline.pause(self._tempo.scene)
         pid = await self._group.start()
         for run in runs:
             await self._until_stored("the run to be resumed", partial(self._is_resumed, run.id))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from palaver.formats import telegram_words as words
 from palaver.parts import Media, Part, Text
 
 _KINDS = {
@@ -38,16 +39,16 @@ def event_of(entry: dict[str, Any]) -> tuple[Part, ...]:
     members = ", ".join(one for one in entry.get("members") or () if isinstance(one, str))
     match entry.get("action"):
         case "invite_members" if members:
-            words = f"joined: {members}"
+            told = f"joined: {members}"
         case "join_group_by_link" | "join_group_by_request":
-            words = f"joined: {_string(entry, 'actor')}"
+            told = f"joined: {_string(entry, 'actor')}"
         case "remove_members" if members:
-            words = f"left: {members}"
+            told = f"left: {members}"
         case "edit_group_title":
-            words = f"the chat is now called {_string(entry, 'title')}"
+            told = f"the chat is now called {_string(entry, 'title')}"
         case _:
             return ()
-    return (_marker("event", words),)
+    return (words.marker("event", told),)
 
 
 def text_of(entry: dict[str, Any], key: str = "text") -> str:
@@ -88,7 +89,7 @@ def _facts(kind: str, entry: dict[str, Any]) -> str | None:
             return _string(entry, "sticker_emoji") or None
         case "audio":
             title = _string(entry, "title") or _string(entry, "file_name")
-            return " – ".join(filter(None, (_string(entry, "performer"), title))) or None
+            return words.song(_string(entry, "performer"), title)
         case "document":
             return _string(entry, "file_name") or None
     return None
@@ -98,31 +99,21 @@ def _spoken(entry: dict[str, Any]) -> Iterator[Part]:
     """Yield what is neither text nor a file. What its sender wrote is their text."""
     point = entry.get("location_information")
     if "place_name" in entry:
-        yield _marker("location")
-        yield Text(text=", ".join(filter(None, (_string(entry, "place_name"), _string(entry, "address")))))
-    elif isinstance(point, dict):
-        yield _marker("location", ", ".join(f"{point[key]:.5f}" for key in _POINT if isinstance(point.get(key), float)))
+        yield from words.venue(_string(entry, "place_name"), _string(entry, "address"))
     elif "location_information" in entry:
-        yield _marker("location")
+        known = point if isinstance(point, dict) else {}
+        yield words.location(*(known[key] for key in _POINT if isinstance(known.get(key), float)))
     if isinstance(contact := entry.get("contact_information"), dict):
-        name = f"{_string(contact, 'first_name')} {_string(contact, 'last_name')}".strip()
-        yield _marker("contact")
-        yield Text(text=f"{name}, {_string(contact, 'phone_number')}")
+        yield from words.contact(*(_string(contact, key) for key in ("first_name", "last_name", "phone_number")))
     if isinstance(poll := entry.get("poll"), dict):
-        yield _marker("poll")
-        yield Text(text="\n".join([text_of(poll, "question"), *(f"- {one}" for one in _answers(poll))]))
+        yield from words.listing("poll", text_of(poll, "question"), _answers(poll))
     if isinstance(tasks := entry.get("todo_list"), dict):
-        yield _marker("checklist")
-        yield Text(text="\n".join([text_of(tasks, "title"), *(f"- {one}" for one in _answers(tasks))]))
-    yield from (_marker("event", words) for key, words in _EVENTS.items() if key in entry)
+        yield from words.listing("checklist", text_of(tasks, "title"), _answers(tasks))
+    yield from (words.marker("event", event) for key, event in _EVENTS.items() if key in entry)
 
 
 def _answers(listed: dict[str, Any]) -> Iterator[str]:
     return (text_of(answer) for answer in listed.get("answers") or () if isinstance(answer, dict))
-
-
-def _marker(kind: str, words: str = "") -> Media:
-    return Media(media_kind=kind, unique_id=f"{kind}:{words}", rendered_text=words or None)
 
 
 def _rich_text(value: Any) -> str:

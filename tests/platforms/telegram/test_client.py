@@ -29,7 +29,7 @@ async def test_a_few_messages_go_at_once_and_the_next_ones_one_a_second() -> Non
     pacer = time.pacer()
 
     for _ in range(8):
-        await pacer.turn("7", is_group=False)
+        await pacer.turn("7")
 
     assert time.slept == [1.0, 1.0, 1.0]
 
@@ -39,7 +39,7 @@ async def test_a_group_gets_twenty_a_minute() -> None:
     pacer = time.pacer()
 
     for _ in range(25):
-        await pacer.turn("-1", is_group=True)
+        await pacer.turn("-1")
 
     assert time.slept == [3.0] * 20
 
@@ -49,20 +49,20 @@ async def test_all_chats_together_get_thirty_a_second() -> None:
     pacer = time.pacer()
 
     for number in range(91):
-        await pacer.turn(str(number), is_group=False)
+        await pacer.turn(str(number))
 
     assert 1.9 < sum(time.slept) < 2.1
 
 
-@pytest.mark.parametrize("is_group", [False, True])
-async def test_a_chat_waits_as_long_as_the_service_asks_and_others_do_not(is_group: bool) -> None:
+@pytest.mark.parametrize(("chat", "other"), [("7", "8"), ("-7", "-8")])
+async def test_a_chat_waits_as_long_as_the_service_asks_and_others_do_not(chat: str, other: str) -> None:
     time = Time()
     pacer = time.pacer()
-    pacer.hold("7", 5.0, is_group=is_group)
+    pacer.hold(chat, 5.0)
 
-    await pacer.turn("8", is_group=is_group)
+    await pacer.turn(other)
     before = list(time.slept)
-    await pacer.turn("7", is_group=is_group)
+    await pacer.turn(chat)
 
     assert (before, time.slept) == ([], [5.0])
 
@@ -70,10 +70,10 @@ async def test_a_chat_waits_as_long_as_the_service_asks_and_others_do_not(is_gro
 async def test_a_long_wait_is_the_outbox_to_wait_for() -> None:
     time = Time()
     pacer = time.pacer()
-    pacer.hold("7", LONGEST_WAIT + 60, is_group=False)
+    pacer.hold("7", LONGEST_WAIT + 60)
 
     with pytest.raises(NotSent) as caught:
-        await pacer.turn("7", is_group=False)
+        await pacer.turn("7")
 
     assert caught.value.retry_after == pytest.approx(LONGEST_WAIT + 60)
     assert time.slept == []
@@ -85,8 +85,8 @@ async def test_a_draft_is_edited_only_where_an_answer_would_still_have_its_turn(
 
     free = []
     for _ in range(5):
-        free.append(pacer.is_free("-1", is_group=True))
-        await pacer.turn("-1", is_group=True)
+        free.append(pacer.is_free("-1"))
+        await pacer.turn("-1")
 
     assert free == [True, True, True, True, False]
 
@@ -94,10 +94,10 @@ async def test_a_draft_is_edited_only_where_an_answer_would_still_have_its_turn(
 async def test_a_shorter_wait_does_not_end_a_longer_one() -> None:
     time = Time()
     pacer = time.pacer()
-    pacer.hold("7", 15.0, is_group=False)
-    pacer.hold("7", 1.0, is_group=False)
+    pacer.hold("7", 15.0)
+    pacer.hold("7", 1.0)
 
-    await pacer.turn("7", is_group=False)
+    await pacer.turn("7")
 
     assert time.slept == [15.0]
 
@@ -118,7 +118,7 @@ async def post_to(service: Answers) -> int | None:
     async with Served(service) as served:
         client = BotClient("42:secret", base_url=served.url)
         try:
-            return await client.post("sendMessage", {"chat_id": 7, "text": "hello"}, is_group=False)
+            return await client.post("sendMessage", {"chat_id": 7, "text": "hello"})
         finally:
             await client.aclose()
 
@@ -176,12 +176,12 @@ async def test_updates_that_cannot_be_confirmed_are_an_error_of_ours() -> None:
 async def test_when_two_chats_are_asked_to_wait_at_once_all_wait_a_little() -> None:
     time = Time()
     pacer = time.pacer()
-    pacer.hold("7", 3600.0, is_group=False)
-    pacer.hold("7", 3600.0, is_group=False)
-    await pacer.turn("8", is_group=False)
+    pacer.hold("7", 3600.0)
+    pacer.hold("7", 3600.0)
+    await pacer.turn("8")
     alone = list(time.slept)
 
-    pacer.hold("-1", 3600.0, is_group=True)
-    await pacer.turn("9", is_group=False)
+    pacer.hold("-1", 3600.0)
+    await pacer.turn("9")
 
     assert (alone, time.slept) == ([], [LONGEST_HOLD])

@@ -128,34 +128,34 @@ class BotClient:
         return next((one.file_id for one in found if name in (one.emoji, one.file_unique_id)), "")
 
     async def post(
-        self, method: str, params: Mapping[str, Any], *, is_group: bool, files: Mapping[str, bytes] | None = None
+        self, method: str, params: Mapping[str, Any], *, files: Mapping[str, bytes] | None = None
     ) -> int | None:
         """Send or edit a message of a chat, in its turn; return its id, where the service gives one."""
         chat = str(params["chat_id"])
-        await self._pacer.turn(chat, is_group=is_group)
+        await self._pacer.turn(chat)
         try:
             result = await self.call(method, params, files=files)
         except ApiError as error:
             if error.code == 429:
-                self._pacer.hold(chat, error.retry_after or 1.0, is_group=is_group)
+                self._pacer.hold(chat, error.retry_after or 1.0)
             raise
         return _POSTED.decode(result).message_id if result.lstrip().startswith(b"{") else None
 
-    async def show(self, method: str, params: Mapping[str, Any], *, is_group: bool) -> None:
+    async def show(self, method: str, params: Mapping[str, Any]) -> None:
         """Show something that may be missed, unless the service asks us to wait."""
         chat = str(params["chat_id"])
-        if self._pacer.wait(chat, is_group=is_group) > 0:
+        if self._pacer.wait(chat) > 0:
             return
         try:
             await self.call(method, params)
         except ApiError as error:
             if error.code != 429:
                 raise
-            self._pacer.hold(chat, error.retry_after or 1.0, is_group=is_group)
+            self._pacer.hold(chat, error.retry_after or 1.0)
 
-    def is_free(self, chat_id: str, *, is_group: bool) -> bool:
+    def is_free(self, chat_id: str) -> bool:
         """Return whether an edit of a draft may be sent now: more than one message has its turn at once."""
-        return self._pacer.is_free(chat_id, is_group=is_group)
+        return self._pacer.is_free(chat_id)
 
     async def call(
         self,
@@ -238,43 +238,44 @@ class Pacer:
         self._overall = 0.0
         self._last_held = "", -math.inf  # the chat that the service asked for last to wait, and when
 
-    async def turn(self, chat: str, *, is_group: bool) -> None:
+    async def turn(self, chat: str) -> None:
         """Wait for a turn; raise `NotSent` where that would take too long."""
-        wait = self.wait(chat, is_group=is_group)
+        wait = self.wait(chat)
         if wait > LONGEST_WAIT:
             raise NotSent("the service asks us to wait", retry_after=wait)
         now = self._clock()
         self._forget_paid(now)
-        self._chats[chat] = max(self._chats.get(chat, 0.0), now) + 1 / self._rate(is_group)
+        self._chats[chat] = max(self._chats.get(chat, 0.0), now) + 1 / self._rate(chat)
         self._overall = max(self._overall, now) + 1 / self._pace.overall
         if wait > 0:
             await self._sleep(wait)
 
-    def is_free(self, chat: str, *, is_group: bool) -> bool:
+    def is_free(self, chat: str) -> bool:
         """Return whether this message and one more have their turns at once."""
-        return self._wait_of_chat(chat, is_group) + 1 / self._rate(is_group) <= 0 and self._wait_overall() <= 0
+        return self._wait_of_chat(chat) + 1 / self._rate(chat) <= 0 and self._wait_overall() <= 0
 
-    def hold(self, chat: str, seconds: float, *, is_group: bool) -> None:
+    def hold(self, chat: str, seconds: float) -> None:
         """Let a chat wait, as the service asks. If it asks for two within a second, we are too fast for it overall."""
         now, (last, at) = self._clock(), self._last_held
-        until = now + seconds + self._pace.burst / self._rate(is_group)
+        until = now + seconds + self._pace.burst / self._rate(chat)
         self._chats[chat] = max(self._chats.get(chat, 0.0), until)
         if last != chat and now - at < 1.0:
             self._overall = max(self._overall, now + min(seconds, LONGEST_HOLD) + 1.0)
         self._last_held = chat, now
 
-    def wait(self, chat: str, *, is_group: bool) -> float:
+    def wait(self, chat: str) -> float:
         """Return the seconds until the next turn; negative where it could have been before."""
-        return max(self._wait_of_chat(chat, is_group), self._wait_overall())
+        return max(self._wait_of_chat(chat), self._wait_overall())
 
-    def _wait_of_chat(self, chat: str, is_group: bool) -> float:
-        return self._chats.get(chat, 0.0) - self._clock() - self._pace.burst / self._rate(is_group)
+    def _wait_of_chat(self, chat: str) -> float:
+        return self._chats.get(chat, 0.0) - self._clock() - self._pace.burst / self._rate(chat)
 
     def _wait_overall(self) -> float:
         return self._overall - self._clock() - 1.0
 
-    def _rate(self, is_group: bool) -> float:
-        return self._pace.group if is_group else self._pace.direct
+    def _rate(self, chat: str) -> float:
+        """Return the messages a second to a chat. The ids of groups and channels are negative."""
+        return self._pace.group if chat.startswith("-") else self._pace.direct
 
     def _forget_paid(self, now: float) -> None:
         if len(self._chats) > 1000:

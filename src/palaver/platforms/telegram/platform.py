@@ -172,7 +172,7 @@ class Telegram(Platform):
     async def send(self, delivery: Delivery) -> str:
         reply, chat = delivery.reply, delivery.reply.place.id
         is_preview = delivery.kind == "draft" and delivery.edits is not None
-        if is_preview and not self._client.is_free(chat, is_group=reply.place.kind != "direct"):
+        if is_preview and not self._client.is_free(chat):
             raise NotSent("there is no turn for a preview now")
         if delivery.edits is not None:
             params = {"chat_id": chat, "message_id": int(delivery.edits), **text_fields(reply.text)}
@@ -187,7 +187,7 @@ class Telegram(Platform):
         if place.kind == "direct" and self._has_drafts:
             draft = {"draft_id": zlib.crc32(run_id.encode()) or 1, "can_stop": True, **text_fields(text)}
             try:
-                await self._client.show("sendMessageDraft", {"chat_id": place.id, **thread, **draft}, is_group=False)
+                await self._client.show("sendMessageDraft", {"chat_id": place.id, **thread, **draft})
                 return
             except ApiError as error:
                 if error.code not in (400, 404):
@@ -195,7 +195,7 @@ class Telegram(Platform):
                 self._has_drafts = error.code != 404  # an older server
         if not text:
             typing = {"chat_id": place.id, **thread, "action": "typing"}
-            await self._client.show("sendChatAction", typing, is_group=place.kind != "direct")
+            await self._client.show("sendChatAction", typing)
 
     async def announce(self, commands: Sequence[CommandInfo], *, owners: Sequence[str]) -> None:
         """Set the menu of commands: for everybody, for administrators of groups, and for the owners."""
@@ -343,7 +343,7 @@ class Telegram(Platform):
         """Post, and once more without what the service refuses; return the id of the message, or nothing."""
         while True:
             try:
-                posted = await self._client.post(method, params, is_group=place.kind != "direct", files=files)
+                posted = await self._client.post(method, params, files=files)
                 return str(posted) if posted else ""
             except KeyRefused as error:  # the token was revoked
                 raise NotSent(str(error)) from error

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from palaver.formats import telegram_words
+from palaver.formats.telegram_words import marker
 from palaver.parts import Media, Part, Text
 from palaver.platforms.telegram.types import Content, File, Message, MessageEntity, Option, User
 
@@ -45,7 +47,7 @@ def parts_of(message: Message, fields: Sequence[str] = ()) -> tuple[Part, ...]:
     """Return the parts of a message; *fields* are the names of all its fields, also those that we do not know."""
     words = text_of(message)
     parts = [*content_parts(message), *([Text(text=words)] if words else []), *youtube_videos(message)]
-    return tuple(parts or [_marker(one) for one in _service(message, fields)])
+    return tuple(parts or _service(message, fields))
 
 
 def text_of(message: Message) -> str:
@@ -109,7 +111,7 @@ def _facts(kind: str, file: File) -> str | None:
         case "sticker":
             return " ".join(filter(None, (file.emoji, f"of the set {file.set_name}" if file.set_name else ""))) or None
         case "audio":
-            return " – ".join(filter(None, (file.performer, file.title or file.file_name))) or None
+            return telegram_words.song(file.performer, file.title or file.file_name)
         case "document":
             return file.file_name or None
     return None
@@ -118,49 +120,39 @@ def _facts(kind: str, file: File) -> str | None:
 def _spoken(content: Content) -> Iterator[Part]:
     """Yield what is neither text nor a file. What its sender wrote is their text."""
     if content.location and not content.venue:
-        yield _marker("location", f"{content.location.latitude:.5f}, {content.location.longitude:.5f}")
+        yield telegram_words.location(content.location.latitude, content.location.longitude)
     if content.venue:
-        yield _marker("location")
-        yield Text(text=", ".join(filter(None, (content.venue.title, content.venue.address))))
+        yield from telegram_words.venue(content.venue.title, content.venue.address)
     if content.contact:
         contact = content.contact
-        yield _marker("contact")
-        yield Text(text=f"{contact.first_name} {contact.last_name}".strip() + f", {contact.phone_number}")
+        yield from telegram_words.contact(contact.first_name, contact.last_name, contact.phone_number)
     if content.poll:
-        yield _marker("poll")
-        yield Text(text="\n".join([content.poll.question, *(f"- {one.text}" for one in content.poll.options)]))
+        yield from telegram_words.listing("poll", content.poll.question, (one.text for one in content.poll.options))
     if content.checklist:
-        yield _marker("checklist")
-        yield Text(text="\n".join([content.checklist.title, *map(_task, content.checklist.tasks)]))
+        yield from telegram_words.listing("checklist", content.checklist.title, map(_task, content.checklist.tasks))
     if content.dice:
-        yield _marker("dice", f"{content.dice.emoji} shows {content.dice.value}")
+        yield marker("dice", f"{content.dice.emoji} shows {content.dice.value}")
     if content.story is not None:
-        yield _marker("story")
+        yield marker("story")
 
 
 def _task(task: Option) -> str:
-    return f"- [{'x' if task.completion_date else ' '}] {task.text}"
+    return f"[{'x' if task.completion_date else ' '}] {task.text}"
 
 
-def _service(message: Message, fields: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _service(message: Message, fields: Sequence[str]) -> Iterator[Media]:
     """Yield the events that a message without content tells; an unknown kind by its name."""
     if message.new_chat_members:
-        yield "event", f"joined: {', '.join(map(name_of, message.new_chat_members))}"
+        yield marker("event", f"joined: {', '.join(map(name_of, message.new_chat_members))}")
     if message.left_chat_member:
-        yield "event", f"left: {name_of(message.left_chat_member)}"
+        yield marker("event", f"left: {name_of(message.left_chat_member)}")
     if message.new_chat_title:
-        yield "event", f"the chat is now called {message.new_chat_title}"
+        yield marker("event", f"the chat is now called {message.new_chat_title}")
     if message.pinned_message is not None:
-        yield "event", "a message was pinned"
+        yield marker("event", "a message was pinned")
     known = {"new_chat_members", "left_chat_member", "new_chat_title", "pinned_message", "new_chat_participant"}
     for name in fields:
         if name in _SERVICE:
-            yield "event", _SERVICE[name]
+            yield marker("event", _SERVICE[name])
         elif name not in _NO_CONTENT and name not in known and not name.startswith("left_chat_"):
-            yield "message", name.replace("_", " ")
-
-
-def _marker(kind: str | tuple[str, str], words: str = "") -> Media:
-    if isinstance(kind, tuple):
-        kind, words = kind
-    return Media(media_kind=kind, unique_id=f"{kind}:{words}", rendered_text=words or None)
+            yield marker("message", name.replace("_", " "))
