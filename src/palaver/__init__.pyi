@@ -45,6 +45,9 @@ from .errors import (
     KeyRefused as KeyRefused,
 )
 from .errors import (
+    MediaUnavailable as MediaUnavailable,
+)
+from .errors import (
     ModelUnavailable as ModelUnavailable,
 )
 from .errors import (

@@ -34,6 +34,7 @@ PalaverError
 ├── HandleGone               the engine: create it again, or continue without it
 │   ├── CacheGone            the explicit cache has expired or was deleted
 │   └── FileGone             the uploaded file has expired, was deleted, or is not ready
+├── MediaUnavailable         the engine: media cannot be had, and go in words; later perhaps, if `for_now`
 ├── SendingFailed            the engine: a reply was not sent
 │   ├── NotSent              … retry, after `retry_after` seconds if given
 │   └── SendRefused          … and never will be
@@ -190,6 +191,12 @@ class FileGone(HandleGone):
         super().__init__(message)
         self.file = file  # its id or URI, if the service names it
         self.for_now = for_now  # whether it is not ready yet
+
+
+class MediaUnavailable(PalaverError):
+    def __init__(self, message: str, *, for_now: bool = False) -> None:
+        super().__init__(message)
+        self.for_now = for_now  # whether another attempt may succeed
 
 
 class SendingFailed(PalaverError):

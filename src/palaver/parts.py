@@ -19,6 +19,7 @@ MAX_FILE = 100 * 1024 * 1024  # bytes of one file; services take no larger reque
 MAX_SHOWN_TEXT = 50_000  # characters of one message, or of one tool's result, that a model is shown
 _END = 10_000  # of these, from the end of a text that is longer
 _NOTICE = 60  # of these, for the notice of what is left out: what was cut is not cut again
+MAX_LABEL = 200  # characters of a label that are shown
 DESCRIBED = " described: "  # between the kind of media and what they show, in `Media.words`
 
 USUAL_MIME = {  # what media of a kind mostly are, where nothing says
@@ -52,6 +53,13 @@ class Media(_Part, frozen=True, kw_only=True, tag="media"):
     data: bytes | None = None
     uri: str | None = None
     rendered_text: str | None = None  # what it shows or says, by our account: nothing that its sender said
+    label: str | None = None  # what is known without a look at it: the set and emoji of a sticker, a file's name
+    file_id: str | None = None  # by which the platform gives its bytes
+    sha256: str | None = None  # of the stored file with its bytes
+    size: int | None = None  # bytes; this and the next three as the platform says
+    width: int | None = None  # pixels
+    height: int | None = None  # pixels
+    seconds: float | None = None  # of a video or a sound
     signature: str | None = None
     raw: dict[str, Any] | None = None  # as received, where the fields above do not say it all; for its maker only
 
@@ -74,18 +82,35 @@ class Media(_Part, frozen=True, kw_only=True, tag="media"):
         The description loses square brackets and line breaks, so that it cannot end the marker and pass for words of
         the sender.
         """
-        description = f"{DESCRIBED}{one_line(self.rendered_text)}" if self.rendered_text and self.is_described else ""
-        return f"[{self.kind_word}{description}]"
+        told = ": ".join(filter(None, (one_line(self._visible_label), one_line(self._description))))
+        return f"[{self.kind_word}{DESCRIBED}{told}]" if told else f"[{self.kind_word}]"
 
     @property
     def caption(self) -> str:
         """The text for people who cannot see it."""
-        return self.rendered_text or self.words
+        return self.rendered_text or self.label or self.words
+
+    @property
+    def has_content(self) -> bool:
+        """Whether its bytes are here, or can be had."""
+        return bool(self.data or self.uri or self.sha256 or self.file_id)
+
+    def without_content(self) -> "Media":
+        """Return it without its bytes and all that leads to them: it is sent as words."""
+        return replace(self, data=None, uri=None, raw=None, sha256=None, file_id=None)
 
     @property
     def is_described(self) -> bool:
-        """Whether it has a description with visible characters."""
-        return self.rendered_text is not None and not is_blank(self.rendered_text)
+        """Whether it has a description, or a label, with visible characters."""
+        return bool(self._description or self._visible_label)
+
+    @property
+    def _description(self) -> str:
+        return "" if self.rendered_text is None or is_blank(self.rendered_text) else self.rendered_text
+
+    @property
+    def _visible_label(self) -> str:
+        return "" if self.label is None or is_blank(self.label) else self.label[:MAX_LABEL]
 
     @property
     def kind_word(self) -> str:

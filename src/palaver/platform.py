@@ -9,8 +9,9 @@ from typing import Any, Literal, Protocol, assert_never
 from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
-from palaver.errors import InvalidValue
+from palaver.errors import InvalidValue, MediaUnavailable
 from palaver.messages import Author, Message, Place, Reply
+from palaver.parts import Media
 
 PlaceRole = Literal["owner", "administrator", "member"]
 CommandAudience = Literal["everyone", "administrators", "owners"]
@@ -211,6 +212,13 @@ class Platform(ABC):
         never can be sent, with `left=True` if nothing can be sent to this place. Let any other error propagate: the
         message may have arrived.
         """
+
+    async def fetch(self, media: Media, *, limit: int) -> bytes:
+        """Return the bytes of *media* of a message, which has a `file_id`: at most *limit* of them.
+
+        Raise `errors.MediaUnavailable` if they cannot be had, with `for_now=True` if they can be had later.
+        """
+        raise MediaUnavailable(f"{self.name} gives no files")
 
     def received(self, message: Message) -> "Received | Commanded":
         """Return a new message as a change: `/forget peanuts` is a command, anything else a message.

@@ -165,7 +165,7 @@ def test_media_keep_their_kind_type_and_path(fields: dict[str, Any], expected: t
 def test_a_sticker_shows_its_emoji() -> None:
     fields: dict[str, Any] = {"file": "stickers/a.webp", "media_type": "sticker", "sticker_emoji": "😀"}
 
-    expected = sticker(mime="image/webp", rendered_text="😀", raw={"path": "stickers/a.webp"})
+    expected = sticker(mime="image/webp", label="😀", raw={"path": "stickers/a.webp"})
     assert parts_of(message(1, "", **fields)) == (expected,)
 
 
@@ -229,7 +229,7 @@ def test_a_song_and_a_file_say_their_names() -> None:
     song: dict[str, Any] = {"file": NOT_INCLUDED, "media_type": "audio_file", "performer": "Him", "title": "It"}
     found = read_messages([message(1, "", **song), message(2, "", file=NOT_INCLUDED, file_name="a.pdf")])
 
-    shown = [(part.media_kind, part.rendered_text) for one in found for part in one.parts if isinstance(part, Media)]
+    shown = [(part.media_kind, part.label) for one in found for part in one.parts if isinstance(part, Media)]
     assert shown == [("audio", "Him – It"), ("document", "a.pdf")]
 
 

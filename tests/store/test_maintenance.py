@@ -29,6 +29,18 @@ EPISODE = """INSERT INTO episodes (episode_id, place, title, start, stop, topic,
     VALUES ('e1', 1, 1, 0, 5, 'tea', 'They had tea.', 0.5, '["u123"]', '["tea"]')"""
 
 
+def _add_files(database: sqlite3.Connection) -> None:
+    for row in (
+        "files (sha256, size, mime, at, used_at) VALUES ('a', 1, 'image/png', '', '')",
+        "media_files (unique_id, sha256, at) VALUES ('p1', 'a', '')",
+        "file_forms (source, form, text, at) VALUES ('a', 'pages', 'Hello', '')",
+        "handles (sha256, account, name, uri, mime, at) VALUES ('a', 'gemini', 'files/a', 'https://g/a', '', '')",
+        "description_positions (unique_id, place, position) SELECT 'p1', id, 1 FROM places LIMIT 1",
+        "description_failures (unique_id, made_by, failures, retry_at, why) VALUES ('p2', 'm', 1, '', '')",
+    ):
+        database.execute(f"INSERT INTO {row}")
+
+
 async def fill(store: Store) -> None:
     """Something in every table."""
     for message in a_talk(5):
@@ -41,6 +53,7 @@ async def fill(store: Store) -> None:
     await store.place_settings.block("telegram", "u666", at=NOON)
     await remember(store)
     await store.descriptions.describe("p1", "a cat", by="m", at=NOON)
+    await store.writer.run(_add_files)
     await begin(store, a_run())
     await store.proposals.propose(a_run().id, a_fact().id, now=NOON, until=NOON + timedelta(hours=1), most=9)
     spent = CallCost(model="gpt-5", usage=Usage(input=5, output=1), money=0.01)

@@ -208,7 +208,7 @@ def quote_tokens(message: Message, counter: Counter) -> int:
 def _in_brief(media: Media) -> Media:
     text = media.rendered_text
     brief = text if text is None or len(text) <= BRIEF_LENGTH else f"{text[:BRIEF_LENGTH]}…"
-    return replace(media, data=None, uri=None, raw=None, signature=None, rendered_text=brief)
+    return replace(media.without_content(), signature=None, rendered_text=brief)
 
 
 class MediaLimits(Struct, frozen=True, kw_only=True):
@@ -318,7 +318,7 @@ def _with_first_media(message: Message, count: int) -> Message:
     for part in message.parts:
         if isinstance(part, Media) and _is_sendable(part):
             count -= 1
-            part = part if count >= 0 else _without_content(part)
+            part = part if count >= 0 else part.without_content()
         parts.append(part)
     return replace(message, parts=tuple(parts))
 
@@ -330,12 +330,8 @@ def message_in_words(message: Message) -> Message:
 
 def _media_as_words(message: Message) -> Message | None:
     """Return the message with words for its media; None if it has no media."""
-    parts = (_without_content(part) if isinstance(part, Media) else part for part in message.parts)
+    parts = (part.without_content() if isinstance(part, Media) else part for part in message.parts)
     return replace(message, parts=tuple(parts)) if _media_count(message) else None
-
-
-def _without_content(media: Media) -> Media:
-    return replace(media, data=None, uri=None, raw=None)
 
 
 def _media_count(message: Message) -> int:
@@ -344,4 +340,4 @@ def _media_count(message: Message) -> int:
 
 
 def _is_sendable(part: Part) -> bool:
-    return isinstance(part, Media) and bool(part.data or part.uri)
+    return isinstance(part, Media) and part.has_content

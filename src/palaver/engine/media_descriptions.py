@@ -77,7 +77,7 @@ class MediaDescriber:
     async def find_undescribed(self, messages: Sequence[Message]) -> dict[str, tuple[Media, Message]]:
         """Return the media of messages that have data or a URI and no description, by their ids."""
         seen = [(media, message) for message in messages for media in _undescribed_media(_parts(message))]
-        found = {media.unique_id: (media, message) for media, message in reversed(seen) if media.data or media.uri}
+        found = {media.unique_id: (media, message) for media, message in reversed(seen) if media.has_content}
         known = await self._known.find(sorted(found)) if found else {}
         return {name: found[name] for name in reversed(found) if name not in known}
 

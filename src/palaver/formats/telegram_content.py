@@ -77,12 +77,12 @@ def _media(entry: dict[str, Any], unique_id: str) -> Iterator[Part]:
         media_kind=kind,
         unique_id=unique_id,
         mime=_string(entry, "mime_type") or ("image/jpeg" if kind == "photo" else _MIME.get(suffix)),
-        rendered_text=_facts(kind, entry),
+        label=_label(kind, entry),
         raw={"path": path} if included else None,
     )
 
 
-def _facts(kind: str, entry: dict[str, Any]) -> str | None:
+def _label(kind: str, entry: dict[str, Any]) -> str | None:
     """Return what is known of a file without looking into it."""
     match kind:
         case "sticker":

@@ -46,7 +46,7 @@ def markers_in(prompt: Prompt, *, takes: Takes | None = None) -> frozenset[str]:
 
 
 def _has_content(media: Media, _: Role) -> bool:
-    return bool(media.data or media.uri)
+    return media.has_content
 
 
 def _of_layer(layer: Layer, takes: Takes, *, over: bool) -> Iterator[str]:

@@ -343,7 +343,7 @@ def _quote_media(quote: Quote, shown: Mapping[str, Message], style: Style) -> tu
 
 
 def _is_sendable(part: Part) -> bool:
-    return isinstance(part, Media) and bool(part.data or part.uri)
+    return isinstance(part, Media) and part.has_content
 
 
 def local_time(moment: datetime, zone: str) -> datetime:

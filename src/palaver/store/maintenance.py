@@ -41,6 +41,7 @@ from palaver.tasks.task import Task
 
 TABLES = (
     "places titles authors names messages message_parts message_changes turns media descriptions "
+    "files media_files file_forms handles description_positions description_failures "
     "runs records tool_runs layers toolsets prompts prompt_layers outbox tasks "
     "usage cap_notices chats chat_entries blocked_authors facts fact_sources proposals fact_exclusions summaries "
     "episodes window_pasts reading_cursors reactions commands place_aliases hidden_sentences place_events"

@@ -288,7 +288,7 @@ def _read_texts(database: Database, select: str, values: tuple[object, ...]) -> 
 
 
 def _media_text(database: Database, media: str | None) -> str:
-    """Return the text of media: as received, or as described."""
+    """Return the text of media: their labels, and what they show as received, or as described."""
     if media is None:
         return ""
     select = "SELECT body FROM descriptions WHERE unique_id = ?"
@@ -298,7 +298,7 @@ def _media_text(database: Database, media: str | None) -> str:
         if not text:
             row = database.execute(select, (clean(one.get("unique_id", "")),)).fetchone()
             text = ANY.loads(row[0]) if row else ""
-        words.append(clean(text))
+        words += [clean(one.get("label") or ""), clean(text)]
     return " ".join(filter(None, words))
 
 

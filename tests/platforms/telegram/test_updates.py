@@ -85,22 +85,22 @@ LINK = {"type": "text_link", "offset": 7, "length": 4, "url": "https://a.ua/x"}
 WATCHED = "https://www.youtube.com/watch?v=dQw4w9WgXcQ"
 
 
-def media(kind: str, mime: str | None = None, words: str | None = None, unique_id: str = "u") -> Media:
-    return Media(media_kind=kind, unique_id=unique_id, mime=mime, rendered_text=words)
+def media(kind: str, mime: str | None = None, label: str | None = None, **more: Any) -> Media:
+    return Media(media_kind=kind, unique_id="u", mime=mime, label=label, file_id="f", size=10, **more)
 
 
 def marker(kind: str, words: str = "") -> Media:
     return Media(media_kind=kind, unique_id=f"{kind}:{words}", rendered_text=words or None)
 
 
-PHOTO = media("photo", "image/jpeg", unique_id="u1")
+PHOTO = Media(media_kind="photo", unique_id="u1", mime="image/jpeg", file_id="f1", width=900, height=600)
 CONTENTS: dict[str, tuple[dict[str, Any], tuple[Part, ...]]] = {
     "photo": ({"photo": [SMALL, LARGE]}, (PHOTO,)),
     "photo with a caption": ({"photo": [LARGE], "caption": "our cat"}, (PHOTO, Text(text="our cat"))),
     "sticker": ({"sticker": CATS}, (media("sticker", "image/webp", "😀 of the set Cats"),)),
     "animated sticker": ({"sticker": {**FILE, "is_animated": True}}, (media("sticker", "application/x-tgsticker"),)),
     "video sticker": ({"sticker": {**FILE, "is_video": True}}, (media("sticker", "video/webm"),)),
-    "voice": ({"voice": {**FILE, "duration": 3, "mime_type": "audio/ogg"}}, (media("voice", "audio/ogg"),)),
+    "voice": ({"voice": {**FILE, "duration": 3, "mime_type": "audio/ogg"}}, (media("voice", "audio/ogg", seconds=3),)),
     "audio": ({"audio": SONG}, (media("audio", "audio/mpeg", "Okean Elzy – Obijmy"),)),
     "video": ({"video": MP4}, (media("video", "video/mp4"),)),
     "video note": ({"video_note": {**FILE, "length": 240}}, (media("video_note"),)),

@@ -95,7 +95,15 @@ def name_of(user: User) -> str:
 
 def _media(kind: str, file: File) -> Media:
     return Media(
-        media_kind=kind, unique_id=file.file_unique_id, mime=_mime(kind, file), rendered_text=_facts(kind, file)
+        media_kind=kind,
+        unique_id=file.file_unique_id,
+        mime=_mime(kind, file),
+        label=_label(kind, file),
+        file_id=file.file_id or None,
+        size=file.file_size or None,
+        width=file.width or None,
+        height=file.height or None,
+        seconds=file.duration or None,
     )
 
 
@@ -105,7 +113,7 @@ def _mime(kind: str, file: File) -> str | None:
     return file.mime_type or ("image/jpeg" if kind == "photo" else None)
 
 
-def _facts(kind: str, file: File) -> str | None:
+def _label(kind: str, file: File) -> str | None:
     """Return what is known of a file without looking into it, where that says what it is."""
     match kind:
         case "sticker":

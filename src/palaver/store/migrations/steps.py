@@ -23,6 +23,7 @@ from palaver.store.migrations.table_changes import (
     KINDS,
     LANGUAGES,
     LEFT_OUT,
+    MEDIA_FILES,
     MESSAGE_PARTS,
     REACTIONS,
     RETENTION,
@@ -312,6 +313,11 @@ def m033_forwards(database: Database) -> None:
     _execute(database, FORWARDS)
 
 
+def m034_media_files(database: Database) -> None:
+    """Add the files of media, their handles at services, and when a description became known."""
+    _execute(database, MEDIA_FILES)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -346,4 +352,5 @@ MIGRATIONS: tuple[Migration, ...] = (
     m031_retention,
     m032_languages,
     m033_forwards,
+    m034_media_files,
 )

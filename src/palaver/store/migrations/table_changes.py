@@ -233,6 +233,64 @@ FORWARDS = (
     "ALTER TABLE messages ADD COLUMN forward_author INTEGER REFERENCES authors (id)",  # NULL: the account is unknown
     "CREATE INDEX messages_by_forward_author ON messages (forward_author) WHERE forward_author IS NOT NULL",
 )
+MEDIA_FILES = (
+    """CREATE TABLE files (  -- in the folder of media, by their hash
+        sha256 TEXT PRIMARY KEY,
+        size INTEGER NOT NULL,
+        mime TEXT NOT NULL,
+        width INTEGER,
+        height INTEGER,
+        seconds REAL,
+        pages INTEGER,
+        at TEXT NOT NULL,
+        used_at TEXT NOT NULL
+    )""",
+    """CREATE TABLE media_files (  -- which file media are, or why they have none
+        unique_id TEXT PRIMARY KEY,
+        sha256 TEXT REFERENCES files (sha256) ON DELETE CASCADE,
+        failure TEXT NOT NULL DEFAULT '',
+        failures INTEGER NOT NULL DEFAULT 0,
+        retry_at TEXT,  -- NULL: never
+        at TEXT NOT NULL
+    )""",
+    "CREATE INDEX media_files_by_file ON media_files (sha256)",
+    """CREATE TABLE file_forms (  -- what a file becomes for models: a still, a smaller picture, a text
+        source TEXT NOT NULL REFERENCES files (sha256) ON DELETE CASCADE,
+        form TEXT NOT NULL,
+        sha256 TEXT REFERENCES files (sha256) ON DELETE CASCADE,  -- NULL: words, or a failure
+        text TEXT NOT NULL DEFAULT '',
+        failure TEXT NOT NULL DEFAULT '',
+        at TEXT NOT NULL,
+        PRIMARY KEY (source, form)
+    )""",
+    "CREATE INDEX file_forms_by_file ON file_forms (sha256)",
+    """CREATE TABLE handles (  -- files that a service has
+        sha256 TEXT NOT NULL,
+        account TEXT NOT NULL,  -- the service and a digest of the key
+        name TEXT NOT NULL,
+        uri TEXT NOT NULL,
+        mime TEXT NOT NULL,
+        at TEXT NOT NULL,
+        expires_at TEXT,
+        unwanted INTEGER NOT NULL DEFAULT 0,  -- to be deleted at the service
+        PRIMARY KEY (sha256, account)
+    )""",
+    """CREATE TABLE description_positions (  -- when a description became known in a place
+        unique_id TEXT NOT NULL REFERENCES descriptions (unique_id) ON DELETE CASCADE,
+        place INTEGER NOT NULL REFERENCES places (id),
+        position INTEGER NOT NULL,  -- how many messages the place had then
+        PRIMARY KEY (unique_id, place)
+    )""",
+    "CREATE INDEX description_positions_by_place ON description_positions (place)",
+    """CREATE TABLE description_failures (
+        unique_id TEXT NOT NULL,
+        made_by TEXT NOT NULL,
+        failures INTEGER NOT NULL,
+        retry_at TEXT NOT NULL,
+        why TEXT NOT NULL,
+        PRIMARY KEY (unique_id, made_by)
+    )""",
+)
 
 
 class Renames(NamedTuple):

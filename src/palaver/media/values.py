@@ -1,0 +1,102 @@
+"""Files of media, their forms and their handles at services; the protocol of the store that has them. Pure."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from msgspec import Struct
+
+
+class StoredFile(Struct, frozen=True, kw_only=True):
+    """A file in the folder of media, and what is known of its content."""
+
+    sha256: str
+    size: int
+    mime: str  # by its content
+    width: int | None = None
+    height: int | None = None
+    seconds: float | None = None
+    pages: int | None = None
+
+
+class FetchFailure(Struct, frozen=True, kw_only=True):
+    """Media that could not be had."""
+
+    why: str
+    failures: int = 1
+    retry_at: datetime | None = None  # None: never
+
+
+class FileForm(Struct, frozen=True, kw_only=True):
+    """What a file becomes for models that do not take it as it is: another file, a text, or a failure."""
+
+    file: StoredFile | None = None
+    text: str = ""
+    failure: str = ""
+
+
+class Handle(Struct, frozen=True, kw_only=True):
+    """A file that a service has."""
+
+    sha256: str
+    account: str  # the service, and a digest of the key
+    name: str  # by which it is deleted
+    uri: str  # by which it is sent
+    mime: str
+    expires_at: datetime | None = None
+
+
+class MediaStore(Protocol):
+    """Files by hash, and what they belong to. A file is whole on the disk before a row names it."""
+
+    async def find(self, unique_ids: Collection[str]) -> Mapping[str, StoredFile | FetchFailure]:
+        """Return the files of media, or why they have none."""
+        ...
+
+    async def get(self, sha256s: Collection[str]) -> Mapping[str, StoredFile]:
+        """Return files by their hashes."""
+        ...
+
+    async def add(self, unique_id: str, data: bytes, file: StoredFile, *, at: datetime) -> StoredFile:
+        """Store the bytes of media. Raise `StoreFull` where the disk is full; nothing is stored then."""
+        ...
+
+    async def fail(self, unique_id: str, failure: FetchFailure, *, at: datetime) -> None:
+        """Store that media could not be had."""
+        ...
+
+    async def read(self, sha256: str, *, at: datetime) -> bytes | None:
+        """Return the bytes of a file, checked by its hash; None if it is gone or damaged."""
+        ...
+
+    async def form(self, source: str, form: str) -> FileForm | None:
+        """Return a form of a file, if it was made before."""
+        ...
+
+    async def add_form(
+        self, source: str, form: str, made: FileForm, *, data: bytes | None = None, at: datetime
+    ) -> None:
+        """Store a form of a file, with its bytes if it is a file itself."""
+        ...
+
+    async def handle(self, sha256: str, account: str) -> Handle | None:
+        """Return the handle of a file at a service."""
+        ...
+
+    async def add_handle(self, handle: Handle, *, at: datetime) -> None: ...
+
+    async def drop_handle(self, account: str, name: str) -> bool:
+        """Forget a handle, by its name or its URI, that the service no longer has; return whether it was known."""
+        ...
+
+    async def unwanted_handles(self) -> Sequence[Handle]:
+        """Return the handles whose files are gone: they are to be deleted at the service."""
+        ...
+
+    async def remove_handle(self, handle: Handle) -> None:
+        """Remove an unwanted handle: the service has deleted it, or it has expired."""
+        ...
+
+    async def sweep(self, *, unused_since: datetime, at: datetime) -> int:
+        """Remove the files that nothing refers to, or that were not used since; return their number."""
+        ...
