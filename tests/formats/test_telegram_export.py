@@ -227,7 +227,7 @@ def test_a_forward_says_whose_words_it_is(fields: dict[str, Any], author: Author
 
 def test_a_song_and_a_file_say_their_names() -> None:
     song: dict[str, Any] = {"file": NOT_INCLUDED, "media_type": "audio_file", "performer": "Him", "title": "It"}
-    found = read_messages([message(1, "", **song), message(2, "", file=NOT_INCLUDED, file_name="a.pdf")])
+    found = read_messages([message(1, "", **song), message(2, "", file=NOT_INCLUDED, file_name="b/a.pdf")])
 
     shown = [(part.media_kind, part.label) for one in found for part in one.parts if isinstance(part, Media)]
     assert shown == [("audio", "Him – It"), ("document", "a.pdf")]

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from palaver.formats import telegram_words as words
+from palaver.media.file_names import safe_name
 from palaver.parts import Media, Part, Text
 
 _KINDS = {
@@ -91,7 +92,8 @@ def _label(kind: str, entry: dict[str, Any]) -> str | None:
             title = _string(entry, "title") or _string(entry, "file_name")
             return words.song(_string(entry, "performer"), title)
         case "document":
-            return _string(entry, "file_name") or None
+            name = _string(entry, "file_name")
+            return safe_name(name) if name else None
     return None
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from palaver.formats import telegram_words
 from palaver.formats.telegram_words import marker
+from palaver.media.file_names import safe_name
 from palaver.parts import Media, Part, Text
 from palaver.platforms.telegram.types import Content, File, Message, MessageEntity, Option, User
 
@@ -121,7 +122,7 @@ def _label(kind: str, file: File) -> str | None:
         case "audio":
             return telegram_words.song(file.performer, file.title or file.file_name)
         case "document":
-            return file.file_name or None
+            return safe_name(file.file_name) if file.file_name else None
     return None
 
 
