@@ -1,10 +1,12 @@
 """Token counts: a protocol, an estimator without a vocabulary, and sums over parts, turns and prompts. Pure."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from math import ceil
 from operator import mul
 from typing import Any, Protocol, assert_never
 
 import orjson
+from msgspec import Struct
 
 from palaver.messages import Message
 from palaver.parts import USUAL_MIME, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, cut_parts, cut_results
@@ -66,12 +68,10 @@ _WEIGHTS = tuple(
 _TURN = 4  # who speaks, and where a turn begins and ends
 _CALL = 6  # what frames a call, a result or a declaration
 _SIGNATURE_CHARACTERS = 8  # of a replayed signature, a token
-_IMAGE = 1120  # Gemini 3 and later; 258 with Gemini 2
-_PAGE = 560
-_AUDIO_SECOND = 32
-_VIDEO_SECOND = 295  # a picture of 263 and the sound
 _UNKNOWN_SECONDS = 60
+_LONGEST = 24 * 3600  # seconds of a sound that are counted
 _UNKNOWN_TEXT = 1000
+_TEXT_TOKEN_BYTES = 4
 _PAGE_BYTES = 100_000
 _VIDEO_SECOND_BYTES = 128_000
 _AUDIO_SECOND_BYTES = 16_000
@@ -87,6 +87,19 @@ _AUDIO_SECOND_BYTES_OF = {
 _MIME_OF_KIND = {**USUAL_MIME, "youtube": "video/mp4"}
 _READ_AS_TEXT = ("application/json", "application/xml", "application/javascript")
 _KEY = "tokens"
+
+
+class MediaRates(Struct, frozen=True, kw_only=True):
+    """The tokens that a model counts for media; None for what it does not take. By default those of Gemini 3."""
+
+    image: int | None = 1120  # where its pixels are not known, or do not matter
+    image_of: Callable[[int, int], int] | None = None  # by width and height
+    page: int | None = 560
+    audio_second: int | None = 32
+    video_second: int | None = 263 + 32  # a picture, and the sound
+
+
+RATES = MediaRates()
 
 
 class Counter(Protocol):
@@ -144,13 +157,13 @@ def part_tokens(part: Part, counter: Counter = ESTIMATOR) -> int:
         case Text(text=text, signature=signature) | Thought(text=text, signature=signature):
             return counter.text(text) + _signature_tokens(signature)
         case Media(signature=signature):
-            return _media_tokens(part, counter) + _signature_tokens(signature)
+            return count_media(part, counter) + _signature_tokens(signature)
         case ToolCall(name=name, args=args, broken=broken, signature=signature):
             said = counter.text(name) + counter.text(broken if broken is not None else _json(args))
             return _CALL + said + _signature_tokens(signature)
         case ToolResult(name=name, value=value, media=media):
             said = counter.text(name) + counter.text(_json(value))
-            return _CALL + said + sum(_media_tokens(item, counter) for item in media)
+            return _CALL + said + sum(count_media(item, counter) for item in media)
         case Opaque(raw=raw):
             return counter.text(_json(raw))
         case _:
@@ -210,26 +223,44 @@ def _signature_tokens(signature: str | None) -> int:
     return -(-len(signature) // _SIGNATURE_CHARACTERS) if signature else 0
 
 
-def _media_tokens(media: Media, counter: Counter) -> int:
-    """Return what services count. The duration is guessed from the bytes; media sent as words count as words."""
-    if not media.data and not media.uri:
-        return counter.text(media.words)
-    mime = (media.mime or _MIME_OF_KIND.get(media.media_kind, "")).lower()
-    if mime.startswith("image/"):
-        return _IMAGE
-    if mime.startswith("audio/"):
-        return _AUDIO_SECOND * _seconds(media.data, _AUDIO_SECOND_BYTES_OF.get(mime, _AUDIO_SECOND_BYTES))
-    if mime.startswith("video/"):
-        return _VIDEO_SECOND * _seconds(media.data, _VIDEO_SECOND_BYTES)
-    if mime == "application/pdf":
-        return _PAGE * max(1, len(media.data or b"") // _PAGE_BYTES)
-    if mime.startswith("text/") or mime in _READ_AS_TEXT:
-        return counter.text(media.data.decode("utf-8", "replace")) if media.data else _UNKNOWN_TEXT
-    return counter.text(media.words)
+def count_media(media: Media, counter: Counter = ESTIMATOR, rates: MediaRates = RATES) -> int:
+    """Return what services count by these *rates*; media without content, or without a rate, count as their words.
+
+    Seconds and pages that are not known are guessed from the bytes. A sticker counts as a picture, also one that moves.
+    """
+    mime = "image/webp" if media.media_kind == "sticker" else media_mime(media)
+    rate, amount = None, 1
+    if not media.has_content:
+        pass
+    elif mime.startswith("image/"):
+        pixels = rates.image_of and media.width and media.height and rates.image_of(media.width, media.height)
+        rate = pixels or rates.image
+    elif mime.startswith("audio/"):
+        rate, amount = rates.audio_second, _seconds(media, _AUDIO_SECOND_BYTES_OF.get(mime, _AUDIO_SECOND_BYTES))
+    elif mime.startswith("video/"):
+        rate, amount = rates.video_second, _seconds(media, _VIDEO_SECOND_BYTES)
+    elif mime == "application/pdf":
+        rate, amount = rates.page, max(1, _size(media) // _PAGE_BYTES)
+    elif mime.startswith("text/") or mime in _READ_AS_TEXT:
+        text = media.data.decode("utf-8", "replace") if media.data else ""
+        return counter.text(text) or _size(media) // _TEXT_TOKEN_BYTES or _UNKNOWN_TEXT
+    return counter.text(media.words) if rate is None else rate * amount
 
 
-def _seconds(data: bytes | None, a_second: int) -> int:
-    return -(-len(data) // a_second) if data else _UNKNOWN_SECONDS
+def media_mime(media: Media) -> str:
+    """Return the MIME type without its parameters, or that which media of the kind mostly have."""
+    mime = media.mime or _MIME_OF_KIND.get(media.media_kind, "")
+    return mime.partition(";")[0].strip().lower()
+
+
+def _size(media: Media) -> int:
+    return len(media.data) if media.data else media.size or 0
+
+
+def _seconds(media: Media, a_second: int) -> int:
+    if media.seconds:
+        return max(1, ceil(min(media.seconds, _LONGEST)))
+    return -(-_size(media) // a_second) or _UNKNOWN_SECONDS
 
 
 def _json(value: Any) -> str:

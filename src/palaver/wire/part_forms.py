@@ -28,16 +28,10 @@ from palaver.wire import openai
 from palaver.wire.gemini import part_violations
 from palaver.wire.gemini_request import decode_base64, field
 from palaver.wire.generations import generation
+from palaver.wire.media_limits import SPELLINGS
 from palaver.wire.rules import GEMINI_RULES, PART_DEEPEST, when_mime_refused, when_refused
 from palaver.wire.signatures import Wire
 
-_SPELLINGS = {
-    "image/jpg": "image/jpeg",
-    "audio/wave": "audio/wav",
-    "audio/x-m4a": "audio/m4a",
-    "audio/mp4": "audio/m4a",
-    "audio/x-flac": "audio/flac",
-}
 _WITHIN_RESULTS = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
 
 
@@ -172,7 +166,7 @@ def _sent_content(part: ToolCall | ToolResult, wire: Wire) -> tuple[str, str, st
 def gemini_mime(media: Media) -> str | None:
     """Return the MIME type that Gemini is sent; None if it is not known."""
     mime = media.mime or (USUAL_MIME.get(media.media_kind) if media.data else None)
-    return _SPELLINGS.get(mime.lower(), mime.lower()) if mime else None
+    return SPELLINGS.get(mime.lower(), mime.lower()) if mime else None
 
 
 def is_sent_inline(media: Media) -> bool:
