@@ -283,7 +283,7 @@ def test_a_dump_of_cw_gives_descriptions_once(tmp_path: Path) -> None:
 def described(db: Path, unique_id: str) -> str:
     async def read() -> str:
         async with Store.open(db) as store:
-            return (await store.descriptions.find([unique_id]))[unique_id]
+            return (await store.descriptions.find([unique_id]))[unique_id].words
 
     return asyncio.run(read())
 

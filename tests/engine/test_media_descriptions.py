@@ -9,6 +9,7 @@ from engine.engine_world import World
 from palaver.context.values import Context
 from palaver.engine.media_descriptions import ASKED, Describe, MediaDescriber, by_model
 from palaver.errors import Overloaded, StoreFull
+from palaver.media.descriptions import Description
 from palaver.messages import Message
 from palaver.models.scripted import Scripted
 from palaver.parts import Media, Text
@@ -62,7 +63,7 @@ async def test_what_the_target_shows_is_put_into_words_and_nothing_else_changes(
 
     told = replace(target, parts=(Text(text="look"), replace(PHOTO, rendered_text="a picture of p1")))
     assert found == a_context(told)
-    assert await store.descriptions.find(["p1"]) == {"p1": "a picture of p1"}
+    assert await store.descriptions.find(["p1"]) == {"p1": Description(words="a picture of p1")}
 
 
 async def test_what_was_shown_before_is_known_but_never_asked_for(store: Store) -> None:
@@ -149,6 +150,8 @@ async def test_a_failure_leaves_it_as_it_is_and_it_is_asked_for_again_next_time(
 async def test_a_store_without_room_is_told_to_whoever_asked(store: Store) -> None:
     class Full:
         find = staticmethod(store.descriptions.find)
+        failures = staticmethod(store.descriptions.failures)
+        fail = staticmethod(store.descriptions.fail)
 
         async def describe(self, *_: Any, **__: Any) -> None:
             raise StoreFull("there is no room left")

@@ -16,6 +16,7 @@ from palaver.engine.memory import Memory
 from palaver.engine.memory.learner import EpisodeWriter
 from palaver.engine.spend_caps import MeteredModel, SpendTracker
 from palaver.errors import InvalidValue, SpendCapReached, TimedOut
+from palaver.media.descriptions import Description
 from palaver.messages import Place
 from palaver.models.base import Response, Usage
 from palaver.models.prices import Price
@@ -165,7 +166,7 @@ async def test_a_description_is_counted_for_who_sent_what_is_described(store: St
     async with engine_with(answers(1), store=store, describe=eyes, **capped()) as engine:
         await talked(engine, said("look", 1, parts=(a_photo(),)))
 
-    assert await store.descriptions.find(["p1"]) == {"p1": "A cat."}
+    assert await store.descriptions.find(["p1"]) == {"p1": Description(words="A cat.")}
     assert await store.usage.spent(DAY, place=DIRECT, author=ALICE) == Spend(tokens=2000, money=2.0)
 
 

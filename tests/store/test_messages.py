@@ -15,6 +15,7 @@ from palaver.context.log import with_current_quote
 from palaver.engine import store_protocols
 from palaver.engine.store_protocols import WaitingMessage
 from palaver.errors import InvalidValue
+from palaver.media.descriptions import DescriptionStore
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Text
 from palaver.run.journal import PromptStore
@@ -37,7 +38,7 @@ def test_the_store_fulfils_what_the_engine_wants_kept(store: Store) -> None:
         store_protocols.OutboxStore,
         store_protocols.TaskStore,
         PromptStore,
-        store_protocols.DescriptionStore,
+        DescriptionStore,
     ] = (
         store.inbox,
         store.runs,

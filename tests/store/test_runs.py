@@ -284,17 +284,6 @@ async def test_a_reply_that_somebody_dropped_meanwhile_is_not_sent(store: Store)
     assert await store.outbox.unsent() == [an_outgoing(status="sending")]
 
 
-async def test_media_are_described_once_for_everybody(store: Store) -> None:
-    await store.descriptions.describe("p1", "a cat", by="gemini-3.8-flash", at=NOON)
-    await store.descriptions.describe("p2", "half of a \ud83d", by="gemini-3.8-flash", at=NOON)
-    await store.descriptions.describe("p1", "a black cat", by="gemini-3.8-flash", at=LATER)
-
-    found = await store.descriptions.find(["p2", "p1", "p3", "p1", *map(str, range(2000))])
-
-    assert found == {"p1": "a black cat", "p2": "half of a \ud83d"}
-    assert await store.descriptions.find([]) == {}
-
-
 async def test_what_an_older_program_marked_with_empty_layers_is_what_was_tried(tmp_path: Path) -> None:
     path, run = tmp_path / "s.db", a_run()
     again, flatten = Layer(name="rung: again"), Layer(name="rung: flatten")

@@ -12,7 +12,7 @@ from palaver.context.values import Context
 from palaver.engine.background import foreign_code, log_text
 from palaver.engine.limits import CurrentLimits
 from palaver.engine.spend_caps import MeteredModel, SpendTracker
-from palaver.engine.store_protocols import DescriptionStore
+from palaver.media.descriptions import DescriptionStore
 from palaver.messages import Message
 from palaver.models.base import Model
 from palaver.parts import Media, Part
@@ -92,7 +92,8 @@ class MediaDescriber:
         """Return the context with the stored descriptions of its media."""
         messages = chain(context.batch, context.window, context.recent, context.immediate, context.newer)
         ids = set(chain.from_iterable(map(_undescribed, messages)))
-        words = await self._known.find(sorted(ids)) if ids else {}
+        found = await self._known.find(sorted(ids), context.place) if ids else {}
+        words = {unique_id: one.words for unique_id, one in found.items()}
         return _with_descriptions(context, words) if words else context
 
     async def _ask(self, media: Media, message: Message) -> str:

@@ -13,6 +13,7 @@ from palaver.engine.places import Ownership, StopRequests
 from palaver.engine.rate_limit import RateLimitStore
 from palaver.errors import InvalidValue, PalaverError
 from palaver.events import DurableEvent
+from palaver.media.descriptions import DescriptionStore
 from palaver.memory.episodes import Episodes, WindowPasts
 from palaver.memory.facts import Cursors, Fact, Facts, Summaries
 from palaver.memory.retrieval.index import IndexReader, IndexWriter
@@ -342,12 +343,6 @@ class ProposalStore(Protocol):
 
 class FactStore(Facts, Summaries, Protocol):
     """Facts and summaries of people."""
-
-
-class DescriptionStore(Protocol):
-    async def find(self, unique_ids: Sequence[str]) -> dict[str, str]: ...
-
-    async def describe(self, unique_id: str, words: str, *, by: str, at: datetime) -> None: ...
 
 
 class StoreProtocol(Protocol):

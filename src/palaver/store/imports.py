@@ -261,6 +261,7 @@ def _move_references(database: Database, place: int) -> None:
     changes = {
         "message_changes": {"number": _MAPPED, "position": _COUNTED},
         "runs": {"horizon": _COUNTED},
+        "description_positions": {"position": _COUNTED},
         "commands": {"horizon": _COUNTED},
         "episodes": {"start": start, "stop": _COUNTED},
         "reading_cursors": {"facts": facts, "episodes": _COUNTED},

@@ -80,7 +80,7 @@ def insert_change(
         "at": format_time(at),
         "before": None if before is None else dumps(before),
         "position": position,
-        "seen": int(number < _horizon(database, place)),
+        "seen": int(number < known_messages(database, place)),
     }
     insert = f"INSERT INTO message_changes ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
     database.execute(insert, tuple(values.values()))
@@ -93,7 +93,7 @@ def has_changed(database: Database, place: int, since: int, between: tuple[int, 
     return database.execute(select, (place, since, *between)).fetchone() is not None
 
 
-def _horizon(database: Database, place: int) -> int:
+def known_messages(database: Database, place: int) -> int:
     """Return the number of messages that the newest run with a prompt knew of a place."""
     select = "SELECT horizon FROM runs WHERE place = ? AND horizon > 0 ORDER BY id DESC LIMIT 1"
     row = database.execute(select, (place,)).fetchone()

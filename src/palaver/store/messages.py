@@ -1,8 +1,7 @@
-"""Messages: received once, edited, deleted, claimed by runs; the agent's own; and the descriptions of their media."""
+"""Messages: received once, edited, deleted, claimed by runs; the agent's own; and their media."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from itertools import islice
 from typing import Any
 
 from msgspec.structs import replace
@@ -14,7 +13,7 @@ from palaver.events import MessageReceived
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media
 from palaver.store import events, message_rows, search_index
-from palaver.store.encoding import ANY, PLACE, clean, dumps, format_time, validate_id
+from palaver.store.encoding import PLACE, clean, dumps, format_time, validate_id
 from palaver.store.forget import retraction
 from palaver.store.identities import (
     IdentityCache,
@@ -30,9 +29,6 @@ from palaver.store.identities import (
 from palaver.store.message_rows import FIND_MESSAGE, MESSAGE_COLUMNS, ChangeKind, decode_message, insert_change
 from palaver.store.sqlite.connection import Database, insert_row
 from palaver.store.sqlite.writer import Repository
-
-_MAX_IDS = 500  # ids in one query
-_MAX_REINDEXED = 50  # messages with the same media whose index is updated
 
 CONTENT = (  # what an edit replaces
     "text media name title sent_at edited_at deleted reply_to reply_author reply parts album "
@@ -361,37 +357,3 @@ def insert_media(database: Database, row_id: int, medias: Iterable[Media]) -> No
     insert = "INSERT INTO media (message, unique_id, media_kind) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
     for media in medias:
         database.execute(insert, (row_id, clean(media.unique_id), clean(media.media_kind)))
-
-
-class SqlDescriptions(Repository):
-    """Implements `engine.store_protocols.DescriptionStore`."""
-
-    async def find(self, unique_ids: Sequence[str]) -> dict[str, str]:
-        asked = list(dict.fromkeys(unique_ids))
-        return await self._reader.run(lambda database: _descriptions(database, asked)) if asked else {}
-
-    async def describe(self, unique_id: str, words: str, *, by: str, at: datetime) -> None:
-        row = (clean(unique_id), clean(words), dumps(words), clean(by), at.isoformat())
-        await self._writer.run(lambda database: _describe(database, row))
-
-
-def _describe(database: Database, row: tuple[str, ...]) -> None:
-    """Store a description, and update the index of the newest messages with that media."""
-    upsert = """INSERT INTO descriptions (unique_id, text, body, made_by, at) VALUES (?, ?, ?, ?, ?)
-        ON CONFLICT (unique_id) DO UPDATE SET
-        text = excluded.text, body = excluded.body, made_by = excluded.made_by, at = excluded.at"""
-    database.execute(upsert, row)
-    select = "SELECT message FROM media WHERE unique_id = ? ORDER BY message DESC LIMIT ?"
-    for (message,) in database.execute(select, (row[0], _MAX_REINDEXED)).fetchall():
-        search_index.reindex(database, message)
-
-
-def _descriptions(database: Database, unique_ids: Iterable[str]) -> dict[str, str]:
-    known: dict[str, str] = {}
-    asked = {clean(unique_id): unique_id for unique_id in unique_ids}
-    left = iter(asked)
-    while some := list(islice(left, _MAX_IDS)):
-        marks = ", ".join("?" * len(some))
-        select = f"SELECT unique_id, body FROM descriptions WHERE unique_id IN ({marks})"
-        known |= {asked[unique_id]: ANY.loads(body) for unique_id, body in database.execute(select, some)}
-    return known

@@ -278,6 +278,7 @@ def _append(database: Database, there: int, row: int) -> None:
     database.execute(events, (row, changes, count, count, there))
     database.execute("UPDATE reactions SET position = position + ? WHERE place = ?", (count, there))
     database.execute("UPDATE runs SET horizon = horizon + ? WHERE place = ? AND horizon > 0", (count, there))
+    _append_positions(database, there, row, count)
     for table in _MOVED:
         database.execute(f"UPDATE {table} SET place = ? WHERE place = ?", (row, there))
     grown = "UPDATE places SET events = events + (SELECT events FROM places WHERE id = ?) WHERE id = ?"
@@ -298,6 +299,14 @@ def _append(database: Database, there: int, row: int) -> None:
         WHERE id = ?"""
     database.execute(counts, (more, changed, count, there, count, there, row))
     database.execute("DELETE FROM places WHERE id = ?", (there,))
+
+
+def _append_positions(database: Database, there: int, row: int, count: int) -> None:
+    """Move the positions of descriptions; of media that both places have shown, the later one holds."""
+    upsert = """INSERT INTO description_positions SELECT unique_id, ?, position + ? FROM description_positions
+        WHERE place = ? ON CONFLICT (unique_id, place) DO UPDATE SET position = excluded.position"""
+    database.execute(upsert, (row, count, there))
+    database.execute("DELETE FROM description_positions WHERE place = ?", (there,))
 
 
 def _rewrite_places(database: Database, row: int, new: Place) -> None:

@@ -14,6 +14,7 @@ from palaver.errors import StoreBusy, StoreRefused
 from palaver.store import maintenance
 from palaver.store.chats import SqlChats
 from palaver.store.cursors import SqlCursors
+from palaver.store.descriptions import SqlDescriptions
 from palaver.store.episodes import SqlEpisodes, SqlWindowPasts
 from palaver.store.events import SqlEvents
 from palaver.store.facts import SqlFacts, SqlProposals
@@ -22,7 +23,7 @@ from palaver.store.forget.export import export_person
 from palaver.store.forget.person import Forgotten
 from palaver.store.imports import SqlImports
 from palaver.store.log import SqlLog
-from palaver.store.messages import SqlDescriptions, SqlInbox
+from palaver.store.messages import SqlInbox
 from palaver.store.migrations import migrate, refuse_newer, refuse_older
 from palaver.store.outbox import SqlOutbox
 from palaver.store.places import SqlPlaceSettings

@@ -10,6 +10,7 @@ from memory.known import a_fact, a_subject
 from palaver.context.values import LeftOut
 from palaver.engine.store_protocols import PromptOutdated
 from palaver.errors import InvalidValue, StoreBusy
+from palaver.media.descriptions import Description
 from palaver.memory.facts import Summary
 from palaver.messages import Author, Message, Place, Quote, Reply
 from palaver.parts import Text, ToolCall, ToolResult
@@ -143,7 +144,7 @@ async def test_everybody_else_is_still_there(store: Store) -> None:
         a_message("Noted.", id="6", author=GRYAG),
     ]
     assert await store.descriptions.find([PHOTO.unique_id, SHARED.unique_id]) == {
-        SHARED.unique_id: f"words for {SHARED.unique_id}"
+        SHARED.unique_id: Description(words=f"words for {SHARED.unique_id}")
     }
     assert await store.facts.listed() == [a_fact("Bob drinks tea", about=BOB, sources=("3",))]
     assert await store.place_settings.blocked() == {("telegram", ALICE.id)}

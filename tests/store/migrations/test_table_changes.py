@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from palaver.media.descriptions import Description
 from palaver.memory.facts import Subject
 from palaver.store import Store
 from palaver.store.migrations import migrate, table_changes, version
@@ -62,7 +63,7 @@ async def check_opens(path: Path, wanted: list[Any]) -> None:
     async with Store.open(path, durable=False) as store:
         assert await store.reader.run(schema) == wanted, path.name
         assert [message.text for message in await store.log.read(GROUP, 0, 2)] == ["hello", "hello"], path.name
-        assert await store.descriptions.find(["p1"]) == {"p1": "a cat"}, path.name
+        assert await store.descriptions.find(["p1"]) == {"p1": Description(words="a cat")}, path.name
         rows = {row["table"]: row async for row in store.export()}
         assert rows["runs"]["message_ids"] == ["m0"], path.name
         assert rows["message_changes"]["kind"] == "edited", path.name

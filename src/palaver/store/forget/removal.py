@@ -30,7 +30,7 @@ _COPIES: tuple[tuple[str, str, JsonType[Any]], ...] = (
 _PLACE_TABLES = (
     "search_terms search_vectors search_messages search_progress search_places "
     "runs outbox tasks fact_sources facts summaries episodes window_pasts reading_cursors "
-    "message_changes message_parts messages titles"
+    "description_positions message_changes message_parts messages titles"
 ).split()  # referring tables first
 _REPLY_ID = "coalesce(reply_id, outgoing_id)"
 _OVERLAP = 4096  # bytes before a suffix that may contain the beginning of a match

@@ -1,0 +1,46 @@
+"""Descriptions of media in words, failures to make one, and the protocol of the store that has them. Pure."""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Protocol
+
+from msgspec import Struct
+
+from palaver.messages import Place
+
+
+class Description(Struct, frozen=True, kw_only=True):
+    """What media show or say, and since when it is known in a place.
+
+    Runs up to *position* have shown these media without their words, so an older message of the window gets the words
+    only where its media change anyway: see `position` where a window is made.
+    """
+
+    words: str
+    position: int = 0  # how many messages of the place the last run without it knew; 0: no run has shown the media
+
+
+class DescriptionFailure(Struct, frozen=True, kw_only=True):
+    """An attempt to describe media that gave no words."""
+
+    why: str
+    failures: int = 1  # attempts so far
+    retry_at: datetime
+
+
+class DescriptionStore(Protocol):
+    """Descriptions by the unique ids of media. Where media have words already, they are not described again."""
+
+    async def find(self, unique_ids: Collection[str], place: Place | None = None) -> Mapping[str, Description]:
+        """Return the descriptions of media; with *place*, each with its position there."""
+        ...
+
+    async def describe(self, unique_id: str, words: str, *, by: str, at: datetime) -> None:
+        """Store a description. It is found by the search, and has a position where a run has shown the media."""
+        ...
+
+    async def failures(self, unique_ids: Collection[str], *, by: str) -> Mapping[str, DescriptionFailure]:
+        """Return the media that a model or a transcriber, named by *by*, could not describe."""
+        ...
+
+    async def fail(self, unique_id: str, failure: DescriptionFailure, *, by: str) -> None: ...

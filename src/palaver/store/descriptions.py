@@ -1,0 +1,96 @@
+"""Descriptions of media: stored once for every place, with the position at which each place got to know them."""
+
+from collections.abc import Collection, Iterator
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from palaver.media.descriptions import Description, DescriptionFailure
+from palaver.messages import Place
+from palaver.store import search_index
+from palaver.store.encoding import ANY, clean, dumps
+from palaver.store.identities import find_place
+from palaver.store.message_rows import known_messages
+from palaver.store.sqlite.connection import Database
+from palaver.store.sqlite.writer import Repository
+
+_MAX_IDS = 500  # ids in one query
+_MAX_REINDEXED = 50  # messages with the same media whose index is updated
+
+
+class SqlDescriptions(Repository):
+    """Implements `media.descriptions.DescriptionStore`."""
+
+    async def find(self, unique_ids: Collection[str], place: Place | None = None) -> dict[str, Description]:
+        asked = list(dict.fromkeys(unique_ids))
+        return await self._reader.run(lambda database: _find(database, asked, place)) if asked else {}
+
+    async def describe(self, unique_id: str, words: str, *, by: str, at: datetime) -> None:
+        row = (clean(unique_id), clean(words), dumps(words), clean(by), at.isoformat())
+        await self._writer.run(lambda database: _describe(database, row))
+
+    async def failures(self, unique_ids: Collection[str], *, by: str) -> dict[str, DescriptionFailure]:
+        asked = list(dict.fromkeys(unique_ids))
+        return await self._reader.run(lambda database: _failures(database, asked, by)) if asked else {}
+
+    async def fail(self, unique_id: str, failure: DescriptionFailure, *, by: str) -> None:
+        upsert = """INSERT INTO description_failures (unique_id, made_by, failures, retry_at, why)
+            VALUES (?, ?, ?, ?, ?) ON CONFLICT (unique_id, made_by) DO UPDATE SET
+            failures = excluded.failures, retry_at = excluded.retry_at, why = excluded.why"""
+        row = (clean(unique_id), clean(by), failure.failures, failure.retry_at.isoformat(), clean(failure.why))
+        await self._writer.run(lambda database: database.execute(upsert, row) and None)
+
+
+def _describe(database: Database, row: tuple[str, ...]) -> None:
+    """Store a description, its positions, and update the index of the newest messages with that media."""
+    unique_id = row[0]
+    upsert = """INSERT INTO descriptions (unique_id, text, body, made_by, at) VALUES (?, ?, ?, ?, ?)
+        ON CONFLICT (unique_id) DO UPDATE SET
+        text = excluded.text, body = excluded.body, made_by = excluded.made_by, at = excluded.at"""
+    database.execute(upsert, row)
+    database.execute("DELETE FROM description_failures WHERE unique_id = ?", (unique_id,))
+    _set_positions(database, unique_id)
+    select = "SELECT message FROM media WHERE unique_id = ? ORDER BY message DESC LIMIT ?"
+    for (message,) in database.execute(select, (unique_id, _MAX_REINDEXED)).fetchall():
+        search_index.reindex(database, message)
+
+
+def _set_positions(database: Database, unique_id: str) -> None:
+    """Store the position in each place where a run has shown these media; elsewhere the words hold from the start."""
+    select = """SELECT m.place, min(m.number) FROM media a JOIN messages m ON m.id = a.message
+        WHERE a.unique_id = ? GROUP BY m.place"""
+    upsert = """INSERT INTO description_positions (unique_id, place, position) VALUES (?, ?, ?)
+        ON CONFLICT (unique_id, place) DO UPDATE SET position = excluded.position"""
+    for place, first in database.execute(select, (unique_id,)).fetchall():
+        if (position := known_messages(database, place)) > first:
+            database.execute(upsert, (unique_id, place, position))
+
+
+def _find(database: Database, unique_ids: list[str], place: Place | None) -> dict[str, Description]:
+    row = find_place(database, place) if place else None
+    select = """SELECT d.unique_id, d.body, coalesce(p.position, 0) FROM descriptions d
+        LEFT JOIN description_positions p ON p.unique_id = d.unique_id AND p.place = ?
+        WHERE d.unique_id IN ({})"""
+    return {
+        unique_id: Description(words=ANY.loads(body), position=position)
+        for unique_id, body, position in _select(database, select, [row], unique_ids)
+    }
+
+
+def _failures(database: Database, unique_ids: list[str], by: str) -> dict[str, DescriptionFailure]:
+    select = """SELECT unique_id, why, failures, retry_at FROM description_failures
+        WHERE made_by = ? AND unique_id IN ({})"""
+    return {
+        unique_id: DescriptionFailure(why=why, failures=failures, retry_at=datetime.fromisoformat(retry_at))
+        for unique_id, why, failures, retry_at in _select(database, select, [clean(by)], unique_ids)
+    }
+
+
+def _select(database: Database, select: str, values: list[Any], unique_ids: list[str]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of media in chunks, each with the id as it was asked for."""
+    asked = {clean(unique_id): unique_id for unique_id in unique_ids}
+    left = iter(asked)
+    while some := list(islice(left, _MAX_IDS)):
+        marks = ", ".join("?" * len(some))
+        for unique_id, *columns in database.execute(select.format(marks), (*values, *some)).fetchall():
+            yield asked[unique_id], *columns
