@@ -3,8 +3,11 @@
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import msgspec
@@ -14,6 +17,7 @@ from palaver.engine.background import Sleep
 from palaver.errors import (
     ConnectionLost,
     KeyRefused,
+    MediaUnavailable,
     NotSent,
     PalaverError,
     ResponseUnreadable,
@@ -24,6 +28,7 @@ from palaver.platforms.telegram import batches, types
 
 DEFAULT_BASE_URL = "https://api.telegram.org"
 CALL_TIMEOUT = httpx2.Timeout(60.0, connect=10.0)
+DOWNLOAD_TIMEOUT = httpx2.Timeout(20.0, connect=10.0)
 POLL_TIMEOUT = 50  # seconds that a request for updates waits for the first one; the service allows no more
 LONGEST_HOLD = 5.0  # seconds that all chats wait because the service asked for some
 LONGEST_WAIT = 20.0  # seconds that a call waits for its turn; beyond that it is not sent yet
@@ -77,6 +82,8 @@ _STICKERS = msgspec.json.Decoder(types.StickerSet)
 _WEBHOOK = msgspec.json.Decoder(types.WebhookInfo)
 _MEMBER = msgspec.json.Decoder(types.ChatMember)
 _POSTED = msgspec.json.Decoder(_Posted)
+_FILE = msgspec.json.Decoder(types.FilePath)
+_RELATIVE_PATH = re.compile(r"\w[^\\:]*")  # of a server that gives files by HTTP
 
 
 class BotClient:
@@ -126,6 +133,21 @@ class BotClient:
         """Return the file id of a sticker, by its emoji or its unique id; empty where the set has none such."""
         found = _STICKERS.decode(await self.call("getStickerSet", {"name": set_name})).stickers
         return next((one.file_id for one in found if name in (one.emoji, one.file_unique_id)), "")
+
+    async def file(self, file_id: str, *, limit: int) -> bytes:
+        """Return the bytes of a file, at most *limit*. Raise `MediaUnavailable` if they cannot be had."""
+        try:
+            found = _FILE.decode(await self.call("getFile", {"file_id": file_id}))
+            if found.file_size > limit:
+                raise MediaUnavailable(f"the file has {found.file_size:,} bytes, more than {limit:,}")
+            if not _RELATIVE_PATH.fullmatch(found.file_path) or ".." in found.file_path:
+                raise MediaUnavailable("the Bot API server gives paths on its own disk (--local), which are not read")
+            return await self._download(found.file_path, limit)
+        except ApiError as error:
+            is_final = error.code == 400 and not error.tells("temporarily unavailable")
+            raise MediaUnavailable(f"Telegram does not give the file: {error}", for_now=not is_final) from error
+        except (KeyRefused, NotSent, TimedOut, ConnectionLost, ResponseUnreadable, msgspec.MsgspecError) as error:
+            raise MediaUnavailable(str(error), for_now=True) from error
 
     async def post(
         self, method: str, params: Mapping[str, Any], *, files: Mapping[str, bytes] | None = None
@@ -177,19 +199,39 @@ class BotClient:
         timeout: httpx2.Timeout,
     ) -> httpx2.Response:
         url = f"{self._base_url}/bot{self._token}/{method}"
-        try:
+        with self._failures(method):
             if files:
                 fields = {name: _form_value(value) for name, value in (params or {}).items()}
                 return await self._client().post(url, data=fields, files=_uploads(files), timeout=timeout)
             headers = {"content-type": "application/json"}
             content = msgspec.json.encode(params or {})
             return await self._client().post(url, content=content, headers=headers, timeout=timeout)
+
+    async def _download(self, path: str, limit: int) -> bytes:
+        url = f"{self._base_url}/file/bot{self._token}/{quote(path)}"
+        headers = {"accept-encoding": "identity"}
+        data = bytearray()
+        with self._failures("a download"):
+            async with self._client().stream("GET", url, headers=headers, timeout=DOWNLOAD_TIMEOUT) as response:
+                if response.status_code != 200:  # the path is valid for an hour
+                    raise MediaUnavailable(f"Telegram answers {response.status_code} to a download", for_now=True)
+                async for piece in response.aiter_raw():
+                    data += piece
+                    if len(data) > limit:
+                        raise MediaUnavailable(f"the file has more than {limit:,} bytes")
+        return bytes(data)
+
+    @contextmanager
+    def _failures(self, what: str) -> Iterator[None]:
+        """Raise our errors for those of the HTTP client; none of them holds the token."""
+        try:
+            yield
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
             raise NotSent(
                 f"no connection to {self._base_url}: {self._hide(str(error)) or type(error).__name__}"
             ) from None
         except httpx2.TimeoutException:
-            raise TimedOut(f"{self._base_url} did not answer {method} in time") from None
+            raise TimedOut(f"{self._base_url} did not answer {what} in time") from None
         except httpx2.InvalidURL as error:
             raise KeyRefused(f"this is no token of a Telegram bot: {self._hide(str(error))}") from None
         except httpx2.RequestError as error:

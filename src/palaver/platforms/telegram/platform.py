@@ -182,6 +182,10 @@ class Telegram(Platform):
             return await self._post("sendMessage", {**params, **text_fields(reply.text)}, reply.place)
         return await self._send_media(reply, params)
 
+    async def fetch(self, media: Media, *, limit: int) -> bytes:
+        """Download a file. The Bot API gives files of at most 20 MB."""
+        return await self._client.file(media.file_id or "", limit=limit)
+
     async def preview(self, place: Place, run_id: str, text: str) -> None:
         thread = thread_field(place)
         if place.kind == "direct" and self._has_drafts:

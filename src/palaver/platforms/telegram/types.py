@@ -195,6 +195,13 @@ class ChatMemberUpdated(Struct, frozen=True):
     date: int = 0
 
 
+class FilePath(Struct, frozen=True):
+    """The answer to `getFile`."""
+
+    file_path: str = ""
+    file_size: int = 0
+
+
 class WebhookInfo(Struct, frozen=True):
     url: str = ""
     last_error_date: int = 0

@@ -14,7 +14,7 @@ from palaver.sim.errors import Wire
 from palaver.sim.server import HttpResponse, whole_response
 from palaver.sim.telegram.accounts import BotAccount
 from palaver.sim.telegram.arguments import Arguments, read_arguments
-from palaver.sim.telegram.faults import FaultQueue
+from palaver.sim.telegram.faults import DOWNLOAD, FaultQueue
 from palaver.sim.telegram.methods import METHODS
 from palaver.sim.telegram.polling import Poller
 from palaver.sim.telegram.refusals import Refused, refused
@@ -74,7 +74,8 @@ class BotApi:
         body = await request.body()
         path = request.url.path
         if path.startswith("/file/bot"):
-            await self._file(path).send(send, {})
+            found = await self._file(path)
+            await (_drop(send) if found is None else found.send(send, {}))
             return
         response = await self._api(path, request, body, receive)
         if response is None:
@@ -188,12 +189,28 @@ class BotApi:
             for end in ends:
                 end.cancel()
 
-    def _file(self, path: str) -> HttpResponse:
+    async def _file(self, path: str) -> HttpResponse | None:
+        """Return the answer to a download; None if the connection shall end without one."""
         token, _, rest = path.removeprefix("/file/bot").partition("/")
         file = self._world.files.at(rest) if token in self._world.bots else None
         if file is None:
             return _error(refused("not-found" if token in self._world.bots else "token"))
-        return whole_response(file.data, headers={"content-type": "application/octet-stream"})
+        call = Call(bot=self._world.bots[token].id, method=DOWNLOAD, params={"file_path": rest})
+        self.calls.append(call)
+        self.notify()
+        fault = self.faults.take(DOWNLOAD)
+        if fault is not None and fault.what == "hangs":
+            await self._stopping.wait()
+        if fault is not None and fault.what in ("hangs", "request lost", "receipt lost"):
+            return None
+        is_broken = fault is not None and fault.what == "broken"
+        headers = {"content-type": "application/octet-stream"}
+        response = whole_response(file.data, headers=headers, cut=is_broken)
+        if fault is not None and not is_broken:
+            response = _error(fault.refusal())
+        call.status = response.status
+        self.notify()
+        return response
 
 
 def _result(body: bytes, description: str = "") -> HttpResponse:

@@ -25,7 +25,7 @@ def media(files: Files, kind: str, data: bytes, **details: Any) -> Wire:
     """Return a message with one file; *details* are the fields of its kind, and `file_name`, `mime_type`, `size`."""
     if kind == "photo":
         return {"photo": photo_sizes(files, data, details.get("width"), details.get("height"))}
-    mime = details.pop("mime_type", None) or MIMES[kind]
+    mime = details.pop("mime_type", None) or _mime(kind, details)
     name = details.pop("file_name", None) or ""
     file = files.add(kind, data, name=name, mime=mime, size=details.pop("size", None))
     shown: Wire = {"file": file.number} | _defaults(kind, data) | _given(details)
@@ -71,6 +71,12 @@ def image(width: int = 640, height: int = 480, shade: int = 128) -> bytes:
 
 def _chunk(name: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def _mime(kind: str, details: Wire) -> str:
+    if kind == "sticker" and details.get("is_animated"):
+        return "application/x-tgsticker"
+    return "video/webm" if kind == "sticker" and details.get("is_video") else MIMES[kind]
 
 
 def _defaults(kind: str, data: bytes) -> Wire:

@@ -20,6 +20,8 @@ _STATUSES = {
     503: "Service Unavailable",
     504: "Gateway Timeout",
 }
+DOWNLOAD = "download"  # the name under which faults come into downloads of files
+_OF_DOWNLOADS = ("broken", "hangs")
 _OTHERS = frozenset({"getupdates", "setwebhook", "deletewebhook", "getwebhookinfo", "logout", "close"})
 
 
@@ -58,9 +60,10 @@ class FaultQueue:
         description: str = "",
     ) -> None:
         known = (*_STATUSES, 429, "busy", "refused", "request lost", "receipt lost")
+        known = (*known, *_OF_DOWNLOADS) if method == DOWNLOAD else known
         if what not in known:
             raise InvalidValue(f"no such fault: {what!r}; there are {', '.join(map(str, known))}")
-        if method is not None and method.lower() not in METHODS.keys() | _OTHERS:
+        if method is not None and method.lower() not in METHODS.keys() | _OTHERS | {DOWNLOAD}:
             raise InvalidValue(f"no such method of the Bot API here: {method}")
         name = method.lower() if method else None
         self._waiting.append(

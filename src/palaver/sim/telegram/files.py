@@ -29,6 +29,8 @@ _EXTENSIONS = {
     "audio/ogg": ".oga",
     "audio/mpeg": ".mp3",
     "video/mp4": ".mp4",
+    "video/webm": ".webm",
+    "application/x-tgsticker": ".tgs",
     "text/plain": ".txt",
     "application/pdf": ".pdf",
 }

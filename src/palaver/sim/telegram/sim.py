@@ -154,7 +154,8 @@ class TelegramSim:
 
         *what* is `busy` (429), `refused` (400), `request lost` (the connection ends, nothing is posted), `receipt lost`
         (it is posted and the connection ends), or a status: 400, 401, 403, 404, 409, 429, 500, 502, 503, 504, with a
-        *description* of your own.
+        *description* of your own. With `method="download"` it is a download of a file that fails; it may also be
+        `broken` (half of it comes) or it `hangs`.
         """
         self._api.faults.add(what, times=times, method=method, retry_after=retry_after, description=description)
 
