@@ -9,11 +9,11 @@ KILLS ?= 1000
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test snapshots reference demo chat sim check format bench recording torture coverage lock clean
+.PHONY: help setup test snapshots reference demo chat sim check format bench recording torture hostile-addresses coverage lock clean
 
 help:  ## show what can be made
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1|/' | column -t -s '|' 2>/dev/null \
-	  || grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST)
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|' 2>/dev/null \
+	  || grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST)
 
 # The stamp goes first and comes back last: a set-up that was interrupted begins anew, because pip takes a package that it
 # had half unpacked for installed.
@@ -87,6 +87,9 @@ torture: $(BIN)/.ready  ## all tests at full size, properties with EXAMPLES exam
 	PYTHONPATH=tests $(BIN)/python tests/engine/torture.py $(KILLS)
 	PYTHONPATH=tests:examples $(BIN)/python tests/testing/killed_platforms.py $(KILLS)
 	PYTHONPATH=tests:examples $(BIN)/python tests/platforms/telegram/killed_bot.py $(KILLS)
+
+hostile-addresses: $(BIN)/.ready  ## fetch from 10,000 hostile addresses; nothing may be fetched that must not be
+	PYTHONPATH=tests $(BIN)/python tests/media/hostile_addresses.py 10000
 
 coverage: $(BIN)/.ready  ## run the tests and show what they do not reach
 	$(BIN)/coverage run -m pytest -n 0
