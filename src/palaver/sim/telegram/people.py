@@ -62,7 +62,7 @@ class SimUser:
         return self._send_file(chat, "document", data, caption, {"file_name": "file.txt"} | details)
 
     def send_sticker(self, chat: "SimChat", *, emoji: str = "👍", set_name: str = "Animals", **details: Any) -> Message:
-        """Send a sticker of a set: *data* is a WebP; with `is_animated` a TGS, with `is_video` a WebM."""
+        """Send a sticker of a set; `data`, `is_animated` (a TGS) and `is_video` (a WebM) may be among *details*."""
         details = {"emoji": emoji, "set_name": set_name} | details
         return self._send_file(chat, "sticker", details.pop("data", b"sticker " + emoji.encode()), "", details)
 
