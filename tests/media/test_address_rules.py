@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.media.address_rules import is_public, is_web_port
+from palaver.media.address_rules import is_public, is_web_port, passes_as_is
 
 REFUSED = """
 0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.1 100.100.100.200 100.127.255.255 127.0.0.1 127.255.255.254
@@ -67,3 +67,24 @@ def test_ipv6_form_of_an_address_is_at_most_as_public_as_the_address(address: IP
 def test_ports_of_the_web_are_open_and_those_of_other_protocols_are_not() -> None:
     assert [port for port in (0, 22, 25, 80, 443, 445, 1023, 1024, 3306, 6379, 8080, 8443, 11211, 65535, 65536)
             if is_web_port(port)] == [80, 443, 1024, 8080, 8443, 65535]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("uri", "passes"),
+    [
+        ("https://www.youtube.com/watch?v=dQw4w9WgXcQ&t=1", True),
+        ("https://youtu.be/dQw4w9WgXcQ", True),
+        ("https://generativelanguage.googleapis.com/v1beta/files/abc-123", True),
+        ("https://example.com/cat.png", False),
+        ("http://127.0.0.1/https://youtu.be/x", False),
+        ("https://youtu.be@127.0.0.1/", False),
+        ("https://youtu.be.evil.example/", False),
+        ("https://youtu.be/x\n", False),
+        ("https://generativelanguage.googleapis.com/v1beta/models", False),
+        ("file:///etc/passwd", False),
+        ("gs://bucket/object", False),
+        ("", False),
+    ],
+)
+def test_services_get_only_videos_of_youtube_and_files_of_gemini_as_they_are(uri: str, passes: bool) -> None:
+    assert passes_as_is(uri) is passes

@@ -1,9 +1,10 @@
-"""Rules about addresses: which IP addresses are public, and which ports files are fetched from. Pure.
+"""Rules about addresses: which are public, which ports files are fetched from, which URIs services may get. Pure.
 
 The tables follow IANA's registries of special-purpose addresses. `ipaddress.is_global` does not decide: it depends on
 the version of Python, and takes multicast, 6to4, NAT64, IPv4-compatible and site-local addresses for global.
 """
 
+import re
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
 _REFUSED_IPV4 = (
@@ -52,6 +53,10 @@ _OTHER_PROTOCOLS = frozenset(
     | {11211, 27017}
 )
 
+_PASSED = re.compile(
+    r"https://(?:(?:(?:www|m|music)\.)?youtube\.com|youtu\.be|generativelanguage\.googleapis\.com/v\d\w*/files)/[\w/?=&.-]*\Z"
+)
+
 
 def is_public(address: str) -> bool:
     """Return whether an IP address, as the system resolved it, is one of the public network."""
@@ -69,3 +74,12 @@ def is_public(address: str) -> bool:
 def is_web_port(port: int) -> bool:
     """Return whether files are fetched from a port."""
     return port in _WEB_PORTS or (1024 <= port <= 65535 and port not in _OTHER_PROTOCOLS)
+
+
+def passes_as_is(uri: str) -> bool:
+    """Return whether a URI of somebody else may go to a service as it is: a video of YouTube, a file of Gemini.
+
+    Any other is fetched by us, or becomes words: a server of one's own would fetch it from inside our network, or read
+    a file of its disk.
+    """
+    return _PASSED.match(uri) is not None
