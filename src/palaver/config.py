@@ -20,6 +20,7 @@ from palaver.context.values import Persona
 from palaver.engine.behavior import Behavior
 from palaver.engine.limits import Limits
 from palaver.errors import InvalidValue
+from palaver.media.values import MediaOptions
 from palaver.models.prices import PRICES
 from palaver.toolbox.toolbox import Tool
 from palaver.turns import Settings
@@ -63,6 +64,14 @@ class MemoryConfig(Struct, frozen=True, kw_only=True):
     model: str = ""  # learns them; empty: patterns do
 
 
+class MediaConfig(MediaOptions, frozen=True, kw_only=True):
+    """Options of media, where their files are, and what describes them."""
+
+    folder: str = ""  # relative to the config; empty: beside the store
+    describe: str = ""  # the model that describes them; empty: the bot's own; "none": nothing does
+    transcribe: str = ""  # the model of a transcription service that hears voices, such as openai:whisper-1
+
+
 class TelegramConfig(Struct, frozen=True, kw_only=True):
     """A bot on Telegram. Further ones are `[platforms.NAME]` with `use = "telegram"`."""
 
@@ -93,6 +102,7 @@ class Config(Struct, frozen=True, kw_only=True):
     behavior: Behavior = Behavior()
     limits: Limits = Limits()
     memory: MemoryConfig = MemoryConfig()
+    media: MediaConfig = MediaConfig()
     telegram: TelegramConfig = TelegramConfig()
     platforms: dict[str, Any] = {}  # the raw tables; `ConfigFile.platforms` has them checked
 
@@ -118,6 +128,11 @@ class ConfigFile(Struct, frozen=True, kw_only=True):
         except InvalidValue as error:
             place = self.reader.place_of(key) if self.reader else self.path
             raise InvalidValue(f"{place}: {'.'.join(key)}: {error}") from error
+
+    @property
+    def media_folder(self) -> Path | None:
+        """The folder of media that the config names; None: the one beside the store."""
+        return self.folder / self.config.media.folder if self.config.media.folder else None
 
     @property
     def store(self) -> Path:

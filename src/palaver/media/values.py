@@ -1,10 +1,25 @@
 """Files of media, their forms and their handles at services; the protocol of the store that has them. Pure."""
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
-from typing import Protocol
+from datetime import datetime, timedelta
+from typing import Annotated, Protocol
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+
+from palaver.errors import InvalidValue
+
+
+class MediaOptions(Struct, frozen=True, kw_only=True):
+    """How much of media is fetched, stored and described."""
+
+    largest: Annotated[int, Meta(ge=1)] = 20_000_000  # bytes of a file that is fetched
+    keep: timedelta = timedelta(days=30)  # how long a file is stored that is not used; it can be fetched again
+    descriptions_per_run: Annotated[int, Meta(ge=0, le=100)] = 8  # new ones that a run waits for; others come later
+    allowed_addresses: tuple[str, ...] = ()  # hosts or addresses of your network that may be fetched
+
+    def __post_init__(self) -> None:
+        if self.keep <= timedelta():
+            raise InvalidValue("MediaOptions(keep=…) must be longer than nothing")
 
 
 class StoredFile(Struct, frozen=True, kw_only=True):
