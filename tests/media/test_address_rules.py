@@ -81,6 +81,8 @@ def test_ports_of_the_web_are_open_and_those_of_other_protocols_are_not() -> Non
         ("https://youtu.be.evil.example/", False),
         ("https://youtu.be/x\n", False),
         ("https://generativelanguage.googleapis.com/v1beta/models", False),
+        ("https://generativelanguage.googleapis.com/v1beta/files/../models", False),
+        ("http://127.0.0.1:8910/v1beta/files/abc", False),
         ("file:///etc/passwd", False),
         ("gs://bucket/object", False),
         ("", False),
@@ -88,3 +90,7 @@ def test_ports_of_the_web_are_open_and_those_of_other_protocols_are_not() -> Non
 )
 def test_services_get_only_videos_of_youtube_and_files_of_gemini_as_they_are(uri: str, passes: bool) -> None:
     assert passes_as_is(uri) is passes
+
+
+def test_file_of_a_service_at_another_address_passes_there() -> None:
+    assert passes_as_is("http://127.0.0.1:8910/v1beta/files/abc", service="http://127.0.0.1:8910/v1beta/")

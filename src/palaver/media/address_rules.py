@@ -53,9 +53,8 @@ _OTHER_PROTOCOLS = frozenset(
     | {11211, 27017}
 )
 
-_PASSED = re.compile(
-    r"https://(?:(?:(?:www|m|music)\.)?youtube\.com|youtu\.be|generativelanguage\.googleapis\.com/v\d\w*/files)/[\w/?=&.-]*\Z"
-)
+_YOUTUBE = re.compile(r"https://(?:(?:(?:www|m|music)\.)?youtube\.com|youtu\.be)/[\w/?=&.-]*")
+GEMINI = "https://generativelanguage.googleapis.com/v1beta"
 
 
 def is_public(address: str) -> bool:
@@ -76,10 +75,11 @@ def is_web_port(port: int) -> bool:
     return port in _WEB_PORTS or (1024 <= port <= 65535 and port not in _OTHER_PROTOCOLS)
 
 
-def passes_as_is(uri: str) -> bool:
-    """Return whether a URI of somebody else may go to a service as it is: a video of YouTube, a file of Gemini.
+def passes_as_is(uri: str, *, service: str = GEMINI) -> bool:
+    """Return whether a URI of somebody else may go to a service as it is: a video of YouTube, a file of that service.
 
-    Any other is fetched by us, or becomes words: a server of one's own would fetch it from inside our network, or read
-    a file of its disk.
+    *service* is its base URL. Any other URI is fetched by us, or becomes words: a server of one's own would fetch it
+    from inside our network, or read a file of its disk.
     """
-    return _PASSED.match(uri) is not None
+    file = uri.removeprefix(f"{service.rstrip('/')}/files/")
+    return _YOUTUBE.fullmatch(uri) is not None or (file != uri and re.fullmatch(r"[\w-]+", file) is not None)
