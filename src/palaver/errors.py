@@ -35,6 +35,7 @@ PalaverError
 │   ├── CacheGone            the explicit cache has expired or was deleted
 │   └── FileGone             the uploaded file has expired, was deleted, or is not ready
 ├── MediaUnavailable         the engine: media cannot be had, and go in words; later perhaps, if `for_now`
+│   └── MediaUnreadable      … since a file cannot be decoded
 ├── SendingFailed            the engine: a reply was not sent
 │   ├── NotSent              … retry, after `retry_after` seconds if given
 │   └── SendRefused          … and never will be
@@ -197,6 +198,10 @@ class MediaUnavailable(PalaverError):
     def __init__(self, message: str, *, for_now: bool = False) -> None:
         super().__init__(message)
         self.for_now = for_now  # whether another attempt may succeed
+
+
+class MediaUnreadable(MediaUnavailable):
+    pass
 
 
 class SendingFailed(PalaverError):

@@ -133,8 +133,10 @@ def test_contents_may_be_dicts_and_texts_as_the_sdk_takes_them() -> None:
 
 
 def test_what_is_no_content_is_refused_by_its_place() -> None:
+    contents: Any = ["hi", 5]
+
     with pytest.raises(InvalidValue, match=r"contents\[1\] is 5; it should be a content"):
-        from_contents(["hi", 5])
+        from_contents(contents)
 
 
 def test_only_the_model_is_the_maker() -> None:

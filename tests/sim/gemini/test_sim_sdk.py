@@ -36,6 +36,11 @@ async def in_thread(call: Callable[[], T]) -> T:
     return await asyncio.to_thread(call)
 
 
+def several(*contents: Any) -> list[Any]:
+    """Contents of different types, as the SDK takes them."""
+    return list(contents)
+
+
 def a_tool(name: str, **properties: Any) -> types.FunctionDeclaration:
     schema = {"type": "object", "properties": properties, "required": list(properties)}
     return types.FunctionDeclaration(name=name, description=name, parameters_json_schema=schema)
@@ -216,13 +221,13 @@ async def test_a_prompt_can_be_too_long() -> None:
 
 async def test_like_texts_have_like_vectors() -> None:
     async with GeminiSim() as sim, talking(sim) as client:
-        texts = ["a cat on the mat", "the cats on the mats", "quarterly revenue forecast"]
+        texts = several("a cat on the mat", "the cats on the mats", "quarterly revenue forecast")
         found = await client.aio.models.embed_content(model="gemini-embedding-001", contents=texts)
         short = await client.aio.models.embed_content(
             model="gemini-embedding-2", contents="a", config=types.EmbedContentConfig(output_dimensionality=128)
         )
         with pytest.raises(errors.ClientError, match="at most 100 requests can be in one batch"):
-            await client.aio.models.embed_content(model="gemini-embedding-001", contents=["a"] * 101)
+            await client.aio.models.embed_content(model="gemini-embedding-001", contents=several("a") * 101)
 
     first, second, third = [one.values or [] for one in found.embeddings or []]
     assert len(first) == 3072
@@ -266,7 +271,7 @@ async def test_a_cache_lives_until_it_expires() -> None:
 
 async def test_caches_too_small_or_not_supported_are_refused() -> None:
     async with GeminiSim() as sim, talking(sim) as client:
-        small = types.CreateCachedContentConfig(contents=[types.UserContent("12345678")])
+        small = types.CreateCachedContentConfig(contents=several(types.UserContent("12345678")))
         with pytest.raises(errors.ClientError, match="total_token_count=2, min_total_token_count=4096"):
             await client.aio.caches.create(model=FLASH, config=small)
         with pytest.raises(errors.ClientError, match="not supported for createCachedContent"):
@@ -299,13 +304,13 @@ async def test_a_file_is_uploaded_used_and_deleted() -> None:
         files = client.aio.files
         upload = types.UploadFileConfig(mime_type="text/plain", display_name="notes", name="my-notes")
         file = await files.upload(file=io.BytesIO(b"some notes"), config=upload)
-        answer = await client.aio.models.generate_content(model=FLASH, contents=[file, "read it"])
+        answer = await client.aio.models.generate_content(model=FLASH, contents=several(file, "read it"))
         listed = [one.name async for one in await files.list()]
         with pytest.raises(errors.ClientError, match="409"):
             await files.upload(file=io.BytesIO(b"some notes"), config=upload)
         await files.delete(name="my-notes")
         with pytest.raises(errors.ClientError) as gone:
-            await client.aio.models.generate_content(model=FLASH, contents=[file, "read it"])
+            await client.aio.models.generate_content(model=FLASH, contents=several(file, "read it"))
 
     assert (file.name, file.size_bytes, file.state) == ("files/my-notes", 10, types.FileState.ACTIVE)
     assert answer.text == "read it"
@@ -320,10 +325,10 @@ async def test_a_film_is_processed_first_and_expires_after_two_days() -> None:
         film = await in_thread(lambda: client.files.upload(file=io.BytesIO(b"film"), config=config))
         name = film.name or ""
         with pytest.raises(errors.ClientError, match="is not in an ACTIVE state and usage is not allowed"):
-            await client.aio.models.generate_content(model=FLASH, contents=[film, "watch"])
+            await client.aio.models.generate_content(model=FLASH, contents=several(film, "watch"))
         sim.clock.advance(5)
         ready = await client.aio.files.get(name=name)
-        await client.aio.models.generate_content(model=FLASH, contents=[film, "watch"])
+        await client.aio.models.generate_content(model=FLASH, contents=several(film, "watch"))
         sim.clock.advance(48 * 3600)
         with pytest.raises(errors.ClientError, match="do not have permission"):
             await client.aio.files.get(name=name)
@@ -334,7 +339,7 @@ async def test_a_film_is_processed_first_and_expires_after_two_days() -> None:
 async def test_addresses_elsewhere_are_taken() -> None:
     film = types.Part.from_uri(file_uri="https://www.youtube.com/watch?v=x", mime_type="video/mp4")
     async with GeminiSim(behaviour=Echo()) as sim, talking(sim) as client:
-        answer = await client.aio.models.generate_content(model=FLASH, contents=[film, "watch"])
+        answer = await client.aio.models.generate_content(model=FLASH, contents=several(film, "watch"))
 
     assert answer.text == "watch"
 

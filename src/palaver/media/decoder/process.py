@@ -1,0 +1,75 @@
+"""The process of the decoder: its limits, and which module does a job.
+
+The argument is the job as JSON, the input the bytes of the file, the output a line of JSON and behind it, for some
+jobs, bytes. Before the first byte of the file is read, the process has lost the right to use more time and memory than
+the job says, to write files, and to open any file or socket at all. So that a library needs none, each module does the
+job once before, with a file of its own (`warm_up`): what is loaded on first use is loaded then.
+"""
+
+import json
+import os
+import sys
+from importlib import import_module
+
+from palaver.media.decoder.job import Answer, Job, Unreadable
+
+
+def main() -> None:
+    output = os.dup(1)
+    os.dup2(2, 1)  # what a library prints is no answer
+    head, body = run(Job(**json.loads(sys.argv[1])))
+    with os.fdopen(output, "wb") as file:
+        file.write(json.dumps(head).encode() + b"\n" + body)
+    os._exit(0)  # without what the libraries do at an end
+
+
+def run(job: Job) -> Answer:
+    """Return what a job finds; a file that cannot be decoded is a `failure`, a library that is not there `missing`."""
+    limit_process(job.cpu)
+    try:
+        module = import_module(f"palaver.media.decoder.{module_of(job)}")
+        module.warm_up(job)
+    except ImportError as error:
+        return {"missing": str(error.name)}, b""
+    limit_memory(job.memory)
+    try:
+        found: Answer = module.answer(job, sys.stdin.buffer.read())
+    except Unreadable as error:
+        return {"failure": str(error)}, b""
+    except MemoryError:
+        return {"failure": "it needs more memory than is allowed"}, b""
+    except Exception as error:  # noqa: BLE001 (whatever a library raises for a damaged file)
+        return {"failure": f"it is damaged ({type(error).__name__}: {error})"}, b""
+    return found
+
+
+def module_of(job: Job) -> str:
+    if job.mime == "application/pdf":
+        return "pdf"
+    if job.mime == "application/x-tgsticker":
+        return "lottie"
+    if job.mime.startswith("image/"):
+        return "pictures"
+    return "video_stills" if job.name == "still" else "streams"
+
+
+def limit_process(seconds: int) -> None:
+    """Limit the time, and forbid to write files."""
+    if sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+
+
+def limit_memory(room: int) -> None:
+    """Limit the memory to what is used now and *room* more bytes, and forbid to open files and sockets."""
+    if sys.platform != "win32":
+        import resource
+
+        if sys.platform == "linux":  # others do not keep such a limit
+            with open("/proc/self/statm", "rb") as file:
+                used = int(file.read().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (used + room, used + room))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))

@@ -1,0 +1,179 @@
+"""Files are decoded in a process of their own: what they are, what is made of them, and which are refused."""
+
+import asyncio
+import os
+import wave
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from media import media_files as files
+from palaver.errors import MediaUnreadable
+from palaver.media import decoding
+from palaver.media.content_types import content_type
+from palaver.media.decoding import Decoder, FileFacts, missing_decoders
+
+
+def picture(data: bytes) -> Image.Image:
+    return Image.open(BytesIO(data))
+
+
+async def test_facts_are_those_that_a_decoder_finds() -> None:
+    decoder = Decoder()
+    given = [
+        files.turned_jpeg(),
+        files.animation("GIF"),
+        files.tgs(),
+        files.sound("ogg", "libopus"),
+        files.video("webm", "libvpx-vp9"),
+        files.pdf("a", "b", "c"),
+        b"some text",
+    ]
+
+    found = await asyncio.gather(*map(decoder.facts, given))
+
+    assert found == [
+        FileFacts(mime="image/jpeg", width=48, height=64, frames=1),
+        FileFacts(mime="image/gif", width=64, height=48, frames=6),
+        FileFacts(mime="application/x-tgsticker", width=512, height=512, frames=61, seconds=1.0),
+        FileFacts(mime="audio/ogg", seconds=1.006),
+        FileFacts(mime="video/webm", width=64, height=48, seconds=2.0),
+        FileFacts(mime="application/pdf", pages=3),
+        FileFacts(mime="text/plain"),
+    ]
+
+
+async def test_an_image_is_scaled_and_turned_and_says_nothing_of_where_it_was_taken() -> None:
+    scaled = await Decoder().image(files.turned_jpeg(), longest=32)
+
+    assert (content_type(scaled), picture(scaled).size) == ("image/jpeg", (24, 32))
+    assert not picture(scaled).getexif()
+    assert b"Maker" not in scaled
+    assert b"a comment" not in scaled
+
+
+async def test_an_image_is_never_enlarged_and_its_transparency_becomes_a_plain_ground() -> None:
+    scaled = await Decoder().image(files.image("PNG", files.a_picture(mode="RGBA")), longest=500)
+
+    assert picture(scaled).size == (64, 48)
+    assert picture(scaled).convert("RGB").getpixel((1, 1)) == (255, 255, 255)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: files.animation("GIF", blank=2),
+        lambda: files.animation("WEBP", blank=2),
+        files.tgs,
+        lambda: files.video("webm", "libvpx-vp9", blank=11),
+        lambda: files.video("mp4", blank=11),
+    ],
+    ids=["gif", "webp", "tgs", "webm", "mp4"],
+)
+async def test_a_still_of_an_animation_shows_what_is_in_it(make: object) -> None:
+    still = await Decoder().still(make(), longest=64, mime="image/png")  # type: ignore[operator]
+
+    red, green, blue = picture(still).convert("RGB").getpixel((32, 24))  # type: ignore[misc]
+    assert red > 150 > 60 > max(green, blue)
+
+
+async def test_a_still_of_a_transparent_video_is_transparent() -> None:
+    still = await Decoder().still(files.video("webm", "libvpx-vp9", pixels="yuva420p"), mime="image/png")
+
+    assert picture(still).mode == "RGBA"
+    assert picture(still).getpixel((1, 1))[3] < 16  # type: ignore[index]
+
+
+async def test_pages_are_text_under_their_numbers_cut_to_length() -> None:
+    decoder, document = Decoder(), files.pdf("first page", "second page", "third page")
+
+    text = await decoder.pages(document, most=2, characters=1000)
+
+    assert text == "Page 1 of 3:\nfirst page\n\nPage 2 of 3:\nsecond page"
+    assert await decoder.pages(document, most=2, characters=20) == text[:20]
+
+
+async def test_sound_is_wav_of_one_channel_and_ends_after_the_seconds() -> None:
+    data = await Decoder().sound(files.video("mp4", speech="aac"), seconds=1)
+
+    with wave.open(BytesIO(data)) as file:
+        assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (16_000, 1, 2)
+        assert 16_000 <= file.getnframes() < 17_000
+
+
+async def test_what_cannot_be_decoded_is_one_error_with_one_line() -> None:
+    decoder = Decoder(pixels=1_000_000)
+    jobs = [
+        decoder.facts(bytes(range(256))),
+        decoder.facts(files.image("PNG")[:60]),
+        decoder.facts(files.image("PNG", Image.new("1", (1001, 1000)))),
+        decoder.facts(files.pdf("a", encrypt=True)),
+        decoder.facts(files.tgs(w=2000, h=2000)),
+        decoder.sound(files.video("mp4"), seconds=1),
+        decoder.image(b"some text", longest=10),
+    ]
+
+    errors = await asyncio.gather(*jobs, return_exceptions=True)
+
+    assert [(type(error), str(error)) for error in errors] == [
+        (MediaUnreadable, "a file of 256 bytes is of no known type"),
+        (
+            MediaUnreadable,
+            "image/png: it is damaged (OSError: image file is truncated)",
+        ),
+        (MediaUnreadable, "image/png: it has more than 1,000,000 pixels"),
+        (MediaUnreadable, "application/pdf: it is encrypted"),
+        (MediaUnreadable, "application/x-tgsticker: it has 2000 x 2000 pixels, more than 1,000,000"),
+        (MediaUnreadable, "video/mp4: it has no sound"),
+        (MediaUnreadable, "text/plain is not decoded as image"),
+    ]
+
+
+async def test_what_takes_too_long_is_killed_and_may_be_tried_again() -> None:
+    with pytest.raises(MediaUnreadable, match="took more than") as raised:
+        await Decoder(timeout=0.001).facts(files.image("PNG"))
+
+    assert raised.value.for_now
+
+
+async def test_a_process_that_is_not_waited_for_any_more_is_killed() -> None:
+    decoder = Decoder()
+    waiting = asyncio.create_task(decoder.facts(files.image("PNG")))
+    while not decoder.running:  # noqa: ASYNC110 (there is no event for it)
+        await asyncio.sleep(0)
+    pid = decoder.running[0]
+
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+    assert decoder.running == ()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+async def test_a_decoder_that_needs_more_memory_than_is_allowed_is_the_same_error() -> None:
+    large = files.image("PNG", Image.new("RGB", (4000, 4000)))
+
+    with pytest.raises(MediaUnreadable, match=r"memory|limits"):
+        await Decoder(memory=24 * 1024 * 1024).image(large, longest=100)
+
+
+async def test_without_a_package_the_error_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "palaver").symlink_to(Path(decoding.__file__).parent.parent)
+    (tmp_path / "PIL.py").write_text("raise ModuleNotFoundError('no PIL', name='PIL')")
+    monkeypatch.setattr("palaver.__file__", str(tmp_path / "palaver" / "__init__.py"))
+
+    with pytest.raises(MediaUnreadable) as raised:
+        await Decoder().facts(files.image("PNG"))
+
+    assert str(raised.value) == "image/png needs palaver[media]: pillow is not installed"
+    assert raised.value.for_now
+
+
+def test_here_all_packages_are_installed() -> None:
+    assert missing_decoders() == ()
