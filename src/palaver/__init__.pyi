@@ -48,6 +48,9 @@ from .errors import (
     MediaUnavailable as MediaUnavailable,
 )
 from .errors import (
+    MediaUnreadable as MediaUnreadable,
+)
+from .errors import (
     ModelUnavailable as ModelUnavailable,
 )
 from .errors import (

@@ -26,6 +26,7 @@ from palaver.config_reader import PREFIX, keys_of
 from palaver.engine.background import RealClock
 from palaver.engine.identity import require_account
 from palaver.errors import PalaverError, StoreBusy, StoreRefused
+from palaver.media.decoding import missing_decoders
 from palaver.models import provider_of
 from palaver.profiles import profile_of
 from palaver.redaction import redact_keys
@@ -64,6 +65,8 @@ async def check_bot(path: Path, environment: Mapping[str, str] = os.environ) -> 
     yield _persona(file.config)
     yield await _finding("store", _store(file.store))
     yield await _finding("tools", _tools(file, zone, environment))
+    if missing := missing_decoders():
+        yield Finding(what="media", ok=True, line=f"palaver[media] is not installed: no {', '.join(missing)}")
     try:
         names = models_of(file)
     except PalaverError as error:
