@@ -59,9 +59,17 @@ class Http:
         if client is not None and self._loop is asyncio.get_running_loop():
             await client.aclose()  # a pool of another loop cannot be closed from here
 
-    async def json(self, method: str, path: str, *, body: bytes | None = None, about: str = "") -> Any:
+    async def json(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        about: str = "",
+    ) -> Any:
         """Send a request and decode its JSON answer; *about* names the model or the resource in an error."""
-        response = await self.send(method, path, body=body, about=about)
+        response = await self.send(method, path, body=body, headers=headers, about=about)
         return loads(response.content) if response.content else {}
 
     async def send(

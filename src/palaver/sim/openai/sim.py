@@ -1,4 +1,4 @@
-"""The simulator of OpenAI-compatible servers: chat completions, embeddings and models."""
+"""The simulator of OpenAI-compatible servers: chat completions, embeddings, transcriptions and models."""
 
 import hashlib
 import re
@@ -30,6 +30,14 @@ from palaver.sim.openai.answers import (
 )
 from palaver.sim.openai.errors import OpenAIRefusal
 from palaver.sim.openai.rules import MEDIA_PARTS, check, demands, signature_on, signature_refusal, signs
+from palaver.sim.openai.transcriptions import (
+    TRANSCRIBERS,
+    check_form,
+    read_form,
+    refused_form,
+    spoken_length,
+    transcription_of,
+)
 from palaver.sim.server import Clock, HttpRequest, HttpResponse, Received, Route, Simulator, stream, whole_response
 from palaver.sim.signatures import Signatures
 from palaver.sim.usage import PrefixCache
@@ -50,12 +58,14 @@ MODELS = (
     "voxtral-small-latest",
     "compatible-1",
     *DIMENSIONS,
+    *TRANSCRIBERS,
 )
 
-_ENDPOINT = re.compile(r".*?/(chat/completions|embeddings|models)(?:/(.+))?/?")
-_METHODS = {"chat/completions": "POST", "embeddings": "POST", "models": "GET"}
+_ENDPOINT = re.compile(r".*?/(chat/completions|embeddings|audio/transcriptions|models)(?:/(.+))?/?")
+_METHODS = {"chat/completions": "POST", "embeddings": "POST", "audio/transcriptions": "POST", "models": "GET"}
 _BAD_KEYS = ("bad", "sk-inval")
 _JSON = {"content-type": "application/json"}
+_TEXT = {"content-type": "text/plain; charset=utf-8"}
 _EVENTS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _CREATED = 1_780_000_000  # when every model was made, in seconds since 1970
@@ -81,7 +91,9 @@ class OpenAIService:
         seed: int,
         errors_as_list: bool,
         audio_url: bool,
+        transcribe: Callable[[bytes], str],
     ) -> None:
+        self._transcribe = transcribe
         self._strict = strict
         self._keys = keys
         self._models = models
@@ -125,6 +137,8 @@ class OpenAIService:
         self._authorise(request.headers.get("authorization", ""))
         if name == "models":
             return Route(lambda _: _json(self._list_models(rest)))
+        if name == "audio/transcriptions":
+            return Route(lambda _: self._transcription(request), BEFORE_ANSWER)
         try:
             body = orjson.loads(request.data)
         except orjson.JSONDecodeError:
@@ -148,7 +162,8 @@ class OpenAIService:
         """Refuse a model that is not served, or that only embeds where it should chat."""
         name = model.removeprefix("models/") if isinstance(model, str) else ""
         served = bool(name) and (self._models is None or name in self._models or model in self._models)
-        if not served or (chats and self._models is not None and name in DIMENSIONS):
+        others = {*DIMENSIONS, *TRANSCRIBERS}
+        if not served or (chats and self._models is not None and name in others):
             raise self._refused(errors.no_model(model, google_words=self._as_list))
 
     def _list_models(self, name: str | None) -> Wire:
@@ -167,6 +182,21 @@ class OpenAIService:
         if texts is None:
             raise self._refused(errors.bad_input("input"))
         return embeddings_of(body, texts)
+
+    def _transcription(self, request: HttpRequest) -> HttpResponse:
+        if refusal := refused_form(len(request.data)):
+            raise self._refused(refusal)
+        form = read_form(request.headers.get("content-type", ""), request.data)
+        if form is None:
+            raise self._refused(errors.refusal("form", "Could not parse multipart form"))
+        self._check_model(form.model)
+        if self._models is not None and form.model in MODELS and form.model not in TRANSCRIBERS:
+            raise self._refused(errors.no_model(form.model, google_words=self._as_list))
+        refusal = check_form(form, strict=self._strict)
+        if refusal or form.file is None:
+            raise self._refused(refusal or errors.bad_input("file"))
+        answer = transcription_of(form, form.file, self._transcribe)
+        return whole_response(answer.encode(), headers=_TEXT) if isinstance(answer, str) else _json(answer)
 
     def _chat(self, body: Any, fault: Fault | None) -> HttpResponse:
         self._check(body)
@@ -251,12 +281,13 @@ def _model(name: str) -> Wire:
 
 
 class OpenAISim(Simulator[Fault]):
-    """`async with OpenAISim() as sim:` serves chat, embeddings and models at `sim.url` until the block ends.
+    """`async with OpenAISim() as sim:` serves chat, embeddings, transcriptions and models at `sim.url`.
 
     Without *keys* every key is good that does not begin with `bad` or `sk-inval`. *models* are those it serves; None
     serves every id; its name decides which rules hold. Time stands still unless *clock* runs (`clock=time.time`);
     `sim.clock.advance(seconds)` lets it pass. *errors_as_list* gives errors as a list, as Gemini's
-    OpenAI-compatible endpoint does, and *audio_url* takes the media parts that some other servers know.
+    OpenAI-compatible endpoint does, and *audio_url* takes the media parts that some other servers know. *transcribe*
+    says what a sound says.
     """
 
     def __init__(
@@ -272,6 +303,7 @@ class OpenAISim(Simulator[Fault]):
         port: int = 0,
         errors_as_list: bool = False,
         audio_url: bool = False,
+        transcribe: Callable[[bytes], str] = spoken_length,
         tell: Callable[[Received], None] | None = None,
     ) -> None:
         running = clock if isinstance(clock, Clock) else Clock(clock)
@@ -284,6 +316,7 @@ class OpenAISim(Simulator[Fault]):
             seed=seed,
             errors_as_list=errors_as_list,
             audio_url=audio_url,
+            transcribe=transcribe,
         )
         super().__init__(service, clock=running, host=host, port=port, tell=tell)
 

@@ -7,23 +7,11 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import orjson
-from msgspec import Struct
 
+from palaver.sim.multipart import Upload, read_multipart
 from palaver.sim.telegram.refusals import refused
 
-_BOUNDARY = re.compile(r'boundary="?([^";,]+)"?', re.IGNORECASE)
-_NAME = re.compile(rb'\bname="((?:[^"\\]|\\.)*)"', re.IGNORECASE)
-_FILENAME = re.compile(rb'\bfilename="((?:[^"\\]|\\.)*)"', re.IGNORECASE)
-_TYPE = re.compile(rb"^content-type:\s*(.+?)\s*$", re.IGNORECASE | re.MULTILINE)
 _INTEGER = re.compile(r"-?\d+")
-
-
-class Upload(Struct, frozen=True):
-    """A file that came with a call."""
-
-    name: str
-    mime: str
-    data: bytes
 
 
 class Arguments:
@@ -66,7 +54,10 @@ def read_arguments(query: str, content_type: str, body: bytes) -> Arguments:
     uploads: dict[str, Upload] = {}
     kind = content_type.lower()
     if kind.startswith("multipart/form-data"):
-        fields, uploads = _multipart(content_type, body)
+        form = read_multipart(content_type, body)
+        if form is None:
+            raise refused("body")
+        fields, uploads = form
         given |= fields
     elif kind.startswith("application/json"):
         given |= _json(body)
@@ -85,30 +76,3 @@ def _json(body: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise refused("body")
     return value
-
-
-def _multipart(content_type: str, body: bytes) -> tuple[dict[str, str], dict[str, Upload]]:
-    found = _BOUNDARY.search(content_type)
-    if found is None:
-        raise refused("body")
-    fields: dict[str, str] = {}
-    uploads: dict[str, Upload] = {}
-    delimiter = b"\r\n--" + found.group(1).encode()
-    for piece in (b"\r\n" + body).split(delimiter)[1:]:
-        if piece.startswith(b"--"):
-            break
-        head, _, data = piece.partition(b"\r\n\r\n")
-        name = _NAME.search(head)
-        if name is None:
-            continue
-        filename, mime = _FILENAME.search(head), _TYPE.search(head)
-        if filename is None:
-            fields[_unquoted(name.group(1))] = data.decode(errors="replace")
-            continue
-        mime_type = mime.group(1).decode() if mime else ""
-        uploads[_unquoted(name.group(1))] = Upload(_unquoted(filename.group(1)), mime_type, data)
-    return fields, uploads
-
-
-def _unquoted(value: bytes) -> str:
-    return re.sub(rb"\\(.)", rb"\1", value).decode(errors="replace")

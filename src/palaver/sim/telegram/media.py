@@ -3,9 +3,10 @@
 from typing import Any
 
 from palaver.sim.errors import Wire
+from palaver.sim.multipart import Upload
 from palaver.sim.telegram.access import check_posting, check_rights, find_target
 from palaver.sim.telegram.accounts import BotAccount
-from palaver.sim.telegram.arguments import Arguments, Upload
+from palaver.sim.telegram.arguments import Arguments
 from palaver.sim.telegram.contents import again, media
 from palaver.sim.telegram.files import DOWNLOAD_LIMIT, PHOTO_LIMIT, UPLOAD_LIMIT, image_size
 from palaver.sim.telegram.refusals import refused
