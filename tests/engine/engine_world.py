@@ -36,6 +36,7 @@ from palaver.errors import (
     SendRefused,
     StoreFull,
 )
+from palaver.media.file_folder import FileFolder
 from palaver.models.base import Finish, Outcome, Response
 from palaver.models.gemini.encode import encode_request as to_gemini
 from palaver.models.openai.encode import encode_request as to_openai
@@ -186,7 +187,11 @@ def opened(path: Path, life: Life) -> Store:
     connection.enable_wal(writing)
     migrate(writing)
     return Store(
-        _Writer(writing, life), _Reader(connection.connect_read_only(str(path)), life), path=str(path), lock=None
+        _Writer(writing, life),
+        _Reader(connection.connect_read_only(str(path)), life),
+        path=str(path),
+        folder=FileFolder(durable=False),
+        lock=None,
     )
 
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
 from palaver.errors import InvalidValue, StoreRefused
+from palaver.media.values import FileForm, Handle, StoredFile
 from palaver.memory.episodes import WindowPast
 from palaver.memory.facts import Summary
 from palaver.models.base import Usage
@@ -29,12 +30,16 @@ EPISODE = """INSERT INTO episodes (episode_id, place, title, start, stop, topic,
     VALUES ('e1', 1, 1, 0, 5, 'tea', 'They had tea.', 0.5, '["u123"]', '["tea"]')"""
 
 
-def _add_files(database: sqlite3.Connection) -> None:
+async def _add_files(store: Store) -> None:
+    file = await store.media.add("p1", b"a", StoredFile(sha256="", size=0, mime="image/png"), at=NOON)
+    await store.media.add_form(file.sha256, "pages", FileForm(text="Hello"), at=NOON)
+    handle = Handle(sha256=file.sha256, account="gemini", name="files/a", uri="https://g/a", mime="image/png")
+    await store.media.add_handle(handle, at=NOON)
+    await store.writer.run(_add_description_rows)
+
+
+def _add_description_rows(database: sqlite3.Connection) -> None:
     for row in (
-        "files (sha256, size, mime, at, used_at) VALUES ('a', 1, 'image/png', '', '')",
-        "media_files (unique_id, sha256, at) VALUES ('p1', 'a', '')",
-        "file_forms (source, form, text, at) VALUES ('a', 'pages', 'Hello', '')",
-        "handles (sha256, account, name, uri, mime, at) VALUES ('a', 'gemini', 'files/a', 'https://g/a', '', '')",
         "description_positions (unique_id, place, position) SELECT 'p1', id, 1 FROM places LIMIT 1",
         "description_failures (unique_id, made_by, failures, retry_at, why) VALUES ('p2', 'm', 1, '', '')",
     ):
@@ -53,7 +58,7 @@ async def fill(store: Store) -> None:
     await store.place_settings.block("telegram", "u666", at=NOON)
     await remember(store)
     await store.descriptions.describe("p1", "a cat", by="m", at=NOON)
-    await store.writer.run(_add_files)
+    await _add_files(store)
     await begin(store, a_run())
     await store.proposals.propose(a_run().id, a_fact().id, now=NOON, until=NOON + timedelta(hours=1), most=9)
     spent = CallCost(model="gpt-5", usage=Usage(input=5, output=1), money=0.01)
@@ -156,7 +161,7 @@ async def test_a_backup_is_a_store_as_it_was(tmp_path: Path) -> None:
             assert await copy.check() == []
             assert await exported(copy) == await exported(store)
             assert len(rows) <= len(await exported(copy))
-    assert names_in(tmp_path) == ["copy.db", "s.db"]
+    assert names_in(tmp_path) == ["copy.db", "copy.db-media", "s.db", "s.db-media"]
     assert (tmp_path / "copy.db").stat().st_mode & 0o777 == 0o600
 
 

@@ -14,6 +14,7 @@ from palaver.engine.rate_limit import RateLimitStore
 from palaver.errors import InvalidValue, PalaverError
 from palaver.events import DurableEvent
 from palaver.media.descriptions import DescriptionStore
+from palaver.media.values import MediaStore
 from palaver.memory.episodes import Episodes, WindowPasts
 from palaver.memory.facts import Cursors, Fact, Facts, Summaries
 from palaver.memory.retrieval.index import IndexReader, IndexWriter
@@ -382,6 +383,8 @@ class StoreProtocol(Protocol):
     def index_writer(self) -> IndexWriter: ...
     @property
     def descriptions(self) -> DescriptionStore: ...
+    @property
+    def media(self) -> MediaStore: ...
     @property
     def usage(self) -> UsageStore: ...
     @property

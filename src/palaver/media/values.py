@@ -64,8 +64,10 @@ class Handle(Struct, frozen=True, kw_only=True):
 class MediaStore(Protocol):
     """Files by hash, and what they belong to. A file is whole on the disk before a row names it."""
 
-    async def find(self, unique_ids: Collection[str]) -> Mapping[str, StoredFile | FetchFailure]:
-        """Return the files of media, or why they have none."""
+    async def find(
+        self, unique_ids: Collection[str], *, at: datetime | None = None
+    ) -> Mapping[str, StoredFile | FetchFailure]:
+        """Return the files of media, or why they have none. With *at*, the files count as used then."""
         ...
 
     async def get(self, sha256s: Collection[str]) -> Mapping[str, StoredFile]:
@@ -73,7 +75,11 @@ class MediaStore(Protocol):
         ...
 
     async def add(self, unique_id: str, data: bytes, file: StoredFile, *, at: datetime) -> StoredFile:
-        """Store the bytes of media. Raise `StoreFull` where the disk is full; nothing is stored then."""
+        """Store the bytes of media; return the file with its hash and size.
+
+        Raise `StoreFull` where the disk is full, `StoreRefused` where the folder may not be written; nothing is stored
+        then.
+        """
         ...
 
     async def fail(self, unique_id: str, failure: FetchFailure, *, at: datetime) -> None:
@@ -81,7 +87,10 @@ class MediaStore(Protocol):
         ...
 
     async def read(self, sha256: str, *, at: datetime) -> bytes | None:
-        """Return the bytes of a file, checked by its hash; None if it is gone or damaged."""
+        """Return the bytes of a file, checked by its hash; None if it is gone or damaged, and is to be had again.
+
+        The file counts as used, and the file that it is a form of.
+        """
         ...
 
     async def form(self, source: str, form: str) -> FileForm | None:
@@ -91,14 +100,16 @@ class MediaStore(Protocol):
     async def add_form(
         self, source: str, form: str, made: FileForm, *, data: bytes | None = None, at: datetime
     ) -> None:
-        """Store a form of a file, with its bytes if it is a file itself."""
+        """Store a form of a file, with its bytes if it is a file itself; nothing where the source is gone."""
         ...
 
-    async def handle(self, sha256: str, account: str) -> Handle | None:
-        """Return the handle of a file at a service."""
+    async def handle(self, sha256: str, account: str, *, at: datetime | None = None) -> Handle | None:
+        """Return the newest handle of a file at a service, also an expired one. With *at*, the file counts as used."""
         ...
 
-    async def add_handle(self, handle: Handle, *, at: datetime) -> None: ...
+    async def add_handle(self, handle: Handle, *, at: datetime) -> None:
+        """Store a handle; an older one of the same file there becomes unwanted, as does this if the file is gone."""
+        ...
 
     async def drop_handle(self, account: str, name: str) -> bool:
         """Forget a handle, by its name or its URI, that the service no longer has; return whether it was known."""
@@ -109,9 +120,12 @@ class MediaStore(Protocol):
         ...
 
     async def remove_handle(self, handle: Handle) -> None:
-        """Remove an unwanted handle: the service has deleted it, or it has expired."""
+        """Remove an unwanted handle that the service has deleted, or that has expired."""
         ...
 
     async def sweep(self, *, unused_since: datetime, at: datetime) -> int:
-        """Remove the files that nothing refers to, or that were not used since; return their number."""
+        """Remove the files that nothing refers to, or that were not used since; return their number.
+
+        A file that was used within an hour stays, since the prompt that names it may not be stored yet.
+        """
         ...

@@ -46,8 +46,8 @@ TABLES = (
     "usage cap_notices chats chat_entries blocked_authors facts fact_sources proposals fact_exclusions summaries "
     "episodes window_pasts reading_cursors reactions commands place_aliases hidden_sentences place_events"
 ).split()
-NOT_EXPORTED = (  # the index, which can be rebuilt, the raw updates of services, and what SQLite and migrations need
-    "search_places search_messages search_terms search_vectors search_progress search_embedder "
+NOT_EXPORTED = (  # the index, which can be rebuilt, the raw updates of services, what SQLite and migrations need
+    "media_folder search_places search_messages search_terms search_vectors search_progress search_embedder "
     "updates update_places migrations sqlite_sequence"
 ).split()
 

@@ -3,14 +3,16 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Generator
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any, Self
 
 from palaver.errors import StoreBusy, StoreRefused
+from palaver.media.file_folder import FileFolder
 from palaver.store import maintenance
 from palaver.store.chats import SqlChats
 from palaver.store.cursors import SqlCursors
@@ -23,6 +25,8 @@ from palaver.store.forget.export import export_person
 from palaver.store.forget.person import Forgotten
 from palaver.store.imports import SqlImports
 from palaver.store.log import SqlLog
+from palaver.store.media_files import SqlMedia
+from palaver.store.media_folder import copy_folder, default_folder, find_folder, open_folder, refuse_existing
 from palaver.store.messages import SqlInbox
 from palaver.store.migrations import migrate, refuse_newer, refuse_older
 from palaver.store.outbox import SqlOutbox
@@ -49,6 +53,7 @@ class Store:
         reader: ConnectionThread,
         *,
         path: str,
+        folder: FileFolder,
         lock: Lock | FileUse | None,
         beside: bool = False,
     ) -> None:
@@ -74,6 +79,7 @@ class Store:
         self.index_reader = SqlIndexReader(self.reader)
         self.index_writer = SqlIndexWriter(self.writer, self.reader)
         self.descriptions = SqlDescriptions(self.writer, self.reader)
+        self.media = SqlMedia(self.writer, self.reader, folder, beside=beside)
         self.usage = SqlUsage(self.writer, self.reader)
         self.imports = SqlImports(self.writer, self.reader, moved=self._clear_caches)
         self.chats = SqlChats(self.writer, self.reader, self.prompts)
@@ -82,12 +88,21 @@ class Store:
         self.stop_requests = LocalStopRequests()
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, durable: bool = True, beside: bool = False) -> "StoreOpener":
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        media_folder: str | os.PathLike[str] | None = None,
+        durable: bool = True,
+        beside: bool = False,
+    ) -> "StoreOpener":
         """Open a store, created if it does not exist. Without `durable`, a power loss may lose the last commits.
 
+        Files of media are in *media_folder*, or where they were before: at first in `<path>-media`.
         `beside=True` opens a store that another process may have open: it is neither created nor migrated.
         """
-        return StoreOpener(os.fspath(path), durable=durable, beside=beside)
+        folder = None if media_folder is None else os.fspath(media_folder)
+        return StoreOpener(os.fspath(path), media_folder=folder, durable=durable, beside=beside)
 
     async def check(self) -> list[str]:
         """Check the store; return its faults."""
@@ -102,8 +117,24 @@ class Store:
         return await self.reader.run(lambda database: maintenance.names_by_platform(database, author_id))
 
     async def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy the store to a new file while it is in use."""
-        await self.reader.run(lambda database: connection.copy(database, Path(path)), autocommit=True)
+        """Copy the store to a new file while it is in use, and its files of media to `<path>-media`."""
+        copy, folder = Path(path), default_folder(path)
+        with connection.translate_errors(f"{folder} could not be written"):
+            refuse_existing(folder)
+        await self._copy(copy)
+        await asyncio.to_thread(self._copy_files, copy, folder)
+
+    async def _copy(self, path: Path) -> None:
+        await self.reader.run(lambda database: connection.copy(database, path), autocommit=True)
+
+    def _copy_files(self, copy: Path, folder: Path) -> None:
+        try:
+            with connection.translate_errors(f"the copy {copy}"), closing(connection.connect(str(copy))) as database:
+                copy_folder(database, self.media.folder, folder)
+        except BaseException:
+            copy.unlink()  # it would name files that it does not have
+            rmtree(folder, ignore_errors=True)
+            raise
 
     async def export(self) -> AsyncIterator[dict[str, Any]]:
         """Yield the rows of all tables but the index and the raw updates of services, all of one state of the store."""
@@ -126,7 +157,7 @@ class Store:
         now = at or datetime.now(UTC)
         with TemporaryDirectory(prefix="palaver-") as folder:  # nobody else may read it
             copy = Path(folder) / "copy.db"
-            await self.backup(copy)
+            await self._copy(copy)
             return await asyncio.to_thread(export_person, copy, platform, author_id, now)
 
     async def forget(self, author_id: str, platform: str, *, at: datetime | None = None) -> Forgotten:
@@ -157,6 +188,7 @@ class Store:
         if self.reader is not self.writer:
             await self.reader.close()
         await self.writer.close()
+        await asyncio.to_thread(self.media.folder.close)
         if self._lock:
             self._lock.release()
             self._lock = None
@@ -171,8 +203,9 @@ class Store:
 class StoreOpener:
     """Opens a store: with `await`, `async with`, or `with` in scripts that do not await."""
 
-    def __init__(self, path: str, *, durable: bool, beside: bool) -> None:
+    def __init__(self, path: str, *, media_folder: str | None, durable: bool, beside: bool) -> None:
         self._path = path
+        self._media_folder = media_folder
         self._durable = durable
         self._beside = beside
         self._store: Store | None = None
@@ -207,28 +240,31 @@ class StoreOpener:
             raise
 
     def _open(self) -> Store:
-        return _open_beside(self._path) if self._beside else _open(self._path, self._durable)
+        if self._beside:
+            return _open_beside(self._path)
+        return _open(self._path, self._media_folder, self._durable)
 
 
-def _open(path: str, durable: bool) -> Store:
+def _open(path: str, media_folder: str | None, durable: bool) -> Store:
     with connection.translate_errors(f"the store {path}"):
         if path == MEMORY:
             alone = WriterThread(_connect_migrated(path, durable), "palaver store")
-            return Store(alone, alone, path=path, lock=None)
+            return Store(alone, alone, path=path, folder=FileFolder(durable=False), lock=None)
         if os.path.isdir(path):
             raise StoreRefused("it is a folder")
         path = os.path.realpath(path)
-        lock = Lock(path)
-        try:
-            writing, reading = _connect_migrated(path, durable), connection.connect_read_only(path)
-            writer, reader = (
-                WriterThread(writing, "palaver store, writing"),
-                ReaderThread(reading, "palaver store, reading"),
-            )
-            return Store(writer, reader, path=path, lock=lock)
-        except BaseException:
-            lock.release()
-            raise
+        with ExitStack() as undo:
+            lock = Lock(path)
+            undo.callback(lock.release)
+            writing = _connect_migrated(path, durable)
+            undo.callback(writing.close)
+            folder = open_folder(writing, path, media_folder, durable=durable)
+            undo.callback(folder.close)
+            reading = connection.connect_read_only(path)
+            undo.pop_all()
+        writer = WriterThread(writing, "palaver store, writing")
+        reader = ReaderThread(reading, "palaver store, reading")
+        return Store(writer, reader, path=path, folder=folder, lock=lock)
 
 
 def _open_beside(path: str) -> Store:
@@ -242,6 +278,7 @@ def _open_beside(path: str) -> Store:
         try:
             reading = _read_beside(path)
             try:
+                folder = find_folder(reading, path)
                 writing = _write_beside(path)
             except BaseException:
                 reading.close()
@@ -250,7 +287,7 @@ def _open_beside(path: str) -> Store:
             use.release()
             raise
         owners = WriterThread(writing, "palaver store, writing"), ReaderThread(reading, "palaver store, reading")
-        return Store(*owners, path=path, lock=use, beside=True)
+        return Store(*owners, path=path, folder=folder, lock=use, beside=True)
 
 
 def _connect_migrated(path: str, durable: bool) -> Database:

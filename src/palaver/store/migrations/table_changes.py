@@ -243,8 +243,9 @@ MEDIA_FILES = (
         seconds REAL,
         pages INTEGER,
         at TEXT NOT NULL,
-        used_at TEXT NOT NULL
+        used_at TEXT NOT NULL  -- UTC, like all moments of these tables: they are compared
     )""",
+    "CREATE INDEX files_by_use ON files (used_at)",
     """CREATE TABLE media_files (  -- which file media are, or why they have none
         unique_id TEXT PRIMARY KEY,
         sha256 TEXT REFERENCES files (sha256) ON DELETE CASCADE,
@@ -273,7 +274,12 @@ MEDIA_FILES = (
         at TEXT NOT NULL,
         expires_at TEXT,
         unwanted INTEGER NOT NULL DEFAULT 0,  -- to be deleted at the service
-        PRIMARY KEY (sha256, account)
+        PRIMARY KEY (account, name)
+    )""",
+    "CREATE INDEX handles_by_file ON handles (sha256)",
+    """CREATE TABLE media_folder (  -- where the files are, if not beside the store
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        path TEXT NOT NULL
     )""",
     """CREATE TABLE description_positions (  -- when a description became known in a place
         unique_id TEXT NOT NULL REFERENCES descriptions (unique_id) ON DELETE CASCADE,

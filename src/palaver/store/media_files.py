@@ -1,0 +1,267 @@
+"""Files of media: their rows, their forms and their handles at services; the bytes are in a `FileFolder`.
+
+A row is added only where the file is on the disk, and a file is removed only where it has no row. Both are decided in
+the writer thread, on committed rows, so an addition and a removal of the same file cannot cross: whoever comes second
+sees what the first one did. An addition whose file was removed just before its row is added writes it again.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
+
+from palaver.errors import StoreBusy, StoreTrouble
+from palaver.media.file_folder import FileFolder
+from palaver.media.values import FetchFailure, FileForm, Handle, StoredFile
+from palaver.store import file_garbage
+from palaver.store.encoding import clean, parse_time, validate
+from palaver.store.file_garbage import GRACE, PAGE, time_text
+from palaver.store.sqlite.connection import Database
+from palaver.store.sqlite.writer import ConnectionThread, Repository
+
+_USE = timedelta(days=1)  # between two changes of `used_at`
+_ATTEMPTS = 5  # to add a file that is removed meanwhile
+_REMOVED = 100  # files that are removed at once, while no row is written
+
+_FACTS = ("size", "mime", "width", "height", "seconds", "pages")
+_COLUMNS = ", ".join(f"f.{name}" for name in ("sha256", *_FACTS))
+_HANDLE = "sha256, account, name, uri, mime, expires_at"
+_SOME = "(SELECT value FROM json_each(?))"
+
+
+class SqlMedia(Repository):
+    """Implements `media.values.MediaStore`."""
+
+    def __init__(
+        self, writer: ConnectionThread, reader: ConnectionThread, folder: FileFolder, *, beside: bool = False
+    ) -> None:
+        super().__init__(writer, reader)
+        self.folder = folder
+        self._beside = beside
+
+    async def find(
+        self, unique_ids: Collection[str], *, at: datetime | None = None
+    ) -> Mapping[str, StoredFile | FetchFailure]:
+        if not unique_ids:
+            return {}
+        found = await self._reader.run(lambda database: _find(database, unique_ids))
+        await self._use([one.sha256 for one in found.values() if isinstance(one, StoredFile)], at)
+        return found
+
+    async def get(self, sha256s: Collection[str]) -> Mapping[str, StoredFile]:
+        return await self._reader.run(lambda database: _get(database, sha256s)) if sha256s else {}
+
+    async def add(self, unique_id: str, data: bytes, file: StoredFile, *, at: datetime) -> StoredFile:
+        def insert(database: Database, stored: StoredFile) -> None:
+            _insert_file(database, stored, at)
+            upsert = """INSERT INTO media_files (unique_id, sha256, at) VALUES (?, ?, ?) ON CONFLICT (unique_id)
+                DO UPDATE SET sha256 = excluded.sha256, failure = '', failures = 0, retry_at = NULL, at = excluded.at"""
+            database.execute(upsert, (clean(unique_id), stored.sha256, time_text(at)))
+
+        return await self._store(data, file, insert)
+
+    async def fail(self, unique_id: str, failure: FetchFailure, *, at: datetime) -> None:
+        upsert = """INSERT INTO media_files (unique_id, failure, failures, retry_at, at) VALUES (?, ?, ?, ?, ?)
+            ON CONFLICT (unique_id) DO UPDATE SET failure = excluded.failure, failures = excluded.failures,
+            retry_at = excluded.retry_at, at = excluded.at WHERE sha256 IS NULL"""
+        retry_at = time_text(failure.retry_at) if failure.retry_at else None
+        row = (clean(unique_id), clean(failure.why), failure.failures, retry_at, time_text(at))
+        await self._writer.run(lambda database: database.execute(upsert, row) and None)
+
+    async def read(self, sha256: str, *, at: datetime) -> bytes | None:
+        data = await asyncio.to_thread(self.folder.read, sha256, clean=not self._beside)
+        if data is not None:
+            await self._use([sha256], at)
+        elif not self._beside:
+            await self._writer.run(lambda database: self._remove_missing(database, sha256))
+        return data
+
+    async def form(self, source: str, form: str) -> FileForm | None:
+        return await self._reader.run(lambda database: _form(database, source, form))
+
+    async def add_form(
+        self, source: str, form: str, made: FileForm, *, data: bytes | None = None, at: datetime
+    ) -> None:
+        def insert(database: Database, stored: StoredFile | None) -> None:
+            if database.execute("SELECT 1 FROM files WHERE sha256 = ?", (source,)).fetchone() is None:
+                return
+            if stored:
+                _insert_file(database, stored, at)
+            upsert = """INSERT INTO file_forms (source, form, sha256, text, failure, at) VALUES (?, ?, ?, ?, ?, ?)
+                ON CONFLICT (source, form) DO UPDATE SET sha256 = excluded.sha256, text = excluded.text,
+                failure = excluded.failure, at = excluded.at"""
+            row = (source, clean(form), stored and stored.sha256, clean(made.text), clean(made.failure), time_text(at))
+            database.execute(upsert, row)
+
+        if made.file and data is not None:
+            await self._store(data, made.file, insert)
+        else:
+            await self._writer.run(lambda database: insert(database, None))
+
+    async def handle(self, sha256: str, account: str, *, at: datetime | None = None) -> Handle | None:
+        select = f"SELECT {_HANDLE} FROM handles WHERE sha256 = ? AND account = ? AND unwanted = 0 ORDER BY at DESC"
+        found = await self._reader.run(lambda database: database.execute(select, (sha256, account)).fetchone())
+        if found is None:
+            return None
+        await self._use([sha256], at)
+        return _decode_handle(found)
+
+    async def add_handle(self, handle: Handle, *, at: datetime) -> None:
+        await self._writer.run(lambda database: _add_handle(database, handle, at))
+
+    async def drop_handle(self, account: str, name: str) -> bool:
+        delete = "DELETE FROM handles WHERE account = ? AND (name = ? OR uri = ?)"
+        return await self._writer.run(lambda database: database.execute(delete, (account, name, name)).rowcount > 0)
+
+    async def unwanted_handles(self) -> Sequence[Handle]:
+        select = f"SELECT {_HANDLE} FROM handles WHERE unwanted = 1 ORDER BY at"
+        rows = await self._reader.run(lambda database: database.execute(select).fetchall())
+        return [_decode_handle(row) for row in rows]
+
+    async def remove_handle(self, handle: Handle) -> None:
+        delete = "DELETE FROM handles WHERE account = ? AND name = ? AND unwanted = 1"
+        await self._writer.run(lambda database: database.execute(delete, (handle.account, handle.name)) and None)
+
+    async def sweep(self, *, unused_since: datetime, at: datetime) -> int:
+        self._refuse_beside()
+        quoted = await self._find_quoted(at - GRACE)
+
+        def remove_rows(database: Database) -> set[str]:
+            file_garbage.remove_old_rows(database, since=unused_since, at=at)
+            found = file_garbage.find_unreferenced(database, at - GRACE) - quoted
+            found |= file_garbage.find_unused(database, unused_since)
+            named = file_garbage.named_hashes(database) if found else set()
+            return file_garbage.remove_files(database, found - named, keep=named)
+
+        gone = await self._writer.run(remove_rows)
+        await self.remove_strays()
+        return len(gone)
+
+    async def remove_strays(self) -> None:
+        """Remove the files without a row."""
+        self._refuse_beside()
+        names = await asyncio.to_thread(self.folder.names)
+        select = "SELECT value FROM json_each(?) WHERE value NOT IN (SELECT sha256 FROM files)"
+
+        def remove(database: Database, some: Sequence[str]) -> None:
+            rows = database.execute(select, (json.dumps(some),)).fetchall()
+            self.folder.remove([sha256 for (sha256,) in rows])
+
+        strays = await self._reader.run(
+            lambda database: [sha256 for (sha256,) in database.execute(select, (json.dumps([*names]),))]
+        )
+        for start in range(0, len(strays), _REMOVED):
+            await self._writer.run(partial(remove, some=strays[start : start + _REMOVED]), autocommit=True)
+
+    async def _store(self, data: bytes, file: StoredFile, insert: Callable[[Database, StoredFile], None]) -> StoredFile:
+        """Write a file, and then its rows."""
+        self._refuse_beside()
+
+        def add_rows(database: Database, stored: StoredFile) -> bool:
+            is_there = self.folder.size(stored.sha256) == stored.size
+            if is_there:
+                insert(database, stored)
+            return is_there
+
+        for _ in range(_ATTEMPTS):
+            sha256 = await asyncio.to_thread(self.folder.write, data)
+            stored = replace(file, sha256=sha256, size=len(data))
+            if await self._writer.run(partial(add_rows, stored=stored)):
+                return stored
+        raise StoreTrouble(f"the folder of media {self.folder.path}: somebody removes the files that are written there")
+
+    def _remove_missing(self, database: Database, sha256: str) -> None:
+        """Remove the rows of a file that is not on the disk."""
+        if self.folder.size(sha256) is None:
+            file_garbage.remove_files(database, [sha256])
+
+    async def _use(self, sha256s: Collection[str], at: datetime | None) -> None:
+        """Store that files were used, and the files that they are forms of; once a day is enough."""
+        if not sha256s or at is None or self._beside:
+            return
+        which, before, now = json.dumps([*sha256s]), time_text(at - _USE), time_text(at)
+        select = f"""SELECT sha256 FROM files WHERE used_at < ? AND (sha256 IN {_SOME}
+            OR sha256 IN (SELECT source FROM file_forms WHERE sha256 IN {_SOME}))"""
+        stale = await self._reader.run(lambda database: database.execute(select, (before, which, which)).fetchall())
+        if stale:
+            update = f"UPDATE files SET used_at = ? WHERE sha256 IN {_SOME} AND used_at < ?"
+            rows = json.dumps([sha256 for (sha256,) in stale])
+            await self._writer.run(lambda database: database.execute(update, (now, rows, now)) and None)
+
+    async def _find_quoted(self, before: datetime) -> set[str]:
+        """Return the unreferenced files that quotes have, read page by page, so that others can read meanwhile."""
+        found = await self._reader.run(lambda database: file_garbage.find_unreferenced(database, before))
+        if not found:
+            return set()
+        last = await self._reader.run(file_garbage.last_message)
+        quoted: set[str] = set()
+        for start in range(0, last, PAGE):
+            page = (start, start + PAGE)
+            quoted |= await self._reader.run(partial(file_garbage.find_quoted, sha256s=found, page=page))
+        return quoted
+
+    def _refuse_beside(self) -> None:
+        if self._beside:
+            raise StoreBusy("files of media are added and removed only by the process that has the store")
+
+
+def _find(database: Database, unique_ids: Collection[str]) -> dict[str, StoredFile | FetchFailure]:
+    asked = {clean(unique_id): unique_id for unique_id in unique_ids}
+    select = f"""SELECT w.unique_id, w.failure, w.failures, w.retry_at, {_COLUMNS} FROM media_files w
+        LEFT JOIN files f ON f.sha256 = w.sha256 WHERE w.unique_id IN {_SOME}"""
+    found: dict[str, StoredFile | FetchFailure] = {}
+    for unique_id, why, failures, retry_at, *file in database.execute(select, (json.dumps([*asked]),)):
+        failure = FetchFailure(why=why, failures=failures, retry_at=parse_time(retry_at))
+        found[asked[unique_id]] = validate(_decode_file(file) if file[0] else failure)
+    return found
+
+
+def _get(database: Database, sha256s: Collection[str]) -> dict[str, StoredFile]:
+    select = f"SELECT {_COLUMNS} FROM files f WHERE f.sha256 IN {_SOME}"
+    rows = database.execute(select, (json.dumps([*sha256s]),))
+    return {row[0]: _decode_file(row) for row in rows}
+
+
+def _form(database: Database, source: str, form: str) -> FileForm | None:
+    select = f"""SELECT o.text, o.failure, {_COLUMNS} FROM file_forms o LEFT JOIN files f ON f.sha256 = o.sha256
+        WHERE o.source = ? AND o.form = ?"""
+    row = database.execute(select, (source, clean(form))).fetchone()
+    if row is None:
+        return None
+    text, failure, *file = row
+    return FileForm(file=_decode_file(file) if file[0] else None, text=text, failure=failure)
+
+
+def _decode_file(row: Sequence[Any]) -> StoredFile:
+    return validate(StoredFile(**dict(zip(("sha256", *_FACTS), row, strict=True))))
+
+
+def _decode_handle(row: Sequence[Any]) -> Handle:
+    sha256, account, name, uri, mime, expires_at = row
+    return validate(
+        Handle(sha256=sha256, account=account, name=name, uri=uri, mime=mime, expires_at=parse_time(expires_at))
+    )
+
+
+def _insert_file(database: Database, file: StoredFile, at: datetime) -> None:
+    """Store a file; of one that is stored, that it is used."""
+    insert = f"""INSERT INTO files (sha256, {", ".join(_FACTS)}, at, used_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (sha256) DO UPDATE SET used_at = max(used_at, excluded.used_at)"""
+    facts = [getattr(file, name) for name in _FACTS]
+    database.execute(insert, (file.sha256, *facts, time_text(at), time_text(at)))
+
+
+def _add_handle(database: Database, handle: Handle, at: datetime) -> None:
+    older = "UPDATE handles SET unwanted = 1 WHERE sha256 = ? AND account = ? AND name <> ?"
+    database.execute(older, (handle.sha256, handle.account, handle.name))
+    is_gone = database.execute("SELECT 1 FROM files WHERE sha256 = ?", (handle.sha256,)).fetchone() is None
+    upsert = f"""INSERT INTO handles ({_HANDLE}, at, unwanted) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (account, name) DO UPDATE SET sha256 = excluded.sha256, uri = excluded.uri, mime = excluded.mime,
+        expires_at = excluded.expires_at, at = excluded.at, unwanted = excluded.unwanted"""
+    expires_at = time_text(handle.expires_at) if handle.expires_at else None
+    row = (handle.sha256, handle.account, handle.name, handle.uri, handle.mime, expires_at, time_text(at), int(is_gone))
+    database.execute(upsert, row)

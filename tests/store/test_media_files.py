@@ -1,0 +1,435 @@
+"""Files of media in a store: found by media, kept while something refers to them, collected when nothing does."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from palaver.errors import InvalidValue, StoreBusy
+from palaver.media.values import FetchFailure, FileForm, Handle, StoredFile
+from palaver.messages import Quote, Reply
+from palaver.parts import Media, ToolResult
+from palaver.store import Store
+from palaver.turns import Prompt, user
+from people import BOB, GROUP, NOON, a_message
+from store.builders import a_run, a_task, a_tool_run, an_outgoing
+
+CAT, DOG = b"\xff\xd8 a cat", b"\xff\xd8 a dog"
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+LONG_AGO = NOON - 30 * DAY
+TOMORROW = NOON + DAY
+
+
+def a_file(data: bytes = CAT, **changes: Any) -> StoredFile:
+    fields: dict[str, Any] = {"sha256": sha256(data).hexdigest(), "size": len(data), "mime": "image/jpeg"}
+    return StoredFile(**fields | changes)
+
+
+def a_handle(data: bytes = CAT, **changes: Any) -> Handle:
+    fields: dict[str, Any] = {
+        "sha256": sha256(data).hexdigest(),
+        "account": "gemini-1f",
+        "name": "files/p-1",
+        "uri": "https://files.example/p-1",
+        "mime": "image/jpeg",
+        "expires_at": NOON + 2 * DAY,
+    }
+    return Handle(**fields | changes)
+
+
+def a_picture(unique_id: str = "cat", data: bytes = CAT) -> Media:
+    return Media(media_kind="photo", unique_id=unique_id, sha256=sha256(data).hexdigest())
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    async with Store.open(tmp_path / "bot.db", durable=False) as opened:
+        yield opened
+
+
+async def add(store: Store, unique_id: str = "cat", data: bytes = CAT, *, at: datetime = NOON) -> StoredFile:
+    return await store.media.add(unique_id, data, a_file(data), at=at)
+
+
+async def sweep(store: Store, at: datetime = TOMORROW) -> int:
+    return await store.media.sweep(unused_since=LONG_AGO, at=at)
+
+
+def on_disk(store: Store) -> set[str]:
+    return store.media.folder.names()
+
+
+async def test_a_file_is_found_by_its_media_and_by_its_hash(store: Store) -> None:
+    facts = a_file(width=640, height=480, seconds=2.5, pages=3)
+    stored = await store.media.add("cat", CAT, facts, at=NOON)
+    await store.media.fail("dog", FetchFailure(why="too large", failures=2, retry_at=TOMORROW), at=NOON)
+
+    assert stored == facts
+    assert await store.media.find(["cat", "dog", "hen"]) == {
+        "cat": facts,
+        "dog": FetchFailure(why="too large", failures=2, retry_at=TOMORROW),
+    }
+    assert await store.media.get([facts.sha256, "0" * 64]) == {facts.sha256: facts}
+    assert await store.media.read(facts.sha256, at=NOON) == CAT
+    assert await store.media.find([]) == await store.media.get([]) == {}
+
+
+async def test_a_file_is_beside_the_store(tmp_path: Path, store: Store) -> None:
+    assert not (tmp_path / "bot.db-media").exists()
+
+    stored = await add(store)
+
+    assert (tmp_path / "bot.db-media" / stored.sha256[:2] / stored.sha256).read_bytes() == CAT
+
+
+async def test_the_hash_and_the_size_are_those_of_the_bytes(store: Store) -> None:
+    assert await store.media.add("cat", CAT, a_file(DOG), at=NOON) == a_file(CAT)
+
+
+async def test_a_later_success_replaces_a_failure_and_no_failure_a_file(store: Store) -> None:
+    await store.media.fail("cat", FetchFailure(why="no answer"), at=NOON)
+    await add(store)
+    await store.media.fail("cat", FetchFailure(why="no answer"), at=NOON)
+
+    assert await store.media.find(["cat"]) == {"cat": a_file()}
+
+
+async def test_media_with_the_same_bytes_have_one_file(store: Store) -> None:
+    await add(store, "cat")
+    await add(store, "the same cat")
+
+    assert on_disk(store) == {a_file().sha256}
+    assert await store.media.find(["cat", "the same cat"]) == {"cat": a_file(), "the same cat": a_file()}
+
+
+async def test_a_damaged_file_is_to_be_fetched_again(store: Store) -> None:
+    stored = await add(store)
+    await store.media.add_handle(a_handle(), at=NOON)
+    path = store.media.folder.locate(stored.sha256)
+    assert path
+    path.write_bytes(b"?")
+
+    assert await store.media.read(stored.sha256, at=NOON) is None
+    assert await store.media.find(["cat"]) == {}
+    assert await store.media.unwanted_handles() == [a_handle()]
+    assert await add(store) == stored
+    assert await store.media.read(stored.sha256, at=NOON) == CAT
+
+
+async def test_forms_of_a_file_are_found_by_their_name(store: Store) -> None:
+    source = (await add(store)).sha256
+    await store.media.add_form(source, "small", FileForm(file=a_file(DOG)), data=DOG, at=NOON)
+    await store.media.add_form(source, "text", FileForm(text="three pages"), at=NOON)
+    await store.media.add_form(source, "still", FileForm(failure="no picture in it"), at=NOON)
+
+    assert [await store.media.form(source, form) for form in ("small", "text", "still", "wav")] == [
+        FileForm(file=a_file(DOG)),
+        FileForm(text="three pages"),
+        FileForm(failure="no picture in it"),
+        None,
+    ]
+    assert await store.media.read(a_file(DOG).sha256, at=NOON) == DOG
+
+
+async def test_no_form_is_stored_of_a_file_that_is_gone(store: Store) -> None:
+    await store.media.add_form("0" * 64, "small", FileForm(file=a_file(DOG)), data=DOG, at=NOON)
+
+    assert await store.media.form("0" * 64, "small") is None
+    assert await store.media.get([a_file(DOG).sha256]) == {}
+
+
+async def test_the_newest_handle_of_a_file_is_used_and_the_older_one_unwanted(store: Store) -> None:
+    await add(store)
+    old, new, other = a_handle(), a_handle(name="files/p-2"), a_handle(account="gemini-2e")
+    for handle in (old, other, new):
+        await store.media.add_handle(handle, at=NOON)
+
+    assert await store.media.handle(a_file().sha256, "gemini-1f") == new
+    assert await store.media.handle(a_file().sha256, "gemini-2e") == other
+    assert await store.media.unwanted_handles() == [old]
+    await store.media.remove_handle(old)
+    await store.media.remove_handle(new)  # it is wanted
+    assert await store.media.unwanted_handles() == []
+    assert await store.media.handle(a_file().sha256, "gemini-1f") == new
+
+
+@pytest.mark.parametrize("name", ["files/p-1", "https://files.example/p-1"])
+async def test_a_handle_that_the_service_no_longer_has_is_dropped(store: Store, name: str) -> None:
+    await add(store)
+    await store.media.add_handle(a_handle(), at=NOON)
+
+    assert not await store.media.drop_handle("gemini-2e", name)
+    assert await store.media.drop_handle("gemini-1f", name)
+    assert await store.media.handle(a_file().sha256, "gemini-1f") is None
+
+
+async def test_a_handle_of_a_file_that_went_meanwhile_is_unwanted(store: Store) -> None:
+    await store.media.add_handle(a_handle(), at=NOON)
+
+    assert await store.media.handle(a_file().sha256, "gemini-1f") is None
+    assert await store.media.unwanted_handles() == [a_handle()]
+
+
+async def test_a_file_that_nothing_refers_to_goes_with_its_forms_and_its_handles_are_unwanted(store: Store) -> None:
+    source = (await add(store)).sha256
+    await store.media.add_form(source, "small", FileForm(file=a_file(DOG)), data=DOG, at=NOON)
+    await store.media.add_handle(a_handle(), at=NOON)
+    await store.media.add_handle(a_handle(DOG, name="files/p-2"), at=NOON)
+
+    assert await sweep(store) == 2
+
+    assert on_disk(store) == set()
+    assert await store.media.find(["cat"]) == {}
+    assert await store.media.form(source, "small") is None
+    assert await store.media.unwanted_handles() == [a_handle(), a_handle(DOG, name="files/p-2")]
+
+
+async def test_a_form_that_somebody_also_sent_stays(store: Store) -> None:
+    source = (await add(store)).sha256
+    await store.media.add_form(source, "small", FileForm(file=a_file(DOG)), data=DOG, at=NOON)
+    await add(store, "dog", DOG)
+    await store.inbox.receive(a_message(parts=(a_picture("dog", DOG),)), at=NOON)
+
+    assert await sweep(store) == 1
+    assert on_disk(store) == {a_file(DOG).sha256}
+
+
+async def test_a_file_of_a_message_stays_until_the_message_is_deleted(store: Store) -> None:
+    await add(store)
+    await store.inbox.receive(a_message(parts=(a_picture(),)), at=NOON)
+
+    assert await sweep(store) == 0
+    await store.inbox.delete(GROUP, "m1", at=NOON)
+    assert await sweep(store) == 1
+
+
+async def test_a_file_of_two_messages_stays_until_both_are_deleted(store: Store) -> None:
+    await add(store)
+    for number in ("1", "2"):
+        await store.inbox.receive(a_message(id=number, parts=(a_picture(),)), at=NOON)
+
+    await store.inbox.delete(GROUP, "1", at=NOON)
+    assert await sweep(store) == 0
+    await store.inbox.delete(GROUP, "2", at=NOON)
+    assert await sweep(store) == 1
+
+
+async def test_a_file_in_a_quote_stays(store: Store) -> None:
+    await add(store, 'a "cat"')
+    await add(store, "dog", DOG)
+    quote = Quote(message_id="0", author=BOB, parts=(a_picture('a "cat"'),))
+    await store.inbox.receive(a_message(reply_to=quote), at=NOON)
+
+    assert await sweep(store) == 1
+    assert on_disk(store) == {a_file(CAT).sha256}
+
+
+async def test_a_file_of_an_open_run_stays_until_it_ends(store: Store) -> None:
+    await add(store, "cat", CAT)
+    await add(store, "dog", DOG)
+    await store.inbox.receive(a_message(), at=NOON)
+    run = a_run()
+    await store.runs.begin(run, prompt=Prompt.of(user(a_picture())), at=NOON)
+    shown = ToolResult(name="look", id="a", media=(a_picture("dog", DOG),))
+    await store.runs.begin_tool(run, a_tool_run())
+    await store.runs.end_tool(run, a_tool_run(result=shown, ended_at=NOON))
+
+    assert await sweep(store) == 0
+    await store.runs.end(a_run(status="done", ended_at=NOON), replies=[], tasks=[])
+    assert await sweep(store) == 2
+
+
+async def test_a_file_of_a_reply_that_is_not_sent_stays(store: Store) -> None:
+    await add(store)
+    await store.outbox.put(an_outgoing(reply=Reply(place=GROUP, text="", media=(a_picture(),))))
+
+    assert await sweep(store) == 0
+    await store.outbox.change(an_outgoing(status="dropped"))
+    assert await sweep(store) == 1
+
+
+async def test_a_file_of_a_task_that_waits_stays(store: Store) -> None:
+    await add(store)
+    await store.tasks.add([a_task(args={"media": [{"sha256": a_file().sha256}]})])
+
+    assert await sweep(store) == 0
+    await store.tasks.cancel("t1", why="never mind")
+    assert await sweep(store) == 1
+
+
+async def test_a_file_that_was_used_within_the_hour_stays(store: Store) -> None:
+    await add(store)
+
+    assert await sweep(store, NOON + HOUR) == 0
+    assert await sweep(store, NOON + 2 * HOUR) == 1
+
+
+async def test_a_file_that_was_not_used_for_long_goes_though_a_message_has_it(store: Store) -> None:
+    await add(store)
+    await add(store, "dog", DOG)
+    await store.inbox.receive(a_message(parts=(a_picture(), a_picture("dog", DOG))), at=NOON)
+    later = NOON + 40 * DAY
+    assert await store.media.read(a_file(DOG).sha256, at=later) == DOG
+
+    assert await store.media.sweep(unused_since=NOON + 10 * DAY, at=later) == 1
+    assert on_disk(store) == {a_file(DOG).sha256}
+
+
+async def test_a_file_is_used_by_its_media_its_handles_and_its_forms(store: Store) -> None:
+    names = ("cat", "dog", "hen")
+    for name in names:
+        await store.inbox.receive(a_message(id=name, parts=(a_picture(name, name.encode()),)), at=NOON)
+        await add(store, name, name.encode())
+    cat, dog, hen = (a_file(name.encode()).sha256 for name in names)
+    await store.media.add_form(hen, "small", FileForm(file=a_file(b"egg")), data=b"egg", at=NOON)
+    await store.media.add_handle(a_handle(b"dog"), at=NOON)
+    later = NOON + 40 * DAY
+
+    await store.media.find(["cat"], at=later)
+    await store.media.handle(dog, "gemini-1f", at=later)
+    await store.media.read(a_file(b"egg").sha256, at=later)
+
+    assert await store.media.sweep(unused_since=NOON + 10 * DAY, at=later) == 0
+    assert on_disk(store) == {cat, dog, hen, a_file(b"egg").sha256}
+
+
+async def test_use_is_stored_once_a_day(store: Store) -> None:
+    await add(store)
+    writes: list[str] = []
+    store.writer.database.set_trace_callback(writes.append)
+
+    for hours in (1, 23):
+        await store.media.read(a_file().sha256, at=NOON + hours * HOUR)
+    assert writes == []
+    await store.media.read(a_file().sha256, at=NOON + 25 * HOUR)
+    assert [text.split(" SET")[0] for text in writes if text.startswith("UPDATE")] == ["UPDATE files"]
+
+
+async def test_handles_that_have_expired_are_removed(store: Store) -> None:
+    await store.media.add_handle(a_handle(), at=NOON)
+
+    await sweep(store, NOON + 3 * DAY)
+
+    assert await store.media.unwanted_handles() == []
+
+
+async def test_failures_go_with_their_messages_or_when_they_are_old(store: Store) -> None:
+    failure = FetchFailure(why="too large")
+    for name in ("sent", "unsent"):
+        await store.media.fail(name, failure, at=NOON)
+    await store.inbox.receive(a_message(parts=(a_picture("sent"),)), at=NOON)
+
+    await sweep(store)
+    assert await store.media.find(["sent", "unsent"]) == {"sent": failure}
+    await store.media.sweep(unused_since=TOMORROW, at=TOMORROW)
+    assert await store.media.find(["sent"]) == {}
+
+
+async def test_a_file_that_is_added_while_others_are_swept_does_not_vanish(store: Store) -> None:
+    pictures = {f"p{number}": f"picture {number % 7}".encode() for number in range(70)}
+
+    async def keep_adding() -> None:
+        for name, data in pictures.items():
+            await add(store, name, data, at=NOON)
+
+    async def keep_sweeping() -> None:
+        while not adding.done():
+            await sweep(store)
+
+    adding = asyncio.ensure_future(keep_adding())
+    await asyncio.gather(adding, keep_sweeping())
+
+    found = await store.media.find(list(pictures))
+    files = {file.sha256 for file in found.values() if isinstance(file, StoredFile)}
+    assert files == on_disk(store)
+
+
+async def test_files_without_a_row_are_removed_by_a_sweep(store: Store) -> None:
+    store.media.folder.write(CAT)
+
+    await sweep(store)
+
+    assert on_disk(store) == set()
+
+
+async def test_what_an_earlier_process_left_is_removed_when_the_store_is_opened(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "bot.db") as store:
+        await add(store)
+        store.media.folder.write(DOG)
+    inside = tmp_path / "bot.db-media" / a_file().sha256[:2]
+    (inside / ".part-1").write_bytes(CAT[:3])
+
+    async with Store.open(tmp_path / "bot.db", beside=True) as beside:
+        assert on_disk(beside) == {a_file().sha256, a_file(DOG).sha256}
+        assert (inside / ".part-1").exists()
+    async with Store.open(tmp_path / "bot.db") as store:
+        assert on_disk(store) == {a_file().sha256}
+        assert [path.name for path in inside.iterdir()] == [a_file().sha256]
+
+
+async def test_a_store_that_is_opened_beside_reads_files_and_changes_none(tmp_path: Path, store: Store) -> None:
+    await add(store)
+    path = store.media.folder.locate(a_file().sha256)
+    assert path
+    async with Store.open(tmp_path / "bot.db", beside=True) as beside:
+        assert await beside.media.read(a_file().sha256, at=NOON + 9 * DAY) == CAT
+        with pytest.raises(StoreBusy, match="only by the process that has the store"):
+            await add(beside, "dog", DOG)
+        with pytest.raises(StoreBusy, match="only by the process that has the store"):
+            await sweep(beside)
+        path.write_bytes(b"?")
+        assert await beside.media.read(a_file().sha256, at=NOON) is None
+    assert path.exists()
+    assert await store.media.find(["cat"]) == {"cat": a_file()}
+
+
+async def test_a_store_in_memory_has_a_folder_that_goes_with_it() -> None:
+    async with Store.open(":memory:") as store:
+        await add(store)
+        folder = store.media.folder.path
+        assert folder
+        assert await store.media.read(a_file().sha256, at=NOON) == CAT
+    assert not folder.exists()
+
+
+async def test_the_named_folder_is_remembered_and_files_move_to_another_one(tmp_path: Path) -> None:
+    db, first, second = tmp_path / "bot.db", tmp_path / "first", tmp_path / "second"
+    async with Store.open(db) as store:
+        await add(store)
+    for folder in (first, second):
+        async with Store.open(db, media_folder=folder) as store:
+            assert await store.media.read(a_file().sha256, at=NOON) == CAT
+            assert store.media.folder.path == folder
+    async with Store.open(db) as store, Store.open(db, beside=True) as beside:
+        assert store.media.folder.path == beside.media.folder.path == second
+        assert await beside.media.read(a_file().sha256, at=NOON) == CAT
+    async with Store.open(db, media_folder=f"{db}-media") as store:
+        assert await store.media.read(a_file().sha256, at=NOON) == CAT
+    assert [folder.exists() for folder in (first, second)] == [False, False]
+
+
+async def test_a_backup_has_the_files_too(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "bot.db", media_folder=tmp_path / "photos") as store:
+        await add(store)
+        await add(store, "dog", DOG)
+        gone = store.media.folder.locate(a_file(DOG).sha256)
+        assert gone
+        gone.unlink()
+        await store.backup(tmp_path / "copy.db")
+    async with Store.open(tmp_path / "copy.db") as copy:
+        assert copy.media.folder.path == tmp_path / "copy.db-media"
+        assert await copy.media.find(["cat", "dog"]) == {"cat": a_file()}
+        assert await copy.media.read(a_file().sha256, at=NOON) == CAT
+
+
+async def test_a_backup_replaces_no_files(tmp_path: Path, store: Store) -> None:
+    (tmp_path / "copy.db-media").mkdir()
+    (tmp_path / "copy.db-media" / "mine").write_text("mine")
+
+    with pytest.raises(InvalidValue, match=r"copy\.db-media is there already; a backup replaces no file"):
+        await store.backup(tmp_path / "copy.db")
+    assert not (tmp_path / "copy.db").exists()
