@@ -10,6 +10,7 @@ import pytest
 from media.web import FILE, NAME, PUBLIC, SECRET, UNREACHABLE, Web, answer, redirect
 from palaver.errors import InvalidValue, MediaUnavailable
 from palaver.media.addresses import AddressFetcher, Fetched, is_own_address, resolve_host
+from palaver.media.values import MediaOptions
 
 LIMIT = 1_000
 PRIVATE_TEXT = f"{NAME} is not the name of a public host"
@@ -309,6 +310,7 @@ async def test_address_of_a_network_with_dns64_is_judged_by_the_one_inside(web: 
         ("nas:{port}", "http://nas:{port}/"),
         ("http://nas:{port}", "http://nas:{port}/deep/er"),
         ("http://nas:{port}/photos", "http://nas:{port}/photos/cat.png"),
+        ("HTTP://Nas.:{port}/фото/", "http://nas:{port}/%D1%84%D0%BE%D1%82%D0%BE/cat.png"),
         ("http://nas:{port}/photos/", "http://nas:{port}/photos/cat.png?x=/../"),
         ("127.0.0.1", "http://127.0.0.1:{port}/"),
     ],
@@ -362,10 +364,14 @@ async def test_size_is_limited_for_an_address_of_the_owner_too(web: Web) -> None
     assert text == "the file at 127.0.0.1 has more than 1,000 bytes"
 
 
-@pytest.mark.parametrize("allowed", ["", "nas/photos", "ftp://nas", "me@nas", "10.0.0.0/8", "fd00::1", "nas:port"])
+@pytest.mark.parametrize(
+    "allowed", ["", "nas/photos", "ftp://nas", "me@nas", "10.0.0.0/8", "fd00::1", "nas:port", "[1]"]
+)
 def test_what_cannot_be_allowed_is_an_error(allowed: str) -> None:
-    with pytest.raises(InvalidValue):
+    with pytest.raises(InvalidValue, match="that can be allowed"):
         AddressFetcher(allowed=[allowed])
+    with pytest.raises(InvalidValue, match="that can be allowed"):
+        MediaOptions(allowed_addresses=(allowed,))
 
 
 async def test_system_resolves_all_spellings_of_an_address() -> None:

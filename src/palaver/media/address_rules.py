@@ -6,6 +6,11 @@ the version of Python, and takes multicast, 6to4, NAT64, IPv4-compatible and sit
 
 import re
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from urllib.parse import quote
+
+from msgspec import Struct
+
+from palaver.errors import InvalidValue
 
 _REFUSED_IPV4 = (
     "0.0.0.0/8",  # this network; Linux takes it for this machine
@@ -53,8 +58,42 @@ _OTHER_PROTOCOLS = frozenset(
     | {11211, 27017}
 )
 
+_ALLOWED = re.compile(
+    r"(?:(?P<scheme>https?)://)?(?:\[(?P<ipv6>[0-9a-f:.]+)\]|(?P<host>[a-z0-9_-][a-z0-9_.-]*?)\.?)(?::(?P<port>\d{1,5}))?"
+    r"(?P<path>/[^?#\s]*)?"
+)
+_HIDDEN_PATH = re.compile(r"%2e|%2f|%5c|\\", re.IGNORECASE)  # a server may read it as another path than we do
 _YOUTUBE = re.compile(r"https://(?:(?:(?:www|m|music)\.)?youtube\.com|youtu\.be)/[\w/?=&.-]*")
 GEMINI = "https://generativelanguage.googleapis.com/v1beta"
+
+
+class AllowedAddress(Struct, frozen=True, kw_only=True):
+    """An address that the owner configured: `nas`, `nas:8080` or `http://nas/photos`. None where it says nothing."""
+
+    host: str
+    scheme: str | None = None
+    port: int | None = None
+    path: str = "/"
+
+    @classmethod
+    def of(cls, text: str) -> "AllowedAddress":
+        found = _ALLOWED.fullmatch(text.lower())
+        if not found or (found["path"] not in (None, "/") and not found["scheme"]):
+            raise InvalidValue(f"{text!r} is no host, host:port or http://host/path that can be allowed")
+        scheme, path = found["scheme"], text[found.start("path") :] if found["path"] else "/"
+        try:
+            host = str(IPv6Address(found["ipv6"])) if found["ipv6"] else found["host"]
+        except ValueError as error:
+            raise InvalidValue(f"{text!r} is no IPv6 address that can be allowed") from error
+        port = int(found["port"]) if found["port"] else {"http": 80, "https": 443}.get(scheme)
+        return cls(host=host, scheme=scheme, port=port, path=quote(path, safe="/%:@!$&'()*+,;=~"))
+
+    def covers(self, scheme: str, host: str, port: int, path: str) -> bool:
+        """Return whether the parts of a URL are at or below this address."""
+        if (self.host, self.scheme or scheme, self.port or port) != (host, scheme, port):
+            return False
+        below = path == self.path or path.startswith(f"{self.path.rstrip('/')}/")
+        return self.path == "/" or (below and not _HIDDEN_PATH.search(path))
 
 
 def is_public(address: str) -> bool:

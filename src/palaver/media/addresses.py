@@ -24,8 +24,8 @@ from urllib.parse import unquote
 import httpx2
 from msgspec import Struct
 
-from palaver.errors import InvalidValue, MediaUnavailable
-from palaver.media.address_rules import is_public, is_web_port
+from palaver.errors import MediaUnavailable
+from palaver.media.address_rules import AllowedAddress, is_public, is_web_port
 from palaver.media.file_names import safe_name
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,6 @@ _HOST = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9_])?|[0-9a-f]*:[0-9a-f
 _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,60}/[a-z0-9][a-z0-9!#$&^_.+-]{0,60}")
 _NAME_ENCODED = re.compile(r"filename\*\s*=\s*utf-8'[^']*'([^;\s]+)", re.IGNORECASE)
 _NAME_PLAIN = re.compile(r'filename\s*=\s*(?:"([^"]+)"|([^";\s]+))', re.IGNORECASE)
-_HIDDEN_PATH = re.compile(r"%2e|%2f|%5c|\\", re.IGNORECASE)  # a server may read it as another path than we do
 _REDIRECTS = {301, 302, 303, 307, 308}
 _RETRIED = {408, 425, 429}
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -67,6 +66,10 @@ class _Address(Struct, frozen=True, kw_only=True):
     target: bytes  # path and query, as they are sent
 
     @property
+    def path(self) -> str:
+        return self.target.decode("ascii").partition("?")[0]
+
+    @property
     def authority(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
@@ -79,8 +82,8 @@ class _Address(Struct, frozen=True, kw_only=True):
 class AddressFetcher:
     """Fetches files by URL. Raises `MediaUnavailable`, whose text may be shown to people.
 
-    *allowed* are addresses that the owner configured: `nas`, `nas:8080` or `http://nas/photos`. They may be private;
-    size and time are limited all the same.
+    *allowed* are addresses that the owner configured: see `AllowedAddress`. They may be private; size and time are
+    limited all the same.
     """
 
     def __init__(
@@ -91,7 +94,7 @@ class AddressFetcher:
         resolve: Resolve | None = None,
         transport: Callable[[], httpx2.AsyncBaseTransport] | None = None,
     ) -> None:
-        self._allowed = [_Allowed.of(one) for one in allowed]
+        self._allowed = [AllowedAddress.of(one) for one in allowed]
         self._timeout = timeout
         self._resolve = resolve or resolve_host
         self._transport = transport or _direct_transport
@@ -135,7 +138,7 @@ class AddressFetcher:
         A host that does not exist and one that is private get the same answer: the names of a private network are
         nobody's business.
         """
-        exempt = any(one.covers(address) for one in self._allowed)
+        exempt = any(one.covers(address.scheme, address.host, address.port, address.path) for one in self._allowed)
         if not exempt and not is_web_port(address.port):
             raise MediaUnavailable(f"files are not fetched from port {address.port}")
         refusal = f"{address.host} is not the name of a public host"
@@ -148,44 +151,6 @@ class AddressFetcher:
             log.info("%s not fetched: it resolves to %s", address.host, ", ".join(resolved) or "nothing")
             raise MediaUnavailable(refusal)
         return resolved
-
-
-class _Allowed(Struct, frozen=True, kw_only=True):
-    """An address that the owner configured; None where it says nothing."""
-
-    host: str
-    scheme: str | None = None
-    port: int | None = None
-    path: str = "/"
-
-    @classmethod
-    def of(cls, text: str) -> "_Allowed":
-        whole = "://" in text
-        try:
-            address = _parse(text if whole else f"http://{text}")
-        except MediaUnavailable as error:
-            raise InvalidValue(f"{text!r} is no host, host:port or http address that can be allowed") from error
-        path = address.target.decode("ascii").partition("?")[0]
-        if not whole and path != "/":
-            raise InvalidValue(f"{text!r} has a path: write it with http:// or https://")
-        named = re.search(r":\d+$", text.rstrip("/")) is not None
-        return cls(
-            host=address.host,
-            scheme=address.scheme if whole else None,
-            port=address.port if whole or named else None,
-            path=path,
-        )
-
-    def covers(self, address: _Address) -> bool:
-        path = address.target.decode("ascii").partition("?")[0]
-        inside = self.path == "/" or path == self.path or path.startswith(f"{self.path.rstrip('/')}/")
-        return (
-            self.host == address.host
-            and self.scheme in (None, address.scheme)
-            and self.port in (None, address.port)
-            and inside
-            and (self.path == "/" or not _HIDDEN_PATH.search(path))
-        )
 
 
 async def resolve_host(host: str, port: int) -> list[str]:
@@ -300,7 +265,7 @@ def _name(response: httpx2.Response, address: _Address) -> str | None:
         return safe_name(unquote(found[1]))
     if found := _NAME_PLAIN.search(said):
         return safe_name(found[1] or found[2])
-    name = unquote(address.target.decode("ascii").partition("?")[0].rpartition("/")[2])
+    name = unquote(address.path.rpartition("/")[2])
     return safe_name(name) if name else None
 
 

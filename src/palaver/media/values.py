@@ -7,6 +7,7 @@ from typing import Annotated, Protocol
 from msgspec import Meta, Struct
 
 from palaver.errors import InvalidValue
+from palaver.media.address_rules import AllowedAddress
 
 
 class MediaOptions(Struct, frozen=True, kw_only=True):
@@ -20,6 +21,8 @@ class MediaOptions(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.keep <= timedelta():
             raise InvalidValue("MediaOptions(keep=…) must be longer than nothing")
+        for one in self.allowed_addresses:
+            AllowedAddress.of(one)
 
 
 class StoredFile(Struct, frozen=True, kw_only=True):
