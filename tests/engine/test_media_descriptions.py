@@ -1,103 +1,151 @@
-import asyncio
-import math
+"""Media of a context get words: which are asked for, which of them a run waits for, and what is shown."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from engine.engine_world import World
+from engine.describing import EYES, Eyes, a_describer, words
+from palaver.context.log import InMemoryLog
 from palaver.context.values import Context
-from palaver.engine.media_descriptions import ASKED, Describe, MediaDescriber, by_model
-from palaver.errors import Overloaded, StoreFull
+from palaver.engine.media_descriptions import ASKED, by_model
 from palaver.media.descriptions import Description
 from palaver.messages import Message
+from palaver.models.base import Model
 from palaver.models.scripted import Scripted
 from palaver.parts import Media, Text
 from palaver.store import Store
-from palaver.turns import user
-from people import NOON, a_context, a_message, a_photo, a_quote
+from palaver.turns import Role, user
+from people import GROUP, NOON, a_context, a_message, a_photo, a_quote
+from store.builders import a_run, begin
 
 PHOTO = a_photo()
-TIMEOUT = 120.0
-KEY = "AIza" + "x7Qf" * 9
 
 
-class Eyes:
-    """Says of each what it is, and notes what it was asked."""
+class Blind(Scripted):
+    """A model that takes no media."""
 
-    def __init__(self, *says: Any) -> None:
-        self.asked: list[str] = []
-        self._says = list(says)
+    def takes(self, _: Media, __: Role) -> bool:
+        return False
 
-    async def __call__(self, media: Media) -> str:
-        self.asked.append(media.unique_id)
-        said = self._says.pop(0) if self._says else f"a picture of {media.unique_id}"
-        if isinstance(said, BaseException):
-            raise said
-        return said
+
+SEES, BLIND = Scripted(), Blind()
 
 
 def with_media(*media: Media, name: str = "m1", **changes: Any) -> Message:
     return a_message(id=name, parts=(Text(text="look"), *media), **changes)
 
 
-def describer(store: Store, eyes: Describe | None) -> MediaDescriber:
-    return MediaDescriber(store.descriptions, eyes, now=lambda: NOON)
+def photos(*names: str) -> list[Media]:
+    return [a_photo(unique_id=name) for name in names]
 
 
-async def described(store: Store, eyes: Describe | None, context: Context) -> Context:
-    made = describer(store, eyes)
-    if made.is_enabled:
-        await made.describe(await made.find_undescribed(context.batch))
-    return await made.add_descriptions(context)
-
-
-def words(message: Message) -> list[str | None]:
-    return [part.rendered_text for part in message.parts if isinstance(part, Media)]
+async def described(
+    store: Store, eyes: Any, context: Context, *, models: tuple[Model, ...] = (BLIND,), settle: bool = True, **how: Any
+) -> Context:
+    """The context that a run gets; with *settle*, what comes in the background is there afterwards."""
+    made, log = a_describer(store, eyes, **how), InMemoryLog([*context.window, *context.batch])
+    found = await made.describe(await made.add_descriptions(context), log, models)
+    if settle:
+        await made.worker.done()
+    return found
 
 
 async def test_what_the_target_shows_is_put_into_words_and_nothing_else_changes(store: Store) -> None:
-    eyes, target = Eyes(), with_media(PHOTO)
+    target = with_media(PHOTO)
 
-    found = await described(store, eyes, a_context(target))
+    found = await described(store, Eyes(), a_context(target))
 
     told = replace(target, parts=(Text(text="look"), replace(PHOTO, rendered_text="a picture of p1")))
     assert found == a_context(told)
     assert await store.descriptions.find(["p1"]) == {"p1": Description(words="a picture of p1")}
 
 
-async def test_what_was_shown_before_is_known_but_never_asked_for(store: Store) -> None:
-    await store.descriptions.describe("known", "a green cat", by="", at=NOON)
+async def test_what_goes_itself_is_described_in_the_background(store: Store) -> None:
+    eyes, context = Eyes(), a_context(with_media(PHOTO))
+
+    assert await described(store, eyes, context, models=(SEES,)) == context
+    assert eyes.asked == ["p1"]
+
+
+async def test_a_fallback_that_does_not_see_makes_a_run_wait(store: Store) -> None:
+    found = await described(store, Eyes(), a_context(with_media(PHOTO)), models=(SEES, BLIND))
+
+    assert words(found.target) == ["a picture of p1"]
+
+
+async def test_the_batch_comes_first_then_its_quotes_then_the_newest_of_the_window(store: Store) -> None:
     eyes = Eyes()
-    seen, unseen = with_media(a_photo(unique_id="known"), name="a"), with_media(a_photo(unique_id="new"), name="b")
+    old, new = with_media(*photos("w1"), name="1"), with_media(*photos("w2"), name="2")
+    target = with_media(*photos("b1", "b2"), name="3", reply_to=a_quote("", parts=tuple(photos("q1"))))
 
-    found = await described(store, eyes, a_context(window=(seen, unseen), recent=(seen,), immediate=(seen,)))
+    found = await described(store, eyes, a_context(target, window=(old, new), levels=False), per_run=4, settle=False)
 
-    told = (seen.parts[0], a_photo(unique_id="known", rendered_text="a green cat"))
-    assert [message.parts for message in found.window] == [told, unseen.parts]
-    assert [found.recent[0].parts, found.immediate[0].parts] == [told, told]
-    assert eyes.asked == []
+    assert eyes.asked == ["b1", "b2", "q1", "w2"]
+    assert [words(one) for one in (found.target, *found.window)] == [
+        ["a picture of b1", "a picture of b2"],
+        [None],
+        ["a picture of w2"],
+    ]
+    assert found.target.reply_to is not None
+    assert words(found.target.reply_to) == ["a picture of q1"]
 
 
-async def test_what_the_target_quotes_is_described_too(store: Store) -> None:
-    target = a_message(reply_to=a_quote("", parts=(PHOTO,)))
+async def test_the_others_come_in_the_background(store: Store) -> None:
+    eyes, context = Eyes(), a_context(with_media(*photos(*"abcdef")))
 
-    found = await described(store, Eyes(), a_context(target))
+    first = await described(store, eyes, context, per_run=2)
+    second = await described(store, eyes, context, per_run=2)
 
-    quote = found.target.reply_to
-    assert quote is not None
-    assert quote.parts == (replace(PHOTO, rendered_text="a picture of p1"),)
+    assert words(first.target) == ["a picture of a", "a picture of b", None, None, None, None]
+    assert words(second.target) == [f"a picture of {name}" for name in "abcdef"]
+    assert sorted(eyes.asked) == [*"abcdef"]
+
+
+async def test_nobody_waits_for_words_that_take_effect_later(store: Store) -> None:
+    """A run has shown the photo without words: new words wait for the next step of the window."""
+    shown = with_media(PHOTO, name="1")
+    await store.inbox.receive(shown, at=NOON)
+    await begin(store, a_run(target="1", taken=(), horizon=1))
+    eyes, new = Eyes(), with_media(*photos("p2"), name="2")
+    waited: list[list[str]] = []
+
+    @asynccontextmanager
+    async def waiting() -> AsyncIterator[None]:
+        yield
+        waited.append(eyes.asked[:])
+
+    context = a_context(a_message(id="3"), window=(shown, new), levels=False)
+    made = a_describer(store, eyes)
+    await made.describe(context, InMemoryLog(context.window), (BLIND,), while_waiting=waiting)
+    await made.worker.done()
+
+    assert waited == [["p2"]]
+    assert sorted(eyes.asked) == ["p1", "p2"]
+
+
+async def test_media_that_go_in_words_are_described_from_the_message_as_it_was_sent(store: Store) -> None:
+    eyes, old = Eyes(), with_media(PHOTO, name="1")
+    context = a_context(a_message(id="2"), window=(replace(old, parts=(PHOTO.without_content(),)),), levels=False)
+    made = a_describer(store, eyes)
+
+    found = await made.describe(context, InMemoryLog([old]), (SEES,))
+
+    assert [words(one) for one in found.window] == [["a picture of p1"]]
 
 
 async def test_one_picture_is_asked_for_once_however_often_it_is_shown(store: Store) -> None:
     eyes = Eyes()
     target = with_media(PHOTO, PHOTO, reply_to=a_quote("", parts=(PHOTO,)))
 
-    found = await described(store, eyes, a_context(target))
+    found = await described(store, eyes, a_context(target, window=tuple([with_media(PHOTO, name="w")] * 9)))
     again = await described(store, eyes, a_context(with_media(PHOTO, name="m2")))
 
     assert eyes.asked == ["p1"]
-    assert words(found.target) * 2 == [*words(again.target) * 2, *words(again.target) * 2]
+    assert words(found.target) == ["a picture of p1"] * 2
+    assert words(again.target) == ["a picture of p1"]
 
 
 LEFT = [
@@ -129,49 +177,12 @@ async def test_a_context_without_media_is_the_same_object(store: Store) -> None:
     assert await described(store, Eyes(), context) is context
 
 
-@pytest.mark.parametrize(
-    "failure", [OSError(f"no such file: {KEY}"), Overloaded("busy"), ZeroDivisionError(), "", None]
-)
-async def test_a_failure_leaves_it_as_it_is_and_it_is_asked_for_again_next_time(
-    store: Store, failure: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    eyes, context = Eyes(failure), a_context(with_media(PHOTO, a_photo(unique_id="p2")))
+async def test_deleted_messages_of_the_window_are_not_looked_at(store: Store) -> None:
+    eyes = Eyes()
 
-    first = await described(store, eyes, context)
-    second = await described(store, eyes, context)
+    await described(store, eyes, a_context(window=(with_media(PHOTO, deleted=True),), levels=False))
 
-    assert words(first.target) == [None, "a picture of p2"]
-    assert words(second.target) == ["a picture of p1", "a picture of p2"]
-    assert eyes.asked == ["p1", "p2", "p1"]
-    assert KEY not in caplog.text
-    assert ("Traceback" in caplog.text) is isinstance(failure, OSError | ZeroDivisionError)
-
-
-async def test_a_store_without_room_is_told_to_whoever_asked(store: Store) -> None:
-    class Full:
-        find = staticmethod(store.descriptions.find)
-        failures = staticmethod(store.descriptions.failures)
-        fail = staticmethod(store.descriptions.fail)
-
-        async def describe(self, *_: Any, **__: Any) -> None:
-            raise StoreFull("there is no room left")
-
-    made = MediaDescriber(Full(), Eyes(), now=lambda: NOON)
-    missing = await made.find_undescribed([with_media(PHOTO)])
-
-    with pytest.raises(StoreFull):
-        await made.describe(missing)
-
-
-def test_nobody_waits_for_ever_for_a_description(world: World) -> None:
-    async def blind(_: Media) -> str:
-        await asyncio.sleep(math.inf)
-        return "never"
-
-    context = a_context(with_media(PHOTO, a_photo(unique_id="p2")))
-
-    assert world.loop.run(described(world.store, blind, context)) == context
-    assert world.loop.moment == TIMEOUT
+    assert eyes.asked == []
 
 
 async def test_a_model_is_shown_it_and_asked() -> None:
@@ -189,3 +200,12 @@ async def test_a_message_that_was_read_once_is_not_looked_through_again(store: S
     found = await described(store, eyes, a_context(replace(target, parts=(a_photo(unique_id="p9"),))))
 
     assert words(found.target) == ["a picture of p9"]
+
+
+async def test_the_levels_of_other_profiles_have_the_newest_words(store: Store) -> None:
+    await store.descriptions.describe(EYES, "a green cat", by="m", at=NOON)
+    seen = with_media(a_photo(unique_id=EYES), name="a", place=GROUP)
+
+    found = await described(store, Eyes(), a_context(recent=(seen,), immediate=(seen,), newer=(seen,)))
+
+    assert [words(one) for one in (*found.recent, *found.immediate, *found.newer)] == [["a green cat"]] * 3

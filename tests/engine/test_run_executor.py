@@ -15,7 +15,7 @@ from palaver.models.scripted import Scripted
 from palaver.parts import Media, Part, ToolCall
 from palaver.store import Store
 from palaver.testing import RecordedPlatform
-from palaver.turns import Prompt, model
+from palaver.turns import Prompt, Role, model
 from people import NOON, a_photo
 from store.builders import PROMPT, a_run
 
@@ -52,6 +52,13 @@ async def test_requests_that_hang_keep_no_other_place_from_being_answered() -> N
     assert [(reply.place, reply.text) for reply in platform.shown.values()] == [(places[32], "Here.")]
 
 
+class Blind(Scripted):
+    """A model that takes no media."""
+
+    def takes(self, _: Media, __: Role) -> bool:
+        return False
+
+
 @pytest.mark.parametrize("during", ["next_run", "next_step"])
 async def test_a_description_that_hangs_keeps_no_other_place_from_being_answered(during: Any) -> None:
     platform, asked = RecordedPlatform(), asyncio.Event()
@@ -68,7 +75,7 @@ async def test_a_description_that_hangs_keeps_no_other_place_from_being_answered
         return "it is there"
 
     steps = during == "next_step"  # the photo joins a run that is under way
-    script = Scripted(*([ToolCall(name="wait", args={})] if steps else []), "Here.")
+    script = Blind(*([ToolCall(name="wait", args={})] if steps else []), "Here.")
     behavior = Behavior(debounce=0.0, max_runs=1, during_run=during)
     async with engine_with(script, platform, behavior=behavior, describe=look, tools=[wait]) as engine:
         await engine.receive(said("wait", 1) if steps else photo)

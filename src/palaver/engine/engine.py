@@ -10,9 +10,9 @@ from palaver.context.gather import ContextOptions
 from palaver.context.values import Persona
 from palaver.engine.background import BackgroundTasks, EngineClock, RealClock
 from palaver.engine.behavior import Behavior, require_right_to_clear
+from palaver.engine.describers import Describe, models_of_describer
 from palaver.engine.engine_parts import make_parts
 from palaver.engine.limits import CurrentLimits, Limits
-from palaver.engine.media_descriptions import Describe, models_of_describer
 from palaver.engine.memory import Memory
 from palaver.engine.outbox_sender import split_replies
 from palaver.engine.place_worker import PlaceWorkers
@@ -81,6 +81,7 @@ class Engine:
         memory: Memory | None = None,
         task_handlers: Mapping[str, TaskHandler] | None = None,
         describe: Describe | None = None,
+        transcribe: Describe | None = None,
         clock: EngineClock | None = None,
     ) -> None:
         behavior, context = behavior or Behavior(), context or ContextOptions()
@@ -103,8 +104,9 @@ class Engine:
             self.memory.charge(parts.spend_tracker)
         self._task_worker = parts.task_worker()
         self._completion = parts.completion(planned=self._task_worker.wake, failed=self._publish_failure)
+        self._descriptions = parts.describer(describe, transcribe)
         prompt_builder = parts.prompt_builder(
-            profile_of(profile, context), memory=self.memory, describe=describe, options=context, zone=zone
+            profile_of(profile, context), self._descriptions, memory=self.memory, options=context, zone=zone
         )
         self._commands = parts.commands(zone, memory=self.memory, stop=self.stop, planned=self._task_worker.wake)
         executor = parts.executor(self._completion, tool_ended=self._task_worker.wake)  # a tool may have added a task
@@ -174,6 +176,7 @@ class Engine:
         await self._background.stop()
         await self._commands.close()
         await self._places.tasks.stop()
+        await self._descriptions.worker.close()
         await self._task_worker.close()  # before the sender, which sends its last replies
         await self._parts.outbox_sender.close()
         if self.memory:
@@ -299,10 +302,12 @@ class Engine:
     async def settled(self, *, learned: bool = True) -> None:
         """Wait until no message, command, task or reply is left to process, and memory has learned from all of them.
 
-        With `learned=False` memory is not waited for. Raise `StoreBroken` for a damaged file.
+        With `learned=False` neither memory nor descriptions of media are waited for. Raise `StoreBroken` for a damaged
+        file.
         """
         memory = self.memory if learned else None
-        parts = (self._places.tasks, self._commands, self._task_worker, self._parts.outbox_sender)
+        described = (self._descriptions.worker,) if learned else ()
+        parts = (self._places.tasks, self._commands, self._task_worker, self._parts.outbox_sender, *described)
         while True:
             for part in parts:
                 await part.done()

@@ -15,12 +15,14 @@ from palaver.engine.background import EngineClock, Sleep
 from palaver.engine.behavior import Behavior
 from palaver.engine.commands import Commands, no_memory
 from palaver.engine.confirmations import Confirmations
+from palaver.engine.describers import Describe, MediaAccess, makers_of
+from palaver.engine.description_worker import DescriptionWorker
 from palaver.engine.event_stream import EventStream
 from palaver.engine.identity import Identity, platforms_by_name
 from palaver.engine.languages.translator import Translator
 from palaver.engine.limits import CurrentLimits
 from palaver.engine.log_views import VisibleLog
-from palaver.engine.media_descriptions import Describe, MediaDescriber
+from palaver.engine.media_descriptions import MediaDescriber
 from palaver.engine.memory import Memory
 from palaver.engine.outbox_sender import OutboxSender
 from palaver.engine.owner_commands import OwnerCommands
@@ -165,12 +167,24 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             sleep=self.sleep,
         )
 
+    def describer(self, describe: Describe | None, transcribe: Describe | None) -> MediaDescriber:
+        known, access = self.store.descriptions, MediaAccess(self.store.media, now=self.now)
+        makers = makers_of(
+            describe,
+            transcribe,
+            access,
+            spend_tracker=self.spend_tracker,
+            limits=self.limits,
+            language=self.translator.language_for,
+        )
+        return MediaDescriber(known, makers, DescriptionWorker(known, makers, limits=self.limits, now=self.now))
+
     def prompt_builder(
         self,
         profile: Profile,
+        describer: MediaDescriber,
         *,
         memory: Memory | None,
-        describe: Describe | None,
         options: ContextOptions,
         zone: str,
     ) -> PromptBuilder:
@@ -179,9 +193,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             memory.knowledge if memory else InMemoryKnowledge(),
             self.delimiters,
             self.identity,
-            MediaDescriber(
-                self.store.descriptions, describe, spend_tracker=self.spend_tracker, limits=self.limits, now=self.now
-            ),
+            describer,
             profile=profile,
             options=options,
             zone=zone,

@@ -1,92 +1,100 @@
-"""Media descriptions: each media is described in words once, when it is first sent, and stored."""
+"""Media descriptions: every medium of a window gets words, made once and stored.
 
-import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+A run waits for the descriptions that it shows: those of media that do not go themselves, in messages that no run has
+shown before. The others come in the background.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from itertools import chain
+from typing import Protocol
 
+from msgspec import Struct
 from msgspec.structs import replace
 
+from palaver.context.log import Log
 from palaver.context.values import Context
-from palaver.engine.background import foreign_code, log_text
-from palaver.engine.limits import CurrentLimits
-from palaver.engine.spend_caps import MeteredModel, SpendTracker
+from palaver.engine.describers import ASKED, Describe, Makers, ModelDescriber, by_model, goes_itself
+from palaver.engine.description_worker import DescriptionWorker, Wanted
 from palaver.media.descriptions import DescriptionStore
 from palaver.messages import Message
 from palaver.models.base import Model
 from palaver.parts import Media, Part
-from palaver.turns import Prompt, user
 from palaver.value_cache import cached
 
-log = logging.getLogger(__name__)
+__all__ = ["ASKED", "Describe", "MediaDescriber", "ModelDescriber", "by_model"]
 
-ASKED = "Describe this in one or two plain sentences, with any words that can be read or heard in it. Nothing else."
-
-Describe = Callable[[Media], Awaitable[str]]
-
-
-class ModelDescriber:
-    """Asks a model for a description: see `by_model`."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        self.name = model.name
-
-    async def __call__(self, media: Media) -> str:
-        response = await self.model.respond(Prompt.of(user(media, ASKED)))
-        return response.text.strip()
+PER_RUN = 8  # new descriptions that a run waits for
+MAX_FOUND = 64  # media of a window that are looked at, the newest
 
 
-def by_model(model: Model) -> ModelDescriber:
-    """Return a describer that asks a model."""
-    return ModelDescriber(model)
+class Waiting(Protocol):
+    """A context manager around the time in which a run waits."""
+
+    def __call__(self) -> AbstractAsyncContextManager[None]: ...
 
 
-def models_of_describer(describe: Describe | None) -> list[Model]:
-    """Return the model of a describer, where it has one."""
-    return [describe.model] if isinstance(describe, ModelDescriber) else []
+class _Shown(Struct, frozen=True, kw_only=True):
+    """Media without words in a context."""
+
+    media: Media
+    message: Message  # that shows them
+    owner: str  # the id of the message that they belong to: it, or the one it quotes
+    is_late: bool = False  # a run has shown them without words, so that new words take effect later
+
+
+@asynccontextmanager
+async def at_once() -> AsyncIterator[None]:
+    """Wait as it is."""
+    yield
 
 
 class MediaDescriber:
-    """Describes media: `describe` asks for missing descriptions, `add_descriptions` is a source of the stored ones.
-
-    Each request has the time of a model call. With *spend_tracker*, a model's calls count for the message's author.
-    """
+    """Describes the media of contexts: `describe` asks for what is missing, `add_descriptions` adds what is stored."""
 
     def __init__(
         self,
         known: DescriptionStore,
-        describe: Describe | None,
+        makers: Makers,
+        worker: DescriptionWorker,
         *,
-        spend_tracker: SpendTracker | None = None,
-        limits: CurrentLimits | None = None,
-        now: Callable[[], datetime],
+        per_run: int = PER_RUN,
     ) -> None:
+        self.worker = worker
         self._known = known
-        self._describe = describe
-        self._spend_tracker = spend_tracker
-        self._limits = limits or CurrentLimits()
-        self._now = now
+        self._makers = makers
+        self._per_run = per_run
 
-    @property
-    def is_enabled(self) -> bool:
-        """Return whether there is a describer."""
-        return self._describe is not None
+    async def describe(
+        self,
+        context: Context,
+        log: Log,
+        models: Sequence[Model],
+        *,
+        beginning: int = 0,
+        while_waiting: Waiting = at_once,
+    ) -> Context:
+        """Return the context with its media described: wait for some descriptions, and ask for others later.
 
-    async def find_undescribed(self, messages: Sequence[Message]) -> dict[str, tuple[Media, Message]]:
-        """Return the media of messages that have data or a URI and no description, by their ids."""
-        seen = [(media, message) for message in messages for media in _undescribed_media(_parts(message))]
-        found = {media.unique_id: (media, message) for media, message in reversed(seen) if media.has_content}
-        known = await self._known.find(sorted(found)) if found else {}
-        return {name: found[name] for name in reversed(found) if name not in known}
-
-    async def describe(self, missing: Mapping[str, tuple[Media, Message]]) -> None:
-        """Ask for all these descriptions at once, and store them. A failure leaves a media undescribed."""
-        descriptions = await asyncio.gather(*(self._ask(media, message) for media, message in missing.values()))
-        for name, words in zip(missing, descriptions, strict=True):
-            if words:
-                await self._known.describe(name, words, by=getattr(self._describe, "name", ""), at=self._now())
+        *log* has the messages as they were sent. *models* may get the context; *beginning* is how many messages of the
+        place came before those that it counts.
+        """
+        found = await self._find(context, beginning) if self._makers else []
+        if not found:
+            return context
+        wanted = await self._with_content(found, log)
+        needed = {
+            one.media.unique_id
+            for one in found
+            if not one.is_late and not all(goes_itself(one.media, model) for model in models)
+        }
+        now = [one for one in wanted if one.media.unique_id in needed][: self._per_run]
+        if now:
+            async with while_waiting():
+                await self.worker.describe(now)
+            context = await self.add_descriptions(context)
+        self.worker.enqueue(one for one in wanted if one not in now)
+        return context
 
     async def add_descriptions(self, context: Context) -> Context:
         """Return the context with the stored descriptions of its media."""
@@ -96,24 +104,55 @@ class MediaDescriber:
         words = {unique_id: one.words for unique_id, one in found.items()}
         return _with_descriptions(context, words) if words else context
 
-    async def _ask(self, media: Media, message: Message) -> str:
-        describe = self._describe
-        if self._spend_tracker and isinstance(describe, ModelDescriber):
-            asked = MeteredModel(
-                describe.model,
-                self._spend_tracker,
-                message.place,
-                message.author,
-                timeout=self._limits.value.call_timeout,
-            )
-            describe = ModelDescriber(asked)
-        try:
-            async with asyncio.timeout(self._limits.value.call_timeout):
-                with foreign_code("the describer"):
-                    return await describe(media) if describe else ""
-        except Exception as error:  # noqa: BLE001 (the describer is foreign code)
-            log.warning("%s %s not described: %s", media.media_kind, media.unique_id, log_text(error))
-            return ""
+    async def _find(self, context: Context, beginning: int) -> list[_Shown]:
+        """Return the media that need a description, each once: the batch's and its quotes', then the newest."""
+        shown = {
+            one.media.unique_id: one
+            for one in reversed([*_of_batch(context), *_of_history(context)])
+            if self._makers(one.media) is not None
+        }
+        known = await self._known.find(sorted(shown)) if shown else {}
+        found = [one for unique_id, one in reversed(shown.items()) if unique_id not in known][:MAX_FOUND]
+        if context.levels or not found:
+            return found
+        seen = await self._known.shown(context.place) - beginning
+        late = {message.id for message in context.window[: max(0, seen - context.window_start)]}
+        return [replace(one, is_late=True) if one.message.id in late else one for one in found]
+
+    async def _with_content(self, found: Sequence[_Shown], log: Log) -> list[Wanted]:
+        """Return the media with what leads to their bytes; those of the context may have lost it."""
+        bare = {one.owner for one in found if not one.media.has_content}
+        place = found[0].message.place
+        originals = [message for _, message in await log.find(place, sorted(bare))] if bare else []
+        whole = {
+            part.unique_id: part
+            for message in originals
+            for part in message.parts
+            if isinstance(part, Media) and part.has_content
+        }
+        media = [one.media if one.media.has_content else whole.get(one.media.unique_id) for one in found]
+        return [
+            Wanted(media=media, message=one.message)
+            for one, media in zip(found, media, strict=True)
+            if media is not None
+        ]
+
+
+def _of_batch(context: Context) -> Iterator[_Shown]:
+    for message in context.batch:
+        for media in _undescribed_media(message.parts):
+            yield _Shown(media=media, message=message, owner=message.id)
+    for message in context.batch:
+        if quote := message.reply_to:
+            for media in _undescribed_media(quote.parts):
+                yield _Shown(media=media, message=message, owner=quote.message_id)
+
+
+def _of_history(context: Context) -> Iterator[_Shown]:
+    for message in reversed((*context.window, *context.recent, *context.immediate, *context.newer)):
+        if not message.deleted:
+            for media in _undescribed_media(message.parts):
+                yield _Shown(media=media, message=message, owner=message.id)
 
 
 def _undescribed(message: Message) -> tuple[str, ...]:
@@ -129,7 +168,7 @@ def _parts(message: Message) -> Iterable[Part]:
         yield from message.reply_to.parts
 
 
-def _undescribed_media(parts: Iterable[Part]) -> Iterable[Media]:
+def _undescribed_media(parts: Iterable[Part]) -> Iterator[Media]:
     return (part for part in parts if isinstance(part, Media) and part.rendered_text is None and part.unique_id)
 
 

@@ -229,8 +229,7 @@ class PlaceWorker:
         """
         parts, setup = self._parts, self._parts.setup
         while batch is not None:
-            await parts.prompt_builder.describe_media(batch, while_waiting=slot.release)
-            context = await parts.prompt_builder.gather_context(batch, model=setup.models[0].name)
+            context = await parts.prompt_builder.gather_context(batch, setup.models, while_waiting=slot.release)
             prompt = parts.prompt_builder.build(context, setup.toolbox.specs, setup.settings)
             prompt = parts.executor.expired_files.without(prompt)
             if setup.memory:
@@ -330,7 +329,7 @@ class PlaceWorker:
         if not found:
             return run, ()
         taken = (*run.taken, *(message.id for message in found))
-        return replace(run, taken=taken), await parts.prompt_builder.render_turns(found)
+        return replace(run, taken=taken), await parts.prompt_builder.render_turns(found, parts.setup.models)
 
     async def cancel_old_plans(self) -> None:
         """Cancel tasks of older plans: a new message is to be answered."""

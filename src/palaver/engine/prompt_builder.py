@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import partial
 
@@ -15,18 +14,16 @@ from palaver.context.values import Context
 from palaver.engine.batches import Batch
 from palaver.engine.identity import Identity
 from palaver.engine.log_views import LogSlice
-from palaver.engine.media_descriptions import MediaDescriber
+from palaver.engine.media_descriptions import MediaDescriber, Waiting, at_once
 from palaver.engine.places import DelimiterCache
 from palaver.messages import Message, Place
-from palaver.parts import Media
+from palaver.models.base import Model
 from palaver.profiles import Profile
 from palaver.prompt.layers import batch_turns, place_style
 from palaver.timezones import zone_named
 from palaver.turns import Prompt, Settings, ToolSpec, Turn
 
 log = logging.getLogger("palaver")
-
-WaitContext = Callable[[], AbstractAsyncContextManager[None]]
 
 
 def build_prompt(
@@ -75,40 +72,33 @@ class PromptBuilder:
         self._task_blocks = task_blocks
         self._now = now
 
-    async def gather_context(self, batch: Batch, *, model: str) -> Context:
-        """Gather the context of *batch* for *model*. Messages that came after its snapshot are not in it."""
-        target = batch.target
-        messages = LogSlice(self._messages, batch.snapshot.beginning, batch.snapshot.count)
+    async def gather_context(
+        self, batch: Batch, models: Sequence[Model], *, while_waiting: Waiting = at_once
+    ) -> Context:
+        """Gather the context of *batch* for *models*. Messages that came after its snapshot are not in it.
+
+        It is inside the context manager *while_waiting* while it waits for descriptions of media.
+        """
+        target, beginning = batch.target, batch.snapshot.beginning
+        messages = LogSlice(self._messages, beginning, batch.snapshot.count)
         inputs = SourceInputs(log=messages, memory=self._knowledge, options=self._options)
-        scene = await self._scene(target.place, model)
+        scene = await self._scene(target.place, models[0].name)
         all_sources = [scene, *self.profile.sources(inputs), *self._options.sources, self._describer.add_descriptions]
-        return await gather(target, all_sources, self._now(), batch=batch.all_messages)
-
-    async def describe_media(self, batch: Batch, *, while_waiting: WaitContext) -> None:
-        """Describe the media of a batch that have no description, inside the context manager *while_waiting*."""
-        missing = await self._undescribed(batch.target, batch.all_messages)
-        if missing:
-            async with while_waiting():
-                await self._describer.describe(missing)
-
-    async def _undescribed(self, target: Message, messages: Sequence[Message]) -> dict[str, tuple[Media, Message]]:
-        media = (one.reply_to or any(isinstance(part, Media) for part in one.parts) for one in messages)
-        if not self._describer.is_enabled or not any(media):  # a quote may hold media
-            return {}
-        quotes = partial(with_current_quotes, self._messages)
-        context = await gather(target, [quotes], self._now(), batch=messages)
-        return await self._describer.find_undescribed(context.batch)
+        context = await gather(target, all_sources, self._now(), batch=batch.all_messages)
+        return await self._describer.describe(
+            context, messages, models, beginning=beginning, while_waiting=while_waiting
+        )
 
     def build(self, context: Context, tools: tuple[ToolSpec, ...], settings: Settings) -> Prompt:
         return build_prompt(context, self.profile, tools=tools, settings=settings)
 
-    async def render_turns(self, messages: Sequence[Message]) -> tuple[Turn, ...]:
+    async def render_turns(self, messages: Sequence[Message], models: Sequence[Model]) -> tuple[Turn, ...]:
         """Return messages of one place as turns that continue a prompt, with their quotes."""
         quotes = partial(with_current_quotes, self._messages)
-        await self._describer.describe(await self._undescribed(messages[-1], messages))
         scene = await self._scene(messages[0].place)
         all_sources: list[sources.Source] = [scene, quotes, self._describer.add_descriptions]
         context = await gather(messages[-1], all_sources, self._now(), batch=messages)
+        context = await self._describer.describe(context, self._messages, models)
         return batch_turns(context, place_style(context), (), told=())
 
     async def _scene(self, place: Place, model: str = "") -> sources.Source:

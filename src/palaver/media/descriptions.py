@@ -35,6 +35,10 @@ class DescriptionStore(Protocol):
         """Return the descriptions of media; with *place*, each with its position there."""
         ...
 
+    async def shown(self, place: Place) -> int:
+        """Return how many messages of a place its last run knew."""
+        ...
+
     async def describe(self, unique_id: str, words: str, *, by: str, at: datetime) -> None:
         """Store a description. It is found by the search, and has a position where a run has shown the media."""
         ...

@@ -25,6 +25,9 @@ class SqlDescriptions(Repository):
         asked = list(dict.fromkeys(unique_ids))
         return await self._reader.run(lambda database: _find(database, asked, place)) if asked else {}
 
+    async def shown(self, place: Place) -> int:
+        return await self._reader.run(lambda database: _shown(database, place))
+
     async def describe(self, unique_id: str, words: str, *, by: str, at: datetime) -> None:
         row = (clean(unique_id), clean(words), dumps(words), clean(by), at.isoformat())
         await self._writer.run(lambda database: _describe(database, row))
@@ -75,6 +78,11 @@ def _find(database: Database, unique_ids: list[str], place: Place | None) -> dic
         unique_id: Description(words=ANY.loads(body), position=position)
         for unique_id, body, position in _select(database, select, [row], unique_ids)
     }
+
+
+def _shown(database: Database, place: Place) -> int:
+    row = find_place(database, place)
+    return known_messages(database, row) if row is not None else 0
 
 
 def _failures(database: Database, unique_ids: list[str], by: str) -> dict[str, DescriptionFailure]:

@@ -27,3 +27,7 @@ class Translator:
     async def language_of(self, place: Place, author: Author) -> str:
         """Return the language of an author, as it was last said; empty if it is unknown."""
         return author.language or await self._languages.language(place.author_namespace, author.id)
+
+    async def language_for(self, message: Message) -> str:
+        """Return the language of the author of a message, or that of the agent where it is unknown."""
+        return await self.language_of(message.place, message.author) or self._behavior.language

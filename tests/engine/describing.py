@@ -1,0 +1,65 @@
+"""Someone who describes media in tests, and a describer around them."""
+
+from typing import Any
+
+from palaver.engine.describers import Describe, MediaAccess, ModelDescriber, makers_of
+from palaver.engine.description_worker import DescriptionWorker
+from palaver.engine.limits import CurrentLimits
+from palaver.engine.media_descriptions import PER_RUN, MediaDescriber
+from palaver.engine.spend_caps import SpendTracker
+from palaver.messages import Message, Quote
+from palaver.parts import Media
+from palaver.store import Store
+from people import NOON
+
+EYES = "eyes"
+
+
+class Eyes:
+    """Says of each what it is, and notes what it was asked."""
+
+    name = EYES
+
+    def __init__(self, *says: Any) -> None:
+        self.asked: list[str] = []
+        self.seen: list[Media] = []
+        self._says = list(says)
+
+    async def __call__(self, media: Media) -> Any:
+        self.asked.append(media.unique_id)
+        self.seen.append(media)
+        said = self._says.pop(0) if self._says else f"a picture of {media.unique_id}"
+        if isinstance(said, BaseException):
+            raise said
+        return said
+
+
+def a_describer(
+    store: Store,
+    describe: Describe | ModelDescriber | None,
+    *,
+    transcribe: Describe | None = None,
+    per_run: int = PER_RUN,
+    spend_tracker: SpendTracker | None = None,
+    language: str = "",
+    now: Any = lambda: NOON,
+    access: MediaAccess | None = None,
+) -> MediaDescriber:
+    async def language_for(_: Message) -> str:
+        return language
+
+    makers = makers_of(
+        describe,
+        transcribe,
+        access or MediaAccess(now=now),
+        spend_tracker=spend_tracker,
+        limits=CurrentLimits(),
+        language=language_for,
+    )
+    worker = DescriptionWorker(store.descriptions, makers, limits=CurrentLimits(), now=now)
+    return MediaDescriber(store.descriptions, makers, worker, per_run=per_run)
+
+
+def words(message: Message | Quote) -> list[str | None]:
+    """What its media show, in words."""
+    return [part.rendered_text for part in message.parts if isinstance(part, Media)]
