@@ -27,6 +27,9 @@ from .errors import (
     ContextTooLong as ContextTooLong,
 )
 from .errors import (
+    FileExists as FileExists,
+)
+from .errors import (
     FileGone as FileGone,
 )
 from .errors import (

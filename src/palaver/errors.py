@@ -7,7 +7,8 @@ PalaverError
 │   ├── NothingToSend        the prompt has no turn that a model can answer
 │   ├── PromptRemoved        the prompts of a run are no longer stored
 │   ├── RequestRefused       the service refused the request as invalid
-│   │   └── ContextTooLong   … because it has more tokens than the model takes
+│   │   ├── ContextTooLong   … because it has more tokens than the model takes
+│   │   └── FileExists       … because a file has the name already
 │   └── ScriptEnded          a scripted model has no more answers
 ├── OperatorMustAct          the operator: configuration, key, account
 │   ├── NotInstalled         an optional package is missing
@@ -75,6 +76,10 @@ class RequestRefused(CallerMustAct):
 
 
 class ContextTooLong(RequestRefused):
+    pass
+
+
+class FileExists(RequestRefused):
     pass
 
 

@@ -85,7 +85,7 @@ _AUDIO_SECOND_BYTES_OF = {
     "audio/flac": 60_000,
 }
 _MIME_OF_KIND = {**USUAL_MIME, "youtube": "video/mp4"}
-_READ_AS_TEXT = ("application/json", "application/xml", "application/javascript")
+READ_AS_TEXT = ("application/json", "application/xml", "application/javascript")
 _KEY = "tokens"
 
 
@@ -241,7 +241,7 @@ def count_media(media: Media, counter: Counter = ESTIMATOR, rates: MediaRates = 
         rate, amount = rates.video_second, _seconds(media, _VIDEO_SECOND_BYTES)
     elif mime == "application/pdf":
         rate, amount = rates.page, max(1, _size(media) // _PAGE_BYTES)
-    elif mime.startswith("text/") or mime in _READ_AS_TEXT:
+    elif mime.startswith("text/") or mime in READ_AS_TEXT:
         text = media.data.decode("utf-8", "replace") if media.data else ""
         return counter.text(text) or _size(media) // _TEXT_TOKEN_BYTES or _UNKNOWN_TEXT
     return counter.text(media.words) if rate is None else rate * amount

@@ -183,6 +183,7 @@ class Engine:
             await self.memory.close()
         for platform in self._parts.platforms.values():
             await close_platform(platform)
+        await self._parts.decoder.close()
         self._parts.events.close()
 
     def events(

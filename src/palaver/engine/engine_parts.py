@@ -37,6 +37,8 @@ from palaver.engine.spend_caps import SpendTracker
 from palaver.engine.store_protocols import StoreProtocol
 from palaver.engine.task_worker import BuiltinTasks, TaskHandler, TaskWorker, block_kinds, block_lines
 from palaver.errors import PalaverError
+from palaver.media.attachments import Attachments
+from palaver.media.decoding import Decoder
 from palaver.messages import Place
 from palaver.platform import Platform
 from palaver.profiles import Profile
@@ -75,6 +77,8 @@ def make_parts(
         spend_tracker=SpendTracker(store.usage, limits, prices=behavior.prices, now=clock.now),
         task_handlers=handlers,
         kinds=block_kinds(handlers, may=behavior.model_may),
+        decoder=(decoder := Decoder()),
+        attachments=Attachments(store.media, decoder, now=clock.now),
         now=clock.now,
         sleep=clock.sleep,
     )
@@ -98,6 +102,8 @@ class EngineParts(Struct, frozen=True, kw_only=True):
     spend_tracker: SpendTracker
     task_handlers: Mapping[str, TaskHandler]  # the user's
     kinds: Kinds  # of task blocks that the model may use
+    decoder: Decoder
+    attachments: Attachments
     now: Callable[[], datetime]
     sleep: Sleep
 
@@ -216,6 +222,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             events=self.events,
             delimiter=self.delimiters.get,
             previews=previews,
+            attachments=self.attachments,
             sleep=self.sleep,
         )
 

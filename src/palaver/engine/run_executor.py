@@ -20,9 +20,11 @@ from palaver.engine.run_completion import Answer, RunCompletion
 from palaver.engine.store_protocols import RunStore
 from palaver.errors import InvalidValue, PalaverError, RunTimedOut
 from palaver.events import Delta, ResponseReceived, Waiting
+from palaver.media.attachments import Attachments
 from palaver.messages import Message, Place
 from palaver.models.base import Model, Response
 from palaver.parts import Part, Text
+from palaver.prompt.escape import markup
 from palaver.run.cleaner import Cleaner
 from palaver.run.fallbacks import ExpiredFiles
 from palaver.run.journal import Journal, Run, ToolRun, run_context
@@ -167,6 +169,7 @@ class RunExecutor:
         previews: AnswerPreviews,
         behavior: Behavior,
         limits: CurrentLimits,
+        attachments: Attachments | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self.expired_files = ExpiredFiles()
@@ -180,6 +183,7 @@ class RunExecutor:
         self._previews = previews
         self._prices = behavior.prices
         self._limits = limits
+        self._attachments = attachments
         self._sleep = sleep
 
     async def execute(
@@ -197,6 +201,7 @@ class RunExecutor:
         The *slot* is released during model calls. *join* takes new messages into the run.
         """
         texts = ParsedTexts(self._kinds)
+        delimiter = await self._delimiter(journal.run.place)
         loop = RunLoop(
             journal,
             store=self._runs,
@@ -214,30 +219,31 @@ class RunExecutor:
             correction=texts.correction,
             tool_ended=self._on_tool_ended,
             expired_files=self.expired_files,
+            attachments=self._attachments and self._attachments.escaping(partial(markup, delimiter=delimiter)),
             prices=self._prices,
             context=partial(run_context, message=target),
         )
         async with self._previews.show(journal.run, target) as preview:
             with foreign_code(models[0].name):
-                answer = await self._run_within_timeout(loop, preview)
+                answer = await self._run_within_timeout(loop, preview, delimiter)
         written = (part.text for turn in answer.turns for part in turn.parts if isinstance(part, Text))
         markers = loop.markers() if any("[" in text for text in written) else frozenset()  # each has a bracket
         return answer.run, await self._completion.make_output(answer, target, texts, markers=markers), target
 
-    async def _run_within_timeout(self, loop: RunLoop, preview: AnswerPreview | None) -> RunAnswered:
+    async def _run_within_timeout(self, loop: RunLoop, preview: AnswerPreview | None, delimiter: str) -> RunAnswered:
         limit = asyncio.timeout(self._limits.value.run_timeout - loop.journal.run.seconds)
         try:
             async with limit:
-                return await self._run_loop(loop, preview)
+                return await self._run_loop(loop, preview, delimiter)
         except TimeoutError:
             if not limit.expired():
                 raise
         raise RunTimedOut(f"the run took longer than {self._limits.value.run_timeout:g} seconds")
 
-    async def _run_loop(self, loop: RunLoop, preview: AnswerPreview | None) -> RunAnswered:
+    async def _run_loop(self, loop: RunLoop, preview: AnswerPreview | None, delimiter: str) -> RunAnswered:
         if not self._is_watched(loop.journal.run.place):
             return await loop.run_to_end()
-        run, delimiter = loop.journal.run, await self._delimiter(loop.journal.run.place)
+        run = loop.journal.run
         texts = LiveTexts(lambda: LiveText(delimiter, kinds=self._kinds, markers=loop.markers()))
         try:
             async with aclosing(loop.run()) as events:

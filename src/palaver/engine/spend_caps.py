@@ -6,12 +6,12 @@ from datetime import UTC, date, datetime
 from palaver.engine.limits import Cap, CurrentLimits, Limits, UsageStore
 from palaver.errors import InvalidValue, SpendCapReached
 from palaver.messages import Author, Message, Place
-from palaver.models.base import Model, Response
+from palaver.models.base import File, Model, Response, TakesMedia, UploadsFiles
 from palaver.models.prices import PRICES, Prices, price_of
-from palaver.parts import Part
+from palaver.parts import Media, Part
 from palaver.run.journal import call_cost
 from palaver.run.model_calls import CALL_TIMEOUT, ModelCalls
-from palaver.turns import Prompt
+from palaver.turns import Prompt, Role
 
 
 class SpendTracker:
@@ -84,6 +84,28 @@ class MeteredModel:
         self._place = place
         self._author = author
         self._calls = ModelCalls(retries=0, timeout=timeout)
+
+    def takes(self, media: Media, role: Role) -> bool:
+        return self._model.takes(media, role) if isinstance(self._model, TakesMedia) else media.has_content
+
+    @property
+    def account(self) -> str:
+        return self._model.account if isinstance(self._model, UploadsFiles) else ""
+
+    async def upload(self, data: bytes, *, mime: str, name: str = "") -> File:
+        return await self._uploader.upload(data, mime=mime, name=name)
+
+    async def get_file(self, name: str) -> File:
+        return await self._uploader.get_file(name)
+
+    async def delete_file(self, name: str) -> None:
+        await self._uploader.delete_file(name)
+
+    @property
+    def _uploader(self) -> UploadsFiles:
+        if not isinstance(self._model, UploadsFiles):
+            raise InvalidValue(f"{self.name} takes no files")
+        return self._model
 
     async def respond(self, prompt: Prompt) -> Response:
         if await self._spend_tracker.is_reached(self._place, self._author):

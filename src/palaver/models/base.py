@@ -1,6 +1,7 @@
 """Model: the protocol of everything that answers a prompt; Response, Finish and Usage. Pure."""
 
 from collections.abc import AsyncIterator
+from datetime import datetime
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -94,6 +95,17 @@ class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return any(not isinstance(part, Text) or part.text for part in self.parts)
 
 
+class File(Struct, frozen=True, kw_only=True):
+    """An uploaded file; its URI goes into `Media.uri`."""
+
+    name: str
+    uri: str
+    mime: str
+    state: str  # PROCESSING, ACTIVE or FAILED
+    expires_at: datetime | None = None
+    size: int = 0  # bytes
+
+
 class Model(Protocol):
     name: str
 
@@ -116,3 +128,25 @@ class TakesMedia(Protocol):
     def takes(self, media: Media, role: Role) -> bool:
         """Return whether the service takes *media* in a turn of this role; else `media.words` are sent."""
         ...
+
+
+@runtime_checkable
+class UploadsFiles(Protocol):
+    """A model whose service takes files, which requests then name by their URIs."""
+
+    @property
+    def account(self) -> str:
+        """The service and a digest of the key, by which a file belongs to them; empty if no file can be uploaded."""
+        ...
+
+    async def upload(self, data: bytes, *, mime: str, name: str = "") -> File:
+        """Upload a file and wait until it can be used.
+
+        If the account has a file of this *name*, type and size, that is returned. Raise `FileGone` if the service
+        cannot read the file.
+        """
+        ...
+
+    async def get_file(self, name: str) -> File: ...
+
+    async def delete_file(self, name: str) -> None: ...

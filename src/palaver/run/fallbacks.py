@@ -130,6 +130,7 @@ def shorten(prompt: Prompt) -> Prompt | None:
     return _with_each(prompt, left)
 
 
+UPLOAD_AGAIN = "upload again"  # the same prompt, after the service lost a file of it
 WITHOUT_HANDLES = "without handles"
 SAME_PROMPT = (WITHOUT_HANDLES, "again")  # fallbacks that keep the text of the prompt
 FALLBACKS: Fallbacks = (

@@ -39,7 +39,15 @@ from palaver.models.base import Finish, Model, Outcome, Response, TakesMedia
 from palaver.models.prices import PRICES, Prices
 from palaver.parts import Media, Part, Text, ToolCall
 from palaver.prompt.media_markers import markers_in
-from palaver.run.fallbacks import FALLBACKS, SAME_PROMPT, WITHOUT_HANDLES, ExpiredFiles, Fallbacks, next_prompt
+from palaver.run.fallbacks import (
+    FALLBACKS,
+    SAME_PROMPT,
+    UPLOAD_AGAIN,
+    WITHOUT_HANDLES,
+    ExpiredFiles,
+    Fallbacks,
+    next_prompt,
+)
 from palaver.run.journal import (
     NEXT_MODEL,
     CallCost,
@@ -99,6 +107,18 @@ class Join(Protocol):
         """Return the run with the messages that it takes in before its next step, and those messages as turns."""
 
 
+class AttachesMedia(Protocol):
+    """Puts the content of media into prompts, just before these are sent; stored prompts are without it."""
+
+    async def attach(self, prompt: Prompt, model: Model) -> Prompt:
+        """Return the prompt as it is sent to *model*."""
+        ...
+
+    async def renew(self, error: FileGone, prompt: Prompt, model: Model) -> bool:
+        """Forget what the service lost of an attached *prompt*; return whether another `attach` can help."""
+        ...
+
+
 class RunLoop:
     """Runs one run from the end of its *journal* to its answer.
 
@@ -109,7 +129,8 @@ class RunLoop:
     An unusable response and a refusal lead to the next of the *fallbacks*. After the last one an unusable response
     raises `NoAnswer`. Without fallbacks every valid response is usable, except for calls that may be cut. If one of
     several *models* is down, out of quota or refuses, the next one is asked for the rest of the run. Only the last
-    model is retried with waits, and gets all fallbacks. No prompt names a file of *expired_files*.
+    model is retried with waits, and gets all fallbacks. No prompt names a file of *expired_files*. Media get their
+    content from *attachments* before each call; a file that the service lost is uploaded again.
     """
 
     def __init__(
@@ -128,6 +149,7 @@ class RunLoop:
         correction: Correction | None = None,
         tool_ended: Callable[[Run, ToolRun], None] | None = None,
         expired_files: ExpiredFiles | None = None,
+        attachments: AttachesMedia | None = None,
         prices: Prices = PRICES,
         context: Callable[[Run, ToolRun], RunContext] | None = None,
     ) -> None:
@@ -144,6 +166,8 @@ class RunLoop:
         self._join = join
         self._correction = correction
         self._expired_files = expired_files or ExpiredFiles()
+        self._attachments = attachments
+        self._sent: Prompt | None = None  # the last prompt with its media
         self._prices = prices
         self._tools = ToolRuns(store, toolbox, now=now, context=context or run_context, ended=tool_ended)
         self._response: Response | None = None  # to the last prompt
@@ -193,7 +217,7 @@ class RunLoop:
     def markers(self) -> frozenset[str]:
         """Return the words that stood for media in the last prompt."""
         takes = self._model.takes if isinstance(self._model, TakesMedia) else None
-        return markers_in(self.journal.last_prompt, takes=takes)
+        return markers_in(self._sent or self.journal.last_prompt, takes=takes)
 
     async def _correct(self, response: Response) -> bool:
         """Record a correction of a bad response, once a run; return whether the model must be asked again."""
@@ -245,11 +269,7 @@ class RunLoop:
                 if (record := self.journal.last_record()) is not None:
                     self._response, usable = response_of(record), record.valid
                 else:
-                    retries = 0 if self._next_model else None  # only the last model is waited for
-                    async with (
-                        self._while_waiting(),
-                        aclosing(self._calls.request(self._model, self.journal.last_prompt, retries=retries)) as pieces,
-                    ):
+                    async with self._while_waiting(), aclosing(self._request()) as pieces:
                         async for piece in pieces:
                             has_begun = True
                             if not isinstance(piece, Response):
@@ -271,6 +291,15 @@ class RunLoop:
             if has_begun:
                 yield AttemptFailed()
 
+    async def _request(self) -> AsyncGenerator[Part | Response | AttemptFailed, None]:
+        """Send the last prompt with its media."""
+        model, prompt = self._model, self.journal.last_prompt
+        self._sent = sent = await self._attachments.attach(prompt, model) if self._attachments else prompt
+        retries = 0 if self._next_model else None  # only the last model is waited for
+        async with aclosing(self._calls.request(model, sent, retries=retries)) as pieces:
+            async for piece in pieces:
+                yield piece
+
     @property
     def _model(self) -> Model:
         """The model that is asked: the first, or the last that a fallback switched to."""
@@ -283,9 +312,12 @@ class RunLoop:
 
     async def _fall_back(self, trouble: PalaverError, *, has_begun: bool) -> None:
         """Begin a step with the next fallback after *trouble*; raise *trouble* if none is left."""
-        journal, next_model = self.journal, self._next_model
+        journal, model, next_model = self.journal, self._model, self._next_model
         found: tuple[str, Prompt] | None
-        if isinstance(trouble, FileGone) and not has_begun and self._expired_files.add(trouble, journal.last_prompt):
+        gone = trouble if isinstance(trouble, FileGone) and not has_begun else None
+        if gone and self._attachments and await self._attachments.renew(gone, self._sent or journal.last_prompt, model):
+            found = UPLOAD_AGAIN, journal.last_prompt
+        elif gone and self._expired_files.add(gone, journal.last_prompt):
             found = WITHOUT_HANDLES, self._expired_files.without(journal.last_prompt)
         else:
             fallbacks = [] if isinstance(trouble, MODEL_DOWN) else self._fallbacks
@@ -298,7 +330,7 @@ class RunLoop:
         name, prompt = found
         about = {"place": journal.run.place, "run_id": journal.run.id}
         log.warning("fallback %r is tried: %s", name, trouble, extra=about)
-        model = next_model if next_model and name == NEXT_MODEL else self._model
+        model = next_model if next_model and name == NEXT_MODEL else model
         why = str(trouble)[:LONGEST_WHY]
         await self._begin_step(prompt, FallbackStep(step=journal.step + 1, fallback=name, why=why, model=model.name))
 

@@ -15,7 +15,8 @@ from models.talk import BOTH, EVENTS, HI, LOOK, asked, failure, step, streamed
 from palaver import errors
 from palaver.chat import Chat
 from palaver.models import Finish, Gemini, Response, Scripted
-from palaver.models.gemini.decode import Cache, File
+from palaver.models.base import File
+from palaver.models.gemini.decode import Cache
 from palaver.parts import Media, Part, Text, Thought, ToolCall, ToolResult
 from palaver.sim import gemini as sims
 from palaver.sim.gemini import Actor, Echo, GeminiSim, Script
@@ -558,6 +559,7 @@ async def test_a_file_from_its_upload_to_its_end(sim: GeminiSim, gemini: Gemini)
         mime="image/png",
         state="ACTIVE",
         expires_at=START + timedelta(hours=48),
+        size=4,
     )
     assert await gemini.get_file(file.name) == file
     photo = Media(media_kind="photo", unique_id="u", mime=file.mime, uri=file.uri)

@@ -500,7 +500,7 @@ BUSY = "This model is currently experiencing high demand. Spikes in demand are u
         ),
         (400, an_error(400, "Please use a valid role: user, model."), errors.RequestRefused, None),
         (404, an_error(404, "models/x is not found for API version v1beta"), errors.ModelUnknown, None),
-        (409, an_error(409, "Requested entity already exists"), errors.RequestRefused, None),
+        (409, an_error(409, "Requested entity already exists"), errors.FileExists, None),
         (413, b"<html>too large</html>", errors.RequestRefused, None),
         (429, an_error(429, "You exceeded your quota", MINUTE, RETRY), errors.RateLimited, 47.0),
         (429, an_error(429, "You exceeded your quota", DAILY, RETRY), errors.RateLimited, 47.0),

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from palaver import errors
 from palaver.backoff import backoff
-from palaver.models.base import Response
+from palaver.models.base import File, Response
 from palaver.models.gemini.client import Gemini
 from palaver.models.gemini.encode import (
     CacheContent,
@@ -109,6 +109,19 @@ class CachedGemini:
 
     def takes(self, media: Media, _: Role) -> bool:
         return is_sent_to_gemini(media)
+
+    @property
+    def account(self) -> str:
+        return self._gemini.account
+
+    async def upload(self, data: bytes, *, mime: str, name: str = "") -> File:
+        return await self._gemini.upload(data, mime=mime, name=name)
+
+    async def get_file(self, name: str) -> File:
+        return await self._gemini.get_file(name)
+
+    async def delete_file(self, name: str) -> None:
+        await self._gemini.delete_file(name)
 
     async def respond(self, prompt: Prompt) -> Response:
         [response] = [piece async for piece in self._answer(prompt, self._whole)]

@@ -3,16 +3,17 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
+from hashlib import sha256
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 
 from palaver import errors
 from palaver.jsonio import dumps, object_or_empty
-from palaver.models.base import Response
+from palaver.models.base import File, Response
 from palaver.models.gemini.decode import (
     Cache,
-    File,
     decode_cache,
     decode_count,
     decode_error,
@@ -111,21 +112,51 @@ class Gemini(ServiceClient):
     async def delete_cache(self, name: str) -> None:
         await self._http.send("DELETE", f"/{self._version}/{name}", about=name)
 
-    async def upload(self, data: bytes, *, mime: str, title: str = "", wait: float = 300.0) -> File:
-        """Upload a file, and wait at most *wait* seconds until the service has processed it."""
+    @property
+    def account(self) -> str:
+        """The host and a digest of the key; empty without a key, and with an SDK client, whose key is not known."""
+        key = self._find_key()
+        if self._sdk or not key:
+            return ""
+        return f"gemini:{urlsplit(self._http.public_url).netloc}:{sha256(f'account {key}'.encode()).hexdigest()[:16]}"
+
+    async def upload(self, data: bytes, *, mime: str, title: str = "", name: str = "", wait: float = 300.0) -> File:
+        """Upload a file, and wait at most *wait* seconds until the service has processed it.
+
+        With a *name* (`files/…`, at most 40 letters, digits and dashes) it is uploaded once: if the account has a file
+        of this name, type and size, that is returned.
+        """
+        try:
+            file = await self._upload(data, mime=mime, title=title, name=name)
+        except (errors.FileExists, errors.FileGone, errors.KeyRefused):
+            if not name:
+                raise
+            same = await self._existing_file(name, mime, len(data))  # the name may be another account's
+            file = same or await self._upload(data, mime=mime, title=title)
+        file = await self._wait_until_processed(file, wait)
+        if file.state == "FAILED":
+            raise errors.FileGone(f"{file.name}: the service could not read the file", file=file.name)
+        return file
+
+    async def _existing_file(self, name: str, mime: str, size: int) -> File | None:
+        """Return the file of this name if it is ours and the same."""
+        try:
+            file = await self.get_file(name)
+        except (errors.FileGone, errors.KeyRefused):
+            return None
+        return file if (file.mime, file.size) == (mime, size) and file.state != "FAILED" else None
+
+    async def _upload(self, data: bytes, *, mime: str, title: str, name: str = "") -> File:
         start = {
             "x-goog-upload-protocol": "resumable",
             "x-goog-upload-command": "start",
             "x-goog-upload-header-content-length": str(len(data)),
             "x-goog-upload-header-content-type": mime,
         }
-        body = dumps({"file": {"displayName": title} if title else {}})
+        wanted = {"name": name, "displayName": title}
+        body = dumps({"file": {field: value for field, value in wanted.items() if value}})
         opened = await self._http.send("POST", f"/upload/{self._version}/files", body=body, headers=start)
-        file = await self._upload_chunks(_upload_url(opened), data)
-        file = await self._wait_until_processed(file, wait)
-        if file.state == "FAILED":
-            raise errors.FileGone(f"{file.name}: the service could not read the file")
-        return file
+        return await self._upload_chunks(_upload_url(opened), data)
 
     async def get_file(self, name: str) -> File:
         return decode_file(await self._http.json("GET", f"/{self._version}/{name}", about=name))
@@ -193,8 +224,11 @@ class Gemini(ServiceClient):
     def _mask(self) -> Mask:
         return (self._sdk or self._http).mask
 
+    def _find_key(self) -> str | None:
+        return self._key or os.environ.get("GEMINI_API_KEY") or os.environ.get("GOOGLE_API_KEY")
+
     def _headers(self) -> dict[str, str]:
-        key = self._key or os.environ.get("GEMINI_API_KEY") or os.environ.get("GOOGLE_API_KEY")
+        key = self._find_key()
         if not key:
             raise errors.KeyMissing(f"no key for {self.name}: set GEMINI_API_KEY, or pass key= to Gemini")
         return {"x-goog-api-key": key}

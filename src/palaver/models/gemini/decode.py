@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from palaver import errors
 from palaver.jsonio import count_or_zero, dumps, error_object, list_or_empty
-from palaver.models.base import Finish, Outcome, Response, Usage
+from palaver.models.base import File, Finish, Outcome, Response, Usage
 from palaver.parts import GENERATED_ID_PREFIX, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
 from palaver.wire.gemini_request import camel, decode_base64
@@ -135,6 +135,8 @@ def _error_by_words(
         with_ids = re.search(r"\bFile (\S+)", message)
         file = with_ids[1] if with_ids else about.removeprefix("files/") if about.startswith("files/") else ""
         return errors.FileGone(message, file=file, for_now="not in an ACTIVE state" in message)
+    if status == 409:
+        return errors.FileExists(f"Gemini refused the request (409): {message}")
     if "User location is not supported" in message:
         return errors.PlaceRefused(message)
     if "input token count" in message:
@@ -313,16 +315,6 @@ class Cache(Struct, frozen=True, kw_only=True):
     tokens: int
 
 
-class File(Struct, frozen=True, kw_only=True):
-    """An uploaded file; its URI goes into `Media.uri`."""
-
-    name: str
-    uri: str
-    mime: str
-    state: str  # PROCESSING, ACTIVE or FAILED
-    expires_at: datetime | None = None
-
-
 @contextmanager
 def unreadable_without(what: str) -> Iterator[None]:
     """Raise ResponseUnreadable with *what* if the block does not find it in an answer."""
@@ -364,6 +356,7 @@ def decode_file(body: Any) -> File:
         mime=body.get("mimeType", ""),
         state=body.get("state", "ACTIVE"),
         expires_at=datetime.fromisoformat(_microseconds(expires)) if expires else None,
+        size=int(body.get("sizeBytes") or 0),
     )
 
 

@@ -11,10 +11,12 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
+from palaver.sim import google
 from palaver.sim.errors import Wire
+from palaver.sim.faults import Rejection
 from palaver.sim.gemini.answers import Sizes, TokenCounter
 from palaver.sim.gemini.catalogue import Catalogue, Model, bare_model, generation
-from palaver.sim.gemini.errors import error, file_not_active, no_cache, no_file, parsed, unknown_model
+from palaver.sim.gemini.errors import error, file_not_active, no_cache, no_file, parsed, rejection, unknown_model
 
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 _CACHED = ("contents", "systemInstruction", "tools", "toolConfig")
@@ -22,6 +24,8 @@ _HOUR = 3600.0
 _PAGE = 50
 _FILE_ID = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 _FILE_LIFETIME = 48 * _HOUR
+_QUOTA = 20 * 1024**3
+_UNPROCESSED = {"code": 3, "message": "The file could not be processed."}
 _HOST = "generativelanguage.googleapis.com"
 
 
@@ -194,6 +198,7 @@ class UploadedFile(Struct, frozen=True, kw_only=True):
     uri: str
     created: float
     ready: float
+    fails: bool = False  # whether it cannot be processed
 
     @property
     def expires(self) -> float:
@@ -212,16 +217,23 @@ class UploadedFile(Struct, frozen=True, kw_only=True):
             "expirationTime": _stamp(self.expires),
             "sha256Hash": base64.b64encode(hexed.encode()).decode(),
             "uri": self.uri,
-            "state": "ACTIVE" if now >= self.ready else "PROCESSING",
+            "state": "PROCESSING" if now < self.ready else "FAILED" if self.fails else "ACTIVE",
             "source": "UPLOADED",
+            "error": _UNPROCESSED if self.fails and now >= self.ready else {},
         }
         return {name: value for name, value in shown.items() if value}
 
 
 class Files:
-    """All uploaded files. Video and audio are processed for a while first; every file expires."""
+    """All uploaded files. Video and audio are processed for a while first; every file expires.
+
+    A test may change how uploads fare. `lose` deletes files as their owner would.
+    """
 
     def __init__(self, clock: Callable[[], float], random: Random, *, processing: float) -> None:
+        self.unreadable = False  # whether what is uploaded from now on cannot be processed
+        self.quota = _QUOTA  # bytes of all files of a key
+        self.refuse: Rejection | None = None  # what the next uploads get
         self._clock = clock
         self._random = random
         self._processing = processing
@@ -236,6 +248,8 @@ class Files:
         if not _FILE_ID.fullmatch(name):
             message = "* CreateFileRequest.file.name: File ID must be 1-40 lowercase alphanumeric or dash characters\n"
             raise error(400, message, rule="file")
+        if self.refuse is not None:
+            raise rejection(self.refuse, "")
         if self._alive(f"files/{name}"):
             raise error(409, f"Requested entity already exists: files/{name}", rule="file")
         display_name = str(wanted.get("displayName") or wanted.get("display_name") or "")
@@ -258,6 +272,11 @@ class Files:
         """Turn an upload into a file."""
         upload = self._uploads.pop(upload_id)
         now = self._clock()
+        stored = sum(len(file.data) for file in self.by_name.values() if file.owner == upload.owner)
+        if stored + len(upload.data) > self.quota:
+            raise error(429, google.EXHAUSTED, rule="file")
+        if self._alive(upload.name):
+            raise error(409, f"Requested entity already exists: {upload.name}", rule="file")
         slow = upload.mime.startswith(("video/", "audio/"))
         file = UploadedFile(
             name=upload.name,
@@ -268,6 +287,7 @@ class Files:
             uri=f"{upload.base}/{upload.name}",
             created=now,
             ready=now + (self._processing if slow else 0),
+            fails=self.unreadable,
         )
         self._files[file.name] = file
         return {"file": file.wire(now)}
@@ -286,6 +306,16 @@ class Files:
         del self._files[self.get(name, owner).name]
         return {}
 
+    @property
+    def by_name(self) -> dict[str, UploadedFile]:
+        """The files that have not expired, by name."""
+        return {name: file for name, file in self._files.items() if self._alive(name)}
+
+    def lose(self, *names: str) -> None:
+        """Delete files by name, all if none is given: to those who use them they are gone."""
+        for name in names or tuple(self._files):
+            self._files.pop(name, None)
+
     def list(self, owner: str, query: dict[str, str]) -> Wire:
         alive = [file for file in self._files.values() if file.owner == owner and self._alive(file.name)]
         return page("files", [file.wire(self._clock()) for file in alive[::-1]], query)
@@ -293,7 +323,10 @@ class Files:
     def check_use(self, uri: str, owner: str, host: str) -> None:
         """Refuse *uri* if it names a file of ours that cannot be used."""
         name = _own_name(uri, host)
-        if name and self._clock() < self.get(name, owner).ready:
+        if name is None:
+            return
+        file = self.get(name, owner)
+        if self._clock() < file.ready or file.fails:
             raise file_not_active(name.removeprefix("files/"))
 
     def size(self, uri: str) -> int | None:

@@ -118,14 +118,14 @@ class GeminiService:
         random = Random(seed)  # noqa: S311 (ids that are the same each time)
         self._keys = keys
         self._catalogue = catalogue
-        self._files = Files(clock, random, processing=processing)
-        self.caches = Caches(clock, random, catalogue=catalogue, sizes=self._files.size)
+        self.files = Files(clock, random, processing=processing)
+        self.caches = Caches(clock, random, catalogue=catalogue, sizes=self.files.size)
         self.generator = Generator(
             strict=strict,
             behaviour=behaviour,
             seed=seed,
             caches=self.caches,
-            files=self._files,
+            files=self.files,
             random=random,
             clock=clock,
         )
@@ -206,7 +206,7 @@ class GeminiService:
         request = wanted.get("generateContentRequest", wanted)
         if not request.get("contents"):
             raise error(400, "* CountTokensRequest.contents: contents is not specified\n", rule="no-contents")
-        tokens = TokenCounter(generation(model.name), self._files.size).request(request)
+        tokens = TokenCounter(generation(model.name), self.files.size).request(request)
         return {"totalTokens": tokens.total(), "promptTokensDetails": details(tokens)}
 
     def _list_models(self, call: ApiCall, name: str) -> Wire:
@@ -236,11 +236,11 @@ class GeminiService:
     def _file(self, call: ApiCall, name: str) -> Wire:
         match call.request.method, bool(name):
             case "GET", False:
-                return self._files.list(call.key, call.request.query)
+                return self.files.list(call.key, call.request.query)
             case "GET", True:
-                return self._files.show(f"files/{name}", call.key)
+                return self.files.show(f"files/{name}", call.key)
             case "DELETE", True:
-                return self._files.delete(f"files/{name}", call.key)
+                return self.files.delete(f"files/{name}", call.key)
             case _:
                 raise no_path()
 
@@ -255,14 +255,14 @@ class GeminiService:
         offset = headers.get("x-goog-upload-offset", "0")
         if not offset.isdecimal():
             raise error(400, f"Invalid upload offset: {offset}.", rule="file")
-        size = self._files.add(upload_id, call.request.data if "upload" in commands else b"", offset=int(offset))
+        size = self.files.add(upload_id, call.request.data if "upload" in commands else b"", offset=int(offset))
         if "finalize" in commands:
-            return _json(self._files.finish(upload_id), headers={"x-goog-upload-status": "final"})
+            return _json(self.files.finish(upload_id), headers={"x-goog-upload-status": "final"})
         return whole_response(b"", headers={"x-goog-upload-status": "active", "x-goog-upload-size-received": str(size)})
 
     def _start_upload(self, call: ApiCall) -> HttpResponse:
         mime = call.request.headers.get("x-goog-upload-header-content-type", "application/octet-stream")
-        upload_id = self._files.start(call.body, owner=call.key, mime=mime, base=f"{call.base}/{call.version}")
+        upload_id = self.files.start(call.body, owner=call.key, mime=mime, base=f"{call.base}/{call.version}")
         url = f"{call.base}/upload/{call.version}/files?upload_id={upload_id}&upload_protocol=resumable"
         headers = {
             "x-goog-upload-url": url,
@@ -332,6 +332,11 @@ class GeminiSim(Simulator[Fault]):
     def sign(self, model: str, part: dict[str, Any]) -> str:
         """Return the signature that *model* puts on *part*."""
         return self._gemini.generator.sign(model, part)
+
+    @property
+    def files(self) -> Files:
+        """The uploaded files, and how uploads fare."""
+        return self._gemini.files
 
     @property
     def caches(self) -> dict[str, CachedContent]:

@@ -1,0 +1,272 @@
+"""Attachments: a prompt whose media are stored files becomes one with bytes, handles or words, for one model.
+
+How it is chosen. Each file has a *form* for a model: itself, a smaller image, a still, a sound in another format, the
+beginning of its text, or words. The choice follows from the facts of the file and from what the model takes, so the
+same prompt is always the same bytes. A form that is a file is inline if it is small, else a handle.
+
+Why the prefix stays. Whether a file is inline or a handle depends on its own size alone. Only where all inline files
+together are too large for a request are the oldest ones words, and how many these are changes in steps.
+
+What is remembered. Turns with bytes are cached up to a number of bytes, so that each is encoded once as long as it is
+in use and no longer than that.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from datetime import datetime
+from functools import partial
+from typing import Self
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from palaver.errors import FileGone
+from palaver.media.forms import Forms, FormsDecoder, candidates
+from palaver.media.handles import Handles
+from palaver.media.values import Handle, MediaStore, StoredFile
+from palaver.models.base import Model, TakesMedia, UploadsFiles
+from palaver.parts import Media, Part, Text, ToolResult
+from palaver.turns import Prompt, Role, Turn
+from palaver.wire.media_limits import DOCUMENT_CHARACTERS, PDF, limits_of
+from palaver.wire.part_forms import file_uris, is_file
+
+REMEMBERED = 32_000_000  # bytes of files in turns that are cached; encoded they take more than twice as much
+STEPS = 4  # in which the oldest inline files become words, of what a request may hold
+
+BEGINNING = "The beginning of this document, in its own words:"
+WHOLE = "This document, in its own words:"
+
+Escape = Callable[[str], str]
+
+
+class Attached(Struct, frozen=True, kw_only=True):
+    """What goes for media: a file inline, a handle, or a text beside the words; else words alone."""
+
+    inline: StoredFile | None = None
+    handle: Handle | None = None
+    text: str = ""
+
+    @property
+    def size(self) -> int:
+        """The bytes that it adds to a request."""
+        return self.inline.size if self.inline else 0
+
+
+WORDS = Attached()
+
+
+class Attachments:
+    """Attaches stored files to prompts. *escape* changes what in the text of a document looks like our markup."""
+
+    def __init__(
+        self,
+        store: MediaStore,
+        decoder: FormsDecoder,
+        *,
+        now: Callable[[], datetime],
+        escape: Escape = str,
+        remembered: int = REMEMBERED,
+    ) -> None:
+        self._store = store
+        self._forms = Forms(store, decoder, now=now)
+        self._handles = Handles(store, now=now)
+        self._turns = TurnCache(remembered)
+        self._now = now
+        self._escape = escape
+
+    def escaping(self, escape: Escape) -> Self:
+        """Return the same attachments with another *escape*, for a place with a delimiter of its own."""
+        same = copy(self)
+        same._escape = escape  # noqa: SLF001 (our own copy)
+        return same
+
+    async def attach(self, prompt: Prompt, model: Model) -> Prompt:
+        """Return the prompt with the files of its media, in the forms that *model* takes; itself if it has none."""
+        found = [
+            (media, turn.role)
+            for turn in prompt.turns
+            for part in turn.parts
+            for media in media_in(part)
+            if is_stored(media)
+        ]
+        if not found:
+            return prompt
+        files = await self._store.get({media.sha256 for media, _ in found if media.sha256})
+        choices: dict[tuple[str, str, Role], Attached] = {}
+        for media, role in found:
+            key = media.sha256 or "", media.media_kind, role
+            if key not in choices:
+                choices[key] = await self._choose(media, role, files.get(key[0]), model)
+        wanted = [choices[media.sha256 or "", media.media_kind, role] for media, role in found]
+        given = sum(len(media.data) for media in all_media(prompt) if media.data)
+        rest = iter(within_limit(wanted, limits_of(model.name).inline_request - given))
+        layers = []
+        for layer in prompt.layers:
+            turns = [await self._attach_turn(turn, rest, model) for turn in layer.turns]
+            layers.append(replace(layer, turns=tuple(turns)))
+        return replace(prompt, layers=tuple(layers))
+
+    async def renew(self, error: FileGone, prompt: Prompt, model: Model) -> bool:
+        """Forget the handles that the service lost; return whether any of them was ours.
+
+        *prompt* is the attached one. If the service names no file, all handles of the prompt count as lost.
+        """
+        if error.for_now or not isinstance(model, UploadsFiles):
+            return False
+        account, uris = model.account, file_uris(prompt.turns)
+        gone = set([uri for uri in uris if is_file(uri, error.file)] or uris)
+        lost = {(media.sha256, media.uri) for media in all_media(prompt) if media.sha256 and media.uri in gone}
+        for sha256, uri in lost:
+            self._handles.note_loss(sha256, account)
+            await self._store.drop_handle(account, uri or "")
+        return bool(lost)
+
+    async def _choose(self, media: Media, role: Role, file: StoredFile | None, model: Model) -> Attached:
+        """Return what goes for media; it does not depend on other media."""
+        if file is None:
+            return WORDS
+        for form in candidates(media, file, limits_of(model.name)):
+            if role == "model" and form.how != "itself":
+                continue  # its signature is for these bytes
+            if form.how == "text":
+                text = await self._forms.text(file)
+                found = Attached(text=text) if text.strip() else None
+            elif _is_taken(media, form.mime, role, model) and (made := await self._forms.file(file, form)):
+                found = await self._place(made, model)
+            else:
+                continue
+            if found is not None:
+                return found
+        return WORDS
+
+    async def _place(self, made: StoredFile, model: Model) -> Attached | None:
+        """Return a file as a handle if it is large, else inline; None if it is too large for both."""
+        taken = limits_of(model.name)
+        if isinstance(model, UploadsFiles) and taken.upload_from is not None and taken.upload_from < made.size:
+            read = partial(self._store.read, made.sha256, at=self._now())
+            if made.size <= taken.upload and (handle := await self._handles.get(made, model, read=read)):
+                return Attached(handle=handle)
+        limit = taken.inline_document if made.mime == PDF else taken.inline
+        return Attached(inline=made) if made.size <= limit else None
+
+    async def _attach_turn(self, turn: Turn, chosen: Iterator[Attached], model: Model) -> Turn:
+        wanted = [next(chosen) for part in turn.parts for media in media_in(part) if is_stored(media)]
+        if not wanted:
+            return turn
+        known = self._turns.get(turn, model.name, wanted)
+        if known is not None:
+            return known
+        files = {one.inline.sha256 for one in wanted if one.inline}
+        data = {sha256: await self._store.read(sha256, at=self._now()) for sha256 in files}
+        loaded = [WORDS if one.inline and not data[one.inline.sha256] else one for one in wanted]
+        made = attached_turn(turn, loaded, data, self._escape)
+        if loaded == wanted:
+            self._turns.add(turn, model.name, wanted, made)
+        return made
+
+
+class TurnCache:
+    """Turns with attached files, the last used ones up to a number of bytes."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._turns: OrderedDict[tuple[int, str], tuple[Turn, list[Attached], Turn]] = OrderedDict()
+        self._size = 0
+
+    def get(self, turn: Turn, model: str, wanted: list[Attached]) -> Turn | None:
+        entry = self._turns.get((id(turn), model))
+        if entry is None or entry[0] is not turn or entry[1] != wanted:
+            return None
+        self._turns.move_to_end((id(turn), model))
+        return entry[2]
+
+    def add(self, turn: Turn, model: str, wanted: list[Attached], made: Turn) -> None:
+        self._remove((id(turn), model))
+        self._turns[id(turn), model] = turn, wanted, made
+        self._size += _weight(wanted)
+        while self._size > self._most:
+            self._remove(next(iter(self._turns)))
+
+    def _remove(self, key: tuple[int, str]) -> None:
+        entry = self._turns.pop(key, None)
+        self._size -= _weight(entry[1]) if entry else 0
+
+
+def _weight(wanted: Sequence[Attached]) -> int:
+    return sum(one.size + len(one.text) for one in wanted) + 1000
+
+
+def attached_turn(turn: Turn, chosen: Sequence[Attached], data: Mapping[str, bytes | None], escape: Escape) -> Turn:
+    """Return the turn with what was *chosen* for each of its stored media, in their order."""
+    rest, parts = iter(chosen), list[Part]()
+    for part in turn.parts:
+        match part:
+            case Media() if is_stored(part):
+                choice = next(rest)
+                parts.append(_attached(part, choice, data))
+                parts.extend([Text(text=framed_text(choice.text, escape))] if choice.text else [])
+            case ToolResult(raw=None, media=media) if media:
+                new = [_in_result(one, next(rest), data, escape) if is_stored(one) else one for one in media]
+                parts.append(replace(part, media=tuple(new)))
+            case _:
+                parts.append(part)
+    return replace(turn, parts=tuple(parts))
+
+
+def _attached(media: Media, choice: Attached, data: Mapping[str, bytes | None]) -> Media:
+    if choice.inline:
+        return replace(media, data=data[choice.inline.sha256], mime=choice.inline.mime, uri=None, raw=None)
+    if choice.handle:
+        handle = choice.handle
+        return replace(media, uri=handle.uri, mime=handle.mime, sha256=handle.sha256, raw=None)
+    return media.without_content()
+
+
+def _in_result(media: Media, choice: Attached, data: Mapping[str, bytes | None], escape: Escape) -> Media:
+    """Return media of a tool's result. There the text of a document is the description."""
+    text = framed_text(choice.text, escape) if choice.text else media.rendered_text
+    return replace(_attached(media, choice, data), rendered_text=text)
+
+
+def framed_text(text: str, escape: Escape) -> str:
+    """Return the text of a document, every line of it marked, so that none can pass for ours or for its sender's."""
+    heading = BEGINNING if len(text) >= DOCUMENT_CHARACTERS else WHOLE
+    return "\n".join([heading, *(f"> {line}".rstrip() for line in escape(text).splitlines())])
+
+
+def within_limit(chosen: Sequence[Attached], limit: int) -> list[Attached]:
+    """Return the choices with words for the oldest inline files, as many as it takes to stay within *limit* bytes.
+
+    How many is a number of steps of bytes from the oldest on, so that it rarely changes when a file is added.
+    """
+    total, step = sum(one.size for one in chosen), max(1, limit // STEPS)
+    cut = -(-(total - limit) // step) * step if total > limit else 0
+    kept: list[Attached] = []
+    before = 0
+    for one in chosen:
+        kept.append(WORDS if one.inline and before < cut else one)
+        before += one.size
+    return kept
+
+
+def is_stored(media: Media) -> bool:
+    """Return whether its file is to be attached."""
+    return bool(media.sha256) and not media.data
+
+
+def media_in(part: Part) -> tuple[Media, ...]:
+    """Return the media of a part or of a tool's result; a result that is sent raw has its media inside."""
+    if isinstance(part, Media):
+        return (part,)
+    return part.media if isinstance(part, ToolResult) and part.raw is None else ()
+
+
+def all_media(prompt: Prompt) -> Iterator[Media]:
+    return (media for turn in prompt.turns for part in turn.parts for media in media_in(part))
+
+
+def _is_taken(media: Media, mime: str, role: Role, model: Model) -> bool:
+    """Return whether the model takes media of this type, by its own account if it has one."""
+    probe = replace(media, mime=mime, data=b"\0", uri=None, raw=None)
+    return model.takes(probe, role) if isinstance(model, TakesMedia) else True

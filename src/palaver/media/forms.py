@@ -1,0 +1,178 @@
+"""Forms: what a stored file becomes for a model that does not take it as it is. Each is made once, and stored.
+
+A form is a smaller image, a still of an animation, a sound in another format, or the beginning of a text. A file that
+cannot be decoded has no such form, and that is stored too.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Literal, Protocol
+from weakref import WeakValueDictionary
+
+from msgspec import Struct
+
+from palaver.errors import MediaUnreadable, StoreTrouble
+from palaver.media.values import FileForm, MediaStore, StoredFile
+from palaver.parts import Media
+from palaver.tokens import READ_AS_TEXT
+from palaver.wire.media_limits import DOCUMENT_CHARACTERS, DOCUMENT_TOKENS, PDF, MediaTaken, spelled
+
+log = logging.getLogger(__name__)
+
+SAVED = 0.3  # of the bytes; an image is made smaller only if that saves as much
+LONGEST_SIDE = 2048  # pixels of an image whose type or size a model does not take
+STICKER_SIDE = 512  # pixels
+PAGES = 20  # of a PDF, as text
+SOUND_SECONDS = 1200  # of a sound in another format; the rest is cut
+PAUSE = timedelta(minutes=10)  # after a form could not be made for a reason that may pass
+MOVING = ("sticker", "animation", "gif")  # kinds of which a picture says enough
+
+
+class FormsDecoder(Protocol):
+    """The part of `Decoder` that makes forms. Each method raises `MediaUnreadable`."""
+
+    async def image(self, data: bytes, *, longest: int, mime: str = "image/jpeg") -> bytes: ...
+
+    async def still(self, data: bytes, *, longest: int = 1024, mime: str = "image/jpeg") -> bytes: ...
+
+    async def pages(self, data: bytes, *, most: int, characters: int) -> str: ...
+
+    async def sound(self, data: bytes, *, seconds: int, mime: str = "audio/wav") -> bytes: ...
+
+
+class Form(Struct, frozen=True, kw_only=True):
+    """A form that a file may have."""
+
+    how: Literal["itself", "image", "still", "sound", "text"]
+    mime: str = "text/plain"
+    longest: int = 0  # pixels of a side
+    saves: bool = False  # it is used only if it saves enough
+
+    @property
+    def name(self) -> str:
+        """The name under which it is stored."""
+        return " ".join(filter(None, (self.how, self.mime, str(self.longest or ""))))
+
+
+TEXT = Form(how="text")
+
+
+def candidates(media: Media, file: StoredFile, taken: MediaTaken) -> Iterator[Form]:
+    """Yield the forms that a model may get, the best first. They depend on the file and the model alone."""
+    kind, itself = spelled(file.mime), Form(how="itself", mime=spelled(file.mime))
+    takes = taken.takes(kind)
+    if kind.startswith("image/"):
+        yield from _images(media, file, taken)
+    elif kind.startswith("audio/"):
+        yield from [itself] if takes else [Form(how="sound", mime="audio/mpeg")] if taken.hears else []
+    elif kind.startswith("video/") and takes and media.media_kind != "sticker":
+        yield itself
+    elif media.media_kind in MOVING:
+        yield Form(how="still", mime="image/png", longest=STICKER_SIDE)
+    elif kind == PDF or is_text(kind):
+        if takes and _document_tokens(file, taken) <= DOCUMENT_TOKENS:
+            yield itself
+        yield TEXT
+
+
+def is_text(mime: str) -> bool:
+    return mime.startswith("text/") or mime in READ_AS_TEXT
+
+
+def _images(media: Media, file: StoredFile, taken: MediaTaken) -> Iterator[Form]:
+    kind = spelled(file.mime)
+    output = "image/jpeg" if kind in ("image/jpeg", "image/heic", "image/heif") else "image/png"
+    if kind == "image/gif":  # services look at its first picture, or refuse one that moves
+        yield Form(how="still", mime="image/png", longest=LONGEST_SIDE)
+    elif file.width and file.height:
+        side = taken.seen_side(file.width, file.height)
+        if side < max(file.width, file.height):
+            yield Form(how="image", mime=output, longest=side, saves=True)
+    if taken.takes(kind):
+        yield Form(how="itself", mime=kind)
+    side = STICKER_SIDE if media.media_kind == "sticker" else LONGEST_SIDE
+    yield Form(how="image", mime="image/jpeg", longest=side)
+
+
+def _document_tokens(file: StoredFile, taken: MediaTaken) -> int:
+    if spelled(file.mime) != PDF:
+        return file.size // 4
+    pages = file.pages or file.size // 100_000 + 1
+    return pages * (taken.rates.page or 0)
+
+
+class Forms:
+    """Makes the forms of stored files, each once."""
+
+    def __init__(self, store: MediaStore, decoder: FormsDecoder, *, now: Callable[[], datetime]) -> None:
+        self._store = store
+        self._decoder = decoder
+        self._now = now
+        self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        self._paused: dict[tuple[str, str], datetime] = {}  # forms that could not be made, until when
+
+    async def file(self, source: StoredFile, form: Form) -> StoredFile | None:
+        """Return the file of a form; None if it cannot be made, or does not save enough."""
+        if form.how == "itself":
+            return source
+        made = (await self._get(source, form)).file
+        return None if made is None or (form.saves and made.size > source.size * (1 - SAVED)) else made
+
+    async def text(self, source: StoredFile) -> str:
+        """Return the beginning of a document; nothing if it has no text that can be read."""
+        if spelled(source.mime) == PDF:
+            return (await self._get(source, TEXT)).text
+        data = await self._store.read(source.sha256, at=self._now()) or b""
+        return data[: DOCUMENT_CHARACTERS * 4].decode("utf-8-sig", "replace")[:DOCUMENT_CHARACTERS]
+
+    async def _get(self, source: StoredFile, form: Form) -> FileForm:
+        key = source.sha256, form.name
+        lock = self._locks.setdefault(key, asyncio.Lock())
+        async with lock:
+            known = await self._store.form(*key)
+            if known is not None:
+                return known
+            if self._now() < self._paused.get(key, self._now()):
+                return FileForm(failure="paused")
+            data = await self._store.read(source.sha256, at=self._now())
+            return FileForm(failure="the file is gone") if data is None else await self._make(data, source, form)
+
+    async def _make(self, data: bytes, source: StoredFile, form: Form) -> FileForm:
+        made: bytes | None = None
+        try:
+            if form.how == "text":
+                text = await self._decoder.pages(data, most=PAGES, characters=DOCUMENT_CHARACTERS)
+                result = FileForm(text=text)
+            else:
+                made = await self._decode(data, form)
+                result = FileForm(file=StoredFile(sha256=sha256(made).hexdigest(), size=len(made), mime=form.mime))
+        except MediaUnreadable as error:
+            log.info("no %s of a file of %s: %s", form.name, source.mime, error)
+            result = FileForm(failure=str(error))
+            if error.for_now:
+                self._pause(source, form)
+                return result
+        try:
+            await self._store.add_form(source.sha256, form.name, result, data=made, at=self._now())
+        except StoreTrouble as error:
+            log.warning("a form of a file was not stored: %s", error)
+            self._pause(source, form)
+            return FileForm(text=result.text, failure=str(error))
+        return result
+
+    async def _decode(self, data: bytes, form: Form) -> bytes:
+        match form.how:
+            case "image":
+                return await self._decoder.image(data, longest=form.longest, mime=form.mime)
+            case "still":
+                return await self._decoder.still(data, longest=form.longest, mime=form.mime)
+            case _:
+                return await self._decoder.sound(data, seconds=SOUND_SECONDS, mime=form.mime)
+
+    def _pause(self, source: StoredFile, form: Form) -> None:
+        now = self._now()
+        self._paused = {key: until for key, until in self._paused.items() if now < until}
+        self._paused[source.sha256, form.name] = now + PAUSE

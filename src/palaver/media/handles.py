@@ -1,0 +1,133 @@
+"""Handles: files at a service, uploaded once for each account, and again when they expire or are gone.
+
+A file is uploaded under a name that follows from its hash and the account. If a process ends between the upload and the
+moment at which the handle is stored, the next one finds the file by that name. A file that cannot be uploaded is not
+tried again for a while; who asked sends it in another form.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Protocol
+from weakref import WeakValueDictionary
+
+from palaver.errors import FileGone, PalaverError
+from palaver.media.values import Handle, StoredFile
+from palaver.models.base import File, UploadsFiles
+from palaver.wire.media_limits import spelled
+
+log = logging.getLogger(__name__)
+
+MARGIN = timedelta(hours=1)  # before its expiry, in which a handle is not used: an answer may take long
+PAUSE = timedelta(minutes=1)  # after an upload that failed
+LONG_PAUSE = timedelta(hours=12)  # after the service could not read a file, or lost it again and again
+RENEWALS = 3  # within an hour, of one file
+TIMEOUT = 180.0  # seconds, for an upload and until the file can be used
+
+Key = tuple[str, str]  # hash and account
+Read = Callable[[], Awaitable[bytes | None]]
+
+
+class HandleStore(Protocol):
+    """The part of `MediaStore` that has handles."""
+
+    async def handle(self, sha256: str, account: str, *, at: datetime | None = None) -> Handle | None: ...
+
+    async def add_handle(self, handle: Handle, *, at: datetime) -> None: ...
+
+    async def drop_handle(self, account: str, name: str) -> bool: ...
+
+
+class InMemoryHandles:
+    """Implements `HandleStore` without a disk."""
+
+    def __init__(self) -> None:
+        self._handles: dict[Key, Handle] = {}
+
+    async def handle(self, sha256: str, account: str, *, at: datetime | None = None) -> Handle | None:
+        return self._handles.get((sha256, account))
+
+    async def add_handle(self, handle: Handle, *, at: datetime) -> None:
+        self._handles[handle.sha256, handle.account] = handle
+
+    async def drop_handle(self, account: str, name: str) -> bool:
+        found = [key for key, one in self._handles.items() if one.account == account and name in (one.name, one.uri)]
+        for key in found:
+            del self._handles[key]
+        return bool(found)
+
+
+class Handles:
+    """Gets the handles of files, and uploads those that have none."""
+
+    def __init__(self, store: HandleStore, *, now: Callable[[], datetime], timeout: float = TIMEOUT) -> None:
+        self._store = store
+        self._now = now
+        self._timeout = timeout
+        self._locks: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
+        self._paused: dict[Key, datetime] = {}  # until when
+        self._losses: dict[Key, list[datetime]] = {}  # within the last hour
+
+    async def get(self, file: StoredFile, model: UploadsFiles, *, read: Read) -> Handle | None:
+        """Return the handle of a file; upload it if there is none. None if that fails."""
+        key = file.sha256, model.account
+        lock = self._locks.setdefault(key, asyncio.Lock())
+        async with lock:
+            handle = await self._store.handle(*key, at=self._now())
+            if handle is not None and self._is_usable(handle):
+                return handle
+            if not key[1] or self._now() < self._paused.get(key, self._now()):
+                return None
+            data = await read()
+            return None if data is None else await self._upload(key, model, data, spelled(file.mime))
+
+    def note_loss(self, file: str, account: str) -> None:
+        """Remember that the service lost a file. One that it loses again and again is not uploaded for a while."""
+        now = self._now()
+        within = {key: [at for at in times if now - at < timedelta(hours=1)] for key, times in self._losses.items()}
+        self._losses = {key: times for key, times in within.items() if times}
+        losses = self._losses.setdefault((file, account), [])
+        losses.append(now)
+        if len(losses) >= RENEWALS:
+            self._pause((file, account), LONG_PAUSE)
+
+    def _is_usable(self, handle: Handle | File) -> bool:
+        return handle.expires_at is None or self._now() < handle.expires_at - MARGIN
+
+    async def _upload(self, key: Key, model: UploadsFiles, data: bytes, mime: str) -> Handle | None:
+        file, account = key
+        try:
+            async with asyncio.timeout(self._timeout):
+                uploaded = await model.upload(data, mime=mime, name=upload_name(file, account))
+                if not self._is_usable(uploaded):  # it was there before, and expires soon
+                    uploaded = await model.upload(data, mime=mime)
+        except FileGone as error:
+            self._pause(key, LONG_PAUSE)
+            log.warning("a file of %s is not sent as such: %s", mime, error)
+            return None
+        except (PalaverError, TimeoutError) as error:
+            self._pause(key, PAUSE)
+            log.warning("a file of %s was not uploaded: %s", mime, error or f"not within {self._timeout:g} seconds")
+            return None
+        handle = Handle(
+            sha256=file,
+            account=account,
+            name=uploaded.name,
+            uri=uploaded.uri,
+            mime=uploaded.mime or mime,
+            expires_at=uploaded.expires_at,
+        )
+        await self._store.add_handle(handle, at=self._now())
+        return handle
+
+    def _pause(self, key: Key, how_long: timedelta) -> None:
+        now = self._now()
+        self._paused = {one: until for one, until in self._paused.items() if now < until}
+        self._paused[key] = now + how_long
+
+
+def upload_name(file: str, account: str) -> str:
+    """Return the name of a file at a service, by its hash and the account."""
+    return f"files/p-{sha256(f'{file} {account}'.encode()).hexdigest()[:36]}"
