@@ -85,4 +85,5 @@ def names_in(folder: Path) -> list[str]:
 
 
 def files_hold(folder: Path, words: str) -> bool:
-    return any(words.encode() in path.read_bytes() for path in folder.iterdir())
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return any(words in path.name or words.encode() in path.read_bytes() for path in files)

@@ -286,6 +286,7 @@ _REMOVED = {  # a count of `Forgotten`: its noun in the plural, and what follows
     "names": ("names", ""),
     "titles": ("titles", "of groups"),
     "descriptions": ("descriptions", "of media"),
+    "files": ("files", "of media"),
     "facts": ("facts", ""),
     "summaries": ("summaries", ""),
     "episodes": ("episodes", ""),

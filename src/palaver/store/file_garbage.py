@@ -1,8 +1,9 @@
 """Files of media that nothing refers to any more, and their removal from the tables.
 
-A file is referred to by a message that is not deleted and has its media, by a quote of such media in a message, by the
-prompt, a record or a tool run of an open run, by a reply that is not sent and by a task that is not done. A form of a
-file goes with its source. Messages and quotes name media by `unique_id`, all others by the hash of the file.
+A file is referred to by a message that is neither deleted nor hidden and has its media, by a quote of such media in a
+message, by the prompt, a record or a tool run of an open run, by a reply that is not sent and by a task that is not
+done. A form of a file goes with its source. Messages and quotes name media by `unique_id`, all others by the hash of
+the file.
 
 The rows of a file go before the file itself: where the process ends between the two, the next one finds a file without
 a row, and removes it.
@@ -24,7 +25,7 @@ PAGE = 5_000  # messages whose quotes are read at once
 _SHA256 = re.compile(r'"sha256":"([0-9a-f]{64})"')
 _UNIQUE_ID = re.compile(r'"unique_id":("(?:[^"\\]|\\.)*")')
 _SENT = """SELECT 1 FROM media a JOIN messages m ON m.id = a.message
-    WHERE a.unique_id = w.unique_id AND m.deleted = 0"""  # a message that is not deleted has the media
+    WHERE a.unique_id = w.unique_id AND m.deleted = 0 AND m.hidden = 0"""  # a message that people see has the media
 _OPEN_TEXTS = (
     "SELECT c.turn FROM records c JOIN runs r ON r.run_id = c.run_id WHERE r.status = 'open'",
     "SELECT c.result FROM tool_runs c JOIN runs r ON r.run_id = c.run_id WHERE r.status = 'open'",

@@ -20,6 +20,7 @@ from palaver.store.descriptions import SqlDescriptions
 from palaver.store.episodes import SqlEpisodes, SqlWindowPasts
 from palaver.store.events import SqlEvents
 from palaver.store.facts import SqlFacts, SqlProposals
+from palaver.store.file_garbage import remove_garbage
 from palaver.store.forget import person
 from palaver.store.forget.export import export_person
 from palaver.store.forget.person import Forgotten
@@ -161,15 +162,25 @@ class Store:
             return await asyncio.to_thread(export_person, copy, platform, author_id, now)
 
     async def forget(self, author_id: str, platform: str, *, at: datetime | None = None) -> Forgotten:
-        """Remove a person from all rows and from the bytes of the file; return what was removed."""
+        """Remove a person from all rows, from the bytes of the file and from the folder of media.
+
+        Return what was removed. What this process does not get done is done when the store is opened next.
+        """
         if self._beside:
             raise StoreBusy(
                 f"the store {self.path}: nobody is forgotten while another process may use it; stop that first"
             )
         now = at or datetime.now(UTC)
         _create_vacuum_marker(self.path)
-        report = await self.writer.run(lambda database: person.forget(database, platform, author_id, now))
+
+        def remove_rows(database: Database) -> Forgotten:
+            report = person.forget(database, platform, author_id, now)
+            remove_garbage(database)
+            return report
+
+        report = await self.writer.run(remove_rows)
         await self._clear_caches()
+        await self.media.remove_strays()
         await self.vacuum()
         return report
 

@@ -12,6 +12,8 @@ from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
 from palaver import Chat
+from palaver.media.descriptions import DescriptionFailure
+from palaver.media.values import FetchFailure, FileForm, Handle, StoredFile
 from palaver.memory.facts import Summary
 from palaver.messages import Author, Place, Quote
 from palaver.models.base import Usage
@@ -36,8 +38,8 @@ PLACE = {"platform": "telegram", "id": GROUP.id, "thread": None, "title": "Frien
 AUTHOR = {"id": HER.id, "name": HER.name, "username": HER.username}
 CONTENTS_OF_RUNS = {"turns", "records", "tool_runs", "layers", "prompts"}  # left out, which the export says
 COUNTED = {  # sections, and how many more there are than `forget` counts: a direct chat is counted as one place
-    "messages": 0, "quotes": 0, "forwards": 0, "names": 0, "descriptions": 0, "facts": 0, "summaries": 0, "episodes": 0,
-    "answers": 0, "runs": 1, "replies": 1, "tasks": 1,
+    "messages": 0, "quotes": 0, "forwards": 0, "names": 0, "descriptions": 0, "files": 0, "facts": 0, "summaries": 0,
+    "episodes": 0, "answers": 0, "runs": 1, "replies": 1, "tasks": 1,
 }  # fmt: skip
 
 Row = dict[str, Any]
@@ -83,6 +85,7 @@ async def everything_about_her(store: Store) -> None:
         await store.writer.run(lambda database, row=row: database.execute(insert, row))  # type: ignore[misc]
     await store.place_settings.block("telegram", HER.id, at=NOON)
     await store.descriptions.describe(PHOTO.unique_id, "a green door", by="m", at=NOON)
+    await _files(store)
     changes = [Reacted(place=GROUP, message_id="1", author=HER, emojis=("👍",), at=NOON)]
     await store.updates.apply("telegram", changes, key="u1", raw=b'{"from": "u777001"}', at=NOON, keep=WEEK)
     command = [Commanded(message=a_message("/tasks", id="9", author=HER), name="tasks", argument="")]
@@ -97,6 +100,24 @@ async def everything_about_her(store: Store) -> None:
     await store.usage.add_notice(a_message(author=HER), NOON.date())
     async with Chat(Scripted("Hello."), store=store, name="someone", now=lambda: NOON) as chat:
         await chat.send_message(f"A friend said: {SECRET}")
+
+
+async def _files(store: Store) -> None:
+    """Her photo with what was made of it, a photo of hers that could not be had, and a photo of somebody else."""
+    file = StoredFile(sha256="", size=0, mime="image/png", width=5, height=4)
+    hers = await store.media.add(PHOTO.unique_id, b"her own door", file, at=NOON)
+    await store.media.add_form(hers.sha256, "small", FileForm(file=file), data=b"her small door", at=NOON)
+    await store.media.add_form(hers.sha256, "pages", FileForm(text="written on her door"), at=NOON)
+    await store.media.add_handle(
+        Handle(sha256=hers.sha256, account="gemini-1f", name="files/p-1", uri="https://g/p-1", mime="image/png"),
+        at=NOON,
+    )
+    lost = a_photo(unique_id="her-lost-photo")
+    await store.inbox.receive(a_message("", id="10", author=HER, parts=(lost,)), at=NOON)
+    await store.media.fail(lost.unique_id, FetchFailure(why="too large"), at=NOON)
+    await store.descriptions.fail(lost.unique_id, DescriptionFailure(why="busy", failures=1, retry_at=NOON), by="m")
+    await store.media.add("his-photo", b"his own door", file, at=NOON)
+    await store.inbox.receive(a_message("", id="11", author=BOB, parts=(a_photo(unique_id="his-photo"),)), at=NOON)
 
 
 async def _run(store: Store, name: str, place: Place, target: str) -> None:
@@ -175,6 +196,7 @@ async def test_what_is_hers_is_whole(store: Store) -> None:
         (GROUP.id, "2", "never mind"),
         (GROUP.id, "4", None),
         (HOME.id, "1", f"{SECRET} at home"),
+        (GROUP.id, "10", None),
     ]
     assert [texts_of(row["before"]) for row in exported["earlier_versions"]] == [{SECRET}]
     assert exported["quotes"][0] == {

@@ -34,6 +34,7 @@ LEFT_OUT = {
     "search index": "it is made of the messages",
     "raw updates": "the messages as their service sent them, which may hold other people; `raw_updates` counts them",
     "rate limit": "it is not stored: a running bot counts the last messages of a person in its memory",
+    "bytes of files": "`files` says where they are in the folder of media",
     "texts about other people": "`about_others` is true where only words of this person are in them",
 }
 
@@ -43,9 +44,9 @@ _REMOVED = (  # a table, and the change of a row that removes it or empties it
     *[
         (table, "DELETE")
         for table in (
-            "names messages message_changes reactions commands descriptions facts proposals fact_exclusions summaries "
-            "episodes window_pasts tasks outbox runs usage cap_notices blocked_authors titles chats chat_entries "
-            "hidden_sentences"
+            "names messages message_changes reactions commands descriptions description_failures files media_files "
+            "file_forms facts proposals fact_exclusions summaries episodes window_pasts tasks outbox runs usage "
+            "cap_notices blocked_authors titles chats chat_entries hidden_sentences"
         ).split()
     ],
     ("messages", "UPDATE OF reply"),
@@ -57,6 +58,7 @@ _REMOVED = (  # a table, and the change of a row that removes it or empties it
     ("usage", "UPDATE OF author, place"),
     ("titles", "UPDATE OF title"),
     ("chats", "UPDATE OF exchange"),
+    ("handles", "UPDATE OF unwanted"),
     ("updates", "UPDATE OF raw WHEN OLD.raw IS NOT NULL"),
 )
 
@@ -76,6 +78,9 @@ _SOURCES = """(SELECT json_group_array(json_object('message_id', c.message_id, '
     ))) FROM fact_sources c WHERE c.fact = x.id) AS sources"""
 _CONTENT = """x.message_id, x.sent_at, x.received_at, x.edited_at, x.deleted, x.hidden, x.album, x.parts, x.reply,
     x.forwarded_from"""
+_FILE = """x.sha256, substr(x.sha256, 1, 2) || '/' || x.sha256 AS file,
+    (SELECT json_group_array(w.unique_id) FROM media_files w WHERE w.sha256 = x.sha256) AS unique_ids,
+    (SELECT json_group_array(o.form) FROM file_forms o WHERE o.sha256 = x.sha256) AS forms"""
 _VERSION = "SELECT m.message_id FROM messages m WHERE m.id = x.message"
 _VERSION_AUTHOR = "(SELECT n.author FROM messages m JOIN names n ON n.id = m.name WHERE m.id = x.message)"
 _VERSION_ROLE = "(SELECT m.role FROM messages m WHERE m.id = x.message)"
@@ -112,6 +117,11 @@ _SECTIONS: tuple[tuple[str, str, str, str], ...] = (  # its name, table, columns
     ("reactions", "reactions", f"{_PLACE}, x.message_id, x.emojis, x.at", "1"),
     ("commands", "commands", f"{_PLACE}, x.command, x.argument, x.message", "1"),
     ("descriptions", "descriptions", "x.unique_id, x.text, x.made_by, x.at", "1"),
+    ("media_without_description", "description_failures", "x.unique_id, x.made_by, x.why, x.failures", "1"),
+    ("files", "files", f"{_FILE}, x.mime, x.size, x.width, x.height, x.seconds, x.pages, x.at, x.used_at", "1"),
+    ("texts_of_files", "file_forms", "x.source AS sha256, x.form, x.text", "x.text <> ''"),
+    ("media_without_file", "media_files", "x.unique_id, x.failure, x.failures, x.at", "x.sha256 IS NULL"),
+    ("files_at_services", "handles", "x.sha256, x.account, x.name, x.uri, x.at, x.expires_at", "1"),
     (
         "facts",
         "facts",
@@ -175,6 +185,8 @@ _JSON = {
     "task",
     "exchange",
     "about_others",
+    "unique_ids",
+    "forms",
 }
 
 

@@ -22,7 +22,7 @@ from palaver.run.stored_chat import SERVICE
 from palaver.store import chats, prompts, search_index, usage
 from palaver.store.chats import remove_chat
 from palaver.store.encoding import AUTHOR, MESSAGE, PLACE, QUOTE, STRINGS, clean, dumps
-from palaver.store.forget import person_words, removal, retraction
+from palaver.store.forget import person_media, person_words, removal, retraction
 from palaver.store.forget.person_words import PersonWords, Vocabulary
 from palaver.store.forget.removal import remove_places
 from palaver.store.identities import find_author, upsert_name
@@ -42,6 +42,7 @@ class Forgotten(Struct, frozen=True, kw_only=True, omit_defaults=True):
     names: int = 0
     titles: int = 0  # of groups that were called by the person's name
     descriptions: int = 0
+    files: int = 0  # of media that only the person sent, with what was made of them
     facts: int = 0
     summaries: int = 0
     episodes: int = 0  # and the summaries of windows, which are made of them
@@ -81,6 +82,7 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
     _remove_updates(database, [author_id, *_names(database, author)], near)
     if author is None:
         return Forgotten(exchanges=exchanges)
+    media = person_media.read_media(database)
     _remove_events(database, near)
     prompts.remove_fact_ids(database, near)
     words = person_words.read_vocabulary(database, author, author_id, near)
@@ -116,6 +118,8 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
     _empty_forwards(database, forwards.values(), at)
     _empty_messages(database, author, at)
     counts["names"] = _remove_names(database, author)
+    counts["files"], descriptions = person_media.remove_lost_media(database, media, words.media)
+    counts["descriptions"] += descriptions
     clear_cache(database)
     return Forgotten(**counts)
 

@@ -182,6 +182,7 @@ class Vocabulary(Struct, frozen=True, kw_only=True):
 
     near: dict[int, PersonWords]  # where the person was
     far: PersonWords  # everywhere else
+    media: frozenset[str] = frozenset()  # the ids of the person's media
 
     def at(self, place: int) -> PersonWords:
         return self.near.get(place, self.far)
@@ -206,7 +207,7 @@ def read_vocabulary(database: Database, author: int, author_id: str, near: Itera
         weak = {mark for mark in ordinary | _title_marks(database, place) if mark[0] in _ONLY_WORDS} - called
         near_words[place] = PersonWords(marks - used[place] - weak, media)
     distinct = {mark for mark in marks if _is_distinct(mark, called)}
-    return Vocabulary(near=near_words, far=PersonWords(distinct - anywhere, media))
+    return Vocabulary(near=near_words, far=PersonWords(distinct - anywhere, media), media=frozenset(media))
 
 
 def _marks_of_person(database: Database, author: int) -> tuple[dict[Mark, int], set[str]]:
@@ -353,8 +354,8 @@ def _texts(parts: Iterable[Part]) -> Iterator[str]:
     for part in parts:
         if isinstance(part, Text):
             yield part.text
-        elif isinstance(part, Media) and part.rendered_text:
-            yield part.rendered_text
+        elif isinstance(part, Media):
+            yield from filter(None, (part.label, part.rendered_text))
 
 
 def _quote_parts(quote: Quote) -> tuple[Part, ...]:
