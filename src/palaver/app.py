@@ -29,6 +29,7 @@ from palaver.platform import Platform
 from palaver.profiles import profile_of
 from palaver.redaction import redact_keys
 from palaver.store import Store
+from palaver.store.media_folder import default_folder
 from palaver.timezones import zone_named
 from palaver.toolbox.toolbox import Toolbox
 from palaver.tools import open_tools
@@ -99,7 +100,8 @@ async def open_bot(
         models = models or [await open_model(name, file, opened, environment) for name in models_of(file)]
         memory_model = await open_model(learns, file, opened, environment) if learns else None
         _make_folder(file.store)
-        store = await opened.enter_async_context(Store.open(file.store))
+        folder = file.media_folder or default_folder(file.store.resolve())
+        store = await opened.enter_async_context(Store.open(file.store, media_folder=folder))
         tools = await opened.enter_async_context(tools_of(file, store, clock.now, zone, environment))
         yield Engine(
             store,
@@ -113,6 +115,7 @@ async def open_bot(
             settings=config.settings,
             behavior=config.behavior,
             limits=config.limits,
+            media=config.media,
             zone=zone,
             clock=clock,
         )

@@ -14,7 +14,9 @@ from engine.engines import AT_ONCE, engine_with, said, talked, until
 from palaver.engine.behavior import Behavior
 from palaver.engine.retention import INTERVAL, Retention
 from palaver.errors import InvalidValue, PromptRemoved, StoreFull
+from palaver.media.values import MediaOptions, StoredFile
 from palaver.models.scripted import Scripted
+from palaver.parts import Media
 from palaver.platform import Received
 from palaver.run.journal import Run, SentPrompt
 from palaver.store import Store
@@ -159,11 +161,28 @@ async def test_a_running_engine_removes_at_its_start(store: Store) -> None:
 async def test_how_long_they_are_kept_is_a_setting(store: Store) -> None:
     await ended(store, "old")
     kept, gone = (
-        Retention(store.prompts, store.updates, Behavior(keep_prompts=days * DAY), now=lambda: NOON)
+        Retention(store.prompts, store.updates, store.media, Behavior(keep_prompts=days * DAY), now=lambda: NOON)
         for days in (41, 39)
     )
 
     assert [await kept.remove_old(), await gone.remove_old()] == [0, 1]
+
+
+async def test_files_that_are_not_used_or_that_nothing_refers_to_are_removed(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    photos = [Media(media_kind="photo", unique_id=name) for name in ("old", "new")]
+    await store.inbox.receive(a_message(parts=tuple(photos)), at=NOON)
+    for name, at in (("old", LONG_AGO), ("new", NOON - DAY), ("nobody's", NOON - DAY)):
+        await store.media.add(name, name.encode(), StoredFile(sha256="", size=0, mime="image/png"), at=at)
+    caplog.set_level(logging.INFO, logger="palaver")
+
+    options = MediaOptions(keep=39 * DAY)
+    retention = Retention(store.prompts, store.updates, store.media, AT_ONCE, options=options, now=lambda: NOON)
+    await retention.remove_old()
+
+    assert list(await store.media.find(["old", "new", "nobody's"])) == ["new"]
+    assert "2 files of media were not used for 39 days, 0:00:00, or nothing refers to them: removed" in caplog.text
 
 
 @pytest.mark.parametrize("days", [-1, 36_501])
@@ -186,7 +205,11 @@ async def test_every_day_again_also_after_a_day_without_room(store: Store, caplo
                 raise StoreFull("there is no room")
             yield 1
 
-    retention = Retention(Full(), store.updates, AT_ONCE, now=clock.now, sleep=clock.sleep)
+        async def sweep(self, *, unused_since: datetime, at: datetime) -> int:
+            return 0
+
+    full = Full()
+    retention = Retention(full, store.updates, full, AT_ONCE, now=clock.now, sleep=clock.sleep)
     caplog.set_level(logging.INFO, logger="palaver")
     running = asyncio.create_task(retention.run())
     for number in range(3):
@@ -197,7 +220,7 @@ async def test_every_day_again_also_after_a_day_without_room(store: Store, caplo
         await running
 
     assert [(at - passes[0]).days for at in passes[:3]] == [0, 1, 2]
-    assert "what is too old is removed later: there is no room" in caplog.text
+    assert "what is no longer needed is removed later: there is no room" in caplog.text
     assert "1 prompts were older than 30 days" in caplog.text
 
 

@@ -242,16 +242,18 @@ async def _prune(path: Path, prompts: int | None, updates: int | None) -> int:
 
     from msgspec.structs import replace
 
-    from palaver.config import find_config, load_config
-    from palaver.engine.behavior import Behavior
+    from palaver.config import Config, find_config, load_config
     from palaver.engine.retention import Retention
 
     config = find_config()
-    behavior = load_config(config).config.behavior if config else Behavior()
+    given = load_config(config).config if config else Config()
     days = {"keep_prompts": prompts, "keep_updates": updates}
-    behavior = replace(behavior, **{name: timedelta(days=given) for name, given in days.items() if given is not None})
+    kept = {name: timedelta(days=number) for name, number in days.items() if number is not None}
     async with _open_alone(path) as store:
-        retention = Retention(store.prompts, store.updates, behavior, now=lambda: datetime.now(UTC), pause=0)
+        stored = (store.prompts, store.updates, store.media)
+        retention = Retention(
+            *stored, replace(given.behavior, **kept), options=given.media, now=lambda: datetime.now(UTC), pause=0
+        )
         removed = await retention.remove_old()
         await store.vacuum()
     return removed

@@ -30,6 +30,7 @@ from palaver.engine.store_protocols import OutboxItem, StoreProtocol
 from palaver.engine.task_worker import TaskHandler
 from palaver.errors import InvalidValue, PalaverError, seconds_to_wait
 from palaver.events import Event, MemoryBehind, RunFailed
+from palaver.media.values import MediaOptions
 from palaver.messages import Author, Message, Place, PlaceKey, Reply
 from palaver.models.base import Model
 from palaver.platform import (
@@ -82,6 +83,7 @@ class Engine:
         task_handlers: Mapping[str, TaskHandler] | None = None,
         describe: Describe | None = None,
         transcribe: Describe | None = None,
+        media: MediaOptions | None = None,
         clock: EngineClock | None = None,
     ) -> None:
         behavior, context = behavior or Behavior(), context or ContextOptions()
@@ -96,6 +98,7 @@ class Engine:
             CurrentLimits(limits),
             persona=persona,
             task_handlers=task_handlers,
+            media=media,
             clock=clock or RealClock(),
         )
         self._describe = describe
@@ -158,6 +161,7 @@ class Engine:
             self._task_loop = asyncio.create_task(self._task_worker.run())
             self._commands.wake()
             self._background.start(self._parts.retention().run())
+            self._background.start(self._parts.handle_removal(self._models_in_use()).run())
             for platform in self._parts.platforms.values():
                 self._background.start(announce_commands(platform, self._parts.behavior, self._parts.identity))
             if self.memory:

@@ -1,7 +1,7 @@
 """Parts of an engine: how each is made of the others."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -18,6 +18,7 @@ from palaver.engine.confirmations import Confirmations
 from palaver.engine.describers import Describe, MediaAccess, makers_of
 from palaver.engine.description_worker import DescriptionWorker
 from palaver.engine.event_stream import EventStream
+from palaver.engine.handle_removal import HandleRemoval
 from palaver.engine.identity import Identity, platforms_by_name
 from palaver.engine.languages.translator import Translator
 from palaver.engine.limits import CurrentLimits
@@ -39,7 +40,9 @@ from palaver.engine.task_worker import BuiltinTasks, TaskHandler, TaskWorker, bl
 from palaver.errors import PalaverError
 from palaver.media.attachments import Attachments
 from palaver.media.decoding import Decoder
+from palaver.media.values import MediaOptions
 from palaver.messages import Place
+from palaver.models.base import Model
 from palaver.platform import Platform
 from palaver.profiles import Profile
 from palaver.run.journal import Run
@@ -54,6 +57,7 @@ def make_parts(
     *,
     persona: Persona | None,
     task_handlers: Mapping[str, TaskHandler] | None,
+    media: MediaOptions | None,
     clock: EngineClock,
 ) -> "EngineParts":
     """Make the shared parts of an engine."""
@@ -79,6 +83,7 @@ def make_parts(
         kinds=block_kinds(handlers, may=behavior.model_may),
         decoder=(decoder := Decoder()),
         attachments=Attachments(store.media, decoder, now=clock.now),
+        media=media or MediaOptions(),
         now=clock.now,
         sleep=clock.sleep,
     )
@@ -104,6 +109,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
     kinds: Kinds  # of task blocks that the model may use
     decoder: Decoder
     attachments: Attachments
+    media: MediaOptions
     now: Callable[[], datetime]
     sleep: Sleep
 
@@ -227,7 +233,11 @@ class EngineParts(Struct, frozen=True, kw_only=True):
         )
 
     def retention(self) -> Retention:
-        return Retention(self.store.prompts, self.store.updates, self.behavior, now=self.now)
+        store = self.store
+        return Retention(store.prompts, store.updates, store.media, self.behavior, options=self.media, now=self.now)
+
+    def handle_removal(self, models: Sequence[Model]) -> HandleRemoval:
+        return HandleRemoval(self.store.media, models, now=self.now)
 
     def worker_parts(
         self, setup: RunSetup, prompt_builder: PromptBuilder, executor: RunExecutor, completion: RunCompletion

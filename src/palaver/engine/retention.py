@@ -1,4 +1,4 @@
-"""Retention: prompts and raw updates are removed in the background when they have become too old."""
+"""Retention: prompts, raw updates and files of media are removed in the background when they are no longer needed."""
 
 import asyncio
 import logging
@@ -9,6 +9,7 @@ from typing import Protocol
 from palaver.engine.background import Sleep
 from palaver.engine.behavior import Behavior
 from palaver.errors import StoreBroken, StoreTrouble
+from palaver.media.values import MediaOptions
 from palaver.run.journal import PromptStore
 
 log = logging.getLogger(__name__)
@@ -21,8 +22,12 @@ class RawUpdates(Protocol):
     async def remove_old(self, keep: timedelta, *, at: datetime) -> None: ...
 
 
+class MediaFiles(Protocol):
+    async def sweep(self, *, unused_since: datetime, at: datetime) -> int: ...
+
+
 class Retention:
-    """Removes what is older than `Behavior.keep_prompts` and `Behavior.keep_updates`.
+    """Removes what is older than `Behavior.keep_prompts` and `Behavior.keep_updates`, and files that are not needed.
 
     It sleeps in real time also where an engine has the clock of a test: nobody waits for it.
     """
@@ -31,32 +36,36 @@ class Retention:
         self,
         prompts: PromptStore,
         updates: RawUpdates,
+        media: MediaFiles,
         behavior: Behavior,
         *,
+        options: MediaOptions | None = None,
         now: Callable[[], datetime],
         sleep: Sleep = asyncio.sleep,
         pause: float = PAUSE,
     ) -> None:
         self._prompts = prompts
         self._updates = updates
+        self._media = media
+        self._keep_files = (options or MediaOptions()).keep
         self._behavior = behavior
         self._now = now
         self._sleep = sleep
         self._pause = pause
 
     async def run(self) -> None:
-        """Remove what is too old at once, and then every day."""
+        """Remove what is no longer needed at once, and then every day."""
         while True:
             try:
                 await self.remove_old()
             except StoreBroken:
                 raise
             except StoreTrouble as trouble:
-                log.error("what is too old is removed later: %s", trouble)
+                log.error("what is no longer needed is removed later: %s", trouble)
             await self._sleep(INTERVAL)
 
     async def remove_old(self) -> int:
-        """Remove what is too old now; return the number of prompts."""
+        """Remove what is no longer needed now; return the number of prompts."""
         now = self._now()
         await self._updates.remove_old(self._behavior.keep_updates, at=now)
         removed = 0
@@ -65,4 +74,8 @@ class Retention:
             await self._sleep(self._pause)
         if removed:
             log.info("%d prompts were older than %s and are removed", removed, self._behavior.keep_prompts)
+        if files := await self._media.sweep(unused_since=now - self._keep_files, at=now):
+            log.info(
+                "%d files of media were not used for %s, or nothing refers to them: removed", files, self._keep_files
+            )
         return removed

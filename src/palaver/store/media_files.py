@@ -128,6 +128,12 @@ class SqlMedia(Repository):
 
     async def sweep(self, *, unused_since: datetime, at: datetime) -> int:
         self._refuse_beside()
+        gone = set() if await self._reader.run(_is_empty) else await self._remove_rows(unused_since, at)
+        await self.remove_strays()
+        return len(gone)
+
+    async def _remove_rows(self, unused_since: datetime, at: datetime) -> set[str]:
+        """Remove the rows of files that are not needed; return their hashes."""
         quoted = await self._find_quoted(at - GRACE)
 
         def remove_rows(database: Database) -> set[str]:
@@ -137,9 +143,7 @@ class SqlMedia(Repository):
             named = file_garbage.named_hashes(database) if found else set()
             return file_garbage.remove_files(database, found - named, keep=named)
 
-        gone = await self._writer.run(remove_rows)
-        await self.remove_strays()
-        return len(gone)
+        return await self._writer.run(remove_rows)
 
     async def remove_strays(self) -> None:
         """Remove the files without a row."""
@@ -207,6 +211,11 @@ class SqlMedia(Repository):
     def _refuse_beside(self) -> None:
         if self._beside:
             raise StoreBusy("files of media are added and removed only by the process that has the store")
+
+
+def _is_empty(database: Database) -> bool:
+    select = "SELECT 1 FROM files UNION ALL SELECT 1 FROM media_files UNION ALL SELECT 1 FROM handles LIMIT 1"
+    return database.execute(select).fetchone() is None
 
 
 def _find(database: Database, unique_ids: Collection[str]) -> dict[str, StoredFile | FetchFailure]:

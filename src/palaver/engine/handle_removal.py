@@ -1,0 +1,82 @@
+"""Handle removal: files that a service has, and that are no longer stored here, are deleted there."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from palaver.engine.background import Sleep, foreign_code, log_text
+from palaver.errors import HandleGone, StoreBroken, StoreTrouble
+from palaver.media.values import Handle
+from palaver.models.base import Model, UploadsFiles
+
+log = logging.getLogger(__name__)
+
+INTERVAL = 3_600.0  # seconds from one pass to the next
+
+
+class UnwantedHandles(Protocol):
+    async def unwanted_handles(self) -> Sequence[Handle]: ...
+
+    async def remove_handle(self, handle: Handle) -> None: ...
+
+
+class HandleRemoval:
+    """Deletes unwanted handles at their services; one that fails is retried in the next pass.
+
+    It sleeps in real time also where an engine has the clock of a test: nobody waits for it.
+    """
+
+    def __init__(
+        self,
+        media: UnwantedHandles,
+        models: Iterable[Model],
+        *,
+        now: Callable[[], datetime],
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._media = media
+        self._models = {model.account: model for model in models if isinstance(model, UploadsFiles)}
+        self._unknown: set[str] = set()  # accounts that no model has
+        self._now = now
+        self._sleep = sleep
+
+    async def run(self) -> None:
+        """Delete what is unwanted at once, and then every hour."""
+        while True:
+            try:
+                await self.delete_unwanted()
+            except StoreBroken:
+                raise
+            except StoreTrouble as trouble:
+                log.error("files at services are deleted later: %s", trouble)
+            await self._sleep(INTERVAL)
+
+    async def delete_unwanted(self) -> int:
+        """Delete the unwanted handles; return how many are gone. One that has expired needs no call."""
+        gone = 0
+        for handle in await self._media.unwanted_handles():
+            is_expired = handle.expires_at is not None and handle.expires_at <= self._now()
+            if is_expired or await self._delete(handle):
+                await self._media.remove_handle(handle)
+                gone += 1
+        return gone
+
+    async def _delete(self, handle: Handle) -> bool:
+        """Return whether the service no longer has the file."""
+        model = self._models.get(handle.account)
+        if model is None:
+            if handle.account not in self._unknown:
+                self._unknown.add(handle.account)
+                log.warning("files stay at a service until they expire: no model has the key of %s", handle.account)
+            return False
+        try:
+            with foreign_code("delete_file of a model"):
+                await model.delete_file(handle.name)
+        except HandleGone:
+            return True
+        except Exception as error:  # noqa: BLE001 (the model may be the user's)
+            log.warning("%s is deleted at its service later: %s", handle.name, log_text(error))
+            return False
+        return True

@@ -1,0 +1,138 @@
+"""Files that are no longer stored here are deleted at the services that have them."""
+
+import asyncio
+import logging
+from contextlib import suppress
+from datetime import timedelta
+from hashlib import sha256
+
+import pytest
+from msgspec.structs import replace
+
+from engine.engines import engine_with, until
+from palaver.engine.handle_removal import INTERVAL, HandleRemoval
+from palaver.errors import FileGone, Overloaded, StoreFull
+from palaver.media.values import Handle, StoredFile
+from palaver.models.base import File
+from palaver.models.scripted import Scripted
+from palaver.store import Store
+from palaver.testing import Clock
+from people import NOON
+
+FILE = StoredFile(sha256="a" * 64, size=1, mime="image/png")
+
+
+class Service(Scripted):
+    """A model of a service with files; the next deletions may raise these errors."""
+
+    def __init__(self, account: str = "gemini-1f", *errors: Exception) -> None:
+        super().__init__("Hello!")
+        self.account = account
+        self.errors = list(errors)
+        self.deleted: list[str] = []
+
+    async def upload(self, data: bytes, *, mime: str, name: str = "") -> File:
+        raise NotImplementedError
+
+    async def get_file(self, name: str) -> File:
+        raise NotImplementedError
+
+    async def delete_file(self, name: str) -> None:
+        if self.errors:
+            raise self.errors.pop(0)
+        self.deleted.append(name)
+
+
+def a_handle(number: int = 1, **changes: object) -> Handle:
+    fields = {"account": "gemini-1f", "expires_at": NOON + timedelta(days=2), **changes}
+    return Handle(sha256="a" * 64, name=f"files/p-{number}", uri=f"https://g/p-{number}", mime="image/png", **fields)  # type: ignore[arg-type]
+
+
+async def test_unwanted_handles_are_deleted_at_the_service_of_their_account(store: Store) -> None:
+    first, second = Service("gemini-1f"), Service("gemini-2e")
+    for number, account in ((1, "gemini-1f"), (2, "gemini-2e")):
+        await store.media.add_handle(a_handle(number, account=account), at=NOON)  # their file is gone
+    await store.media.add("cat", b"a cat", FILE, at=NOON)
+    wanted = replace(a_handle(3), sha256=sha256(b"a cat").hexdigest())
+    await store.media.add_handle(wanted, at=NOON)
+
+    removal = HandleRemoval(store.media, [first, second, Scripted("no files")], now=lambda: NOON)
+
+    assert await removal.delete_unwanted() == 2
+    assert (first.deleted, second.deleted) == (["files/p-1"], ["files/p-2"])
+    assert await store.media.unwanted_handles() == []
+    assert await store.media.handle(wanted.sha256, "gemini-1f") == wanted
+
+
+async def test_one_that_has_expired_or_that_the_service_no_longer_has_is_removed(store: Store) -> None:
+    model = Service("gemini-1f", FileGone("not there"))
+    await store.media.add_handle(a_handle(1), at=NOON)
+    await store.media.add_handle(a_handle(2, expires_at=NOON), at=NOON)
+
+    assert await HandleRemoval(store.media, [model], now=lambda: NOON).delete_unwanted() == 2
+    assert (model.deleted, await store.media.unwanted_handles()) == ([], [])
+
+
+@pytest.mark.parametrize("error", [Overloaded("busy"), ValueError("a bug of the model")])
+async def test_one_that_fails_is_retried_and_holds_up_no_other(store: Store, error: Exception) -> None:
+    model = Service("gemini-1f", error)
+    for number in (1, 2):
+        await store.media.add_handle(a_handle(number), at=NOON + timedelta(seconds=number))
+    removal = HandleRemoval(store.media, [model], now=lambda: NOON)
+
+    assert await removal.delete_unwanted() == 1
+    assert model.deleted == ["files/p-2"]
+    assert await removal.delete_unwanted() == 1
+    assert model.deleted == ["files/p-2", "files/p-1"]
+
+
+async def test_handles_of_a_key_that_nobody_has_stay_until_they_expire(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    await store.media.add_handle(a_handle(), at=NOON)
+    now = NOON
+    removal = HandleRemoval(store.media, [Service("gemini-2e")], now=lambda: now)
+
+    assert [await removal.delete_unwanted() for _ in range(3)] == [0, 0, 0]
+    assert [record.getMessage() for record in caplog.records] == [
+        "files stay at a service until they expire: no model has the key of gemini-1f"
+    ]
+    now += timedelta(days=2)
+    assert await removal.delete_unwanted() == 1
+
+
+async def test_an_engine_deletes_what_is_unwanted_when_it_starts(store: Store) -> None:
+    model = Service()
+    await store.media.add_handle(a_handle(expires_at=None), at=NOON)
+
+    async def is_deleted() -> bool:
+        return model.deleted == ["files/p-1"]
+
+    async with engine_with(model, store=store):
+        await until(is_deleted)
+
+
+async def test_every_hour_again_also_when_the_store_had_no_room(caplog: pytest.LogCaptureFixture) -> None:
+    clock, passes = Clock(), []
+
+    class Full:
+        async def unwanted_handles(self) -> list[Handle]:
+            passes.append(clock.now())
+            raise StoreFull("there is no room")
+
+        async def remove_handle(self, handle: Handle) -> None: ...
+
+    async def has(number: int) -> bool:
+        return len(passes) >= number
+
+    caplog.set_level(logging.ERROR, logger="palaver")
+    running = asyncio.create_task(HandleRemoval(Full(), [], now=clock.now, sleep=clock.sleep).run())
+    for number in (1, 2):
+        await until(lambda: has(number))  # noqa: B023
+        await clock.advance(INTERVAL + 1)
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+
+    assert passes[1] - passes[0] >= timedelta(hours=1)
+    assert "files at services are deleted later: there is no room" in caplog.text
