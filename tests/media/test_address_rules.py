@@ -74,7 +74,6 @@ def test_ports_of_the_web_are_open_and_those_of_other_protocols_are_not() -> Non
     [
         ("https://www.youtube.com/watch?v=dQw4w9WgXcQ&t=1", True),
         ("https://youtu.be/dQw4w9WgXcQ", True),
-        ("https://generativelanguage.googleapis.com/v1beta/files/abc-123", True),
         ("https://example.com/cat.png", False),
         ("http://127.0.0.1/https://youtu.be/x", False),
         ("https://youtu.be@127.0.0.1/", False),
@@ -82,15 +81,17 @@ def test_ports_of_the_web_are_open_and_those_of_other_protocols_are_not() -> Non
         ("https://youtu.be/x\n", False),
         ("https://generativelanguage.googleapis.com/v1beta/models", False),
         ("https://generativelanguage.googleapis.com/v1beta/files/../models", False),
-        ("http://127.0.0.1:8910/v1beta/files/abc", False),
-        ("file:///etc/passwd", False),
+        ("file:///v1beta/files/abc", False),
         ("gs://bucket/object", False),
         ("", False),
     ],
 )
-def test_services_get_only_videos_of_youtube_and_files_of_gemini_as_they_are(uri: str, passes: bool) -> None:
-    assert passes_as_is(uri) is passes
+def test_only_videos_of_youtube_pass_as_they_are(uri: str, passes: bool) -> None:
+    assert [passes_as_is(uri, files=files) for files in (True, False)] == [passes, passes]
 
 
-def test_file_of_a_service_at_another_address_passes_there() -> None:
-    assert passes_as_is("http://127.0.0.1:8910/v1beta/files/abc", service="http://127.0.0.1:8910/v1beta/")
+@pytest.mark.parametrize(
+    "uri", ["https://generativelanguage.googleapis.com/v1beta/files/abc-1", "http://127.0.0.1:8910/v1beta/files/abc"]
+)
+def test_uploaded_file_passes_to_a_service_that_has_files(uri: str) -> None:
+    assert [passes_as_is(uri, files=files) for files in (True, False)] == [True, False]

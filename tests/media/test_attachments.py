@@ -122,7 +122,7 @@ async def test_a_small_file_is_inline_and_the_prompt_itself_stays_without_bytes(
 
 
 async def test_a_prompt_without_stored_files_is_the_same_prompt(attachments: Attachments, model: Gemini) -> None:
-    prompt = Prompt.of(user("hi", Media(media_kind="photo", unique_id="u", uri="https://e.test/a.png")))
+    prompt = Prompt.of(user("hi", Media(media_kind="photo", unique_id="u", uri="https://youtu.be/a")))
 
     assert await attachments.attach(prompt, model) is prompt
 

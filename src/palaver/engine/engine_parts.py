@@ -180,7 +180,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
         )
 
     def describer(self, describe: Describe | None, transcribe: Describe | None) -> MediaDescriber:
-        known, access = self.store.descriptions, MediaAccess(self.store.media, now=self.now)
+        known, access = self.store.descriptions, MediaAccess(self.store.media, attacher=self.attachments, now=self.now)
         makers = makers_of(
             describe,
             transcribe,

@@ -64,7 +64,7 @@ _ALLOWED = re.compile(
 )
 _HIDDEN_PATH = re.compile(r"%2e|%2f|%5c|\\", re.IGNORECASE)  # a server may read it as another path than we do
 _YOUTUBE = re.compile(r"https://(?:(?:(?:www|m|music)\.)?youtube\.com|youtu\.be)/[\w/?=&.-]*")
-GEMINI = "https://generativelanguage.googleapis.com/v1beta"
+_UPLOADED = re.compile(r"https?://[\w.:-]+/v\d\w*/files/[\w-]+")  # at Google, a proxy or a simulator
 
 
 class AllowedAddress(Struct, frozen=True, kw_only=True):
@@ -114,11 +114,10 @@ def is_web_port(port: int) -> bool:
     return port in _WEB_PORTS or (1024 <= port <= 65535 and port not in _OTHER_PROTOCOLS)
 
 
-def passes_as_is(uri: str, *, service: str = GEMINI) -> bool:
-    """Return whether a URI of somebody else may go to a service as it is: a video of YouTube, a file of that service.
+def passes_as_is(uri: str, *, files: bool) -> bool:
+    """Return whether a URI of somebody else may go to a service as it is: a video of YouTube, or an uploaded file.
 
-    *service* is its base URL. Any other URI is fetched by us, or becomes words: a server of one's own would fetch it
-    from inside our network, or read a file of its disk.
+    *files* says whether the service has uploaded files, as Gemini does. Any other URI is fetched by us, or becomes
+    words: a server of one's own would fetch it from inside our network, or read a file of its disk.
     """
-    file = uri.removeprefix(f"{service.rstrip('/')}/files/")
-    return _YOUTUBE.fullmatch(uri) is not None or (file != uri and re.fullmatch(r"[\w-]+", file) is not None)
+    return bool(_YOUTUBE.fullmatch(uri) or (files and _UPLOADED.fullmatch(uri)))

@@ -16,18 +16,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from datetime import datetime
 from functools import partial
+from operator import is_
 from typing import Self
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.errors import FileGone
+from palaver.media.address_rules import passes_as_is
 from palaver.media.forms import Forms, FormsDecoder, candidates
 from palaver.media.handles import Handles
 from palaver.media.values import Handle, MediaStore, StoredFile
 from palaver.models.base import Model, TakesMedia, UploadsFiles
 from palaver.parts import Media, Part, Text, ToolResult
 from palaver.turns import Prompt, Role, Turn
+from palaver.value_cache import cached
 from palaver.wire.media_limits import DOCUMENT_CHARACTERS, PDF, limits_of
 from palaver.wire.part_forms import file_uris, is_file
 
@@ -82,7 +85,11 @@ class Attachments:
         return same
 
     async def attach(self, prompt: Prompt, model: Model) -> Prompt:
-        """Return the prompt with the files of its media, in the forms that *model* takes; itself if it has none."""
+        """Return the prompt with the files of its media, in the forms that *model* takes; itself if it has none.
+
+        What is not stored and has only an address of somebody else is words.
+        """
+        prompt = without_foreign_uris(prompt, files=isinstance(model, UploadsFiles))
         found = [
             (media, turn.role)
             for turn in prompt.turns
@@ -248,6 +255,37 @@ def within_limit(chosen: Sequence[Attached], limit: int) -> list[Attached]:
         kept.append(WORDS if one.inline and before < cut else one)
         before += one.size
     return kept
+
+
+def without_foreign_uris(prompt: Prompt, *, files: bool) -> Prompt:
+    """Return the prompt without the URIs that no service may get, see `passes_as_is`; itself if it has none."""
+    layers = [
+        replace(layer, turns=tuple(_without_foreign_uris(turn, files) for turn in layer.turns))
+        if any(_is_foreign(media, files) for turn in layer.turns for part in turn.parts for media in media_in(part))
+        else layer
+        for layer in prompt.layers
+    ]
+    return prompt if all(map(is_, layers, prompt.layers)) else replace(prompt, layers=tuple(layers))
+
+
+def _without_foreign_uris(turn: Turn, files: bool) -> Turn:
+    def hide(media: Media) -> Media:
+        if not _is_foreign(media, files):
+            return media
+        return replace(media, uri=None, raw=None) if media.data else media.without_content()
+
+    def hide_in(part: Part) -> Part:
+        if isinstance(part, ToolResult) and part.raw is None and part.media:
+            return replace(part, media=tuple(map(hide, part.media)))
+        return hide(part) if isinstance(part, Media) else part
+
+    if not any(_is_foreign(media, files) for part in turn.parts for media in media_in(part)):
+        return turn
+    return cached(turn, f"without foreign URIs {files}", lambda one: replace(one, parts=tuple(map(hide_in, one.parts))))
+
+
+def _is_foreign(media: Media, files: bool) -> bool:
+    return bool(media.uri) and not media.sha256 and not passes_as_is(media.uri or "", files=files)
 
 
 def is_stored(media: Media) -> bool:
