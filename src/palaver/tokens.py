@@ -86,6 +86,7 @@ _AUDIO_SECOND_BYTES_OF = {
 }
 _MIME_OF_KIND = {**USUAL_MIME, "youtube": "video/mp4"}
 READ_AS_TEXT = ("application/json", "application/xml", "application/javascript")
+MOVING = ("sticker", "animation", "gif")  # kinds of which a picture says enough
 _KEY = "tokens"
 
 
@@ -226,9 +227,12 @@ def _signature_tokens(signature: str | None) -> int:
 def count_media(media: Media, counter: Counter = ESTIMATOR, rates: MediaRates = RATES) -> int:
     """Return what services count by these *rates*; media without content, or without a rate, count as their words.
 
-    Seconds and pages that are not known are guessed from the bytes. A sticker counts as a picture, also one that moves.
+    Seconds and pages that are not known are guessed from the bytes. A sticker counts as a picture, also one that moves;
+    so does an animation for a model that takes no video.
     """
-    mime = "image/webp" if media.media_kind == "sticker" else media_mime(media)
+    mime = media_mime(media)
+    if media.media_kind == "sticker" or (media.media_kind in MOVING and rates.video_second is None):
+        mime = "image/webp"
     rate, amount = None, 1
     if not media.has_content:
         pass

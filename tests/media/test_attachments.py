@@ -3,15 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from media import media_files
+from media.attaching import FILM, PHOTO, VOICE, Files, World, now, uploads
 from palaver.errors import FileGone
 from palaver.media.attachments import WORDS, Attached, Attachments, within_limit
 from palaver.media.decoding import Decoder
@@ -19,20 +17,12 @@ from palaver.media.handles import upload_name
 from palaver.media.values import Handle, StoredFile
 from palaver.models.base import Model
 from palaver.models.gemini.client import Gemini
-from palaver.models.openai.client import OpenAI
 from palaver.parts import Media, Text, ToolResult
 from palaver.sim.faults import Quota
 from palaver.sim.gemini import Echo, GeminiSim
 from palaver.sim.openai import OpenAISim
 from palaver.store import Store
-from palaver.store.media_files import SqlMedia
 from palaver.turns import Prompt, user
-
-START = datetime(2026, 1, 1, tzinfo=UTC)
-FLASH = "gemini-3.8-flash"
-PHOTO = media_files.image("JPEG")
-FILM = media_files.video("mp4") + bytes(1_500_000)
-VOICE = media_files.sound("ogg", "libopus")
 
 
 @pytest.fixture
@@ -42,29 +32,9 @@ async def sim() -> AsyncIterator[GeminiSim]:
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator["Files"]:
+async def store(tmp_path: Path) -> AsyncIterator[Files]:
     async with Store.open(tmp_path / "bot.db", durable=False) as opened:
         yield Files(opened.media)
-
-
-class Files:
-    """The media of a store, to which files are added."""
-
-    def __init__(self, media: SqlMedia) -> None:
-        self.media = media
-
-    def path(self, media: Media) -> Path:
-        """Return where its file is."""
-        path = self.media.folder.locate(media.sha256 or "")
-        assert path is not None
-        return path
-
-    async def put(self, data: bytes, mime: str, kind: str = "photo", **changes: Any) -> Media:
-        """Store a file, and return media whose bytes it has."""
-        facts = {name: changes.pop(name) for name in ("width", "height", "seconds", "pages") if name in changes}
-        name = sha256(data).hexdigest()
-        await self.media.add(name[:8], data, StoredFile(sha256=name, size=len(data), mime=mime, **facts), at=START)
-        return Media(media_kind=kind, unique_id=name[:8], sha256=name, mime=mime, **changes)
 
 
 @pytest.fixture
@@ -72,40 +42,15 @@ def attachments(sim: GeminiSim, store: Files) -> Attachments:
     return Attachments(store.media, Decoder(), now=lambda: now(sim))
 
 
-def now(sim: GeminiSim) -> datetime:
-    return datetime.fromtimestamp(sim.clock(), UTC)
-
-
 @pytest.fixture
-async def world(sim: GeminiSim) -> AsyncIterator["World"]:
+async def world(sim: GeminiSim) -> AsyncIterator[World]:
     async with OpenAISim(models=None) as openai, AsyncExitStack() as stack:
         yield World(sim, openai, stack)
-
-
-class World:
-    """Clients of the services, closed at the end."""
-
-    def __init__(self, sim: GeminiSim, openai: OpenAISim, stack: AsyncExitStack) -> None:
-        self._sim = sim
-        self._openai = openai
-        self._stack = stack
-
-    async def gemini(self, *, key: str = "k") -> Gemini:
-        return await self._stack.enter_async_context(Gemini(FLASH, key=key, base_url=self._sim.url))
-
-    async def openai(self, name: str = "gpt-5.6") -> OpenAI:
-        return await self._stack.enter_async_context(OpenAI(name, key="k", base_url=self._openai.url))
 
 
 @pytest.fixture
 async def model(world: World) -> Gemini:
     return await world.gemini()
-
-
-def uploads(sim: GeminiSim) -> list[str]:
-    """The answers to the beginnings of uploads."""
-    begun = [one for one in sim.requests if one.headers.get("x-goog-upload-command") == "start"]
-    return [str(one.status) for one in begun]
 
 
 async def test_a_small_file_is_inline_and_the_prompt_itself_stays_without_bytes(

@@ -93,6 +93,14 @@ def test_a_sticker_counts_as_a_picture_also_if_it_moves() -> None:
     assert media_tokens(moving, "gpt-4o") == 255
 
 
+def test_an_animation_counts_as_a_picture_for_models_without_video() -> None:
+    animation = a_photo(media_kind="animation", mime="video/mp4", width=512, height=512, seconds=3)
+
+    assert media_tokens(animation, "gpt-4o") == 255
+    assert media_tokens(animation, "gemini-3.8-flash") == 306
+    assert media_tokens(animation, "gpt-audio") < 10
+
+
 def test_a_long_document_counts_no_more_than_its_beginning() -> None:
     book = a_photo(media_kind="document", mime="application/pdf", size=15_000_000)
 

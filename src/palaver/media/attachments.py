@@ -305,6 +305,6 @@ def all_media(prompt: Prompt) -> Iterator[Media]:
 
 
 def _is_taken(media: Media, mime: str, role: Role, model: Model) -> bool:
-    """Return whether the model takes media of this type, by its own account if it has one."""
+    """Return whether the model takes media of this type: by its id, and by its own account if it has one."""
     probe = replace(media, mime=mime, data=b"\0", uri=None, raw=None)
-    return model.takes(probe, role) if isinstance(model, TakesMedia) else True
+    return limits_of(model.name).takes(mime) and (not isinstance(model, TakesMedia) or model.takes(probe, role))

@@ -17,7 +17,7 @@ from msgspec import Struct
 from palaver.errors import MediaUnreadable, StoreTrouble
 from palaver.media.values import FileForm, MediaStore, StoredFile
 from palaver.parts import Media
-from palaver.tokens import READ_AS_TEXT
+from palaver.tokens import MOVING, READ_AS_TEXT
 from palaver.wire.media_limits import DOCUMENT_CHARACTERS, DOCUMENT_TOKENS, PDF, MediaTaken, spelled
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,6 @@ STICKER_SIDE = 512  # pixels
 PAGES = 20  # of a PDF, as text
 SOUND_SECONDS = 1200  # of a sound in another format; the rest is cut
 PAUSE = timedelta(minutes=10)  # after a form could not be made for a reason that may pass
-MOVING = ("sticker", "animation", "gif")  # kinds of which a picture says enough
 
 
 class FormsDecoder(Protocol):

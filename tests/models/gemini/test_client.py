@@ -573,6 +573,58 @@ async def test_a_file_from_its_upload_to_its_end(sim: GeminiSim, gemini: Gemini)
     assert sim.requests[0].headers["x-goog-upload-header-content-length"] == "4"
 
 
+async def test_a_file_of_the_same_name_type_and_size_is_uploaded_once(sim: GeminiSim, gemini: Gemini) -> None:
+    name = "files/p-1"
+
+    files = [await gemini.upload(b"%PDF-1", mime="application/pdf", name=name) for _ in range(2)]
+
+    assert files[0] == files[1]
+    assert files[0].name == name
+    assert [one.status for one in sim.requests] == [200, 200, 409, 200]
+
+
+async def test_a_name_that_another_file_has_is_done_without(sim: GeminiSim, gemini: Gemini) -> None:
+    await gemini.upload(b"%PDF-1", mime="application/pdf", name="files/p-1")
+    async with Gemini(FLASH, key="another", base_url=sim.url) as stranger:
+        await stranger.upload(b"x", mime="image/png", name="files/p-2")
+
+    longer = await gemini.upload(b"%PDF-12", mime="application/pdf", name="files/p-1")
+    other_type = await gemini.upload(b"%PDF-1", mime="image/png", name="files/p-1")
+    others = await gemini.upload(b"x", mime="image/png", name="files/p-2")
+    sim.files.unreadable = True
+    with pytest.raises(errors.FileGone, match=r"files/p-3: the service could not read the file"):
+        await gemini.upload(b"y", mime="image/png", name="files/p-3")
+    sim.files.unreadable = False
+    failed_before = await gemini.upload(b"y", mime="image/png", name="files/p-3")
+
+    assert not {longer.name, other_type.name, others.name, failed_before.name} & {"files/p-1", "files/p-2", "files/p-3"}
+    assert (longer.size, failed_before.state) == (7, "ACTIVE")
+
+
+async def test_a_full_account_takes_no_file(sim: GeminiSim, gemini: Gemini) -> None:
+    sim.files.quota = 3
+    await gemini.upload(b"12", mime="image/png")
+
+    with pytest.raises(errors.ModelUnavailable):
+        await gemini.upload(b"34", mime="image/png")
+
+
+def test_an_account_is_a_host_and_a_digest_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    accounts = [
+        Gemini(FLASH, key="secret-key", base_url="https://user:password@e.test:8/x").account,
+        Gemini("gemini-2.5-pro", key="secret-key", base_url="https://e.test:8").account,
+        Gemini(FLASH, key="other", base_url="https://e.test:8").account,
+        Gemini(FLASH, key="secret-key").account,
+    ]
+
+    assert accounts[0] == accounts[1]
+    assert len(set(accounts)) == 3
+    assert all("secret" not in one and "password" not in one and one.startswith("gemini:") for one in accounts)
+    assert Gemini(FLASH).account == ""
+    monkeypatch.setenv("GEMINI_API_KEY", "secret-key")
+    assert Gemini(FLASH).account == accounts[3]
+
+
 @pytest.mark.parametrize(
     ("size", "commands"),
     [

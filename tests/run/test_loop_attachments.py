@@ -1,0 +1,202 @@
+"""A run whose prompt has stored files: the loop attaches them before each call, for the model that is called."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+
+from media import media_files
+from media.attaching import FILM, PHOTO, VOICE, Files, World, now, uploads
+from palaver.errors import FileGone
+from palaver.media.attachments import Attachments
+from palaver.media.decoding import Decoder
+from palaver.models.base import File, Model, Response
+from palaver.models.scripted import Scripted
+from palaver.parts import Media
+from palaver.run.journal import Journal
+from palaver.run.loop import RunAnswered, RunLoop
+from palaver.sim.faults import Overloaded
+from palaver.sim.gemini import Actor, Echo, GeminiSim
+from palaver.sim.openai import OpenAISim
+from palaver.store import Store
+from palaver.toolbox.toolbox import Toolbox
+from palaver.turns import Prompt, user
+from people import NOON
+from run.loops import resumed, run_to_end
+from run.scripted_runs import RUN, names
+
+
+@pytest.fixture
+async def store() -> AsyncIterator[Store]:
+    async with Store.open(":memory:") as opened:
+        yield opened
+
+
+@pytest.fixture
+async def sim() -> AsyncIterator[GeminiSim]:
+    async with GeminiSim(behaviour=Echo(), processing=0) as running:
+        yield running
+
+
+@pytest.fixture
+async def openai_sim() -> AsyncIterator[OpenAISim]:
+    async with OpenAISim(behaviour=Echo()) as running:
+        yield running
+
+
+@pytest.fixture
+async def world(sim: GeminiSim, openai_sim: OpenAISim) -> AsyncIterator[World]:
+    async with AsyncExitStack() as stack:
+        yield World(sim, openai_sim, stack)
+
+
+@pytest.fixture
+async def film(store: Store) -> Media:
+    return await Files(store.media).put(FILM, "video/mp4", "video")
+
+
+@pytest.fixture
+def attachments(store: Store, sim: GeminiSim) -> Attachments:
+    start = now(sim)
+    return Attachments(store.media, Decoder(), now=lambda: start)  # a clock that stands, whatever the service's does
+
+
+async def ran(store: Store, attachments: Attachments, prompt: Prompt, *models: Model, **changes: Any) -> RunAnswered:
+    fields: dict[str, Any] = {"toolbox": Toolbox(), "attachments": attachments, "retries": 0} | changes
+    return await run_to_end(store.runs, RUN, prompt, models=list(models), **fields)
+
+
+async def test_a_file_that_the_service_lost_is_uploaded_again_and_the_same_prompt_asked_again(
+    store: Store, sim: GeminiSim, world: World, attachments: Attachments, film: Media
+) -> None:
+    prompt, model = Prompt.of(user(film, "Look")), await world.gemini()
+    await attachments.attach(prompt, model)
+    sim.clock.advance(49 * 3600)  # at the service
+
+    answered = await ran(store, attachments, prompt, model)
+
+    assert (answered.response.text, names(answered.tried)) == ("Look", ("upload again",))
+    assert uploads(sim) == ["200", "200"]
+    sent = [await store.prompts.sent(RUN.id, step) for step in (0, 1)]
+    assert [one and one.prompt for one in sent] == [prompt, prompt]  # as stored: without bytes and handles
+
+
+async def test_a_file_that_is_deleted_between_two_steps_is_uploaded_again(
+    store: Store, attachments: Attachments, film: Media
+) -> None:
+    def lose() -> str:
+        """Loses all files."""
+        acting.files.lose()
+        return "gone"
+
+    box = Toolbox([lose])
+    async with GeminiSim(behaviour=Actor(steps=1, parallel=1), processing=0) as acting, AsyncExitStack() as stack:
+        model = await World(acting, OpenAISim(), stack).gemini()
+
+        answered = await ran(store, attachments, Prompt.of(user(film, "Look"), tools=box.specs), model, toolbox=box)
+
+    assert names(answered.tried) == ("upload again",)
+    assert uploads(acting) == ["200", "200"]
+
+
+async def test_a_service_that_loses_every_file_gets_it_inline(
+    store: Store, attachments: Attachments, film: Media
+) -> None:
+    model = Losing()
+
+    answered = await ran(store, attachments, Prompt.of(user(film, "Look")), model)
+
+    assert (answered.response.text, names(answered.tried)) == ("inline", ("upload again",) * 3)
+
+
+class Losing(Scripted):
+    """Takes uploads, and has none of the files when it is asked."""
+
+    account = "losing:1"
+
+    def __init__(self) -> None:
+        super().__init__("inline", name="gemini-3.8-flash")
+
+    async def upload(self, data: bytes, *, mime: str, name: str = "") -> File:
+        return File(name=name, uri=f"https://e.test/{name}", mime=mime, state="ACTIVE", size=len(data))
+
+    async def get_file(self, name: str) -> File:
+        raise FileGone(name)
+
+    async def delete_file(self, name: str) -> None: ...
+
+    async def respond(self, prompt: Prompt) -> Response:
+        [film] = [part for part in prompt.turns[0].parts if isinstance(part, Media)]
+        if film.uri:
+            raise FileGone("gone", file=film.uri)
+        return await super().respond(prompt)
+
+
+async def test_another_key_after_a_restart_uploads_for_itself(
+    store: Store, sim: GeminiSim, world: World, attachments: Attachments, film: Media
+) -> None:
+    prompt = Prompt.of(user(film, "Look"))
+    await attachments.attach(prompt, await world.gemini())
+    await store.runs.begin(RUN, prompt, at=NOON)
+
+    after = Attachments(store.media, Decoder(), now=lambda: now(sim))
+    journal = Journal(run=RUN, prompt=prompt)
+    model = await world.gemini(key="new")
+    answered = await resumed(store.runs, journal, models=[model], toolbox=Toolbox(), attachments=after)
+
+    assert (answered.response.text, answered.tried) == ("Look", ())
+    assert [file.owner for file in sim.files.by_name.values()] == ["k", "new"]
+
+
+async def test_the_next_model_gets_forms_of_its_own(
+    store: Store, sim: GeminiSim, openai_sim: OpenAISim, world: World, attachments: Attachments
+) -> None:
+    files = Files(store.media)
+    prompt = Prompt.of(
+        user(
+            await files.put(PHOTO, "image/jpeg"),
+            await files.put(VOICE, "audio/ogg", "voice", rendered_text="hello"),
+            await files.put(media_files.pdf("a page"), "application/pdf", "document", pages=1),
+            await files.put(media_files.tgs(), "application/x-tgsticker", "sticker"),
+            await files.put(FILM, "video/mp4", "video"),
+            "And?",
+        )
+    )
+    sim.fail(Overloaded())
+
+    answered = await ran(store, attachments, prompt, await world.gemini(), await world.openai())
+
+    assert (answered.response.text, names(answered.tried)) == (
+        "[voice described: hello]\n[video]\nAnd?",
+        ("next model",),
+    )
+    [request] = openai_sim.requests
+    [message] = request.body["messages"]
+    assert [part["type"] for part in message["content"]] == ["image_url", "text", "file", "image_url", "text", "text"]
+    assert [part["text"] for part in message["content"] if part["type"] == "text"] == [
+        "[voice described: hello]",
+        "[video]",
+        "And?",
+    ]
+
+
+async def test_markers_are_those_of_the_prompt_as_it_was_sent(
+    store: Store, world: World, attachments: Attachments
+) -> None:
+    files = Files(store.media)
+    photo, archive = await files.put(PHOTO, "image/jpeg"), await files.put(b"PK", "application/zip", "document")
+    prompt = Prompt.of(user(photo, archive, "Look"))
+    await store.runs.begin(RUN, prompt, at=NOON)
+    loop = RunLoop(
+        Journal(run=RUN, prompt=prompt),
+        store=store.runs,
+        models=[await world.gemini()],
+        toolbox=Toolbox(),
+        now=lambda: NOON,
+        attachments=attachments,
+    )
+
+    await loop.run_to_end()
+
+    assert loop.markers() == {"[document]"}
