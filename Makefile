@@ -9,7 +9,7 @@ KILLS ?= 1000
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test snapshots reference demo chat sim check format bench recording torture hostile-addresses coverage lock clean
+.PHONY: help setup test snapshots reference demo chat sim check format bench recording torture hostile-addresses hostile-files coverage lock clean
 
 help:  ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|' 2>/dev/null \
@@ -90,6 +90,9 @@ torture: $(BIN)/.ready  ## all tests at full size, properties with EXAMPLES exam
 
 hostile-addresses: $(BIN)/.ready  ## fetch from 10,000 hostile addresses; nothing may be fetched that must not be
 	PYTHONPATH=tests $(BIN)/python tests/media/hostile_addresses.py 10000
+
+hostile-files: $(BIN)/.ready  ## decode 235 hostile files; none may take too long or too much memory
+	PYTHONPATH=tests $(BIN)/python tests/media/hostile_decoding.py
 
 coverage: $(BIN)/.ready  ## run the tests and show what they do not reach
 	$(BIN)/coverage run -m pytest -n 0

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.command import palaver
+from palaver.bot_check import Finding, check_bot
 from palaver.config import Config, load_config, read_config
 from palaver.config_reader import keys_of
 from palaver.models.local.weights import WEIGHTS
@@ -133,6 +134,19 @@ async def test_check_says_what_works_and_what_does_not(tmp_path: Path, monkeypat
     assert found[5]["line"] == "palaver.db will be made"
     assert re.fullmatch(r"gemini-3.8-flash answers \(\d+ tokens\)", found[7]["line"])
     assert found[8]["line"].startswith("no key for gpt-5.6")
+
+
+async def test_check_says_when_what_decodes_media_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "palaver.toml").write_text('store = ":memory:"')
+    monkeypatch.setattr("palaver.bot_check.missing_decoders", lambda: ("av", "pillow"))
+
+    found = [one async for one in check_bot(tmp_path / "palaver.toml", {})]
+
+    assert [one for one in found if one.what == "media"] == [
+        Finding(what="media", ok=True, line="palaver[media] is not installed: no av, pillow")
+    ]
 
 
 def test_without_a_file_there_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

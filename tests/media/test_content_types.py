@@ -115,6 +115,11 @@ def test_any_beginning_of_a_file_and_any_changed_byte_of_its_head_has_a_type_or_
             content_type(data[:size] + b"\xff" + data[size + 1 :])
 
 
+def test_text_that_begins_with_much_space_or_many_comments_is_text() -> None:
+    assert content_type(b" " * 100_000 + b"a") == "text/plain"
+    assert content_type(b"<!-- -->" * 10_000 + b"a") == "text/plain"
+
+
 def test_a_file_of_a_million_small_boxes_is_not_walked_to_its_end() -> None:
     data = b"\0\0\0\x10ftypisom\0\0\0\0" + b"\0\0\0\x08free" * 1_000_000 + files.video("mp4")[32:]
 

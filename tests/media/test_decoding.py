@@ -2,14 +2,20 @@
 
 import asyncio
 import os
+import subprocess
+import sys
 import wave
 from io import BytesIO
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import pytest
 from PIL import Image
 
 from media import media_files as files
+from media.hostile_documents import DOCUMENTS
+from media.hostile_files import LOTTIES, PICTURES
+from media.hostile_streams import STREAMS
 from palaver.errors import MediaUnreadable
 from palaver.media import decoding
 from palaver.media.content_types import content_type
@@ -121,7 +127,7 @@ async def test_what_cannot_be_decoded_is_one_error_with_one_line() -> None:
         (MediaUnreadable, "a file of 256 bytes is of no known type"),
         (
             MediaUnreadable,
-            "image/png: it is damaged (OSError: image file is truncated)",
+            "image/png: it is damaged (image file is truncated)",
         ),
         (MediaUnreadable, "image/png: it has more than 1,000,000 pixels"),
         (MediaUnreadable, "application/pdf: it is encrypted"),
@@ -173,6 +179,55 @@ async def test_without_a_package_the_error_says_what_to_install(
 
     assert str(raised.value) == "image/png needs palaver[media]: pillow is not installed"
     assert raised.value.for_now
+
+
+def test_a_decoder_can_open_and_write_nothing_and_takes_no_more_memory_than_its_limit() -> None:
+    program = """
+from palaver.media.decoder import process
+import os, socket
+written = open(os.environ["OUTPUT"], "wb", buffering=0)
+process.limit_process(5)
+process.limit_memory(64 << 20)
+more = lambda: bytearray(128 << 20)
+for attempt in (lambda: open("/dev/null"), socket.socket, os.pipe, more, lambda: written.write(b"a")):
+    try:
+        attempt()
+    except (OSError, MemoryError) as error:
+        print(type(error).__name__, getattr(error, "strerror", "") or "")
+    else:
+        print("succeeded")
+"""
+    with NamedTemporaryFile() as output:
+        ran = subprocess.run(
+            [sys.executable, "-c", f"import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n{program}"],
+            env={**os.environ, "OUTPUT": output.name},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    too_many = "OSError Too many open files"
+    assert ran.stdout.splitlines() == [too_many, too_many, too_many, "MemoryError ", "OSError File too large"]
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "png with a text of a gigabyte",
+        "gif with a frame of 65535 x 65535",
+        "webp with a canvas of 16777215",
+        "tgs of 10 gigabytes",
+        "tgs that holds itself",
+        "pdf whose content is 10 GB",
+        "mov of another file",
+    ],
+)
+async def test_a_hostile_file_is_an_error(what: str) -> None:
+    data = {**PICTURES, **LOTTIES, **STREAMS, **DOCUMENTS}[what]()
+    decoder = Decoder(memory=128 << 20)
+
+    with pytest.raises(MediaUnreadable):
+        await (decoder.pages(data, most=1, characters=100) if data.startswith(b"%PDF") else decoder.still(data))
 
 
 def test_here_all_packages_are_installed() -> None:

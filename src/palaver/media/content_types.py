@@ -63,7 +63,7 @@ _OFFICE = {
 }
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
-_HTML = re.compile(r"(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNORECASE | re.DOTALL)
+_HTML = re.compile(r"(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNORECASE | re.DOTALL)
 _XML = re.compile(r"<(?:\?xml|svg|!doctype\s+svg)[\s>]", re.IGNORECASE)
 _MP3_RATES = {  # kbit/s by (MPEG 1, layer 3)
     (True, True): (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320),
@@ -109,9 +109,8 @@ def text_of(data: bytes) -> str | None:
 
 def _text(data: bytes) -> str | None:
     text = text_of(data)
-    if text is None or not text.strip():
+    if text is None or not (start := text.lstrip()[:_HEAD]):
         return None
-    start = text[:_HEAD].lstrip()
     if start[0] in "{[" and _is_json(text):
         return "application/json"
     if _HTML.match(start):

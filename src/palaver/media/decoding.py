@@ -10,10 +10,10 @@ import sys
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import cast
+from typing import Annotated, cast
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 import palaver
 from palaver.characters import one_line
@@ -56,14 +56,17 @@ class FileFacts(Struct, frozen=True, kw_only=True):
     pages: int | None = None
 
 
+_Count = Annotated[int, Meta(ge=0, lt=2**40)]
+
+
 class _Head(Struct, frozen=True):
     failure: str | None = None
     missing: str | None = None
-    width: int | None = None
-    height: int | None = None
-    frames: int | None = None
-    seconds: float | None = None
-    pages: int | None = None
+    width: _Count | None = None
+    height: _Count | None = None
+    frames: _Count | None = None
+    seconds: Annotated[float, Meta(ge=0)] | None = None
+    pages: _Count | None = None
 
 
 def missing_decoders() -> tuple[str, ...]:
@@ -91,9 +94,9 @@ class Decoder:
             mime=mime,
             width=head.width,
             height=head.height,
-            frames=head.frames,
+            frames=_within(head.frames, data),
             seconds=head.seconds,
-            pages=head.pages,
+            pages=_within(head.pages, data),
         )
 
     async def image(self, data: bytes, *, longest: int, mime: str = "image/jpeg") -> bytes:
@@ -169,6 +172,11 @@ class Decoder:
             await asyncio.shield(_end(process, stdout))
 
 
+def _within(count: int | None, data: bytes) -> int | None:
+    """Return how many frames or pages a file says it has; at most one for each byte."""
+    return None if count is None else min(count, len(data))
+
+
 def type_of(data: bytes) -> str:
     """Return the type of a file by its content. Raise `MediaUnreadable` if it is none that we know."""
     if (mime := content_type(data)) is None:
@@ -210,12 +218,11 @@ def _answer(mime: str, output: bytes, code: int) -> tuple[_Head, bytes]:
     try:
         head = msgspec.json.decode(first, type=_Head)
     except (ValueError, RecursionError):
-        how = f"signal {-code}" if code < 0 else f"code {code}"
-        raise MediaUnreadable(
-            f"{mime}: it cannot be decoded within the limits (the decoder ended with {how})"
-        ) from None
+        if code > 0:  # else it has answered, or a signal has ended it
+            raise MediaUnreadable(f"the decoder did not start: its exit status is {code}", for_now=True) from None
+        raise MediaUnreadable(f"{mime}: it cannot be decoded within the limits (signal {-code})") from None
     if head.missing:
-        package = PACKAGES.get(head.missing, one_line(head.missing))
+        package = PACKAGES.get(head.missing.partition(".")[0], one_line(head.missing))
         raise MediaUnreadable(f"{mime} needs palaver[media]: {package} is not installed", for_now=True)
     if head.failure is not None:
         raise MediaUnreadable(f"{mime}: {one_line(head.failure)[:300]}")

@@ -13,6 +13,7 @@ from palaver.media.decoder.pictures import encoded, representative
 
 MOST_UNPACKED = 8 * 1024 * 1024  # bytes; Telegram's have at most some hundred thousand
 MOST_FRAMES = 100_000
+LONGEST = 1_000_000  # seconds; what says that it is longer is wrong
 
 
 def warm_up(job: Job) -> None:
@@ -47,7 +48,8 @@ class Animation:
     def facts(self) -> dict[str, Any]:
         self.frame(64, 0.0)
         seconds = float(self._animation.lottie_animation_get_duration())
-        return {"width": self._width, "height": self._height, "frames": self._frames, "seconds": seconds}
+        facts = {"width": self._width, "height": self._height, "frames": self._frames}
+        return {**facts, "seconds": seconds if 0 < seconds < LONGEST else None}
 
     def still(self, longest: int) -> Image.Image:
         return representative(lambda position: self.frame(longest, position))

@@ -8,6 +8,7 @@ job once before, with a file of its own (`warm_up`): what is loaded on first use
 
 import json
 import os
+import re
 import sys
 from importlib import import_module
 
@@ -39,8 +40,14 @@ def run(job: Job) -> Answer:
     except MemoryError:
         return {"failure": "it needs more memory than is allowed"}, b""
     except Exception as error:  # noqa: BLE001 (whatever a library raises for a damaged file)
-        return {"failure": f"it is damaged ({type(error).__name__}: {error})"}, b""
+        return {"failure": f"it is damaged ({reason(error)})"}, b""
     return found
+
+
+def reason(error: Exception) -> str:
+    """Return what a library says, without the objects it says it of."""
+    text = getattr(error, "strerror", None) or str(error)
+    return re.sub(r"\s*<[^<>]*>", "", text) or type(error).__name__
 
 
 def module_of(job: Job) -> str:
@@ -54,10 +61,14 @@ def module_of(job: Job) -> str:
 
 
 def limit_process(seconds: int) -> None:
-    """Limit the time, and forbid to write files."""
+    """Limit the time, forbid to write files, and let the bot go first, also where the machine has no memory left."""
+    if sys.platform == "linux":
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write("1000")
     if sys.platform != "win32":
         import resource
 
+        os.nice(5)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
