@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import sys
 from importlib.resources import files
 from pathlib import Path
 
@@ -140,12 +141,13 @@ async def test_check_says_when_what_decodes_media_is_not_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "palaver.toml").write_text('store = ":memory:"')
-    monkeypatch.setattr("palaver.bot_check.missing_decoders", lambda: ("av", "pillow"))
+    for module in ("PIL", "av"):
+        monkeypatch.setitem(sys.modules, module, None)
 
     found = [one async for one in check_bot(tmp_path / "palaver.toml", {})]
 
     assert [one for one in found if one.what == "media"] == [
-        Finding(what="media", ok=True, line="palaver[media] is not installed: no av, pillow")
+        Finding(what="media", ok=True, line="palaver[media] is not installed: no pillow, av")
     ]
 
 

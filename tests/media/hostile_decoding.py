@@ -78,7 +78,8 @@ def write_files() -> None:
     for what, name, data in hostile_files():
         for part in (what.encode(), name.encode(), data):
             sys.stdout.buffer.write(pack(">I", len(part)) + part)
-    sys.stdout.close()
+    sys.stdout.flush()
+    os.close(1)
     sys.stdin.read()  # until all are decoded: the memory of a child that has ended is counted
 
 

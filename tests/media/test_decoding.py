@@ -17,7 +17,6 @@ from media.hostile_documents import DOCUMENTS
 from media.hostile_files import LOTTIES, PICTURES
 from media.hostile_streams import STREAMS
 from palaver.errors import MediaUnreadable
-from palaver.media import decoding
 from palaver.media.content_types import content_type
 from palaver.media.decoding import Decoder, FileFacts, missing_decoders
 
@@ -170,9 +169,16 @@ async def test_a_decoder_that_needs_more_memory_than_is_allowed_is_the_same_erro
 async def test_without_a_package_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    (tmp_path / "palaver").symlink_to(Path(decoding.__file__).parent.parent)
-    (tmp_path / "PIL.py").write_text("raise ModuleNotFoundError('no PIL', name='PIL')")
-    monkeypatch.setattr("palaver.__file__", str(tmp_path / "palaver" / "__init__.py"))
+    python = tmp_path / "python"  # called as: -I -c PROGRAM JOB FOLDER
+    lines = [
+        "import sys",
+        "sys.modules['PIL'] = None",
+        "sys.argv, program = sys.argv[3:], sys.argv[3]",
+        "exec(program)",
+    ]
+    python.write_text("\n".join([f"#!{sys.executable}", *lines]))
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
 
     with pytest.raises(MediaUnreadable) as raised:
         await Decoder().facts(files.image("PNG"))
