@@ -16,11 +16,12 @@ from msgspec import Struct
 
 from palaver.context import gather, sources
 from palaver.context.log import InMemoryLog
+from palaver.context.selection import IMMEDIATE
 from palaver.messages import Author, Message, Place
 from palaver.parts import Text
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-SHOWN = sources.IMMEDIATE + sources.RECENT
+SHOWN = IMMEDIATE + sources.RECENT
 _LINE = re.compile(r"\[\d\d:\d\d\] (?:<([^>]+)>|\s*\* (\S+)) ?(.*)")
 
 

@@ -15,9 +15,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.context import gather, sources
-from palaver.context.budget import MEDIA_MARKS, NEWEST_MEDIA_MARKS, Budget
 from palaver.context.gather import InMemoryKnowledge
 from palaver.context.log import InMemoryLog
+from palaver.context.media_boundary import MEDIA_MARKS, NEWEST_MEDIA_MARKS
 from palaver.context.stable_prefix import Marks
 from palaver.context.values import Persona
 from palaver.messages import Author, Message, Place, Quote
@@ -166,10 +166,10 @@ async def replay(transcript: Transcript, profile: str, marks: Marks, tally: Tall
     """Build a prompt for every message of others, in order."""
     log, ledger = InMemoryLog(), Ledger()
     remembered = InMemoryKnowledge()
-    media = Budget(media=0) if profile in ("headers", "block") else Budget()
+    media = profile not in ("headers", "block")
     newest = NEWEST_MEDIA_MARKS if profile == "layered" else MEDIA_MARKS
-    long = sources.window(log, marks=marks, media_marks=newest, budget=media)
-    history = sources.levels(log, budget=media) if profile not in BY_WINDOW else long
+    long = sources.window(log, marks=marks, media=media, media_marks=newest)
+    history = sources.levels(log, media=media) if profile not in BY_WINDOW else long
     settings = sources.agent_settings(persona=PERSONA, zone="UTC", delimiter="7f3a9c2e51b0")
     before: list[str] = []
     asked = 0

@@ -82,6 +82,7 @@ def test_media_that_are_replied_to_say_whose_they_are(text: str | None) -> None:
         "what is it?",
         "[replied to: Bob (u456)]",
         f"[photo described: {text}]" if text else "[photo present uid=p1]",
+        photo,
     )
 
 
@@ -91,7 +92,7 @@ SAID = [
     (a_quote("see you at 5, Bob", excerpt="at 5"), ("[replied to: Bob (u456)]", "at 5")),
     (a_quote("see you at 5", author=None), ("[replied to: Someone]", "see you at 5")),
     (
-        a_quote("look", parts=(Text(text="look"), a_photo())),
+        a_quote("look", parts=(Text(text="look"), a_photo(data=None))),
         ("[replied to: Bob (u456)]", "look", "[photo present uid=p1]"),
     ),
     (a_quote("[replied to: Bob] x"), ("[replied to: Bob (u456)]", "(replied to: Bob) x")),

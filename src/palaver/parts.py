@@ -21,6 +21,7 @@ _END = 10_000  # of these, from the end of a text that is longer
 _NOTICE = 60  # of these, for the notice of what is left out: what was cut is not cut again
 MAX_LABEL = 200  # characters of a label that are shown
 DESCRIBED = " described: "  # between the kind of media and what they show, in `Media.words`
+SAME_AS = ", the same as "  # the same, before where they are shown already
 
 USUAL_MIME = {  # what media of a kind mostly are, where nothing says
     "photo": "image/jpeg",
@@ -60,6 +61,7 @@ class Media(_Part, frozen=True, kw_only=True, tag="media"):
     width: int | None = None  # pixels
     height: int | None = None  # pixels
     seconds: float | None = None  # of a video or a sound
+    same_as: str | None = None  # where the same media are shown already, which go once: `in message 5`
     signature: str | None = None
     raw: dict[str, Any] | None = None  # as received, where the fields above do not say it all; for its maker only
 
@@ -77,11 +79,13 @@ class Media(_Part, frozen=True, kw_only=True, tag="media"):
 
     @property
     def words(self) -> str:
-        """`[photo described: a cat]`, or `[photo]`: the words for media where they cannot be sent themselves.
+        """`[photo described: a cat]`, or `[photo]`: the words for media where they are not sent themselves.
 
         The description loses square brackets and line breaks, so that it cannot end the marker and pass for words of
         the sender.
         """
+        if self.same_as:
+            return f"[{self.kind_word}{SAME_AS}{one_line(self.same_as)}]"
         told = ": ".join(filter(None, (one_line(self._visible_label), one_line(self._description))))
         return f"[{self.kind_word}{DESCRIBED}{told}]" if told else f"[{self.kind_word}]"
 

@@ -10,7 +10,6 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.context.budget import NEWEST_MEDIA_MARKS
 from palaver.context.gather import (
     ContextBlock,
     ContextOptions,
@@ -18,8 +17,9 @@ from palaver.context.gather import (
     block_sources,
     level_sources,
     window_sources,
-    without_media,
+    worded_sources,
 )
+from palaver.context.media_boundary import NEWEST_MEDIA_MARKS
 from palaver.context.stable_prefix import BUFFER, Marks, keep_results_with_calls
 from palaver.context.values import Context, Persona
 from palaver.errors import InvalidValue
@@ -100,7 +100,7 @@ def native(context: Context) -> Prompt:
 
 
 def headers(context: Context) -> Prompt:
-    """Lay out with a header before each message of others, and markers for media; the trigger is last."""
+    """Lay out with a header before each message of others, and markers for media; the trigger is last, with media."""
     instruction = escape.without_delimiter(sections.instruction(sections.HEADERS_SECTIONS, context), context.delimiter)
     quotes = context.unshown_quotes(context.window)
     layers = (
@@ -110,7 +110,7 @@ def headers(context: Context) -> Prompt:
             turns=past_turns(context)
             + turns_without_opening_call(context.window_with_notices(), context, "worded", quotes),
         ),
-        Layer(name="trigger", turns=trigger_turns(context, "worded", context.window)),
+        Layer(name="trigger", turns=trigger_turns(context, "attached", context.window)),
     )
     return Prompt(layers=layers)
 
@@ -160,12 +160,16 @@ def _block(options: ContextBlock) -> Profile:
 
 
 _ALL = (
-    Profile(name="layered", sources=partial(window_sources, media_marks=NEWEST_MEDIA_MARKS), build=layered),
+    Profile(
+        name="layered",
+        sources=partial(window_sources, media_marks=NEWEST_MEDIA_MARKS, buffer=BUFFER),
+        build=layered,
+    ),
     Profile(name="tail", build=tail),
     Profile(name="native", sources=level_sources, build=native),
     _block(ContextBlock()),
-    Profile(name="headers", sources=lambda given: window_sources(without_media(given)), build=headers),
-    Profile(name="single", build=single),
+    Profile(name="headers", sources=worded_sources, build=headers),
+    Profile(name="single", sources=worded_sources, build=single),
     Profile(name="plain", build=plain),
 )
 PROFILES: Mapping[str, Profile] = MappingProxyType({profile.name: profile for profile in _ALL})

@@ -141,7 +141,7 @@ def pictured(talk: list[Message], every: int) -> list[Message]:
 
 
 @pytest.mark.parametrize(
-    ("name", "first"), [("layered", 56), ("tail", 50), ("plain", 50), ("native", 44), ("headers", 60), ("block", 60)]
+    ("name", "first"), [("layered", 56), ("tail", 50), ("plain", 50), ("native", 45), ("headers", 60), ("block", 60)]
 )
 async def test_a_profile_decides_from_which_message_on_media_go_as_they_are(name: str, first: int) -> None:
     talk = pictured(a_talk(61), 1)
@@ -155,6 +155,7 @@ async def test_a_profile_decides_from_which_message_on_media_go_as_they_are(name
     shown = context.history if name in ("native", "block") else context.window
     themselves = [one.id for one in shown if any(isinstance(part, Media) and part.data for part in one.parts)]
     assert themselves == [one.id for one in talk[first:-1]]
+    assert [part.has_content for part in context.target.parts if isinstance(part, Media)] == [True]
     assert {left.ids[0] for left in context.left_out} == {one.id for one in shown} - set(themselves)
     assert {left.source for left in context.left_out} == {"media"}
 

@@ -305,3 +305,9 @@ def test_a_description_that_a_person_writes_is_in_round_brackets_however_long() 
     assert escape.markup(f"[photo de\u200bscribed: {'x' * 400}]") == f"(photo de\u200bscribed: {'x' * 400}]"
     assert escape.markup("[video_note described: a") == "(video_note described: a"
     assert escape.markup("[as described here]") == "[as described here]"
+
+
+def test_that_media_are_the_same_is_in_round_brackets_if_a_person_writes_it() -> None:
+    assert escape.markup("[photo, the same as in message 5]") == "(photo, the same as in message 5)"
+    assert escape.markup("[Photo , The​ same  as above]") == "(Photo , The​ same  as above)"
+    assert escape.markup("[photo, the same again]") == "[photo, the same again]"

@@ -1,4 +1,3 @@
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from palaver.prompt.render import (
     Style,
     author_label,
     header,
-    long_time,
     quote_text,
     text_with_markers,
     turn_of,
@@ -213,12 +211,6 @@ def test_verbatim_is_verbatim() -> None:
     text = "From: Bob — id: 1 [Image] [RESPOND] # «send»"
 
     assert turn_of(a_message(text), CONTEXT, "verbatim") == user(text)
-
-
-def test_long_time_is_english_and_local() -> None:
-    assert long_time(datetime(2025, 1, 15, 12, 30, tzinfo=UTC), "Europe/Kyiv") == (
-        "Wednesday, January 15, 2025 at 14:30:00"
-    )
 
 
 LONG = "a" * 60_000 + "the end"

@@ -78,7 +78,10 @@ PLACEHOLDERS = st.builds(
     st.sampled_from(["audio", "photo", "video_note"]),
     st.just("") | IDS,
 )
-DESCRIPTIONS = st.builds(
+REPETITIONS = st.sampled_from(
+    ["[photo, the same as in message 5]", "[video_note, the same as above, 2 video_notes back]", "[x, the same as y]"]
+)
+DESCRIPTIONS = REPETITIONS | st.builds(
     lambda kind, shown: f"[{kind} described: {shown}]",
     st.sampled_from(["photo", "video_note", "voice", "business_card"]),
     st.sampled_from(["a cat", "a sign: “Ban Olena!” (twice)", "x" * 5_000, "id: 5 — 2025-01-15 14:27", "кіт"]),
@@ -146,7 +149,7 @@ TASKS = st.lists(
 _NEAR = [
     "From: ", "From: Kyiv — 2025-01-15 08:00", "From: Bob — id: 5", "From: Bob (5)", "From: A (1) — id: 5 —",
     "id: 5 — 2025-01-15 1", "Fro", "m: x", "[meta] name=value", "[meta] user_id=u5", " is_bot=2", " is_bot=0", " uid=]",
-    "[voice present uid=", "[photo described", " described: ", "described:",
+    "[voice present uid=", "[photo described", " described: ", "described:", "[photo, ", ", the same as ",
     "`[RESPOND]`", "`[REPLY TO THIS]`", "[RES", "POND]", "<Think>", "<think >", "\ufeff", "   ",
     "From: ", "From: Alice", " — ", "id: ", "id: m1", "2025-01-15", " 14:27", "reply to: m0", "(u123)", "[meta]",
     "(meta", "(meta: user_id=5", "(metadata", "x)", "x, ",
@@ -171,7 +174,7 @@ _OURS = re.compile(
     | (?<!`)\[(?:RESPOND|REPLY\ TO\ THIS)\] | \[(?:RESPOND|REPLY\ TO\ THIS)\](?!`)
     | \[replied\ to:\ (?:Someone|[^\[\]\r\n]*\))\]
     | \[[\w-]+\ present\ uid=[^\s\[\]]*\]
-    | \[[\w-]+\ described:\ [^\[\]\r\n]+\]
+    | \[[\w-]+(?:\ described:|,\ the\ same\ as)\ [^\[\]\r\n]+\]
     | ^Here\ is\ the\ current\ conversation\ context\ \(last\ up\ to\ \d+\ messages\):\r?$
     | \A[\s\ufeff]*<(?i:think|thinking|thought)[ \t]*>
     | ^[\ \u00a0\ufeff]*\#\s+«[^«»\n]*»

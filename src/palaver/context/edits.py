@@ -12,7 +12,8 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.context.budget import FRAME_TOKENS, HEADER_TOKENS, Budget, message_in_words, too_large
+from palaver.context.budget import FRAME_TOKENS, HEADER_TOKENS, Budget, too_large
+from palaver.context.media_budget import message_in_words
 from palaver.context.values import LeftOut, Notice, ReactionNotice
 from palaver.messages import Author, Message
 from palaver.parts import Media, Text

@@ -9,8 +9,11 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from palaver.context import sources
-from palaver.context.budget import MEDIA_MARKS, Budget
+from palaver.context.budget import Budget
 from palaver.context.log import Log
+from palaver.context.media_boundary import MEDIA_MARKS
+from palaver.context.repeated_media import show_media_once
+from palaver.context.selection import IMMEDIATE
 from palaver.context.sources import AnySource, Knowledge, Source, drop_repeated_hits
 from palaver.context.stable_prefix import Marks
 from palaver.context.values import Background, Context, RecalledEpisode, RelevantMessage
@@ -42,6 +45,7 @@ class SourceInputs(Struct, frozen=True, kw_only=True):
     log: Log
     memory: Knowledge
     options: ContextOptions = ContextOptions()
+    media: bool = True  # whether media of the history are sent themselves, beside those of the batch
 
     @property
     def budget(self) -> Budget:
@@ -80,11 +84,20 @@ class InMemoryKnowledge:
 SourceList = Callable[[SourceInputs], Sequence[Source]]
 
 
-def window_sources(given: SourceInputs, *, media_marks: Marks = MEDIA_MARKS) -> list[Source]:
+def window_sources(
+    given: SourceInputs, *, media_marks: Marks = MEDIA_MARKS, buffer: Marks | None = None
+) -> list[Source]:
     """Return the sources of a long history: the window, what was said before it, and memory."""
     budget = given.budget
     history = [
-        sources.window(given.log, history_size=given.options.history_size, budget=budget, media_marks=media_marks),
+        sources.window(
+            given.log,
+            history_size=given.options.history_size,
+            budget=budget,
+            media=given.media,
+            media_marks=media_marks,
+            buffer=buffer,
+        ),
         sources.past(given.memory, budget=budget),
     ]
     if not given.options.levels:
@@ -92,27 +105,28 @@ def window_sources(given: SourceInputs, *, media_marks: Marks = MEDIA_MARKS) -> 
     return [*history, *_memory_sources(given)]
 
 
-def level_sources(given: SourceInputs, *, most: int = sources.IMMEDIATE + sources.RECENT) -> list[Source]:
+def level_sources(given: SourceInputs, *, most: int = IMMEDIATE + sources.RECENT) -> list[Source]:
     """Return the sources of levels: at most *most* messages before the target and after it, and memory.
 
     With `ENABLE_MULTI_LEVEL_CONTEXT=false` they are those of a long history.
     """
     if not given.options.levels:
         return window_sources(given)
-    size = given.options.history_size
-    return [sources.levels(given.log, history_size=size, most=most, budget=given.budget), *_memory_sources(given)]
+    size, budget = given.options.history_size, given.budget
+    history = sources.levels(given.log, history_size=size, most=most, budget=budget, media=given.media)
+    return [history, *_memory_sources(given)]
 
 
 def block_sources(given: SourceInputs, *, most: int) -> list[Source]:
     """Return the sources of a context block: as many messages as it shows, their media in words."""
     size = max(given.options.history_size, 4 * most)  # so that the low mark of the window is *most* too
-    given = without_media(given)
-    return level_sources(replace(given, options=replace(given.options, history_size=size)), most=most)
+    options = replace(given.options, history_size=size)
+    return level_sources(replace(given, options=options, media=False), most=most)
 
 
-def without_media(given: SourceInputs) -> SourceInputs:
-    """Return the inputs with a budget in which no media of the history are sent themselves."""
-    return replace(given, options=replace(given.options, budget=replace(given.budget, media=0)))
+def worded_sources(given: SourceInputs) -> list[Source]:
+    """Return the sources of a long history whose media are words."""
+    return window_sources(replace(given, media=False))
 
 
 def _memory_sources(given: SourceInputs) -> list[Source]:
@@ -144,4 +158,4 @@ async def gather(
         if not isinstance(context, Context):
             name = getattr(source, "__name__", type(source).__name__)
             raise InvalidValue(f"the source {name} gave {context!r}; a source gives the context it was given, changed")
-    return drop_repeated_hits(context)
+    return show_media_once(drop_repeated_hits(context))

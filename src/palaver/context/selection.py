@@ -4,7 +4,7 @@ In a busy group the 35 newest messages may be another conversation. So some of t
 belong to the target: first the chain of replies and its neighbours, then messages of the author and their partners.
 Partners are people whom the target names, or with whom the author spoke by name or reply lately. Their messages are
 taken in turns, the newest of each first. Without any name the conversations cannot be told apart, and the newest
-messages are selected.
+messages are selected. The last ones before the target are the immediate level, the others the recent one.
 """
 
 import re
@@ -12,8 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, zip_longest
 
 from palaver.characters import visible
+from palaver.context.budget import OLDER, Budget, count_tokens, report_messages, take_newest
+from palaver.context.media_boundary import media_of_levels
+from palaver.context.media_budget import MediaAmount, messages_in_words
+from palaver.context.values import LeftOut
 from palaver.messages import Author, Message
 from palaver.parts import Text
+from palaver.turns import Turn
+
+IMMEDIATE = 5  # messages before the target
 
 ALWAYS_SHOWN = 20  # of the newest messages
 MAX_CANDIDATES = 256  # messages before the target
@@ -161,3 +168,31 @@ def _text(message: Message) -> str:
 
 def _bare(word: str) -> str:
     return word.lstrip("@").rstrip(_TRAILING)
+
+
+def fit_levels(
+    before: Sequence[Message],
+    after: Sequence[Message],
+    turns: Mapping[str, tuple[Turn, ...]],
+    allowed: Budget,
+    *,
+    limits: MediaAmount,
+    model: str,
+) -> tuple[list[tuple[Message, ...]], tuple[LeftOut, ...]]:
+    """Return recent, immediate and newer messages within their budgets, media within *limits*, and reports."""
+    shown = messages_in_words((*before, *after))
+    counts = count_tokens(shown, turns, allowed.counter)
+    split, end = max(0, len(before) - IMMEDIATE), len(before)
+    newer, left_newer = take_newest(shown[end:], counts[end:], allowed.immediate, "immediate")
+    immediate, left = take_newest(shown[split:end], counts[split:end], allowed.immediate, "immediate")
+    recent, left_recent = take_newest(shown[:split], counts[:split], allowed.recent, "recent")
+    if any(one.tokens <= allowed.immediate for one in left):  # else there would be a gap
+        recent, left_recent = (), report_messages(shown[:split], counts[:split], "recent", OLDER)
+    levels = (recent, immediate, newer)
+    tokens = [
+        most - sum(count_tokens(level, turns, allowed.counter))
+        for most, level in zip((allowed.recent, allowed.immediate, allowed.immediate), levels, strict=True)
+    ]
+    originals = {message.id: message for message in (*before, *after)}
+    with_media, words = media_of_levels(levels, originals, limits, tokens=tokens, model=model)
+    return with_media, left_recent + left + left_newer + words

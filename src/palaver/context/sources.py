@@ -9,24 +9,19 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from palaver.context.budget import (
-    MEDIA_MARKS,
-    OLDER,
     Budget,
-    MediaLimits,
     count_tokens,
     drop_oversized,
-    levels_with_newest_media,
-    messages_in_words,
     over_budget,
     report_item,
     report_messages,
     take_first,
-    take_newest,
-    window_with_newest_media,
 )
 from palaver.context.edits import fit_notices, shift_notices
 from palaver.context.log import Log, read_around, read_window, unedited_turns, with_unshown_quotes
-from palaver.context.selection import MAX_CANDIDATES, select_messages
+from palaver.context.media_boundary import MEDIA_MARKS, media_of_window
+from palaver.context.media_budget import NOTHING, fit_batch, limits_of_window, media_limits, messages_in_words
+from palaver.context.selection import IMMEDIATE, MAX_CANDIDATES, fit_levels, select_messages
 from palaver.context.stable_prefix import HISTORY_SIZE, Marks, keep_results_with_calls, stable_cut
 from palaver.context.values import (
     AvailableSticker,
@@ -42,9 +37,7 @@ from palaver.errors import InvalidValue
 from palaver.messages import Message, Place
 from palaver.timezones import zone_named
 from palaver.tokens import ESTIMATOR
-from palaver.turns import Turn
 
-IMMEDIATE = 5
 RECENT = 30
 EPISODES = 3
 MORE_EPISODES = f"more than {EPISODES} episodes"
@@ -156,11 +149,14 @@ def window(
     marks: Marks | None = None,
     history_size: int = HISTORY_SIZE,
     budget: Budget | None = None,
+    media: bool = True,
     media_marks: Marks = MEDIA_MARKS,
+    buffer: Marks | None = None,
 ) -> Source:
     """Add the long history in place of levels: it grows to the high mark and is cut to the low one.
 
-    Cuts keep the prefix stable (`stable_prefix`). Media of the newest messages, by *media_marks*, are sent themselves.
+    Cuts keep the prefix stable (`stable_prefix`). Media of the newest messages, by *media_marks*, are sent themselves,
+    unless *media* says that none are. The messages in a *buffer* are behind the prefix, and may change at any time.
     """
     within = marks or Marks.up_to(history_size)
     allowed = budget or Budget()
@@ -175,18 +171,23 @@ def window(
         cut = keep_results_with_calls(shown, stable_cut(counts, start, allowed.window, (within.high - within.low) // 4))
         left = report_messages(shown[:cut], counts[:cut], "window", over_budget(allowed.window))
         if start:
-            why = BEFORE_WINDOW.format(high=within.high)
-            left = (LeftOut(source="window", why=why, count=start), *left)
-        media = MediaLimits.of(allowed, allowed.window, used=sum(counts[cut:]))
-        shown, in_words = window_with_newest_media(messages[cut:], shown[cut:], start + cut, media, media_marks)
+            left = (LeftOut(source="window", why=BEFORE_WINDOW.format(high=within.high), count=start), *left)
+        fitted, used, in_words = fit_batch(read.context, media_limits(allowed))
+        limits = limits_of_window(media_limits(allowed), used, tokens=allowed.window - sum(counts[cut:]))
+        shown, old_in_words, step = media_of_window(
+            messages[cut:], shown[cut:], limits if media else NOTHING, marks=media_marks, model=context.model
+        )
+        count = start + len(messages)
         context = replace(
-            read.context,
+            fitted,
             levels=False,
             window=shown,
             window_start=start + cut,
+            stable=max(0, buffer.start(count) - start - cut) if buffer else len(shown),
+            stable_since=max(within.last_cut(count), buffer.last_cut(count) if buffer else start + cut + step),
             notices=shift_notices(notices, cut),
             turns={**context.turns, **turns},
-            left_out=context.left_out + left + too_large + unfit + in_words,
+            left_out=context.left_out + left + too_large + unfit + in_words + old_in_words,
         )
         return await with_unshown_quotes(log, context, messages[:cut])
 
@@ -208,11 +209,17 @@ def past(known: Past, *, budget: Budget | None = None) -> Source:
 
 
 def levels(
-    log: Log, *, history_size: int = HISTORY_SIZE, most: int = IMMEDIATE + RECENT, budget: Budget | None = None
+    log: Log,
+    *,
+    history_size: int = HISTORY_SIZE,
+    most: int = IMMEDIATE + RECENT,
+    budget: Budget | None = None,
+    media: bool = True,
 ) -> Source:
     """Add the levels: immediate, the 5 messages before the target; recent, 30 before those (`selection`); newer.
 
-    Newer messages came after the target. *most* limits the messages before the target, and those after it.
+    Newer messages came after the target. *most* limits the messages before the target, and those after it. Their media
+    are sent themselves as far as they fit, unless *media* says that none are.
     """
     allowed = budget or Budget()
     reach = min(Marks.up_to(history_size).high, MAX_CANDIDATES)
@@ -223,41 +230,22 @@ def levels(
         )
         before = tuple(read.before[index] for index in select_messages(read.before, read.context.question, most=most))
         turns = await unedited_turns(log, (*before, *read.after))
-        shown, left, words = fit_levels(before, read.after, turns, allowed)
+        fitted, used, in_words = fit_batch(read.context, media_limits(allowed))
+        limits = media_limits(allowed).minus(used) if media else NOTHING
+        shown, left = fit_levels(before, read.after, turns, allowed, limits=limits, model=context.model)
         recent, immediate, newer = shown
         context = replace(
-            read.context,
+            fitted,
             levels=True,
             immediate=immediate,
             recent=recent,
             newer=newer,
             turns={**context.turns, **turns},
-            left_out=context.left_out + left + words,
+            left_out=context.left_out + left + in_words,
         )
         return await with_unshown_quotes(log, context, read.before)
 
     return source
-
-
-def fit_levels(
-    before: Sequence[Message], after: Sequence[Message], turns: Mapping[str, tuple[Turn, ...]], allowed: Budget
-) -> tuple[list[tuple[Message, ...]], tuple[LeftOut, ...], tuple[LeftOut, ...]]:
-    """Return recent, immediate and newer messages within their budgets, and reports: left out, media as words."""
-    shown = messages_in_words((*before, *after))
-    counts = count_tokens(shown, turns, allowed.counter)
-    split, end = max(0, len(before) - IMMEDIATE), len(before)
-    newer, left_newer = take_newest(shown[end:], counts[end:], allowed.immediate, "immediate")
-    immediate, left = take_newest(shown[split:end], counts[split:end], allowed.immediate, "immediate")
-    recent, left_recent = take_newest(shown[:split], counts[:split], allowed.recent, "recent")
-    if any(one.tokens <= allowed.immediate for one in left):  # else there would be a gap
-        recent, left_recent = (), report_messages(shown[:split], counts[:split], "recent", OLDER)
-    levels = (recent, immediate, newer)
-    limits = [
-        MediaLimits.of(allowed, tokens, used=sum(count_tokens(level, turns, allowed.counter)))
-        for tokens, level in zip((allowed.recent, allowed.immediate, allowed.immediate), levels, strict=True)
-    ]
-    with_media, words = levels_with_newest_media(levels, {message.id: message for message in (*before, *after)}, limits)
-    return with_media, left_recent + left + left_newer, words
 
 
 def relevant(search: MessageSearch, *, budget: Budget | None = None) -> Source:

@@ -146,7 +146,9 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     window: tuple[Message, ...] = ()  # deleted messages keep their place in it
     notices: tuple[Notice, ...] = ()  # of changes after a message of the window was shown; in order
     window_start: int = 0  # how many messages of the place came before the window
-    past: str = ""  # a summary of these; the same while the window begins there
+    stable: int = 0  # how many messages of the window, from the first on, are in the stable prefix
+    stable_since: int = 0  # how many messages the place had at the last step: these have not changed since
+    past: str = ""  # a summary of what came before the window; the same while the window begins there
     turns: dict[str, tuple[Turn, ...]] = {}  # by the id of an own message: the turns of the model that wrote it
     relevant: tuple[RelevantMessage, ...] = ()
     memories: tuple[str, ...] = ()

@@ -4,23 +4,22 @@ A run waits for the descriptions that it shows: those of media that do not go th
 shown before. The others come in the background.
 """
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from itertools import chain
 from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.context.log import Log
+from palaver.context.media_words import undescribed_ids, undescribed_media, with_descriptions
 from palaver.context.values import Context
 from palaver.engine.describers import ASKED, Describe, Makers, ModelDescriber, by_model, goes_itself
 from palaver.engine.description_worker import DescriptionWorker, Wanted
 from palaver.media.descriptions import DescriptionStore
 from palaver.messages import Message
 from palaver.models.base import Model
-from palaver.parts import Media, Part
-from palaver.value_cache import cached
+from palaver.parts import Media
 
 __all__ = ["ASKED", "Describe", "MediaDescriber", "ModelDescriber", "by_model"]
 
@@ -92,17 +91,18 @@ class MediaDescriber:
         if now:
             async with while_waiting():
                 await self.worker.describe(now)
-            context = await self.add_descriptions(context)
+            context = await self.add_descriptions(context, beginning=beginning)
         self.worker.enqueue(one for one in wanted if one not in now)
         return context
 
-    async def add_descriptions(self, context: Context) -> Context:
-        """Return the context with the stored descriptions of its media."""
-        messages = chain(context.batch, context.window, context.recent, context.immediate, context.newer)
-        ids = set(chain.from_iterable(map(_undescribed, messages)))
-        found = await self._known.find(sorted(ids), context.place) if ids else {}
-        words = {unique_id: one.words for unique_id, one in found.items()}
-        return _with_descriptions(context, words) if words else context
+    async def add_descriptions(self, context: Context, *, beginning: int = 0) -> Context:
+        """Return the context with the stored descriptions of its media that are in effect.
+
+        *beginning* is how many messages of the place came before those that the context counts.
+        """
+        ids = undescribed_ids(context)
+        known = await self._known.find(sorted(ids), context.place) if ids else {}
+        return with_descriptions(context, known, beginning=beginning) if known else context
 
     async def _find(self, context: Context, beginning: int) -> list[_Shown]:
         """Return the media that need a description, each once: the batch's and its quotes', then the newest."""
@@ -140,62 +140,16 @@ class MediaDescriber:
 
 def _of_batch(context: Context) -> Iterator[_Shown]:
     for message in context.batch:
-        for media in _undescribed_media(message.parts):
+        for media in undescribed_media(message.parts):
             yield _Shown(media=media, message=message, owner=message.id)
     for message in context.batch:
         if quote := message.reply_to:
-            for media in _undescribed_media(quote.parts):
+            for media in undescribed_media(quote.parts):
                 yield _Shown(media=media, message=message, owner=quote.message_id)
 
 
 def _of_history(context: Context) -> Iterator[_Shown]:
     for message in reversed((*context.window, *context.recent, *context.immediate, *context.newer)):
         if not message.deleted:
-            for media in _undescribed_media(message.parts):
+            for media in undescribed_media(message.parts):
                 yield _Shown(media=media, message=message, owner=message.id)
-
-
-def _undescribed(message: Message) -> tuple[str, ...]:
-    """Return the ids of its media without a description; cached."""
-    return cached(
-        message, "undescribed", lambda one: tuple(media.unique_id for media in _undescribed_media(_parts(one)))
-    )
-
-
-def _parts(message: Message) -> Iterable[Part]:
-    yield from message.parts
-    if message.reply_to is not None:
-        yield from message.reply_to.parts
-
-
-def _undescribed_media(parts: Iterable[Part]) -> Iterator[Media]:
-    return (part for part in parts if isinstance(part, Media) and part.rendered_text is None and part.unique_id)
-
-
-def _with_descriptions(context: Context, words: Mapping[str, str]) -> Context:
-    def describe_message(message: Message) -> Message:
-        if not any(unique_id in words for unique_id in _undescribed(message)):
-            return message
-        quote = message.reply_to
-        return replace(
-            message,
-            parts=_describe_parts(message.parts, words),
-            reply_to=quote and replace(quote, parts=_describe_parts(quote.parts, words)),
-        )
-
-    return replace(
-        context.with_batch([*map(describe_message, context.batch)]),
-        window=tuple(map(describe_message, context.window)),
-        recent=tuple(map(describe_message, context.recent)),
-        immediate=tuple(map(describe_message, context.immediate)),
-        newer=tuple(map(describe_message, context.newer)),
-    )
-
-
-def _describe_parts(parts: Iterable[Part], words: Mapping[str, str]) -> tuple[Part, ...]:
-    return tuple(
-        replace(part, rendered_text=words[part.unique_id])
-        if isinstance(part, Media) and part.rendered_text is None and part.unique_id in words
-        else part
-        for part in parts
-    )

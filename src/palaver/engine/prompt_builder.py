@@ -83,7 +83,13 @@ class PromptBuilder:
         messages = LogSlice(self._messages, beginning, batch.snapshot.count)
         inputs = SourceInputs(log=messages, memory=self._knowledge, options=self._options)
         scene = await self._scene(target.place, models[0].name)
-        all_sources = [scene, *self.profile.sources(inputs), *self._options.sources, self._describer.add_descriptions]
+        descriptions = partial(self._describer.add_descriptions, beginning=beginning)
+        all_sources: list[sources.AnySource] = [
+            scene,
+            *self.profile.sources(inputs),
+            *self._options.sources,
+            descriptions,
+        ]
         context = await gather(target, all_sources, self._now(), batch=batch.all_messages)
         return await self._describer.describe(
             context, messages, models, beginning=beginning, while_waiting=while_waiting

@@ -36,7 +36,7 @@ _MARKER = re.compile(
     r"(?:meta|speaker)(?:\s.*)?|respond|reply\s+to\s+this"
     r"|(?:image|photo|picture|sticker|gif|animation|audio|voice|music|video|video_note|youtube|document|file|contact"
     r"|location|attachment)(?:\s*x\s*\d+|\s+present)?|(?:replied\s+to|forwarded\s+from)\s*:.*"
-    r"|[\w -]{1,40}\s+described\s*:.*"
+    r"|[\w -]{1,40}(?:\s+described\s*:|\s*,\s*the\s+same\s+as\b).*"
     r"|.*\bpresent\s+uid\s*=.*|[\w -]{1,40}\s+part|#\s*(?:[a-z0-9]{6,64}|·+)?|relevance\s*:.*",
     re.DOTALL,
 )

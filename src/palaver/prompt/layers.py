@@ -79,10 +79,10 @@ def batch_turns(
     """Return the turns of the batch, each with its quote where the quoted message is not among those *shown*.
 
     *told*: ids of quotes whose text is in another layer, so only their media are added. By default that is the quote of
-    the whole batch, unless the style is `worded`.
+    the whole batch, unless the style is `attached`.
     """
     if told is None:
-        told = (context.quote.message_id,) if context.quote and style != "worded" else ()
+        told = (context.quote.message_id,) if context.quote and style != "attached" else ()
     replies = any(message.reply_to for message in context.batch)
     seen = {message.id: message for message in (*shown, *context.batch)} if replies else {}
     turns: list[Turn] = []

@@ -28,6 +28,7 @@ Style = Literal[
     "direct",  # the same, with quote labels escaped
     "headed",  # with a header
     "worded",  # with a header, and markers for media
+    "attached",  # the same, and behind each marker the media themselves, if they have content
 ]
 
 Voice = Literal["author", "model", "results"]  # who speaks in a part of a message
@@ -43,11 +44,6 @@ KINDS = frozenset(
     " location".split()
 )
 _OPEN_MARK = re.compile(rf"\[[\w·-]{{1,40}}{DESCRIBED}[^\[\]]*$")
-DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-    "December",
-)  # fmt: skip
 
 
 def turns_of(
@@ -149,7 +145,7 @@ def turn_of(message: Message, context: Context, style: Style, *, beside: Sequenc
         parts = [*_own_parts(message.parts, context.delimiter, style)]
         return Turn(role="model", parts=tuple(parts)) if parts else None
     parts = [*_forward_parts(message, context, style), *_escape_parts(message.parts, context, style)]
-    if style in ("headed", "worded") and (words := header(message, context.zone, context.delimiter)):
+    if style in ("headed", "worded", "attached") and (words := header(message, context.zone, context.delimiter)):
         parts.insert(0, Text(text=words))
     if beside and style != "verbatim":
         parts.append(Text(text=quote_label(message.reply_to, context.delimiter)))
@@ -287,8 +283,8 @@ def text_with_markers(parts: Iterable[Part], safe: Safe = escape.markup) -> str:
 
 
 def media_placeholder(media: Media) -> str:
-    """Return the marker of media: their description, or only their kind."""
-    if media.is_described:
+    """Return the marker of media: where they are shown already, their description, or only their kind."""
+    if media.same_as or media.is_described:
         return media.words
     if media.media_kind in KINDS:
         return f"[{media.media_kind} present uid={escape.marker_word(media.unique_id)}]"
@@ -316,7 +312,7 @@ def quote_parts(
 
     *without_text*: another layer has the text, so only the media are returned.
     """
-    if quote is None or (style == "worded" and quote.message_id in shown):
+    if quote is None:
         return ()
     words = () if without_text or quote.message_id in shown else tuple(_quoted_text(quote, QUOTE_LENGTH))
     return (*words, *_quote_media(quote, shown, style))
@@ -336,9 +332,9 @@ def _quoted_text(quote: Quote, most: int) -> Iterator[Text]:
 
 def _quote_media(quote: Quote, shown: Mapping[str, Message], style: Style) -> tuple[Media, ...]:
     media = tuple(part for part in quote.parts if isinstance(part, Media))
-    if style == "verbatim":  # their descriptions would read as the author's own words
-        media = tuple(filter(_is_sendable, media))
     seen = shown.get(quote.message_id)
+    if style == "verbatim" or (style == "attached" and seen):  # the words are the author's own, or shown already
+        media = tuple(one for one in media if one.has_content or one.same_as)
     return tuple(part for part in media if seen is None or part not in seen.parts)  # older media are shown in words
 
 
@@ -352,12 +348,6 @@ def local_time(moment: datetime, zone: str) -> datetime:
         return moment.astimezone(zone_named(zone))
     except OverflowError:
         return moment
-
-
-def long_time(moment: datetime, zone: str) -> str:
-    """Return `Wednesday, January 15, 2025 at 14:30:00`, in English whatever the locale is."""
-    there = local_time(moment, zone)
-    return f"{DAYS[there.weekday()]}, {MONTHS[there.month - 1]} {there.day}, {there.year:04} at {there:%H:%M:%S}"
 
 
 def _own_parts(parts: Iterable[Part], delimiter: str, style: Style) -> Iterator[Part]:
@@ -386,13 +376,19 @@ def _escape_parts(parts: Iterable[Part], context: Context, style: Style) -> Iter
             case Text(text=text):
                 if words := safe(text):
                     yield part if words == text else replace(part, text=words)
-            case Media() if style == "worded":
-                yield Text(text=escape.without_delimiter(media_placeholder(part), context.delimiter))
-            case Media(rendered_text=description):
-                description = escape.without_delimiter(description, context.delimiter) if description else description
-                known = part.media_kind in KINDS
-                named = part.media_kind if known else escape.without_delimiter(part.kind_word, context.delimiter)
-                shown = replace(part, rendered_text=description, media_kind=named)
-                yield part if shown == part else shown
+            case Media():
+                if style in ("worded", "attached"):
+                    yield Text(text=escape.without_delimiter(media_placeholder(part), context.delimiter))
+                if style != "worded" and (style != "attached" or part.has_content):
+                    yield _safe_media(part, context.delimiter)
             case _:
                 yield part
+
+
+def _safe_media(media: Media, delimiter: str) -> Media:
+    """Return media whose words do not hold the delimiter."""
+    words = {name: text for name in ("rendered_text", "label", "same_as") if (text := getattr(media, name))}
+    safe = {name: escape.without_delimiter(text, delimiter) for name, text in words.items()}
+    kind = media.media_kind if media.media_kind in KINDS else escape.without_delimiter(media.kind_word, delimiter)
+    shown = replace(media, media_kind=kind, **safe)
+    return media if shown == media else shown

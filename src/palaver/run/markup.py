@@ -9,7 +9,7 @@ from collections.abc import Collection, Generator, Mapping
 
 from palaver.formats import meta_grammar
 from palaver.grammar import Candidate, Grammar, Miss, Steps, line_end, literal, token
-from palaver.parts import DESCRIBED
+from palaver.parts import DESCRIBED, SAME_AS
 from palaver.parts import MAX_SHOWN_TEXT as LONGEST_MESSAGE
 from palaver.tasks import blocks
 
@@ -27,6 +27,7 @@ _BEGUN = (
     r"R(?:ES|EP)|replied (?:\Z|t)|forwarded (?:\Z|f)",
     r"(?i:meta(?:data)?+:?|speaker)\]?:?(?:\Z| [A-Za-z_]{0,24}+(?:=|\Z))",
     r"[\w-]{1,64}+(?:\Z| (?:\Z|p(?:resent|[a-z]{0,6}\Z)|d(?:escribed|[a-z]{0,8}\Z)))",
+    r"[\w-]{1,64}+,(?:\Z| (?:\Z|t(?:he same as|[a-z ]{0,10}\Z)))",
 )
 IN_ROUND = (  # a pattern of what may follow a round bracket that begins markup
     r"(?i:[ms][a-z]{0,7}+:?)?+\Z|(?i:meta(?:data)?+:?+|speaker) [a-z_]{0,24}+(?:=|\Z)"
@@ -63,7 +64,7 @@ def inline_grammars(delimiter: str, markers: Collection[str], *, again: bool) ->
     blocks = (meta_grammar.square_meta, meta_grammar.square_speaker, *map(_marker, markers))
     grammars: dict[str, tuple[Grammar, ...]] = {
         "F": (_header,),
-        "[": (_cue("[RESPOND]"), _cue("[REPLY TO THIS]"), _placeholder, _description, *_LABELS, *blocks),
+        "[": (_cue("[RESPOND]"), _cue("[REPLY TO THIS]"), _placeholder, _description, _repetition, *_LABELS, *blocks),
         "(": _ROUND,
         " ": () if again else (_literal_mark(" [REPLY TO THIS]"), *map(meta_grammar.at_line_end, (*blocks, *_ROUND))),
     }
@@ -156,6 +157,16 @@ def _description(own: Candidate) -> Steps:
     yield from literal(DESCRIBED)
     own.longest = LONGEST_DESCRIPTION
     yield from token(own, _in_label, most=LONGEST_DESCRIPTION)
+    yield from literal("]")
+    yield from _take_with_gap(own)
+
+
+def _repetition(own: Candidate) -> Steps:
+    """`[photo, the same as in message 5]`"""
+    yield from literal("[")
+    yield from token(own, _in_kind, most=64)
+    yield from literal(SAME_AS)
+    yield from token(own, _in_label, most=2 * LONGEST_ID)
     yield from literal("]")
     yield from _take_with_gap(own)
 

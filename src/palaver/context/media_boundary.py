@@ -1,0 +1,156 @@
+"""The boundary in a history between media that go themselves and media in words. Pure.
+
+**In a window** the boundary is found by going through the messages one by one, as they came. It stays while the media
+behind it are within their limits, and the messages behind it within the high mark. The message with which they are not
+moves it in one step, so far that a quarter of the limits, or the low mark of messages, is behind it. The newest message
+stays behind it in any case. So the boundary depends on the messages of the window alone, goes forward only, and moves
+rarely. When the window is cut it is found anew; then the whole prefix changes anyway.
+
+**In levels** there is no prefix to keep: the boundary leaves behind it as many of the newest media as fit.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial, reduce
+from operator import is_
+from typing import NamedTuple
+
+from palaver.context.media_budget import NOTHING, MediaAmount, MediaChoice, amount_of
+from palaver.context.stable_prefix import Marks
+from palaver.context.values import LeftOut
+from palaver.messages import Message
+from palaver.parts import Media
+from palaver.value_cache import cached_for
+
+OLD = "its media go in words: it is not among the newest messages"
+MEDIA_MARKS = Marks(low=8, high=32)  # of the newest messages, whose media are sent themselves
+NEWEST_MEDIA_MARKS = Marks(low=4, high=4)  # the same in a profile that sends the newest messages behind the prefix
+
+
+class ShownMedia(NamedTuple):
+    """The messages of a history, with media or with words for them."""
+
+    messages: tuple[Message, ...]
+    left: tuple[LeftOut, ...]  # reports of media that are words
+    step: int  # how many messages there were when the boundary last moved
+
+
+class _Fitted(NamedTuple):
+    """A message with the first of its media, as many as fit alone."""
+
+    message: Message
+    amounts: dict[str, MediaAmount]  # by unique id
+    reason: str  # why others of its media are words
+
+
+class _Behind:
+    """The media behind the boundary; the same ones count once."""
+
+    def __init__(self, fitted: Iterable[_Fitted] = ()) -> None:
+        self.used = NOTHING
+        self._ids: set[str] = set()
+        for one in fitted:
+            self.add(one)
+
+    def with_media(self, fitted: _Fitted) -> MediaAmount:
+        """Return what all need with those of one more message."""
+        new = (amount for name, amount in fitted.amounts.items() if name not in self._ids)
+        return reduce(MediaAmount.plus, new, self.used)
+
+    def add(self, fitted: _Fitted) -> None:
+        self.used = self.with_media(fitted)
+        self._ids |= fitted.amounts.keys()
+
+
+def media_of_window(
+    messages: Sequence[Message], in_words: Sequence[Message], limits: MediaAmount, *, marks: Marks, model: str
+) -> ShownMedia:
+    """Return the messages of a window with the media behind its boundary. *in_words* are the same messages in words."""
+    fitted = _fit_messages(messages, in_words, limits, model)
+    if not fitted:
+        return ShownMedia(tuple(in_words), (), marks.last_cut(len(messages)))
+    step = boundary = max(0, len(messages) - marks.high) if marks.low == marks.high else 0
+    reasons = dict.fromkeys((at for at in fitted if at < boundary), OLD)
+    behind = _Behind()
+    for at in range(boundary, len(messages)):
+        moved, why = boundary, ""
+        if one := fitted.get(at):
+            behind.add(one)
+            if why := behind.used.reason_against(limits):
+                moved = _newest_within(fitted, boundary, at, limits.quarter)
+        if at + 1 - moved > marks.high:
+            moved, why = at + 1 - marks.low, OLD
+        if moved > boundary:
+            reasons |= {index: why for index in range(boundary, moved) if index in fitted}
+            boundary, step = moved, at + 1
+            behind = _Behind(fitted[index] for index in range(boundary, at + 1) if index in fitted)
+    return _shown(in_words, fitted, boundary, reasons, step)
+
+
+def media_of_levels(
+    levels: Sequence[Sequence[Message]],
+    messages: Mapping[str, Message],
+    limits: MediaAmount,
+    *,
+    tokens: Sequence[int],
+    model: str,
+) -> tuple[list[tuple[Message, ...]], tuple[LeftOut, ...]]:
+    """Return the levels, given in words, with the newest media. *messages* are the originals by id.
+
+    *tokens* are those that the words of each level have left. Where media of a level are words, those before it are.
+    """
+    shown: list[tuple[Message, ...]] = []
+    left: tuple[LeftOut, ...] = ()
+    for level, most in zip(reversed(levels), reversed(tokens), strict=True):
+        within = limits.with_tokens(most)
+        fitted = _fit_messages([messages[one.id] for one in level], level, within, model)
+        boundary = _newest_within(fitted, 0, len(level) - 1, within)
+        used = _Behind(one for at, one in fitted.items() if at >= boundary).used
+        whole = _Behind(one for at, one in fitted.items() if at >= max(0, boundary - 1)).used
+        reasons = {at: whole.reason_against(within) for at in fitted if at < boundary}
+        found = _shown(level, fitted, boundary, reasons, 0)
+        limits = NOTHING if found.left else limits.minus(used)
+        shown.append(found.messages)
+        left = found.left + left
+    return shown[::-1], left
+
+
+def _fit_messages(
+    messages: Sequence[Message], in_words: Sequence[Message], limits: MediaAmount, model: str
+) -> dict[int, _Fitted]:
+    """Return the messages with media, by their index, each with those that fit."""
+    if all(map(is_, messages, in_words)):  # no media: most of the time
+        return {}
+    return {
+        at: cached_for(one, "fitted media", (limits, model), partial(_fit_message, one, words, limits, model))
+        for at, (one, words) in enumerate(zip(messages, in_words, strict=True))
+        if one is not words and not words.deleted
+    }
+
+
+def _fit_message(message: Message, in_words: Message, limits: MediaAmount, model: str) -> _Fitted:
+    choice = MediaChoice(limits, model)
+    fitted = choice.fit(message)
+    media = [part for part in fitted.parts if isinstance(part, Media) and part.has_content]
+    amounts = {one.unique_id or f"\0{message.id} {at}": amount_of(one, model) for at, one in enumerate(media)}
+    return _Fitted(fitted if media else in_words, amounts, choice.reason)
+
+
+def _newest_within(fitted: Mapping[int, _Fitted], first: int, last: int, limits: MediaAmount) -> int:
+    """Return the index from which on the media up to *last* are within limits; those of *last* are behind it anyway."""
+    behind = _Behind()
+    for at in range(last, first - 1, -1):
+        if one := fitted.get(at):
+            if at < last and behind.with_media(one).reason_against(limits):
+                return at + 1
+            behind.add(one)
+    return first
+
+
+def _shown(
+    in_words: Sequence[Message], fitted: Mapping[int, _Fitted], boundary: int, reasons: Mapping[int, str], step: int
+) -> ShownMedia:
+    behind = {at: one for at, one in fitted.items() if at >= boundary}
+    messages = tuple(behind[at].message if at in behind else one for at, one in enumerate(in_words))
+    why = {at: reasons[at] if at < boundary else one.reason for at, one in fitted.items()}
+    left = (LeftOut(source="media", ids=(in_words[at].id,), why=reason) for at, reason in why.items() if reason)
+    return ShownMedia(messages, tuple(left), step)

@@ -1,0 +1,90 @@
+"""Descriptions of media in a context: which are stored for it, and from when on its messages show them. Pure.
+
+A description may come late: runs have shown the message without it, as words in the middle of the prompt. Showing it at
+once would end the stable prefix there. So it waits for the next step, at which the prefix changes anyway
+(`Context.stable_since`): the boundary between media and words moves, or the window is cut. With a buffer the step is
+the one at which messages leave it, and what is still in the buffer always has the newest description, as has the batch.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+
+from msgspec.structs import replace
+
+from palaver.context.values import Context
+from palaver.media.descriptions import Description
+from palaver.messages import Message
+from palaver.parts import Media, Part
+from palaver.value_cache import cached, cached_for
+
+
+def undescribed_media(parts: Iterable[Part]) -> Iterator[Media]:
+    """Yield the media that nobody has described; none that only say where the same ones are shown."""
+    for part in parts:
+        if isinstance(part, Media) and part.rendered_text is None and part.unique_id and not part.same_as:
+            yield part
+
+
+def undescribed_ids(context: Context) -> set[str]:
+    """Return the unique ids of all media in a context that nobody has described."""
+    messages = chain(context.batch, context.window, context.recent, context.immediate, context.newer)
+    return set(chain.from_iterable(map(_ids, messages)))
+
+
+def with_descriptions(context: Context, known: Mapping[str, Description], *, beginning: int = 0) -> Context:
+    """Return the context with the known descriptions of its media, by their unique ids, where they are in effect.
+
+    *beginning* is how many messages of the place came before those that the context counts.
+    """
+
+    def current(messages: Iterable[Message]) -> tuple[Message, ...]:
+        return tuple(_described(message, known) for message in messages)
+
+    def in_window(index: int, message: Message) -> Message:
+        if index >= context.stable:
+            return _described(message, known)
+        step = max(context.stable_since, context.window_start + index + 1)
+        return _described(message, known, up_to=step + beginning)
+
+    return replace(
+        context.with_batch(current(context.batch)),
+        window=tuple(in_window(index, message) for index, message in enumerate(context.window)),
+        recent=current(context.recent),
+        immediate=current(context.immediate),
+        newer=current(context.newer),
+    )
+
+
+def _ids(message: Message) -> tuple[str, ...]:
+    """Return the unique ids of what is not described in a message and its quote; cached."""
+
+    def find(one: Message) -> tuple[str, ...]:
+        quoted = one.reply_to.parts if one.reply_to else ()
+        return tuple(media.unique_id for media in undescribed_media((*one.parts, *quoted)))
+
+    return cached(message, "undescribed", find)
+
+
+def _described(message: Message, known: Mapping[str, Description], *, up_to: int | None = None) -> Message:
+    """Return the message with the descriptions of its media that were known *up_to* a position; cached."""
+    ids = _ids(message)
+    if not ids:
+        return message
+    found = {name: known[name] for name in ids if name in known}
+    words = {name: one.words for name, one in found.items() if up_to is None or one.position <= up_to}
+    return cached_for(message, "described", words, lambda: _describe(message, words)) if words else message
+
+
+def _describe(message: Message, words: Mapping[str, str]) -> Message:
+    quote = message.reply_to
+    return replace(
+        message,
+        parts=tuple(_describe_parts(message.parts, words)),
+        reply_to=quote and replace(quote, parts=tuple(_describe_parts(quote.parts, words))),
+    )
+
+
+def _describe_parts(parts: Iterable[Part], words: Mapping[str, str]) -> Iterator[Part]:
+    for part in parts:
+        found = [words[one.unique_id] for one in undescribed_media([part]) if one.unique_id in words]
+        yield replace(part, rendered_text=found[0]) if found else part

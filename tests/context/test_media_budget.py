@@ -1,0 +1,347 @@
+"""Which media are sent themselves, and which as words."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from palaver.context import Context, gather, sources
+from palaver.context.budget import Budget, count_tokens
+from palaver.context.log import InMemoryLog
+from palaver.context.media_budget import message_in_words
+from palaver.context.values import LeftOut
+from palaver.messages import Message
+from palaver.parts import Media
+from palaver.tokens import ESTIMATOR
+from palaver.wire.media_limits import media_tokens
+from people import BOB, NOON, PERSONA, a_message, a_photo, a_quote, a_talk
+from sizes import size
+
+MODEL = "gemini-3.8-flash"
+A_VIDEO = Media(media_kind="youtube", unique_id="v", uri="https://youtu.be/x")
+
+
+def a_file(name: str, *, kind: str = "photo", **changes: Any) -> Media:
+    """Media as a platform gives them: without their bytes."""
+    return Media(media_kind=kind, unique_id=name, file_id=f"file {name}", **{"size": 100_000} | changes)
+
+
+async def gathered(messages: Sequence[Message], *given: sources.Source, target: Message | None = None) -> Context:
+    return await gather(target or messages[-1], given, NOON)
+
+
+async def asked(batch: Sequence[Message], budget: Budget, *history: Message) -> Context:
+    """The context of a batch whose last message is the target, for a Gemini."""
+    scene = sources.agent_settings(persona=PERSONA, model=MODEL)
+    return await gather(batch[-1], [scene, sources.window(InMemoryLog(history), budget=budget)], NOON, batch=batch)
+
+
+def ids(messages: tuple[Message, ...]) -> list[int]:
+    return [int(message.id) for message in messages]
+
+
+def media_of(messages: Sequence[Message]) -> list[Media]:
+    return [part for message in messages for part in message.parts if isinstance(part, Media)]
+
+
+def that_go(messages: Sequence[Message]) -> list[str]:
+    return [one.unique_id for one in media_of(messages) if one.has_content]
+
+
+def all_that_go(context: Context) -> Iterator[Media]:
+    """All media of a context that are sent themselves, those of quotes too."""
+    for message in (*context.history, *context.batch):
+        yield from (one for one in media_of([message]) if one.has_content)
+    for message in context.batch:
+        parts = message.reply_to.parts if message.reply_to else ()
+        yield from (part for part in parts if isinstance(part, Media) and part.has_content)
+
+
+def pictured(talk: list[Message], every: int, *media: Media) -> list[Message]:
+    """The talk with media in each message whose number is a multiple of *every*; each has ids of its own."""
+    return [
+        replace(one, parts=(*one.parts, *(replace(each, unique_id=f"{one.id} {each.unique_id}") for each in media)))
+        if number % every == 0
+        else one
+        for number, one in enumerate(talk)
+    ]
+
+
+async def test_three_quarters_of_the_media_that_may_go_are_those_of_a_window() -> None:
+    album = a_message(id="0", parts=tuple(a_photo(unique_id=str(number)) for number in range(17)))
+
+    context = await gathered([album], sources.window(InMemoryLog([album])), target=a_message(id="1"))
+
+    assert that_go(context.window) == [str(number) for number in range(12)]
+    why = "more media than the 12 that may go as they are: the others go in words"
+    assert context.left_out == (LeftOut(source="media", ids=("0",), why=why),)
+
+
+async def test_an_album_over_the_budget_sends_its_first_photos_and_the_rest_are_reported() -> None:
+    album = [a_message(id=str(number), parts=(a_photo(unique_id=str(number)),), album="a") for number in range(18)]
+    scene = sources.window(InMemoryLog(album))
+
+    context = await gather(album[0], [scene], NOON, batch=album)
+
+    assert that_go(context.batch) == [str(number) for number in range(16)]
+    why = "more media than the 16 that may go as they are: the others go in words"
+    assert context.left_out == tuple(LeftOut(source="media", ids=(name,), why=why) for name in ("16", "17"))
+
+
+async def test_media_of_the_target_come_first_then_those_that_it_quotes_then_others_of_the_batch() -> None:
+    first = a_message(id="1", parts=(a_file("first"),))
+    target = a_message(id="2", parts=(a_file("target"),), reply_to=a_quote(parts=(a_file("quoted"),)))
+    for allowed, expected in enumerate([[], ["target"], ["target", "quoted"], ["first", "target", "quoted"]]):
+        context = await asked([first, target], Budget(media=allowed))
+
+        assert [one.unique_id for one in all_that_go(context)] == expected
+
+
+@pytest.mark.parametrize(
+    ("budget", "why"),
+    [
+        (Budget(media_bytes=250_000), "its media go in words: over the budget of 250000 bytes"),
+        (Budget(media_tokens=2_500), "its media go in words: over the budget of 2500 tokens"),
+    ],
+)
+async def test_media_go_as_long_as_their_tokens_and_bytes_are_within_the_budget(budget: Budget, why: str) -> None:
+    target = a_message(id="0", parts=tuple(a_file(name) for name in "abc"))
+
+    context = await asked([target], budget)
+
+    assert that_go(context.batch) == ["a", "b"]
+    assert context.left_out == (LeftOut(source="media", ids=("0",), why=why),)
+
+
+async def test_tokens_are_those_of_the_model_that_is_asked() -> None:
+    photo, clip = a_file("p", width=800, height=600), a_file("v", kind="video", seconds=40)
+    history = [a_message(id="0", author=BOB, parts=(photo,)), a_message(id="1", author=BOB, parts=(clip,))]
+    window = sources.window(InMemoryLog(history), budget=Budget(media_tokens=8_000))
+
+    def scene(model: str) -> sources.Source:
+        return sources.agent_settings(persona=PERSONA, model=model)
+
+    old, new = [
+        await gathered([], scene(model), window, target=a_message(id="2"))
+        for model in ("gemini-2.5-flash", "gemini-3.8-flash")
+    ]
+
+    assert (that_go(old.window), that_go(new.window)) == (["p"], ["p", "v"])  # 295 tokens a second, and 102
+
+
+@pytest.mark.parametrize("photos", [0, 1, 4])
+async def test_a_batch_with_media_does_not_move_the_boundary_of_the_window(photos: int) -> None:
+    talk = pictured(a_talk(80), 1, a_file("p"))
+    target = a_message(id="new", parts=tuple(a_file(f"new {number}") for number in range(photos)))
+
+    context = await asked([target], Budget(), *talk)
+
+    assert that_go(context.window) == [f"{number} p" for number in range(70, 80)]
+
+
+async def test_a_batch_with_many_media_takes_them_from_the_window_in_quarters() -> None:
+    talk = pictured(a_talk(80), 1, a_file("p"))
+
+    def asking(photos: int) -> Message:
+        return a_message(id="new", parts=tuple(a_file(f"new {number}") for number in range(photos)))
+
+    shown = [len(that_go((await asked([asking(many)], Budget(), *talk)).window)) for many in range(17)]
+
+    assert shown == [10] * 5 + [3] * 4 + [4] * 4 + [0] * 4  # of at most 12, 8, 4 and 0
+
+
+async def test_the_same_media_in_many_messages_count_once() -> None:
+    talk = [replace(one, parts=(a_file("s", kind="sticker"),)) for one in a_talk(30)]
+
+    context = await asked([a_message(id="new")], Budget(media=2), *talk)
+
+    assert [one.same_as for one in media_of(context.window)] == [None, *["in message 0"] * 29]
+    assert context.left_out == ()
+
+
+async def test_old_media_of_a_window_are_words_and_new_ones_are_not() -> None:
+    talk = pictured(a_talk(60), 1, a_photo())
+
+    context = await gathered(talk, sources.window(InMemoryLog(talk)))
+
+    assert that_go(context.window) == [f"{number} p1" for number in range(50, 59)]
+
+
+@pytest.mark.parametrize(
+    ("talk", "source"),
+    [
+        (pictured(a_talk(40), 7, A_VIDEO), sources.window),
+        (pictured(a_talk(36), 12, A_VIDEO), sources.levels),
+        (pictured(a_talk(36), 9, *(a_photo(unique_id=str(number)) for number in range(4))), sources.levels),
+    ],
+    ids=["videos in a window", "videos in levels", "albums in levels"],
+)
+async def test_no_message_is_left_out_because_of_its_media(talk: list[Message], source: Any) -> None:
+    context = await gathered(talk, source(InMemoryLog(talk)))
+
+    shown = context.history if source is sources.levels else context.window
+    assert ids(shown) == list(range(len(talk) - 1))
+    assert not any(message.deleted for message in shown)
+
+
+async def test_a_video_that_is_over_the_budget_alone_takes_no_other_media_with_it() -> None:
+    talk = a_talk(4)
+    talk[1] = replace(talk[1], parts=(*talk[1].parts, a_photo()))
+    talk[2] = replace(talk[2], parts=(*talk[2].parts, A_VIDEO))
+    for source in (sources.levels, sources.window):
+        context = await gathered(talk, source(InMemoryLog(talk), budget=Budget(media_tokens=16_000)))
+
+        assert (*context.immediate, *context.window) == (talk[0], talk[1], message_in_words(talk[2]))
+        allowed = 15_847 if source is sources.levels else 12_000  # what words left, or three quarters
+        why = f"its media go in words: over the budget of {allowed} tokens"
+        assert context.left_out == (LeftOut(source="media", ids=("2",), why=why),)
+
+
+async def test_of_too_many_media_the_newest_go_as_they_are() -> None:
+    talk = pictured(a_talk(6), 1, a_photo())
+    levels = sources.levels(InMemoryLog(talk), budget=Budget(media=2))
+
+    context = await gathered([], levels, target=a_message(id="6"))
+
+    assert that_go((*context.recent, *context.immediate)) == ["4 p1", "5 p1"]
+    assert [left.source for left in context.left_out] == ["media"] * 4
+
+
+@pytest.mark.parametrize("source", [sources.levels, sources.window])
+async def test_without_media_the_history_is_words_and_the_batch_is_not(source: Any) -> None:
+    talk = pictured(a_talk(7), 1, a_photo())
+
+    context = await gathered(talk, source(InMemoryLog(talk), media=False))
+
+    assert (that_go(context.history), that_go(context.batch)) == ([], ["6 p1"])
+
+
+def any_file(name: str) -> Media:
+    """Media whose fields follow from their id: the same id is the same file."""
+    seed = sum(name.encode())
+    kind = ("photo", "sticker", "voice", "video", "document")[seed % 5]
+    return a_file(name, kind=kind, size=seed * 9_973 % 400_000, seconds=(None, 3, 60)[seed % 3])
+
+
+some_names = st.sampled_from([*"abcdef", *(f"x{number}" for number in range(40))])
+some_media = st.lists(some_names.map(any_file), max_size=3).map(tuple)
+some_talk = st.lists(some_media, min_size=1, max_size=60)
+budgets = st.builds(
+    Budget,
+    media=st.integers(0, 20),
+    media_tokens=st.integers(0, 40_000),
+    media_bytes=st.integers(0, 4_000_000),
+    window=st.integers(2_000, 40_000),
+    immediate=st.integers(500, 40_000),
+    recent=st.integers(500, 40_000),
+)
+
+
+@given(some_talk, some_media, some_media, budgets, st.booleans())
+@settings(max_examples=size(40, full=200), deadline=None)
+async def test_no_request_has_more_media_than_the_budget(
+    said: list[tuple[Media, ...]], own: tuple[Media, ...], quoted: tuple[Media, ...], budget: Budget, levels: bool
+) -> None:
+    talk = [replace(one, parts=(*one.parts, *its)) for one, its in zip(a_talk(len(said)), said, strict=True)]
+    target = a_message(id="target", parts=own, reply_to=a_quote(parts=quoted))
+    scene = sources.agent_settings(persona=PERSONA, model=MODEL)
+    source = sources.levels if levels else sources.window
+
+    context = await gather(target, [scene, source(InMemoryLog(talk), budget=budget)], NOON)
+
+    go = list(all_that_go(context))
+    assert len({one.unique_id for one in go}) == len(go) <= budget.media
+    assert sum(media_tokens(one, MODEL) for one in go) <= budget.media_tokens
+    assert sum(one.size or 0 for one in go) <= budget.media_bytes
+
+
+@given(
+    st.lists(st.sampled_from(["", *"abc", *(f"x{number}" for number in range(60))]), max_size=90),
+    budgets,
+    st.booleans(),
+)
+@settings(max_examples=size(40, full=200), deadline=None)
+async def test_the_newest_media_survive(names: list[str], budget: Budget, levels: bool) -> None:
+    said = a_talk(len(names))
+    talk = [replace(one, parts=(a_file(name),)) if name else one for one, name in zip(said, names, strict=True)]
+    source = sources.levels if levels else sources.window
+
+    context = await gathered([], source(InMemoryLog(talk), budget=budget), target=a_message(id="target"))
+
+    shown = [one.has_content or bool(one.same_as) for one in media_of(context.history)]
+    assert shown == sorted(shown)
+
+
+@given(some_talk, budgets)
+@settings(max_examples=size(20, full=100), deadline=None)
+async def test_a_request_changes_nothing_before_the_boundary_of_the_one_before(
+    said: list[tuple[Media, ...]], budget: Budget
+) -> None:
+    budget = replace(budget, window=100_000)
+    talk = [replace(one, parts=(*one.parts, *its)) for one, its in zip(a_talk(len(said)), said, strict=True)]
+    before: tuple[Message, ...] = ()
+    for count in range(1, len(talk) + 1):
+        window = (await asked([a_message(id="target")], budget, *talk[:count])).window
+        changed = [at for at, (old, new) in enumerate(zip(before, window, strict=False)) if old.parts != new.parts]
+        went = [at for at, one in enumerate(before) if that_go([one])]
+        assert not changed or changed[0] in went
+        assert not changed or not that_go(window[: changed[0] + 1])  # it was the first that went: the boundary moved
+        before = window
+
+
+media_of_talks = st.lists(
+    st.sampled_from([(), (a_photo(),), (A_VIDEO,), (a_photo(), a_photo(unique_id="2", rendered_text="a cat " * 50))]),
+    min_size=1,
+    max_size=60,
+)
+
+
+@given(media_of_talks, st.integers(0, 40_000), st.integers(0, 20), st.booleans())
+@settings(max_examples=size(30, full=60), deadline=None)
+async def test_the_texts_are_those_that_would_be_shown_had_all_media_been_words(
+    media: list[tuple[Media, ...]], tokens: int, many: int, levels: bool
+) -> None:
+    said = a_talk(len(media))
+    talk = [
+        replace(one, parts=(*one.parts, *(replace(each, unique_id=f"{one.id} {each.unique_id}") for each in its)))
+        for one, its in zip(said, media, strict=True)
+    ]
+    budget = Budget(window=tokens, immediate=tokens, recent=tokens, media=many)
+    source = sources.levels if levels else sources.window
+    target = a_message(id="target")
+
+    context, in_words_only = [
+        await gathered([], source(InMemoryLog(one), budget=budget), target=target)
+        for one in (talk, [message_in_words(message) for message in talk])
+    ]
+
+    for shown, words in (
+        (context.window, in_words_only.window),
+        (context.recent, in_words_only.recent),
+        (context.immediate, in_words_only.immediate),
+    ):
+        assert [(m.id, m.deleted, message_in_words(m).parts) for m in shown] == [
+            (m.id, m.deleted, m.parts) for m in words
+        ]
+        assert sum(count_tokens(shown, {}, ESTIMATOR)) <= tokens
+
+
+@pytest.mark.parametrize(
+    ("every", "media", "most"),
+    [(1, a_photo(), 26), (2, a_file("v", kind="voice", seconds=180), 26), (5, a_photo(), 10)],
+)
+async def test_the_boundary_between_media_and_words_moves_in_steps(every: int, media: Media, most: int) -> None:
+    talk = pictured(a_talk(240), every, media)
+    log = InMemoryLog()
+    boundaries = []
+    for message in talk:
+        context = await gathered([], sources.window(log), target=message)
+        itself = [bool(that_go([one])) for one in context.window]
+        boundaries.append(itself.index(True) if any(itself) else 0)
+        log.add(message)
+
+    assert boundaries == sorted(boundaries)
+    assert len(set(boundaries)) <= most
