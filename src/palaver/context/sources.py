@@ -373,11 +373,11 @@ def drop_repeated_hits(context: Context) -> Context:
 
 
 def _with_speaker(hit: RelevantMessage, zone: str) -> RelevantMessage:
-    """Return the hit with its author and day, in the zone of the place, before its text."""
+    """Return the hit with its author and day, in the zone of the place, and what its media show, before its text."""
     if not hit.said_by:
         return hit
     day = f" ({hit.said_at.astimezone(zone_named(zone)):%Y-%m-%d})" if hit.said_at else ""
-    return replace(hit, text=f"{hit.said_by}{day}: {hit.text}", said_by="", said_at=None)
+    return replace(hit, text=hit.with_speaker(day), said_by="", said_at=None, shown="")
 
 
 def _episode_ids(episode: RecalledEpisode) -> tuple[str, ...]:

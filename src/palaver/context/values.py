@@ -54,8 +54,14 @@ class RelevantMessage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     score: float
     message_id: str | None = None  # where it was said, so that it is not shown beside itself
     place: Place | None = None  # that of the target where none is named
+    shown: str = ""  # what its media show, in our words
     said_by: str = ""  # who and when, where the text does not say it yet
     said_at: datetime | None = None
+
+    def with_speaker(self, day: str) -> str:
+        """Return the text after its author, the *day*, and what its media show."""
+        said = f"{self.said_by}{day}, {self.shown}" if self.shown else f"{self.said_by}{day}"
+        return f"{said}: {self.text}" if self.text else said
 
 
 class RecalledEpisode(Struct, frozen=True, kw_only=True, omit_defaults=True):

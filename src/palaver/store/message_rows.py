@@ -18,11 +18,13 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Literal
 
+from msgspec.structs import replace
+
 from palaver.context.edits import Reaction
 from palaver.messages import Message, Place
-from palaver.parts import Part, Text, joined_text
+from palaver.parts import Media, Part, Text, joined_text
 from palaver.platform import Reacted
-from palaver.store.encoding import AUTHOR, PARTS, QUOTE, STRINGS, clean, dumps, format_time, parse_time, validate
+from palaver.store.encoding import ANY, AUTHOR, PARTS, QUOTE, STRINGS, clean, dumps, format_time, parse_time, validate
 from palaver.store.identities import IdentityCache, upsert_name, upsert_place
 from palaver.store.sqlite.connection import Database
 
@@ -202,3 +204,22 @@ def read_reactions(database: Database, place: int, since: int, identities: Ident
         )
         for number, position, name, emojis, at in database.execute(select, (place, since, since)).fetchall()
     ]
+
+
+def description_of(database: Database, unique_id: str) -> str:
+    """Return the description of media; empty without one."""
+    row = database.execute("SELECT body FROM descriptions WHERE unique_id = ?", (clean(unique_id),)).fetchone()
+    return str(ANY.loads(row[0])) if row else ""
+
+
+def with_descriptions(database: Database, message: Message) -> Message:
+    """Return a message with the descriptions of its media, by which it may have been found."""
+    if not any(isinstance(part, Media) for part in message.parts):
+        return message
+    parts = (
+        replace(part, rendered_text=part.rendered_text or description_of(database, part.unique_id) or None)
+        if isinstance(part, Media)
+        else part
+        for part in message.parts
+    )
+    return replace(message, parts=tuple(parts))

@@ -21,9 +21,9 @@ from palaver.memory.retrieval.index import (
     index_entry,
 )
 from palaver.messages import Author, Message, Place
-from palaver.store.encoding import ANY, PLACE, clean, parse_time
+from palaver.store.encoding import PLACE, clean, parse_time
 from palaver.store.identities import IdentityCache, conversation_start, find_place, place_key
-from palaver.store.message_rows import MESSAGE_COLUMNS, decode_message
+from palaver.store.message_rows import MESSAGE_COLUMNS, decode_message, description_of, with_descriptions
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import ConnectionThread, Repository
 
@@ -291,13 +291,9 @@ def _media_text(database: Database, media: str | None) -> str:
     """Return the text of media: their labels, and what they show as received, or as described."""
     if media is None:
         return ""
-    select = "SELECT body FROM descriptions WHERE unique_id = ?"
     words: list[str] = []
     for one in json.loads(media):
-        text = one.get("rendered_text")
-        if not text:
-            row = database.execute(select, (clean(one.get("unique_id", "")),)).fetchone()
-            text = ANY.loads(row[0]) if row else ""
+        text = one.get("rendered_text") or description_of(database, one.get("unique_id", ""))
         words += [clean(one.get("label") or ""), clean(text)]
     return " ".join(filter(None, words))
 
@@ -388,4 +384,4 @@ def _read_messages(database: Database, place: int, numbers: Sequence[int]) -> di
         AND NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author = n.author)"""
     identities = IdentityCache()
     rows = database.execute(select, (place, *numbers)).fetchall()
-    return {row[1]: decode_message(database, row, identities) for row in rows}
+    return {row[1]: with_descriptions(database, decode_message(database, row, identities)) for row in rows}

@@ -6,6 +6,7 @@ the learner must not take it for news when a message repeats it.
 """
 
 import asyncio
+import re
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from palaver.characters import one_line
 from palaver.context import sources
 from palaver.context.log import Log
 from palaver.context.values import Background, Context, RecalledEpisode, RelevantMessage
@@ -27,7 +29,7 @@ from palaver.memory.retrieval.terms import term_set
 from palaver.memory.summaries import summary_beyond
 from palaver.memory.verify.statements import RecalledTexts
 from palaver.messages import Author, Message, Place, PlaceKey
-from palaver.parts import cut_text
+from palaver.parts import Media, cut_text
 
 if TYPE_CHECKING:
     from palaver.memory.search import Search, SearchResult
@@ -90,7 +92,18 @@ class EchoFilter:
 LIKELY = 0.4  # the lowest score of a message that is recalled
 OWN = 0.6  # … of one by the agent: it mostly repeats what a person wrote
 MOST = 8  # messages that are recalled
-MAX_RECALLED_TEXT = 600  # characters of a message
+MAX_RECALLED_TEXT = 600  # characters of a message, and of the description of one of its media
+MOST_MEDIA = 4  # of a message whose descriptions are recalled
+
+
+# Words for media and for showing them. A question has them, and what is on a picture does not: media are searched for
+# without them too.
+SHOWING = re.compile(
+    r"\b(?:show(?:ed|s|n|ing)?|post(?:ed|s)?|sen[dt]|shared?|photo(?:s|graph)?|pictures?|pics?|images?|stickers?|videos?"
+    r"|voices?|gifs?|memes?|показ\w+|скин\w+|скида\w+|надісла\w+|надсила\w+|кида\w+|кину\w+|пости\w+|запости\w+|фот\w+"
+    r"|світлин\w+|картин\w+|малюн\w+|стікер\w*|відео|голосов\w+|мем\w{0,2}|присла\w+|отправ\w+|стикер\w*|видео)\b",
+    re.IGNORECASE,
+)
 
 
 class MessageRecall:
@@ -116,13 +129,17 @@ class MessageRecall:
             return ()
         search = self._search or await self._load_search()
         found = await search.find(query, place=target.place, author=target.author, limit=3 * MOST)
+        if (content := SHOWING.sub(" ", query)) != query:
+            more = await search.find(content, place=target.place, author=target.author, limit=MOST)
+            found = _with_media(found, more)
         likely = [
             one
             for one in found
             if one.message.id != target.id
             and one.score >= (self._likely if one.message.author.persona is None else max(OWN, self._likely))
         ]
-        return [_hit(one, target.place) for one in likely[:MOST] if _text_of(one.message)]
+        hits = (_hit(one, target.place) for one in likely)
+        return [hit for hit in hits if hit.text or hit.shown][:MOST]
 
     async def _load_search(self) -> "Search":
         """Load the search in a thread: it imports numpy, which would block the event loop."""
@@ -140,6 +157,16 @@ def _import_search() -> "type[Search]":
     return Search
 
 
+def _with_media(found: "list[SearchResult]", more: "list[SearchResult]") -> "list[SearchResult]":
+    """Return results with those of a second search that show media, each message once, the best first."""
+    best = {one.message.id: one for one in found}
+    for one in more:
+        known = best.get(one.message.id)
+        if shown_media(one.message) and (known is None or known.score < one.score):
+            best[one.message.id] = one
+    return sorted(best.values(), key=lambda one: -one.score)
+
+
 def _hit(found: "SearchResult", place: Place) -> RelevantMessage:
     """Return a result as a hit in *place*, which may have had another id when the message was written."""
     message = found.message
@@ -149,6 +176,7 @@ def _hit(found: "SearchResult", place: Place) -> RelevantMessage:
         message_id=message.id,
         place=place,
         said_by=_speaker(message),
+        shown=shown_media(message),
         said_at=message.sent_at,
     )
 
@@ -161,6 +189,16 @@ def _speaker(message: Message) -> str:
 def _text_of(message: Message) -> str:
     text = cut_text(message.parts).strip()
     return text if len(text) <= MAX_RECALLED_TEXT else text[: MAX_RECALLED_TEXT - 1] + "…"
+
+
+def shown_media(message: Message) -> str:
+    """Return what its media show, marked as our own words; a quotation mark in them cannot end these."""
+    described = [part for part in message.parts if isinstance(part, Media) and part.rendered_text]
+    told = (
+        (media.kind_word, one_line(media.rendered_text or "").replace('"', "'")[:MAX_RECALLED_TEXT])
+        for media in described[:MOST_MEDIA]
+    )
+    return "; ".join(f'{kind} described by us as "{words}"' for kind, words in told if words)
 
 
 LABELS = {
