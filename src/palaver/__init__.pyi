@@ -137,6 +137,7 @@ from .errors import (
 from .errors import (
     TimedOut as TimedOut,
 )
+from .media.values import MediaOptions as MediaOptions
 from .messages import Author as Author
 from .messages import Message as Message
 from .messages import Place as Place

@@ -144,6 +144,7 @@ class ToolResult(_Part, frozen=True, kw_only=True, tag="tool_result"):
     id: str | None = None
     failed: bool = False
     media: tuple[Media, ...] = ()  # pictures and documents a tool returned beside its value
+    private_media: bool = False  # whether its media are for the model alone; else the answer has them too
     raw: dict[str, Any] | None = None  # as received, where the fields above do not say it all
 
     @property

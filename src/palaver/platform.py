@@ -29,6 +29,7 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     drafts: bool = False  # whether an answer is a message that is edited while it streams; needs `edits`
     preview_interval: float = 1.5  # seconds between two previews, or two edits of a draft
     length: int | None = None  # characters of one message; None: no limit
+    media: frozenset[str] = frozenset()  # kinds of `Reply.media` that `send` takes; "document": all that have bytes
 
     def __post_init__(self) -> None:
         if self.drafts and not self.edits:
@@ -250,6 +251,22 @@ class Platform(ABC):
     async def role(self, place: Place, author: Author) -> PlaceRole:
         """Return the role of an author. By default: owner of a direct chat, member of any other place."""
         return "owner" if place.kind == "direct" else "member"
+
+
+ALL_MEDIA = frozenset("photo sticker voice audio video video_note animation document".split())
+
+
+def with_media_as_text(reply: Reply, kinds: frozenset[str]) -> Reply:
+    """Return the reply with a link, or words, in place of media that a platform with these kinds cannot send."""
+    sent = tuple(one for one in reply.media if _is_sent(one, kinds))
+    if len(sent) == len(reply.media):
+        return reply
+    words = [one.uri or one.caption for one in reply.media if not _is_sent(one, kinds)]
+    return replace(reply, text="\n\n".join(filter(None, [reply.text, *words])), media=sent)
+
+
+def _is_sent(media: Media, kinds: frozenset[str]) -> bool:
+    return media.media_kind in kinds or ("document" in kinds and bool(media.data or media.sha256))
 
 
 def split_reply(reply: Reply, length: int | None) -> tuple[Reply, ...]:

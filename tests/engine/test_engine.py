@@ -31,6 +31,7 @@ from palaver.parts import Media, Text, ToolCall
 from palaver.platform import Capabilities, Delivery, PlaceRole
 from palaver.profiles import PROFILES
 from palaver.sim.gemini import Echo, GeminiSim
+from palaver.sim.telegram import image
 from palaver.store import Store
 from palaver.store.messages import MessageRow, add
 from palaver.tasks.kinds import DESTRUCTIVE
@@ -235,7 +236,7 @@ async def test_or_already_by_its_next_step(store: Store) -> None:
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_what_joins_a_run_comes_with_the_words_and_media_it_replies_to(profile: str) -> None:
     model = HeldModel([ToolCall(name="look", id="a")], "It is green.")
-    photo = Media(media_kind="photo", unique_id="p", mime="image/png", data=b"a dog")
+    photo = Media(media_kind="photo", unique_id="p", mime="image/png", data=image(8, 8))
     quote = Quote(message_id="old", author=BOB, parts=(Text(text="Guess!"), photo))
 
     async def look() -> str:
@@ -249,8 +250,10 @@ async def test_what_joins_a_run_comes_with_the_words_and_media_it_replies_to(pro
         model.release()
         await engine.settled()
 
-    joined = (Text(text="and what is this?"), Text(text="[replied to: Bob (2)]"), *quote.parts)
-    assert model.prompts[1].turns[-1].parts == joined
+    *words, shown = model.prompts[1].turns[-1].parts
+    assert words == [Text(text="and what is this?"), Text(text="[replied to: Bob (2)]"), Text(text="Guess!")]
+    assert isinstance(shown, Media)
+    assert (shown.unique_id, shown.data) == ("p", photo.data)
 
 
 async def test_what_joins_a_run_comes_with_its_burst_and_what_the_prompt_shows_waits(store: Store) -> None:

@@ -30,7 +30,7 @@ PARTS = ["one two", "three four", "five six"]
 class Short(RecordedPlatform):
     """A platform whose messages hold ten characters."""
 
-    capabilities = Capabilities(length=10)
+    capabilities = Capabilities(length=10, media=frozenset({"photo"}))
 
 
 def item(text: str = LONG, **changes: Any) -> OutboxItem:

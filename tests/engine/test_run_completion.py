@@ -7,8 +7,10 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engines import DIRECT, GROUP, ME, engine_with, said, talked, texts_of
+from media.fetchers import a_fetcher
 from palaver.context.values import Context, Persona
 from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, TOO_MANY, Behavior
+from palaver.engine.context_media import ContextMedia
 from palaver.engine.identity import Identity
 from palaver.engine.languages.translator import Translator
 from palaver.engine.limits import Limits
@@ -55,6 +57,7 @@ def completion(store: Store, ended: Ended | None = None, *, runs: Any = None, **
         Identity(Persona(), {"recorded": RecordedPlatform()}),
         Behavior(**behavior),
         Translator(Behavior(**behavior), store.place_settings),
+        ContextMedia(a_fetcher(store)),
         platforms={"recorded": RecordedPlatform()},
         outbox=store.outbox,
         sent=given.sent.extend,

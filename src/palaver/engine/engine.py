@@ -96,9 +96,9 @@ class Engine:
             platforms,
             behavior,
             CurrentLimits(limits),
+            media=media or MediaOptions(),
             persona=persona,
             task_handlers=task_handlers,
-            media=media,
             clock=clock or RealClock(),
         )
         self._describe = describe
@@ -181,6 +181,7 @@ class Engine:
         await self._commands.close()
         await self._places.tasks.stop()
         await self._descriptions.worker.close()
+        await self._parts.fetcher.close()
         await self._task_worker.close()  # before the sender, which sends its last replies
         await self._parts.outbox_sender.close()
         if self.memory:

@@ -15,6 +15,7 @@ from palaver.engine.background import EngineClock, Sleep
 from palaver.engine.behavior import Behavior
 from palaver.engine.commands import Commands, no_memory
 from palaver.engine.confirmations import Confirmations
+from palaver.engine.context_media import ContextMedia
 from palaver.engine.describers import Describe, MediaAccess, makers_of
 from palaver.engine.description_worker import DescriptionWorker
 from palaver.engine.event_stream import EventStream
@@ -38,8 +39,10 @@ from palaver.engine.spend_caps import SpendTracker
 from palaver.engine.store_protocols import StoreProtocol
 from palaver.engine.task_worker import BuiltinTasks, TaskHandler, TaskWorker, block_kinds, block_lines
 from palaver.errors import PalaverError
+from palaver.media.addresses import AddressFetcher
 from palaver.media.attachments import Attachments
 from palaver.media.decoding import Decoder
+from palaver.media.fetcher import MediaFetcher
 from palaver.media.values import MediaOptions
 from palaver.messages import Place
 from palaver.models.base import Model
@@ -57,12 +60,21 @@ def make_parts(
     *,
     persona: Persona | None,
     task_handlers: Mapping[str, TaskHandler] | None,
-    media: MediaOptions | None,
+    media: MediaOptions,
     clock: EngineClock,
 ) -> "EngineParts":
     """Make the shared parts of an engine."""
     named, aliases, handlers = platforms_by_name(platforms), PlaceAliases(), task_handlers or {}
     identity = Identity(persona or Persona(), named, owners=behavior.owners)
+    decoder = Decoder()
+    fetcher = MediaFetcher(
+        store.media,
+        named,
+        addresses=AddressFetcher(allowed=media.allowed_addresses),
+        decoder=decoder,
+        now=clock.now,
+        largest=media.largest,
+    )
     return EngineParts(
         store=store,
         platforms=named,
@@ -75,15 +87,23 @@ def make_parts(
         delimiters=DelimiterCache(store.place_settings.delimiter),
         rate_limiter=RateLimiter(store.rate_limits, limits, now=clock.now),
         outbox_sender=OutboxSender(
-            store.outbox, named, now=clock.now, doubtful=behavior.doubtful_replies, sleep=clock.sleep, aliases=aliases
+            store.outbox,
+            named,
+            now=clock.now,
+            doubtful=behavior.doubtful_replies,
+            sleep=clock.sleep,
+            aliases=aliases,
+            media=store.media,
         ),
         events=EventStream(store.events),
         spend_tracker=SpendTracker(store.usage, limits, prices=behavior.prices, now=clock.now),
         task_handlers=handlers,
         kinds=block_kinds(handlers, may=behavior.model_may),
-        decoder=(decoder := Decoder()),
+        decoder=decoder,
         attachments=Attachments(store.media, decoder, now=clock.now),
-        media=media or MediaOptions(),
+        fetcher=fetcher,
+        context_media=ContextMedia(fetcher),
+        media=media,
         now=clock.now,
         sleep=clock.sleep,
     )
@@ -109,6 +129,8 @@ class EngineParts(Struct, frozen=True, kw_only=True):
     kinds: Kinds  # of task blocks that the model may use
     decoder: Decoder
     attachments: Attachments
+    fetcher: MediaFetcher
+    context_media: ContextMedia
     media: MediaOptions
     now: Callable[[], datetime]
     sleep: Sleep
@@ -144,6 +166,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             self.identity,
             self.behavior,
             self.translator,
+            self.context_media,
             platforms=self.platforms,
             outbox=self.store.outbox,
             sent=self.outbox_sender.enqueue,
@@ -179,8 +202,11 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             sleep=self.sleep,
         )
 
+    def _media_access(self) -> MediaAccess:
+        return MediaAccess(self.store.media, fetcher=self.fetcher, attacher=self.attachments, now=self.now)
+
     def describer(self, describe: Describe | None, transcribe: Describe | None) -> MediaDescriber:
-        known, access = self.store.descriptions, MediaAccess(self.store.media, attacher=self.attachments, now=self.now)
+        known, access = self.store.descriptions, self._media_access()
         makers = makers_of(
             describe,
             transcribe,
@@ -189,7 +215,8 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             limits=self.limits,
             language=self.translator.language_for,
         )
-        return MediaDescriber(known, makers, DescriptionWorker(known, makers, limits=self.limits, now=self.now))
+        worker = DescriptionWorker(known, makers, limits=self.limits, now=self.now)
+        return MediaDescriber(known, makers, worker, per_run=self.media.descriptions_per_run)
 
     def prompt_builder(
         self,
@@ -206,6 +233,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             self.delimiters,
             self.identity,
             describer,
+            self.context_media,
             profile=profile,
             options=options,
             zone=zone,

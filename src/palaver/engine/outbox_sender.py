@@ -31,9 +31,11 @@ from palaver.engine.background import (
 )
 from palaver.engine.places import PlaceAliases
 from palaver.engine.store_protocols import OutboxItem, OutboxStore
-from palaver.errors import InvalidValue, NotSent, PalaverError, SendRefused
+from palaver.errors import InvalidValue, NotSent, PalaverError, SendRefused, StoreTrouble
+from palaver.media.values import MediaStore
 from palaver.messages import Place, PlaceKey, Reply
-from palaver.platform import Delivery, Platform, type_fault
+from palaver.parts import Media
+from palaver.platform import Delivery, Platform, type_fault, with_media_as_text
 
 log = logging.getLogger(__name__)
 
@@ -100,6 +102,7 @@ def _split(reply: Reply, platform: Platform) -> Sequence[Reply]:
     """Return the parts of a reply; the whole reply where `split` fails or returns an empty part."""
     try:
         with foreign_code(platform.name):
+            reply = with_media_as_text(reply, platform.capabilities_in(reply.place).media)
             parts = list(platform.split(reply))
     except Exception as error:  # noqa: BLE001 (a platform's own)
         log.error("%s.split failed; the reply is sent whole: %s", platform.name, log_text(error))
@@ -137,8 +140,10 @@ class OutboxSender:
         send_timeout: float = SEND_TIMEOUT,
         grace: float = GRACE,
         aliases: PlaceAliases | None = None,
+        media: MediaStore | None = None,
     ) -> None:
         self._outbox = outbox
+        self._media = media
         self._platforms = platforms
         self._background = BackgroundTasks()
         self._attempts = BackgroundTasks()
@@ -249,8 +254,9 @@ class OutboxSender:
         """Return the item with the outcome of one attempt, and the seconds that the platform asks us to wait."""
         try:
             async with asyncio.timeout(self._send_timeout):
+                delivery = await self._delivery(item)
                 with foreign_code(platform.name):
-                    receipt = await platform.send(self._delivery(item))
+                    receipt = await platform.send(delivery)
                 message_id = _receipt(receipt, item)
         except NotSent as error:
             log.info("%s not sent yet: %s", item.id, error)
@@ -275,9 +281,15 @@ class OutboxSender:
             return self._resolve_unknown_outcome(_count_unknown_attempt(item), why), None
         return replace(item, status="sent", message_id=message_id, sent_at=self._now(), why=""), None
 
-    def _delivery(self, item: OutboxItem) -> Delivery:
-        """Return the delivery of an item; in a place that has migrated it quotes nothing."""
-        reply = item.reply
+    async def _delivery(self, item: OutboxItem) -> Delivery:
+        """Return the delivery of an item, with the bytes of its media; in a place that has migrated it quotes nothing.
+
+        A file that is gone goes in words.
+        """
+        media = [await self._with_bytes(one) for one in item.reply.media]
+        sent = tuple(one for one in media if one.data or one.sha256 is None)
+        words = [one.caption for one in media if one not in sent]
+        reply = replace(item.reply, text="\n\n".join(filter(None, [item.reply.text, *words])), media=sent)
         if reply.reply_to and self._is_in_former_place(reply.place, reply.reply_to):
             reply = replace(reply, reply_to=None)
         reply = replace(reply, place=self._aliases.current(reply.place))
@@ -289,6 +301,14 @@ class OutboxSender:
             edits=item.edits,
             streamed=item.streamed,
         )
+
+    async def _with_bytes(self, media: Media) -> Media:
+        if media.sha256 is None or media.data or self._media is None:
+            return media
+        try:
+            return replace(media, data=await self._media.read(media.sha256, at=self._now()))
+        except StoreTrouble as trouble:
+            raise NotSent(f"the file of a {media.kind_word} cannot be read: {trouble}") from trouble
 
     def _is_in_former_place(self, place: Place, message_id: str) -> bool:
         """Return whether a message is from before the place migrated, and so cannot be quoted or edited."""

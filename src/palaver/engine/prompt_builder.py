@@ -12,6 +12,7 @@ from palaver.context.gather import ContextOptions, SourceInputs, gather
 from palaver.context.log import Log, with_current_quotes
 from palaver.context.values import Context
 from palaver.engine.batches import Batch
+from palaver.engine.context_media import ContextMedia
 from palaver.engine.identity import Identity
 from palaver.engine.log_views import LogSlice
 from palaver.engine.media_descriptions import MediaDescriber, Waiting, at_once
@@ -53,6 +54,7 @@ class PromptBuilder:
         delimiters: DelimiterCache,
         identity: Identity,
         describer: MediaDescriber,
+        media: ContextMedia,
         *,
         profile: Profile,
         options: ContextOptions,
@@ -67,6 +69,7 @@ class PromptBuilder:
         self._delimiters = delimiters
         self._identity = identity
         self._describer = describer
+        self._media = media
         self._options = options
         self._zone = zone
         self._task_blocks = task_blocks
@@ -77,7 +80,7 @@ class PromptBuilder:
     ) -> Context:
         """Gather the context of *batch* for *models*. Messages that came after its snapshot are not in it.
 
-        It is inside the context manager *while_waiting* while it waits for descriptions of media.
+        It is inside the context manager *while_waiting* while it waits for media and for their descriptions.
         """
         target, beginning = batch.target, batch.snapshot.beginning
         messages = LogSlice(self._messages, beginning, batch.snapshot.count)
@@ -91,9 +94,10 @@ class PromptBuilder:
             descriptions,
         ]
         context = await gather(target, all_sources, self._now(), batch=batch.all_messages)
-        return await self._describer.describe(
+        context = await self._describer.describe(
             context, messages, models, beginning=beginning, while_waiting=while_waiting
         )
+        return await self._media.add_files(context, while_waiting=while_waiting)
 
     def build(self, context: Context, tools: tuple[ToolSpec, ...], settings: Settings) -> Prompt:
         return build_prompt(context, self.profile, tools=tools, settings=settings)
@@ -105,6 +109,7 @@ class PromptBuilder:
         all_sources: list[sources.Source] = [scene, quotes, self._describer.add_descriptions]
         context = await gather(messages[-1], all_sources, self._now(), batch=messages)
         context = await self._describer.describe(context, self._messages, models)
+        context = await self._media.add_files(context)
         return batch_turns(context, place_style(context), (), told=())
 
     async def _scene(self, place: Place, model: str = "") -> sources.Source:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from palaver.context.log import Log
 from palaver.engine.background import log_text
 from palaver.engine.behavior import Behavior
+from palaver.engine.context_media import ContextMedia
 from palaver.engine.identity import Identity
 from palaver.engine.languages.lines import Lines
 from palaver.engine.languages.translator import Translator
@@ -61,6 +62,7 @@ class RunCompletion:
         identity: Identity,
         behavior: Behavior,
         translator: Translator,
+        media: ContextMedia,
         *,
         platforms: Mapping[str, Platform],
         outbox: OutboxStore,
@@ -76,6 +78,7 @@ class RunCompletion:
         self._identity = identity
         self._behavior = behavior
         self._translator = translator
+        self._media = media
         self._platforms = platforms
         self._outbox = outbox
         self._sent = sent
@@ -97,8 +100,9 @@ class RunCompletion:
     ) -> RunOutput:
         """Return the replies and tasks of an answer."""
         run = answered.run
+        turns = await self._media.add_files_to_turns(answered.turns, target.place.platform)
         found = run_outcome(
-            answered.turns,
+            turns,
             run,
             target,
             now=self._now(),
@@ -106,9 +110,10 @@ class RunCompletion:
             texts=texts,
             markers=markers,
         )
+        made = [await self._media.add_files_to_reply(reply) for reply in found.replies]
         replies = tuple(
             replace(self._make_item(run, number, reply), streamed=streamed)
-            for number, (reply, streamed) in enumerate(zip(found.replies, found.streamed, strict=True))
+            for number, (reply, streamed) in enumerate(zip(made, found.streamed, strict=True))
         )
         if replies:
             replies = (replace(replies[0], turns=found.turns), *replies[1:])

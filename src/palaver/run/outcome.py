@@ -20,6 +20,7 @@ from palaver.tasks.task import Custom, Send, SendSticker, Task, TaskBlock, Think
 from palaver.turns import Turn, model
 
 MOST_STEPS = 100  # of one answer
+MOST_MEDIA = 10  # that an answer sends
 MOST_PROBLEMS = 20  # bad blocks that a correction lists
 
 Kinds = Mapping[str, Kind]
@@ -99,8 +100,8 @@ def run_outcome(
     made = [(_reply(step, target.place, quote), number in plain_text) for number, step in first_steps]
     replies = [reply for reply, _ in made if reply is not None]
     streamed = [plain for reply, plain in made if reply is not None]
-    all_media = (part for turn in turns if turn.role == "model" for part in turn.parts if isinstance(part, Media))
-    media = tuple(part if part.raw is None else replace(part, raw=None) for part in all_media)
+    silent = bool(steps) and all(isinstance(step, Think) for step in steps)
+    media = _media_to_send(turns, of_tools=not silent)
     if media:
         first = replies[0] if replies else Reply(place=target.place, text="", reply_to=quote)
         streamed = streamed if replies else [True]
@@ -111,8 +112,23 @@ def run_outcome(
         streamed=tuple(streamed),
         turns=tuple(turns) if plain else _tool_turns(turns, replies[0].text) if replies else (),
         tasks=tuple(_plan(later_steps, run, target, now)),
-        silent=bool(steps) and all(isinstance(step, Think) for step in steps),
+        silent=silent,
     )
+
+
+def _media_to_send(turns: Sequence[Turn], *, of_tools: bool) -> tuple[Media, ...]:
+    """Return the media of the model, and those of tools, each once, in order."""
+    found: dict[str, Media] = {}
+    for turn in turns:
+        for part in turn.parts:
+            media: Sequence[Media] = ()
+            if of_tools and isinstance(part, ToolResult) and not part.failed and not part.private_media:
+                media = part.media
+            elif isinstance(part, Media) and turn.role == "model":
+                media = (part,)
+            for one in media:
+                found.setdefault(one.unique_id, one if one.raw is None else replace(one, raw=None))
+    return tuple(found.values())[:MOST_MEDIA]
 
 
 def reply_to_id(message: Message) -> str | None:

@@ -11,7 +11,7 @@ from palaver.messages import Author, Place, Reply
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
 from palaver.parts import Part
-from palaver.platform import Capabilities, Change, Delivery, Inbox, PlaceRole, Platform
+from palaver.platform import ALL_MEDIA, Capabilities, Change, Delivery, Inbox, PlaceRole, Platform
 from palaver.turns import Prompt
 
 ROUNDS = 50  # of the event loop, for the sleepers that were woken
@@ -26,6 +26,7 @@ class RecordedPlatform(Platform):
 
     name = "recorded"
     me = Author(id="bot", name="Gryag", username="gryag_bot")
+    capabilities = Capabilities(media=ALL_MEDIA)
 
     def __init__(
         self,

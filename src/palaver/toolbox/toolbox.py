@@ -45,6 +45,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     timeout: float | None = None
     repeatable: bool = False  # whether it may run again after a crash left its outcome unknown
     allow_identical_calls: bool = False  # whether it runs again after the same call had the same result twice
+    private_media: bool = False  # whether media that it returns are for the model alone; else people get them too
     context: str | None = None  # the parameter that takes the `RunContext`
 
 
@@ -60,6 +61,7 @@ def tool(
     timeout: float | None = None,
     repeatable: bool = False,
     allow_identical_calls: bool = False,
+    private_media: bool = False,
 ) -> Callable[[Function], Tool]: ...
 
 
@@ -71,6 +73,7 @@ def tool(
     timeout: float | None = None,
     repeatable: bool = False,
     allow_identical_calls: bool = False,
+    private_media: bool = False,
 ) -> Tool | Callable[[Function], Tool]:
     """`@tool` or `@tool(timeout=5)`: make a tool of a function, with options."""
 
@@ -83,6 +86,7 @@ def tool(
             timeout=timeout,
             repeatable=repeatable,
             allow_identical_calls=allow_identical_calls,
+            private_media=private_media,
             context=found.context,
         )
 
@@ -183,7 +187,8 @@ class Toolbox:
                 return tool_result(call, self._cut(outcome, outcome))
             whole = tool_result(call, outcome)
             text = whole.value if isinstance(whole.value, str) else dumps(whole.value).decode()
-            return replace(whole, value=self._cut(whole.value, text))
+            is_private = bool(whole.media) and (whole.private_media or found.private_media)
+            return replace(whole, value=self._cut(whole.value, text), private_media=is_private)
         except asyncio.CancelledError:
             raise
         except (ValueError, PalaverError) as error:  # the tool says what is wrong

@@ -26,7 +26,17 @@ from palaver.errors import (
 )
 from palaver.messages import Author, Place, Reply
 from palaver.parts import Media
-from palaver.platform import Capabilities, Change, CommandInfo, Delivery, Inbox, PlaceMigrated, PlaceRole, Platform
+from palaver.platform import (
+    ALL_MEDIA,
+    Capabilities,
+    Change,
+    CommandInfo,
+    Delivery,
+    Inbox,
+    PlaceMigrated,
+    PlaceRole,
+    Platform,
+)
 from palaver.platforms.telegram import types
 from palaver.platforms.telegram.client import DEFAULT_BASE_URL, ApiError, BotClient, Pace
 from palaver.platforms.telegram.markdown import render
@@ -86,7 +96,7 @@ _ROLES: dict[str, PlaceRole] = {"creator": "owner", "administrator": "administra
 class Telegram(Platform):
     """`Telegram(token)`: a bot on Telegram. BotFather gives the token."""
 
-    capabilities = Capabilities(edits=True, typing=True, previews=True, drafts=True, length=TEXT_LIMIT)
+    capabilities = Capabilities(edits=True, typing=True, previews=True, drafts=True, length=TEXT_LIMIT, media=ALL_MEDIA)
 
     def __init__(
         self,

@@ -1,0 +1,132 @@
+"""Media of a context: each gets its stored file, fetched if needed; what cannot be had goes in words."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+
+from msgspec.structs import replace
+
+from palaver.context.values import Context
+from palaver.engine.media_descriptions import Waiting, at_once
+from palaver.media.fetcher import MediaFetcher, file_key, is_fetchable, is_handle, with_file
+from palaver.media.values import StoredFile
+from palaver.messages import Message, Reply
+from palaver.parts import Media, Part, ToolResult
+from palaver.turns import Turn
+
+ChangeMedia = Callable[[Media], Media]
+
+
+class ContextMedia:
+    """Replaces the bytes of media with the hash of their stored file."""
+
+    def __init__(self, fetcher: MediaFetcher) -> None:
+        self._fetcher = fetcher
+
+    async def add_files(self, context: Context, *, while_waiting: Waiting = at_once) -> Context:
+        """Return the context with the files of all media that are sent themselves, fetched inside *while_waiting*."""
+        messages = (*context.batch, *context.window, *context.recent, *context.immediate, *context.newer)
+        told = chain(messages, context.notices)
+        parts = chain(
+            chain.from_iterable(message.parts for message in told),
+            chain.from_iterable(one.reply_to.parts for one in context.batch if one.reply_to),
+            chain.from_iterable(turn.parts for turns in context.turns.values() for turn in turns),
+        )
+        change = await self._change(parts, context.place.platform, while_waiting)
+        return context if change is None else _with_media(context, change)
+
+    async def add_files_to_turns(self, turns: Sequence[Turn], platform: str) -> tuple[Turn, ...]:
+        """Return the turns of an answer with files in place of bytes; bytes that cannot be stored stay."""
+        held = [one for turn in turns for part in turn.parts for one in _media_of(part) if one.data]
+        files = await self._fetcher.fetch_all(held, platform) if held else {}
+        if not files:
+            return tuple(turns)
+
+        def change(media: Media) -> Media:
+            file = files.get(file_key(media)) if media.data else None
+            return with_file(media, file) if file else media
+
+        return tuple(_with_parts(turn, change) for turn in turns)
+
+    async def add_files_to_reply(self, reply: Reply) -> Reply:
+        """Return the reply with the files of its media; what cannot be had is its address in the text."""
+        wanted = [media for media in reply.media if is_fetchable(media)]
+        files = await self._fetcher.fetch_all(wanted, reply.place.platform) if wanted else {}
+        media, links = [], []
+        for one in reply.media:
+            if file := files.get(file_key(one)):
+                media.append(with_file(one, file))
+            elif one.uri and not one.data:
+                links.append(one.uri)
+            else:
+                media.append(one)
+        text = "\n\n".join(filter(None, [reply.text, "\n".join(links)]))
+        return replace(reply, text=text, media=tuple(media)) if wanted or links else reply
+
+    async def _change(self, parts: Iterable[Part], platform: str, while_waiting: Waiting) -> ChangeMedia | None:
+        """Fetch the media of *parts*; return how each is changed, None where none is to be."""
+        held = [media for part in parts for media in _media_of(part) if _is_changed(media)]
+        if not held:
+            return None
+        async with while_waiting():
+            files = await self._fetcher.fetch_all(held, platform)
+        return lambda media: _with_stored_file(media, files) if _is_changed(media) else media
+
+
+def _media_of(part: Part) -> Iterator[Media]:
+    if isinstance(part, Media):
+        yield part
+    elif isinstance(part, ToolResult) and part.raw is None:
+        yield from part.media
+
+
+def _is_changed(media: Media) -> bool:
+    """Return whether media hold bytes, or lead to some that are no stored file yet."""
+    return media.has_content and media.sha256 is None and not is_handle(media)
+
+
+def _with_stored_file(media: Media, files: dict[str, StoredFile]) -> Media:
+    file = files.get(file_key(media))
+    return media.without_content() if file is None else with_file(media, file)
+
+
+def _with_media(context: Context, change: ChangeMedia) -> Context:
+    def in_message(message: Message) -> Message:
+        quote = message.reply_to
+        parts = change_parts(message.parts, change)
+        quoted = change_parts(quote.parts, change) if quote else ()
+        if parts is message.parts and (quote is None or quoted is quote.parts):
+            return message
+        return replace(message, parts=parts, reply_to=quote and replace(quote, parts=quoted))
+
+    def in_window(message: Message) -> Message:
+        parts = change_parts(message.parts, change)
+        return message if parts is message.parts else replace(message, parts=parts)
+
+    return replace(
+        context.with_batch([*map(in_message, context.batch)]),
+        window=tuple(map(in_window, context.window)),
+        recent=tuple(map(in_window, context.recent)),
+        immediate=tuple(map(in_window, context.immediate)),
+        newer=tuple(map(in_window, context.newer)),
+        notices=tuple(map(in_window, context.notices)),
+        turns={name: tuple(_with_parts(turn, change) for turn in turns) for name, turns in context.turns.items()},
+    )
+
+
+def _with_parts(turn: Turn, change: ChangeMedia) -> Turn:
+    parts = change_parts(turn.parts, change)
+    return turn if parts is turn.parts else replace(turn, parts=parts)
+
+
+def change_parts(parts: tuple[Part, ...], change: ChangeMedia) -> tuple[Part, ...]:
+    """Return the parts with their media changed; the same ones where nothing is."""
+    changed = tuple(_change_part(part, change) for part in parts)
+    return parts if changed == parts else changed
+
+
+def _change_part(part: Part, change: ChangeMedia) -> Part:
+    if isinstance(part, Media):
+        return change(part)
+    if isinstance(part, ToolResult) and part.media and part.raw is None:
+        return replace(part, media=tuple(map(change, part.media)))
+    return part
