@@ -64,6 +64,8 @@ async def check_bot(path: Path, environment: Mapping[str, str] = os.environ) -> 
     yield await _finding("profile", _profile(file))
     yield _persona(file.config)
     yield await _finding("store", _store(file.store))
+    if folder := file.media_folder:
+        yield await _finding("media", asyncio.to_thread(_media_folder, folder))
     yield await _finding("tools", _tools(file, zone, environment))
     if missing := missing_decoders():
         yield Finding(what="media", ok=True, line=f"palaver[media] is not installed: no {', '.join(missing)}")
@@ -150,6 +152,14 @@ def _new_store(path: Path) -> str:
     if not os.access(folder, os.W_OK | os.X_OK):
         raise StoreRefused(f"the store {path}: {folder} cannot be written")
     return f"{path} will be made"
+
+
+def _media_folder(path: Path) -> str:
+    """Return a line about the folder that the config names; raise `StoreRefused` if it cannot be used."""
+    folder = next(one for one in (path, *path.absolute().parents) if one.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise StoreRefused(f"the folder of media {path}: {folder} cannot be written")
+    return f"files in {path}" if folder == path else f"{path} will be made"
 
 
 async def _tools(file: ConfigFile, zone: str, environment: Mapping[str, str]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from palaver import Message, Store
 from palaver.engine.store_protocols import OutboxItem
+from palaver.media.values import Handle, StoredFile
 from palaver.tasks.task import Task
 from people import NOON
 
@@ -39,6 +40,19 @@ def a_store(
 
     asyncio.run(make())
     return path
+
+
+def with_file(path: Path, unique_id: str, data: bytes) -> None:
+    """Add a file of media, which a service has too."""
+
+    async def add() -> None:
+        async with Store.open(path) as store:
+            file = StoredFile(sha256="", size=0, mime="image/png")
+            file = await store.media.add(unique_id, data, file, at=NOON)
+            handle = Handle(sha256=file.sha256, account="gemini", name="files/a", uri="https://g/a", mime="image/png")
+            await store.media.add_handle(handle, at=NOON)
+
+    asyncio.run(add())
 
 
 def tasks_in(path: Path) -> dict[str, Task]:

@@ -15,12 +15,12 @@ import pytest
 from msgspec.structs import replace
 
 from cli.command import PALAVER, Here, palaver
-from cli.stores import a_store, execute, held
+from cli.stores import a_store, execute, held, with_file
 from palaver import Place, Store
 from palaver.cli.db import watch_copy
 from palaver.cli.options import default_db
 from palaver.turns import Prompt
-from people import ALICE, GROUP, NOON, a_message, a_talk
+from people import ALICE, GROUP, NOON, a_message, a_photo, a_talk
 from platforms.terminal.pseudo import terminal
 from store.builders import a_run, a_task, an_outgoing, files_hold, names_in
 
@@ -64,8 +64,9 @@ def test_all_is_well_with_a_store_that_a_bot_uses(db: Path) -> None:
     with held(db):
         said, machine = done("db", "check", "--db", str(db)), done("db", "check", "--json", "--db", str(db))
 
-    assert said == "all is well: 1 place, 6 messages, 0 runs, 1 reply, 1 task\n"
-    assert json.loads(machine) == {"faults": [], "places": 1, "messages": 6, "runs": 0, "replies": 1, "tasks": 1}
+    assert said == "all is well: 1 place, 6 messages, 0 runs, 1 reply, 1 task, 0 files\n"
+    counts = {"places": 1, "messages": 6, "runs": 0, "replies": 1, "tasks": 1, "files": 0}
+    assert json.loads(machine) == {"faults": [], **counts}
 
 
 def test_what_is_wrong_is_listed(db: Path) -> None:
@@ -250,10 +251,29 @@ def test_a_person_is_forgotten_and_what_was_removed_is_told(db: Path, tmp_path: 
     said = done("db", "forget", ALICE.id, "--platform", "telegram", "--yes", "--db", str(db))
 
     assert said == "removed: 2 messages, 1 name\n"
-    assert done("db", "check", "--db", str(db)) == "all is well: 1 place, 4 messages, 0 runs, 1 reply, 1 task\n"
+    assert (
+        done("db", "check", "--db", str(db)) == "all is well: 1 place, 4 messages, 0 runs, 1 reply, 1 task, 0 files\n"
+    )
     assert not files_hold(tmp_path, "Alice")
     assert not files_hold(tmp_path, "message number 3")
     assert refusal("db", "forget", ALICE.id, "--yes", "--db", str(db)) == "nobody has the id u123"
+
+
+def test_files_of_media_are_copied_checked_and_forgotten(here: Here, tmp_path: Path) -> None:
+    db, copy = a_store(tmp_path / "s.db", messages=[a_message("", parts=(a_photo(data=None),))]), tmp_path / "copy.db"
+    with_file(db, a_photo().unique_id, b"her own door")
+
+    said = here("db", "backup", str(copy), "--db", str(db))[1]
+    assert said == f"{copy} is a copy of {db}, with 1 file of media beside it\n"
+    assert here("db", "check", "--db", str(copy))[1].endswith("0 tasks, 1 file\n")
+    forgotten = here("db", "forget", ALICE.id, "--yes", "--db", str(db))[1]
+    assert forgotten == (
+        "removed: 1 message, 1 name, 1 file of media\n"
+        "1 file at services: the bot deletes them there when it runs next\n"
+    )
+    assert not files_hold(tmp_path / "s.db-media", "her own door")
+    next((tmp_path / "copy.db-media").glob("??/*")).unlink()
+    assert "is missing or damaged" in here("db", "check", "--db", str(copy))[1]
 
 
 def test_machines_are_told_every_count(db: Path) -> None:

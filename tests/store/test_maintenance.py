@@ -239,7 +239,7 @@ async def test_rows_are_counted_without_deleted_messages(tmp_path: Path) -> None
         await store.inbox.delete(GROUP, "1", at=NOON)
         await store.outbox.put(an_outgoing())
 
-        assert await store.count_rows() == {"places": 1, "messages": 2, "runs": 0, "replies": 1, "tasks": 0}
+        assert await store.count_rows() == {"places": 1, "messages": 2, "runs": 0, "replies": 1, "tasks": 0, "files": 0}
 
 
 async def test_an_author_is_found_by_id_with_the_names_on_each_platform(tmp_path: Path) -> None:

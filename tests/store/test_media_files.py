@@ -412,6 +412,23 @@ async def test_the_named_folder_is_remembered_and_files_move_to_another_one(tmp_
     assert [folder.exists() for folder in (first, second)] == [False, False]
 
 
+async def test_a_check_names_files_that_are_missing_or_damaged(tmp_path: Path, store: Store) -> None:
+    for name in ("cat", "dog", "hen"):
+        await add(store, name, name.encode())
+    assert await store.check() == []
+    cat, dog = (store.media.folder.locate(a_file(name).sha256) for name in (b"cat", b"dog"))
+    assert cat
+    assert dog
+    cat.unlink()
+    dog.write_bytes(b"god")
+
+    faults = [
+        f"the file {name} in {tmp_path}/bot.db-media is missing or damaged" for name in sorted([cat.name, dog.name])
+    ]
+    assert await store.check() == faults
+    assert dog.exists()
+
+
 async def test_a_backup_has_the_files_too(tmp_path: Path) -> None:
     async with Store.open(tmp_path / "bot.db", media_folder=tmp_path / "photos") as store:
         await add(store)

@@ -55,13 +55,17 @@ def backup(
     file: Annotated[Path, typer.Argument(help="The copy to make; an existing file is not replaced.")],
     db: DB = None,
 ) -> None:
-    """Copy the store as it is now to a new file, while a bot uses it."""
+    """Copy the store as it is now to a new file, while a bot uses it, and its files of media to FILE-media.
+
+    Where both folders are on one disk, the files take no more room: they are hard links.
+    """
     import asyncio
 
     path = existing_store(db)
     refuse_existing(file)
-    asyncio.run(_backup(path, file, size=path.stat().st_size))
-    print_line(f"{one_line(str(file), None)} is a copy of {one_line(str(path), None)}")
+    files = asyncio.run(_backup(path, file, size=path.stat().st_size))
+    beside = f", with {count_of(files, 'files')} of media beside it" if files else ""
+    print_line(f"{one_line(str(file), None)} is a copy of {one_line(str(path), None)}{beside}")
 
 
 @databases.command("export", epilog="Example: palaver db export --person 123456789 --out alice.json")
@@ -114,12 +118,14 @@ def forget(
     where, names = asyncio.run(_names_of(path, author, platform))
     if not yes:
         _confirm(f"Forget {one_line(names)} ({one_line(author)} on {one_line(where)}) for good?")
-    report = asyncio.run(_forget(path, author, where))
+    report, elsewhere = asyncio.run(_forget(path, author, where))
     counts = {name: getattr(report, name) for name in report.__struct_fields__}
     if as_json:
-        print_json(counts)
+        print_json({**counts, "files_at_services": elsewhere})
     else:
         print_line(f"removed: {_removal_summary(counts)}")
+        if elsewhere:
+            print_line(f"{count_of(elsewhere, 'files')} at services: the bot deletes them there when it runs next")
 
 
 @databases.command("prune", epilog="Example: palaver db prune --prompts 7")
@@ -189,7 +195,8 @@ async def _export_person(path: Path, out: IO[bytes], person: str, platform: str 
     out.write(msgspec.json.format(to_json(known), indent=2) + b"\n")
 
 
-async def _backup(path: Path, file: Path, *, size: int) -> None:
+async def _backup(path: Path, file: Path, *, size: int) -> int:
+    """Copy a store; return how many files of media it has."""
     import asyncio
 
     async with open_beside(path) as store:
@@ -197,6 +204,7 @@ async def _backup(path: Path, file: Path, *, size: int) -> None:
         if sys.stderr.isatty():
             await watch_copy(copying, file, total=size)
         await copying
+        return (await store.count_rows())["files"]
 
 
 async def watch_copy(copying: "asyncio.Future[None]", file: Path, *, total: int) -> None:
@@ -231,9 +239,10 @@ async def _names_of(path: Path, author: str, platform: str | None) -> tuple[str,
         return await _find_author(store, author, platform)
 
 
-async def _forget(path: Path, author: str, platform: str) -> "Forgotten":
+async def _forget(path: Path, author: str, platform: str) -> "tuple[Forgotten, int]":
+    """Return what was removed, and how many files are to be deleted at services."""
     async with _open_alone(path) as store:
-        return await store.forget(author, platform)
+        return await store.forget(author, platform), len(await store.media.unwanted_handles())
 
 
 async def _prune(path: Path, prompts: int | None, updates: int | None) -> int:

@@ -97,7 +97,7 @@ _SECRET = {"places": ("delimiter",)}  # who knows it can write what looks like o
 _PAGE = 200
 _Names = list[tuple[str, str | None]]  # platform and name
 
-COUNTED = ("places", "messages", "runs", "replies", "tasks")
+COUNTED = ("places", "messages", "runs", "replies", "tasks", "files")
 
 
 def check(database: Database) -> list[str]:
@@ -118,9 +118,10 @@ def check(database: Database) -> list[str]:
 
 
 def count_rows(database: Database) -> dict[str, int]:
-    """Count the places, messages, runs, replies and tasks; deleted messages are not counted."""
+    """Count the places, messages, runs, replies, tasks and files; deleted messages are not counted."""
     select = """SELECT (SELECT count(*) FROM places), (SELECT count(*) FROM messages WHERE deleted = 0),
-        (SELECT count(*) FROM runs), (SELECT count(*) FROM outbox), (SELECT count(*) FROM tasks)"""
+        (SELECT count(*) FROM runs), (SELECT count(*) FROM outbox), (SELECT count(*) FROM tasks),
+        (SELECT count(*) FROM files)"""
     return dict(zip(COUNTED, database.execute(select).fetchone(), strict=True))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from palaver.errors import StoreBusy, StoreTrouble
-from palaver.media.file_folder import FileFolder
+from palaver.media.file_folder import FileFolder, is_hash
 from palaver.media.values import FetchFailure, FileForm, Handle, StoredFile
 from palaver.store import file_garbage
 from palaver.store.encoding import clean, parse_time, validate
@@ -160,6 +160,17 @@ class SqlMedia(Repository):
         )
         for start in range(0, len(strays), _REMOVED):
             await self._writer.run(partial(remove, some=strays[start : start + _REMOVED]), autocommit=True)
+
+    async def check(self) -> list[str]:
+        """Return a line for each file that is missing or damaged; it is fetched again when it is needed."""
+        select = "SELECT sha256 FROM files ORDER BY sha256"
+        rows = [sha256 for (sha256,) in await self._reader.run(lambda database: database.execute(select).fetchall())]
+        damaged = await asyncio.to_thread(lambda: [row for row in rows if not self._is_whole(row)])
+        still = await self.get(damaged)  # a running bot may have removed it meanwhile
+        return [f"the file {sha256} in {self.folder.path} is missing or damaged" for sha256 in still]
+
+    def _is_whole(self, sha256: str) -> bool:
+        return is_hash(sha256) and self.folder.read(sha256, clean=False) is not None
 
     async def _store(self, data: bytes, file: StoredFile, insert: Callable[[Database, StoredFile], None]) -> StoredFile:
         """Write a file, and then its rows."""

@@ -106,11 +106,11 @@ class Store:
         return StoreOpener(os.fspath(path), media_folder=folder, durable=durable, beside=beside)
 
     async def check(self) -> list[str]:
-        """Check the store; return its faults."""
-        return await self.reader.run(maintenance.check)
+        """Check the store and its files of media; return the faults."""
+        return await self.reader.run(maintenance.check) or await self.media.check()
 
     async def count_rows(self) -> dict[str, int]:
-        """Count the places, messages, runs, replies and tasks; deleted messages are not counted."""
+        """Count the places, messages, runs, replies, tasks and files; deleted messages are not counted."""
         return await self.reader.run(maintenance.count_rows)
 
     async def names_by_platform(self, author_id: str) -> dict[str, list[str]]:

@@ -1,0 +1,130 @@
+"""A process that adds, sweeps and forgets files of media, and dies in the midst of it: `STORE LIFE STEP`.
+
+At the given step it ends as if killed; a step is a commit, or a call that changes the folder. Each file holds its
+author, so that what is left of one can be searched for in all bytes. Standard output tells what was done.
+"""
+
+import asyncio
+import os
+import random
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from palaver.errors import StoreFull
+from palaver.media.values import FileForm, Handle, StoredFile
+from palaver.messages import Author
+from palaver.parts import Media
+from palaver.store import Store
+from palaver.store.sqlite import connection
+from palaver.turns import Prompt, user
+from people import GROUP, NOON, a_message
+from store.builders import a_run
+
+FILE = StoredFile(sha256="", size=0, mime="image/png")
+CALLS = ("fsync", "replace", "unlink", "mkdir")
+LATER = NOON + timedelta(days=1)
+
+
+def say(words: str) -> None:
+    print(words, flush=True)
+
+
+class Death:
+    """Kills this process at a step."""
+
+    def __init__(self, step: int) -> None:
+        self.left = step
+
+    def step(self) -> None:
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def watch(self) -> None:
+        """Count the calls that change the folder, also in the midst of writing, and the commits."""
+        for name in CALLS:
+            setattr(os, name, self._counted(getattr(os, name)))
+        write, connect = Path.write_bytes, connection.connect
+
+        def write_in_halves(path: Path, data: bytes) -> int:
+            write(path, data[: len(data) // 2])
+            self.step()
+            return write(path, data)
+
+        def watched(path: str, *, durable: bool = True) -> connection.Database:
+            database = connect(path, durable=durable)
+            database.set_trace_callback(lambda sql: self.step() if sql.startswith(("COMMIT", "VACUUM")) else None)
+            return database
+
+        Path.write_bytes = write_in_halves  # type: ignore[assignment,method-assign]
+        connection.connect = watched
+
+    def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*given: Any, **named: Any) -> Any:
+            done = call(*given, **named)
+            self.step()
+            return done
+
+        return counted
+
+
+async def live(store: Store, life: str) -> None:
+    """Do one thing after another until death."""
+    chance = random.Random(life)  # noqa: S311
+    authors = [Author(id=f"u{life}-{number}", name=f"Name{life}x{number}") for number in range(30)]
+    sent: list[str] = []
+    for number in range(1000):
+        author, name = authors[number // 8], f"{life}-{number}"
+        data = f"<{author.id}|{name}>".encode() * 50
+        picture = Media(media_kind="photo", unique_id=name, sha256=sha256(data).hexdigest())
+        await store.inbox.receive(a_message("", id=name, author=author, parts=(picture,)), at=NOON)
+        file = await store.media.add(name, data, FILE, at=NOON)
+        sent.append(name)
+        say(f"added {name} {file.sha256}")
+        match chance.randrange(6):
+            case 0:
+                small = FileForm(file=FILE)
+                await store.media.add_form(file.sha256, "small", small, data=data + b"small", at=NOON)
+            case 1:
+                handle = Handle(sha256=file.sha256, account="a", name=f"files/{name}", uri=f"u/{name}", mime="m")
+                await store.media.add_handle(handle, at=NOON)
+            case 2:
+                await store.inbox.delete(GROUP, chance.choice(sent), at=NOON)
+                adding = store.media.add(f"again {name}", data, FILE, at=NOON)
+                await asyncio.gather(store.media.sweep(unused_since=NOON - timedelta(days=9), at=LATER), adding)
+            case 3:
+                run = a_run(id=name, target=name, taken=(name,))
+                await store.runs.begin(run, Prompt.of(user(picture)), at=NOON)
+                await store.runs.end(a_run(id=name, target=name, taken=(name,), status="done", ended_at=NOON))
+        if number % 8 == 7:
+            say(f"forgetting {author.id}")
+            await store.forget(author.id, "telegram", at=NOON)
+            say(f"forgotten {author.id}")
+
+
+async def fill(store: Store) -> None:
+    """Add a file for which there is no room, and a smaller one."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, resource.RLIM_INFINITY))
+    try:
+        await store.media.add("large", b"x" * 2_000_000, FILE, at=NOON)
+    except StoreFull as error:
+        say(f"full: {error}")
+    say(f"left: {sorted(store.media.folder.names())}, {dict(await store.media.find(['large']))}")
+    await store.media.add("small", b"x", FILE, at=NOON)
+    say(f"then: {await store.media.read(sha256(b'x').hexdigest(), at=NOON)!r}, {await store.check()}")
+
+
+async def main(path: str, life: str, step: str) -> None:
+    Death(int(step)).watch()
+    async with Store.open(path) as store:
+        say("open")
+        await (fill(store) if life == "full" else live(store, life))
+
+
+asyncio.run(main(*sys.argv[1:]))
