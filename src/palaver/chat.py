@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar, overload
 from msgspec.structs import replace
 
 from palaver.errors import AnswerUnfit, InvalidValue
+from palaver.media.large_data import LargeData
 from palaver.messages import Place
 from palaver.models import model_named
 from palaver.models.base import Model, Response, Usage
@@ -55,7 +56,8 @@ class Chat:
 
     A model call that takes longer than *call_timeout* seconds in all raises `TimedOut`.
 
-    An uploaded file that has expired is named in no later request: its bytes are sent instead, or words.
+    An uploaded file that has expired is named in no later request: its bytes are sent instead, or words. Media that are
+    too large for one request are uploaded, where the service takes files.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class Chat:
         self._now = now
         self._history = History(now)
         self._expired_files = ExpiredFiles()
+        self._large_data = LargeData(now=now)
         self._next = asyncio.Lock()  # held by the next exchange until the one before it has ended
         self._exchange: Exchange | None = None  # the last one
         self._history.add(history)
@@ -347,6 +350,7 @@ class Chat:
             fallbacks=(),
             calls=ModelCalls(streaming=streaming, retries=0, timeout=self._call_timeout),
             expired_files=self._expired_files,
+            attachments=self._large_data,
             context=_context,
         )
 

@@ -1,18 +1,20 @@
 """What a model gets for media that are stored files."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from media import media_files
-from media.attaching import FILM, PHOTO, VOICE, Files, World, now, uploads
+from media.attaching import FILM, FLASH, PHOTO, VOICE, Files, World, now, uploads
 from palaver.errors import FileGone
 from palaver.media.attachments import WORDS, Attached, Attachments, within_limit
-from palaver.media.decoding import Decoder
+from palaver.media.decoding import TGS, Decoder
 from palaver.media.handles import upload_name
 from palaver.media.values import Handle, StoredFile
 from palaver.models.base import Model
@@ -153,6 +155,17 @@ async def test_a_file_that_is_lost_again_and_again_is_sent_inline(
     attached = await attachments.attach(prompt, model)
     assert not await attachments.renew(FileGone("gone"), attached, model)
     assert (await model.respond(attached)).text == "Look"
+
+
+async def test_with_a_clock_that_runs_files_are_uploaded_and_forms_made(store: Files) -> None:
+    film, sticker = await store.put(FILM, "video/mp4", "video"), await store.put(media_files.tgs(), TGS, "sticker")
+    running = Attachments(store.media, Decoder(), now=lambda: datetime.now(UTC))
+
+    async with GeminiSim(clock=time.time, processing=0) as sim, Gemini(FLASH, key="k", base_url=sim.url) as model:
+        attached = await running.attach(Prompt.of(user(film, sticker)), model)
+
+    parts = [part for part in attached.turns[0].parts if isinstance(part, Media)]
+    assert [(bool(part.uri), part.mime) for part in parts] == [(True, "video/mp4"), (False, "image/png")]
 
 
 async def test_a_file_that_a_killed_process_uploaded_is_found_by_its_name(

@@ -11,6 +11,7 @@ What is remembered. Turns with bytes are cached up to a number of bytes, so that
 in use and no longer than that.
 """
 
+from asyncio import gather
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
@@ -32,7 +33,6 @@ from palaver.parts import Media, Part, Text, ToolResult
 from palaver.turns import Prompt, Role, Turn
 from palaver.value_cache import cached
 from palaver.wire.media_limits import DOCUMENT_CHARACTERS, PDF, limits_of
-from palaver.wire.part_forms import file_uris, is_file
 
 REMEMBERED = 32_000_000  # bytes of files in turns that are cached; encoded they take more than twice as much
 STEPS = 4  # in which the oldest inline files become words, of what a request may hold
@@ -41,6 +41,7 @@ BEGINNING = "The beginning of this document, in its own words:"
 WHOLE = "This document, in its own words:"
 
 Escape = Callable[[str], str]
+TurnKey = tuple[str, str, tuple[str | None, ...]]  # the model, the text and the files
 
 
 class Attached(Struct, frozen=True, kw_only=True):
@@ -100,11 +101,9 @@ class Attachments:
         if not found:
             return prompt
         files = await self._store.get({media.sha256 for media, _ in found if media.sha256})
-        choices: dict[tuple[str, str, Role], Attached] = {}
-        for media, role in found:
-            key = media.sha256 or "", media.media_kind, role
-            if key not in choices:
-                choices[key] = await self._choose(media, role, files.get(key[0]), model)
+        each = {(media.sha256 or "", media.media_kind, role): media for media, role in found}
+        chosen = await gather(*(self._choose(media, key[2], files.get(key[0]), model) for key, media in each.items()))
+        choices = dict(zip(each, chosen, strict=True))
         wanted = [choices[media.sha256 or "", media.media_kind, role] for media, role in found]
         given = sum(len(media.data) for media in all_media(prompt) if media.data)
         rest = iter(within_limit(wanted, limits_of(model.name).inline_request - given))
@@ -115,19 +114,8 @@ class Attachments:
         return replace(prompt, layers=tuple(layers))
 
     async def renew(self, error: FileGone, prompt: Prompt, model: Model) -> bool:
-        """Forget the handles that the service lost; return whether any of them was ours.
-
-        *prompt* is the attached one. If the service names no file, all handles of the prompt count as lost.
-        """
-        if error.for_now or not isinstance(model, UploadsFiles):
-            return False
-        account, uris = model.account, file_uris(prompt.turns)
-        gone = set([uri for uri in uris if is_file(uri, error.file)] or uris)
-        lost = {(media.sha256, media.uri) for media in all_media(prompt) if media.sha256 and media.uri in gone}
-        for sha256, uri in lost:
-            self._handles.note_loss(sha256, account)
-            await self._store.drop_handle(account, uri or "")
-        return bool(lost)
+        """Forget the handles of an attached *prompt* that the service lost; return whether any of them was ours."""
+        return await self._handles.renew(error, prompt, model)
 
     async def _choose(self, media: Media, role: Role, file: StoredFile | None, model: Model) -> Attached:
         """Return what goes for media; it does not depend on other media."""
@@ -174,30 +162,36 @@ class Attachments:
 
 
 class TurnCache:
-    """Turns with attached files, the last used ones up to a number of bytes."""
+    """Turns with attached files, the last used ones up to a number of bytes. Equal turns are the same."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._turns: OrderedDict[tuple[int, str], tuple[Turn, list[Attached], Turn]] = OrderedDict()
+        self._turns: OrderedDict[TurnKey, tuple[Turn, list[Attached], Turn]] = OrderedDict()
         self._size = 0
 
     def get(self, turn: Turn, model: str, wanted: list[Attached]) -> Turn | None:
-        entry = self._turns.get((id(turn), model))
-        if entry is None or entry[0] is not turn or entry[1] != wanted:
+        key = _turn_key(turn, model)
+        known = self._turns.get(key)
+        if known is None or known[1] != wanted or known[0] != turn:
             return None
-        self._turns.move_to_end((id(turn), model))
-        return entry[2]
+        self._turns.move_to_end(key)
+        return known[2]
 
     def add(self, turn: Turn, model: str, wanted: list[Attached], made: Turn) -> None:
-        self._remove((id(turn), model))
-        self._turns[id(turn), model] = turn, wanted, made
+        key = _turn_key(turn, model)
+        self._remove(key)
+        self._turns[key] = turn, wanted, made
         self._size += _weight(wanted)
         while self._size > self._most:
             self._remove(next(iter(self._turns)))
 
-    def _remove(self, key: tuple[int, str]) -> None:
+    def _remove(self, key: TurnKey) -> None:
         entry = self._turns.pop(key, None)
         self._size -= _weight(entry[1]) if entry else 0
+
+
+def _turn_key(turn: Turn, model: str) -> TurnKey:
+    return model, turn.text, tuple(media.sha256 for part in turn.parts for media in media_in(part))
 
 
 def _weight(wanted: Sequence[Attached]) -> int:

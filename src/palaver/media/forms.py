@@ -134,8 +134,9 @@ class Forms:
             known = await self._store.form(*key)
             if known is not None:
                 return known
-            if self._now() < self._paused.get(key, self._now()):
-                return FileForm(failure="paused")
+            until = self._paused.get(key)
+            if until is not None and self._now() < until:
+                return FileForm(failure="it failed a while ago")
             data = await self._store.read(source.sha256, at=self._now())
             return FileForm(failure="the file is gone") if data is None else await self._make(data, source, form)
 

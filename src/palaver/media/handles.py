@@ -15,8 +15,10 @@ from weakref import WeakValueDictionary
 
 from palaver.errors import FileGone, PalaverError
 from palaver.media.values import Handle, StoredFile
-from palaver.models.base import File, UploadsFiles
+from palaver.models.base import File, Model, UploadsFiles
+from palaver.turns import Prompt
 from palaver.wire.media_limits import spelled
+from palaver.wire.part_forms import file_uris, is_file, media_of
 
 log = logging.getLogger(__name__)
 
@@ -78,20 +80,36 @@ class Handles:
             handle = await self._store.handle(*key, at=self._now())
             if handle is not None and self._is_usable(handle):
                 return handle
-            if not key[1] or self._now() < self._paused.get(key, self._now()):
+            if not key[1] or self._is_paused(key):
                 return None
             data = await read()
             return None if data is None else await self._upload(key, model, data, spelled(file.mime))
 
-    def note_loss(self, file: str, account: str) -> None:
-        """Remember that the service lost a file. One that it loses again and again is not uploaded for a while."""
+    async def renew(self, error: FileGone, prompt: Prompt, model: Model) -> bool:
+        """Forget the handles that the service lost; return whether any of them was ours.
+
+        *prompt* is the one that was sent. If the service names no file, all handles of the prompt count as lost. A file
+        that is lost again and again is not uploaded for a while.
+        """
+        if error.for_now or not isinstance(model, UploadsFiles):
+            return False
+        uris = file_uris(prompt.turns)
+        gone = set([uri for uri in uris if is_file(uri, error.file)] or uris)
+        media = (one for turn in prompt.turns for part in turn.parts for one in media_of(part))
+        lost = {(one.sha256, one.uri) for one in media if one.sha256 and one.uri and one.uri in gone}
+        for file, uri in lost:
+            await self._store.drop_handle(model.account, uri)
+            self._note_loss((file, model.account))
+        return bool(lost)
+
+    def _note_loss(self, key: Key) -> None:
         now = self._now()
-        within = {key: [at for at in times if now - at < timedelta(hours=1)] for key, times in self._losses.items()}
-        self._losses = {key: times for key, times in within.items() if times}
-        losses = self._losses.setdefault((file, account), [])
+        within = {one: [at for at in times if now - at < timedelta(hours=1)] for one, times in self._losses.items()}
+        self._losses = {one: times for one, times in within.items() if times}
+        losses = self._losses.setdefault(key, [])
         losses.append(now)
         if len(losses) >= RENEWALS:
-            self._pause((file, account), LONG_PAUSE)
+            self._pause(key, LONG_PAUSE)
 
     def _is_usable(self, handle: Handle | File) -> bool:
         return handle.expires_at is None or self._now() < handle.expires_at - MARGIN
@@ -121,6 +139,10 @@ class Handles:
         )
         await self._store.add_handle(handle, at=self._now())
         return handle
+
+    def _is_paused(self, key: Key) -> bool:
+        until = self._paused.get(key)
+        return until is not None and self._now() < until
 
     def _pause(self, key: Key, how_long: timedelta) -> None:
         now = self._now()

@@ -196,7 +196,7 @@ def file_uris(turns: Iterable[Turn]) -> list[str]:
         one.uri
         for turn in turns
         for part in turn.parts
-        for one in _media_of(part)
+        for one in media_of(part)
         if one.uri and not is_sent_inline(one)
     ]
 
@@ -213,14 +213,15 @@ def without_expired_files(turn: Turn, gone: Set[str]) -> Turn:
     return turn if same else replace(turn, parts=parts)
 
 
-def _media_of(part: Part) -> tuple[Media, ...]:
+def media_of(part: Part) -> tuple[Media, ...]:
+    """Return the media of a part or of a tool's result."""
     if isinstance(part, Media):
         return (part,)
     return part.media if isinstance(part, ToolResult) else ()
 
 
 def _without_file(part: Part, gone: Set[str]) -> Part:
-    if not any(one.uri in gone for one in _media_of(part)):
+    if not any(one.uri in gone for one in media_of(part)):
         return part
     if isinstance(part, Media):
         return replace(part, uri=None, raw=None)
