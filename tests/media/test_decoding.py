@@ -159,6 +159,19 @@ async def test_a_process_that_is_not_waited_for_any_more_is_killed() -> None:
         os.kill(pid, 0)
 
 
+async def test_a_decoder_that_is_killed_says_nothing_of_its_file() -> None:
+    decoder = Decoder()
+    waiting = asyncio.create_task(decoder.facts(files.image("PNG")))
+    while not decoder.running:  # noqa: ASYNC110 (there is no event for it)
+        await asyncio.sleep(0)
+
+    await decoder.close()
+
+    with pytest.raises(MediaUnreadable, match="its decoder was killed") as raised:
+        await waiting
+    assert raised.value.for_now
+
+
 async def test_a_decoder_that_needs_more_memory_than_is_allowed_is_the_same_error() -> None:
     large = files.image("PNG", Image.new("RGB", (4000, 4000)))
 

@@ -41,6 +41,7 @@ DECODED = {  # the types that each job takes
     "pages": frozenset({PDF}),
     "sound": STREAMS,
 }
+KILLED = (1, 2, 9, 15)  # signals that come from outside: of a shutdown, of `close`, of a system without memory
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop()); from palaver.media.decoder.process import main; main()"
 _SHARED_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR")  # no keys, which others may be
 
@@ -113,8 +114,11 @@ class Decoder:
         return body.decode("utf-8", "replace")[:characters]
 
     async def sound(self, data: bytes, *, seconds: int, mime: str = "audio/wav") -> bytes:
-        """Return the sound of a file as WAV or MP3 with 16,000 samples a second; what is longer is cut."""
-        return await self._made(data, "sound", mime, seconds=seconds)
+        """Return the sound of a file as WAV or MP3 with 16,000 samples a second; what is longer is cut.
+
+        A WAV has at most 1000 seconds. Long sounds may take longer than other files, by a second for every forty.
+        """
+        return await self._made(data, "sound", mime, seconds=min(seconds, 1000) if mime == "audio/wav" else seconds)
 
     @property
     def running(self) -> tuple[int, ...]:
@@ -132,17 +136,20 @@ class Decoder:
             raise MediaUnreadable(f"{type_of(data)}: the decoder did not return {mime}")
         return body
 
-    async def _run(self, data: bytes, name: str, **options: int | str) -> tuple[_Head, bytes]:
+    async def _run(self, data: bytes, name: str, *, seconds: int = 0, **options: int | str) -> tuple[_Head, bytes]:
         mime = type_of(data)
         if mime not in DECODED[name]:
             raise MediaUnreadable(f"{mime} is not decoded as {name}")
-        job = {"name": name, "mime": mime, "cpu": CPU, "memory": self._memory, "pixels": self._pixels, **options}
+        more = seconds // 40  # for a long sound
+        limits = {"cpu": CPU + more, "memory": self._memory, "pixels": self._pixels}
+        job = msgspec.json.encode({"name": name, "mime": mime, "seconds": seconds, **limits, **options}).decode()
+        timeout = self._timeout + more
         async with self._turn:
             try:
-                async with asyncio.timeout(self._timeout):
-                    output, code = await self._process(msgspec.json.encode(job).decode(), data)
+                async with asyncio.timeout(timeout):
+                    output, code = await self._process(job, data)
             except TimeoutError:
-                raise MediaUnreadable(f"{mime}: it took more than {self._timeout:g} seconds", for_now=True) from None
+                raise MediaUnreadable(f"{mime}: it took more than {timeout:g} seconds", for_now=True) from None
             except OSError as error:
                 raise MediaUnreadable(f"the decoder did not start: {error}", for_now=True) from error
         return _answer(mime, output, code)
@@ -218,8 +225,10 @@ def _answer(mime: str, output: bytes, code: int) -> tuple[_Head, bytes]:
     try:
         head = msgspec.json.decode(first, type=_Head)
     except (ValueError, RecursionError):
-        if code > 0:  # else it has answered, or a signal has ended it
+        if code > 0:
             raise MediaUnreadable(f"the decoder did not start: its exit status is {code}", for_now=True) from None
+        if -code in KILLED:
+            raise MediaUnreadable(f"{mime}: its decoder was killed", for_now=True) from None
         raise MediaUnreadable(f"{mime}: it cannot be decoded within the limits (signal {-code})") from None
     if head.missing:
         package = PACKAGES.get(head.missing.partition(".")[0], one_line(head.missing))

@@ -71,7 +71,7 @@ def limit_process(seconds: int) -> None:
         os.nice(5)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 2))  # first SIGXCPU, then SIGKILL
 
 
 def limit_memory(room: int) -> None:
