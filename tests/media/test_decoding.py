@@ -235,6 +235,7 @@ for attempt in (lambda: open("/dev/null"), socket.socket, os.pipe, more, lambda:
         "png with a text of a gigabyte",
         "gif with a frame of 65535 x 65535",
         "webp with a canvas of 16777215",
+        "jpeg of 10,000 scans",
         "tgs of 10 gigabytes",
         "tgs that holds itself",
         "pdf whose content is 10 GB",

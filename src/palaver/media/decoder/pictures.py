@@ -23,6 +23,7 @@ ANIMATED = ("image/gif", "image/webp", "image/png", "image/avif")
 POSITIONS = (0.5, 0.75, 0.25, 0.0, 0.95)  # of a still in an animation: the first of these that is not blank
 MOST_FRAMES = 600  # decoded on the way to a still
 ANIMATION_PIXELS = 500_000_000  # of all frames that are decoded on the way to a still
+MOST_SCANS = 500  # of a JPEG; encoders make about ten, and each costs as much as decoding a whole picture
 ORIENTATION = 0x0112  # a tag of EXIF
 TURNS = {  # by its value
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -63,6 +64,8 @@ def _answer(job: Job, picture: Image.Image) -> Answer:
 def open_picture(data: bytes, mime: str, pixels: int) -> Image.Image:
     Image.MAX_IMAGE_PIXELS = pixels
     warnings.simplefilter("error", Image.DecompressionBombWarning)
+    if mime == "image/jpeg" and data.count(b"\xff\xda") > MOST_SCANS:
+        raise Unreadable(f"it has more than {MOST_SCANS} scans")
     picture = Image.open(BytesIO(data), formats=(FORMATS[mime],))
     require_pixels(picture.width, picture.height, pixels)
     return picture
