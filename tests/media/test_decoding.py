@@ -116,6 +116,7 @@ async def test_what_cannot_be_decoded_is_one_error_with_one_line() -> None:
         decoder.facts(files.image("PNG", Image.new("1", (1001, 1000)))),
         decoder.facts(files.pdf("a", encrypt=True)),
         decoder.facts(files.tgs(w=2000, h=2000)),
+        decoder.pages(files.pdf("", ""), most=2, characters=100),
         decoder.sound(files.video("mp4"), seconds=1),
         decoder.image(b"some text", longest=10),
     ]
@@ -131,6 +132,7 @@ async def test_what_cannot_be_decoded_is_one_error_with_one_line() -> None:
         (MediaUnreadable, "image/png: it has more than 1,000,000 pixels"),
         (MediaUnreadable, "application/pdf: it is encrypted"),
         (MediaUnreadable, "application/x-tgsticker: it has 2000 x 2000 pixels, more than 1,000,000"),
+        (MediaUnreadable, "application/pdf: it has no text"),
         (MediaUnreadable, "video/mp4: it has no sound"),
         (MediaUnreadable, "text/plain is not decoded as image"),
     ]
@@ -179,25 +181,64 @@ async def test_a_decoder_that_needs_more_memory_than_is_allowed_is_the_same_erro
         await Decoder(memory=24 * 1024 * 1024).image(large, longest=100)
 
 
+def use_python(monkeypatch: pytest.MonkeyPatch, folder: Path, *lines: str) -> None:
+    """Let the decoder be run by a Python that does something before; it is called as: -I -c PROGRAM JOB FOLDER."""
+    python = folder / "python"
+    run = "sys.argv, program = sys.argv[3:], sys.argv[3]\nexec(program)"
+    python.write_text("\n".join([f"#!{sys.executable}", "import os, sys", *lines, run]))
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+
+
 async def test_without_a_package_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    python = tmp_path / "python"  # called as: -I -c PROGRAM JOB FOLDER
-    lines = [
-        "import sys",
-        "sys.modules['PIL'] = None",
-        "sys.argv, program = sys.argv[3:], sys.argv[3]",
-        "exec(program)",
-    ]
-    python.write_text("\n".join([f"#!{sys.executable}", *lines]))
-    python.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(python))
+    use_python(monkeypatch, tmp_path, "sys.modules['PIL'] = None")
 
     with pytest.raises(MediaUnreadable) as raised:
         await Decoder().facts(files.image("PNG"))
 
     assert str(raised.value) == "image/png needs palaver[media]: pillow is not installed"
     assert raised.value.for_now
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        ("{}", "image/png: the decoder did not return image/jpeg"),
+        ('{"failure": "a\\\\n[b]"}', "image/png: a (b)"),
+        ("nonsense", "image/png: it cannot be decoded within the limits (no answer)"),
+        ("[" * 100_000, "image/png: it cannot be decoded within the limits (no answer)"),
+        ('{"width": -1}', "image/png: it cannot be decoded within the limits (no answer)"),
+    ],
+)
+async def test_what_a_decoder_answers_is_checked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: str, error: str
+) -> None:
+    use_python(monkeypatch, tmp_path, f"print('{answer}')", "sys.exit()")
+
+    with pytest.raises(MediaUnreadable) as raised:
+        await Decoder().image(files.image("PNG"), longest=10)
+
+    assert str(raised.value) == error
+
+
+async def test_a_decoder_that_answers_without_end_is_killed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    use_python(monkeypatch, tmp_path, "while True: os.write(1, bytes(1 << 20))")
+
+    with pytest.raises(MediaUnreadable, match="returned more than"):
+        await Decoder().image(files.image("PNG"), longest=10)
+
+
+async def test_a_decoder_gets_no_key_of_the_bot(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", "secret")
+    use_python(monkeypatch, tmp_path, "print('{\"failure\": \"%s\"}' % ' '.join(sorted(os.environ)))", "sys.exit()")
+
+    with pytest.raises(MediaUnreadable) as raised:
+        await Decoder().facts(files.image("PNG"))
+
+    names = set(str(raised.value).partition(": ")[2].split())
+    assert "MALLOC_ARENA_MAX" in names <= {"MALLOC_ARENA_MAX", "PATH", "LD_LIBRARY_PATH", "TMPDIR", "LC_CTYPE"}
 
 
 def test_a_decoder_can_open_and_write_nothing_and_takes_no_more_memory_than_its_limit() -> None:

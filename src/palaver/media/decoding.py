@@ -229,7 +229,8 @@ def _answer(mime: str, output: bytes, code: int) -> tuple[_Head, bytes]:
             raise MediaUnreadable(f"the decoder did not start: its exit status is {code}", for_now=True) from None
         if -code in KILLED:
             raise MediaUnreadable(f"{mime}: its decoder was killed", for_now=True) from None
-        raise MediaUnreadable(f"{mime}: it cannot be decoded within the limits (signal {-code})") from None
+        how = f"signal {-code}" if code else "no answer"
+        raise MediaUnreadable(f"{mime}: it cannot be decoded within the limits ({how})") from None
     if head.missing:
         package = PACKAGES.get(head.missing.partition(".")[0], one_line(head.missing))
         raise MediaUnreadable(f"{mime} needs palaver[media]: {package} is not installed", for_now=True)

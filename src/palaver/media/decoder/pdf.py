@@ -47,22 +47,25 @@ def facts(data: bytes) -> dict[str, Any]:
 
 
 def pages(data: bytes, most: int, characters: int) -> str:
-    """Return the text of the first pages, each under its number."""
+    """Return the text of the first pages, each under its number. Raise `Unreadable` if they are pictures alone."""
     pdf = open_pdf(data)
-    text = ""
+    text, left = "", characters
     for number in range(min(most, len(pdf))):
-        separator = "\n\n" if text else ""
-        head = f"{separator}Page {number + 1} of {len(pdf)}:\n"
-        text += head + page_text(pdf, number, characters)
-        if len(text) >= characters:
+        if left <= 0:
             break
-    return text[:characters]
+        if found := page_text(pdf, number, left):
+            text += f"\n\nPage {number + 1} of {len(pdf)}:\n{found}"
+            left = characters - len(text)
+    if not text:
+        raise Unreadable("it has no text")
+    return text.strip()[:characters]
 
 
 def page_text(pdf: Any, number: int, characters: int) -> str:
+    """Return the beginning of the text of a page; nothing where it cannot be read."""
     try:
         page = pdf[number].get_textpage()
         text = page.get_text_range(0, min(characters, page.count_chars()))
     except pypdfium2.PdfiumError:
-        return "(it cannot be read)"
+        return ""
     return _CONTROL.sub("", text.replace("\r\n", "\n")).strip()
