@@ -106,7 +106,7 @@ async def main() -> int:
             report.failures.append(f"files were written: {written}")
         os.chdir("/")
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    await maker.communicate()
+    await maker.communicate(b"")
     if report.files < 200 or maker.returncode:
         report.failures.append("the files could not be made")
     if own > BOT:

@@ -7,6 +7,7 @@ import sys
 import wave
 from io import BytesIO
 from pathlib import Path
+from struct import pack
 from tempfile import NamedTemporaryFile
 
 import pytest
@@ -89,6 +90,16 @@ async def test_a_still_of_a_transparent_video_is_transparent() -> None:
 
     assert picture(still).mode == "RGBA"
     assert picture(still).getpixel((1, 1))[3] < 16  # type: ignore[index]
+
+
+async def test_a_video_that_was_filmed_upright_is_shown_upright() -> None:
+    video = bytearray(files.video("mp4"))
+    matrix = video.index(b"tkhd") + 44
+    video[matrix : matrix + 36] = pack(">9i", 0, 1 << 16, 0, -(1 << 16), 0, 0, 0, 0, 1 << 30)
+
+    facts, still = await Decoder().facts(bytes(video)), await Decoder().still(bytes(video))
+
+    assert (facts.width, facts.height) == picture(still).size == (48, 64)
 
 
 async def test_pages_are_text_under_their_numbers_cut_to_length() -> None:
