@@ -76,6 +76,24 @@ async def test_everything_a_config_says_reaches_the_engine(tmp_path: Path) -> No
             InvalidValue,
             "palaver.toml:5: memory.model: no model is called 'gpt'",
         ),
+        (
+            "[media]\ndescribe = 'gpt'",
+            {"GEMINI_API_KEY": "k"},
+            InvalidValue,
+            "palaver.toml:5: media.describe: no model is called 'gpt'",
+        ),
+        (
+            "[media]\ntranscribe = 'gemini-3.8-flash'",
+            {"GEMINI_API_KEY": "k"},
+            InvalidValue,
+            "palaver.toml:5: media.transcribe: no transcription service has 'gemini-3.8-flash': write openai:whisper-1",
+        ),
+        (
+            "[media]\ntranscribe = 'openai:whisper-1'",
+            {"GEMINI_API_KEY": "k"},
+            KeyMissing,
+            "no key for whisper-1 at https://api.openai.com/v1: set OPENAI_API_KEY",
+        ),
     ],
 )
 async def test_what_is_missing_is_said_before_anything_is_stored(

@@ -345,3 +345,22 @@ def test_what_cannot_be_read_as_media_is_one_error(tmp_path: Path) -> None:
     for path, line in refused:
         with pytest.raises(InvalidValue, match=f"^cannot read '.*': {line}"):
             Media.of(path)
+
+
+LENGTHS = [
+    ("voice", 12.0, {}, "[voice described: 12 seconds]"),
+    ("voice", 0.4, {}, "[voice described: 1 second]"),
+    ("video_note", 125.0, {}, "[video_note described: 2 min 5 s]"),
+    ("voice", 12.0, {"rendered_text": "Bring milk."}, "[voice described: 12 seconds: Bring milk.]"),
+    ("music", 200.0, {"label": "Queen – Bohemian"}, "[music described: Queen – Bohemian: 3 min 20 s]"),
+    ("voice", None, {}, "[voice]"),
+    ("voice", float("inf"), {}, "[voice]"),
+    ("sticker", 2.0, {"label": "😀 of cats"}, "[sticker described: 😀 of cats]"),
+]
+
+
+@pytest.mark.parametrize(("kind", "seconds", "more", "words"), LENGTHS)
+def test_a_recording_without_a_description_has_its_length(
+    kind: str, seconds: float | None, more: dict[str, Any], words: str
+) -> None:
+    assert Media(media_kind=kind, unique_id="x", seconds=seconds, **more).words == words

@@ -13,18 +13,21 @@ from typing import Any
 from msgspec.structs import asdict
 
 from palaver.code_location import error_location
-from palaver.config import PLATFORMS, Config, ConfigFile, PlatformConfig, load_config, load_object, local_zone
+from palaver.config import NO_MODEL, PLATFORMS, Config, ConfigFile, PlatformConfig, load_config, load_object, local_zone
 from palaver.config_reader import is_secret
 from palaver.context.values import Persona
 from palaver.engine.background import EngineClock, RealClock, Sleep
+from palaver.engine.describers import ModelDescriber, by_model
 from palaver.engine.engine import Engine
 from palaver.engine.identity import require_usable
 from palaver.engine.memory import Memory
 from palaver.errors import InvalidValue, KeyRefused, ModelUnknown, PalaverError, StoreRefused
 from palaver.logs import log_events
-from palaver.model_choice import Hints, choose_model
+from palaver.model_choice import Hints, choose_model, choose_transcriber
 from palaver.models.base import Model
 from palaver.models.http import ServiceClient
+from palaver.models.local.client import Local
+from palaver.models.openai.transcription import Transcriber
 from palaver.platform import Platform
 from palaver.profiles import profile_of
 from palaver.redaction import redact_keys
@@ -87,7 +90,7 @@ async def open_bot(
 ) -> AsyncIterator[Engine]:
     """Open the models, the store and the tools of a config, and make the engine with its platforms.
 
-    *models* and *platforms* replace those of the config, also the model that learns.
+    *models* and *platforms* replace those of the config, also the models that learn, describe media and transcribe.
     """
     config, zone = file.config, file.config.zone or local_zone(environment)
     clock = clock or RealClock()
@@ -97,8 +100,11 @@ async def open_bot(
         profile = profile_of(config.profile, config.context)
     async with AsyncExitStack() as opened:
         learns = None if models else config.memory.model
+        is_given = bool(models)
         models = models or [await open_model(name, file, opened, environment) for name in models_of(file)]
         memory_model = await open_model(learns, file, opened, environment) if learns else None
+        describe = None if is_given else await _open_describer(models[0], file, opened, environment)
+        transcribe = None if is_given else await open_transcriber(file, opened, environment)
         _make_folder(file.store)
         folder = file.media_folder or default_folder(file.store.resolve())
         store = await opened.enter_async_context(Store.open(file.store, media_folder=folder))
@@ -116,6 +122,8 @@ async def open_bot(
             behavior=config.behavior,
             limits=config.limits,
             media=config.media,
+            describe=describe,
+            transcribe=transcribe,
             zone=zone,
             clock=clock,
         )
@@ -257,10 +265,35 @@ def error_line(error: Exception) -> str:
 
 async def open_model(name: str, file: ConfigFile, opened: AsyncExitStack, environment: Mapping[str, str]) -> Model:
     """Return a model that the config names; it is closed with *opened*."""
-    with file.naming(*(("model",) if name in file.config.models else ("memory", "model"))):
+    keys = {file.config.media.describe: ("media", "describe"), file.config.memory.model: ("memory", "model")}
+    with file.naming(*(("model",) if name in file.config.models else keys[name])):
         model: Any = choose_model(name, hints=HINTS, environment=environment).model
     opened.push_async_callback(model.aclose)
     return model  # type: ignore[no-any-return]
+
+
+async def _open_describer(
+    own: Model, file: ConfigFile, opened: AsyncExitStack, environment: Mapping[str, str]
+) -> ModelDescriber | None:
+    """Return who describes media: the bot's *own* model by default; nobody if it reads text only."""
+    name = file.config.media.describe
+    if name == NO_MODEL:
+        return None
+    if name:
+        return by_model(await open_model(name, file, opened, environment))
+    return None if isinstance(own, Local) else by_model(own)
+
+
+async def open_transcriber(
+    file: ConfigFile, opened: AsyncExitStack, environment: Mapping[str, str]
+) -> Transcriber | None:
+    """Return the transcriber that the config names; it is closed with *opened*."""
+    if not file.config.media.transcribe:
+        return None
+    with file.naming("media", "transcribe"):
+        transcriber = choose_transcriber(file.config.media.transcribe, hints=HINTS, environment=environment)
+    opened.push_async_callback(transcriber.aclose)
+    return transcriber
 
 
 async def reload_on_change(

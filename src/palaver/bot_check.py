@@ -18,10 +18,11 @@ from palaver.app import (
     models_of,
     open_model,
     open_platform,
+    open_transcriber,
     secrets_of,
     tools_of,
 )
-from palaver.config import IN_MEMORY, RENAMED, Config, ConfigFile, load_config, local_zone
+from palaver.config import IN_MEMORY, NO_MODEL, RENAMED, Config, ConfigFile, load_config, local_zone
 from palaver.config_reader import PREFIX, keys_of
 from palaver.engine.background import RealClock
 from palaver.engine.identity import require_account
@@ -74,8 +75,11 @@ async def check_bot(path: Path, environment: Mapping[str, str] = os.environ) -> 
     except PalaverError as error:
         yield _failed("model", error)
         names = ()
-    for name in dict.fromkeys([*names, *filter(None, [file.config.memory.model])]):
+    others = [file.config.memory.model, file.config.media.describe]
+    for name in dict.fromkeys([*names, *(name for name in others if name not in ("", NO_MODEL))]):
         yield await _finding("model", _model(name, file, environment))
+    if file.config.media.transcribe:
+        yield await _finding("transcriber", _transcriber(file, environment))
     for name in file.platforms:
         found = await _finding(f"platform {name}", _platform(name, file))
         yield replace(found, line=hide_secrets(found.line, secrets_of(file.platforms[name])))
@@ -178,6 +182,14 @@ async def _model(name: str, file: ConfigFile, environment: Mapping[str, str]) ->
             return f"{name} is here"
         response = await model.respond(Prompt.of(user("Say ok."), settings=Settings(max_tokens=64)))
         return f"{name} answers ({response.usage.total} tokens)"
+
+
+async def _transcriber(file: ConfigFile, environment: Mapping[str, str]) -> str:
+    """Check the key of the transcriber, which costs nothing."""
+    async with AsyncExitStack() as opened:
+        if transcriber := await open_transcriber(file, opened, environment):
+            await transcriber.check_model()
+        return f"{file.config.media.transcribe} is there"
 
 
 async def _platform(name: str, file: ConfigFile) -> str:

@@ -28,6 +28,7 @@ from palaver.turns import Settings
 FILE = "palaver.toml"
 DEFAULT_STORE = "palaver.db"
 IN_MEMORY = ":memory:"  # a store without a file
+NO_MODEL = "none"  # where nothing is to describe media
 
 PLATFORMS = {"telegram": "palaver.platforms.telegram:Telegram"}  # ours, by the names that `use` may have
 

@@ -16,6 +16,8 @@ from palaver.models import Gemini, Local, OpenAI, model_file, provider_of, unkno
 from palaver.models.base import Model
 from palaver.models.local.packages import has_runtime
 from palaver.models.local.weights import WEIGHTS, find_weights, missing_bytes, size_text
+from palaver.models.openai.transcription import Transcriber
+from palaver.models.openai.vendors import Vendor
 
 
 def program_command(script: str | None = None, *, python: str = sys.executable) -> str:
@@ -170,6 +172,25 @@ def _gemini(name: str, base_url: str | None, hints: Hints, *, environment: Mappi
 
 
 def _openai(text: str, base_url: str | None, hints: Hints, *, environment: Mapping[str, str]) -> ModelChoice:
+    vendor, given, key = _service(text, base_url, hints, environment=environment)
+    model = OpenAI(text.partition(":")[2], key=key, base_url=given or vendor.base_url, vendor=vendor)
+    return ModelChoice(model=model, name=text, base_url=given)
+
+
+def choose_transcriber(
+    text: str, *, hints: Hints = START_HINTS, environment: Mapping[str, str] = os.environ
+) -> Transcriber:
+    """Return the transcriber that *text* names, such as openai:whisper-1."""
+    if provider_of(text) in ("", "local", "gemini"):
+        raise InvalidValue(f"no transcription service has {text!r}: write openai:whisper-1, or groq:whisper-large-v3")
+    vendor, given, key = _service(text, None, hints, environment=environment)
+    return Transcriber(text.partition(":")[2], key=key, base_url=given or vendor.base_url, vendor=vendor)
+
+
+def _service(
+    text: str, base_url: str | None, hints: Hints, *, environment: Mapping[str, str]
+) -> tuple[Vendor, str | None, str | None]:
+    """Return the vendor of a model, the address that is given for it, and its key."""
     vendor, given = vendor_and_url(text, base_url, environment=environment)
     name = text.partition(":")[2]
     if vendor.name == "ollama" and environment.get("OLLAMA_HOST"):
@@ -181,7 +202,7 @@ def _openai(text: str, base_url: str | None, hints: Hints, *, environment: Mappi
     if vendor.key_names and urlsplit(address).hostname not in LOOPBACK and not key:
         how = hints.key.format(names=" or ".join(vendor.key_names))
         raise KeyMissing(f"no key for {name} at {address}: {how}, or say where else it is served: {hints.address}")
-    return ModelChoice(model=OpenAI(name, key=key, base_url=address, vendor=vendor), name=text, base_url=given)
+    return vendor, given, key
 
 
 def ollama_url(environment: Mapping[str, str]) -> str:

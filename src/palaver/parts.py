@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
+from math import isfinite
 from mimetypes import guess_type
 from operator import is_
 from pathlib import Path
@@ -23,6 +24,7 @@ MAX_LABEL = 200  # characters of a label that are shown
 DESCRIBED = " described: "  # between the kind of media and what they show, in `Media.words`
 SAME_AS = ", the same as "  # the same, before where they are shown already
 
+RECORDINGS = frozenset({"voice", "audio", "music", "video", "video_note"})  # kinds whose length says something
 USUAL_MIME = {  # what media of a kind mostly are, where nothing says
     "photo": "image/jpeg",
     "image": "image/jpeg",
@@ -79,14 +81,14 @@ class Media(_Part, frozen=True, kw_only=True, tag="media"):
 
     @property
     def words(self) -> str:
-        """`[photo described: a cat]`, or `[photo]`: the words for media where they are not sent themselves.
+        """`[photo described: a cat]`, `[voice described: 12 seconds]` or `[photo]`: the words where they do not go.
 
         The description loses square brackets and line breaks, so that it cannot end the marker and pass for words of
         the sender.
         """
         if self.same_as:
             return f"[{self.kind_word}{SAME_AS}{one_line(self.same_as)}]"
-        told = ": ".join(filter(None, (one_line(self._visible_label), one_line(self._description))))
+        told = ": ".join(filter(None, (one_line(self._visible_label), self._length, one_line(self._description))))
         return f"[{self.kind_word}{DESCRIBED}{told}]" if told else f"[{self.kind_word}]"
 
     @property
@@ -105,8 +107,8 @@ class Media(_Part, frozen=True, kw_only=True, tag="media"):
 
     @property
     def is_described(self) -> bool:
-        """Whether it has a description, or a label, with visible characters."""
-        return bool(self._description or self._visible_label)
+        """Whether it has a description or a label with visible characters, or a known length."""
+        return bool(self._description or self._visible_label or self._length)
 
     @property
     def _description(self) -> str:
@@ -115,6 +117,14 @@ class Media(_Part, frozen=True, kw_only=True, tag="media"):
     @property
     def _visible_label(self) -> str:
         return "" if self.label is None or is_blank(self.label) else self.label[:MAX_LABEL]
+
+    @property
+    def _length(self) -> str:
+        """How long a recording is: `12 seconds`, or `2 min 5 s`."""
+        if not self.seconds or not isfinite(self.seconds) or self.media_kind not in RECORDINGS:
+            return ""
+        minutes, seconds = divmod(max(1, round(self.seconds)), 60)
+        return f"{minutes} min {seconds} s" if minutes else f"{seconds} second{'s' if seconds > 1 else ''}"
 
     @property
     def kind_word(self) -> str:

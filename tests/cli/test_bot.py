@@ -15,7 +15,7 @@ from palaver.config import Config, load_config, read_config
 from palaver.config_reader import keys_of
 from palaver.models.local.weights import WEIGHTS
 from palaver.platforms.terminal.found_model import RememberedChoice, save_choice
-from palaver.sim import GeminiSim
+from palaver.sim import GeminiSim, OpenAISim
 
 TEMPLATE = files("palaver.cli").joinpath("template.toml").read_text(encoding="utf-8")
 NO_DEFAULT = re.compile(
@@ -135,6 +135,26 @@ async def test_check_says_what_works_and_what_does_not(tmp_path: Path, monkeypat
     assert found[5]["line"] == "palaver.db will be made"
     assert re.fullmatch(r"gemini-3.8-flash answers \(\d+ tokens\)", found[7]["line"])
     assert found[8]["line"].startswith("no key for gpt-5.6")
+
+
+async def test_check_asks_who_describes_and_transcribes_media(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "palaver.toml").write_text(
+        'model = "gemini-3.8-flash"\n[media]\ndescribe = "openai:gpt-4o"\ntranscribe = "openai:whisper-1"\n'
+    )
+    async with GeminiSim() as gemini, OpenAISim(keys=frozenset({"good"})) as openai:
+        urls = {"PALAVER_GEMINI_BASE_URL": gemini.url, "PALAVER_OPENAI_BASE_URL": openai.url, "GEMINI_API_KEY": "any"}
+        good, bad = [
+            await asyncio.to_thread(palaver, *"check --json".split(), **urls, OPENAI_API_KEY=key)
+            for key in ("good", "wrong")
+        ]
+
+    found = [json.loads(line) for line in good.stdout.splitlines()]
+    refused = [json.loads(line) for line in bad.stdout.splitlines()]
+    said = [(one["what"], one["ok"], one["line"]) for one in found if one["what"] in ("model", "transcriber")]
+    assert [(what, ok) for what, ok, _ in said] == [("model", True), ("model", True), ("transcriber", True)]
+    assert said[2][2] == "openai:whisper-1 is there"
+    assert [one["ok"] for one in refused if one["what"] in ("model", "transcriber")] == [True, False, False]
 
 
 async def test_check_says_when_what_decodes_media_is_not_installed(

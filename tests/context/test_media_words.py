@@ -121,3 +121,16 @@ async def test_a_cut_of_the_window_is_a_step() -> None:
     context = await gather(a_message(id="new"), [window], NOON)
 
     assert (context.window_start, context.stable_since) == (93, 103)
+
+
+def test_a_long_transcript_is_whole_in_the_batch_and_brief_in_the_history() -> None:
+    voice = a_photo(media_kind="voice", unique_id="v1", data=None)
+    said = "word " * 400
+    context = a_context(sent("2", voice), window=(sent("1", voice),), levels=False)
+
+    found = with_descriptions(context, {"v1": Description(words=said)})
+
+    [whole, brief] = words(found.target, *found.window)
+    assert whole == said
+    assert brief is not None
+    assert (len(brief) <= 600, brief.startswith("word word"), brief[-1]) == (True, True, "…")

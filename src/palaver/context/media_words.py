@@ -34,20 +34,22 @@ def undescribed_ids(context: Context) -> set[str]:
 def with_descriptions(context: Context, known: Mapping[str, Description], *, beginning: int = 0) -> Context:
     """Return the context with the known descriptions of its media, by their unique ids, where they are in effect.
 
-    *beginning* is how many messages of the place came before those that the context counts.
+    The batch has them whole, the history its beginning. *beginning* is how many messages of the place came before those
+    that the context counts.
     """
+    brief = {unique_id: one.in_brief for unique_id, one in known.items()}
 
     def current(messages: Iterable[Message]) -> tuple[Message, ...]:
-        return tuple(_described(message, known) for message in messages)
+        return tuple(_described(message, brief) for message in messages)
 
     def in_window(index: int, message: Message) -> Message:
         if index >= context.stable:
-            return _described(message, known)
+            return _described(message, brief)
         step = max(context.stable_since, context.window_start + index + 1)
-        return _described(message, known, up_to=step + beginning)
+        return _described(message, brief, up_to=step + beginning)
 
     return replace(
-        context.with_batch(current(context.batch)),
+        context.with_batch([_described(message, known) for message in context.batch]),
         window=tuple(in_window(index, message) for index, message in enumerate(context.window)),
         recent=current(context.recent),
         immediate=current(context.immediate),

@@ -12,6 +12,8 @@ from palaver.engine.description_worker import Maker, Wanted
 from palaver.engine.limits import CurrentLimits
 from palaver.engine.spend_caps import MeteredModel, SpendTracker
 from palaver.errors import FileGone, InvalidValue, MediaUnavailable, SpendCapReached
+from palaver.media.descriptions import MAX_BRIEF
+from palaver.media.fetcher import is_handle, with_file
 from palaver.media.values import MediaStore, StoredFile
 from palaver.messages import Message
 from palaver.models.base import Model, Response, TakesMedia
@@ -27,7 +29,6 @@ ASKED = (
 )
 IN_LANGUAGE = " Write in the language with the tag {tag}; leave words that can be read or heard as they are."
 
-MAX_DESCRIPTION = 600  # characters of what a model says
 MAX_TRANSCRIPT = 20_000  # characters of what a person says
 SPOKEN = frozenset({"voice", "video_note"})  # kinds of media in which people speak
 _TAG = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8})*", re.IGNORECASE)
@@ -129,12 +130,12 @@ class MediaAccess:
             if not (media.data or media.sha256 or media.uri):
                 raise MediaUnavailable("its bytes are not here")
             return media
+        if is_handle(media):
+            return media
         file = await self._fetcher.fetch(media, wanted.message.place.platform)
         if file is None:
-            if media.uri and not media.file_id:  # an address that only the service reads
-                return media
             raise MediaUnavailable("its file cannot be had")
-        return replace(media, sha256=file.sha256, mime=file.mime)
+        return with_file(media, file)
 
 
 def _is_shown(media: Media, sent: Prompt) -> bool:
@@ -148,7 +149,7 @@ def _is_shown(media: Media, sent: Prompt) -> bool:
 class ModelMaker:
     """Makes descriptions by a model, counted for the author of the message, in the language of the chat."""
 
-    longest = MAX_DESCRIPTION
+    longest = MAX_BRIEF
 
     def __init__(
         self,
@@ -182,7 +183,7 @@ class ModelMaker:
 class FunctionMaker:
     """Makes descriptions by a function of the user's."""
 
-    longest = MAX_DESCRIPTION
+    longest = MAX_BRIEF
 
     def __init__(self, describe: Describe, access: MediaAccess) -> None:
         self.name = name_of(describe)

@@ -20,7 +20,7 @@ from palaver.characters import is_blank, one_line
 from palaver.engine.background import BackgroundTasks, foreign_code, log_text
 from palaver.engine.limits import CurrentLimits
 from palaver.errors import MediaUnavailable, PalaverError, SpendCapReached, StoreTrouble
-from palaver.media.descriptions import DescriptionFailure, DescriptionStore
+from palaver.media.descriptions import DescriptionFailure, DescriptionStore, shorten
 from palaver.messages import Message
 from palaver.parts import Media
 from palaver.redaction import redact_keys
@@ -165,11 +165,6 @@ class DescriptionWorker:
             failure = DescriptionFailure(why=why, failures=count, retry_at=retry_at)
             await self._known.fail(wanted.media.unique_id, failure, by=maker.name)
         return words
-
-
-def shorten(words: str, longest: int) -> str:
-    """Return the beginning of words that are longer than allowed."""
-    return words if len(words) <= longest else f"{words[: longest - 1].rstrip()}…"
 
 
 def _name(media: Media) -> str:

@@ -5,19 +5,32 @@ from datetime import datetime
 from typing import Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from palaver.messages import Place
+
+MAX_BRIEF = 600  # characters of a description in the history; what a model says of a picture is never longer
 
 
 class Description(Struct, frozen=True, kw_only=True):
     """What media show or say, and since when it is known in a place.
 
     Runs up to *position* have shown these media without their words, so an older message of the window gets the words
-    only where its media change anyway: see `position` where a window is made.
+    only where its media change anyway: see `context.media_words`.
     """
 
     words: str
     position: int = 0  # how many messages of the place the last run without it knew; 0: no run has shown the media
+
+    @property
+    def in_brief(self) -> "Description":
+        """The description as the history shows it: the beginning of a long transcript."""
+        return replace(self, words=shorten(self.words, MAX_BRIEF)) if len(self.words) > MAX_BRIEF else self
+
+
+def shorten(words: str, longest: int) -> str:
+    """Return the beginning of words that are longer than allowed."""
+    return words if len(words) <= longest else f"{words[: longest - 1].rstrip()}…"
 
 
 class DescriptionFailure(Struct, frozen=True, kw_only=True):

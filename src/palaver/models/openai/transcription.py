@@ -22,6 +22,7 @@ SUFFIXES = {
     "audio/mp3": "mp3",
     "audio/mpeg": "mp3",
     "audio/ogg": "ogg",
+    "application/ogg": "ogg",
     "audio/opus": "ogg",
     "audio/wav": "wav",
     "audio/wave": "wav",

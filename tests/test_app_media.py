@@ -1,0 +1,114 @@
+"""A bot from a config describes and hears media, over the simulators of the services."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from media import media_files
+from palaver.app import open_bot
+from palaver.config import load_config
+from palaver.engine.engine import Engine
+from palaver.messages import Author, Message, Place
+from palaver.parts import Media
+from palaver.platform import Platform
+from palaver.sim import GeminiSim, OpenAISim
+from palaver.sim.behaviours import Answer, Ask, Echo
+from palaver.testing import RecordedPlatform
+
+PLACE = Place(platform="recorded", id="7", kind="direct")
+GEMINI = 'model = "gemini-3.8-flash"\n[behavior]\ndebounce = 0\n'
+PERSON = Author(id="7", name="Оля", language="uk")
+FILES = {"photo": media_files.image("JPEG"), "voice": media_files.sound("ogg", "libopus")}
+
+
+class Files(RecordedPlatform):
+    """A platform that gives files."""
+
+    async def fetch(self, media: Media, *, limit: int) -> bytes:
+        return FILES[media.media_kind]
+
+
+class Sees:
+    """A model that describes a picture, and answers all else."""
+
+    def __init__(self) -> None:
+        self.described: list[Any] = []
+
+    def answer(self, ask: Ask) -> Answer:
+        if ask.last_text.startswith("Describe this"):
+            self.described.append(ask.request)
+            return Answer(text="Червоне коло на зеленому.")
+        return Answer(text="Гарно.")
+
+
+@asynccontextmanager
+async def a_bot(folder: Path, config: str, platform: Platform, **variables: str) -> AsyncIterator[Engine]:
+    (folder / "palaver.toml").write_text(config)
+    environment = {"GEMINI_API_KEY": "k", **variables}
+    async with (
+        open_bot(load_config(folder / "palaver.toml", environment), environment, platforms=[platform]) as engine,
+        engine,
+    ):
+        yield engine
+
+
+def sent(number: int, *media: Media) -> Message:
+    return Message(id=str(number), place=PLACE, author=PERSON, parts=media)
+
+
+async def test_the_own_model_describes_a_photo_once_in_the_language_of_the_person(tmp_path: Path) -> None:
+    eyes, platform = Sees(), Files()
+    photo = Media(media_kind="photo", unique_id="u1", file_id="photo", mime="image/jpeg")
+    async with (
+        GeminiSim(behaviour=eyes) as sim,
+        a_bot(tmp_path, GEMINI, platform, PALAVER_GEMINI_BASE_URL=sim.url) as engine,
+    ):
+        for number in range(3):
+            await engine.receive(sent(number, photo))
+            await engine.settled()
+
+    [described] = eyes.described
+    [asked, question] = described["contents"][0]["parts"]
+    assert asked["inlineData"]["mimeType"] == "image/jpeg"
+    assert question["text"].endswith("leave words that can be read or heard as they are.")
+    assert "the language with the tag uk" in question["text"]
+    assert platform.texts == ["Гарно."] * 3
+
+
+async def test_a_voice_is_transcribed_for_a_model_that_does_not_hear(tmp_path: Path) -> None:
+    platform = Files()
+    voice = Media(media_kind="voice", unique_id="v1", file_id="voice", mime="audio/ogg", seconds=4)
+    config = (
+        'model = "openai:gpt-4o"\n[behavior]\ndebounce = 0\n[media]\ndescribe = "none"\ntranscribe = "openai:whisper-1"'
+    )
+    said = "Купи молока."
+    async with OpenAISim(behaviour=Echo(), transcribe=lambda data: said if data == FILES["voice"] else "?") as sim:
+        variables = {"PALAVER_OPENAI_BASE_URL": sim.url, "OPENAI_API_KEY": "k"}
+        async with a_bot(tmp_path, config, platform, **variables) as engine:
+            await engine.receive(sent(1, voice))
+            await engine.settled()
+
+    heard, answered = sim.requests
+    assert (heard.path, answered.path) == ("/v1/audio/transcriptions", "/v1/chat/completions")
+    assert "second: Купи молока.]" in str(answered.body["messages"])
+    assert len(platform.texts) == 1
+
+
+@pytest.mark.parametrize("describe", ['"none"', '"gemini-2.5-flash"'])
+async def test_a_config_says_who_describes(tmp_path: Path, describe: str) -> None:
+    eyes = Sees()
+    photo = Media(media_kind="photo", unique_id="u1", file_id="photo", mime="image/jpeg")
+    config = f"{GEMINI}[media]\ndescribe = {describe}"
+    async with (
+        GeminiSim(behaviour=eyes) as sim,
+        a_bot(tmp_path, config, Files(), PALAVER_GEMINI_BASE_URL=sim.url) as engine,
+    ):
+        await engine.receive(sent(1, photo))
+        await engine.settled()
+
+    paths = [request.path for request in sim.requests]
+    assert ["gemini-2.5-flash" in path for path in paths].count(True) == (describe != '"none"')
+    assert len(eyes.described) == (describe != '"none"')
