@@ -13,11 +13,14 @@ from engine.engines import engine_with, until
 from palaver.engine.handle_removal import INTERVAL, HandleRemoval
 from palaver.errors import FileGone, Overloaded, StoreFull
 from palaver.media.values import Handle, StoredFile
+from palaver.models import Gemini
 from palaver.models.base import File
 from palaver.models.scripted import Scripted
+from palaver.parts import Media
+from palaver.sim.gemini import GeminiSim
 from palaver.store import Store
 from palaver.testing import Clock
-from people import NOON
+from people import ALICE, NOON, a_message
 
 FILE = StoredFile(sha256="a" * 64, size=1, mime="image/png")
 
@@ -62,6 +65,34 @@ async def test_unwanted_handles_are_deleted_at_the_service_of_their_account(stor
     assert (first.deleted, second.deleted) == (["files/p-1"], ["files/p-2"])
     assert await store.media.unwanted_handles() == []
     assert await store.media.handle(wanted.sha256, "gemini-1f") == wanted
+
+
+async def test_what_gemini_has_of_a_forgotten_person_is_deleted_there(store: Store) -> None:
+    data = b"\x89PNG her own door"
+    async with GeminiSim() as sim, Gemini("gemini-3.8-flash", key="k", base_url=sim.url) as gemini:
+        await store.inbox.receive(a_message("", parts=(Media(media_kind="photo", unique_id="door"),)), at=NOON)
+        uploaded = await gemini.upload(data, mime="image/png", name="files/p-door")
+        await store.media.add("door", data, FILE, at=NOON)
+        handle = Handle(
+            sha256=sha256(data).hexdigest(),
+            account=gemini.account,
+            name=uploaded.name,
+            uri=uploaded.uri,
+            mime="image/png",
+        )
+        await store.media.add_handle(handle, at=NOON)
+        removal = HandleRemoval(store.media, [gemini], now=lambda: NOON)
+        assert await removal.delete_unwanted() == 0
+        assert (await gemini.get_file(uploaded.name)).name == uploaded.name
+
+        await store.forget(ALICE.id, "telegram", at=NOON)
+        assert await removal.delete_unwanted() == 1
+
+        with pytest.raises(FileGone):
+            await gemini.get_file(uploaded.name)
+        await store.media.add_handle(handle, at=NOON)  # somebody else has deleted it there meanwhile
+        assert await removal.delete_unwanted() == 1
+        assert await store.media.unwanted_handles() == []
 
 
 async def test_one_that_has_expired_or_that_the_service_no_longer_has_is_removed(store: Store) -> None:

@@ -1,7 +1,8 @@
 """A process that adds, sweeps and forgets files of media, and dies in the midst of it: `STORE LIFE STEP`.
 
-At the given step it ends as if killed; a step is a commit, or a call that changes the folder. Each file holds its
-author, so that what is left of one can be searched for in all bytes. Standard output tells what was done.
+At the given step it ends as if killed; a step is a commit, a statement that deletes rows, or a call that changes the
+folder. Each file holds its author, so that what is left of one can be searched for in all bytes. Standard output tells
+what was done.
 """
 
 import asyncio
@@ -59,7 +60,9 @@ class Death:
 
         def watched(path: str, *, durable: bool = True) -> connection.Database:
             database = connect(path, durable=durable)
-            database.set_trace_callback(lambda sql: self.step() if sql.startswith(("COMMIT", "VACUUM")) else None)
+            database.set_trace_callback(
+                lambda sql: self.step() if sql.startswith(("COMMIT", "VACUUM", "DELETE")) else None
+            )
             return database
 
         Path.write_bytes = write_in_halves  # type: ignore[assignment,method-assign]
@@ -80,7 +83,7 @@ async def live(store: Store, life: str) -> None:
     authors = [Author(id=f"u{life}-{number}", name=f"Name{life}x{number}") for number in range(30)]
     sent: list[str] = []
     for number in range(1000):
-        author, name = authors[number // 8], f"{life}-{number}"
+        author, name = authors[number // 4], f"{life}-{number}"
         data = f"<{author.id}|{name}>".encode() * 50
         picture = Media(media_kind="photo", unique_id=name, sha256=sha256(data).hexdigest())
         await store.inbox.receive(a_message("", id=name, author=author, parts=(picture,)), at=NOON)
@@ -102,7 +105,7 @@ async def live(store: Store, life: str) -> None:
                 run = a_run(id=name, target=name, taken=(name,))
                 await store.runs.begin(run, Prompt.of(user(picture)), at=NOON)
                 await store.runs.end(a_run(id=name, target=name, taken=(name,), status="done", ended_at=NOON))
-        if number % 8 == 7:
+        if number % 4 == 3:
             say(f"forgetting {author.id}")
             await store.forget(author.id, "telegram", at=NOON)
             say(f"forgotten {author.id}")

@@ -37,7 +37,7 @@ class HandleRemoval:
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._media = media
-        self._models = {model.account: model for model in models if isinstance(model, UploadsFiles)}
+        self._models = [model for model in models if isinstance(model, UploadsFiles)]
         self._unknown: set[str] = set()  # accounts that no model has
         self._now = now
         self._sleep = sleep
@@ -65,7 +65,7 @@ class HandleRemoval:
 
     async def _delete(self, handle: Handle) -> bool:
         """Return whether the service no longer has the file."""
-        model = self._models.get(handle.account)
+        model = next((model for model in self._models if model.account == handle.account), None)
         if model is None:
             if handle.account not in self._unknown:
                 self._unknown.add(handle.account)
