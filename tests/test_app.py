@@ -19,10 +19,12 @@ from palaver.context.values import Persona
 from palaver.engine.engine import Engine
 from palaver.engine.limits import Limits
 from palaver.errors import InvalidValue, KeyMissing, PalaverError, StoreRefused
+from palaver.media.values import StoredFile
 from palaver.models import Gemini, Scripted
 from palaver.sim import GeminiSim
 from palaver.store import Store
 from palaver.testing import RecordedPlatform
+from people import NOON
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 RECORDED = PlatformConfig(use="palaver.testing:RecordedPlatform")
@@ -64,6 +66,19 @@ async def test_everything_a_config_says_reaches_the_engine(tmp_path: Path) -> No
         assert [model.name for model in engine.models] == ["gemini-3.8-flash"]
         assert [spec.name for spec in engine.toolbox.specs][:3] == ["calculate", "current_time", "remind_me"]
         assert engine.memory is not None
+
+
+async def test_files_of_media_are_where_the_config_says_and_move_when_that_changes(tmp_path: Path) -> None:
+    image = StoredFile(sha256="", size=0, mime="image/png")
+    for text, folder in (("[media]\nfolder = 'photos'", "photos"), ("", "palaver.db-media")):
+        file = a_config(tmp_path, text, platforms={"one": RECORDED})
+        async with open_bot(file, {"GEMINI_API_KEY": "any"}):
+            pass
+        async with Store.open(file.store) as store:
+            stored = await store.media.add("cat", b"a cat", image, at=NOON)
+            assert store.media.folder.path == tmp_path / folder
+            assert store.media.folder.names() == {stored.sha256}
+    assert not (tmp_path / "photos").exists()
 
 
 @pytest.mark.parametrize(

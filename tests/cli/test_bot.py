@@ -206,3 +206,25 @@ def test_other_commands_use_the_store_of_the_folder(tmp_path: Path, monkeypatch:
     (tmp_path / "palaver.toml").write_text('store = "bot.db"')
 
     assert palaver("outbox").stderr.startswith("palaver: the store bot.db: it does not exist")
+
+
+@pytest.mark.parametrize(
+    ("folder", "ok", "line"),
+    [
+        ("photos", True, "files in photos"),
+        ("later/photos", True, "later/photos will be made"),
+        ("a file", False, "the folder of media a file: a file cannot be written"),
+    ],
+)
+async def test_check_names_the_folder_of_media(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, ok: bool, line: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "a file").write_text("no folder")
+    (tmp_path / "palaver.toml").write_text(f'model = "x"\ntools = []\nmedia.folder = "{folder}"\n')
+
+    findings = [one async for one in check_bot(Path("palaver.toml"), {}) if one.what == "media"]
+
+    assert findings == [Finding(what="media", ok=ok, line=line)]
+    assert not (tmp_path / "later").exists()

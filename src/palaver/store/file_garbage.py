@@ -42,15 +42,19 @@ def time_text(at: datetime) -> str:
     return utc(at).isoformat()
 
 
-def find_unreferenced(database: Database, before: datetime | None) -> set[str]:
+def find_unreferenced(
+    database: Database, before: datetime | None = None, *, among: Collection[str] | None = None
+) -> set[str]:
     """Return the files that no message has and that are no form of another; used last before *before*, if given.
 
     Quotes and what `named_hashes` has are to be subtracted.
     """
-    select = f"""SELECT f.sha256 FROM files f WHERE (:before IS NULL OR f.used_at < :before)
+    some = "f.sha256 IN (SELECT value FROM json_each(:among))" if among is not None else "TRUE"
+    select = f"""SELECT f.sha256 FROM files f WHERE {some} AND (:before IS NULL OR f.used_at < :before)
         AND NOT EXISTS (SELECT 1 FROM media_files w WHERE w.sha256 = f.sha256 AND EXISTS ({_SENT}))
         AND NOT EXISTS (SELECT 1 FROM file_forms o WHERE o.sha256 = f.sha256 AND o.source <> f.sha256)"""
-    return {sha256 for (sha256,) in database.execute(select, {"before": before and time_text(before)})}
+    values = {"before": before and time_text(before), "among": json.dumps([*(among or ())])}
+    return {sha256 for (sha256,) in database.execute(select, values)}
 
 
 def find_quoted(database: Database, sha256s: Collection[str], page: tuple[int, int] | None = None) -> set[str]:
@@ -111,7 +115,7 @@ def _has_use(database: Database, sha256: str) -> bool:
 
 def remove_garbage(database: Database) -> set[str]:
     """Remove the rows of all files that nothing refers to at this moment; return their hashes."""
-    found = find_unreferenced(database, None)
+    found = find_unreferenced(database)
     named = named_hashes(database) if found else set()
     return remove_files(database, found - named - find_quoted(database, found - named), keep=named)
 

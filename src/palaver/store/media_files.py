@@ -134,11 +134,11 @@ class SqlMedia(Repository):
 
     async def _remove_rows(self, unused_since: datetime, at: datetime) -> set[str]:
         """Remove the rows of files that are not needed; return their hashes."""
-        quoted = await self._find_quoted(at - GRACE)
+        garbage = await self._find_garbage(at - GRACE)
 
         def remove_rows(database: Database) -> set[str]:
             file_garbage.remove_old_rows(database, since=unused_since, at=at)
-            found = file_garbage.find_unreferenced(database, at - GRACE) - quoted
+            found = file_garbage.find_unreferenced(database, at - GRACE, among=garbage)
             found |= file_garbage.find_unused(database, unused_since)
             named = file_garbage.named_hashes(database) if found else set()
             return file_garbage.remove_files(database, found - named, keep=named)
@@ -207,17 +207,14 @@ class SqlMedia(Repository):
             rows = json.dumps([sha256 for (sha256,) in stale])
             await self._writer.run(lambda database: database.execute(update, (now, rows, now)) and None)
 
-    async def _find_quoted(self, before: datetime) -> set[str]:
-        """Return the unreferenced files that quotes have, read page by page, so that others can read meanwhile."""
+    async def _find_garbage(self, before: datetime) -> set[str]:
+        """Return the files that no message and no quote has, read page by page, so that others can read meanwhile."""
         found = await self._reader.run(lambda database: file_garbage.find_unreferenced(database, before))
-        if not found:
-            return set()
-        last = await self._reader.run(file_garbage.last_message)
-        quoted: set[str] = set()
+        last = await self._reader.run(file_garbage.last_message) if found else 0
         for start in range(0, last, PAGE):
             page = (start, start + PAGE)
-            quoted |= await self._reader.run(partial(file_garbage.find_quoted, sha256s=found, page=page))
-        return quoted
+            found -= await self._reader.run(partial(file_garbage.find_quoted, sha256s=found, page=page))
+        return found
 
     def _refuse_beside(self) -> None:
         if self._beside:
