@@ -14,9 +14,9 @@ from palaver.media.values import FetchFailure, FileForm, Handle, StoredFile
 from palaver.messages import Quote, Reply
 from palaver.parts import Media, ToolResult
 from palaver.store import Store
-from palaver.turns import Prompt, user
-from people import BOB, GROUP, NOON, a_message
-from store.builders import a_run, a_task, a_tool_run, an_outgoing
+from palaver.turns import Prompt, Turn, model, user
+from people import BOB, GROUP, GRYAG, NOON, a_message
+from store.builders import a_run, a_task, a_tool_run, add_own, an_outgoing
 
 CAT, DOG = b"\xff\xd8 a cat", b"\xff\xd8 a dog"
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -226,6 +226,16 @@ async def test_a_file_in_a_quote_stays(store: Store) -> None:
 
     assert await sweep(store) == 1
     assert on_disk(store) == {a_file(CAT).sha256}
+
+
+async def test_a_file_in_the_turns_of_an_answer_stays_until_the_answer_is_deleted(store: Store) -> None:
+    await add(store)
+    shown = Turn(role="user", parts=(ToolResult(name="look", id="a", media=(a_picture(),)),))
+    await add_own(store, a_message("A cat.", id="2", author=GRYAG), [shown, model("A cat.")])
+
+    assert await sweep(store) == 0
+    await store.inbox.delete(GROUP, "2", at=NOON)
+    assert await sweep(store) == 1
 
 
 async def test_a_file_of_an_open_run_stays_until_it_ends(store: Store) -> None:

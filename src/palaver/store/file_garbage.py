@@ -1,9 +1,9 @@
 """Files of media that nothing refers to any more, and their removal from the tables.
 
 A file is referred to by a message that is neither deleted nor hidden and has its media, by a quote of such media in a
-message, by the prompt, a record or a tool run of an open run, by a reply that is not sent and by a task that is not
-done. A form of a file goes with its source. Messages and quotes name media by `unique_id`, all others by the hash of
-the file.
+message, by the turns in which the agent wrote a message, by the prompt, a record or a tool run of an open run, by a
+reply that is not sent and by a task that is not done. A form of a file goes with its source. Messages and quotes name
+media by `unique_id`, all others by the hash of the file.
 
 The rows of a file go before the file itself: where the process ends between the two, the next one finds a file without
 a row, and removes it.
@@ -20,7 +20,7 @@ from palaver.store.sqlite.connection import Database
 from palaver.timezones import utc
 
 GRACE = timedelta(hours=1)  # from the use of a file until it may go because nothing refers to it
-PAGE = 5_000  # messages whose quotes are read at once
+PAGE = 5_000  # messages whose quotes and turns are read at once
 
 _SHA256 = re.compile(r'"sha256":"([0-9a-f]{64})"')
 _UNIQUE_ID = re.compile(r'"unique_id":("(?:[^"\\]|\\.)*")')
@@ -47,7 +47,7 @@ def find_unreferenced(
 ) -> set[str]:
     """Return the files that no message has and that are no form of another; used last before *before*, if given.
 
-    Quotes and what `named_hashes` has are to be subtracted.
+    What `find_repeated` and `named_hashes` return is to be subtracted.
     """
     some = "f.sha256 IN (SELECT value FROM json_each(:among))" if among is not None else "TRUE"
     select = f"""SELECT f.sha256 FROM files f WHERE {some} AND (:before IS NULL OR f.used_at < :before)
@@ -57,15 +57,22 @@ def find_unreferenced(
     return {sha256 for (sha256,) in database.execute(select, values)}
 
 
-def find_quoted(database: Database, sha256s: Collection[str], page: tuple[int, int] | None = None) -> set[str]:
-    """Return those of the files that quotes in messages have; of a *page* of messages, or of all."""
+def find_repeated(database: Database, sha256s: Collection[str], page: tuple[int, int] | None = None) -> set[str]:
+    """Return those of the files that quotes in messages have, or the turns in which the agent wrote them.
+
+    Only a *page* of messages is read, or all.
+    """
     select = "SELECT unique_id, sha256 FROM media_files WHERE sha256 IN (SELECT value FROM json_each(?))"
     wanted = {dumps(unique_id): sha256 for unique_id, sha256 in database.execute(select, (json.dumps([*sha256s]),))}
     first, last = page or (0, last_message(database))
     quotes = """SELECT reply FROM messages WHERE id > ? AND id <= ? AND deleted = 0 AND reply IS NOT NULL
         AND instr(reply, '"unique_id"')"""
     texts = (text for (text,) in database.execute(quotes, (first, last))) if wanted else ()
-    return {wanted[name] for text in texts for name in _UNIQUE_ID.findall(text) if name in wanted}
+    found = {wanted[name] for text in texts for name in _UNIQUE_ID.findall(text) if name in wanted}
+    turns = """SELECT t.turns FROM turns t JOIN messages m ON m.id = t.message WHERE t.message > ? AND t.message <= ?
+        AND m.deleted = 0 AND m.hidden = 0 AND instr(t.turns, '"sha256"')"""
+    texts = (text for (text,) in database.execute(turns, (first, last)))
+    return found | {name for text in texts for name in _SHA256.findall(text) if name in sha256s}
 
 
 def last_message(database: Database) -> int:
@@ -117,7 +124,7 @@ def remove_garbage(database: Database) -> set[str]:
     """Remove the rows of all files that nothing refers to at this moment; return their hashes."""
     found = find_unreferenced(database)
     named = named_hashes(database) if found else set()
-    return remove_files(database, found - named - find_quoted(database, found - named), keep=named)
+    return remove_files(database, found - named - find_repeated(database, found - named), keep=named)
 
 
 def remove_old_rows(database: Database, *, since: datetime, at: datetime) -> None:

@@ -208,12 +208,12 @@ class SqlMedia(Repository):
             await self._writer.run(lambda database: database.execute(update, (now, rows, now)) and None)
 
     async def _find_garbage(self, before: datetime) -> set[str]:
-        """Return the files that no message and no quote has, read page by page, so that others can read meanwhile."""
+        """Return the files that no message, quote or turn has, read page by page, so that others can read meanwhile."""
         found = await self._reader.run(lambda database: file_garbage.find_unreferenced(database, before))
         last = await self._reader.run(file_garbage.last_message) if found else 0
         for start in range(0, last, PAGE):
             page = (start, start + PAGE)
-            found -= await self._reader.run(partial(file_garbage.find_quoted, sha256s=found, page=page))
+            found -= await self._reader.run(partial(file_garbage.find_repeated, sha256s=found, page=page))
         return found
 
     def _refuse_beside(self) -> None:

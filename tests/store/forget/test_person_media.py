@@ -10,9 +10,9 @@ import pytest
 from palaver.media.descriptions import Description, DescriptionFailure
 from palaver.media.values import FetchFailure, FileForm, Handle, StoredFile
 from palaver.messages import Author, Message, Place, Quote
-from palaver.parts import Media, Text
+from palaver.parts import Media, Text, ToolResult
 from palaver.store import Store
-from palaver.turns import Prompt, user
+from palaver.turns import Prompt, Turn, model, user
 from people import BOB, GROUP, GRYAG, NOON, a_message
 from store.builders import a_run, add_own, files_hold, prompt_sent
 
@@ -152,6 +152,19 @@ async def test_prompts_with_her_files_go_and_their_hashes_with_them(store: Store
     assert (report.prompts, report.files) == (1, 1)
     assert await prompt_sent(store, "r1", 0) is None
     assert await prompt_sent(store, "r2", 0) == Prompt.of("hi")
+    assert not files_hold(tmp_path, digest(DOOR))
+
+
+async def test_files_that_a_tool_showed_the_agent_for_her_go(store: Store, tmp_path: Path) -> None:
+    await hear(store, a_message("draw me", id="1", author=HER))
+    await add(store, "drawn")
+    shown = Turn(role="user", parts=(ToolResult(name="draw", id="a", media=(a_picture("drawn"),)),))
+    quote = Quote(message_id="1", author=HER, parts=(Text(text="draw me"),))
+    await add_own(store, a_message("Done.", id="2", author=GRYAG, reply_to=quote), [shown, model("Done.")])
+
+    await store.forget(HER.id, "telegram", at=NOON)
+
+    assert not files_hold(tmp_path, "her own door")
     assert not files_hold(tmp_path, digest(DOOR))
 
 
