@@ -1,5 +1,7 @@
 """What repair does to the things that brick a chat elsewhere."""
 
+import gc
+
 import pytest
 
 from palaver import Media, Opaque, Text, Thought, ToolCall, ToolResult, Turn, model, user
@@ -9,6 +11,7 @@ from palaver.models.openai.encode import encode_request as openai_request
 from palaver.turns import Prompt
 from palaver.wire import Receipt, lint, repair
 from palaver.wire.repair import repair_prompt
+from palaver.wire.signatures import Wire
 
 NEW = "gemini-3.8-flash"
 OLD = "gemini-2.0-flash"
@@ -435,3 +438,22 @@ def test_joined_calls_of_one_id_carry_one_placeholder_too() -> None:
     once, _ = repair([user("x"), *foreign], "gemini-2.5-flash", wire="openai")
 
     assert once[1].parts == (ToolCall(name="f", id="a", signature=PLACEHOLDER), ToolCall(name="f", id="a-2"))
+
+
+@pytest.mark.parametrize("wire", ["gemini", "openai"])
+def test_a_turn_is_freed_with_its_last_reference_and_needs_no_garbage_collection(wire: Wire) -> None:
+    def count() -> int:
+        return sum(isinstance(one, Turn) for one in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = count()
+        repair(
+            [user("hi"), user(Media(media_kind="photo", unique_id="u", mime="image/png", data=b"x"))], NEW, wire=wire
+        )
+        after = count()
+    finally:
+        gc.enable()
+
+    assert after == before

@@ -34,7 +34,7 @@ from palaver.turns import Prompt, Role, Turn
 from palaver.value_cache import cached
 from palaver.wire.media_limits import DOCUMENT_CHARACTERS, PDF, limits_of
 
-REMEMBERED = 32_000_000  # bytes of files in turns that are cached; encoded they take more than twice as much
+REMEMBERED = 8_000_000  # bytes of files in turns that are cached; with what is encoded of them it is several times that
 STEPS = 4  # in which the oldest inline files become words, of what a request may hold
 
 BEGINNING = "The beginning of this document, in its own words:"

@@ -76,7 +76,7 @@ class _Repairer:
 
     def repair(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
         repaired = self.repair_each(turns)
-        out = self.pair(repaired)
+        out = self.pair(turns, repaired)
         if self.wire == "gemini" and sum(one.inline for one in repaired if one.inline) > INLINE_LIMIT:
             out = self.limit_media(out)
         out = self.sign(out)
@@ -93,7 +93,7 @@ class _Repairer:
             self.note(rule, f"turns[{index}]{place}", action)
         return repaired
 
-    def pair(self, repaired: list[RepairedTurn]) -> list[Turn]:
+    def pair(self, turns: Sequence[Turn], repaired: list[RepairedTurn]) -> list[Turn]:
         """Return the turns that are sent: each call is followed by its result, and no result lacks its call."""
         out: list[Turn] = []
         asked: list[Turn] = []  # the model's turns since the last user turn
@@ -107,12 +107,12 @@ class _Repairer:
             if one.is_user:
                 if not replied:
                     first = index
-                replied.append(one.turn)
+                replied.append(one.turn or turns[index])
             else:
                 if replied:
                     asked = self.close_exchange(out, asked, replied, first, has_tools=has_tools)
                     replied, has_tools = [], bool(asked)
-                asked.append(one.turn)
+                asked.append(one.turn or turns[index])
             if one.has_tools:
                 has_tools = True
         if replied:

@@ -30,7 +30,7 @@ _UNKNOWN = "fields the service does not know were left out"
 class RepairedTurn(Struct, frozen=True):
     """A turn that a model may be sent, its receipts, and what `repair` asks about it."""
 
-    turn: Turn
+    turn: Turn | None  # None: the turn as it is, which has this in its cache, and is freed with its last reference
     receipts: tuple[tuple[str, str, str], ...]  # rule, place in the turn, action
     is_visible: bool  # whether anything of it goes on the wire
     is_user: bool
@@ -59,9 +59,10 @@ def repair_turn(turn: Turn, model: str, wire: Wire) -> RepairedTurn:
     parts = [part for _, part in cleaned]
     same = len(parts) == len(adapted.parts) and all(a is b for a, b in zip(parts, adapted.parts, strict=True))
     repaired = adapted if same else replace(adapted, parts=tuple(parts))
+    changed = None if repaired is turn else repaired
     has_tools = any(isinstance(part, ToolCall | ToolResult) for part in repaired.parts)
     return RepairedTurn(
-        repaired, tuple(receipts), is_visible(repaired, wire), repaired.role == "user", has_tools, inline_size(repaired)
+        changed, tuple(receipts), is_visible(repaired, wire), repaired.role == "user", has_tools, inline_size(repaired)
     )
 
 
