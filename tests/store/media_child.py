@@ -111,9 +111,13 @@ async def live(store: Store, life: str) -> None:
             say(f"forgotten {author.id}")
 
 
+def limit_files(size: int) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
 async def fill(store: Store) -> None:
     """Add a file for which there is no room, and a smaller one."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, resource.RLIM_INFINITY))
+    limit_files(1_000_000)
     try:
         await store.media.add("large", b"x" * 2_000_000, FILE, at=NOON)
     except StoreFull as error:
@@ -121,6 +125,13 @@ async def fill(store: Store) -> None:
     say(f"left: {sorted(store.media.folder.names())}, {dict(await store.media.find(['large']))}")
     await store.media.add("small", b"x", FILE, at=NOON)
     say(f"then: {await store.media.read(sha256(b'x').hexdigest(), at=NOON)!r}, {await store.check()}")
+    limit_files(os.stat(f"{store.path}-wal").st_size)
+    try:
+        await store.media.add("other", b"y", FILE, at=NOON)
+    except StoreFull:
+        say("no room for a row")
+    say(f"read: {await store.media.read(sha256(b'x').hexdigest(), at=LATER + timedelta(days=1))!r}")
+    say(f"left: {store.media.folder.names() == {sha256(b'x').hexdigest()}}")
 
 
 async def main(path: str, life: str, step: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from palaver.errors import InvalidValue, StoreBusy
+from palaver.media.descriptions import DescriptionFailure
 from palaver.media.values import FetchFailure, FileForm, Handle, StoredFile
 from palaver.messages import Quote, Reply
 from palaver.parts import Media, ToolResult
@@ -333,10 +334,15 @@ async def test_failures_go_with_their_messages_or_when_they_are_old(store: Store
         await store.media.fail(name, failure, at=NOON)
     await store.inbox.receive(a_message(parts=(a_picture("sent"),)), at=NOON)
 
+    later = DescriptionFailure(why="busy", failures=1, retry_at=NOON)
+    await store.descriptions.fail("sent", later, by="m")
+
     await sweep(store)
     assert await store.media.find(["sent", "unsent"]) == {"sent": failure}
+    assert await store.descriptions.failures(["sent"], by="m") == {"sent": later}
     await store.media.sweep(unused_since=TOMORROW, at=TOMORROW)
     assert await store.media.find(["sent"]) == {}
+    assert await store.descriptions.failures(["sent"], by="m") == {}
 
 
 async def test_a_file_that_is_added_while_others_are_swept_does_not_vanish(store: Store) -> None:

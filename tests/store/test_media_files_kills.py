@@ -76,5 +76,8 @@ async def test_a_full_disk_leaves_nothing_half_and_what_is_smaller_goes_on(tmp_p
         f"full: the folder of media {tmp_path / 's.db-media'}: {full}",
         "left: [], {}",
         "then: b'x', []",
+        "no room for a row",
+        "read: b'x'",
+        "left: True",
     ]
     await verify(tmp_path / "s.db", [])

@@ -130,6 +130,7 @@ def remove_garbage(database: Database) -> set[str]:
 def remove_old_rows(database: Database, *, since: datetime, at: datetime) -> None:
     """Remove handles that have expired, old failures, and failures of media that no message has."""
     database.execute("DELETE FROM handles WHERE expires_at <= ?", (time_text(at),))
+    database.execute("DELETE FROM description_failures WHERE datetime(retry_at) < datetime(?)", (time_text(since),))
     delete = f"""DELETE FROM media_files AS w WHERE sha256 IS NULL
         AND (at < ? OR (at < ? AND NOT EXISTS ({_SENT})))"""
     database.execute(delete, (time_text(since), time_text(at - GRACE)))

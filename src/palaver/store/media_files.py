@@ -7,14 +7,16 @@ sees what the first one did. An addition whose file was removed just before its 
 
 import asyncio
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
-from palaver.errors import StoreBusy, StoreTrouble
+from palaver.errors import PalaverError, StoreBroken, StoreBusy, StoreTrouble
 from palaver.media.file_folder import FileFolder, is_hash
 from palaver.media.values import FetchFailure, FileForm, Handle, StoredFile
 from palaver.store import file_garbage
@@ -22,6 +24,8 @@ from palaver.store.encoding import clean, parse_time, validate
 from palaver.store.file_garbage import GRACE, PAGE, time_text
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import ConnectionThread, Repository
+
+log = logging.getLogger(__name__)
 
 _USE = timedelta(days=1)  # between two changes of `used_at`
 _ATTEMPTS = 5  # to add a file that is removed meanwhile
@@ -77,7 +81,8 @@ class SqlMedia(Repository):
         if data is not None:
             await self._use([sha256], at)
         elif not self._beside:
-            await self._writer.run(lambda database: self._remove_missing(database, sha256))
+            with _optional():
+                await self._writer.run(lambda database: self._remove_missing(database, sha256))
         return data
 
     async def form(self, source: str, form: str) -> FileForm | None:
@@ -149,17 +154,17 @@ class SqlMedia(Repository):
         """Remove the files without a row."""
         self._refuse_beside()
         names = await asyncio.to_thread(self.folder.names)
-        select = "SELECT value FROM json_each(?) WHERE value NOT IN (SELECT sha256 FROM files)"
-
-        def remove(database: Database, some: Sequence[str]) -> None:
-            rows = database.execute(select, (json.dumps(some),)).fetchall()
-            self.folder.remove([sha256 for (sha256,) in rows])
-
-        strays = await self._reader.run(
-            lambda database: [sha256 for (sha256,) in database.execute(select, (json.dumps([*names]),))]
-        )
+        strays = await self._reader.run(lambda database: _without_row(database, [*names]))
         for start in range(0, len(strays), _REMOVED):
-            await self._writer.run(partial(remove, some=strays[start : start + _REMOVED]), autocommit=True)
+            await self._remove_stray(strays[start : start + _REMOVED])
+
+    async def _remove_stray(self, sha256s: Sequence[str]) -> None:
+        """Remove those of the files that have no committed row."""
+
+        def remove(database: Database) -> None:
+            self.folder.remove(_without_row(database, sha256s))
+
+        await self._writer.run(remove, autocommit=True)
 
     async def check(self) -> list[str]:
         """Return a line for each file that is missing or damaged; it is fetched again when it is needed."""
@@ -185,8 +190,13 @@ class SqlMedia(Repository):
         for _ in range(_ATTEMPTS):
             sha256 = await asyncio.to_thread(self.folder.write, data)
             stored = replace(file, sha256=sha256, size=len(data))
-            if await self._writer.run(partial(add_rows, stored=stored)):
-                return stored
+            try:
+                if await self._writer.run(partial(add_rows, stored=stored)):
+                    return stored
+            except PalaverError:
+                with suppress(PalaverError):
+                    await self._remove_stray([sha256])  # the disk of the rows may be full
+                raise
         raise StoreTrouble(f"the folder of media {self.folder.path}: somebody removes the files that are written there")
 
     def _remove_missing(self, database: Database, sha256: str) -> None:
@@ -205,7 +215,8 @@ class SqlMedia(Repository):
         if stale:
             update = f"UPDATE files SET used_at = ? WHERE sha256 IN {_SOME} AND used_at < ?"
             rows = json.dumps([sha256 for (sha256,) in stale])
-            await self._writer.run(lambda database: database.execute(update, (now, rows, now)) and None)
+            with _optional():
+                await self._writer.run(lambda database: database.execute(update, (now, rows, now)) and None)
 
     async def _find_garbage(self, before: datetime) -> set[str]:
         """Return the files that no message, quote or turn has, read page by page, so that others can read meanwhile."""
@@ -219,6 +230,22 @@ class SqlMedia(Repository):
     def _refuse_beside(self) -> None:
         if self._beside:
             raise StoreBusy("files of media are added and removed only by the process that has the store")
+
+
+@contextmanager
+def _optional() -> Iterator[None]:
+    """Let what can be written later fail while the disk is full: a file is read all the same."""
+    try:
+        yield
+    except StoreBroken:
+        raise
+    except StoreTrouble as trouble:
+        log.info("that a file was used, or is gone, is stored later: %s", trouble)
+
+
+def _without_row(database: Database, sha256s: Sequence[str]) -> list[str]:
+    select = "SELECT value FROM json_each(?) WHERE value NOT IN (SELECT sha256 FROM files)"
+    return [sha256 for (sha256,) in database.execute(select, (json.dumps(sha256s),))]
 
 
 def _is_empty(database: Database) -> bool:
