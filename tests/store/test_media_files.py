@@ -12,8 +12,9 @@ import pytest
 from palaver.errors import InvalidValue, StoreBusy
 from palaver.media.descriptions import DescriptionFailure
 from palaver.media.values import FetchFailure, FileForm, Handle, StoredFile
-from palaver.messages import Quote, Reply
+from palaver.messages import Place, Quote, Reply
 from palaver.parts import Media, ToolResult
+from palaver.platform import PlaceMigrated
 from palaver.store import Store
 from palaver.turns import Prompt, Turn, model, user
 from people import BOB, GROUP, GRYAG, NOON, a_message
@@ -205,6 +206,18 @@ async def test_a_file_of_a_message_stays_until_the_message_is_deleted(store: Sto
 
     assert await sweep(store) == 0
     await store.inbox.delete(GROUP, "m1", at=NOON)
+    assert await sweep(store) == 1
+
+
+async def test_a_file_stays_when_its_place_migrates_and_goes_with_its_message_there(store: Store) -> None:
+    new = Place(platform="telegram", id="-100456", kind="group")
+    await add(store)
+    await store.inbox.receive(a_message(parts=(a_picture(),)), at=NOON)
+    changes = [PlaceMigrated(old=GROUP, new=new)]
+    await store.updates.apply("telegram", changes, key="u1", raw=None, at=NOON, keep=DAY)
+
+    assert await sweep(store) == 0
+    await store.inbox.delete(new, f"{GROUP.id}:m1", at=NOON)
     assert await sweep(store) == 1
 
 
