@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from palaver.errors import FileGone
 from palaver.media.address_rules import passes_as_is
-from palaver.media.forms import Forms, FormsDecoder, candidates
+from palaver.media.forms import PAGES, Forms, FormsDecoder, candidates
 from palaver.media.handles import Handles
 from palaver.media.values import Handle, MediaStore, StoredFile
 from palaver.models.base import Model, TakesMedia, UploadsFiles
@@ -50,6 +50,7 @@ class Attached(Struct, frozen=True, kw_only=True):
     inline: StoredFile | None = None
     handle: Handle | None = None
     text: str = ""
+    is_whole: bool = True  # the text is all of the document
 
     @property
     def size(self) -> int:
@@ -126,7 +127,8 @@ class Attachments:
                 continue  # its signature is for these bytes
             if form.how == "text":
                 text = await self._forms.text(file)
-                found = Attached(text=text) if text.strip() else None
+                whole = len(text) < DOCUMENT_CHARACTERS and (file.pages or 1) <= PAGES
+                found = Attached(text=text, is_whole=whole) if text.strip() else None
             elif _is_taken(media, form.mime, role, model) and (made := await self._forms.file(file, form)):
                 found = await self._place(made, model)
             else:
@@ -156,7 +158,7 @@ class Attachments:
         data = {sha256: await self._store.read(sha256, at=self._now()) for sha256 in files}
         loaded = [WORDS if one.inline and not data[one.inline.sha256] else one for one in wanted]
         made = attached_turn(turn, loaded, data, self._escape)
-        if loaded == wanted:
+        if loaded == wanted and not any(one.text for one in wanted):  # texts depend on `escape`
             self._turns.add(turn, model.name, wanted, made)
         return made
 
@@ -195,7 +197,7 @@ def _turn_key(turn: Turn, model: str) -> TurnKey:
 
 
 def _weight(wanted: Sequence[Attached]) -> int:
-    return sum(one.size + len(one.text) for one in wanted) + 1000
+    return sum(one.size for one in wanted) + 1000
 
 
 def attached_turn(turn: Turn, chosen: Sequence[Attached], data: Mapping[str, bytes | None], escape: Escape) -> Turn:
@@ -206,7 +208,7 @@ def attached_turn(turn: Turn, chosen: Sequence[Attached], data: Mapping[str, byt
             case Media() if is_stored(part):
                 choice = next(rest)
                 parts.append(_attached(part, choice, data))
-                parts.extend([Text(text=framed_text(choice.text, escape))] if choice.text else [])
+                parts.extend([Text(text=framed_text(choice, escape))] if choice.text else [])
             case ToolResult(raw=None, media=media) if media:
                 new = [_in_result(one, next(rest), data, escape) if is_stored(one) else one for one in media]
                 parts.append(replace(part, media=tuple(new)))
@@ -226,14 +228,14 @@ def _attached(media: Media, choice: Attached, data: Mapping[str, bytes | None]) 
 
 def _in_result(media: Media, choice: Attached, data: Mapping[str, bytes | None], escape: Escape) -> Media:
     """Return media of a tool's result. There the text of a document is the description."""
-    text = framed_text(choice.text, escape) if choice.text else media.rendered_text
+    text = framed_text(choice, escape) if choice.text else media.rendered_text
     return replace(_attached(media, choice, data), rendered_text=text)
 
 
-def framed_text(text: str, escape: Escape) -> str:
+def framed_text(choice: Attached, escape: Escape) -> str:
     """Return the text of a document, every line of it marked, so that none can pass for ours or for its sender's."""
-    heading = BEGINNING if len(text) >= DOCUMENT_CHARACTERS else WHOLE
-    return "\n".join([heading, *(f"> {line}".rstrip() for line in escape(text).splitlines())])
+    heading = WHOLE if choice.is_whole else BEGINNING
+    return "\n".join([heading, *(f"> {line}".rstrip() for line in escape(choice.text).splitlines())])
 
 
 def within_limit(chosen: Sequence[Attached], limit: int) -> list[Attached]:

@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Protocol
 from weakref import WeakValueDictionary
 
-from palaver.errors import FileGone, PalaverError
+from palaver.errors import FileGone, PalaverError, StoreTrouble
 from palaver.media.values import Handle, StoredFile
 from palaver.models.base import File, Model, UploadsFiles
 from palaver.turns import Prompt
@@ -137,7 +137,10 @@ class Handles:
             mime=uploaded.mime or mime,
             expires_at=uploaded.expires_at,
         )
-        await self._store.add_handle(handle, at=self._now())
+        try:
+            await self._store.add_handle(handle, at=self._now())
+        except StoreTrouble as error:
+            log.warning("the handle of a file was not stored; it will be found by its name: %s", error)
         return handle
 
     def _is_paused(self, key: Key) -> bool:
