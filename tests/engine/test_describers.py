@@ -31,6 +31,7 @@ VOICE = Media(media_kind="voice", unique_id="v1", mime="audio/ogg", data=OGG, se
 
 async def words_of(store: Store, media: Media, describe: Any = None, **how: Any) -> str | None:
     """What is stored after a describer was asked."""
+    await store.inbox.receive(a_message(), at=NOON)
     await a_describer(store, describe, **how).worker.describe([Wanted(media=media, message=a_message())])
     found = await store.descriptions.find([media.unique_id])
     return found[media.unique_id].words if found else None
@@ -67,7 +68,6 @@ async def test_a_cap_stops_descriptions_and_counts_them(store: Store) -> None:
     caps = CurrentLimits(Limits(place=Cap(tokens=1000)))
     tracker = SpendTracker(store.usage, caps, now=lambda: NOON)
     eyes, hears = Scripted(seen, name="eyes"), Eyes()
-    await store.inbox.receive(a_message(), at=NOON)
 
     first = await words_of(store, PHOTO, by_model(eyes), spend_tracker=tracker)
     second = await words_of(store, a_photo(unique_id="p2"), by_model(eyes), spend_tracker=tracker)
@@ -156,11 +156,13 @@ async def test_a_function_gets_the_bytes(store: Store) -> None:
     assert [(one.data, one.mime) for one in eyes.seen] == [(b"\x89PNG", "image/png")]
 
 
-async def test_what_cannot_be_fetched_is_no_failure_of_the_model(store: Store) -> None:
+async def test_what_cannot_be_fetched_is_tried_again_later(store: Store) -> None:
     files, eyes = Files(store), Scripted()
 
     assert await words_of(store, a_photo(data=None, file_id="gone"), by_model(eyes), access=files.access()) is None
-    assert await store.descriptions.failures(["p1"], by="scripted") == {}
+    assert await store.descriptions.failures(["p1"], by="scripted") == {
+        "p1": DescriptionFailure(why="its file cannot be had", retry_at=NOON + timedelta(hours=1))
+    }
     assert eyes.prompts == []
 
 

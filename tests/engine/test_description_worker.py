@@ -19,6 +19,11 @@ from people import NOON, a_message, a_photo
 KEY = "AIza" + "x7Qf" * 9
 
 
+@pytest.fixture(autouse=True)
+async def stored_message(store: Store) -> None:
+    await store.inbox.receive(a_message(), at=NOON)
+
+
 def wanted(*names: str) -> list[Wanted]:
     return [Wanted(media=a_photo(unique_id=name), message=a_message()) for name in names]
 
@@ -118,6 +123,7 @@ def test_a_run_goes_on_after_a_while_and_the_description_comes_late(world: World
         return "a slow cat"
 
     async def run() -> tuple[float, Any, float, Any]:
+        await world.store.inbox.receive(a_message(), at=NOON)
         worker = a_describer(world.store, slow).worker
         await worker.describe(wanted("p1"))
         first = world.loop.moment, await world.store.descriptions.find(["p1"])
@@ -177,3 +183,14 @@ async def test_a_window_with_many_media_fills_no_queue(store: Store) -> None:
     await worker.done()
 
     assert eyes.asked == [*map(str, range(32))]
+
+
+async def test_nothing_is_stored_of_media_whose_message_is_gone_by_then(store: Store) -> None:
+    async def slow(media: Media) -> str:
+        if media.unique_id == "p1":
+            await store.inbox.delete(a_message().place, a_message().id, at=NOON)
+        return "a cat"
+
+    await a_describer(store, slow).worker.describe(wanted("p1"))
+
+    assert await store.descriptions.find(["p1"]) == {}

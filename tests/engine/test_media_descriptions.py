@@ -46,6 +46,8 @@ async def described(
     store: Store, eyes: Any, context: Context, *, models: tuple[Model, ...] = (BLIND,), settle: bool = True, **how: Any
 ) -> Context:
     """The context that a run gets; with *settle*, what comes in the background is there afterwards."""
+    for message in (*context.window, *context.batch):
+        await store.inbox.receive(message, at=NOON)
     made, log = a_describer(store, eyes, **how), InMemoryLog([*context.window, *context.batch])
     found = await made.describe(await made.add_descriptions(context), log, models)
     if settle:
@@ -130,6 +132,7 @@ async def test_media_that_go_in_words_are_described_from_the_message_as_it_was_s
     eyes, old = Eyes(), with_media(PHOTO, name="1")
     context = a_context(a_message(id="2"), window=(replace(old, parts=(PHOTO.without_content(),)),), levels=False)
     made = a_describer(store, eyes)
+    await store.inbox.receive(old, at=NOON)
 
     found = await made.describe(context, InMemoryLog([old]), (SEES,))
 
@@ -209,3 +212,14 @@ async def test_the_levels_of_other_profiles_have_the_newest_words(store: Store) 
     found = await described(store, Eyes(), a_context(recent=(seen,), immediate=(seen,), newer=(seen,)))
 
     assert [words(one) for one in (*found.recent, *found.immediate, *found.newer)] == [["a green cat"]] * 3
+
+
+async def test_media_that_failed_lately_leave_room_for_older_ones(store: Store) -> None:
+    eyes = Eyes(*[""] * 40)
+    window = tuple(with_media(a_photo(unique_id=f"p{number}"), name=str(number)) for number in range(50))
+    context = a_context(a_message(id="target"), window=window, levels=False)
+
+    for _ in range(3):
+        await described(store, eyes, context, models=(SEES,))
+
+    assert eyes.asked == [f"p{number}" for number in range(49, -1, -1)]

@@ -226,6 +226,11 @@ class Makers(Struct, frozen=True, kw_only=True):
     describer: Maker | None = None
     transcriber: Maker | None = None
 
+    @property
+    def names(self) -> list[str]:
+        """The names of those who describe."""
+        return [maker.name for maker in (self.describer, self.transcriber) if maker is not None]
+
     def __bool__(self) -> bool:
         return self.describer is not None or self.transcriber is not None
 

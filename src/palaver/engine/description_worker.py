@@ -8,7 +8,7 @@ while.
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Protocol
@@ -58,7 +58,15 @@ class Maker(Protocol):
         ...
 
 
-MakerOf = Callable[[Media], Maker | None]
+class MakerChoice(Protocol):
+    """Says who describes media."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of all that describe."""
+        ...
+
+    def __call__(self, media: Media) -> Maker | None: ...
 
 
 class DescriptionWorker:
@@ -67,13 +75,13 @@ class DescriptionWorker:
     def __init__(
         self,
         known: DescriptionStore,
-        maker_of: MakerOf,
+        makers: MakerChoice,
         *,
         limits: CurrentLimits,
         now: Callable[[], datetime],
     ) -> None:
         self._known = known
-        self._maker_of = maker_of
+        self._makers = makers
         self._limits = limits
         self._now = now
         self._asked: dict[str, asyncio.Task[None]] = {}  # by unique id: two places that show the same ask once
@@ -89,6 +97,12 @@ class DescriptionWorker:
         for task in done:
             if not task.cancelled() and (error := task.exception()):
                 raise error
+
+    async def failed(self, unique_ids: Collection[str]) -> set[str]:
+        """Return those of the media for which nobody is asked now, since that failed lately."""
+        now, names = self._now(), self._makers.names
+        found = [await self._known.failures(unique_ids, by=name) for name in names]
+        return {unique_id for failures in found for unique_id, one in failures.items() if one.retry_at > now}
 
     def enqueue(self, wanted: Iterable[Wanted]) -> None:
         """Ask for some of these in the background, the first ones first."""
@@ -130,7 +144,7 @@ class DescriptionWorker:
 
     async def _describe(self, wanted: Wanted) -> None:
         """Describe media, unless that was done or tried before."""
-        media, maker = wanted.media, self._maker_of(wanted.media)
+        media, maker = wanted.media, self._makers(wanted.media)
         if maker is None or media.unique_id in await self._known.find([media.unique_id]):
             return
         failures = await self._known.failures([media.unique_id], by=maker.name)
@@ -139,7 +153,7 @@ class DescriptionWorker:
             return
         words = await self._make(maker, wanted, failed)
         if words:
-            await self._known.describe(media.unique_id, words, by=maker.name, at=self._now())
+            await self._known.describe(media.unique_id, words, by=maker.name, at=self._now(), message=wanted.message)
 
     async def _make(self, maker: Maker, wanted: Wanted, failed: DescriptionFailure | None) -> str:
         """Return the words for media; empty where there are none, which is stored as a failure."""
@@ -152,9 +166,12 @@ class DescriptionWorker:
             why = NO_WORDS
         except StoreTrouble:
             raise
-        except (SpendCapReached, MediaUnavailable) as error:  # another time perhaps; who fetches media remembers it
+        except SpendCapReached as error:  # tomorrow, perhaps
             log.info("%s not described: %s", _name(wanted.media), error)
             return ""
+        except MediaUnavailable as error:
+            words, why = "", str(error)
+            log.info("%s not described: %s", _name(wanted.media), error)
         except Exception as error:  # noqa: BLE001 (a model and a user's function are foreign code)
             words, why = "", _reason(error, timeout)
             log.warning("%s not described: %s", _name(wanted.media), log_text(error))

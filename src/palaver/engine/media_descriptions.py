@@ -111,7 +111,7 @@ class MediaDescriber:
             for one in reversed([*_of_batch(context), *_of_history(context)])
             if self._makers(one.media) is not None
         }
-        known = await self._known.find(sorted(shown)) if shown else {}
+        known = {*await self._known.find(sorted(shown)), *await self.worker.failed(sorted(shown))} if shown else {}
         found = [one for unique_id, one in reversed(shown.items()) if unique_id not in known][:MAX_FOUND]
         if context.levels or not found:
             return found

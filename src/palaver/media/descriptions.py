@@ -7,7 +7,7 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.messages import Place
+from palaver.messages import Message, Place
 
 MAX_BRIEF = 600  # characters of a description in the history; what a model says of a picture is never longer
 
@@ -52,8 +52,13 @@ class DescriptionStore(Protocol):
         """Return how many messages of a place its last run knew."""
         ...
 
-    async def describe(self, unique_id: str, words: str, *, by: str, at: datetime) -> None:
-        """Store a description. It is found by the search, and has a position where a run has shown the media."""
+    async def describe(
+        self, unique_id: str, words: str, *, by: str, at: datetime, message: Message | None = None
+    ) -> None:
+        """Store a description. It is found by the search, and has a position where a run has shown the media.
+
+        With the *message* that shows the media, nothing is stored if that is gone: its author may be forgotten.
+        """
         ...
 
     async def failures(self, unique_ids: Collection[str], *, by: str) -> Mapping[str, DescriptionFailure]:

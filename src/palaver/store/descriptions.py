@@ -6,11 +6,11 @@ from itertools import islice
 from typing import Any
 
 from palaver.media.descriptions import Description, DescriptionFailure
-from palaver.messages import Place
+from palaver.messages import Message, Place
 from palaver.store import search_index
 from palaver.store.encoding import ANY, clean, dumps
 from palaver.store.identities import find_place
-from palaver.store.message_rows import known_messages
+from palaver.store.message_rows import FIND_MESSAGE, known_messages
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Repository
 
@@ -28,9 +28,16 @@ class SqlDescriptions(Repository):
     async def shown(self, place: Place) -> int:
         return await self._reader.run(lambda database: _shown(database, place))
 
-    async def describe(self, unique_id: str, words: str, *, by: str, at: datetime) -> None:
+    async def describe(
+        self, unique_id: str, words: str, *, by: str, at: datetime, message: Message | None = None
+    ) -> None:
         row = (clean(unique_id), clean(words), dumps(words), clean(by), at.isoformat())
-        await self._writer.run(lambda database: _describe(database, row))
+
+        def store(database: Database) -> None:
+            if message is None or _is_there(database, message):
+                _describe(database, row)
+
+        await self._writer.run(store)
 
     async def failures(self, unique_ids: Collection[str], *, by: str) -> dict[str, DescriptionFailure]:
         asked = list(dict.fromkeys(unique_ids))
@@ -42,6 +49,13 @@ class SqlDescriptions(Repository):
             failures = excluded.failures, retry_at = excluded.retry_at, why = excluded.why"""
         row = (clean(unique_id), clean(by), failure.failures, failure.retry_at.isoformat(), clean(failure.why))
         await self._writer.run(lambda database: database.execute(upsert, row) and None)
+
+
+def _is_there(database: Database, message: Message) -> bool:
+    """Return whether a message is stored and neither deleted nor hidden."""
+    select = f"SELECT 1 FROM messages WHERE id = {FIND_MESSAGE} AND deleted = 0 AND hidden = 0"
+    values = {"place": find_place(database, message.place), "message_id": clean(message.id)}
+    return database.execute(select, values).fetchone() is not None
 
 
 def _describe(database: Database, row: tuple[str, ...]) -> None:
