@@ -56,6 +56,10 @@ CHANGED: list[tuple[str, Fallback, list[Turn], list[Turn] | None]] = [
      [user("a"), user('(You called look with {"place":"Kyiv"}; it failed: "no" [photo])'), user("e")]),
     ("a long result", fallbacks.flatten, [user(ToolResult(name="look", value="x" * 999)), user("e")],
      [user(f'(You called look; it answered: "{"x" * 299}…)'), user("e")]),
+    ("photos", fallbacks.without_media,
+     [user(PHOTO, "a"), by(BARE), user(replace(RESULT, media=(PHOTO,))), user("e")],
+     [user("[photo]", "a"), by(BARE), user(replace(RESULT, media=(PHOTO.without_content(),))), user("e")]),
+    ("no photos", fallbacks.without_media, [user(PHOTO.without_content(), "a"), by(CALL), user(RESULT)], None),
     ("by exchanges", fallbacks.shorten,
      [user("a"), by(CALL), user(RESULT), by("b"), user("c"), by("d"), user("e"), by(CALL), user(RESULT)],
      [user("c"), by("d"), user("e"), by(CALL), user(RESULT)]),
@@ -100,6 +104,22 @@ TROUBLES: list[tuple[PalaverError, tuple[str, ...]]] = [
                             "shorten")),
     (ContextTooLong("long"), ("shorten", "shorten")),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("trouble", "names"),
+    [
+        (RequestRefused("Gemini refused the request (400): Unable to process input image."), ("without media",)),
+        (RequestRefused("the image data you provided does not represent a valid image"), ("without media",)),
+        (RequestRefused("Request contains an invalid argument."), ("without any media",)),
+        (ContextTooLong("too many tokens in images"), ()),
+        (ResponseUnreadable("the image"), ("again",)),
+    ],
+)
+def test_media_become_words_when_they_may_be_why_a_request_was_refused(trouble: PalaverError, names: Any) -> None:
+    found = tried_with(Prompt.of(user(PHOTO, "a")), trouble)
+
+    assert tuple(name for name, _ in found) == names
 
 
 @pytest.mark.parametrize(("trouble", "names"), TROUBLES)

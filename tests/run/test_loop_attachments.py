@@ -8,7 +8,7 @@ import pytest
 
 from media import media_files
 from media.attaching import FILM, PHOTO, VOICE, Files, World, now, uploads
-from palaver.errors import FileGone
+from palaver.errors import FileGone, RequestRefused
 from palaver.media.attachments import Attachments
 from palaver.media.decoding import Decoder
 from palaver.models.base import File, Model, Response
@@ -200,3 +200,13 @@ async def test_markers_are_those_of_the_prompt_as_it_was_sent(
     await loop.run_to_end()
 
     assert loop.markers() == {"[document]"}
+
+
+async def test_a_file_that_the_service_refuses_goes_as_words(store: Store, attachments: Attachments) -> None:
+    photo = await Files(store.media).put(PHOTO, "image/jpeg", rendered_text="a cat")
+    refusing = Scripted(RequestRefused("Gemini refused the request (400): Unable to process input image."), "A cat.")
+
+    answered = await ran(store, attachments, Prompt.of(user(photo, "What is it?")), refusing)
+
+    assert (answered.response.text, names(answered.tried)) == ("A cat.", ("without media",))
+    assert refusing.prompts[1].turns == (user("[photo described: a cat]", "What is it?"),)

@@ -2,8 +2,9 @@
 
 A fallback is a function from a prompt to another prompt, or to None where it changes nothing. `FALLBACKS` lists them
 from the least loss to the greatest: without expired handles, the same again, turns regrouped, signatures replaced or
-dropped, tool calls as words, and the older half of the history left out, up to four times. `next_prompt` takes the next
-one that may help against the error.
+dropped, tool calls as words, media as words, and the older half of the history left out, up to four times. Media are
+words first of all if the service refused the request because of them. `next_prompt` takes the next one that may help
+against the error.
 
 Turns are closed or open. The open ones follow the last turn in which a person speaks: there the model still answers,
 and services check calls, results and signatures. So signatures and calls of closed turns can be given up first.
@@ -11,6 +12,7 @@ and services check calls, results and signatures. So signatures and calls of clo
 Files that a service no longer has are no fallback: `ExpiredFiles` takes them out of every later prompt.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
@@ -26,6 +28,7 @@ from palaver.wire.rules import PLACEHOLDER_SIGNATURE
 Fallback = Callable[[Prompt], Prompt | None]
 Fallbacks = Sequence[tuple[str, Fallback]]
 
+_ABOUT_MEDIA = re.compile(r"\b(?:image|audio|video|media|mime|pdf|document|file)s?\b", re.IGNORECASE)
 HISTORY = ("static", "buffered")  # the layers that `shorten` may cut
 
 
@@ -113,6 +116,11 @@ def flatten(prompt: Prompt) -> Prompt | None:
     return _with_each(prompt, flat)
 
 
+def without_media(prompt: Prompt) -> Prompt | None:
+    """Replace media with their words."""
+    return _with_each(prompt, lambda _, turn: _with_parts(turn, map(_in_words, turn.parts)))
+
+
 def shorten(prompt: Prompt) -> Prompt | None:
     """Leave out the older half of the history, by tokens; never only a part of an exchange."""
     units = list(_units(prompt))
@@ -132,14 +140,18 @@ def shorten(prompt: Prompt) -> Prompt | None:
 
 UPLOAD_AGAIN = "upload again"  # the same prompt, after the service lost a file of it
 WITHOUT_HANDLES = "without handles"
+WITHOUT_MEDIA = "without media"  # if the service refused the request because of them
+WITHOUT_MEDIA_LAST = "without any media"  # if nothing else helped
 SAME_PROMPT = (WITHOUT_HANDLES, "again")  # fallbacks that keep the text of the prompt
 FALLBACKS: Fallbacks = (
     (WITHOUT_HANDLES, without_handles),
     ("again", again),
+    (WITHOUT_MEDIA, without_media),
     ("regroup", regroup),
     ("placeholder signatures", placeholders),
     ("drop closed signatures", drop_signatures),
     ("flatten", flatten),
+    (WITHOUT_MEDIA_LAST, without_media),
     *[("shorten", shorten)] * 4,
 )
 
@@ -169,6 +181,9 @@ def _may_help(name: str, trouble: PalaverError) -> bool:
         return False
     if isinstance(trouble, ContextTooLong):
         return name == "shorten"
+    if name in (WITHOUT_MEDIA, WITHOUT_MEDIA_LAST):
+        refused = isinstance(trouble, RequestRefused)
+        return refused and (name == WITHOUT_MEDIA_LAST or _ABOUT_MEDIA.search(str(trouble)) is not None)
     return name != "again" or not isinstance(trouble, RequestRefused)
 
 
@@ -227,6 +242,16 @@ def _have_same_speaker(one: Turn, other: Turn) -> bool:
 
 def _without_file(part: Part) -> Part:
     return Text(text=part.words) if isinstance(part, Media) and part.uri and part.data is None else part
+
+
+def _in_words(part: Part) -> Part:
+    match part:
+        case Media() if part.has_content:
+            return Text(text=part.words)
+        case ToolResult(media=media) if any(one.has_content for one in media):
+            return replace(part, media=tuple(one.without_content() for one in media), raw=None)
+        case _:
+            return part
 
 
 def _with_placeholder(part: Part, *, is_open: bool) -> Part | None:
