@@ -91,14 +91,10 @@ class Attachments:
 
         What is not stored and has only an address of somebody else is words.
         """
+        if not any(map(media_in_turn, prompt.turns)):
+            return prompt
         prompt = without_foreign_uris(prompt, files=isinstance(model, UploadsFiles))
-        found = [
-            (media, turn.role)
-            for turn in prompt.turns
-            for part in turn.parts
-            for media in media_in(part)
-            if is_stored(media)
-        ]
+        found = [(media, turn.role) for turn in prompt.turns for media in media_in_turn(turn) if is_stored(media)]
         if not found:
             return prompt
         files = await self._store.get({media.sha256 for media, _ in found if media.sha256})
@@ -148,7 +144,7 @@ class Attachments:
         return Attached(inline=made) if made.size <= limit else None
 
     async def _attach_turn(self, turn: Turn, chosen: Iterator[Attached], model: Model) -> Turn:
-        wanted = [next(chosen) for part in turn.parts for media in media_in(part) if is_stored(media)]
+        wanted = [next(chosen) for media in media_in_turn(turn) if is_stored(media)]
         if not wanted:
             return turn
         known = self._turns.get(turn, model.name, wanted)
@@ -193,7 +189,7 @@ class TurnCache:
 
 
 def _turn_key(turn: Turn, model: str) -> TurnKey:
-    return model, turn.text, tuple(media.sha256 for part in turn.parts for media in media_in(part))
+    return model, turn.text, tuple(media.sha256 for media in media_in_turn(turn))
 
 
 def _weight(wanted: Sequence[Attached]) -> int:
@@ -257,7 +253,7 @@ def without_foreign_uris(prompt: Prompt, *, files: bool) -> Prompt:
     """Return the prompt without the URIs that no service may get, see `passes_as_is`; itself if it has none."""
     layers = [
         replace(layer, turns=tuple(_without_foreign_uris(turn, files) for turn in layer.turns))
-        if any(_is_foreign(media, files) for turn in layer.turns for part in turn.parts for media in media_in(part))
+        if any(_is_foreign(media, files) for turn in layer.turns for media in media_in_turn(turn))
         else layer
         for layer in prompt.layers
     ]
@@ -275,7 +271,7 @@ def _without_foreign_uris(turn: Turn, files: bool) -> Turn:
             return replace(part, media=tuple(map(hide, part.media)))
         return hide(part) if isinstance(part, Media) else part
 
-    if not any(_is_foreign(media, files) for part in turn.parts for media in media_in(part)):
+    if not any(_is_foreign(media, files) for media in media_in_turn(turn)):
         return turn
     return cached(turn, f"without foreign URIs {files}", lambda one: replace(one, parts=tuple(map(hide_in, one.parts))))
 
@@ -296,8 +292,13 @@ def media_in(part: Part) -> tuple[Media, ...]:
     return part.media if isinstance(part, ToolResult) and part.raw is None else ()
 
 
+def media_in_turn(turn: Turn) -> tuple[Media, ...]:
+    """Return the media of a turn; cached."""
+    return cached(turn, "media", lambda one: tuple(media for part in one.parts for media in media_in(part)))
+
+
 def all_media(prompt: Prompt) -> Iterator[Media]:
-    return (media for turn in prompt.turns for part in turn.parts for media in media_in(part))
+    return (media for turn in prompt.turns for media in media_in_turn(turn))
 
 
 def _is_taken(media: Media, mime: str, role: Role, model: Model) -> bool:
