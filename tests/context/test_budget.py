@@ -3,8 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.context.budget import MAX_IDS, group_reports
+from palaver.context.budget import DESCRIPTION_TOKENS, MAX_IDS, count_tokens, group_reports
 from palaver.context.values import LeftOut
+from palaver.tokens import ESTIMATOR
+from people import a_message, a_photo
 
 left_outs = st.builds(
     LeftOut,
@@ -41,3 +43,10 @@ def test_nothing_is_lost_but_texts_and_ids_beyond_the_most(left: list[LeftOut]) 
     for one in groups:
         ids = [name for other in left if (other.source, other.why) == (one.source, one.why) for name in other.ids]
         assert (one.ids, one.text) == (tuple(ids[:MAX_IDS]), "")
+
+
+def test_media_without_a_description_count_with_room_for_one() -> None:
+    bare = a_message("", parts=(a_photo(data=None),))
+    unknown = a_message("", parts=(a_photo(data=None, unique_id=""),))  # it cannot be described
+
+    assert count_tokens([bare], {}, ESTIMATOR)[0] == count_tokens([unknown], {}, ESTIMATOR)[0] + DESCRIPTION_TOKENS

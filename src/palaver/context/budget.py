@@ -18,12 +18,13 @@ from palaver.messages import Message, Quote
 from palaver.parts import Media, Text
 from palaver.tokens import ESTIMATOR, Counter, message_tokens, parts_tokens, turn_tokens
 from palaver.turns import Turn
-from palaver.value_cache import cached_for
+from palaver.value_cache import cached, cached_for
 
 T = TypeVar("T")
 
 HEADER_TOKENS = 40  # tokens of a header, or of the line that says whose words follow
 FRAME_TOKENS = 8  # of a message without a header
+DESCRIPTION_TOKENS = 80  # of the description of one medium: two sentences
 EXCERPT_LENGTH = 40  # characters of an item without an id, in its report
 MAX_IDS = 20  # in a merged report
 OLDER = "older than what was left out"
@@ -54,21 +55,36 @@ class Budget(Struct, frozen=True, kw_only=True):
 def count_tokens(messages: Sequence[Message], turns: Mapping[str, tuple[Turn, ...]], counter: Counter) -> list[int]:
     """Return the tokens of each message, with its header; of an own message, those of its turns.
 
-    A reply counts with its quote. Whether the quote is shown depends on the cut, and the cut on these counts.
+    A reply counts with its quote. Whether the quote is shown depends on the cut, and the cut on these counts. Media
+    without a description count with room for one, so that the cut does not depend on whether it has come.
     """
     header = HEADER_TOKENS if messages and messages[0].place.kind != "direct" else FRAME_TOKENS
     replies = {message.id: quote_tokens(message, counter) for message in messages if message.reply_to is not None}
     if not turns and not replies:
-        return [0 if message.deleted else message_tokens(message, counter) + header for message in messages]
+        return [
+            0 if message.deleted else message_tokens(message, counter) + _description_room(message) + header
+            for message in messages
+        ]
     of_turn = turn_tokens if counter is ESTIMATOR else partial(turn_tokens, counter=counter)
     return [
         0
         if message.deleted
         else sum(map(of_turn, turns[message.id]))
         if message.id in turns
-        else message_tokens(message, counter) + header + replies.get(message.id, 0)
+        else message_tokens(message, counter) + _description_room(message) + header + replies.get(message.id, 0)
         for message in messages
     ]
+
+
+def _description_room(message: Message) -> int:
+    """Return the tokens of the descriptions that its media may get; cached."""
+
+    def count(one: Message) -> int:
+        return DESCRIPTION_TOKENS * sum(
+            isinstance(part, Media) and part.rendered_text is None and bool(part.unique_id) for part in one.parts
+        )
+
+    return cached(message, "description room", count)
 
 
 def drop_oversized(
