@@ -9,7 +9,7 @@ KILLS ?= 1000
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test snapshots reference demo chat sim check format bench recording torture hostile-addresses hostile-files coverage lock clean
+.PHONY: help setup test snapshots reference demo chat sim check format bench recording torture hostile-addresses hostile-files media-kills coverage lock clean
 
 help:  ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|' 2>/dev/null \
@@ -93,6 +93,9 @@ hostile-addresses: $(BIN)/.ready  ## fetch from 10,000 hostile addresses; nothin
 
 hostile-files: $(BIN)/.ready  ## decode 235 hostile files; none may take too long or too much memory
 	PYTHONPATH=tests $(BIN)/python tests/media/hostile_decoding.py
+
+media-kills: $(BIN)/.ready  ## send 1,000 media to a bot that is killed 200 times; takes about ten minutes
+	PYTHONPATH=tests $(BIN)/python tests/platforms/telegram/killed_media.py 200
 
 coverage: $(BIN)/.ready  ## run the tests and show what they do not reach
 	$(BIN)/coverage run -m pytest -n 0

@@ -97,6 +97,11 @@ class Media(_Part, frozen=True, kw_only=True, tag="media"):
         return self.rendered_text or self.label or self.words
 
     @property
+    def link(self) -> str:
+        """The address at which people can see it; empty if there is none."""
+        return self.uri if self.uri and self.uri.lower().startswith(("https://", "http://")) else ""
+
+    @property
     def has_content(self) -> bool:
         """Whether its bytes are here, or can be had."""
         return bool(self.data or self.uri or self.sha256 or self.file_id)

@@ -261,7 +261,7 @@ def with_media_as_text(reply: Reply, kinds: frozenset[str]) -> Reply:
     sent = tuple(one for one in reply.media if _is_sent(one, kinds))
     if len(sent) == len(reply.media):
         return reply
-    words = [one.uri or one.caption for one in reply.media if not _is_sent(one, kinds)]
+    words = [one.link or one.caption for one in reply.media if not _is_sent(one, kinds)]
     return replace(reply, text="\n\n".join(filter(None, [reply.text, *words])), media=sent)
 
 

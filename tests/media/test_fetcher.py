@@ -238,6 +238,7 @@ async def test_a_run_does_not_wait_for_ever_and_the_next_one_has_the_file(world:
     await fetcher.done()
     second = await fetcher.fetch_all([PHOTO, slow], "recorded")
 
+    await fetcher.done()
     assert [*first] == ["p1"]
     assert [*second] == ["p1", "slow"]
     assert world.platform.asked == ["f1", "slow"]

@@ -11,6 +11,7 @@ from palaver.media.fetcher import MediaFetcher, file_key, is_fetchable, is_handl
 from palaver.media.values import StoredFile
 from palaver.messages import Message, Reply
 from palaver.parts import Media, Part, ToolResult
+from palaver.run.journal import Run
 from palaver.turns import Turn
 
 ChangeMedia = Callable[[Media], Media]
@@ -34,6 +35,15 @@ class ContextMedia:
         change = await self._change(parts, context.place.platform, while_waiting)
         return context if change is None else _with_media(context, change)
 
+    async def add_files_to_result(self, run: Run, result: ToolResult) -> ToolResult:
+        """Return the result of a tool with the files of its media; what cannot be had stays as it is."""
+        wanted = [one for one in result.media if is_fetchable(one)]
+        if not wanted or result.raw is not None:
+            return result
+        files = await self._fetcher.fetch_all(wanted, run.place.platform)
+        media = [with_file(one, file) if (file := files.get(file_key(one))) else one for one in result.media]
+        return replace(result, media=tuple(media))
+
     async def add_files_to_turns(self, turns: Sequence[Turn], platform: str) -> tuple[Turn, ...]:
         """Return the turns of an answer with files in place of bytes; bytes that cannot be stored stay."""
         held = [one for turn in turns for part in turn.parts for one in _media_of(part) if one.data]
@@ -56,7 +66,7 @@ class ContextMedia:
             if file := files.get(file_key(one)):
                 media.append(with_file(one, file))
             elif one.uri and not one.data:
-                links.append(one.uri)
+                links.append(one.link or one.caption)
             else:
                 media.append(one)
         text = "\n\n".join(filter(None, [reply.text, "\n".join(links)]))

@@ -257,6 +257,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             delimiter=self.delimiters.get,
             previews=previews,
             attachments=self.attachments,
+            store_media=self.context_media.add_files_to_result,
             sleep=self.sleep,
         )
 

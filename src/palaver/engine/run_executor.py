@@ -31,6 +31,7 @@ from palaver.run.journal import Journal, Run, ToolRun, run_context
 from palaver.run.loop import Join, RunAnswered, RunLoop
 from palaver.run.model_calls import AttemptFailed, ModelCalls
 from palaver.run.outcome import Kinds, ParsedTexts
+from palaver.run.tool_runs import StoreMedia
 from palaver.tasks.blocks import may_be_outer_fence, parse
 from palaver.tasks.kinds import KINDS, Kind
 from palaver.toolbox.toolbox import Toolbox
@@ -170,6 +171,7 @@ class RunExecutor:
         behavior: Behavior,
         limits: CurrentLimits,
         attachments: Attachments | None = None,
+        store_media: StoreMedia | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self.expired_files = ExpiredFiles()
@@ -183,6 +185,7 @@ class RunExecutor:
         self._previews = previews
         self._prices = behavior.prices
         self._limits = limits
+        self._store_media = store_media
         self._attachments = attachments
         self._sleep = sleep
 
@@ -222,6 +225,7 @@ class RunExecutor:
             attachments=self._attachments and self._attachments.escaping(partial(markup, delimiter=delimiter)),
             prices=self._prices,
             context=partial(run_context, message=target),
+            store_media=self._store_media,
         )
         async with self._previews.show(journal.run, target) as preview:
             with foreign_code(models[0].name):

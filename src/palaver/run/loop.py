@@ -61,7 +61,7 @@ from palaver.run.journal import (
     run_context,
 )
 from palaver.run.model_calls import AttemptFailed, ModelCalls
-from palaver.run.tool_runs import EndedToolRuns, ToolRuns, cut_call_result, results_after_cancel
+from palaver.run.tool_runs import EndedToolRuns, StoreMedia, ToolRuns, cut_call_result, results_after_cancel
 from palaver.toolbox.run_context import RunContext
 from palaver.toolbox.toolbox import Toolbox
 from palaver.turns import Layer, Prompt, Record, Settings, Turn, cut_turn, user
@@ -152,6 +152,7 @@ class RunLoop:
         attachments: AttachesMedia | None = None,
         prices: Prices = PRICES,
         context: Callable[[Run, ToolRun], RunContext] | None = None,
+        store_media: StoreMedia | None = None,
     ) -> None:
         self.journal = journal
         self._store = store
@@ -169,7 +170,9 @@ class RunLoop:
         self._attachments = attachments
         self._sent: Prompt | None = None  # the last prompt with its media
         self._prices = prices
-        self._tools = ToolRuns(store, toolbox, now=now, context=context or run_context, ended=tool_ended)
+        self._tools = ToolRuns(
+            store, toolbox, now=now, context=context or run_context, ended=tool_ended, store_media=store_media
+        )
         self._response: Response | None = None  # to the last prompt
 
     async def run_to_end(self) -> RunAnswered:

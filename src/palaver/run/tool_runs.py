@@ -1,7 +1,7 @@
 """The tool calls of a step: run concurrently, each persisted when it begins and when it ends."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime
 
 from msgspec.structs import replace
@@ -22,6 +22,7 @@ REPEATED = (
 
 NumberedCalls = Sequence[tuple[int, ToolCall]]  # with their numbers in the step
 EndedToolRuns = dict[int, ToolRun]
+StoreMedia = Callable[[Run, ToolResult], Awaitable[ToolResult]]  # returns the result with files in place of bytes
 
 
 class ToolRuns:
@@ -35,12 +36,14 @@ class ToolRuns:
         now: Callable[[], datetime],
         context: Callable[[Run, ToolRun], RunContext],
         ended: Callable[[Run, ToolRun], None] | None = None,
+        store_media: StoreMedia | None = None,
     ) -> None:
         self._store = store
         self._toolbox = toolbox
         self._now = now
         self._context = context
         self._ended = ended
+        self._store_media = store_media
 
     async def run(self, journal: Journal, calls: NumberedCalls, ended: EndedToolRuns) -> Journal:
         """Return the journal with a result for each call; run those without one. *ended* is filled also on errors."""
@@ -87,6 +90,8 @@ class ToolRuns:
         token = RESULTS.set(known)
         try:
             (result,) = await self._toolbox.run([call], self._context(run, begun))
+            if result.media and self._store_media:
+                result = await self._store_media(run, result)
         except asyncio.CancelledError:
             for _, result in known:  # it ended before it was cancelled
                 ended[number] = await self._end(run, begun, result)

@@ -28,6 +28,7 @@ class Shown(Struct, frozen=True, kw_only=True):
     id: str
     text: str
     reply_to: str | None = None
+    media: int = 0  # how many photos and files it has
 
 
 class PlatformWorld(ABC):

@@ -14,6 +14,7 @@ from palaver.messages import Author, Message, Place, Reply
 from palaver.parts import Media
 from palaver.platform import Change, CommandInfo, Delivery, PlaceMigrated, Received, Update
 from palaver.platforms.telegram.client import BotClient
+from palaver.platforms.telegram.parameters import files, method_of
 from palaver.platforms.telegram.platform import Telegram
 from palaver.sim.telegram import SimUser, TelegramSim, image
 from platforms.telegram.world import short_sleep, telegram
@@ -324,10 +325,47 @@ async def test_with_a_token_that_was_revoked_nothing_is_sent(sim: TelegramSim, b
 async def test_a_file_of_the_server_is_not_sent(sim: TelegramSim, bot: Telegram, olha: SimUser, address: str) -> None:
     media = Media(media_kind="document", unique_id="d", uri=address)
 
-    with pytest.raises(SendRefused):
-        await bot.send(delivery(reply(sim.private(olha), "", media=(media,))))
+    await bot.send(delivery(reply(sim.private(olha), "", media=(media,))))
 
+    assert [one.text for one in sim.private(olha).of(sim.bot)] == ["[document]"]
     assert not any(call.method == "sendDocument" for call in sim.calls)
+
+
+async def test_an_address_is_a_link_since_no_server_of_telegram_fetches_for_us(
+    sim: TelegramSim, bot: Telegram, olha: SimUser
+) -> None:
+    media = Media(media_kind="photo", unique_id="p", uri="http://nas/cat.png", rendered_text="a cat")
+
+    await bot.send(delivery(reply(sim.private(olha), "look", media=(media,))))
+
+    assert [one.text for one in sim.private(olha).of(sim.bot)] == ["look\n\nhttp://nas/cat.png"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "mime", "label", "method", "name"),
+    [
+        ("photo", "image/png", None, "sendPhoto", "photo.png"),
+        ("image", "image/jpeg", None, "sendPhoto", "image.jpg"),
+        ("photo", "image/gif", None, "sendAnimation", "photo.gif"),
+        ("photo", "image/svg+xml", None, "sendDocument", "photo"),
+        ("audio", "audio/mpeg", "Song", "sendAudio", "audio.mp3"),
+        ("audio", "audio/wav", None, "sendDocument", "audio.wav"),
+        ("voice", "audio/ogg", None, "sendVoice", "voice.ogg"),
+        ("video", "video/webm", None, "sendDocument", "video.webm"),
+        ("document", "application/pdf", "../../etc/report.pdf", "sendDocument", "report.pdf"),
+        ("chart", "image/png", None, "sendDocument", "chart.png"),
+    ],
+)
+def test_media_are_sent_by_their_kind_and_type(kind: str, mime: str, label: str | None, method: str, name: str) -> None:
+    media = Media(media_kind=kind, unique_id="m", mime=mime, label=label, data=b"x")
+
+    assert (method_of(media)[0], files(media)) == (method, {"file": (name, b"x")})
+
+
+def test_a_photo_that_is_too_large_is_a_document() -> None:
+    large = Media(media_kind="photo", unique_id="p", mime="image/png", data=bytes(10 * 2**20 + 1))
+
+    assert method_of(large) == ("sendDocument", "document")
 
 
 async def test_whoever_blocked_the_bot_is_left(sim: TelegramSim, bot: Telegram, olha: SimUser) -> None:

@@ -104,7 +104,12 @@ class TelegramWorld(PlatformWorld):
     async def shown(self, place: Place) -> Sequence[Shown]:
         messages = self._chat(place).of(self.sim.bot)
         return [
-            Shown(id=str(one.id), text=one.text, reply_to=None if one.reply_to is None else str(one.reply_to))
+            Shown(
+                id=str(one.id),
+                text=one.text or str(one.content.get("caption", "")),
+                reply_to=None if one.reply_to is None else str(one.reply_to),
+                media=int("photo" in one.content),
+            )
             for one in messages
         ]
 

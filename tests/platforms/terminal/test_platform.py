@@ -2,7 +2,9 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from datetime import UTC, datetime
+from hashlib import sha256
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from palaver.platform import Delivery, DeliveryKind, Inbox
 from palaver.platforms.terminal import setup
 from palaver.platforms.terminal.output import Output, ScreenDisplay
 from palaver.platforms.terminal.platform import EventReader, Terminal
+from palaver.platforms.terminal.saved_files import SavedFiles
 from palaver.platforms.terminal.setup import ME, PLACE, person
 from palaver.run.cleaner import clean
 from palaver.run.journal import Run
@@ -80,13 +83,15 @@ class NoEvents:
 class Watched:
     """A terminal and what is seen on it."""
 
-    def __init__(self, out: StringIO | None = None, errors: StringIO | None = None) -> None:
+    def __init__(
+        self, out: StringIO | None = None, errors: StringIO | None = None, *, files: Path | None = None
+    ) -> None:
         self._out = out or StringIO()
         screen = ScreenDisplay(self._out, errors or StringIO(), coloured=False)
         store: Any = NoEvents()
         self.output = Output(at_once)
         self.events = EventReader(store, self.output, screen)
-        self.terminal = Terminal(self.output, screen, self.events, talk=nobody_types)
+        self.terminal = Terminal(self.output, screen, self.events, talk=nobody_types, files=SavedFiles(files))
 
     @property
     def seen(self) -> str:
@@ -213,6 +218,31 @@ async def test_media_are_shown_in_words_unless_they_were() -> None:
     await screen.send("", sticker, streamed=False)
 
     assert screen.seen == "[photo]\na cat\n"
+
+
+async def test_files_are_saved_under_safe_names_and_their_paths_shown(tmp_path: Path) -> None:
+    screen = Watched(files=tmp_path / "files")
+    chart = Media(media_kind="photo", unique_id="c", data=b"a chart", mime="image/png")
+    hostile = Media(media_kind="document", unique_id="d", data=b"x", label="../../etc/passwd.txt")
+
+    await screen.watch("Here.", ended("Here."))
+    await screen.send("Here.", chart)
+    await screen.send("", hostile, streamed=False)
+
+    digests = [sha256(data).hexdigest()[:8] for data in (b"a chart", b"x")]
+    names = [f"{digests[0]}-photo.png", f"{digests[1]}-passwd.txt"]
+    assert sorted(path.name for path in (tmp_path / "files").iterdir()) == sorted(names)
+    assert [line.rpartition("/")[2] for line in screen.seen.splitlines()] == ["Here.", *names]
+    assert (tmp_path / "files" / names[0]).read_bytes() == b"a chart"
+
+
+async def test_a_file_that_cannot_be_saved_is_said(tmp_path: Path) -> None:
+    (tmp_path / "files").write_text("no folder")
+    screen = Watched(files=tmp_path / "files")
+
+    await screen.send("", Media(media_kind="photo", unique_id="c", data=b"x"), streamed=False)
+
+    assert screen.seen == "photo, which cannot be saved: File exists\n"
 
 
 async def test_every_message_has_an_id_of_its_own() -> None:

@@ -150,7 +150,7 @@ class BotClient:
             raise MediaUnavailable(str(error), for_now=True) from error
 
     async def post(
-        self, method: str, params: Mapping[str, Any], *, files: Mapping[str, bytes] | None = None
+        self, method: str, params: Mapping[str, Any], *, files: Mapping[str, tuple[str, bytes]] | None = None
     ) -> int | None:
         """Send or edit a message of a chat, in its turn; return its id, where the service gives one."""
         chat = str(params["chat_id"])
@@ -184,7 +184,7 @@ class BotClient:
         method: str,
         params: Mapping[str, Any] | None = None,
         *,
-        files: Mapping[str, bytes] | None = None,
+        files: Mapping[str, tuple[str, bytes]] | None = None,
         timeout: httpx2.Timeout = CALL_TIMEOUT,
     ) -> bytes:
         """Call a method; return its result as JSON."""
@@ -195,14 +195,14 @@ class BotClient:
         method: str,
         params: Mapping[str, Any] | None,
         *,
-        files: Mapping[str, bytes] | None = None,
+        files: Mapping[str, tuple[str, bytes]] | None = None,
         timeout: httpx2.Timeout,
     ) -> httpx2.Response:
         url = f"{self._base_url}/bot{self._token}/{method}"
         with self._failures(method):
             if files:
                 fields = {name: _form_value(value) for name, value in (params or {}).items()}
-                return await self._client().post(url, data=fields, files=_uploads(files), timeout=timeout)
+                return await self._client().post(url, data=fields, files=files, timeout=timeout)
             headers = {"content-type": "application/json"}
             content = msgspec.json.encode(params or {})
             return await self._client().post(url, content=content, headers=headers, timeout=timeout)
@@ -340,8 +340,3 @@ class _TokenFilter(logging.Filter):
 def _form_value(value: Any) -> str:
     """Return a value as a field of a form: anything but text as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
-
-
-def _uploads(files: Mapping[str, bytes]) -> dict[str, tuple[str, bytes]]:
-    """Return files by the names of their fields, each with a file name."""
-    return {name: (name, data) for name, data in files.items()}

@@ -6,12 +6,33 @@ from typing import Any
 from msgspec import to_builtins
 
 from palaver.errors import SendRefused
+from palaver.media.file_names import name_of
 from palaver.messages import Place, Reply
 from palaver.parts import Media
 from palaver.platform import CommandInfo
 from palaver.platforms.telegram.markdown import render
 
 MENU_LIMIT = 256  # characters of the description of a command
+PHOTO_LIMIT, UPLOAD_LIMIT = 10 * 2**20, 50 * 2**20  # bytes
+_METHODS = {  # the method and the field of a kind of media
+    "photo": ("sendPhoto", "photo"),
+    "sticker": ("sendSticker", "sticker"),
+    "voice": ("sendVoice", "voice"),
+    "audio": ("sendAudio", "audio"),
+    "video": ("sendVideo", "video"),
+    "video_note": ("sendVideoNote", "video_note"),
+    "animation": ("sendAnimation", "animation"),
+}
+_DOCUMENT = ("sendDocument", "document")
+_KINDS = {"image": "photo", "music": "audio", "gif": "animation"}  # other names of kinds
+_TYPES = {  # how the types that Telegram shows as such begin; files of other types are documents
+    "photo": ("image/jpeg", "image/png", "image/webp", "image/gif", "image/bmp"),
+    "voice": ("audio/ogg", "audio/mpeg", "audio/mp4", "audio/x-m4a"),
+    "audio": ("audio/mpeg", "audio/mp3", "audio/mp4", "audio/x-m4a"),
+    "video": ("video/mp4",),
+    "video_note": ("video/mp4",),
+    "animation": ("video/mp4", "image/gif"),
+}
 
 
 def command_menus(commands: Sequence[CommandInfo], owners: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -66,13 +87,28 @@ def is_named_sticker(media: Media) -> bool:
 
 
 def source(media: Media) -> str:
-    """Return the field of a file: its upload, or the address that Telegram fetches."""
-    if media.data is not None:
-        return "attach://file"
-    if media.uri and media.uri.startswith(("https://", "http://")):  # a server of one's own would send its own files
-        return media.uri
-    raise SendRefused(f"a {media.media_kind} without content cannot be sent")
+    """Return the field of a file, which is uploaded: no server of Telegram fetches an address for us."""
+    if media.data is None:
+        raise SendRefused(f"a {media.media_kind} without content cannot be sent")
+    return "attach://file"
 
 
-def files(media: Media) -> dict[str, bytes] | None:
-    return None if media.data is None else {"file": media.data}
+def files(media: Media) -> dict[str, tuple[str, bytes]] | None:
+    """Return the upload of media, by the name of its field."""
+    return None if media.data is None else {"file": (name_of(media), media.data)}
+
+
+def method_of(media: Media) -> tuple[str, str]:
+    """Return the method and the field by which media are sent: by their kind, if their type and size fit it."""
+    mime, size = media.mime or "", len(media.data or b"")
+    kind = _KINDS.get(media.media_kind, media.media_kind)
+    if kind == "photo" and mime == "image/gif":
+        kind = "animation"
+    if size > PHOTO_LIMIT and kind == "photo":
+        kind = "document"
+    return _METHODS.get(kind, _DOCUMENT) if not mime or mime.startswith(_TYPES.get(kind, "")) else _DOCUMENT
+
+
+def media_as_text(media: Media) -> str:
+    """Return the text for media that Telegram does not take: a link, or words."""
+    return media.link or media.caption

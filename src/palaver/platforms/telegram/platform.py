@@ -41,9 +41,12 @@ from palaver.platforms.telegram import types
 from palaver.platforms.telegram.client import DEFAULT_BASE_URL, ApiError, BotClient, Pace
 from palaver.platforms.telegram.markdown import render
 from palaver.platforms.telegram.parameters import (
+    UPLOAD_LIMIT,
     command_menus,
     files,
     is_named_sticker,
+    media_as_text,
+    method_of,
     reply_fields,
     source,
     text_fields,
@@ -59,24 +62,10 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 TEXT_LIMIT, CAPTION_LIMIT = 4096, 1024  # code points after the markup is taken out
-PHOTO_LIMIT, UPLOAD_LIMIT = 10 * 2**20, 50 * 2**20  # bytes
 FIRST_RETRY, LONGEST_RETRY = 1.0, 30.0  # seconds until updates are asked for again
 WEBHOOK_CHECK = 300.0  # seconds between two looks at the webhook
 CONFLICT_PAUSE = 5.0  # seconds to wait while another program gets our updates
 
-_METHODS = {  # the method and the field of a kind of media
-    "photo": ("sendPhoto", "photo"),
-    "image": ("sendPhoto", "photo"),
-    "sticker": ("sendSticker", "sticker"),
-    "voice": ("sendVoice", "voice"),
-    "audio": ("sendAudio", "audio"),
-    "music": ("sendAudio", "audio"),
-    "video": ("sendVideo", "video"),
-    "video_note": ("sendVideoNote", "video_note"),
-    "animation": ("sendAnimation", "animation"),
-    "gif": ("sendAnimation", "animation"),
-}
-_DOCUMENT = ("sendDocument", "document")
 _WITHOUT_CAPTION = ("sticker", "video_note")
 _GONE = (  # we can send nothing more to the chat
     "bot was blocked by the user", "user is deactivated", "bot was kicked", "bot is not a member", "chat not found",
@@ -319,12 +308,10 @@ class Telegram(Platform):
 
     async def _send_media(self, reply: Reply, params: dict[str, Any]) -> str:
         media = reply.media[0]
-        method, field = _METHODS.get(media.media_kind, _DOCUMENT)
-        size = len(media.data or b"")
-        if size > UPLOAD_LIMIT:
-            raise SendRefused(f"a file of {size} bytes is larger than the {UPLOAD_LIMIT} that Telegram takes")
-        if method == "sendPhoto" and size > PHOTO_LIMIT:
-            method, field = _DOCUMENT
+        if len(media.data or b"") > UPLOAD_LIMIT or (media.data is None and not is_named_sticker(media)):
+            words = "\n\n".join(filter(None, [reply.text, media_as_text(media)]))
+            return await self._post("sendMessage", {**params, **text_fields(words)}, reply.place)
+        method, field = method_of(media)
         caption = text_fields(reply.text, "caption", "caption_entities") if reply.text.strip() else {}
         content = await self._sticker(media) if is_named_sticker(media) else source(media)
         try:
@@ -352,7 +339,7 @@ class Telegram(Platform):
         return found
 
     async def _post(
-        self, method: str, params: dict[str, Any], place: Place, files: dict[str, bytes] | None = None
+        self, method: str, params: dict[str, Any], place: Place, files: dict[str, tuple[str, bytes]] | None = None
     ) -> str:
         """Post, and once more without what the service refuses; return the id of the message, or nothing."""
         while True:

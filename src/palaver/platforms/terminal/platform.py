@@ -35,6 +35,7 @@ from palaver.models.base import Response, Usage
 from palaver.parts import Text
 from palaver.platform import Capabilities, Delivery, Inbox, Platform
 from palaver.platforms.terminal.output import Display, Output
+from palaver.platforms.terminal.saved_files import SavedFiles
 from palaver.platforms.terminal.setup import ME, PLACE
 from palaver.platforms.terminal.text import MAX_ERROR, history_summary, message_lines, one_line
 from palaver.run.cleaner import clean
@@ -305,15 +306,25 @@ class Terminal(Platform):
     name = PLACE.platform
     me = ME
     capabilities = Capabilities(
-        idempotency_window=timedelta.max
-    )  # sending again is safe: the same person sees the same screen
+        idempotency_window=timedelta.max,  # sending again is safe: the same person sees the same screen
+        media=frozenset({"document"}),
+    )
 
-    def __init__(self, output: Output, display: Display, events: EventReader, *, talk: Talk) -> None:
+    def __init__(
+        self,
+        output: Output,
+        display: Display,
+        events: EventReader,
+        *,
+        talk: Talk,
+        files: SavedFiles | None = None,
+    ) -> None:
         self.failed = False  # whether a message could not be answered
         self._output = output
         self._display = display
         self._events = events
         self._talk = talk
+        self._files = files or SavedFiles()
 
     async def run(self, inbox: Inbox) -> None:
         """Read and apply lines until the person leaves."""
@@ -329,8 +340,13 @@ class Terminal(Platform):
         if delivery.kind == "task" and delivery.id.startswith(PREFIX):
             await self._output.show_above_input(partial(self._display.remind, delivery.reply))
             return uuid4().hex
-        if not self._events.was_streamed(delivery):
-            await self._output.show_above_input(partial(self._display.reply, delivery.reply))
+        reply = delivery.reply
+        if self._events.was_streamed(delivery):
+            reply = replace(reply, text="", media=tuple(one for one in reply.media if one.data))
+        if reply.media:
+            reply = await asyncio.to_thread(self._files.save_media, reply)
+        if reply.text or reply.media:
+            await self._output.show_above_input(partial(self._display.reply, reply))
         return uuid4().hex
 
     async def _send_error(self, delivery: Delivery) -> None:
