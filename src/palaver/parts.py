@@ -176,6 +176,13 @@ Part = Text | Media | Thought | ToolCall | ToolResult | Opaque
 P = TypeVar("P", bound=Part)
 
 
+def without_hashes(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """Return parts that somebody else made: their media name no stored file, which may be another person's."""
+    if not any(isinstance(part, Media) and part.sha256 is not None for part in parts):
+        return parts
+    return tuple(replace(part, sha256=None) if isinstance(part, Media) else part for part in parts)
+
+
 def _read(path: Path) -> bytes:
     """Return the content of a file; pipes and devices are refused, since they may never end."""
     try:

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from palaver import Media, ToolCall, ToolResult
-from palaver.toolbox.toolbox import Toolbox, tool, tool_failure
+from palaver.toolbox.toolbox import Toolbox, tool, tool_failure, tool_result
 
 
 class Mute(Exception):
@@ -245,7 +245,19 @@ def test_words_that_json_cannot_hold_are_made_plain_too() -> None:
 
 
 PLOT = Media(media_kind="photo", unique_id="u", mime="image/png", data=b"png", rendered_text="a plot")
-SOUND = Media(media_kind="voice", unique_id="v", uri="https://e.test/v")
+SOUND = Media(media_kind="voice", unique_id="https://e.test/v", uri="https://e.test/v")
+
+
+def test_media_of_a_tool_name_no_stored_file_and_are_known_by_their_address() -> None:
+    chart = Media(media_kind="photo", unique_id="chart", uri="https://e.test/1", sha256="a" * 64)
+    kept = Media(media_kind="photo", unique_id="p1", file_id="f1", sha256="a" * 64)
+
+    result = tool_result(ToolCall(id="c1", name="f"), [chart, kept])
+
+    assert result.media == (
+        Media(media_kind="photo", unique_id="https://e.test/1", uri="https://e.test/1"),
+        Media(media_kind="photo", unique_id="p1", file_id="f1"),
+    )
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,10 @@ class ContextMedia:
         return replace(result, media=tuple(media))
 
     async def add_files_to_turns(self, turns: Sequence[Turn], platform: str) -> tuple[Turn, ...]:
-        """Return the turns of an answer with files in place of bytes; bytes that cannot be stored stay."""
+        """Return the turns of an answer with files in place of bytes; bytes that cannot be stored stay.
+
+        Their ids are those of their files: a tool may give the same one to all that it makes.
+        """
         held = [one for turn in turns for part in turn.parts for one in _media_of(part) if one.data]
         files = await self._fetcher.fetch_all(held, platform) if held else {}
         if not files:
@@ -53,7 +56,7 @@ class ContextMedia:
 
         def change(media: Media) -> Media:
             file = files.get(file_key(media)) if media.data else None
-            return with_file(media, file) if file else media
+            return replace(with_file(media, file), unique_id=file_key(media)) if file else media
 
         return tuple(_with_parts(turn, change) for turn in turns)
 

@@ -13,11 +13,12 @@ from palaver.context.values import Persona
 from palaver.engine.background import foreign_code, log_text
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place
+from palaver.parts import without_hashes
 from palaver.platform import Platform
 
 log = logging.getLogger(__name__)
 
-ASYNC_METHODS = ("open", "close", "run", "send", "preview", "announce", "role")  # of a platform
+ASYNC_METHODS = ("open", "close", "run", "send", "fetch", "preview", "announce", "role")  # of a platform
 ROLE_TIMEOUT = 10.0  # seconds that `Platform.role` may take
 
 
@@ -80,14 +81,17 @@ class Identity:
     def attribute(self, message: Message) -> Message:
         """Return *message* with the service of its place, and with our persona where our account wrote it or its quote.
 
+        Its media name no stored file: only we know which file belongs to whom.
         Platforms need not know the persona of their account. The personas of other authors stay: they mark agents.
         """
         me, quote, origin = self.author_on(message.place.platform), message.reply_to, message.forwarded_from
-        message = replace(message, place=self.with_service(message.place))
+        message = replace(message, place=self.with_service(message.place), parts=without_hashes(message.parts))
         if message.author.id == me.id:
             message = replace(message, author=replace(message.author, persona=me.persona))
-        if quote is not None and quote.author is not None and quote.author.id == me.id:
-            message = replace(message, reply_to=replace(quote, author=replace(quote.author, persona=me.persona)))
+        if quote is not None:
+            is_mine = quote.author is not None and quote.author.id == me.id
+            author = replace(quote.author, persona=me.persona) if quote.author and is_mine else quote.author
+            message = replace(message, reply_to=replace(quote, author=author, parts=without_hashes(quote.parts)))
         if origin is not None and origin.id == me.id:
             message = replace(message, forwarded_from=replace(origin, persona=me.persona))
         return message

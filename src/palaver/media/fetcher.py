@@ -71,10 +71,10 @@ def is_fetchable(media: Media) -> bool:
 
 
 def file_key(media: Media) -> str:
-    """Return the id under which the file of media is stored: theirs, or one by what leads to their bytes."""
-    if media.unique_id:
+    """Return the id under which the file of media is stored: by their bytes if these are here, else theirs."""
+    if media.unique_id and not media.data:
         return media.unique_id
-    return sha256(media.data or (media.file_id or media.uri or "").encode()).hexdigest()
+    return sha256(media.data or (media.file_id or media.uri or "").encode(errors="replace")).hexdigest()
 
 
 def with_file(media: Media, file: StoredFile) -> Media:

@@ -286,7 +286,17 @@ def tool_result(call: ToolCall, outcome: Any) -> ToolResult:
     result = outcome if isinstance(outcome, ToolResult) else ToolResult(name=call.name, value=outcome)
     value = _take_media(result.value, media)
     all_media = (*result.media, *media) if media else result.media
-    return json_copy(replace(result, id=call.id, name=call.name, value=value, media=all_media))
+    made = json_copy(replace(result, id=call.id, name=call.name, value=value, media=all_media))
+    return replace(made, media=tuple(map(_foreign, made.media))) if made.media else made
+
+
+def _foreign(media: Media) -> Media:
+    """Return media of a tool: they name no stored file, and what is at an address is known by it.
+
+    Few tools have a unique id for each of their media; with one for all, a person would see what another got.
+    """
+    is_web = media.uri and not media.data and not media.file_id
+    return replace(media, sha256=None, unique_id=media.uri if is_web else media.unique_id)
 
 
 def _take_media(value: Any, media: list[Media]) -> Any:

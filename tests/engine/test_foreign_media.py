@@ -1,0 +1,89 @@
+"""Nobody gets at the file of another person: not by its hash, and not by the id of its media."""
+
+from hashlib import sha256
+from typing import Any
+
+import pytest
+
+from engine.engines import ALICE, BOB, DIRECT, engine_with, said, talked
+from palaver.messages import Message, Place, Quote
+from palaver.models.scripted import Scripted
+from palaver.parts import Media, Text, ToolCall, ToolResult
+from palaver.sim.telegram import image
+from palaver.store import Store
+from palaver.testing import RecordedPlatform
+
+PRIVATE, OTHER = image(64, 61), image(10, 11)
+HASH = sha256(PRIVATE).hexdigest()
+BOBS = Place(platform="recorded", id="8", kind="direct")
+ALICES_PHOTO = Media(media_kind="photo", unique_id="alice", file_id="private")
+STOLEN = Media(media_kind="photo", unique_id="bob", sha256=HASH)
+
+
+class Files(RecordedPlatform):
+    """A platform that gives files, and can send all media."""
+
+    async def fetch(self, media: Media, *, limit: int) -> bytes:
+        return {"private": PRIVATE}[media.file_id or ""]
+
+
+def by_bob(*parts: Any, **changes: Any) -> Message:
+    return said("", 9, place=BOBS, author=BOB, parts=(*parts, Text(text="what is it?")), **changes)
+
+
+def hashes(model: Scripted) -> set[str | None]:
+    parts = [part for prompt in model.prompts for turn in prompt.turns for part in turn.parts]
+    media = [one for part in parts for one in (part.media if isinstance(part, ToolResult) else [part])]
+    return {one.sha256 for one in media if isinstance(one, Media)}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        by_bob(STOLEN),
+        by_bob(reply_to=Quote(message_id="5", author=ALICE, parts=(STOLEN,))),
+        by_bob(Media(media_kind="photo", unique_id="alice", data=OTHER)),
+    ],
+    ids=["hash", "quoted hash", "bytes under the id of another"],
+)
+async def test_a_message_shows_no_file_of_another_person(store: Store, message: Message) -> None:
+    async with engine_with(Scripted("Nice."), Files(), store=store) as engine:
+        await talked(engine, said("", 1, place=DIRECT, parts=(ALICES_PHOTO,)))
+    model = Scripted("Nice.")
+    async with engine_with(model, Files(), store=store) as engine:
+        await talked(engine, message)
+
+    assert HASH not in hashes(model)
+    assert (await store.media.find(["alice"]))["alice"].sha256 == HASH  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [STOLEN, Media(media_kind="photo", unique_id="alice", data=OTHER)],
+    ids=["hash", "bytes under the id of another"],
+)
+async def test_a_tool_sends_no_file_of_another_person(store: Store, made: Media) -> None:
+    def camera() -> Media:
+        """Takes a photo."""
+        return made
+
+    async with engine_with(Scripted("Nice."), Files(), store=store) as engine:
+        await talked(engine, said("", 1, place=DIRECT, parts=(ALICES_PHOTO,)))
+    model, platform = Scripted(ToolCall(name="camera"), "Look.", "And?"), Files()
+    async with engine_with(model, platform, store=store, tools=[camera]) as engine:
+        await talked(engine, by_bob(), said("more?", 10, place=BOBS, author=BOB))
+
+    assert HASH not in hashes(model)
+    assert PRIVATE not in [one.data for delivery in platform.deliveries for one in delivery.reply.media]
+
+
+async def test_two_pictures_of_a_tool_with_one_id_are_two(store: Store) -> None:
+    def chart() -> list[Media]:
+        """Draws."""
+        return [Media(media_kind="photo", unique_id="chart", data=data) for data in (PRIVATE, OTHER)]
+
+    platform = Files()
+    async with engine_with(Scripted(ToolCall(name="chart"), "Look."), platform, store=store, tools=[chart]) as engine:
+        await talked(engine, by_bob())
+
+    assert [one.data for one in platform.deliveries[0].reply.media] == [PRIVATE, OTHER]
