@@ -225,6 +225,7 @@ async def test_a_file_that_the_service_cannot_process_is_inline(
     assert attached[0] == attached[1]
     assert attached[0].turns == (user(replace(film, data=FILM), "Look"),)
     assert uploads(sim) == ["200"]
+    assert sim.files.by_name == {}
 
 
 async def test_a_damaged_or_forgotten_file_goes_as_words(store: Files, attachments: Attachments, model: Gemini) -> None:

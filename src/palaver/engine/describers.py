@@ -19,6 +19,7 @@ from palaver.messages import Message
 from palaver.models.base import Model, Response, TakesMedia
 from palaver.models.openai.transcription import Transcriber
 from palaver.parts import Media, Text
+from palaver.run.loop import AttachesMedia
 from palaver.tokens import media_mime
 from palaver.turns import Prompt, user
 from palaver.wire.media_limits import limits_of
@@ -70,16 +71,6 @@ class Fetcher(Protocol):
         ...
 
 
-class Attacher(Protocol):
-    async def attach(self, prompt: Prompt, model: Model) -> Prompt:
-        """Return the prompt with bytes, handles or words for its stored media, as the model takes them."""
-        ...
-
-    async def renew(self, error: FileGone, prompt: Prompt, model: Model) -> bool:
-        """Return whether the prompt can be attached anew after a handle is gone."""
-        ...
-
-
 class MediaAccess:
     """Gives media to those who describe them: with their bytes, or in the form that a model takes.
 
@@ -91,7 +82,7 @@ class MediaAccess:
         store: MediaStore | None = None,
         *,
         fetcher: Fetcher | None = None,
-        attacher: Attacher | None = None,
+        attacher: AttachesMedia | None = None,
         now: Callable[[], datetime],
     ) -> None:
         self._store = store

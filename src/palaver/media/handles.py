@@ -8,6 +8,7 @@ tried again for a while; who asked sends it in another form.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Protocol
@@ -124,6 +125,9 @@ class Handles:
         except FileGone as error:
             self._pause(key, LONG_PAUSE)
             log.warning("a file of %s is not sent as such: %s", mime, error)
+            if error.file:
+                with suppress(PalaverError):
+                    await model.delete_file(error.file)  # else it is there until it expires
             return None
         except (PalaverError, TimeoutError) as error:
             self._pause(key, PAUSE)
