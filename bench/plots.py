@@ -1,4 +1,4 @@
-"""Draw the three plots of docs/benchmarks.md from the measured figures in bench/figures.
+"""Draw the four plots of docs/benchmarks.md from the measured figures in bench/figures.
 
     .venv/bin/python bench/plots.py [--to FOLDER]
 
@@ -109,6 +109,18 @@ def recall_plot(rows: Rows) -> Bars:
     )
 
 
+def media_plot(rows: Rows) -> Bars:
+    return Bars(
+        title="What a day of a photo group costs",
+        subtitle="600 messages, 235 media, 60 answers. Dollars for the input of all requests, and for descriptions.",
+        axis="dollars a day (gemini-3.8-flash)",
+        series=("requests", "descriptions"),
+        values={row["way"]: [row["input"], row["descriptions"]] for row in rows},
+        ticks=(0, 0.5, 1.0, 1.5, 2.0),
+        form="{:.2f}",
+    )
+
+
 def bars_svg(plot: Bars) -> str:
     left, right = MARGIN + LABELS, WIDTH - MARGIN - VALUES
     group = BAR * len(plot.series) + GAP
@@ -208,6 +220,7 @@ def drawn() -> dict[str, str]:
         "prefix": bars_svg(prefix_plot(rows["prefix"])),
         "chat": lines_svg(chat_plot(rows["chat"])),
         "recall": bars_svg(recall_plot(rows["recall"])),
+        "media": bars_svg(media_plot(rows["media"])),
     }
 
 

@@ -17,8 +17,7 @@ from msgspec.structs import replace
 from palaver.context import gather, sources
 from palaver.context.gather import InMemoryKnowledge
 from palaver.context.log import InMemoryLog
-from palaver.context.media_boundary import MEDIA_MARKS, NEWEST_MEDIA_MARKS
-from palaver.context.stable_prefix import Marks
+from palaver.context.stable_prefix import BUFFER, Marks
 from palaver.context.values import Persona
 from palaver.messages import Author, Message, Place, Quote
 from palaver.models.gemini.encode import encode_request
@@ -167,8 +166,7 @@ async def replay(transcript: Transcript, profile: str, marks: Marks, tally: Tall
     log, ledger = InMemoryLog(), Ledger()
     remembered = InMemoryKnowledge()
     media = profile not in ("headers", "block")
-    newest = NEWEST_MEDIA_MARKS if profile == "layered" else MEDIA_MARKS
-    long = sources.window(log, marks=marks, media=media, media_marks=newest)
+    long = sources.window(log, marks=marks, media=media, buffer=BUFFER if profile == "layered" else None)
     history = sources.levels(log, media=media) if profile not in BY_WINDOW else long
     settings = sources.agent_settings(persona=PERSONA, zone="UTC", delimiter="7f3a9c2e51b0")
     before: list[str] = []
@@ -198,7 +196,7 @@ def check(prompt: Prompt, before: list[str], predicted: float | None) -> list[st
     tokens = [ESTIMATOR.text(text) for text in strings]
     same = 0
     for old, new, count in zip(before, strings, tokens, strict=False):
-        same += count if old == new else ESTIMATOR.text(_common(old, new))
+        same += count if old == new else ESTIMATOR.text(common_text(old, new))
         if old != new:
             break
     measured = same / sum(tokens)
@@ -206,7 +204,8 @@ def check(prompt: Prompt, before: list[str], predicted: float | None) -> list[st
     return strings
 
 
-def _common(old: str, new: str) -> str:
+def common_text(old: str, new: str) -> str:
+    """Return the beginning that two texts share."""
     different = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
     return new[:different]
 

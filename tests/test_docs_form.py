@@ -85,7 +85,7 @@ def test_the_plots_are_what_the_committed_figures_give(tmp_path: Path) -> None:
 
     drawn = {file.name: file.read_text("utf-8") for file in tmp_path.glob("*.svg")}
     assert drawn == {file.name: file.read_text("utf-8") for file in (ROOT / "docs" / "plots").glob("*.svg")}
-    assert drawn.keys() == {"chat.svg", "prefix.svg", "recall.svg"}
+    assert drawn.keys() == {"chat.svg", "media.svg", "prefix.svg", "recall.svg"}
 
 
 def test_the_recording_shows_the_demo_as_it_is_now_and_nothing_of_the_machine() -> None:
@@ -114,6 +114,10 @@ def test_the_figures_of_the_plots_are_those_of_the_page() -> None:
         "".join(f" {row[f'recall@{k}']:.3f}".replace(" 0", " ") for k in (5, 10, 20)) for row in figures("recall")
     ]
 
+    days = [
+        f"| {row['way']} | {row['tokens']:,} | {row['media']:.1f} | {row['stable']:.1%} |" for row in figures("media")
+    ]
+    assert [row for row in days if row not in page] == []
     assert [row for row in shown if not re.search(re.escape(row) + ".*" + re.escape(shown[row]), page)] == []
     for row in figures("chat"):
         [line] = re.findall(rf"^{row['name']}  .*\d$", turns[: turns.index("times faster")], flags=re.MULTILINE)

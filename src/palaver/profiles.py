@@ -19,7 +19,6 @@ from palaver.context.gather import (
     window_sources,
     worded_sources,
 )
-from palaver.context.media_boundary import NEWEST_MEDIA_MARKS
 from palaver.context.stable_prefix import BUFFER, Marks, keep_results_with_calls
 from palaver.context.values import Context, Persona
 from palaver.errors import InvalidValue
@@ -162,7 +161,7 @@ def _block(options: ContextBlock) -> Profile:
 _ALL = (
     Profile(
         name="layered",
-        sources=partial(window_sources, media_marks=NEWEST_MEDIA_MARKS, buffer=BUFFER),
+        sources=partial(window_sources, buffer=BUFFER),
         build=layered,
     ),
     Profile(name="tail", build=tail),

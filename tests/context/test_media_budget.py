@@ -1,6 +1,7 @@
 """Which media are sent themselves, and which as words."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 from palaver.context import Context, gather, sources
 from palaver.context.budget import Budget, count_tokens
 from palaver.context.log import InMemoryLog
+from palaver.context.media_boundary import MEDIA_MARKS
 from palaver.context.media_budget import message_in_words
 from palaver.context.values import LeftOut
 from palaver.messages import Message
@@ -21,6 +23,7 @@ from people import BOB, NOON, PERSONA, a_message, a_photo, a_quote, a_talk
 from sizes import size
 
 MODEL = "gemini-3.8-flash"
+LONG = partial(sources.window, media_marks=MEDIA_MARKS)
 A_VIDEO = Media(media_kind="youtube", unique_id="v", uri="https://youtu.be/x")
 
 
@@ -36,7 +39,12 @@ async def gathered(messages: Sequence[Message], *given: sources.Source, target: 
 async def asked(batch: Sequence[Message], budget: Budget, *history: Message) -> Context:
     """The context of a batch whose last message is the target, for a Gemini."""
     scene = sources.agent_settings(persona=PERSONA, model=MODEL)
-    return await gather(batch[-1], [scene, sources.window(InMemoryLog(history), budget=budget)], NOON, batch=batch)
+    return await gather(
+        batch[-1],
+        [scene, sources.window(InMemoryLog(history), budget=budget, media_marks=MEDIA_MARKS)],
+        NOON,
+        batch=batch,
+    )
 
 
 def ids(messages: tuple[Message, ...]) -> list[int]:
@@ -82,7 +90,7 @@ async def test_three_quarters_of_the_media_that_may_go_are_those_of_a_window() -
 
 async def test_an_album_over_the_budget_sends_its_first_photos_and_the_rest_are_reported() -> None:
     album = [a_message(id=str(number), parts=(a_photo(unique_id=str(number)),), album="a") for number in range(18)]
-    scene = sources.window(InMemoryLog(album))
+    scene = sources.window(InMemoryLog(album), media_marks=MEDIA_MARKS)
 
     context = await gather(album[0], [scene], NOON, batch=album)
 
@@ -119,7 +127,7 @@ async def test_media_go_as_long_as_their_tokens_and_bytes_are_within_the_budget(
 async def test_tokens_are_those_of_the_model_that_is_asked() -> None:
     photo, clip = a_file("p", width=800, height=600), a_file("v", kind="video", seconds=40)
     history = [a_message(id="0", author=BOB, parts=(photo,)), a_message(id="1", author=BOB, parts=(clip,))]
-    window = sources.window(InMemoryLog(history), budget=Budget(media_tokens=8_000))
+    window = sources.window(InMemoryLog(history), budget=Budget(media_tokens=8_000), media_marks=MEDIA_MARKS)
 
     def scene(model: str) -> sources.Source:
         return sources.agent_settings(persona=PERSONA, model=model)
@@ -162,10 +170,51 @@ async def test_the_same_media_in_many_messages_count_once() -> None:
     assert context.left_out == ()
 
 
+async def test_in_a_group_the_pictures_of_the_two_newest_messages_go() -> None:
+    talk = a_talk(8)
+    media = [
+        a_file("old"),
+        a_file("voice", kind="voice"),
+        a_file("picture"),
+        a_file("file", kind="document", mime="image/png"),
+        a_file("pages", kind="document", mime="application/pdf"),
+        a_file("sticker", kind="sticker"),
+    ]
+    talk[1] = replace(talk[1], parts=(media[0],))
+    talk[7] = replace(talk[7], parts=tuple(media[1:]))
+
+    context = await gathered([], sources.window(InMemoryLog(talk)), target=a_message(id="new", parts=tuple(media[4:])))
+
+    assert that_go(context.window) == ["picture", "file"]
+    assert that_go(context.batch) == ["pages", "sticker"]
+    assert [(left.ids, left.why) for left in context.left_out] == [
+        (("1",), "its media go in words: it is not among the newest messages"),
+        (("7",), "its media go in words: of its kind only those go that are asked about"),
+    ]
+
+
+async def test_in_a_group_an_album_is_one_of_the_newest_messages() -> None:
+    talk = [replace(one, parts=(a_file(one.id),), album="a" if int(one.id) > 2 else None) for one in a_talk(7)]
+
+    context = await gathered([], sources.window(InMemoryLog(talk)), target=a_message(id="new"))
+
+    assert that_go(context.window) == ["2", "3", "4", "5", "6"]
+
+
+async def test_in_a_group_too_the_newest_media_go_within_the_budget() -> None:
+    talk = [replace(one, parts=(a_file(one.id),), album="a") for one in a_talk(7)]
+
+    context = await gathered([], sources.window(InMemoryLog(talk), budget=Budget(media=4)), target=a_message(id="new"))
+
+    assert that_go(context.window) == ["4", "5", "6"]
+    why = "more media than the 3 that may go as they are: the others go in words"
+    assert context.left_out == tuple(LeftOut(source="media", ids=(str(at),), why=why) for at in range(4))
+
+
 async def test_old_media_of_a_window_are_words_and_new_ones_are_not() -> None:
     talk = pictured(a_talk(60), 1, a_photo())
 
-    context = await gathered(talk, sources.window(InMemoryLog(talk)))
+    context = await gathered(talk, sources.window(InMemoryLog(talk), media_marks=MEDIA_MARKS))
 
     assert that_go(context.window) == [f"{number} p1" for number in range(50, 59)]
 
@@ -173,7 +222,7 @@ async def test_old_media_of_a_window_are_words_and_new_ones_are_not() -> None:
 @pytest.mark.parametrize(
     ("talk", "source"),
     [
-        (pictured(a_talk(40), 7, A_VIDEO), sources.window),
+        (pictured(a_talk(40), 7, A_VIDEO), LONG),
         (pictured(a_talk(36), 12, A_VIDEO), sources.levels),
         (pictured(a_talk(36), 9, *(a_photo(unique_id=str(number)) for number in range(4))), sources.levels),
     ],
@@ -191,7 +240,7 @@ async def test_a_video_that_is_over_the_budget_alone_takes_no_other_media_with_i
     talk = a_talk(4)
     talk[1] = replace(talk[1], parts=(*talk[1].parts, a_photo()))
     talk[2] = replace(talk[2], parts=(*talk[2].parts, A_VIDEO))
-    for source in (sources.levels, sources.window):
+    for source in (sources.levels, LONG):
         context = await gathered(talk, source(InMemoryLog(talk), budget=Budget(media_tokens=16_000)))
 
         assert (*context.immediate, *context.window) == (talk[0], talk[1], message_in_words(talk[2]))
@@ -210,7 +259,7 @@ async def test_of_too_many_media_the_newest_go_as_they_are() -> None:
     assert [left.source for left in context.left_out] == ["media"] * 4
 
 
-@pytest.mark.parametrize("source", [sources.levels, sources.window])
+@pytest.mark.parametrize("source", [sources.levels, LONG])
 async def test_without_media_the_history_is_words_and_the_batch_is_not(source: Any) -> None:
     talk = pictured(a_talk(7), 1, a_photo())
 
@@ -248,7 +297,7 @@ async def test_no_request_has_more_media_than_the_budget(
     talk = [replace(one, parts=(*one.parts, *its)) for one, its in zip(a_talk(len(said)), said, strict=True)]
     target = a_message(id="target", parts=own, reply_to=a_quote(parts=quoted))
     scene = sources.agent_settings(persona=PERSONA, model=MODEL)
-    source = sources.levels if levels else sources.window
+    source = sources.levels if levels else LONG
 
     context = await gather(target, [scene, source(InMemoryLog(talk), budget=budget)], NOON)
 
@@ -267,7 +316,7 @@ async def test_no_request_has_more_media_than_the_budget(
 async def test_the_newest_media_survive(names: list[str], budget: Budget, levels: bool) -> None:
     said = a_talk(len(names))
     talk = [replace(one, parts=(a_file(name),)) if name else one for one, name in zip(said, names, strict=True)]
-    source = sources.levels if levels else sources.window
+    source = sources.levels if levels else LONG
 
     context = await gathered([], source(InMemoryLog(talk), budget=budget), target=a_message(id="target"))
 
@@ -310,7 +359,7 @@ async def test_the_texts_are_those_that_would_be_shown_had_all_media_been_words(
         for one, its in zip(said, media, strict=True)
     ]
     budget = Budget(window=tokens, immediate=tokens, recent=tokens, media=many)
-    source = sources.levels if levels else sources.window
+    source = sources.levels if levels else LONG
     target = a_message(id="target")
 
     context, in_words_only = [
@@ -338,7 +387,7 @@ async def test_the_boundary_between_media_and_words_moves_in_steps(every: int, m
     log = InMemoryLog()
     boundaries = []
     for message in talk:
-        context = await gathered([], sources.window(log), target=message)
+        context = await gathered([], sources.window(log, media_marks=MEDIA_MARKS), target=message)
         itself = [bool(that_go([one])) for one in context.window]
         boundaries.append(itself.index(True) if any(itself) else 0)
         log.add(message)

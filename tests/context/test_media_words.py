@@ -11,7 +11,7 @@ from palaver.context.stable_prefix import BUFFER, Marks
 from palaver.media.descriptions import Description
 from palaver.messages import Message
 from palaver.parts import Media, Text
-from people import NOON, a_context, a_message, a_photo, a_quote, a_talk
+from people import DIRECT, GROUP, NOON, a_context, a_message, a_photo, a_quote, a_talk
 
 WORDS = "a cat"
 
@@ -108,11 +108,20 @@ def test_media_are_asked_for_once_and_not_where_they_are_described() -> None:
 async def test_steps_are_those_of_the_media_or_of_the_buffer(
     count: int, buffer: Marks | None, stable: int, since: int
 ) -> None:
-    window = sources.window(InMemoryLog(a_talk(count)), buffer=buffer)
+    for place in (DIRECT, GROUP):
+        window = sources.window(InMemoryLog(a_talk(count, place=place)), buffer=buffer)
 
-    context = await gather(a_message(id="new"), [window], NOON)
+        context = await gather(a_message(id="new", place=place), [window], NOON)
 
-    assert (context.stable, context.stable_since) == (stable, since)
+        assert (context.stable, context.stable_since) == (stable, since)
+
+
+def test_where_media_were_just_seen_their_description_is_not_late() -> None:
+    known = {"p1": Description(words=WORDS, position=105)}
+
+    context = with_descriptions(a_window(settled_after=3), known)
+
+    assert words(*context.window) == [None, None, WORDS, WORDS, WORDS]
 
 
 async def test_a_cut_of_the_window_is_a_step() -> None:

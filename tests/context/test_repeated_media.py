@@ -4,6 +4,7 @@ from itertools import pairwise
 
 from palaver.context import Context, gather, sources
 from palaver.context.log import InMemoryLog
+from palaver.context.media_boundary import MEDIA_MARKS
 from palaver.context.repeated_media import show_media_once
 from palaver.messages import Message, Place
 from palaver.models.gemini.encode import encode_request
@@ -82,7 +83,7 @@ def test_a_strange_id_of_a_message_is_not_part_of_the_words() -> None:
 
 async def asked(profile: str, target: Message, *history: Message) -> Context:
     scene = sources.agent_settings(persona=PERSONA, delimiter=DELIMITER)
-    return await gather(target, [scene, sources.window(InMemoryLog(history))], NOON)
+    return await gather(target, [scene, sources.window(InMemoryLog(history), media_marks=MEDIA_MARKS)], NOON)
 
 
 async def test_a_quote_of_a_photo_that_the_window_shows_does_not_send_it_again() -> None:

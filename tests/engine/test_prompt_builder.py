@@ -34,7 +34,7 @@ from palaver.engine.behavior import FAILED, Behavior
 from palaver.engine.prompt_builder import build_prompt
 from palaver.engine.task_worker import TaskHandler
 from palaver.errors import InvalidValue
-from palaver.messages import Message
+from palaver.messages import Message, Place
 from palaver.models.scripted import Scripted
 from palaver.parts import Media, Text, cut_text
 from palaver.profiles import PROFILES, Build, Profile, profile_of
@@ -44,7 +44,7 @@ from palaver.tasks.kinds import ABOUT
 from palaver.tasks.task import Task
 from palaver.testing import RecordedPlatform
 from palaver.turns import Prompt, Settings, ToolSpec
-from people import ALICE, BOB, DELIMITER, GRYAG, NOON, PERSONA, a_message, a_photo, a_talk
+from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, NOON, PERSONA, a_message, a_photo, a_talk
 from sizes import size
 from store.builders import add_own
 
@@ -141,10 +141,26 @@ def pictured(talk: list[Message], every: int) -> list[Message]:
 
 
 @pytest.mark.parametrize(
-    ("name", "first"), [("layered", 56), ("tail", 50), ("plain", 50), ("native", 45), ("headers", 60), ("block", 60)]
+    ("name", "place", "first"),
+    [
+        ("layered", DIRECT, 56),
+        ("tail", DIRECT, 50),
+        ("plain", DIRECT, 50),
+        ("native", DIRECT, 45),
+        ("headers", DIRECT, 60),
+        ("block", DIRECT, 60),
+        ("layered", GROUP, 58),
+        ("tail", GROUP, 58),
+        ("plain", GROUP, 58),
+        ("native", GROUP, 45),
+        ("headers", GROUP, 60),
+        ("block", GROUP, 60),
+    ],
 )
-async def test_a_profile_decides_from_which_message_on_media_go_as_they_are(name: str, first: int) -> None:
-    talk = pictured(a_talk(61), 1)
+async def test_a_profile_decides_from_which_message_on_media_go_as_they_are(
+    name: str, place: Place, first: int
+) -> None:
+    talk = pictured(a_talk(61, place=place), 1)
     config = ContextOptions()
     given = profile_of(name, config).sources(
         SourceInputs(log=InMemoryLog(talk), memory=InMemoryKnowledge(), options=config)
@@ -160,14 +176,19 @@ async def test_a_profile_decides_from_which_message_on_media_go_as_they_are(name
     assert {left.source for left in context.left_out} == {"media"}
 
 
-@pytest.mark.parametrize(("name", "every", "goal"), [("layered", 8, 0.88), ("tail", 8, 0.90), ("tail", 3, 0.90)])
+@pytest.mark.parametrize(
+    ("name", "every", "place", "goal"),
+    [("layered", 8, GROUP, 0.88), ("tail", 8, GROUP, 0.90), ("layered", 8, DIRECT, 0.88), ("tail", 5, DIRECT, 0.90)],
+)
 async def test_with_media_too_most_of_a_request_is_the_beginning_of_the_one_before(
-    name: str, every: int, goal: float
+    name: str, every: int, place: Place, goal: float
 ) -> None:
     log, ledger, config = InMemoryLog(), Ledger(), ContextOptions()
     given = profile_of(name, config).sources(SourceInputs(log=log, memory=InMemoryKnowledge(), options=config))
     scene = sources.agent_settings(persona=PERSONA, delimiter=DELIMITER)
-    said = [replace(one, parts=(Text(text=f"{one.id} " + "and so it goes on " * 4),)) for one in a_talk(350)]
+    said = [
+        replace(one, parts=(Text(text=f"{one.id} " + "and so it goes on " * 4),)) for one in a_talk(350, place=place)
+    ]
     tokens = stable = 0
     for number, message in enumerate(pictured(said, every)):
         if number >= 150 and message.author != GRYAG:

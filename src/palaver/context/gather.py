@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from palaver.context import sources
 from palaver.context.budget import Budget
 from palaver.context.log import Log
-from palaver.context.media_boundary import MEDIA_MARKS
 from palaver.context.repeated_media import show_media_once
 from palaver.context.selection import IMMEDIATE
 from palaver.context.sources import AnySource, Knowledge, Source, drop_repeated_hits
@@ -84,9 +83,7 @@ class InMemoryKnowledge:
 SourceList = Callable[[SourceInputs], Sequence[Source]]
 
 
-def window_sources(
-    given: SourceInputs, *, media_marks: Marks = MEDIA_MARKS, buffer: Marks | None = None
-) -> list[Source]:
+def window_sources(given: SourceInputs, *, buffer: Marks | None = None) -> list[Source]:
     """Return the sources of a long history: the window, what was said before it, and memory."""
     budget = given.budget
     history = [
@@ -95,7 +92,6 @@ def window_sources(
             history_size=given.options.history_size,
             budget=budget,
             media=given.media,
-            media_marks=media_marks,
             buffer=buffer,
         ),
         sources.past(given.memory, budget=budget),

@@ -1,10 +1,15 @@
 """The boundary in a history between media that go themselves and media in words. Pure.
 
-**In a window** the boundary is found by going through the messages one by one, as they came. It stays while the media
-behind it are within their limits, and the messages behind it within the high mark. The message with which they are not
-moves it in one step, so far that a quarter of the limits, or the low mark of messages, is behind it. The newest message
-stays behind it in any case. So the boundary depends on the messages of the window alone, goes forward only, and moves
-rarely. When the window is cut it is found anew; then the whole prefix changes anyway.
+**In the window of a direct chat** the boundary is found by going through its messages one by one, as they came. It
+stays while the media behind it are within their limits, and the messages behind it within the high mark. The message
+with which they are not moves it in one step, so far that a quarter of the limits, or the low mark of messages, is
+behind it. The newest message stays behind it in any case. So the boundary depends on the messages of the window alone,
+goes forward only, and moves rarely. When the window is cut it is found anew; then the whole prefix changes anyway.
+
+**In the window of a group** most media are not for the agent, and a picture that goes costs as much as twenty messages.
+So only the pictures of the newest messages go: the two marks are the same, and the boundary moves with each message.
+What changes by that is at the end of the prefix. An album is one message, whatever number of messages it has. Stickers,
+voices and files are words, which say what they show or hold.
 
 **In levels** there is no prefix to keep: the boundary leaves behind it as many of the newest media as fit.
 """
@@ -14,16 +19,21 @@ from functools import partial, reduce
 from operator import is_
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from palaver.context.media_budget import NOTHING, MediaAmount, MediaChoice, amount_of
 from palaver.context.stable_prefix import Marks
 from palaver.context.values import LeftOut
-from palaver.messages import Message
-from palaver.parts import Media
+from palaver.messages import Message, Place
+from palaver.parts import Media, Part
+from palaver.tokens import media_mime
 from palaver.value_cache import cached_for
 
 OLD = "its media go in words: it is not among the newest messages"
-MEDIA_MARKS = Marks(low=8, high=32)  # of the newest messages, whose media are sent themselves
+WORDS_DO = "its media go in words: of its kind only those go that are asked about"
+MEDIA_MARKS = Marks(low=8, high=32)  # of the newest messages, whose media are sent themselves, in a direct chat
 NEWEST_MEDIA_MARKS = Marks(low=4, high=4)  # the same in a profile that sends the newest messages behind the prefix
+GROUP_MEDIA_MARKS = Marks(low=2, high=2)  # the same in groups and channels
 
 
 class ShownMedia(NamedTuple):
@@ -61,17 +71,36 @@ class _Behind:
         self._ids |= fitted.amounts.keys()
 
 
+def media_marks_of(place: Place, *, buffered: bool) -> Marks:
+    """Return the marks of media in the window of a place."""
+    if place.kind != "direct":
+        return GROUP_MEDIA_MARKS
+    return NEWEST_MEDIA_MARKS if buffered else MEDIA_MARKS
+
+
 def media_of_window(
-    messages: Sequence[Message], in_words: Sequence[Message], limits: MediaAmount, *, marks: Marks, model: str
+    messages: Sequence[Message],
+    in_words: Sequence[Message],
+    limits: MediaAmount,
+    *,
+    marks: Marks,
+    model: str,
+    pictures: bool = False,
 ) -> ShownMedia:
-    """Return the messages of a window with the media behind its boundary. *in_words* are the same messages in words."""
-    fitted = _fit_messages(messages, in_words, limits, model)
+    """Return the messages of a window with the media behind its boundary, or with *pictures* alone.
+
+    *in_words* are the same messages in words.
+    """
+    fitted = _fit_messages(messages, in_words, limits, model, pictures=pictures)
     if not fitted:
-        return ShownMedia(tuple(in_words), (), marks.last_cut(len(messages)))
-    step = boundary = max(0, len(messages) - marks.high) if marks.low == marks.high else 0
-    reasons = dict.fromkeys((at for at in fitted if at < boundary), OLD)
+        steps = MEDIA_MARKS if marks.low == marks.high else marks
+        return ShownMedia(tuple(in_words), (), steps.last_cut(len(messages)))
+    if marks.low == marks.high:
+        return _newest_of_window(messages, in_words, fitted, limits, marks)
+    step = boundary = 0
+    reasons = dict[int, str]()
     behind = _Behind()
-    for at in range(boundary, len(messages)):
+    for at in range(len(messages)):
         moved, why = boundary, ""
         if one := fitted.get(at):
             behind.add(one)
@@ -84,6 +113,25 @@ def media_of_window(
             boundary, step = moved, at + 1
             behind = _Behind(fitted[index] for index in range(boundary, at + 1) if index in fitted)
     return _shown(in_words, fitted, boundary, reasons, step)
+
+
+def _newest_of_window(
+    messages: Sequence[Message],
+    in_words: Sequence[Message],
+    fitted: Mapping[int, _Fitted],
+    limits: MediaAmount,
+    marks: Marks,
+) -> ShownMedia:
+    """Return the messages with the media of the newest ones, by marks that are the same; an album is one message."""
+    old = len(messages)
+    for _ in range(min(marks.high, len(messages))):
+        old = max(0, old - 1)
+        while old and messages[old].album and messages[old].album == messages[old - 1].album:
+            old -= 1
+    boundary = _newest_within(fitted, old, len(messages) - 1, limits)
+    over = _Behind(one for at, one in fitted.items() if at >= max(old, boundary - 1)).used.reason_against(limits)
+    reasons = {at: OLD if at < old else over for at in fitted if at < boundary}
+    return _shown(in_words, fitted, boundary, reasons, MEDIA_MARKS.last_cut(len(messages)))
 
 
 def media_of_levels(
@@ -115,24 +163,40 @@ def media_of_levels(
 
 
 def _fit_messages(
-    messages: Sequence[Message], in_words: Sequence[Message], limits: MediaAmount, model: str
+    messages: Sequence[Message],
+    in_words: Sequence[Message],
+    limits: MediaAmount,
+    model: str,
+    *,
+    pictures: bool = False,
 ) -> dict[int, _Fitted]:
     """Return the messages with media, by their index, each with those that fit."""
     if all(map(is_, messages, in_words)):  # no media: most of the time
         return {}
+    fit = partial(_fit_message, limits=limits, model=model, pictures=pictures)
     return {
-        at: cached_for(one, "fitted media", (limits, model), partial(_fit_message, one, words, limits, model))
+        at: cached_for(one, "fitted media", (limits, model, pictures), partial(fit, one, words))
         for at, (one, words) in enumerate(zip(messages, in_words, strict=True))
         if one is not words and not words.deleted
     }
 
 
-def _fit_message(message: Message, in_words: Message, limits: MediaAmount, model: str) -> _Fitted:
+def _fit_message(message: Message, in_words: Message, *, limits: MediaAmount, model: str, pictures: bool) -> _Fitted:
     choice = MediaChoice(limits, model)
-    fitted = choice.fit(message)
+    wanted = tuple(_other_in_words(part) for part in message.parts) if pictures else message.parts
+    if wanted != message.parts:
+        choice.reason = WORDS_DO
+    fitted = choice.fit(message if wanted == message.parts else replace(message, parts=wanted))
     media = [part for part in fitted.parts if isinstance(part, Media) and part.has_content]
     amounts = {one.unique_id or f"\0{message.id} {at}": amount_of(one, model) for at, one in enumerate(media)}
     return _Fitted(fitted if media else in_words, amounts, choice.reason)
+
+
+def _other_in_words(part: Part) -> Part:
+    """Return words for media that are no picture; any other part as it is."""
+    if not isinstance(part, Media) or (part.media_kind != "sticker" and media_mime(part).startswith("image/")):
+        return part
+    return part.without_content()
 
 
 def _newest_within(fitted: Mapping[int, _Fitted], first: int, last: int, limits: MediaAmount) -> int:

@@ -4,6 +4,7 @@ A description may come late: runs have shown the message without it, as words in
 once would end the stable prefix there. So it waits for the next step, at which the prefix changes anyway
 (`Context.stable_since`): the boundary between media and words moves, or the window is cut. With a buffer the step is
 the one at which messages leave it, and what is still in the buffer always has the newest description, as has the batch.
+A description that was known when the media of a message became words is not late (`Context.settled_after`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -45,7 +46,7 @@ def with_descriptions(context: Context, known: Mapping[str, Description], *, beg
     def in_window(index: int, message: Message) -> Message:
         if index >= context.stable:
             return _described(message, brief)
-        step = max(context.stable_since, context.window_start + index + 1)
+        step = max(context.stable_since, context.window_start + index + context.settled_after)
         return _described(message, brief, up_to=step + beginning)
 
     return replace(

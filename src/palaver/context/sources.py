@@ -19,7 +19,7 @@ from palaver.context.budget import (
 )
 from palaver.context.edits import fit_notices, shift_notices
 from palaver.context.log import Log, read_around, read_window, unedited_turns, with_unshown_quotes
-from palaver.context.media_boundary import MEDIA_MARKS, media_of_window
+from palaver.context.media_boundary import GROUP_MEDIA_MARKS, media_marks_of, media_of_window
 from palaver.context.media_budget import NOTHING, fit_batch, limits_of_window, media_limits, messages_in_words
 from palaver.context.selection import IMMEDIATE, MAX_CANDIDATES, fit_levels, select_messages
 from palaver.context.stable_prefix import HISTORY_SIZE, Marks, keep_results_with_calls, stable_cut
@@ -150,13 +150,13 @@ def window(
     history_size: int = HISTORY_SIZE,
     budget: Budget | None = None,
     media: bool = True,
-    media_marks: Marks = MEDIA_MARKS,
+    media_marks: Marks | None = None,
     buffer: Marks | None = None,
 ) -> Source:
     """Add the long history in place of levels: it grows to the high mark and is cut to the low one.
 
-    Cuts keep the prefix stable (`stable_prefix`). Media of the newest messages, by *media_marks*, are sent themselves,
-    unless *media* says that none are. The messages in a *buffer* are behind the prefix, and may change at any time.
+    Cuts keep the prefix stable (`stable_prefix`). Media of the newest messages, by *media_marks* or those of the place,
+    are sent themselves, unless *media* says that none are. What is in a *buffer* is behind the prefix, and may change.
     """
     within = marks or Marks.up_to(history_size)
     allowed = budget or Budget()
@@ -174,8 +174,14 @@ def window(
             left = (LeftOut(source="window", why=BEFORE_WINDOW.format(high=within.high), count=start), *left)
         fitted, used, in_words = fit_batch(read.context, media_limits(allowed))
         limits = limits_of_window(media_limits(allowed), used, tokens=allowed.window - sum(counts[cut:]))
+        newest = media_marks or media_marks_of(context.place, buffered=buffer is not None)
         shown, old_in_words, step = media_of_window(
-            messages[cut:], shown[cut:], limits if media else NOTHING, marks=media_marks, model=context.model
+            messages[cut:],
+            shown[cut:],
+            limits if media else NOTHING,
+            marks=newest,
+            model=context.model,
+            pictures=newest is GROUP_MEDIA_MARKS,
         )
         count = start + len(messages)
         context = replace(
@@ -185,6 +191,7 @@ def window(
             window_start=start + cut,
             stable=max(0, buffer.start(count) - start - cut) if buffer else len(shown),
             stable_since=max(within.last_cut(count), buffer.last_cut(count) if buffer else start + cut + step),
+            settled_after=newest.high + 1 if newest.low == newest.high else 1,
             notices=shift_notices(notices, cut),
             turns={**context.turns, **turns},
             left_out=context.left_out + left + too_large + unfit + in_words + old_in_words,

@@ -154,6 +154,7 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     window_start: int = 0  # how many messages of the place came before the window
     stable: int = 0  # how many messages of the window, from the first on, are in the stable prefix
     stable_since: int = 0  # how many messages the place had at the last step: these have not changed since
+    settled_after: int = 1  # after how many further messages the words of one must not change any more
     past: str = ""  # a summary of what came before the window; the same while the window begins there
     turns: dict[str, tuple[Turn, ...]] = {}  # by the id of an own message: the turns of the model that wrote it
     relevant: tuple[RelevantMessage, ...] = ()
