@@ -106,8 +106,9 @@ async def test_the_others_come_in_the_background(store: Store) -> None:
     assert sorted(eyes.asked) == [*"abcdef"]
 
 
-async def test_nobody_waits_for_words_that_take_effect_later(store: Store) -> None:
-    """A run has shown the photo without words: new words wait for the next step of the window."""
+@pytest.mark.parametrize(("stable", "waits_for"), [(2, ["p2"]), (0, ["p2", "p1"])])
+async def test_nobody_waits_for_words_that_take_effect_later(store: Store, stable: int, waits_for: list[str]) -> None:
+    """A run has shown the photo without words: behind the stable prefix new words show at once, else later."""
     shown = with_media(PHOTO, name="1")
     await store.inbox.receive(shown, at=NOON)
     await begin(store, a_run(target="1", taken=(), horizon=1))
@@ -119,12 +120,12 @@ async def test_nobody_waits_for_words_that_take_effect_later(store: Store) -> No
         yield
         waited.append(eyes.asked[:])
 
-    context = a_context(a_message(id="3"), window=(shown, new), levels=False)
+    context = a_context(a_message(id="3"), window=(shown, new), levels=False, stable=stable)
     made = a_describer(store, eyes)
     await made.describe(context, InMemoryLog(context.window), (BLIND,), while_waiting=waiting)
     await made.worker.done()
 
-    assert waited == [["p2"]]
+    assert waited == [waits_for]
     assert sorted(eyes.asked) == ["p1", "p2"]
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from engine.engines import GROUP, engine_with, said, talked
+from media import media_files
 from palaver import turns
 from palaver.messages import Quote
 from palaver.models.base import Model, TakesMedia
@@ -45,7 +46,7 @@ def test_markers_are_those_we_wrote(layer: Layer, markers: set[str]) -> None:
     assert markers_in(Prompt(layers=(layer,))) == markers
 
 
-PHOTO = Media(media_kind="photo", unique_id="p3", mime="image/jpeg", data=b"\xff\xd8")
+PHOTO = Media(media_kind="photo", unique_id="p3", mime="image/jpeg", data=media_files.image("JPEG"))
 VOICE = Media(media_kind="voice", unique_id="v1", mime="audio/ogg", data=b"OggS")
 ARCHIVE = Media(media_kind="document", unique_id="z1", mime="application/zip", data=b"PK")
 SENT = (PHOTO, VOICE, ARCHIVE, Media(media_kind="sticker", unique_id="s1", rendered_text="a cat", data=b"x"))

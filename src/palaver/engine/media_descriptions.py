@@ -116,7 +116,7 @@ class MediaDescriber:
         if context.levels or not found:
             return found
         seen = await self._known.shown(context.place) - beginning
-        late = {message.id for message in context.window[: max(0, seen - context.window_start)]}
+        late = {message.id for message in context.window[: max(0, min(seen - context.window_start, context.stable))]}
         return [replace(one, is_late=True) if one.message.id in late else one for one in found]
 
     async def _with_content(self, found: Sequence[_Shown], log: Log) -> list[Wanted]:
