@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from palaver import Author, Commanded, Delivery, Inbox, Media, Message, Place, Platform, Received, Reply, Text
 from palaver.errors import InvalidValue
-from palaver.platform import Capabilities, split_reply, split_text
+from palaver.platform import Capabilities, split_reply, split_text, with_media_as_text
 
 DIRECT = Place(platform="simple", id="1", kind="direct")
 GROUP = Place(platform="simple", id="-1", kind="group")
@@ -33,6 +33,28 @@ async def test_what_is_not_written_has_a_default() -> None:
     assert platform.capabilities == Capabilities()
     assert platform.split(Reply(place=DIRECT, text="long " * 10_000)) == (Reply(place=DIRECT, text="long " * 10_000),)
     assert [await platform.role(place, ALICE) for place in (DIRECT, GROUP)] == ["owner", "member"]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "text", "sent"),
+    [
+        ([], "Look.\n\nhttps://x/cat\n\na dog\n\n[document]\n\n😀", []),
+        (["photo"], "Look.\n\n[document]\n\n😀", ["cat", "dog"]),
+        (["document"], "Look.\n\nhttps://x/cat\n\n😀", ["dog", "file"]),
+        (["document", "photo", "sticker"], "Look.", ["cat", "dog", "file", "cats/smile"]),
+    ],
+)
+def test_media_that_a_platform_cannot_send_are_a_link_or_words(kinds: list[str], text: str, sent: list[str]) -> None:
+    media = (
+        Media(media_kind="photo", unique_id="cat", uri="https://x/cat", rendered_text="a cat"),
+        Media(media_kind="photo", unique_id="dog", sha256="ab", rendered_text="a dog"),
+        Media(media_kind="document", unique_id="file", data=b"x", uri="file:///etc/passwd"),
+        Media(media_kind="sticker", unique_id="cats/smile", rendered_text="😀"),
+    )
+
+    found = with_media_as_text(Reply(place=DIRECT, text="Look.", media=media), frozenset(kinds))
+
+    assert (found.text, [one.unique_id for one in found.media]) == (text, sent)
 
 
 @pytest.mark.parametrize(

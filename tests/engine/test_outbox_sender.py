@@ -10,7 +10,9 @@ from engine.engines import ALICE, DIRECT, GROUP, ME
 from palaver.engine.outbox_sender import CUT_OFF, MAX_COPIES, MAX_EDIT_RETRIES, SEND_TIMEOUT, OutboxSender
 from palaver.engine.store_protocols import OutboxItem
 from palaver.errors import KeyRefused, NotSent, PalaverError, SendRefused, StoreFull
+from palaver.media.values import StoredFile
 from palaver.messages import Place, Reply
+from palaver.parts import Media
 from palaver.platform import Capabilities, Delivery
 from palaver.store import Store
 from palaver.testing import RecordedPlatform
@@ -447,3 +449,17 @@ def test_an_engine_that_closes_does_not_wait_for_such_a_platform_either(world: W
 
     assert world.loop.moment < SEND_TIMEOUT
     assert world.rows("SELECT outgoing_id, status FROM outbox") == [("o1", "sending"), ("o2", "waiting")]
+
+
+async def test_a_file_is_read_when_it_is_sent_and_one_that_is_gone_is_words(store: Store) -> None:
+    stored = await store.media.add("p", b"a picture", StoredFile(sha256="", size=9, mime="image/png"), at=NOON)
+    media = (
+        Media(media_kind="photo", unique_id="p", sha256=stored.sha256),
+        Media(media_kind="photo", unique_id="q", sha256="0" * 64, rendered_text="a dog"),
+    )
+    platform = RecordedPlatform()
+
+    await carried(store, platform, item(reply=Reply(place=DIRECT, text="Look.", media=media)), media=store.media)
+
+    (shown,) = platform.shown.values()
+    assert (shown.text, [one.data for one in shown.media]) == ("Look.\n\na dog", [b"a picture"])

@@ -216,6 +216,35 @@ def test_pictures_of_a_model_go_with_its_first_words(
     assert [(reply.text, tuple(media.unique_id for media in reply.media)) for reply in found] == replies
 
 
+def result(*media: Media, **changes: Any) -> Turn:
+    return user(ToolResult(name="draw", id="a", value="drawn", media=media, **changes))
+
+
+@pytest.mark.parametrize(
+    ("turns", "replies"),
+    [
+        ([result(a_photo()), model("Look.")], [("Look.", ("p1",))]),
+        ([result(a_photo()), model("Look.", a_photo(unique_id="p2"))], [("Look.", ("p1", "p2"))]),
+        ([result(a_photo()), result(a_photo()), model("Look.", a_photo())], [("Look.", ("p1",))]),
+        ([result(a_photo(), private_media=True), model("Look.")], [("Look.", ())]),
+        ([result(a_photo(), failed=True), model("Sorry.")], [("Sorry.", ())]),
+        ([result(a_photo()), model("# «think»\nNobody asked.")], []),
+    ],
+)
+def test_pictures_of_a_tool_go_with_the_answer(turns: list[Turn], replies: list[tuple[str, tuple[str, ...]]]) -> None:
+    found = said(*turns).replies
+
+    assert [(reply.text, tuple(media.unique_id for media in reply.media)) for reply in found] == replies
+
+
+def test_an_answer_sends_ten_media_at_most() -> None:
+    many = result(*(a_photo(unique_id=str(number)) for number in range(12)))
+
+    (reply,) = said(many, model("All of them.")).replies
+
+    assert [media.unique_id for media in reply.media] == [str(number) for number in range(10)]
+
+
 UNREADABLE = [
     "# «wait»", "# «wait»\nsoon", "# «wait»\ndelay: -5", "# «wait»\ndelay: nan", "# «wait»\ndelay: inf", "# «wait» 5",
     f"# «wait»\ndelay: {10**30}", "# «wiat»\ndelay: 5", f"# «wait»\ndelay: {LONGEST_WAIT}\n# «wait»\ndelay: 1",

@@ -202,6 +202,31 @@ async def test_what_a_tool_returns_becomes_plain_values() -> None:
     assert (await answer(toolbox, "order")).value == {"item": "tea", "count": 1}
 
 
+async def test_media_may_be_for_the_model_alone() -> None:
+    picture = Media(media_kind="photo", unique_id="u", mime="image/png", data=b"png")
+
+    @tool(private_media=True)
+    def look() -> Media:
+        return picture
+
+    def decide(private: bool) -> ToolResult:
+        return ToolResult(name="", media=(picture,), private_media=private)
+
+    calls = [
+        ToolCall(name="look", id="1"),
+        ToolCall(name="decide", id="2", args={"private": True}),
+        ToolCall(name="decide", id="3", args={"private": False}),
+    ]
+
+    results = await Toolbox([look, decide]).run(calls)
+
+    assert [(one.private_media, one.media) for one in results] == [
+        (True, (picture,)),
+        (True, (picture,)),
+        (False, (picture,)),
+    ]
+
+
 async def test_media_go_beside_the_value() -> None:
     picture = Media(media_kind="photo", unique_id="u", mime="image/png", data=b"png", rendered_text="a plot")
 

@@ -36,13 +36,12 @@ class ContextMedia:
         return context if change is None else _with_media(context, change)
 
     async def add_files_to_result(self, run: Run, result: ToolResult) -> ToolResult:
-        """Return the result of a tool with the files of its media; what cannot be had stays as it is."""
+        """Return the result of a tool with the files of its media, and their ids; what cannot be had stays as it is."""
         wanted = [one for one in result.media if is_fetchable(one)]
         if not wanted or result.raw is not None:
             return result
         files = await self._fetcher.fetch_all(wanted, run.place.platform)
-        media = [with_file(one, file) if (file := files.get(file_key(one))) else one for one in result.media]
-        return replace(result, media=tuple(media))
+        return replace(result, media=tuple(_with_known_file(one, files) for one in result.media))
 
     async def add_files_to_turns(self, turns: Sequence[Turn], platform: str) -> tuple[Turn, ...]:
         """Return the turns of an answer with files in place of bytes; bytes that cannot be stored stay.
@@ -54,11 +53,9 @@ class ContextMedia:
         if not files:
             return tuple(turns)
 
-        def change(media: Media) -> Media:
-            file = files.get(file_key(media)) if media.data else None
-            return replace(with_file(media, file), unique_id=file_key(media)) if file else media
-
-        return tuple(_with_parts(turn, change) for turn in turns)
+        return tuple(
+            _with_parts(turn, lambda media: _with_known_file(media, files) if media.data else media) for turn in turns
+        )
 
     async def add_files_to_reply(self, reply: Reply) -> Reply:
         """Return the reply with the files of its media; what cannot be had is its address in the text."""
@@ -90,6 +87,12 @@ def _media_of(part: Part) -> Iterator[Media]:
         yield part
     elif isinstance(part, ToolResult) and part.raw is None:
         yield from part.media
+
+
+def _with_known_file(media: Media, files: dict[str, StoredFile]) -> Media:
+    """Return media with their file, under its id; as they are where they have none."""
+    key = file_key(media)
+    return replace(with_file(media, files[key]), unique_id=key) if key in files else media
 
 
 def _is_changed(media: Media) -> bool:

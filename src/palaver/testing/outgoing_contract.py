@@ -2,17 +2,10 @@
 
 from palaver.engine.languages.english import ENGLISH
 from palaver.messages import Author, Place
-from palaver.parts import Media
 from palaver.platform import Capabilities
 from palaver.testing.contract_session import Session, check, require, text_of
 from palaver.testing.fakes import HeldModel
 from palaver.testing.platform_world import Shown
-
-_PNG = (  # one black dot
-    "89504e470d0a1a0a0000000d49484452000000010000000108000000003a7e9b550000000a49444154789c6360000000"
-    "02000148afa4710000000049454e44ae426082"
-)
-_PICTURE = Media(media_kind="photo", unique_id="dot", mime="image/png", data=bytes.fromhex(_PNG), rendered_text="a dot")
 
 
 class OutgoingContract:
@@ -110,21 +103,6 @@ class OutgoingContract:
             assert parts == session.parts(place, text)
             assert all(0 < len(part) <= length for part in parts)
             assert "".join("".join(parts).split()) == "".join(text.split())
-
-    @check
-    async def test_a_picture_is_shown_as_such_or_told_in_words(self, session: Session) -> None:
-        alice, place = await session.direct_chat()
-        await session.start(["Look.", _PICTURE])
-
-        await session.world.post(place, alice, "show me")
-
-        async def is_there() -> bool:
-            shown = await session.world.shown(place)
-            words = " ".join(message.text for message in shown)
-            is_told = "a dot" in words if not _capabilities(session).media else any(one.media for one in shown)
-            return is_told and "Look." in words
-
-        await session.until(is_there, lambda: "neither the picture nor its words are shown")
 
     @check
     async def test_people_see_that_the_bot_writes(self, session: Session) -> None:

@@ -8,17 +8,21 @@ class TestMine(PlatformContract):
 import pytest
 
 pytest.register_assert_rewrite(
-    *(f"palaver.testing.{module}" for module in ("contract_session", "incoming_contract", "outgoing_contract"))
+    *(
+        f"palaver.testing.{module}"
+        for module in ("contract_session", "incoming_contract", "media_contract", "outgoing_contract")
+    )
 )
 
 from palaver.testing.incoming_contract import IncomingContract  # noqa: E402 (after the rewriting of asserts is registered)
+from palaver.testing.media_contract import MediaContract  # noqa: E402
 from palaver.testing.outgoing_contract import OutgoingContract  # noqa: E402
 from palaver.testing.platform_world import Fault, Missing, PlatformWorld, Shown  # noqa: E402
 
 __all__ = ["Fault", "Missing", "PlatformContract", "PlatformWorld", "Shown"]
 
 
-class PlatformContract(IncomingContract, OutgoingContract):
+class PlatformContract(IncomingContract, OutgoingContract, MediaContract):
     """The tests of what the engine relies on. A subclass is called `Test…` and defines `world`.
 
     A test of what a service cannot do is skipped, under the name of the method of the world or of the capability.

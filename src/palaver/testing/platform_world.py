@@ -81,6 +81,10 @@ class PlatformWorld(ABC):
         """Let somebody post messages as one album; return their ids."""
         raise Missing("post_album")
 
+    async def post_photo(self, place: Place, author: Author, data: bytes) -> str:
+        """Let somebody post a photo, a PNG; return the id of the message."""
+        raise Missing("post_photo")
+
     async def reply(self, place: Place, author: Author, text: str, message_id: str) -> str:
         """Let somebody post a message that quotes another one; return its id."""
         raise Missing("reply")

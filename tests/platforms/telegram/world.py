@@ -70,6 +70,9 @@ class TelegramWorld(PlatformWorld):
         user, chat, album = self._user(place, author), self._chat(place), f"album-{next(self._albums)}"
         return [self._posted(user.send_photo(chat, caption=text, media_group_id=album)) for text in texts]
 
+    async def post_photo(self, place: Place, author: Author, data: bytes) -> str:
+        return self._posted(self._user(place, author).send_photo(self._chat(place), data))
+
     async def reply(self, place: Place, author: Author, text: str, message_id: str) -> str:
         user = self._user(place, author)
         return self._posted(user.send(self._chat(place), text, reply_to=int(message_id)))
