@@ -140,6 +140,22 @@ async def test_tokens_are_those_of_the_model_that_is_asked() -> None:
     assert (that_go(old.window), that_go(new.window)) == (["p"], ["p", "v"])  # 295 tokens a second, and 102
 
 
+async def test_recordings_that_a_model_does_not_hear_take_no_room_of_photos() -> None:
+    kinds = ["photo", "voice", "voice", "video"] * 3
+    talk = [a_message(id=str(number), parts=(a_file(f"u{number}", kind=kind),)) for number, kind in enumerate(kinds)]
+    window = sources.window(InMemoryLog(talk), budget=Budget(media=4), media_marks=MEDIA_MARKS)
+
+    def scene(model: str) -> sources.Source:
+        return sources.agent_settings(persona=PERSONA, model=model)
+
+    deaf, hearing = [
+        await gathered([], scene(model), window, target=a_message(id="99")) for model in ("gpt-5.6", MODEL)
+    ]
+
+    photos = [{name for name in that_go(one.window) if int(name[1:]) % 4 == 0} for one in (deaf, hearing)]
+    assert photos == [{"u0", "u4", "u8"}, set()]
+
+
 @pytest.mark.parametrize("photos", [0, 1, 4])
 async def test_a_batch_with_media_does_not_move_the_boundary_of_the_window(photos: int) -> None:
     talk = pictured(a_talk(80), 1, a_file("p"))

@@ -20,7 +20,7 @@ from palaver.messages import Message
 from palaver.parts import Media, Part
 from palaver.tokens import count_media
 from palaver.value_cache import cached
-from palaver.wire.media_limits import media_tokens
+from palaver.wire.media_limits import is_untaken_recording, media_tokens
 
 MANY = "more media than the {} that may go as they are: the others go in words"
 OVER = "its media go in words: over the budget of {} tokens"
@@ -82,7 +82,12 @@ def _quarters_left(limit: int, used: int) -> int:
 
 
 def amount_of(media: Media, model: str) -> MediaAmount:
-    """Return what one of the media needs in a request to a model; without a *model* by the rates that most have."""
+    """Return what one of the media needs in a request to a model; without a *model* by the rates that most have.
+
+    A recording that the model does not take is words, and needs nothing. Other types are known only by their content.
+    """
+    if model and is_untaken_recording(media, model):
+        return NOTHING
     tokens = media_tokens(media, model) if model else count_media(media)
     return MediaAmount(1, tokens, len(media.data) if media.data else media.size or 0)
 

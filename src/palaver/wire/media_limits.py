@@ -11,7 +11,7 @@ from math import ceil, floor, sqrt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.parts import Media
+from palaver.parts import RECORDINGS, Media
 from palaver.tokens import ESTIMATOR, RATES, Counter, MediaRates, count_media, media_mime
 from palaver.wire.generations import FROM_3, GEMMA, bare, family, generation, is_gemini
 from palaver.wire.rules import MIME_TYPES
@@ -83,6 +83,14 @@ def media_tokens(media: Media, model: str, counter: Counter = ESTIMATOR) -> int:
     if taken.takes(media_mime(media)):
         return min(tokens, DOCUMENT_TOKENS)
     return beginning if media.size is None else min(beginning, media.size)
+
+
+def is_untaken_recording(media: Media, model: str) -> bool:
+    """Return whether media are a recording that *model* gets in words: it does not hear, or sees no videos."""
+    if media.media_kind not in RECORDINGS:
+        return False
+    taken = limits_of(model)
+    return not (taken.sees_video if media_mime(media).startswith("video/") else taken.hears)
 
 
 def _is_document(media: Media) -> bool:
