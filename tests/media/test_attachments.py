@@ -333,6 +333,19 @@ async def test_forms_are_made_once_and_so_are_failures(
     assert [bool(form and form.failure) for form in found] == [False, True]
 
 
+async def test_an_image_that_moves_goes_as_a_still(store: Files, attachments: Attachments, model: Gemini) -> None:
+    moving, plain = media_files.animation("WEBP"), media_files.image("WEBP")
+    facts = {"width": 64, "height": 48}
+    stickers = [
+        await store.put(moving, "image/webp", "sticker", **facts, frames=6),
+        await store.put(plain, "image/webp", "sticker", **facts, frames=1),
+    ]
+
+    attached = await attachments.attach(Prompt.of(user(*stickers)), model)
+
+    assert [one.mime for one in attached.turns[0].parts if isinstance(one, Media)] == ["image/png", "image/webp"]
+
+
 async def test_an_image_is_made_smaller_where_that_saves_and_the_service_would_do_it_anyway(
     store: Files, attachments: Attachments, model: Gemini, world: World
 ) -> None:

@@ -237,6 +237,7 @@ class MediaFetcher:
             height=facts.height,
             seconds=facts.seconds,
             pages=facts.pages,
+            frames=facts.frames,
         )
 
     async def _facts(self, data: bytes, mime: str) -> FileFacts:

@@ -84,14 +84,15 @@ def is_text(mime: str) -> bool:
 def _images(media: Media, file: StoredFile, taken: MediaTaken) -> Iterator[Form]:
     kind = spelled(file.mime)
     output = "image/jpeg" if kind in ("image/jpeg", "image/heic", "image/heif") else "image/png"
-    if kind == "image/gif":  # services look at its first picture, or refuse one that moves
+    moves = (file.frames or 1) > 1
+    if kind == "image/gif" or moves:  # services look at its first picture, or refuse one that moves
         yield Form(how="still", mime="image/png", longest=LONGEST_SIDE)
     elif file.width and file.height:
         side = taken.seen_side(file.width, file.height)
         if side < max(file.width, file.height):
             yield Form(how="image", mime=output, longest=side, saves=True)
     if taken.takes(kind):
-        yield Form(how="itself", mime=kind)
+        yield Form(how="itself", mime=kind)  # one that moves too, where it cannot be decoded
     side = STICKER_SIDE if media.media_kind == "sticker" else LONGEST_SIDE
     yield Form(how="image", mime="image/jpeg", longest=side)
 

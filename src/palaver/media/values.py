@@ -35,6 +35,7 @@ class StoredFile(Struct, frozen=True, kw_only=True):
     height: int | None = None
     seconds: float | None = None
     pages: int | None = None
+    frames: int | None = None  # of an image; more than one: it moves
 
 
 class FetchFailure(Struct, frozen=True, kw_only=True):

@@ -242,6 +242,7 @@ MEDIA_FILES = (
         height INTEGER,
         seconds REAL,
         pages INTEGER,
+        frames INTEGER,  -- of an image
         at TEXT NOT NULL,
         used_at TEXT NOT NULL  -- UTC, like all moments of these tables: they are compared
     )""",
