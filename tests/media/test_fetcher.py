@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -163,7 +164,7 @@ async def test_a_declared_size_over_the_limit_is_not_fetched(world: World) -> No
         (KeyError("x"), "KeyError: 'x'", True),
         (SystemExit(3), "SystemExit: 3", True),
         (asyncio.CancelledError(), "the platform cancelled it", True),
-        (TimeoutError(), "it did not come within 60 seconds", True),
+        (TimeoutError("slow"), "TimeoutError: slow", True),
         ("text", "the platform returned a str, not bytes", True),
         (None, "the platform returned a NoneType, not bytes", True),
         (b"", "it is empty", False),
@@ -243,6 +244,26 @@ async def test_a_run_does_not_wait_for_ever_and_the_next_one_has_the_file(world:
     assert [*second] == ["p1", "slow"]
     assert world.platform.asked == ["f1", "slow"]
     assert not fetcher.busy
+
+
+async def test_a_fetch_that_hangs_is_abandoned_also_if_it_cannot_be_cancelled(world: World) -> None:
+    ends = asyncio.Event()
+
+    async def give(media: Media) -> bytes:
+        while not ends.is_set():
+            with suppress(asyncio.CancelledError):
+                await ends.wait()
+        return PNG
+
+    world.platform = Files(give)
+    fetcher = world.fetcher(timeout=0.01)
+    photos = [Media(media_kind="photo", unique_id=f"p{number}", file_id=f"f{number}") for number in range(6)]
+
+    assert await fetcher.fetch_all(photos, "recorded") == {}
+    ends.set()
+
+    retry_at = NOON + timedelta(minutes=1)
+    assert await failure(world, "p5") == FetchFailure(why="it did not come within 0.01 seconds", retry_at=retry_at)
 
 
 async def test_only_a_few_are_fetched_at_once(world: World) -> None:

@@ -46,6 +46,7 @@ _TYPES = {  # what media of a kind are, by their content; all other kinds may be
     "gif": r"video/|image/",
 }
 UNKNOWN_TYPE = "application/octet-stream"
+TOO_SLOW = "it did not come within {:g} seconds"
 
 
 class FactsReader(Protocol):
@@ -184,33 +185,41 @@ class MediaFetcher:
         return await self._keep(key, data, file)
 
     async def _bytes(self, media: Media, platform: str) -> bytes:
-        """Return the bytes of media; raise `MediaUnavailable` whatever goes wrong in foreign code."""
+        """Return the bytes of media; a fetch that takes too long is abandoned, also if it ignores that."""
         if media.data:
             if len(media.data) > MAX_FILE:
                 raise MediaUnavailable(f"it has more than {MAX_FILE:,} bytes")
             return media.data
+        fetching = asyncio.ensure_future(self._guarded_bytes(media, platform))
         try:
-            async with asyncio.timeout(self._timeout):
-                data = await self._foreign_bytes(media, platform)
-        except TimeoutError:
-            raise MediaUnavailable(f"it did not come within {self._timeout:g} seconds", for_now=True) from None
-        except MediaUnavailable:
-            raise
-        except asyncio.CancelledError:
-            if (task := asyncio.current_task()) is not None and task.cancelling():
-                raise
-            raise MediaUnavailable("the platform cancelled it", for_now=True) from None
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
-        except BaseException as error:
-            for_now = getattr(error, "for_now", not isinstance(error, PalaverError))
-            why = str(error) if isinstance(error, PalaverError) else f"{type(error).__name__}: {error}"
-            raise MediaUnavailable(redact_keys(why), for_now=bool(for_now)) from error
+            await asyncio.wait([fetching], timeout=self._timeout)
+        finally:
+            fetching.cancel()
+        data = fetching.result() if fetching.done() else MediaUnavailable(TOO_SLOW.format(self._timeout), for_now=True)
+        if isinstance(data, MediaUnavailable):
+            raise data
         if not isinstance(data, bytes):
             raise MediaUnavailable(f"the platform returned a {type(data).__name__}, not bytes", for_now=True)
         if len(data) > self.largest:
             raise MediaUnavailable(f"it has more than {self.largest:,} bytes")
         return data
+
+    async def _guarded_bytes(self, media: Media, platform: str) -> object:
+        """Return what foreign code returns; whatever it raises is a `MediaUnavailable`, which is returned."""
+        try:
+            return await self._foreign_bytes(media, platform)
+        except MediaUnavailable as error:
+            return error
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+            return MediaUnavailable("the platform cancelled it", for_now=True)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 (foreign code may raise anything)
+            for_now = bool(getattr(error, "for_now", not isinstance(error, PalaverError)))
+            why = str(error) if isinstance(error, PalaverError) else f"{type(error).__name__}: {error}"
+            return MediaUnavailable(redact_keys(why), for_now=for_now)
 
     async def _foreign_bytes(self, media: Media, platform: str) -> object:
         if media.file_id:
