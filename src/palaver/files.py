@@ -73,7 +73,7 @@ def is_at(path: str, file: int) -> bool:
     """Return whether an open file is still the one at *path*."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(file))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
 
 

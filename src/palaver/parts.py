@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
-from math import isfinite
+from math import inf, isfinite
 from mimetypes import guess_type
 from operator import is_
 from pathlib import Path
@@ -20,6 +20,7 @@ MAX_FILE = 100 * 1024 * 1024  # bytes of one file; services take no larger reque
 MAX_SHOWN_TEXT = 50_000  # characters of one message, or of one tool's result, that a model is shown
 _END = 10_000  # of these, from the end of a text that is longer
 _NOTICE = 60  # of these, for the notice of what is left out: what was cut is not cut again
+MAX_UNIQUE_ID = 500  # characters; a longer one of somebody else is replaced by its hash
 MAX_LABEL = 200  # characters of a label that are shown
 DESCRIBED = " described: "  # between the kind of media and what they show, in `Media.words`
 SAME_AS = ", the same as "  # the same, before where they are shown already
@@ -176,11 +177,33 @@ Part = Text | Media | Thought | ToolCall | ToolResult | Opaque
 P = TypeVar("P", bound=Part)
 
 
-def without_hashes(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Return parts that somebody else made: their media name no stored file, which may be another person's."""
-    if not any(isinstance(part, Media) and part.sha256 is not None for part in parts):
-        return parts
-    return tuple(replace(part, sha256=None) if isinstance(part, Media) else part for part in parts)
+def foreign_media(media: Media) -> Media:
+    """Return media that somebody else made: they name no stored file, which may be another person's.
+
+    Numbers that cannot be true are not known, and a unique id that is too long is its hash.
+    """
+    unique_id = media.unique_id
+    safe = {
+        "sha256": None,
+        "unique_id": unique_id if len(unique_id) <= MAX_UNIQUE_ID else _hash(unique_id),
+        "seconds": media.seconds if media.seconds is not None and 0 <= media.seconds < inf else None,
+        **{name: _positive(getattr(media, name)) for name in ("size", "width", "height")},
+    }
+    return media if all(getattr(media, name) == value for name, value in safe.items()) else replace(media, **safe)
+
+
+def foreign_parts(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """Return parts that somebody else made, with `foreign_media`; the same ones where nothing changes."""
+    changed = tuple(foreign_media(part) if isinstance(part, Media) else part for part in parts)
+    return parts if all(map(is_, changed, parts)) else changed
+
+
+def _positive(number: int | None) -> int | None:
+    return number if number is not None and 0 < number < 2**53 else None
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode(errors="replace")).hexdigest()
 
 
 def _read(path: Path) -> bytes:

@@ -1,14 +1,16 @@
 """Nobody gets at the file of another person: not by its hash, and not by the id of its media."""
 
+import math
 from hashlib import sha256
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from engine.engines import ALICE, BOB, DIRECT, engine_with, said, talked
 from palaver.messages import Message, Place, Quote
 from palaver.models.scripted import Scripted
-from palaver.parts import Media, Text, ToolCall, ToolResult
+from palaver.parts import Media, Text, ToolCall, ToolResult, foreign_media
 from palaver.sim.telegram import image
 from palaver.store import Store
 from palaver.testing import RecordedPlatform
@@ -87,3 +89,37 @@ async def test_two_pictures_of_a_tool_with_one_id_are_two(store: Store) -> None:
         await talked(engine, by_bob())
 
     assert [one.data for one in platform.deliveries[0].reply.media] == [PRIVATE, OTHER]
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {"size": -1},
+        {"width": 0},
+        {"height": -(10**30)},
+        {"width": 10**30},
+        *({"seconds": n} for n in (-1, math.nan, math.inf)),
+    ],
+    ids=str,
+)
+def test_numbers_that_cannot_be_true_are_not_known(numbers: Any) -> None:
+    film = Media(media_kind="video", unique_id="v", file_id="f")
+
+    assert foreign_media(replace(film, **numbers)) == film
+
+
+async def test_a_video_of_nonsense_seconds_is_answered(store: Store) -> None:
+    film = Media(media_kind="video", unique_id="v", file_id="private", seconds=math.nan)
+    platform = Files()
+    async with engine_with(Scripted("Nice."), platform, store=store) as engine:
+        await talked(engine, by_bob(film))
+
+    assert platform.texts == ["Nice."]
+
+
+def test_a_unique_id_that_is_too_long_is_its_hash() -> None:
+    long = Media(media_kind="photo", unique_id="x\ud800" * 1000, file_id="f")
+
+    assert len(foreign_media(long).unique_id) == 64
+    assert foreign_media(STOLEN).sha256 is None
+    assert foreign_media(ALICES_PHOTO) is ALICES_PHOTO

@@ -423,3 +423,18 @@ async def test_files_in_results_of_tools_are_attached_too(store: Files, attachme
     assert isinstance(part, ToolResult)
     assert part.media[0].data == PHOTO
     assert part.media[1].words == "[document described: This document, in its own words: > words of a note]"
+
+
+@pytest.mark.parametrize("data", [PHOTO, FILM], ids=["inline", "uploaded"])
+async def test_a_file_that_cannot_be_read_is_words_and_holds_up_no_answer(
+    store: Files, attachments: Attachments, model: Gemini, data: bytes
+) -> None:
+    mime = "image/jpeg" if data == PHOTO else "video/mp4"
+    media = await store.put(data, mime, "photo" if data == PHOTO else "video", label="a")
+    store.path(media).unlink()
+    store.path(media).mkdir()
+
+    sent = await attachments.attach(Prompt.of(user(media)), model)
+
+    assert sent == Prompt.of(user(media.without_content()))
+    assert await store.media.get([media.sha256 or ""])  # it is not gone

@@ -178,3 +178,28 @@ def test_a_folder_that_may_not_be_written_is_one_clear_line(tmp_path: Path) -> N
 
     with pytest.raises(StoreRefused, match=r"media .*/file/media: it may not be read or written \(Not a directory\)"):
         FileFolder(tmp_path / "file" / "media").write(CAT)
+
+
+def test_a_folder_that_somebody_removed_is_made_again_and_locked(tmp_path: Path) -> None:
+    folder = FileFolder(tmp_path / "media")
+    folder.write(CAT)
+    (tmp_path / "media").rename(tmp_path / "away")
+
+    folder.write(DOG)
+
+    assert folder.names() == {DOG_NAME}
+    assert (tmp_path / "media").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "media" / ".lock").exists()
+
+
+def test_a_folder_that_became_a_file_is_refused_and_closed(tmp_path: Path) -> None:
+    folder = FileFolder(tmp_path / "media")
+    folder.write(CAT)
+    (tmp_path / "media").rename(tmp_path / "away")
+    (tmp_path / "media").write_text("")
+
+    with pytest.raises(StoreRefused):
+        folder.write(DOG)
+    with pytest.raises(StoreRefused):
+        folder.read(CAT_NAME)
+    folder.close()

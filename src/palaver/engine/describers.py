@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from palaver.engine.description_worker import Maker, Wanted
 from palaver.engine.limits import CurrentLimits
 from palaver.engine.spend_caps import MeteredModel, SpendTracker
-from palaver.errors import FileGone, InvalidValue, MediaUnavailable, SpendCapReached
+from palaver.errors import FileGone, InvalidValue, MediaUnavailable, SpendCapReached, StoreBroken, StoreTrouble
 from palaver.media.descriptions import MAX_BRIEF
 from palaver.media.fetcher import is_handle, with_file
 from palaver.media.values import MediaStore, StoredFile
@@ -95,7 +95,12 @@ class MediaAccess:
         media = await self._stored(wanted)
         if media.data or not media.sha256 or self._store is None:
             return media
-        data = await self._store.read(media.sha256, at=self._now())
+        try:
+            data = await self._store.read(media.sha256, at=self._now())
+        except StoreBroken:
+            raise
+        except StoreTrouble as trouble:
+            raise MediaUnavailable(str(trouble), for_now=True) from trouble
         if data is None:
             raise MediaUnavailable("its stored file is gone", for_now=True)
         return replace(media, data=data)

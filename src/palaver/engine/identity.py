@@ -13,7 +13,7 @@ from palaver.context.values import Persona
 from palaver.engine.background import foreign_code, log_text
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place
-from palaver.parts import without_hashes
+from palaver.parts import foreign_parts
 from palaver.platform import Platform
 
 log = logging.getLogger(__name__)
@@ -85,13 +85,13 @@ class Identity:
         Platforms need not know the persona of their account. The personas of other authors stay: they mark agents.
         """
         me, quote, origin = self.author_on(message.place.platform), message.reply_to, message.forwarded_from
-        message = replace(message, place=self.with_service(message.place), parts=without_hashes(message.parts))
+        message = replace(message, place=self.with_service(message.place), parts=foreign_parts(message.parts))
         if message.author.id == me.id:
             message = replace(message, author=replace(message.author, persona=me.persona))
         if quote is not None:
             is_mine = quote.author is not None and quote.author.id == me.id
             author = replace(quote.author, persona=me.persona) if quote.author and is_mine else quote.author
-            message = replace(message, reply_to=replace(quote, author=author, parts=without_hashes(quote.parts)))
+            message = replace(message, reply_to=replace(quote, author=author, parts=foreign_parts(quote.parts)))
         if origin is not None and origin.id == me.id:
             message = replace(message, forwarded_from=replace(origin, persona=me.persona))
         return message

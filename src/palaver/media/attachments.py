@@ -77,7 +77,6 @@ class Attachments:
         self._forms = Forms(store, decoder, now=now)
         self._handles = Handles(store, now=now)
         self._turns = TurnCache(remembered)
-        self._now = now
         self._escape = escape
 
     def escaping(self, escape: Escape) -> Self:
@@ -137,7 +136,7 @@ class Attachments:
         """Return a file as a handle if it is large, else inline; None if it is too large for both."""
         taken = limits_of(model.name)
         if isinstance(model, UploadsFiles) and taken.upload_from is not None and taken.upload_from < made.size:
-            read = partial(self._store.read, made.sha256, at=self._now())
+            read = partial(self._forms.read, made.sha256)
             if made.size <= taken.upload and (handle := await self._handles.get(made, model, read=read)):
                 return Attached(handle=handle)
         limit = taken.inline_document if made.mime == PDF else taken.inline
@@ -151,7 +150,7 @@ class Attachments:
         if known is not None:
             return known
         files = {one.inline.sha256 for one in wanted if one.inline}
-        data = {sha256: await self._store.read(sha256, at=self._now()) for sha256 in files}
+        data = {sha256: await self._forms.read(sha256) for sha256 in files}
         loaded = [WORDS if one.inline and not data[one.inline.sha256] else one for one in wanted]
         made = attached_turn(turn, loaded, data, self._escape)
         if loaded == wanted and not any(one.text for one in wanted):  # texts depend on `escape`

@@ -16,6 +16,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from palaver.backoff import backoff
+from palaver.characters import one_line
 from palaver.errors import MediaUnavailable, MediaUnreadable, PalaverError, StoreBroken, StoreTrouble
 from palaver.media.address_rules import passes_as_is
 from palaver.media.addresses import AddressFetcher
@@ -165,7 +166,7 @@ class MediaFetcher:
     def _end(self, key: str, task: "asyncio.Task[StoredFile | None]") -> None:
         del self._fetching[key]
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("media %s: %s", key, redact_keys(f"{type(error).__name__}: {error}"))
+            log.error("media %s: %s", one_line(key), redact_keys(f"{type(error).__name__}: {error}"))
 
     async def _fetch_once(self, key: str, media: Media, platform: str) -> StoredFile | None:
         known = (await self._store.find([key], at=self._now())).get(key)
@@ -279,7 +280,7 @@ class MediaFetcher:
         wait = backoff(failures, first=FIRST_RETRY, longest=LONGEST_RETRY)
         retry_at = self._now() + timedelta(seconds=wait) if error.for_now else None
         again = f"; tried again in {wait:g} s" if error.for_now else ""
-        log.info("%s %s goes in words: %s%s", media.kind_word, key, error, again)
+        log.info("%s %s goes in words: %s%s", media.kind_word, one_line(key), error, again)
         try:
             failure = FetchFailure(why=str(error)[:500], failures=failures, retry_at=retry_at)
             await self._store.fail(key, failure, at=self._now())

@@ -22,7 +22,10 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 _FOLDER = re.compile(r"[0-9a-f]{2}")
 _PREFIX = ".part-"  # of temporary files
 _LOCK = ".lock"
-_REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP}
+_REFUSED = {
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT),
+    *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP),
+}
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -51,6 +54,9 @@ class FileFolder:
             if self._path is None:
                 self._temporary = TemporaryDirectory(prefix="palaver-media-")
                 self._path = Path(self._temporary.name)
+            if self._lock and not self._path.is_dir():  # somebody removed it
+                self._lock.release()
+                self._lock = None
             if self._lock is None:
                 if not self._path.is_dir():
                     self._path.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
-from palaver.errors import MediaUnreadable, StoreTrouble
+from palaver.errors import MediaUnreadable, StoreBroken, StoreTrouble
 from palaver.media.values import FileForm, MediaStore, StoredFile
 from palaver.parts import Media
 from palaver.tokens import MOVING, READ_AS_TEXT
@@ -114,6 +114,16 @@ class Forms:
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
         self._paused: dict[tuple[str, str], datetime] = {}  # forms that could not be made, until when
 
+    async def read(self, sha256: str) -> bytes | None:
+        """Return the bytes of a file; None if it is gone, or cannot be read now: no run waits for a file."""
+        try:
+            return await self._store.read(sha256, at=self._now())
+        except StoreBroken:
+            raise
+        except StoreTrouble as trouble:
+            log.error("a file goes in words: %s", trouble)
+            return None
+
     async def file(self, source: StoredFile, form: Form) -> StoredFile | None:
         """Return the file of a form; None if it cannot be made, or does not save enough."""
         if form.how == "itself":
@@ -125,7 +135,7 @@ class Forms:
         """Return the beginning of a document; nothing if it has no text that can be read."""
         if spelled(source.mime) == PDF:
             return (await self._get(source, TEXT)).text
-        data = await self._store.read(source.sha256, at=self._now()) or b""
+        data = await self.read(source.sha256) or b""
         return data[: DOCUMENT_CHARACTERS * 4].decode("utf-8-sig", "replace")[:DOCUMENT_CHARACTERS]
 
     async def _get(self, source: StoredFile, form: Form) -> FileForm:
@@ -138,7 +148,7 @@ class Forms:
             until = self._paused.get(key)
             if until is not None and self._now() < until:
                 return FileForm(failure="it failed a while ago")
-            data = await self._store.read(source.sha256, at=self._now())
+            data = await self.read(source.sha256)
             return FileForm(failure="the file is gone") if data is None else await self._make(data, source, form)
 
     async def _make(self, data: bytes, source: StoredFile, form: Form) -> FileForm:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from palaver.errors import InvalidValue, PalaverError
 from palaver.jsonio import dumps, json_copy
-from palaver.parts import Media, ToolCall, ToolResult
+from palaver.parts import Media, ToolCall, ToolResult, foreign_media
 from palaver.redaction import redact_keys
 from palaver.toolbox.run_context import RunContext
 from palaver.toolbox.schema import Function as Function
@@ -296,7 +296,7 @@ def _foreign(media: Media) -> Media:
     Few tools have a unique id for each of their media; with one for all, a person would see what another got.
     """
     is_web = media.uri and not media.data and not media.file_id
-    return replace(media, sha256=None, unique_id=media.uri if is_web else media.unique_id)
+    return foreign_media(replace(media, unique_id=media.uri) if is_web else media)
 
 
 def _take_media(value: Any, media: list[Media]) -> Any:
