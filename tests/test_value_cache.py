@@ -12,6 +12,8 @@ from palaver.value_cache import cached, cached_for
 HOT_LOOPS = (  # they go over a whole history
     "tokens",
     "context.budget",
+    "context.media_budget",
+    "context.repeated_media",
     "prompt.render",
     "prompt.media_markers",
     "wire.repair",

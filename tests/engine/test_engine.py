@@ -1023,6 +1023,20 @@ def a_picture(number: int) -> Media:
     return a_photo(unique_id=f"photo-{number}", data=media_files.image("JPEG", media_files.a_picture(16 + number)))
 
 
+async def test_one_file_that_was_sent_twice_goes_once(store: Store) -> None:
+    first = a_picture(1)
+    again = replace(first, unique_id="sent again")
+    model = Scripted("A cat.")
+
+    async with engine_with(model, store=store, profile="tail") as engine:
+        await talked(engine, said("", 1, parts=(Text(text="what is it?"), first, again)))
+
+    (prompt,) = model.prompts
+    media = [part for part in prompt.turns[-1].parts if isinstance(part, Media)]
+    assert [(one.unique_id, one.has_content) for one in media] == [("photo-1", True), ("sent again", False)]
+    assert media[1].words == "[photo, the same as above]"
+
+
 BATCHES = [
     [said("Gryag, listen", 2, place=GROUP), said("what is the capital of Lithuania?", 3, place=GROUP)],
     [

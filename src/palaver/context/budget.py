@@ -28,6 +28,7 @@ DESCRIPTION_TOKENS = 80  # of the description of one medium: two sentences
 EXCERPT_LENGTH = 40  # characters of an item without an id, in its report
 MAX_IDS = 20  # in a merged report
 OLDER = "older than what was left out"
+_WORDS = "tokens with room for descriptions"
 BRIEF_LENGTH = 300  # characters of a quote beside a message of the history, and of what each of its media shows
 
 
@@ -61,30 +62,35 @@ def count_tokens(messages: Sequence[Message], turns: Mapping[str, tuple[Turn, ..
     header = HEADER_TOKENS if messages and messages[0].place.kind != "direct" else FRAME_TOKENS
     replies = {message.id: quote_tokens(message, counter) for message in messages if message.reply_to is not None}
     if not turns and not replies:
-        return [
-            0 if message.deleted else message_tokens(message, counter) + _description_room(message) + header
-            for message in messages
-        ]
+        return [0 if message.deleted else words_tokens(message, counter) + header for message in messages]
     of_turn = turn_tokens if counter is ESTIMATOR else partial(turn_tokens, counter=counter)
     return [
         0
         if message.deleted
         else sum(map(of_turn, turns[message.id]))
         if message.id in turns
-        else message_tokens(message, counter) + _description_room(message) + header + replies.get(message.id, 0)
+        else words_tokens(message, counter) + header + replies.get(message.id, 0)
         for message in messages
     ]
 
 
+def words_tokens(message: Message, counter: Counter) -> int:
+    """Return the tokens of a message, with room for the descriptions that its media may get.
+
+    Those of the default counter are cached.
+    """
+    if counter is not ESTIMATOR:
+        return message_tokens(message, counter) + _description_room(message)
+    tokens: int | None = message.__dict__.get(_WORDS)
+    return (
+        cached(message, _WORDS, lambda one: message_tokens(one) + _description_room(one)) if tokens is None else tokens
+    )
+
+
 def _description_room(message: Message) -> int:
-    """Return the tokens of the descriptions that its media may get; cached."""
-
-    def count(one: Message) -> int:
-        return DESCRIPTION_TOKENS * sum(
-            isinstance(part, Media) and part.rendered_text is None and bool(part.unique_id) for part in one.parts
-        )
-
-    return cached(message, "description room", count)
+    return DESCRIPTION_TOKENS * sum(
+        isinstance(part, Media) and part.rendered_text is None and bool(part.unique_id) for part in message.parts
+    )
 
 
 def drop_oversized(

@@ -6,7 +6,7 @@ same if they have one unique id, or one hash where their bytes are stored.
 
 import re
 from collections.abc import Iterable
-from itertools import chain
+from itertools import groupby
 
 from msgspec.structs import replace
 
@@ -15,19 +15,29 @@ from palaver.messages import Message
 from palaver.parts import Media, Part
 from palaver.value_cache import cached, cached_for
 
+_KEYS = "media keys"  # of a message: those of its media that go
 _PLAIN_ID = re.compile(r"[A-Za-z0-9@._:+-]{1,64}")  # of a message: its header shows it as it is
 
 
 def show_media_once(context: Context) -> Context:
     """Return the context with words for media that go already: in its history, its batch, or what the batch quotes."""
     history = (context.window, context.recent, context.immediate, context.newer)
-    keys = [*chain.from_iterable(cached(one, "media keys", _keys_of) for one in chain(*history, context.batch))]
+    messages = (*context.window, *context.recent, *context.immediate, *context.newer, *context.batch)
+    keys = [
+        key
+        for one in messages
+        if one.__dict__.get(_KEYS) != ()  # a look instead of a call, since nearly all have none
+        for key in cached(one, _KEYS, _keys_of)
+    ]
     keys += (key for one in context.batch if one.reply_to for key in _keys(one.reply_to.parts))
     if len(keys) == len(set(keys)):  # nothing comes twice: most of the time
         return context
     shown = _ShownMedia(named=context.place.kind != "direct" and not context.levels)
     window, recent, immediate, newer = (tuple(map(shown.once, messages)) for messages in history)
-    batch = [shown.quote_once(shown.once(message)) for message in context.batch]
+    batch: list[Message] = []
+    for _, album in groupby(context.batch, key=lambda one: (one.author.id, one.album or one.id, one.forwarded_from)):
+        once = [shown.once(message) for message in album]  # an album is shown as one message, its quote behind all
+        batch += map(shown.quote_once, once)
     return replace(context.with_batch(batch), window=window, recent=recent, immediate=immediate, newer=newer)
 
 
@@ -41,7 +51,7 @@ class _ShownMedia:
 
     def once(self, message: Message) -> Message:
         """Return the message with words for media that go already; cached."""
-        if not cached(message, "media keys", _keys_of):
+        if not cached(message, _KEYS, _keys_of):
             return message
         parts = tuple(self._shown(part, message.id) for part in message.parts)
         changed = parts != message.parts

@@ -10,6 +10,8 @@ from msgspec.structs import replace
 from palaver.context import sources
 from palaver.context.gather import ContextOptions, SourceInputs, gather
 from palaver.context.log import Log, with_current_quotes
+from palaver.context.media_budget import fit_batch, media_limits
+from palaver.context.repeated_media import show_media_once
 from palaver.context.values import Context
 from palaver.engine.batches import Batch
 from palaver.engine.context_media import ContextMedia
@@ -97,19 +99,23 @@ class PromptBuilder:
         context = await self._describer.describe(
             context, messages, models, beginning=beginning, while_waiting=while_waiting
         )
-        return await self._media.add_files(context, while_waiting=while_waiting)
+        return show_media_once(await self._media.add_files(context, while_waiting=while_waiting))
 
     def build(self, context: Context, tools: tuple[ToolSpec, ...], settings: Settings) -> Prompt:
         return build_prompt(context, self.profile, tools=tools, settings=settings)
 
     async def render_turns(self, messages: Sequence[Message], models: Sequence[Model]) -> tuple[Turn, ...]:
-        """Return messages of one place as turns that continue a prompt, with their quotes."""
-        quotes = partial(with_current_quotes, self._messages)
-        scene = await self._scene(messages[0].place)
-        all_sources: list[sources.Source] = [scene, quotes, self._describer.add_descriptions]
+        """Return messages of one place as turns that continue a prompt, with their quotes and media that fit."""
+        limits = media_limits(self._options.budget)
+        all_sources: list[sources.AnySource] = [
+            await self._scene(messages[0].place, models[0].name if models else ""),
+            partial(with_current_quotes, self._messages),
+            lambda context: fit_batch(context, limits)[0],
+            self._describer.add_descriptions,
+        ]
         context = await gather(messages[-1], all_sources, self._now(), batch=messages)
         context = await self._describer.describe(context, self._messages, models)
-        context = await self._media.add_files(context)
+        context = show_media_once(await self._media.add_files(context))
         return batch_turns(context, place_style(context), (), told=())
 
     async def _scene(self, place: Place, model: str = "") -> sources.Source:
