@@ -5,8 +5,9 @@ from typing import Any
 from palaver.engine.describers import Describe, MediaAccess, ModelDescriber, makers_of
 from palaver.engine.description_worker import DescriptionWorker
 from palaver.engine.limits import CurrentLimits
-from palaver.engine.media_descriptions import PER_RUN, MediaDescriber
+from palaver.engine.media_descriptions import MediaDescriber
 from palaver.engine.spend_caps import SpendTracker
+from palaver.media.values import MediaOptions
 from palaver.messages import Message, Quote
 from palaver.parts import Media
 from palaver.store import Store
@@ -39,7 +40,7 @@ def a_describer(
     describe: Describe | ModelDescriber | None,
     *,
     transcribe: Describe | None = None,
-    per_run: int = PER_RUN,
+    per_run: int = MediaOptions().descriptions_per_run,
     spend_tracker: SpendTracker | None = None,
     language: str = "",
     now: Any = lambda: NOON,

@@ -61,7 +61,7 @@ NOTHING = MediaAmount()
 _REASONS = (MANY, OVER, LARGE)  # in the order of the fields of an amount
 
 
-def media_limits(budget: Budget) -> MediaAmount:
+def request_limits(budget: Budget) -> MediaAmount:
     """Return how many media may go in one request."""
     return MediaAmount(budget.media, budget.media_tokens, budget.media_bytes)
 

@@ -20,7 +20,7 @@ from palaver.context.budget import (
 from palaver.context.edits import fit_notices, shift_notices
 from palaver.context.log import Log, read_around, read_window, unedited_turns, with_unshown_quotes
 from palaver.context.media_boundary import GROUP_MEDIA_MARKS, media_marks_of, media_of_window
-from palaver.context.media_budget import NOTHING, fit_batch, limits_of_window, media_limits, messages_in_words
+from palaver.context.media_budget import NOTHING, fit_batch, limits_of_window, messages_in_words, request_limits
 from palaver.context.selection import IMMEDIATE, MAX_CANDIDATES, fit_levels, select_messages
 from palaver.context.stable_prefix import HISTORY_SIZE, Marks, keep_results_with_calls, stable_cut
 from palaver.context.values import (
@@ -172,8 +172,8 @@ def window(
         left = report_messages(shown[:cut], counts[:cut], "window", over_budget(allowed.window))
         if start:
             left = (LeftOut(source="window", why=BEFORE_WINDOW.format(high=within.high), count=start), *left)
-        fitted, used, in_words = fit_batch(read.context, media_limits(allowed))
-        limits = limits_of_window(media_limits(allowed), used, tokens=allowed.window - sum(counts[cut:]))
+        fitted, used, in_words = fit_batch(read.context, request_limits(allowed))
+        limits = limits_of_window(request_limits(allowed), used, tokens=allowed.window - sum(counts[cut:]))
         newest = media_marks or media_marks_of(context.place, buffered=buffer is not None)
         shown, old_in_words, step = media_of_window(
             messages[cut:],
@@ -237,8 +237,8 @@ def levels(
         )
         before = tuple(read.before[index] for index in select_messages(read.before, read.context.question, most=most))
         turns = await unedited_turns(log, (*before, *read.after))
-        fitted, used, in_words = fit_batch(read.context, media_limits(allowed))
-        limits = media_limits(allowed).minus(used) if media else NOTHING
+        fitted, used, in_words = fit_batch(read.context, request_limits(allowed))
+        limits = request_limits(allowed).minus(used) if media else NOTHING
         shown, left = fit_levels(before, read.after, turns, allowed, limits=limits, model=context.model)
         recent, immediate, newer = shown
         context = replace(

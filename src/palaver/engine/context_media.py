@@ -1,12 +1,13 @@
 """Media of a context: each gets its stored file, fetched if needed; what cannot be had goes in words."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
 from msgspec.structs import replace
 
 from palaver.context.values import Context
 from palaver.engine.media_descriptions import Waiting, at_once
+from palaver.media.attachments import media_in
 from palaver.media.fetcher import MediaFetcher, file_key, is_fetchable, is_handle, with_file
 from palaver.media.values import StoredFile
 from palaver.messages import Message, Reply
@@ -48,7 +49,7 @@ class ContextMedia:
 
         Their ids are those of their files: a tool may give the same one to all that it makes.
         """
-        held = [one for turn in turns for part in turn.parts for one in _media_of(part) if one.data]
+        held = [one for turn in turns for part in turn.parts for one in media_in(part) if one.data]
         files = await self._fetcher.fetch_all(held, platform) if held else {}
         if not files:
             return tuple(turns)
@@ -74,19 +75,12 @@ class ContextMedia:
 
     async def _change(self, parts: Iterable[Part], platform: str, while_waiting: Waiting) -> ChangeMedia | None:
         """Fetch the media of *parts*; return how each is changed, None where none is to be."""
-        held = [media for part in parts for media in _media_of(part) if _is_changed(media)]
+        held = [media for part in parts for media in media_in(part) if _is_changed(media)]
         if not held:
             return None
         async with while_waiting():
             files = await self._fetcher.fetch_all(held, platform)
         return lambda media: _with_stored_file(media, files) if _is_changed(media) else media
-
-
-def _media_of(part: Part) -> Iterator[Media]:
-    if isinstance(part, Media):
-        yield part
-    elif isinstance(part, ToolResult) and part.raw is None:
-        yield from part.media
 
 
 def _with_known_file(media: Media, files: dict[str, StoredFile]) -> Media:

@@ -66,14 +66,9 @@ def make_parts(
     """Make the shared parts of an engine."""
     named, aliases, handlers = platforms_by_name(platforms), PlaceAliases(), task_handlers or {}
     identity = Identity(persona or Persona(), named, owners=behavior.owners)
-    decoder = Decoder()
+    decoder, addresses = Decoder(), AddressFetcher(allowed=media.allowed_addresses)
     fetcher = MediaFetcher(
-        store.media,
-        named,
-        addresses=AddressFetcher(allowed=media.allowed_addresses),
-        decoder=decoder,
-        now=clock.now,
-        largest=media.largest,
+        store.media, named, addresses=addresses, decoder=decoder, now=clock.now, largest=media.largest
     )
     return EngineParts(
         store=store,

@@ -17,13 +17,13 @@ from palaver.context.values import Context
 from palaver.engine.describers import ASKED, Describe, Makers, ModelDescriber, by_model, goes_itself
 from palaver.engine.description_worker import DescriptionWorker, Wanted
 from palaver.media.descriptions import DescriptionStore
+from palaver.media.values import MediaOptions
 from palaver.messages import Message
 from palaver.models.base import Model
 from palaver.parts import Media
 
 __all__ = ["ASKED", "Describe", "MediaDescriber", "ModelDescriber", "by_model"]
 
-PER_RUN = 8  # new descriptions that a run waits for
 MAX_FOUND = 64  # media of a window that are looked at, the newest
 
 
@@ -57,7 +57,7 @@ class MediaDescriber:
         makers: Makers,
         worker: DescriptionWorker,
         *,
-        per_run: int = PER_RUN,
+        per_run: int = MediaOptions().descriptions_per_run,
     ) -> None:
         self.worker = worker
         self._known = known

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 from palaver.errors import ResponseUnreadable
 from palaver.jsonio import loads
-from palaver.parts import Media, Opaque, Part, Text, ToolResult
+from palaver.parts import Media, Opaque, Part, Text
 from palaver.prompt.render import EMPTY
 from palaver.turns import Layer, Prompt, Role, Turn
 from palaver.value_cache import cached
+from palaver.wire.part_forms import media_of
 from palaver.wire.rules import INLINE_LIMIT
 from palaver.wire.turn_repair import OPAQUE_MEDIA, inline_size
 
@@ -66,15 +67,8 @@ def _of_layer(layer: Layer, takes: Takes, *, over: bool) -> Iterator[str]:
 
 def _of_turn(turn: Turn) -> tuple[frozenset[str], tuple[Media, ...]]:
     """Return the markers in the texts of a turn, and its media without a description."""
-    media = tuple(one for part in turn.parts for one in _media(part) if not one.is_described)
+    media = tuple(one for part in turn.parts for one in media_of(part) if not one.is_described)
     return frozenset(_markers_of(turn)), media
-
-
-def _media(part: Part) -> tuple[Media, ...]:
-    """Return the media of a part or of a tool result."""
-    if isinstance(part, Media):
-        return (part,)
-    return part.media if isinstance(part, ToolResult) else ()
 
 
 def _markers_of(turn: Turn) -> Iterator[str]:
