@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from palaver.context import sources
 from palaver.context.gather import ContextOptions, SourceInputs, gather
 from palaver.context.log import Log, with_current_quotes
-from palaver.context.media_budget import fit_batch, media_limits
+from palaver.context.media_budget import fit_batch, request_limits
 from palaver.context.repeated_media import show_media_once
 from palaver.context.values import Context
 from palaver.engine.batches import Batch
@@ -106,7 +106,7 @@ class PromptBuilder:
 
     async def render_turns(self, messages: Sequence[Message], models: Sequence[Model]) -> tuple[Turn, ...]:
         """Return messages of one place as turns that continue a prompt, with their quotes and media that fit."""
-        limits = media_limits(self._options.budget)
+        limits = request_limits(self._options.budget)
         all_sources: list[sources.AnySource] = [
             await self._scene(messages[0].place, models[0].name if models else ""),
             partial(with_current_quotes, self._messages),
