@@ -38,6 +38,7 @@ GROUPS = 100
 OF_A_GROUP = 10  # media
 IDLE = 3.0  # seconds after which a life ends all the same
 EXPIRY = 49 * 3600.0  # seconds after which no uploaded file is left
+RETRY = 25 * 3600.0  # seconds after which all is tried again that failed while the disk was full
 LARGE = 1_200_000  # bytes of a song, which is uploaded
 ASKED = "Describe this"
 
@@ -205,7 +206,9 @@ async def evening(folder: Path, *, kills: int, groups: int, seed: int) -> Evenin
             pass
         for at in range(groups):
             script.ask(at)
-        child = await forked.begin(replace(life, full=False, questions=script.questions))
+        gemini.clock.advance(RETRY)
+        life = replace(life, ahead=life.ahead + RETRY, full=False, questions=script.questions)
+        child = await forked.begin(life)
         code = await forked.end(child, timeout=900.0)
         assert code == 0, forked.log()
         judge_requests(found, gemini, Moments(kills=marks, lost=lost, known=known))
