@@ -3,9 +3,12 @@
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from palaver.context import gather, sources
+from palaver.context.budget import Budget
 from palaver.context.gather import ContextOptions, InMemoryKnowledge, SourceInputs
 from palaver.context.log import InMemoryLog
 from palaver.messages import Message, Place
@@ -19,6 +22,7 @@ from palaver.turns import Prompt
 from palaver.wire import lint
 from palaver.wire.repair import repair_prompt
 from people import BOB, DELIMITER, DIRECT, GROUP, NOON, PERSONA, a_message, a_photo, a_quote, a_talk
+from sizes import size
 
 GEMINI, OPENAI = "gemini-3.8-flash", "gpt-5.6"
 VOICE = Media(media_kind="voice", unique_id="voice", mime="audio/ogg", data=b"OggS")
@@ -109,3 +113,31 @@ async def test_every_request_with_media_is_legal(profile: str, place: Place) -> 
     body = to_openai(repair_prompt(prompt, OPENAI, wire="openai"), model=OPENAI)
     assert lint(body, model=OPENAI, strict=True) == []
     assert openai.check(json.loads(body), model=OPENAI, strict=True) is None
+
+
+@given(
+    st.sampled_from(list(PROFILES)),
+    st.sampled_from([GROUP, DIRECT]),
+    st.lists(st.sampled_from([None, VOICE, PAGES, STICKER, a_photo(), a_photo(unique_id="p2")]), max_size=60),
+    st.integers(0, 24),
+    st.builds(Budget, media=st.integers(0, 6), media_tokens=st.integers(0, 9_000), window=st.integers(100, 9_000)),
+)
+@settings(max_examples=size(30, full=300), deadline=None)
+async def test_wherever_a_history_with_media_is_cut_the_request_is_legal_and_always_the_same(
+    profile: str, place: Place, media: list[Media | None], history: int, budget: Budget
+) -> None:
+    said = a_talk(len(media), place=place)
+    talk = [replace(one, parts=(*one.parts, its)) if its else one for one, its in zip(said, media, strict=True)]
+    options = ContextOptions(history_size=history, budget=budget)
+    scene = sources.agent_settings(persona=PERSONA, delimiter=DELIMITER, model=GEMINI)
+    target = a_message("what now?", id="target", place=place, author=BOB)
+
+    bodies = []
+    for _ in range(2):
+        log = InMemoryLog(replace(one) for one in talk)  # nothing is cached
+        given_sources = PROFILES[profile].sources(SourceInputs(log=log, memory=InMemoryKnowledge(), options=options))
+        prompt = PROFILES[profile].build(await gather(target, [scene, *given_sources], NOON))
+        bodies.append(to_gemini(repair_prompt(prompt, GEMINI, wire="gemini"), model=GEMINI))
+
+    assert bodies[0] == bodies[1]
+    assert lint(bodies[0], model=GEMINI, strict=True) == []
