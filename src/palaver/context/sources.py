@@ -19,7 +19,7 @@ from palaver.context.budget import (
 )
 from palaver.context.edits import fit_notices, shift_notices
 from palaver.context.log import Log, read_around, read_window, unedited_turns, with_unshown_quotes
-from palaver.context.media_boundary import GROUP_MEDIA_MARKS, media_marks_of, media_of_window
+from palaver.context.media_boundary import media_marks_of, media_of_window
 from palaver.context.media_budget import NOTHING, fit_batch, limits_of_window, messages_in_words, request_limits
 from palaver.context.selection import IMMEDIATE, MAX_CANDIDATES, fit_levels, select_messages
 from palaver.context.stable_prefix import HISTORY_SIZE, Marks, keep_results_with_calls, stable_cut
@@ -173,15 +173,12 @@ def window(
         if start:
             left = (LeftOut(source="window", why=BEFORE_WINDOW.format(high=within.high), count=start), *left)
         fitted, used, in_words = fit_batch(read.context, request_limits(allowed))
-        limits = limits_of_window(request_limits(allowed), used, tokens=allowed.window - sum(counts[cut:]))
+        room = allowed.window - sum(counts[cut:])
+        limits = limits_of_window(request_limits(allowed), used, tokens=room) if media else NOTHING
         newest = media_marks or media_marks_of(context.place, buffered=buffer is not None)
+        pictures = media_marks is None and context.place.kind != "direct"  # no other media of a group
         shown, old_in_words, step = media_of_window(
-            messages[cut:],
-            shown[cut:],
-            limits if media else NOTHING,
-            marks=newest,
-            model=context.model,
-            pictures=newest is GROUP_MEDIA_MARKS,
+            messages[cut:], shown[cut:], limits, marks=newest, model=context.model, pictures=pictures
         )
         count = start + len(messages)
         context = replace(

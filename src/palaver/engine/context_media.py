@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from palaver.context.values import Context
 from palaver.engine.media_descriptions import Waiting, at_once
 from palaver.media.attachments import media_in
-from palaver.media.fetcher import MediaFetcher, file_key, is_fetchable, is_handle, with_file
+from palaver.media.fetcher import MediaFetcher, file_key, has_service_address, is_fetchable, with_file
 from palaver.media.values import StoredFile
 from palaver.messages import Message, Reply
 from palaver.parts import Media, Part, ToolResult
@@ -91,7 +91,7 @@ def _with_known_file(media: Media, files: dict[str, StoredFile]) -> Media:
 
 def _is_changed(media: Media) -> bool:
     """Return whether media hold bytes, or lead to some that are no stored file yet."""
-    return media.has_content and media.sha256 is None and not is_handle(media)
+    return media.has_content and media.sha256 is None and not has_service_address(media)
 
 
 def _with_stored_file(media: Media, files: dict[str, StoredFile]) -> Media:

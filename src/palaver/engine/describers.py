@@ -13,7 +13,7 @@ from palaver.engine.limits import CurrentLimits
 from palaver.engine.spend_caps import MeteredModel, SpendTracker
 from palaver.errors import FileGone, InvalidValue, MediaUnavailable, SpendCapReached, StoreBroken, StoreTrouble
 from palaver.media.descriptions import MAX_BRIEF
-from palaver.media.fetcher import is_handle, with_file
+from palaver.media.fetcher import has_service_address, with_file
 from palaver.media.values import MediaStore, StoredFile
 from palaver.messages import Message
 from palaver.models.base import Model, Response, TakesMedia
@@ -126,7 +126,7 @@ class MediaAccess:
             if not (media.data or media.sha256 or media.uri):
                 raise MediaUnavailable("its bytes are not here")
             return media
-        if is_handle(media):
+        if has_service_address(media):
             return media
         file = await self._fetcher.fetch(media, wanted.message.place.platform)
         if file is None:

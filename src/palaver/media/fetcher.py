@@ -56,7 +56,7 @@ class FactsReader(Protocol):
     async def facts(self, data: bytes) -> FileFacts: ...
 
 
-def is_handle(media: Media) -> bool:
+def has_service_address(media: Media) -> bool:
     """Return whether media have no bytes but an address that a service takes: a video of YouTube, a file of its own."""
     return not (media.data or media.file_id or media.sha256) and passes_as_is(media.uri or "", files=True)
 
