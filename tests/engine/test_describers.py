@@ -14,6 +14,7 @@ from palaver.engine.spend_caps import SpendTracker
 from palaver.errors import FileGone
 from palaver.media.descriptions import Description, DescriptionFailure
 from palaver.media.values import StoredFile
+from palaver.messages import Place
 from palaver.models import Gemini, OpenAI
 from palaver.models.base import Finish, Model, Outcome, Response, Usage
 from palaver.models.openai.transcription import Transcriber
@@ -114,7 +115,7 @@ class Files:
         self.attached: list[Prompt] = []
         self.gone = gone
 
-    async def fetch(self, media: Media, platform: str) -> StoredFile | None:
+    async def fetch(self, media: Media, platform: str, *, place: Place | None = None) -> StoredFile | None:
         self.fetched.append(f"{platform} {media.file_id}")
         if media.file_id != "f1":
             return None

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -438,3 +438,15 @@ async def test_a_file_that_cannot_be_read_is_words_and_holds_up_no_answer(
 
     assert sent == Prompt.of(user(media.without_content()))
     assert await store.media.get([media.sha256 or ""])  # it is not gone
+
+
+async def test_a_clock_that_is_days_ahead_uploads_a_file_no_more_than_one_that_is_right(
+    sim: GeminiSim, store: Files, model: Gemini
+) -> None:
+    attachments = Attachments(store.media, Decoder(), now=lambda: now(sim) + timedelta(days=3))
+    media = await store.put(FILM, "video/mp4", "video")
+
+    sent = [await attachments.attach(Prompt.of(user(media)), model) for _ in range(5)]
+
+    assert len(uploads(sim)) == 2  # the second one, since the first might have been there for long
+    assert len({str(one) for one in sent}) == 1

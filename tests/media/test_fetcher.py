@@ -16,6 +16,7 @@ from palaver.media.addresses import Fetched
 from palaver.media.decoding import FileFacts, type_of
 from palaver.media.fetcher import MediaFetcher, file_key, is_fetchable, with_file
 from palaver.media.values import FetchFailure, StoredFile
+from palaver.messages import Place
 from palaver.parts import Media
 from palaver.sim.telegram import image
 from palaver.store import Store
@@ -281,7 +282,23 @@ async def test_only_a_few_are_fetched_at_once(world: World) -> None:
     photos = [Media(media_kind="photo", unique_id=f"p{number}", file_id=f"f{number}") for number in range(20)]
 
     assert len(await world.fetcher().fetch_all(photos, "recorded")) == 20
-    assert most == 4
+    assert most == 6
+
+
+async def test_a_place_with_many_slow_files_does_not_hold_up_another(world: World) -> None:
+    async def give(media: Media) -> bytes:
+        if media.file_id != "f1":
+            await asyncio.Event().wait()
+        return PNG
+
+    world.platform = Files(give)
+    fetcher = world.fetcher(patience=0.01)
+    slow = [Media(media_kind="photo", unique_id=f"s{number}", file_id=f"s{number}") for number in range(20)]
+    here, there = (Place(platform="recorded", id=name, kind="direct") for name in ("1", "2"))
+
+    assert await fetcher.fetch_all(slow, "recorded", place=here) == {}
+    assert await fetcher.fetch(PHOTO, "recorded", place=there) is not None
+    await fetcher.close()
 
 
 async def test_who_waits_for_a_file_may_leave_while_it_is_fetched_for_others(world: World) -> None:

@@ -10,7 +10,7 @@ from palaver.engine.media_descriptions import Waiting, at_once
 from palaver.media.attachments import media_in
 from palaver.media.fetcher import MediaFetcher, file_key, has_service_address, is_fetchable, with_file
 from palaver.media.values import StoredFile
-from palaver.messages import Message, Reply
+from palaver.messages import Message, Place, Reply
 from palaver.parts import Media, Part, ToolResult
 from palaver.run.journal import Run
 from palaver.turns import Turn
@@ -33,7 +33,7 @@ class ContextMedia:
             chain.from_iterable(one.reply_to.parts for one in context.batch if one.reply_to),
             chain.from_iterable(turn.parts for turns in context.turns.values() for turn in turns),
         )
-        change = await self._change(parts, context.place.platform, while_waiting)
+        change = await self._change(parts, context.place, while_waiting)
         return context if change is None else _with_media(context, change)
 
     async def add_files_to_result(self, run: Run, result: ToolResult) -> ToolResult:
@@ -73,13 +73,13 @@ class ContextMedia:
         text = "\n\n".join(filter(None, [reply.text, "\n".join(links)]))
         return replace(reply, text=text, media=tuple(media)) if wanted or links else reply
 
-    async def _change(self, parts: Iterable[Part], platform: str, while_waiting: Waiting) -> ChangeMedia | None:
+    async def _change(self, parts: Iterable[Part], place: Place, while_waiting: Waiting) -> ChangeMedia | None:
         """Fetch the media of *parts*; return how each is changed, None where none is to be."""
         held = [media for part in parts for media in media_in(part) if _is_changed(media)]
         if not held:
             return None
         async with while_waiting():
-            files = await self._fetcher.fetch_all(held, platform)
+            files = await self._fetcher.fetch_all(held, place.platform, place=place)
         return lambda media: _with_stored_file(media, files) if _is_changed(media) else media
 
 

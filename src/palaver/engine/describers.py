@@ -15,7 +15,7 @@ from palaver.errors import FileGone, InvalidValue, MediaUnavailable, SpendCapRea
 from palaver.media.descriptions import MAX_BRIEF
 from palaver.media.fetcher import has_service_address, with_file
 from palaver.media.values import MediaStore, StoredFile
-from palaver.messages import Message
+from palaver.messages import Message, Place
 from palaver.models.base import Model, Response, TakesMedia
 from palaver.models.openai.transcription import Transcriber
 from palaver.parts import Media, Text
@@ -66,7 +66,7 @@ def name_of(describe: Describe) -> str:
 
 
 class Fetcher(Protocol):
-    async def fetch(self, media: Media, platform: str) -> StoredFile | None:
+    async def fetch(self, media: Media, platform: str, *, place: Place | None = None) -> StoredFile | None:
         """Return the stored file of media; None if it cannot be had."""
         ...
 
@@ -128,7 +128,7 @@ class MediaAccess:
             return media
         if has_service_address(media):
             return media
-        file = await self._fetcher.fetch(media, wanted.message.place.platform)
+        file = await self._fetcher.fetch(media, wanted.message.place.platform, place=wanted.message.place)
         if file is None:
             raise MediaUnavailable("its file cannot be had")
         return with_file(media, file)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Protocol
+from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
 
@@ -23,13 +24,15 @@ from palaver.media.addresses import AddressFetcher
 from palaver.media.content_types import TGS, content_type
 from palaver.media.decoding import FileFacts, missing_decoders
 from palaver.media.values import FetchFailure, MediaOptions, MediaStore, StoredFile
+from palaver.messages import Place, PlaceKey
 from palaver.parts import MAX_FILE, Media
 from palaver.platform import Platform
 from palaver.redaction import redact_keys
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 4  # fetches under way
+AT_ONCE = 6  # fetches under way
+AT_ONCE_OF_A_PLACE = 2  # of these; who sends many files that take long does not hold up others
 TIMEOUT = 60.0  # seconds of one fetch
 PATIENCE = 20.0  # seconds that a run waits for all its media
 FIRST_RETRY, LONGEST_RETRY = 60.0, 86_400.0  # seconds until media that could not be had are tried again
@@ -119,18 +122,21 @@ class MediaFetcher:
         self._timeout = timeout
         self._patience = patience
         self._free = asyncio.Semaphore(AT_ONCE)
+        self._turns: WeakValueDictionary[PlaceKey | None, asyncio.Semaphore] = WeakValueDictionary()
         self._fetching: dict[str, asyncio.Task[StoredFile | None]] = {}
         self._has_logged_trouble = False
 
-    async def fetch(self, media: Media, platform: str) -> StoredFile | None:
+    async def fetch(self, media: Media, platform: str, *, place: Place | None = None) -> StoredFile | None:
         """Return the stored file of media, fetched if it is not there yet; None if it cannot be had now."""
         if not is_fetchable(media):
             return None
-        return await asyncio.shield(self._start(media, platform))
+        return await asyncio.shield(self._start(media, platform, place))
 
-    async def fetch_all(self, wanted: Iterable[Media], platform: str) -> dict[str, StoredFile]:
+    async def fetch_all(
+        self, wanted: Iterable[Media], platform: str, *, place: Place | None = None
+    ) -> dict[str, StoredFile]:
         """Return the files of media by `file_key`. What takes too long is fetched on, for the next run."""
-        tasks = {file_key(media): self._start(media, platform) for media in wanted if is_fetchable(media)}
+        tasks = {file_key(media): self._start(media, platform, place) for media in wanted if is_fetchable(media)}
         if tasks:
             await asyncio.wait(tasks.values(), timeout=self._patience)
         ended = {key: task.result() for key, task in tasks.items() if task.done() and not task.cancelled()}
@@ -155,11 +161,11 @@ class MediaFetcher:
         if tasks:
             await asyncio.wait(tasks, timeout=5.0)  # foreign code may ignore it
 
-    def _start(self, media: Media, platform: str) -> "asyncio.Task[StoredFile | None]":
+    def _start(self, media: Media, platform: str, place: Place | None) -> "asyncio.Task[StoredFile | None]":
         """Return the task that fetches media: the one under way, or a new one."""
         key = file_key(media)
         if key not in self._fetching:
-            task = self._fetching[key] = asyncio.create_task(self._fetch_once(key, media, platform))
+            task = self._fetching[key] = asyncio.create_task(self._fetch_once(key, media, platform, place))
             task.add_done_callback(lambda ended: self._end(key, ended))
         return self._fetching[key]
 
@@ -168,7 +174,7 @@ class MediaFetcher:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("media %s: %s", one_line(key), redact_keys(f"{type(error).__name__}: {error}"))
 
-    async def _fetch_once(self, key: str, media: Media, platform: str) -> StoredFile | None:
+    async def _fetch_once(self, key: str, media: Media, platform: str, place: Place | None) -> StoredFile | None:
         known = (await self._store.find([key], at=self._now())).get(key)
         if isinstance(known, StoredFile):
             return known
@@ -177,13 +183,18 @@ class MediaFetcher:
         if (media.size or 0) > self._largest and not media.data:
             return None
         try:
-            async with self._free:
+            async with self._turn(place), self._free:
                 data = await self._bytes(media, platform)
                 file = await self._check(media, data)
         except MediaUnavailable as error:
             await self._remember(key, media, error, known)
             return None
         return await self._keep(key, data, file)
+
+    def _turn(self, place: Place | None) -> asyncio.Semaphore:
+        """Return what limits the fetches for a place: it is there as long as somebody waits for it."""
+        key = place.key if place else None
+        return self._turns.setdefault(key, asyncio.Semaphore(AT_ONCE_OF_A_PLACE if place else AT_ONCE))
 
     async def _bytes(self, media: Media, platform: str) -> bytes:
         """Return the bytes of media; a fetch that takes too long is abandoned, also if it ignores that."""

@@ -24,6 +24,7 @@ from palaver.wire.part_forms import file_uris, is_file, media_of
 log = logging.getLogger(__name__)
 
 MARGIN = timedelta(hours=1)  # before its expiry, in which a handle is not used: an answer may take long
+AHEAD = timedelta(hours=12)  # for which a new handle is used that has expired already by our clock, which is wrong
 PAUSE = timedelta(minutes=1)  # after an upload that failed
 LONG_PAUSE = timedelta(hours=12)  # after the service could not read a file, or lost it again and again
 RENEWALS = 3  # within an hour, of one file
@@ -139,7 +140,7 @@ class Handles:
             name=uploaded.name,
             uri=uploaded.uri,
             mime=uploaded.mime or mime,
-            expires_at=uploaded.expires_at,
+            expires_at=uploaded.expires_at if self._is_usable(uploaded) else self._now() + AHEAD,
         )
         try:
             await self._store.add_handle(handle, at=self._now())
