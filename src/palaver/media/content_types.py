@@ -11,7 +11,7 @@ from itertools import islice
 
 import msgspec
 
-TGS = "application/x-tgsticker"
+TGS, PDF = "application/x-tgsticker", "application/pdf"
 
 _HEAD = 65_536  # bytes in which the parts of a container are looked for
 _MOST = 1000  # boxes or entries of a container that are looked at
@@ -25,7 +25,7 @@ _SIGNATURES = (
     (b"MM\0*", "image/tiff"),
     (b"II+\0", "image/tiff"),
     (b"MM\0+", "image/tiff"),
-    (b"%PDF-", "application/pdf"),
+    (b"%PDF-", PDF),
     (b"fLaC", "audio/flac"),
     (b"#!AMR", "audio/amr"),
     (b"FLV\x01", "video/x-flv"),
@@ -135,7 +135,7 @@ def _bmp(data: bytes) -> str | None:
 
 def _late_pdf(data: bytes) -> str | None:
     """Readers of PDF look for its first line in the first 1024 bytes."""
-    return "application/pdf" if b"%PDF-" in data[:1029] and b"startxref" in data[-2048:] else None
+    return PDF if b"%PDF-" in data[:1029] and b"startxref" in data[-2048:] else None
 
 
 def _mpeg_audio(data: bytes) -> str | None:

@@ -18,7 +18,7 @@ from msgspec import Meta, Struct
 import palaver
 from palaver.characters import one_line
 from palaver.errors import MediaUnreadable
-from palaver.media.content_types import content_type
+from palaver.media.content_types import PDF, TGS, content_type
 
 TIMEOUT = 30.0  # seconds for one file
 CPU = 15  # seconds of computing for one file
@@ -33,7 +33,6 @@ STREAMS = frozenset(
     [f"audio/{kind}" for kind in "ogg mpeg wav flac aac aiff amr mp4 3gpp webm x-matroska".split()]
     + [f"video/{kind}" for kind in "ogg mp4 3gpp quicktime webm x-matroska x-msvideo".split()]
 )
-TGS, PDF = "application/x-tgsticker", "application/pdf"
 DECODED = {  # the types that each job takes
     "facts": PICTURES | STREAMS | {TGS, PDF},
     "image": PICTURES,
