@@ -194,3 +194,13 @@ async def test_nothing_is_stored_of_media_whose_message_is_gone_by_then(store: S
     await a_describer(store, slow).worker.describe(wanted("p1"))
 
     assert await store.descriptions.find(["p1"]) == {}
+
+
+async def test_a_failure_of_a_clock_that_was_ahead_is_tried_again_at_once(store: Store) -> None:
+    failure = DescriptionFailure(why=NO_WORDS, retry_at=NOON + timedelta(days=400))
+    await store.descriptions.fail("p1", failure, by=EYES)
+    eyes = Eyes()
+
+    await a_describer(store, eyes).worker.describe(wanted("p1"))
+
+    assert eyes.asked == ["p1"]

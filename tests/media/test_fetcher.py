@@ -267,6 +267,15 @@ async def test_a_fetch_that_hangs_is_abandoned_also_if_it_cannot_be_cancelled(wo
     assert await failure(world, "p5") == FetchFailure(why="it did not come within 0.01 seconds", retry_at=retry_at)
 
 
+async def test_a_failure_of_a_clock_that_was_ahead_is_retried_at_once(world: World) -> None:
+    world.outcomes = [MediaUnavailable("later", for_now=True)]
+    world.now = NOON + timedelta(days=400)
+    assert await world.fetcher().fetch(PHOTO, "recorded") is None
+
+    world.now = NOON
+    assert await world.fetcher().fetch(PHOTO, "recorded") is not None
+
+
 async def test_only_a_few_are_fetched_at_once(world: World) -> None:
     under_way = most = 0
 

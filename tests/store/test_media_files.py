@@ -377,6 +377,13 @@ async def test_a_file_that_is_added_while_others_are_swept_does_not_vanish(store
     assert files == on_disk(store)
 
 
+async def test_a_file_that_was_used_by_a_clock_that_was_ahead_goes_all_the_same(store: Store) -> None:
+    await add(store, at=NOON + 400 * DAY)
+
+    assert [await sweep(store, NOON), await sweep(store, NOON + 2 * HOUR)] == [0, 1]
+    assert on_disk(store) == set()
+
+
 async def test_files_without_a_row_are_removed_by_a_sweep(store: Store) -> None:
     store.media.folder.write(CAT)
 

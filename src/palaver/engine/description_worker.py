@@ -149,7 +149,7 @@ class DescriptionWorker:
             return
         failures = await self._known.failures([media.unique_id], by=maker.name)
         failed = failures.get(media.unique_id)
-        if failed and failed.retry_at > self._now():
+        if failed and timedelta() < failed.retry_at - self._now() <= LONGEST_RETRY:  # else by a clock that was wrong
             return
         words = await self._make(maker, wanted, failed)
         if words:

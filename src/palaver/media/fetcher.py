@@ -178,7 +178,7 @@ class MediaFetcher:
         known = (await self._store.find([key], at=self._now())).get(key)
         if isinstance(known, StoredFile):
             return known
-        if known and not media.data and (known.retry_at is None or known.retry_at > self._now()):
+        if known and not media.data and not self._is_due(known):
             return None
         if (media.size or 0) > self._largest and not media.data:
             return None
@@ -190,6 +190,12 @@ class MediaFetcher:
             await self._remember(key, media, error, known)
             return None
         return await self._keep(key, data, file)
+
+    def _is_due(self, failure: FetchFailure) -> bool:
+        """Return whether media are tried again; later than a day from now is the time of a clock that was wrong."""
+        if failure.retry_at is None:
+            return False
+        return not timedelta() < failure.retry_at - self._now() <= timedelta(seconds=LONGEST_RETRY)
 
     def _turn(self, place: Place | None) -> asyncio.Semaphore:
         """Return what limits the fetches for a place: it is there as long as somebody waits for it."""

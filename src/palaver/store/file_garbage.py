@@ -127,6 +127,12 @@ def remove_garbage(database: Database) -> set[str]:
     return remove_files(database, found - named - find_repeated(database, found - named), keep=named)
 
 
+def correct_uses(database: Database, at: datetime) -> None:
+    """Let files that were used in the future, by a clock that was wrong, count as used now: else they stay for long."""
+    update = "UPDATE files SET used_at = ? WHERE used_at > ?"
+    database.execute(update, (time_text(at), time_text(at + GRACE)))
+
+
 def remove_old_rows(database: Database, *, since: datetime, at: datetime) -> None:
     """Remove handles that have expired, old failures, and failures of media that no message has."""
     database.execute("DELETE FROM handles WHERE expires_at <= ?", (time_text(at),))

@@ -142,6 +142,7 @@ class SqlMedia(Repository):
         garbage = await self._find_garbage(at - GRACE)
 
         def remove_rows(database: Database) -> set[str]:
+            file_garbage.correct_uses(database, at)
             file_garbage.remove_old_rows(database, since=unused_since, at=at)
             found = file_garbage.find_unreferenced(database, at - GRACE, among=garbage)
             found |= file_garbage.find_unused(database, unused_since)
