@@ -20,7 +20,7 @@ from palaver.models.base import Model, Response, TakesMedia
 from palaver.models.openai.transcription import Transcriber
 from palaver.parts import Media, Text
 from palaver.run.loop import AttachesMedia
-from palaver.tokens import media_mime
+from palaver.tokens import MOVING, media_mime
 from palaver.turns import Prompt, user
 from palaver.wire.media_limits import limits_of
 
@@ -265,6 +265,7 @@ def goes_itself(media: Media, model: Model) -> bool:
     if media.data or media.uri:
         return model.takes(media, "user")
     taken, kind = limits_of(model.name), media_mime(media).partition("/")[0]
-    kind = "image" if media.media_kind == "sticker" else kind
+    if media.media_kind == "sticker" or (media.media_kind in MOVING and not taken.sees_video):
+        kind = "image"  # a still
     form = {"image": "image/jpeg", "audio": "audio/wav", "video": "video/mp4"}.get(kind, media_mime(media))
     return taken.takes(form) and model.takes(replace(media, mime=form, data=b"-"), "user")
