@@ -30,6 +30,7 @@ from palaver.media.values import FetchFailure, StoredFile
 from palaver.sim.behaviours import Answer, Ask
 from palaver.sim.gemini import GeminiSim
 from palaver.sim.telegram import SimChat, SimUser, TelegramSim
+from palaver.sim.telegram.accounts import Message
 from palaver.store import Store
 from platforms.telegram.media_child import MediaLife
 
@@ -111,6 +112,7 @@ class Script:
         self.chats: list[SimChat] = []
         self.sent: list[Sent] = []
         self.questions = 0
+        self._songs: dict[int, Message] = {}
 
     def steps(self, groups: int) -> Iterator[None]:
         for number in range(groups):
@@ -125,8 +127,10 @@ class Script:
             yield
 
     def ask(self, number: int) -> None:
+        """Ask about the song of a group, which goes to the model then, or about what was last."""
         self.questions += 1
-        self.ann.send(self.chats[number], f"Palaver, what was that, number {self.questions}?")
+        text = f"Palaver, what was that, number {self.questions}?"
+        self.ann.send(self.chats[number], text, reply_to=self._songs.get(number))
 
     def _send(self, number: int, index: int) -> None:
         chat, name = self.chats[number], f"{number}-{index}"
@@ -138,7 +142,7 @@ class Script:
             case 7:
                 self._add("photo", media_files.image("PNG"))  # the same in all groups
             case 8 if number % 3 == 0:
-                self._add("audio", self._song(), title=name, mime_type="audio/wav")
+                self._songs[number] = self._add("audio", self._song(), title=name, mime_type="audio/wav")
             case 8:
                 self._add("voice", media_files.sound("ogg", "libopus", seconds=0.2 + number / 100))
             case 9:
@@ -172,12 +176,13 @@ class Script:
     def _picture(self, width: int, height: int) -> Image.Image:
         return Image.frombytes("RGB", (width, height), self._chance.randbytes(width * height * 3))
 
-    def _add(self, kind: str, data: bytes, *, fetched: bool = True, described: bool = True, **details: Any) -> None:
-        message = getattr(self.ann, f"send_{kind}")(self.chats[-1], data=data, **details)
+    def _add(self, kind: str, data: bytes, *, fetched: bool = True, described: bool = True, **details: Any) -> Message:
+        message: Message = getattr(self.ann, f"send_{kind}")(self.chats[-1], data=data, **details)
         content = message.content[kind]
         file = self._sim.world.files.get((content[-1] if isinstance(content, list) else content)["file"])
         digest = sha256(data).hexdigest()
         self.sent.append(Sent(unique_id=file.unique_id, kind=kind, sha256=digest, fetched=fetched, described=described))
+        return message
 
 
 async def evening(folder: Path, *, kills: int, groups: int, seed: int) -> Evening:
