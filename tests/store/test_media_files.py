@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from palaver.errors import InvalidValue, StoreBusy
+from palaver.errors import InvalidValue, StoreBusy, StoreRefused
 from palaver.media.descriptions import DescriptionFailure
 from palaver.media.values import FetchFailure, FileForm, Handle, StoredFile
 from palaver.messages import Place, Quote, Reply
@@ -382,6 +382,20 @@ async def test_a_file_that_was_used_by_a_clock_that_was_ahead_goes_all_the_same(
 
     assert [await sweep(store, NOON), await sweep(store, NOON + 2 * HOUR)] == [0, 1]
     assert on_disk(store) == set()
+
+
+async def test_a_fetch_that_ends_after_its_person_was_forgotten_leaves_nothing(store: Store) -> None:
+    await store.inbox.receive(a_message("", author=BOB, parts=(a_picture("bobs"),)), at=NOON)
+    await store.forget(BOB.id, a_message("").place.platform, at=NOON)
+
+    with pytest.raises(StoreRefused):
+        await add(store, "bobs")
+    await store.media.fail("bobs", FetchFailure(why="late"), at=NOON)
+    assert on_disk(store) == set()
+    assert await store.media.find(["bobs"]) == {}
+
+    await store.inbox.receive(a_message("", id="9", parts=(a_picture("bobs"),)), at=NOON)
+    assert await add(store, "bobs") == a_file()  # somebody else sends it
 
 
 async def test_files_without_a_row_are_removed_by_a_sweep(store: Store) -> None:

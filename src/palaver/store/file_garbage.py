@@ -127,6 +127,11 @@ def remove_garbage(database: Database) -> set[str]:
     return remove_files(database, found - named - find_repeated(database, found - named), keep=named)
 
 
+def sent_ids(database: Database) -> set[str]:
+    """Return the unique ids of all media of messages."""
+    return {unique_id for (unique_id,) in database.execute("SELECT DISTINCT unique_id FROM media")}
+
+
 def correct_uses(database: Database, at: datetime) -> None:
     """Let files that were used in the future, by a clock that was wrong, count as used now: else they stay for long."""
     update = "UPDATE files SET used_at = ? WHERE used_at > ?"

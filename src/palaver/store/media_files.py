@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from palaver.errors import PalaverError, StoreBroken, StoreBusy, StoreTrouble
+from palaver.errors import PalaverError, StoreBroken, StoreBusy, StoreRefused, StoreTrouble
 from palaver.media.file_folder import FileFolder, is_hash
 from palaver.media.values import FetchFailure, FileForm, Handle, StoredFile
 from palaver.store import file_garbage
@@ -46,6 +46,11 @@ class SqlMedia(Repository):
         super().__init__(writer, reader)
         self.folder = folder
         self._beside = beside
+        self._forgotten: set[str] = set()  # media of people who were forgotten while this process may fetch them
+
+    def forget(self, unique_ids: Collection[str]) -> None:
+        """Store no more of media, unless a message has them: a fetch of them may be under way."""
+        self._forgotten |= set(unique_ids)
 
     async def find(
         self, unique_ids: Collection[str], *, at: datetime | None = None
@@ -61,6 +66,8 @@ class SqlMedia(Repository):
 
     async def add(self, unique_id: str, data: bytes, file: StoredFile, *, at: datetime) -> StoredFile:
         def insert(database: Database, stored: StoredFile) -> None:
+            if self._is_forgotten(database, unique_id):
+                raise StoreRefused("the person who sent a file was forgotten while it was fetched")
             _insert_file(database, stored, at)
             upsert = """INSERT INTO media_files (unique_id, sha256, at) VALUES (?, ?, ?) ON CONFLICT (unique_id)
                 DO UPDATE SET sha256 = excluded.sha256, failure = '', failures = 0, retry_at = NULL, at = excluded.at"""
@@ -74,7 +81,12 @@ class SqlMedia(Repository):
             retry_at = excluded.retry_at, at = excluded.at WHERE sha256 IS NULL"""
         retry_at = time_text(failure.retry_at) if failure.retry_at else None
         row = (clean(unique_id), clean(failure.why), failure.failures, retry_at, time_text(at))
-        await self._writer.run(lambda database: database.execute(upsert, row) and None)
+
+        def insert(database: Database) -> None:
+            if not self._is_forgotten(database, unique_id):
+                database.execute(upsert, row)
+
+        await self._writer.run(insert)
 
     async def read(self, sha256: str, *, at: datetime) -> bytes | None:
         data = await asyncio.to_thread(self.folder.read, sha256, clean=not self._beside)
@@ -199,6 +211,9 @@ class SqlMedia(Repository):
                     await self._remove_stray([sha256])  # the disk of the rows may be full
                 raise
         raise StoreTrouble(f"the folder of media {self.folder.path}: somebody removes the files that are written there")
+
+    def _is_forgotten(self, database: Database, unique_id: str) -> bool:
+        return clean(unique_id) in self._forgotten and clean(unique_id) not in file_garbage.sent_ids(database)
 
     def _remove_missing(self, database: Database, sha256: str) -> None:
         """Remove the rows of a file that is not on the disk."""

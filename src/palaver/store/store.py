@@ -20,7 +20,7 @@ from palaver.store.descriptions import SqlDescriptions
 from palaver.store.episodes import SqlEpisodes, SqlWindowPasts
 from palaver.store.events import SqlEvents
 from palaver.store.facts import SqlFacts, SqlProposals
-from palaver.store.file_garbage import remove_garbage
+from palaver.store.file_garbage import remove_garbage, sent_ids
 from palaver.store.forget import person
 from palaver.store.forget.export import export_person
 from palaver.store.forget.person import Forgotten
@@ -174,7 +174,9 @@ class Store:
         _create_vacuum_marker(self.path)
 
         def remove_rows(database: Database) -> Forgotten:
+            before = sent_ids(database)
             report = person.forget(database, platform, author_id, now)
+            self.media.forget(before - sent_ids(database))
             remove_garbage(database)
             return report
 
