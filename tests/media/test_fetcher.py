@@ -14,8 +14,8 @@ import pytest
 from palaver.errors import MediaUnavailable, MediaUnreadable, StoreFull
 from palaver.media.addresses import Fetched
 from palaver.media.decoding import FileFacts, type_of
-from palaver.media.fetcher import MediaFetcher, file_key, is_fetchable, with_file
-from palaver.media.values import FetchFailure, StoredFile
+from palaver.media.fetcher import MediaFetcher, is_fetchable, with_file
+from palaver.media.values import FetchFailure, StoredFile, file_key
 from palaver.messages import Place
 from palaver.parts import Media
 from palaver.sim.telegram import image

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from palaver.context.values import Context
 from palaver.engine.media_descriptions import Waiting, at_once
 from palaver.media.attachments import media_in
-from palaver.media.fetcher import MediaFetcher, file_key, has_service_address, is_fetchable, with_file
-from palaver.media.values import StoredFile
+from palaver.media.fetcher import MediaFetcher, has_service_address, is_fetchable, with_file
+from palaver.media.values import StoredFile, file_key
 from palaver.messages import Message, Place, Reply
 from palaver.parts import Media, Part, ToolResult
 from palaver.run.journal import Run

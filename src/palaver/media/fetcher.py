@@ -23,7 +23,7 @@ from palaver.media.address_rules import passes_as_is
 from palaver.media.addresses import AddressFetcher
 from palaver.media.content_types import TGS, content_type
 from palaver.media.decoding import FileFacts, missing_decoders
-from palaver.media.values import FetchFailure, MediaOptions, MediaStore, StoredFile
+from palaver.media.values import FetchFailure, MediaOptions, MediaStore, StoredFile, file_key
 from palaver.messages import Place, PlaceKey
 from palaver.parts import MAX_FILE, Media
 from palaver.platform import Platform
@@ -73,13 +73,6 @@ def is_web_address(media: Media) -> bool:
 def is_fetchable(media: Media) -> bool:
     """Return whether the bytes of media can become a stored file; a handle of a service cannot."""
     return bool(media.data or media.file_id) or is_web_address(media)
-
-
-def file_key(media: Media) -> str:
-    """Return the id under which the file of media is stored: by their bytes if these are here, else theirs."""
-    if media.unique_id and not media.data:
-        return media.unique_id
-    return sha256(media.data or (media.file_id or media.uri or "").encode(errors="replace")).hexdigest()
 
 
 def with_file(media: Media, file: StoredFile) -> Media:

@@ -2,12 +2,14 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Annotated, Protocol
 
 from msgspec import Meta, Struct
 
 from palaver.errors import InvalidValue
 from palaver.media.address_rules import AllowedAddress
+from palaver.parts import Media
 
 
 class MediaOptions(Struct, frozen=True, kw_only=True):
@@ -63,6 +65,13 @@ class Handle(Struct, frozen=True, kw_only=True):
     uri: str  # by which it is sent
     mime: str
     expires_at: datetime | None = None
+
+
+def file_key(media: Media) -> str:
+    """Return the id under which the file of media is stored: by their bytes if these are here, else theirs."""
+    if media.unique_id and not media.data:
+        return media.unique_id
+    return sha256(media.data or (media.file_id or media.uri or "").encode(errors="replace")).hexdigest()
 
 
 class MediaStore(Protocol):

@@ -10,6 +10,7 @@ from palaver.characters import is_blank
 from palaver.engine.store_protocols import MessageState, PlaceSnapshot, WaitingMessage
 from palaver.errors import InvalidValue
 from palaver.events import MessageReceived
+from palaver.media.values import file_key
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media
 from palaver.store import events, message_rows, search_index
@@ -354,6 +355,8 @@ def _find(database: Database, place: Place, message_id: str) -> tuple[int, Messa
 
 
 def insert_media(database: Database, row_id: int, medias: Iterable[Media]) -> None:
+    """Store which media a message has, by their ids and by those of their files."""
     insert = "INSERT INTO media (message, unique_id, media_kind) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
     for media in medias:
-        database.execute(insert, (row_id, clean(media.unique_id), clean(media.media_kind)))
+        for unique_id in {media.unique_id, file_key(media)}:
+            database.execute(insert, (row_id, clean(unique_id), clean(media.media_kind)))

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from palaver.media.descriptions import Description, DescriptionFailure
-from palaver.media.values import FetchFailure, FileForm, Handle, StoredFile
+from palaver.media.values import FetchFailure, FileForm, Handle, StoredFile, file_key
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Media, Text, ToolResult
 from palaver.store import Store
 from palaver.turns import Prompt, Turn, model, user
-from people import BOB, GROUP, GRYAG, NOON, a_message
+from people import BOB, GROUP, GRYAG, NOON, a_message, a_photo
 from store.builders import a_run, add_own, files_hold, prompt_sent
 
 HER = Author(id="u777001", name="Xanthippe")
@@ -190,6 +190,20 @@ async def test_files_that_nothing_refers_to_go_too_and_are_not_counted_as_hers(s
     assert exported["files"] == []
     assert report.files == 0
     assert store.media.folder.names() == {digest(CAT)}
+
+
+async def test_files_of_bytes_that_came_with_a_message_are_those_of_its_author(store: Store) -> None:
+    for id, author, data in (("1", HER, DOOR), ("2", BOB, SMALL_DOOR)):
+        photo = a_photo(unique_id=f"own-{id}", data=data)
+        await hear(store, a_message("", id=id, author=author, parts=(photo,)))
+        await add(store, file_key(photo), data)
+
+    exported = await store.export_person(HER.id, "telegram", at=NOON)
+    report = await store.forget(HER.id, "telegram", at=NOON)
+
+    assert [row["sha256"] for row in exported["files"]] == [digest(DOOR)]
+    assert report.files == 1
+    assert set(await store.media.get([digest(DOOR), digest(SMALL_DOOR)])) == {digest(SMALL_DOOR)}
 
 
 async def test_the_export_of_a_person_names_their_files(store: Store) -> None:
