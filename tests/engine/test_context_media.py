@@ -3,6 +3,8 @@
 import pytest
 
 from engine.engines import engine_with, said, talked
+from palaver.context.values import LeftOut
+from palaver.engine.context_media import NOT_HAD
 from palaver.errors import MediaUnavailable, StoreFull
 from palaver.media.values import StoredFile
 from palaver.messages import Quote
@@ -48,6 +50,9 @@ async def test_what_is_there_goes_and_what_is_gone_is_words(store: Store) -> Non
     assert [media_of(prompt) for prompt in model.prompts] == [[("cat", PNG), ("dog", None)]] * 2
     assert platform.asked == ["cat", "dog"]
     assert platform.texts == ["Nice.", "Still nice."]
+    assert [one.left_out for one in await store.prompts.sent_by()] == [
+        (LeftOut(source="media", ids=("1",), why=NOT_HAD),)
+    ]
 
 
 async def test_a_quoted_photo_is_fetched_too(store: Store) -> None:

@@ -5,7 +5,7 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from palaver.context.values import Context
+from palaver.context.values import Context, LeftOut
 from palaver.engine.media_descriptions import Waiting, at_once
 from palaver.media.attachments import media_in
 from palaver.media.fetcher import MediaFetcher, has_service_address, is_fetchable, with_file
@@ -14,6 +14,8 @@ from palaver.messages import Message, Place, Reply
 from palaver.parts import Media, Part, ToolResult
 from palaver.run.journal import Run
 from palaver.turns import Turn
+
+NOT_HAD = "its media go in words: their files cannot be had, or are larger than media.largest"
 
 ChangeMedia = Callable[[Media], Media]
 
@@ -34,7 +36,15 @@ class ContextMedia:
             chain.from_iterable(turn.parts for turns in context.turns.values() for turn in turns),
         )
         change = await self._change(parts, context.place, while_waiting)
-        return context if change is None else _with_media(context, change)
+        if change is None:
+            return context
+        left = tuple(
+            LeftOut(source="media", ids=(message.id,), why=NOT_HAD)
+            for message in messages
+            if any(_is_changed(one) and not change(one).has_content for part in message.parts for one in media_in(part))
+        )
+        context = _with_media(context, change)
+        return replace(context, left_out=context.left_out + left) if left else context
 
     async def add_files_to_result(self, run: Run, result: ToolResult) -> ToolResult:
         """Return the result of a tool with the files of its media, and their ids; what cannot be had stays as it is."""

@@ -174,6 +174,7 @@ class MediaFetcher:
         if known and not media.data and not self._is_due(known):
             return None
         if (media.size or 0) > self._largest and not media.data:
+            log.debug("media %s are not fetched: they have %s bytes", one_line(key), media.size)
             return None
         try:
             async with self._turn(place), self._free:
