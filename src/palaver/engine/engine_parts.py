@@ -21,6 +21,7 @@ from palaver.engine.description_worker import DescriptionWorker
 from palaver.engine.event_stream import EventStream
 from palaver.engine.handle_removal import HandleRemoval
 from palaver.engine.identity import Identity, platforms_by_name
+from palaver.engine.languages.chat_language import ChatLanguage
 from palaver.engine.languages.translator import Translator
 from palaver.engine.limits import CurrentLimits
 from palaver.engine.log_views import VisibleLog
@@ -208,7 +209,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             access,
             spend_tracker=self.spend_tracker,
             limits=self.limits,
-            language=self.translator.language_for,
+            language=ChatLanguage(self.store.log, self.translator.language_for).language_for,
         )
         worker = DescriptionWorker(known, makers, limits=self.limits, now=self.now)
         return MediaDescriber(known, makers, worker, per_run=self.media.descriptions_per_run)
