@@ -7,12 +7,18 @@ import pytest
 from msgspec.structs import replace
 
 from engine.describing import Eyes, a_describer
+from media import media_files
+from media.fetchers import a_fetcher
 from palaver.engine.describers import ASKED, IN_LANGUAGE, Describe, MediaAccess, by_model, goes_itself
 from palaver.engine.description_worker import Wanted
 from palaver.engine.limits import Cap, CurrentLimits, Limits
 from palaver.engine.spend_caps import SpendTracker
 from palaver.errors import FileGone
+from palaver.media.attachments import Attachments
+from palaver.media.content_types import has_metadata
+from palaver.media.decoding import Decoder
 from palaver.media.descriptions import Description, DescriptionFailure
+from palaver.media.fetcher import with_file
 from palaver.media.values import StoredFile
 from palaver.messages import Place
 from palaver.models import Gemini, OpenAI
@@ -187,6 +193,27 @@ async def test_a_handle_that_is_gone_is_renewed_once(store: Store, renewed: bool
 
     assert await store.descriptions.find(["p1"]) == found
     assert len(eyes.prompts) == 1 + renewed
+
+
+@pytest.mark.parametrize("held", [True, False])
+async def test_a_model_that_describes_a_photo_does_not_learn_where_it_was_taken(store: Store, held: bool) -> None:
+    photo, eyes = media_files.taken_at_home(), Scripted("A disc.", name="gemini-3.8-flash")
+    sent = replace(PHOTO, media_kind="document", data=photo, unique_id="d1")
+    fetcher = a_fetcher(store)
+    if not held:
+        file = await fetcher.fetch(sent, "telegram")
+        assert file is not None
+        sent = with_file(sent, file)
+    attachments = Attachments(store.media, Decoder(), now=lambda: NOON)
+    access = MediaAccess(store.media, fetcher=fetcher, attacher=attachments, now=lambda: NOON)
+
+    assert await words_of(store, sent, by_model(eyes), access=access) == "A disc."
+
+    shown = eyes.prompts[0].turns[0].parts[0]
+    assert isinstance(shown, Media)
+    assert shown.data
+    assert (await Decoder().facts(shown.data)).height == 64
+    assert not has_metadata(shown.data, "image/jpeg")
 
 
 VIDEO = Media(media_kind="video", unique_id="x", file_id="f")

@@ -36,9 +36,8 @@ class Files:
 
     async def put(self, data: bytes, mime: str, kind: str = "photo", **changes: Any) -> Media:
         """Store a file, and return media whose bytes it has."""
-        facts = {
-            name: changes.pop(name) for name in ("width", "height", "seconds", "pages", "frames") if name in changes
-        }
+        names = ("width", "height", "seconds", "pages", "frames", "has_metadata")
+        facts = {name: changes.pop(name) for name in names if name in changes}
         name = sha256(data).hexdigest()
         await self.media.add(name[:8], data, StoredFile(sha256=name, size=len(data), mime=mime, **facts), at=START)
         return Media(media_kind=kind, unique_id=name[:8], sha256=name, mime=mime, **changes)

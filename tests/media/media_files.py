@@ -45,6 +45,18 @@ def turned_jpeg() -> bytes:
     return image("JPEG", exif=exif, comment=b"a comment")
 
 
+XMP = b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><at>at home</at></x:xmpmeta>'
+
+
+def taken_at_home(kind: str = "JPEG", **options: Any) -> bytes:
+    """An image of 64 x 48 pixels that is shown as 48 x 64, and says in EXIF where and by whom it was taken."""
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    exif[0x013B] = "Ann of the photo"
+    exif.get_ifd(0x8825).update({1: "N", 2: (50.0, 27.0, 1.0), 29: "2026:01:01"})
+    return image(kind, **{"exif": exif} | options)
+
+
 def lottie(**changes: Any) -> dict[str, Any]:
     """An animation of one layer: a disc, 512 x 512 pixels, 60 frames in a second."""
     disc = [

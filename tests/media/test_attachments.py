@@ -2,19 +2,22 @@
 
 import asyncio
 import time
+from base64 import b64decode
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from PIL import Image
 
 from media import media_files
 from media.attaching import FILM, FLASH, PHOTO, VOICE, Files, World, now, uploads
 from palaver.errors import FileGone, StoreFull
 from palaver.media.attachments import WORDS, Attached, Attachments, within_limit
-from palaver.media.content_types import PDF, TGS
+from palaver.media.content_types import PDF, TGS, content_type, has_metadata
 from palaver.media.decoding import Decoder
 from palaver.media.handles import upload_name
 from palaver.media.values import Handle, StoredFile
@@ -26,6 +29,7 @@ from palaver.sim.gemini import Echo, GeminiSim
 from palaver.sim.openai import OpenAISim
 from palaver.store import Store
 from palaver.turns import Prompt, user
+from palaver.turns import model as own
 
 
 @pytest.fixture
@@ -345,6 +349,51 @@ async def test_an_image_that_moves_goes_as_a_still(store: Files, attachments: At
     attached = await attachments.attach(Prompt.of(user(*stickers)), model)
 
     assert [one.mime for one in attached.turns[0].parts if isinstance(one, Media)] == ["image/png", "image/webp"]
+
+
+@pytest.mark.parametrize(("kind", "sent"), [("JPEG", "image/jpeg"), ("PNG", "image/png"), ("WEBP", "image/png")])
+async def test_an_image_goes_upright_and_without_what_it_says_of_where_it_was_taken(
+    sim: GeminiSim, store: Files, attachments: Attachments, model: Gemini, kind: str, sent: str
+) -> None:
+    photo = media_files.taken_at_home(kind)
+    facts = {"width": 48, "height": 64, "has_metadata": True}
+    media = await store.put(photo, f"image/{kind.lower()}", "document", **facts)
+
+    await model.respond(await attachments.attach(Prompt.of(user(media)), model))
+
+    [given] = [part["inlineData"] for part in sim.requests[-1].body["contents"][0]["parts"] if "inlineData" in part]
+    data = b64decode(given["data"])
+    assert (given["mimeType"], content_type(data), has_metadata(data, sent)) == (sent, sent, False)
+    assert Image.open(BytesIO(data)).size == (48, 64)
+    assert [mark in photo for mark in (b"Ann of the photo", b"2026:01:01")] == [True, True]
+    assert [mark in data for mark in (b"Ann of the photo", b"2026:01:01")] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("data", "mime"),
+    [(media_files.taken_at_home(), "image/jpeg"), (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic Exif", "image/heic")],
+    ids=["not decoded", "heic"],
+)
+async def test_an_image_whose_metadata_cannot_be_removed_is_words(
+    sim: GeminiSim, store: Files, model: Gemini, data: bytes, mime: str
+) -> None:
+    undecoding = Attachments(store.media, Decoder(pixels=1), now=lambda: now(sim))
+    photo = await store.put(data, mime, "document", has_metadata=True)
+
+    attached = await undecoding.attach(Prompt.of(user(photo)), model)
+
+    assert attached == Prompt.of(user(photo.without_content()))
+
+
+async def test_what_a_model_made_goes_back_to_it_as_it_was(
+    store: Files, attachments: Attachments, model: Gemini
+) -> None:
+    made = media_files.taken_at_home()
+    image = await store.put(made, "image/jpeg", width=48, height=64, has_metadata=True)
+
+    attached = await attachments.attach(Prompt.of(user("Draw."), own(image, by=FLASH)), model)
+
+    assert attached.turns[1].parts == (replace(image, data=made),)
 
 
 async def test_an_image_is_made_smaller_where_that_saves_and_the_service_would_do_it_anyway(

@@ -32,6 +32,7 @@ STORED: tuple[
     tuple[str, str, bytes, dict[str, Any]], ...
 ] = (  # the type by content, the kind that its sender says, the bytes, and what is known of them
     ("image/jpeg", "photo", PHOTO, {"width": 64, "height": 48}),
+    ("image/jpeg", "document", files.taken_at_home(), {"width": 48, "height": 64, "has_metadata": True}),
     ("image/png", "photo", files.image("PNG", Image.new("RGB", (5000, 2500), "red")), {"width": 5000, "height": 2500}),
     ("image/webp", "sticker", files.image("WEBP"), {"width": 64, "height": 48}),
     ("image/gif", "animation", files.animation("GIF"), {"width": 64, "height": 48}),

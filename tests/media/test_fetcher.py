@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from media import media_files
 from palaver.errors import MediaUnavailable, MediaUnreadable, StoreFull
 from palaver.media.addresses import Fetched
 from palaver.media.decoding import FileFacts, type_of
@@ -118,6 +119,17 @@ async def test_a_file_is_fetched_once_and_stored_with_what_it_is(world: World) -
         width=8,
         height=6,
     )
+
+
+async def test_a_photo_that_says_where_it_was_taken_is_marked(world: World) -> None:
+    world.outcomes = [media_files.taken_at_home(), media_files.image("JPEG")]
+    photos = [Media(media_kind="document", unique_id=name, file_id=name) for name in ("d1", "d2")]
+
+    for photo in photos:
+        await world.fetcher().fetch(photo, "recorded")
+
+    found = await world.store.media.find(["d1", "d2"])
+    assert {name: getattr(file, "has_metadata", None) for name, file in found.items()} == {"d1": True, "d2": False}
 
 
 async def test_bytes_that_media_hold_are_stored_too(world: World) -> None:

@@ -12,6 +12,7 @@ from palaver.engine.description_worker import Maker, Wanted
 from palaver.engine.limits import CurrentLimits
 from palaver.engine.spend_caps import MeteredModel, SpendTracker
 from palaver.errors import FileGone, InvalidValue, MediaUnavailable, SpendCapReached, StoreBroken, StoreTrouble
+from palaver.media.content_types import content_type, has_metadata
 from palaver.media.descriptions import MAX_BRIEF
 from palaver.media.fetcher import has_service_address, with_file
 from palaver.media.values import MediaStore, StoredFile
@@ -122,7 +123,9 @@ class MediaAccess:
 
     async def _stored(self, wanted: Wanted) -> Media:
         media = wanted.media
-        if media.data or media.sha256 or self._fetcher is None:
+        data = media.data or b""
+        goes_as_is = data and not has_metadata(data, content_type(data) or "")  # else without them, by its stored file
+        if goes_as_is or media.sha256 or self._fetcher is None:
             if not (media.data or media.sha256 or media.uri):
                 raise MediaUnavailable("its bytes are not here")
             return media

@@ -117,6 +117,8 @@ class Attachments:
         """Return what goes for media; it does not depend on other media."""
         if file is None:
             return WORDS
+        if role == "model":
+            file = replace(file, has_metadata=False)  # a model made it: it tells of nobody
         for form in candidates(media, file, limits_of(model.name)):
             if role == "model" and form.how != "itself":
                 continue  # its signature is for these bytes

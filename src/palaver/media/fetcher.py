@@ -21,7 +21,7 @@ from palaver.characters import one_line
 from palaver.errors import MediaUnavailable, MediaUnreadable, PalaverError, StoreBroken, StoreTrouble
 from palaver.media.address_rules import passes_as_is
 from palaver.media.addresses import AddressFetcher
-from palaver.media.content_types import TGS, content_type
+from palaver.media.content_types import TGS, content_type, has_metadata
 from palaver.media.decoding import FileFacts, missing_decoders
 from palaver.media.values import FetchFailure, MediaOptions, MediaStore, StoredFile, file_key
 from palaver.messages import Place, PlaceKey
@@ -259,6 +259,7 @@ class MediaFetcher:
             seconds=facts.seconds,
             pages=facts.pages,
             frames=facts.frames,
+            has_metadata=has_metadata(data, mime),
         )
 
     async def _facts(self, data: bytes, mime: str) -> FileFacts:

@@ -89,9 +89,9 @@ def _images(media: Media, file: StoredFile, taken: MediaTaken) -> Iterator[Form]
         yield Form(how="still", mime="image/png", longest=LONGEST_SIDE)
     elif file.width and file.height:
         side = taken.seen_side(file.width, file.height)
-        if side < max(file.width, file.height):
-            yield Form(how="image", mime=output, longest=side, saves=True)
-    if taken.takes(kind):
+        if side < max(file.width, file.height) or file.has_metadata:
+            yield Form(how="image", mime=output, longest=side, saves=not file.has_metadata)
+    if taken.takes(kind) and not file.has_metadata:  # where somebody lives is for no service
         yield Form(how="itself", mime=kind)  # one that moves too, where it cannot be decoded
     side = STICKER_SIDE if media.media_kind == "sticker" else LONGEST_SIDE
     yield Form(how="image", mime="image/jpeg", longest=side)

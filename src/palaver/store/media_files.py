@@ -31,7 +31,7 @@ _USE = timedelta(days=1)  # between two changes of `used_at`
 _ATTEMPTS = 5  # to add a file that is removed meanwhile
 _REMOVED = 100  # files that are removed at once, while no row is written
 
-_FACTS = ("size", "mime", "width", "height", "seconds", "pages", "frames")
+_FACTS = ("size", "mime", "width", "height", "seconds", "pages", "frames", "has_metadata")
 _COLUMNS = ", ".join(f"f.{name}" for name in ("sha256", *_FACTS))
 _HANDLE = "sha256, account, name, uri, mime, expires_at"
 _SOME = "(SELECT value FROM json_each(?))"
@@ -297,7 +297,8 @@ def _form(database: Database, source: str, form: str) -> FileForm | None:
 
 
 def _decode_file(row: Sequence[Any]) -> StoredFile:
-    return validate(StoredFile(**dict(zip(("sha256", *_FACTS), row, strict=True))))
+    facts = dict(zip(("sha256", *_FACTS), row, strict=True))
+    return validate(StoredFile(**facts | {"has_metadata": bool(facts["has_metadata"])}))
 
 
 def _decode_handle(row: Sequence[Any]) -> Handle:
@@ -309,7 +310,7 @@ def _decode_handle(row: Sequence[Any]) -> Handle:
 
 def _insert_file(database: Database, file: StoredFile, at: datetime) -> None:
     """Store a file; of one that is stored, that it is used."""
-    insert = f"""INSERT INTO files (sha256, {", ".join(_FACTS)}, at, used_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    insert = f"""INSERT INTO files (sha256, {", ".join(_FACTS)}, at, used_at) VALUES (?{", ?" * (len(_FACTS) + 2)})
         ON CONFLICT (sha256) DO UPDATE SET used_at = max(used_at, excluded.used_at)"""
     facts = [getattr(file, name) for name in _FACTS]
     database.execute(insert, (file.sha256, *facts, time_text(at), time_text(at)))

@@ -243,6 +243,7 @@ MEDIA_FILES = (
         seconds REAL,
         pages INTEGER,
         frames INTEGER,  -- of an image
+        has_metadata INTEGER NOT NULL,
         at TEXT NOT NULL,
         used_at TEXT NOT NULL  -- UTC, like all moments of these tables: they are compared
     )""",
