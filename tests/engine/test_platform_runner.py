@@ -612,3 +612,28 @@ async def test_a_platform_that_needs_its_operator_ends_the_engine() -> None:
         await run_platforms({Refused(): inbox, Running(): inbox}, until=asyncio.Event(), sleep=no_pause)
 
     assert Running.ended
+
+
+async def test_an_engine_is_not_settled_while_a_stored_update_waits_to_be_acted_on(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    committed, released = asyncio.Event(), asyncio.Event()
+    apply = store.updates.apply
+
+    async def held(*given: Any, **named: Any) -> UpdateResult:
+        result = await apply(*given, **named)
+        committed.set()
+        await released.wait()
+        return result
+
+    monkeypatch.setattr(store.updates, "apply", held)
+    platform = RecordedPlatform()
+    async with engine_with(Scripted("Hi."), platform, store=store) as engine:
+        applying = asyncio.create_task(engine.inbox("recorded").apply([Received(message=said("hello"))], key="u1"))
+        await committed.wait()
+        settled = asyncio.create_task(engine.settled())
+        asyncio.get_running_loop().call_later(0.05, released.set)
+
+        await asyncio.wait([settled])
+
+        assert (applying.done(), platform.texts) == (True, ["Hi."])

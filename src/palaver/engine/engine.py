@@ -117,6 +117,7 @@ class Engine:
         self._places = PlaceWorkers(workers, aliases=parts.aliases, on_idle=self._on_place_idle)
         self._task_loop: asyncio.Task[None] | None = None
         self._background = BackgroundTasks()
+        self._applying = BackgroundTasks()  # updates, from their transaction until they are acted on
 
     @property
     def persona(self) -> Persona:
@@ -229,6 +230,7 @@ class Engine:
             allowed=self._parts.allowed_places,
             keep=self._parts.behavior.keep_updates,
             applied=self._act_on,
+            tasks=self._applying,
             now=self._parts.now,
             sleep=self._parts.sleep,
         )
@@ -313,7 +315,8 @@ class Engine:
         """
         memory = self.memory if learned else None
         described = (self._descriptions.worker,) if learned else ()
-        parts = (self._places.tasks, self._commands, self._task_worker, self._parts.outbox_sender, *described)
+        workers = (self._places.tasks, self._commands, self._task_worker, self._parts.outbox_sender)
+        parts = (self._applying, *workers, *described)
         while True:
             for part in parts:
                 await part.done()

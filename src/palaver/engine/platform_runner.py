@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from palaver.backoff import backoff
 from palaver.code_location import error_location, user_line
 from palaver.engine.allowed_places import AllowedPlaces
-from palaver.engine.background import Sleep, foreign_code, is_cancelled, log_text, retry_forever
+from palaver.engine.background import BackgroundTasks, Sleep, foreign_code, is_cancelled, log_text, retry_forever
 from palaver.engine.behavior import Behavior
 from palaver.engine.command_list import announced_commands
 from palaver.engine.identity import Identity
@@ -63,6 +63,7 @@ class PlatformInbox:
         allowed: AllowedPlaces,
         keep: timedelta,
         applied: Callable[[Sequence[Change]], None],
+        tasks: BackgroundTasks,
         now: Callable[[], datetime],
         sleep: Sleep = asyncio.sleep,
     ) -> None:
@@ -72,6 +73,7 @@ class PlatformInbox:
         self._allowed = allowed
         self._keep = keep
         self._applied = applied  # called with stored changes
+        self._tasks = tasks  # updates that are stored and acted on
         self._now = now
         self._sleep = sleep  # between retries of a write
 
@@ -87,7 +89,7 @@ class PlatformInbox:
             made, raw = stored, None  # it tells of a place that is not allowed
             if not made:
                 return False
-        applying = asyncio.ensure_future(self._apply(made, key, raw, f"{fault} {where and f'({where})'}".strip()))
+        applying = self._tasks.start(self._apply(made, key, raw, f"{fault} {where and f'({where})'}".strip()))
         return await asyncio.shield(applying)  # it continues where the caller is cancelled
 
     async def _apply(self, changes: Sequence[Change], key: str, raw: bytes | None, fault: str) -> bool:
