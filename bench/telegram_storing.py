@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from palaver import Engine, Persona, Store
 from palaver.engine.allowed_places import AllowedPlaces
+from palaver.engine.background import BackgroundTasks
 from palaver.engine.identity import Identity
 from palaver.engine.places import PlaceAliases
 from palaver.engine.platform_runner import PlatformInbox
@@ -87,6 +88,7 @@ async def palaver_inbox(path: Path, clock: Clock, *, kind: Callable[..., Telegra
             allowed=AllowedPlaces((), identity, PlaceAliases()),
             keep=BEHAVIOR.keep_updates,
             applied=lambda _: None,
+            tasks=BackgroundTasks(),
             now=lambda: datetime.now(UTC),
         )
         await clock.time(platform.run(inbox))
