@@ -192,6 +192,17 @@ def foreign_media(media: Media) -> Media:
     return media if all(getattr(media, name) == value for name, value in safe.items()) else replace(media, **safe)
 
 
+def made_media(media: Media, *, name: str) -> Media:
+    """Return media that a tool, a task or a model made: known by their bytes, else by *name*, which nobody else has.
+
+    The id that they came with may be that of another person's photo: it leads to no file, neither a stored one nor one
+    of a platform. A sticker by its set and name stays.
+    """
+    is_named_sticker = media.media_kind == "sticker" and not media.has_content and "/" in media.unique_id
+    unique_id = sha256(media.data).hexdigest() if media.data else media.unique_id if is_named_sticker else name
+    return foreign_media(replace(media, unique_id=unique_id, file_id=None))
+
+
 def foreign_parts(parts: tuple[Part, ...]) -> tuple[Part, ...]:
     """Return parts that somebody else made, with `foreign_media`; the same ones where nothing changes."""
     changed = tuple(foreign_media(part) if isinstance(part, Media) else part for part in parts)

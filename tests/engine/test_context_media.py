@@ -3,10 +3,11 @@
 import pytest
 
 from engine.engines import engine_with, said, talked
+from media.web import Server, answer
 from palaver.context.values import LeftOut
 from palaver.engine.context_media import NOT_HAD
 from palaver.errors import MediaUnavailable, StoreFull
-from palaver.media.values import StoredFile
+from palaver.media.values import MediaOptions, StoredFile
 from palaver.messages import Quote
 from palaver.models.scripted import Scripted
 from palaver.parts import Media, Text, ToolCall
@@ -106,3 +107,26 @@ async def test_a_file_that_cannot_be_stored_is_sent_all_the_same(store: Store, m
 
     (shown,) = platform.shown.values()
     assert (shown.text, [one.data for one in shown.media]) == ("Look.", [PNG])
+
+
+async def test_an_address_of_a_tool_is_fetched_for_each_result_and_that_of_a_person_once(store: Store) -> None:
+    server, platform = Server(b""), Files()
+    options = MediaOptions(allowed_addresses=("127.0.0.1",))
+    async with await server.start():
+        address = f"http://127.0.0.1:{server.port}/now.png"
+        seen = Media(media_kind="photo", unique_id="seen", uri=address)
+
+        def camera() -> Media:
+            """Look at the door."""
+            server.answers["/now.png"] = answer(image(8, 8, shade=server.connections))
+            return seen
+
+        call = ToolCall(name="camera")
+        model = Scripted(call, call, call, "Three.", call, "One.", "Nice.", "Nice.")
+        async with engine_with(model, platform, store=store, tools=[camera], media=options) as engine:
+            await talked(engine, said("look", 1), said("again", 2))
+            await talked(engine, said("", 3, parts=(seen,)), said("", 4, parts=(seen,)))
+
+    sent = [[one.data for one in shown.media] for shown in platform.shown.values()]
+    assert sent == [[image(8, 8, shade=shade) for shade in (0, 1, 2)], [image(8, 8, shade=3)], [], []]
+    assert server.connections == 5

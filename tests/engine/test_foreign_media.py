@@ -1,6 +1,7 @@
 """Nobody gets at the file of another person: not by its hash, and not by the id of its media."""
 
 import math
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
@@ -8,11 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engines import ALICE, BOB, DIRECT, engine_with, said, talked
-from palaver.messages import Message, Place, Quote
+from palaver.engine.task_worker import TaskHandler
+from palaver.messages import Message, Place, Quote, Reply
 from palaver.models.scripted import Scripted
 from palaver.parts import Media, Text, ToolCall, ToolResult, foreign_media
 from palaver.sim.telegram import image
 from palaver.store import Store
+from palaver.tasks.task import Task
 from palaver.testing import RecordedPlatform
 
 PRIVATE, OTHER = image(64, 61), image(10, 11)
@@ -59,11 +62,45 @@ async def test_a_message_shows_no_file_of_another_person(store: Store, message: 
     assert (await store.media.find(["alice"]))["alice"].sha256 == HASH  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(
-    "made",
-    [STOLEN, Media(media_kind="photo", unique_id="alice", data=OTHER)],
-    ids=["hash", "bytes under the id of another"],
-)
+MADE = {
+    "hash": STOLEN,
+    "bytes under the id of another": Media(media_kind="photo", unique_id="alice", data=OTHER),
+    "an address under the id of another": Media(media_kind="photo", unique_id="alice", uri="https://e.invalid/a"),
+    "a file of the platform": Media(media_kind="photo", unique_id="bob", file_id="private"),
+    "the file of another": ALICES_PHOTO,
+    "the id of another": Media(media_kind="photo", unique_id="alice"),
+}
+
+
+@pytest.mark.parametrize("made", MADE.values(), ids=MADE)
+async def test_a_model_sends_no_file_of_another_person(store: Store, made: Media) -> None:
+    async with engine_with(Scripted("Nice."), Files(), store=store) as engine:
+        await talked(engine, said("", 1, place=DIRECT, parts=(ALICES_PHOTO,)))
+    model, platform = Scripted(["Look.", made], "And?"), Files()
+    async with engine_with(model, platform, store=store) as engine:
+        await talked(engine, by_bob(), said("more?", 10, place=BOBS, author=BOB))
+
+    assert HASH not in hashes(model)
+    assert PRIVATE not in [one.data for delivery in platform.deliveries for one in delivery.reply.media]
+
+
+@pytest.mark.parametrize("made", MADE.values(), ids=MADE)
+async def test_a_task_sends_no_file_of_another_person(store: Store, made: Media) -> None:
+    async def send(_: Task) -> list[Reply]:
+        return [Reply(place=BOBS, text="Look.", media=(made,))]
+
+    async with engine_with(Scripted("Nice."), Files(), store=store) as engine:
+        await talked(engine, said("", 1, place=DIRECT, parts=(ALICES_PHOTO,)))
+    platform, handler = Files(), TaskHandler(run=send)
+    async with engine_with(Scripted("Nice."), platform, store=store, task_handlers={"look": handler}) as engine:
+        await engine.schedule([Task(id="t", kind="look", place=BOBS, due_at=datetime.now(UTC))])
+        await engine.settled()
+
+    assert [one.reply.text.partition("\n")[0] for one in platform.deliveries] == ["Look."]
+    assert PRIVATE not in [one.data for delivery in platform.deliveries for one in delivery.reply.media]
+
+
+@pytest.mark.parametrize("made", MADE.values(), ids=MADE)
 async def test_a_tool_sends_no_file_of_another_person(store: Store, made: Media) -> None:
     def camera() -> Media:
         """Takes a photo."""

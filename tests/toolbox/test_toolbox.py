@@ -203,7 +203,7 @@ async def test_what_a_tool_returns_becomes_plain_values() -> None:
 
 
 async def test_media_may_be_for_the_model_alone() -> None:
-    picture = Media(media_kind="photo", unique_id="u", mime="image/png", data=b"png")
+    picture = Media.of(b"png", mime="image/png")
 
     @tool(private_media=True)
     def look() -> Media:
@@ -228,7 +228,7 @@ async def test_media_may_be_for_the_model_alone() -> None:
 
 
 async def test_media_go_beside_the_value() -> None:
-    picture = Media(media_kind="photo", unique_id="u", mime="image/png", data=b"png", rendered_text="a plot")
+    picture = msgspec.structs.replace(Media.of(b"png", mime="image/png"), rendered_text="a plot")
 
     def plot() -> Media:
         return picture

@@ -244,19 +244,26 @@ def test_words_that_json_cannot_hold_are_made_plain_too() -> None:
     assert words == ToolResult(id="c1", name="f", value="caf\ufffd", failed=True)
 
 
-PLOT = Media(media_kind="photo", unique_id="u", mime="image/png", data=b"png", rendered_text="a plot")
-SOUND = Media(media_kind="voice", unique_id="https://e.test/v", uri="https://e.test/v")
+PLOT = msgspec.structs.replace(Media.of(b"png", mime="image/png"), rendered_text="a plot")
+SOUND = msgspec.structs.replace(Media.of(b"ogg", mime="audio/ogg"), media_kind="voice")
 
 
-def test_media_of_a_tool_name_no_stored_file_and_are_known_by_their_address() -> None:
+def test_media_of_a_tool_name_no_file_and_are_known_by_their_bytes_or_an_id_of_their_own() -> None:
     chart = Media(media_kind="photo", unique_id="chart", uri="https://e.test/1", sha256="a" * 64)
-    kept = Media(media_kind="photo", unique_id="p1", file_id="f1", sha256="a" * 64)
+    other = Media(media_kind="photo", unique_id="p1", file_id="f1", sha256="a" * 64)
+    drawn = Media(media_kind="photo", unique_id="p1", data=b"png")
+    sticker = Media(media_kind="sticker", unique_id="cats/😀")
 
-    result = tool_result(ToolCall(id="c1", name="f"), [chart, kept])
+    result = tool_result(ToolCall(id="c1", name="f"), [chart, chart, other, drawn, sticker])
 
+    first, second, third, *_ = (one.unique_id for one in result.media)
+    assert len({first, second, third, "chart", "p1"}) == 5
     assert result.media == (
-        Media(media_kind="photo", unique_id="https://e.test/1", uri="https://e.test/1"),
-        Media(media_kind="photo", unique_id="p1", file_id="f1"),
+        Media(media_kind="photo", unique_id=first, uri="https://e.test/1"),
+        Media(media_kind="photo", unique_id=second, uri="https://e.test/1"),
+        Media(media_kind="photo", unique_id=third),
+        Media(media_kind="photo", unique_id=PLOT.unique_id, data=b"png"),
+        sticker,
     )
 
 

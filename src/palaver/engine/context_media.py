@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
+from secrets import token_hex
 
 from msgspec.structs import replace
 
@@ -11,7 +12,7 @@ from palaver.media.attachments import media_in
 from palaver.media.fetcher import MediaFetcher, has_service_address, is_fetchable, with_file
 from palaver.media.values import StoredFile, file_key
 from palaver.messages import Message, Place, Reply
-from palaver.parts import Media, Part, ToolResult
+from palaver.parts import Media, Part, ToolResult, made_media
 from palaver.run.journal import Run
 from palaver.turns import Turn
 
@@ -82,6 +83,11 @@ class ContextMedia:
                 media.append(one)
         text = "\n\n".join(filter(None, [reply.text, "\n".join(links)]))
         return replace(reply, text=text, media=tuple(media)) if wanted or links else reply
+
+    async def add_files_to_task_reply(self, reply: Reply) -> Reply:
+        """Return the reply of a task handler with the files of its media."""
+        media = tuple(made_media(one, name=token_hex(16)) for one in reply.media)
+        return await self.add_files_to_reply(replace(reply, media=media))
 
     async def _change(self, parts: Iterable[Part], place: Place, while_waiting: Waiting) -> ChangeMedia | None:
         """Fetch the media of *parts*; return how each is changed, None where none is to be."""

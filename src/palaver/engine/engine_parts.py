@@ -149,6 +149,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             me=lambda place: self.identity.author_on(place.platform),
             sent=self.outbox_sender.enqueue,
             now=self.now,
+            store_media=self.context_media.add_files_to_task_reply,
             retry=self.behavior.retry,
             sleep=self.sleep,
         )

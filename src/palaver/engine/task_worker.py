@@ -97,11 +97,13 @@ class TaskWorker:
         me: Callable[[Place], Author],
         sent: Callable[[Sequence[OutboxItem]], None],
         now: Callable[[], datetime],
+        store_media: Callable[[Reply], Awaitable[Reply]] | None = None,
         retry: Retry = RETRY,
         sleep: Sleep = asyncio.sleep,
         grace: float = GRACE,
     ) -> None:
         self._tasks = tasks
+        self._store_media = store_media  # returns a reply with files in place of bytes
         self._grace = grace
         self._handlers = task_handlers
         self._platforms = platforms
@@ -176,7 +178,7 @@ class TaskWorker:
     async def _run_task(self, task: Task) -> None:
         """Run one task, and store its end."""
         try:
-            ended, replies = graph.finish(task), self._make_items(task, await self._call_handler(task))
+            ended, replies = graph.finish(task), await self._make_items(task, await self._call_handler(task))
         except CallerMustAct as error:
             ended, replies = self._failed(task, error, permanent=True), []
         except asyncio.CancelledError:
@@ -206,7 +208,7 @@ class TaskWorker:
         with foreign_code(task.kind):
             return await handler.run(task) or ()
 
-    def _make_items(self, task: Task, replies: Sequence[Reply]) -> Sequence[OutboxItem]:
+    async def _make_items(self, task: Task, replies: Sequence[Reply]) -> Sequence[OutboxItem]:
         if not isinstance(replies, list | tuple) or not all(isinstance(reply, Reply) for reply in replies):
             raise InvalidValue(f"the handler of {task.kind!r} must return a list of replies or None, not {replies!r}")
         if unknown := {reply.place.platform for reply in replies} - set(self._platforms):
@@ -214,7 +216,7 @@ class TaskWorker:
         items = [
             OutboxItem(
                 id=f"{task.id}-{number}",
-                reply=reply,
+                reply=await self._store_media(reply) if reply.media and self._store_media else reply,
                 made_at=self._now(),
                 task=task.id,
                 kind="task",

@@ -179,7 +179,7 @@ class Journal(Struct, frozen=True, kw_only=True):
         """Return whether the last two calls of earlier steps with the same arguments had the same result."""
         call = tool.call
         results = [
-            (one.result.value, one.result.failed)
+            (one.result.value, one.result.failed, [media.sha256 or media.uri for media in one.result.media])
             for one in self.tools
             if one.step < tool.step and one.result and (one.call.name, one.call.args) == (call.name, call.args)
         ]

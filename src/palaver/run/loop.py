@@ -34,7 +34,6 @@ from palaver.errors import (
     RequestRefused,
     ResponseUnreadable,
 )
-from palaver.jsonio import jsonable
 from palaver.models.base import Finish, Model, Outcome, Response, TakesMedia
 from palaver.models.prices import PRICES, Prices
 from palaver.parts import Media, Part, Text, ToolCall
@@ -60,7 +59,7 @@ from palaver.run.journal import (
     response_of,
     run_context,
 )
-from palaver.run.model_calls import AttemptFailed, ModelCalls
+from palaver.run.model_calls import AttemptFailed, ModelCalls, received_turn
 from palaver.run.tool_runs import EndedToolRuns, StoreMedia, ToolRuns, cut_call_result, results_after_cancel
 from palaver.toolbox.run_context import RunContext
 from palaver.toolbox.toolbox import Toolbox
@@ -278,7 +277,7 @@ class RunLoop:
                             if not isinstance(piece, Response):
                                 yield piece
                                 continue
-                            self._response = response = replace(piece, turn=jsonable(piece.turn))
+                            self._response = response = replace(piece, turn=received_turn(piece.turn))
                             usable = await self._record_response(response)
                     yield response
                 if usable:

@@ -6,15 +6,18 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from itertools import count
 from math import inf
+from secrets import token_hex
 from typing import Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from palaver.backoff import backoff
 from palaver.errors import HostUnknown, ModelUnavailable, PalaverError, ResponseUnreadable, TimedOut, seconds_to_wait
+from palaver.jsonio import jsonable
 from palaver.models.base import Model, Response
-from palaver.parts import Part
-from palaver.turns import Prompt
+from palaver.parts import Media, Part, made_media
+from palaver.turns import Prompt, Turn
 
 log = logging.getLogger(__name__)
 
@@ -118,6 +121,14 @@ def _require_type(given: T, kind: Any, model: Model) -> T:
     if not isinstance(given, kind):
         raise ResponseUnreadable(f"{model.name} gave a {type(given).__name__} where a response belongs")
     return given
+
+
+def received_turn(turn: Turn) -> Turn:
+    """Return the turn of a response as it is recorded; its media name no file, which may be another person's."""
+    if any(isinstance(part, Media) for part in turn.parts):
+        named = (made_media(part, name=token_hex(16)) if isinstance(part, Media) else part for part in turn.parts)
+        turn = replace(turn, parts=tuple(named))
+    return jsonable(turn)
 
 
 @asynccontextmanager

@@ -127,7 +127,7 @@ def _media_to_send(turns: Sequence[Turn], *, of_tools: bool) -> tuple[Media, ...
             elif isinstance(part, Media) and turn.role == "model":
                 media = (part,)
             for one in media:
-                found.setdefault(one.unique_id, one if one.raw is None else replace(one, raw=None))
+                found.setdefault(one.sha256 or one.unique_id, one if one.raw is None else replace(one, raw=None))
     return tuple(found.values())[:MOST_MEDIA]
 
 

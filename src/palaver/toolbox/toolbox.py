@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from palaver.errors import InvalidValue, PalaverError
 from palaver.jsonio import dumps, json_copy
-from palaver.parts import Media, ToolCall, ToolResult, foreign_media
+from palaver.parts import Media, ToolCall, ToolResult, made_media
 from palaver.redaction import redact_keys
 from palaver.toolbox.run_context import RunContext
 from palaver.toolbox.schema import Function as Function
@@ -287,16 +287,7 @@ def tool_result(call: ToolCall, outcome: Any) -> ToolResult:
     value = _take_media(result.value, media)
     all_media = (*result.media, *media) if media else result.media
     made = json_copy(replace(result, id=call.id, name=call.name, value=value, media=all_media))
-    return replace(made, media=tuple(map(_foreign, made.media))) if made.media else made
-
-
-def _foreign(media: Media) -> Media:
-    """Return media of a tool: they name no stored file, and what is at an address is known by it.
-
-    Few tools have a unique id for each of their media; with one for all, a person would see what another got.
-    """
-    is_web = media.uri and not media.data and not media.file_id
-    return foreign_media(replace(media, unique_id=media.uri) if is_web else media)
+    return replace(made, media=tuple(made_media(one, name=token_hex(16)) for one in made.media)) if made.media else made
 
 
 def _take_media(value: Any, media: list[Media]) -> Any:
