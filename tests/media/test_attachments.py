@@ -17,7 +17,8 @@ from media import media_files
 from media.attaching import FILM, FLASH, PHOTO, VOICE, Files, World, now, uploads
 from palaver.errors import FileGone, StoreFull
 from palaver.media.attachments import WORDS, Attached, Attachments, within_limit
-from palaver.media.content_types import PDF, TGS, content_type, has_metadata
+from palaver.media.content_types import PDF, TGS, content_type
+from palaver.media.image_metadata import has_metadata
 from palaver.media.decoding import Decoder
 from palaver.media.handles import upload_name
 from palaver.media.values import Handle, StoredFile

@@ -3,13 +3,11 @@
 import gzip
 import json
 from collections.abc import Callable
-from functools import partial
 
 import pytest
-from PIL.PngImagePlugin import PngInfo
 
 from media import media_files as files
-from palaver.media.content_types import content_type, has_metadata, text_of
+from palaver.media.content_types import content_type, text_of
 
 OFFICE = "application/vnd.openxmlformats-officedocument."
 TYPES: dict[str, tuple[str, Callable[[], bytes]]] = {
@@ -115,38 +113,6 @@ def test_any_beginning_of_a_file_and_any_changed_byte_of_its_head_has_a_type_or_
         for size in range(64):
             content_type(data[:size])
             content_type(data[:size] + b"\xff" + data[size + 1 :])
-
-
-IPTC = b"\xff\xed\0\x1aPhotoshop 3.0\x008BIM\x04\x04\0\0\0\0"
-PRIVATE: dict[str, Callable[[], bytes]] = {
-    **{f"exif of {kind}": partial(files.taken_at_home, kind) for kind in ("JPEG", "PNG", "WEBP", "AVIF", "TIFF")},
-    "xmp of jpeg": lambda: files.image("JPEG", xmp=files.XMP),
-    "xmp of webp": lambda: files.image("WEBP", xmp=files.XMP),
-    "xmp of png": lambda: files.image("PNG", pnginfo=png_text("XML:com.adobe.xmp")),
-    "exif of png, by ImageMagick": lambda: files.image("PNG", pnginfo=png_text("Raw profile type exif")),
-    "iptc of jpeg": lambda: files.image("JPEG")[:2] + IPTC + files.image("JPEG")[2:],
-    "exif of heic": lambda: b"\0\0\0\x18ftypheic\0\0\0\0mif1heic\0\0\0\x15infe\x02\0\0\0\0\1\0\0Exif\0",
-}
-
-
-def png_text(key: str) -> PngInfo:
-    info = PngInfo()
-    info.add_itxt(key, "at home")
-    return info
-
-
-@pytest.mark.parametrize("name", PRIVATE)
-def test_an_image_that_may_say_where_it_was_taken_is_known(name: str) -> None:
-    data = PRIVATE[name]()
-
-    assert has_metadata(data, content_type(data) or "")
-
-
-@pytest.mark.parametrize("name", [name for name, (mime, _) in TYPES.items() if mime != "image/tiff"])
-def test_a_file_without_metadata_has_none(name: str) -> None:
-    mime, make = TYPES[name]
-
-    assert not has_metadata(make(), mime)
 
 
 def test_text_that_begins_with_much_space_or_many_comments_is_text() -> None:

@@ -11,7 +11,7 @@ from struct import pack
 from tempfile import NamedTemporaryFile
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageCms
 
 from media import media_files as files
 from media.hostile_documents import DOCUMENTS
@@ -20,6 +20,7 @@ from media.hostile_streams import STREAMS
 from palaver.errors import MediaUnreadable
 from palaver.media.content_types import content_type
 from palaver.media.decoding import Decoder, FileFacts, missing_decoders
+from palaver.media.image_metadata import has_metadata
 
 
 def picture(data: bytes) -> Image.Image:
@@ -58,6 +59,17 @@ async def test_an_image_is_scaled_and_turned_and_says_nothing_of_where_it_was_ta
     assert not picture(scaled).getexif()
     assert b"Maker" not in scaled
     assert b"a comment" not in scaled
+
+
+@pytest.mark.parametrize("mime", ["image/jpeg", "image/png", "image/webp"])
+async def test_an_image_that_is_made_has_nothing_but_what_shows_it(mime: str) -> None:
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB")).tobytes()  # type: ignore[no-untyped-call]
+    photo = files.taken_at_home(comment=b"at home", xmp=files.XMP, icc_profile=profile)
+
+    made = await Decoder().image(photo + photo, longest=64, mime=mime)
+
+    assert (has_metadata(photo, "image/jpeg"), has_metadata(made, mime)) == (True, False)
+    assert picture(made).size == (48, 64)
 
 
 async def test_an_image_is_never_enlarged_and_its_transparency_becomes_a_plain_ground() -> None:

@@ -12,9 +12,10 @@ from palaver.engine.description_worker import Maker, Wanted
 from palaver.engine.limits import CurrentLimits
 from palaver.engine.spend_caps import MeteredModel, SpendTracker
 from palaver.errors import FileGone, InvalidValue, MediaUnavailable, SpendCapReached, StoreBroken, StoreTrouble
-from palaver.media.content_types import content_type, has_metadata
+from palaver.media.content_types import content_type
 from palaver.media.descriptions import MAX_BRIEF
 from palaver.media.fetcher import has_service_address, with_file
+from palaver.media.image_metadata import has_metadata
 from palaver.media.values import MediaStore, StoredFile
 from palaver.messages import Message, Place
 from palaver.models.base import Model, Response, TakesMedia

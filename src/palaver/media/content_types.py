@@ -61,16 +61,6 @@ _OFFICE = {
     b"xl/workbook.xml": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     b"ppt/presentation.xml": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
 }
-_METADATA = {  # marks of EXIF, XMP and IPTC; rare by chance, and in the pixels of a JPEG they cannot be
-    "image/jpeg": (b"\xff\xe1", b"\xff\xed"),
-    "image/png": (b"eXIf", b"XML:com.adobe.xmp", b"Raw profile type "),
-    "image/gif": (b"XMP DataXMP",),
-    "image/webp": (b"EXIF", b"XMP "),
-    "image/avif": (b"Exif", b"rdf+xml"),
-    "image/heic": (b"Exif", b"rdf+xml"),
-    "image/heif": (b"Exif", b"rdf+xml"),
-    "image/tiff": (b"",),  # it consists of EXIF
-}
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 _HTML = re.compile(r"(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNORECASE | re.DOTALL)
@@ -103,11 +93,6 @@ def content_type(data: bytes) -> str | None:
     if data.startswith(b"\x1f\x8b"):
         return TGS if _is_lottie(data) else "application/gzip"
     return _bmp(data) or _mpeg_audio(data) or _text(data) or _late_pdf(data)
-
-
-def has_metadata(data: bytes, mime: str) -> bool:
-    """Return whether an image may say where, when, with what or by whom it was taken."""
-    return any(mark in data for mark in _METADATA.get(mime, ()))
 
 
 def text_of(data: bytes) -> str | None:

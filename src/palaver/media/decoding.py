@@ -1,7 +1,7 @@
 """Decoding: asks the decoder, a process of its own with limits, about files that somebody sent.
 
 Every job is a process that is killed when it takes too long. What it answers is checked too, since a file may have
-taken it over: it is of a bounded size, and of the type that was asked for.
+taken it over: it is of a bounded size, of the type that was asked for, and an image has nothing but its pixels.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ import palaver
 from palaver.characters import one_line
 from palaver.errors import MediaUnreadable
 from palaver.media.content_types import PDF, TGS, content_type
+from palaver.media.image_metadata import has_metadata
 
 TIMEOUT = 30.0  # seconds for one file
 CPU = 15  # seconds of computing for one file
@@ -131,7 +132,7 @@ class Decoder:
 
     async def _made(self, data: bytes, name: str, mime: str, *, longest: int = 0, seconds: int = 0) -> bytes:
         _, body = await self._run(data, name, output=mime, longest=longest, seconds=seconds)
-        if content_type(body) != mime:
+        if content_type(body) != mime or has_metadata(body, mime):
             raise MediaUnreadable(f"{type_of(data)}: the decoder did not return {mime}")
         return body
 

@@ -21,8 +21,9 @@ from palaver.characters import one_line
 from palaver.errors import MediaUnavailable, MediaUnreadable, PalaverError, StoreBroken, StoreTrouble
 from palaver.media.address_rules import passes_as_is
 from palaver.media.addresses import AddressFetcher
-from palaver.media.content_types import TGS, content_type, has_metadata
+from palaver.media.content_types import TGS, content_type
 from palaver.media.decoding import FileFacts, missing_decoders
+from palaver.media.image_metadata import has_metadata
 from palaver.media.values import FetchFailure, MediaOptions, MediaStore, StoredFile, file_key
 from palaver.messages import Place, PlaceKey
 from palaver.parts import MAX_FILE, Media

@@ -38,7 +38,7 @@ class StoredFile(Struct, frozen=True, kw_only=True):
     seconds: float | None = None
     pages: int | None = None
     frames: int | None = None  # of an image; more than one: it moves
-    has_metadata: bool = False  # an image may say where and by whom it was taken
+    has_metadata: bool = False  # an image has more than what shows it, see `image_metadata`
 
 
 class FetchFailure(Struct, frozen=True, kw_only=True):
