@@ -15,10 +15,10 @@ from palaver.engine.limits import Cap, CurrentLimits, Limits
 from palaver.engine.spend_caps import SpendTracker
 from palaver.errors import FileGone
 from palaver.media.attachments import Attachments
-from palaver.media.image_metadata import has_metadata
 from palaver.media.decoding import Decoder
 from palaver.media.descriptions import Description, DescriptionFailure
 from palaver.media.fetcher import with_file
+from palaver.media.image_metadata import has_metadata
 from palaver.media.values import StoredFile
 from palaver.messages import Place
 from palaver.models import Gemini, OpenAI

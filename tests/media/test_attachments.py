@@ -18,9 +18,9 @@ from media.attaching import FILM, FLASH, PHOTO, VOICE, Files, World, now, upload
 from palaver.errors import FileGone, StoreFull
 from palaver.media.attachments import WORDS, Attached, Attachments, within_limit
 from palaver.media.content_types import PDF, TGS, content_type
-from palaver.media.image_metadata import has_metadata
 from palaver.media.decoding import Decoder
 from palaver.media.handles import upload_name
+from palaver.media.image_metadata import has_metadata
 from palaver.media.values import Handle, StoredFile
 from palaver.models.base import Model
 from palaver.models.gemini.client import Gemini

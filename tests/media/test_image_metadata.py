@@ -17,7 +17,7 @@ from palaver.media.image_metadata import has_metadata
 from sizes import in_time
 
 JPEG, PNG, GIF, WEBP = (files.image(kind) for kind in ("JPEG", "PNG", "GIF", "WEBP"))
-SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()  # type: ignore[no-untyped-call]
+SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 
 
 def profile(name: str, *, kind: bytes = b"desc", behind: bytes = b"") -> bytes:
@@ -83,16 +83,17 @@ NOT_BARE: dict[str, Callable[[], bytes]] = {
     "xmp of gif": lambda: GIF[:-1] + b"!\xff\x0bXMP DataXMP\1a\0;",
     "exif of png, by ImageMagick": lambda: files.image("PNG", pnginfo=png_text("Raw profile type exif")),
     **{f"segment {code:x} of jpeg": partial(segment, code, b"at home") for code in (*range(0xE0, 0xF0), 0xFE)},
-    "second picture of jpeg": lambda: files.image(
-        "MPO", save_all=True, append_images=[files.a_picture()]
-    ),
+    "second picture of jpeg": lambda: files.image("MPO", save_all=True, append_images=[files.a_picture()]),
     "preview of jpeg": with_preview,
-    **{f"chunk {kind!r} of png": partial(chunk, kind, b"a\0b") for kind in (b"tEXt", b"zTXt", b"iTXt", b"tIME", b"abCd")},
+    **{
+        f"chunk {kind!r} of png": partial(chunk, kind, b"a\0b")
+        for kind in (b"tEXt", b"zTXt", b"iTXt", b"tIME", b"abCd")
+    },
     "comment of gif": lambda: files.image("GIF", comment=b"at home"),
     "chunk of webp": lambda: riff(b"abcd", b"at home!"),
     "half a chunk of webp": lambda: riff(b"ALPH", b"")[:-4],
     **{f"bytes behind {content_type(data)}": partial(bytes.__add__, data, b"x") for data in (JPEG, PNG, GIF, WEBP)},
-    **{f"no end of {content_type(data)}": partial(bytes.__getitem__, data, slice(-1)) for data in (JPEG, PNG, GIF, WEBP)},
+    **{f"no end of {content_type(data)}": partial(data.removesuffix, data[-1:]) for data in (JPEG, PNG, GIF, WEBP)},
     **{
         f"profile of a screen in {kind}": partial(files.image, kind, icc_profile=profile("Ann's screen"))
         for kind in ("JPEG", "PNG", "WEBP")
@@ -104,7 +105,7 @@ NOT_BARE: dict[str, Callable[[], bytes]] = {
     "tiff": lambda: files.image("TIFF"),
     "bmp": lambda: files.image("BMP"),
     "heic": lambda: b"\0\0\0\x18ftypheic\0\0\0\0mif1heic",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BARE)
@@ -156,7 +157,7 @@ def test_an_image_with_any_byte_added_behind_it_is_not_bare(name: str, data: Any
         b"RIFF" + pack("<I", 8_000_028) + b"WEBPANMF" + pack("<I", 8_000_016) + bytes(16) + b"ALPH\0\0\0\0" * 1_000_000,
     ],
     ids=range(10),
-)  # fmt: skip
+)
 def test_long_files_take_no_quadratic_time(data: bytes) -> None:
     assert has_metadata(data, content_type(data) or "") or data.startswith(b"RIFF")
 
