@@ -11,7 +11,7 @@ from engine.describing import EYES, Eyes, a_describer
 from engine.engine_world import World
 from palaver.engine.description_worker import NO_WORDS, WAIT, Wanted
 from palaver.errors import Overloaded, SpendCapReached, StoreFull
-from palaver.media.descriptions import Description, DescriptionFailure
+from palaver.media.descriptions import FUNCTION, IMPORT, Description, DescriptionFailure
 from palaver.parts import Media
 from palaver.store import Store
 from people import NOON, a_message, a_photo
@@ -40,13 +40,63 @@ async def test_two_places_that_show_the_same_ask_once(store: Store) -> None:
     assert sorted(eyes.asked) == ["p1", "p2", "p3"]
 
 
-async def test_what_an_earlier_process_has_described_is_not_asked_for(store: Store) -> None:
-    await store.descriptions.describe("p1", "a cat", by="other", at=NOON)
+@pytest.mark.parametrize(("by", "asked"), [(EYES, []), (IMPORT, []), (FUNCTION, []), ("other", ["p1"])])
+async def test_what_was_described_by_the_same_model_or_by_no_model_is_not_asked_for(
+    store: Store, by: str, asked: list[str]
+) -> None:
+    await store.descriptions.describe("p1", "a cat", by=by, at=NOON)
     eyes = Eyes()
 
-    await a_describer(store, eyes).worker.describe(wanted("p1"))
+    for _ in range(2):
+        await a_describer(store, eyes).worker.describe(wanted("p1"))
 
-    assert eyes.asked == []
+    assert eyes.asked == asked
+
+
+async def test_two_are_asked_for_in_the_background_and_never_three(store: Store) -> None:
+    under_way, most, begun, held = set[str](), 0, asyncio.Semaphore(0), asyncio.Semaphore(0)
+
+    async def look(media: Media) -> str:
+        nonlocal most
+        under_way.add(media.unique_id)
+        most = max(most, len(under_way))
+        begun.release()
+        await held.acquire()
+        under_way.remove(media.unique_id)
+        return "a cat"
+
+    worker = a_describer(store, look).worker
+    for name in ("p1", "p2"):
+        worker.enqueue(wanted(name))
+        await begun.acquire()
+    for name in ("p3", "p4", "p5"):
+        worker.enqueue(wanted(name))
+    for _ in range(5):
+        held.release()
+    await worker.done()
+
+    assert most == 2
+    assert len(await store.descriptions.find(["p1", "p2", "p3", "p4", "p5"])) == 5
+
+
+async def test_who_stops_waiting_stops_no_description(store: Store) -> None:
+    asked, held = asyncio.Event(), asyncio.Event()
+
+    async def look(_: Media) -> str:
+        asked.set()
+        await held.wait()
+        return "a cat"
+
+    worker = a_describer(store, look).worker
+    waits = [asyncio.create_task(worker.describe(wanted("p1"))) for _ in range(2)]
+    await asked.wait()
+    waits[0].cancel()
+    await asyncio.wait([waits[0]])
+    held.set()
+    await waits[1]
+
+    assert waits[0].cancelled()
+    assert await store.descriptions.find(["p1"]) == {"p1": Description(words="a cat")}
 
 
 FAILURES = [
@@ -97,7 +147,7 @@ async def test_a_failure_of_one_model_is_none_of_another(store: Store) -> None:
     await a_describer(store, other).worker.describe(wanted("p1"))
 
     assert other.asked == ["p1"]
-    assert await store.descriptions.failures(["p1"], by=EYES) == {}
+    assert await store.descriptions.find(["p1"]) == {"p1": Description(words="a picture of p1")}
 
 
 async def test_a_spend_cap_is_no_failure_of_the_picture(store: Store) -> None:

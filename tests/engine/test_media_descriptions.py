@@ -167,6 +167,28 @@ async def test_what_cannot_be_described_or_need_not_be_stays_as_it_is(store: Sto
     assert eyes.asked == []
 
 
+async def test_words_of_another_model_are_shown_until_those_of_the_current_one_are_there(store: Store) -> None:
+    await store.descriptions.describe("p1", "a cat", by="other", at=NOON)
+    eyes, target = Eyes(), with_media(PHOTO)
+
+    first = await described(store, eyes, a_context(target), models=(BLIND,))
+    second = await described(store, eyes, a_context(target), models=(BLIND,))
+
+    assert [words(one.target) for one in (first, second)] == [["a cat"], ["a picture of p1"]]
+    assert [(one.unique_id, one.rendered_text) for one in eyes.seen] == [("p1", None)]
+
+
+async def test_a_failure_of_the_model_does_not_keep_a_transcriber_from_a_voice(store: Store) -> None:
+    voice = Media(media_kind="voice", unique_id="v1", mime="audio/ogg", data=b"OggS")
+    ears, target = Eyes("Bring milk."), with_media(voice)
+    ears.name = "ears"
+    await described(store, Eyes(""), a_context(target))
+
+    found = await described(store, Eyes(), a_context(target), transcribe=ears)
+
+    assert words(found.target) == ["Bring milk."]
+
+
 async def test_where_nobody_describes_what_is_known_is_told_all_the_same(store: Store) -> None:
     await store.descriptions.describe("p1", "a green cat", by="", at=NOON)
 

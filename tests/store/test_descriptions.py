@@ -1,4 +1,4 @@
-"""Descriptions: stored once for all places, each with the position since which a place knows it."""
+"""Descriptions: one by each model for all places, each with the position since which a place knows it."""
 
 from datetime import timedelta
 
@@ -39,6 +39,28 @@ async def test_media_are_described_once_for_everybody(store: Store) -> None:
 
     assert found == {"p1": Description(words="a black cat"), "p2": Description(words="half of a \ud83d")}
     assert await store.descriptions.find([]) == {}
+
+
+async def test_the_newest_of_several_models_is_shown_and_earlier_messages_keep_the_one_before(store: Store) -> None:
+    await show(store, 0)
+    await store.descriptions.describe("p1", "a cat", by="m", at=NOON)
+    await run_with(store, 1)
+    await store.descriptions.describe("p1", "a black cat", by="n", at=NOON - timedelta(days=1))  # by another clock
+
+    [found] = (await store.descriptions.find(["p1"], GROUP)).values()
+    assert found == Description(words="a black cat", position=1, before=Description(words="a cat"))
+    assert [found.known_at(position) for position in (0, 1)] == ["a cat", "a black cat"]
+    assert await store.descriptions.find(["p1"]) == {"p1": Description(words="a black cat")}
+    assert await store.descriptions.makers(["p1", "p2"]) == {"p1": {"m", "n"}}
+
+
+async def test_one_model_has_one_description_of_media(store: Store) -> None:
+    for by, words in (("m", "a cat"), ("n", "a dog"), ("m", "a tall cat")):
+        await store.descriptions.describe("p1", words, by=by, at=NOON)
+
+    rows = [row["text"] async for row in store.export() if row["table"] == "descriptions"]
+    assert rows == ["a dog", "a tall cat"]
+    assert await store.descriptions.find(["p1"]) == {"p1": Description(words="a tall cat")}
 
 
 async def test_words_for_media_that_no_run_has_shown_hold_from_the_start(store: Store) -> None:
@@ -106,7 +128,8 @@ async def test_a_failure_belongs_to_a_model_and_ends_with_a_description(store: S
     for unique_id in ("p1", "p2"):
         await store.descriptions.fail(unique_id, replace(failure, failures=1), by="m")
         await store.descriptions.fail(unique_id, failure, by="m")
-    await store.descriptions.describe("p2", "a dog", by="other", at=NOON)
+    await store.descriptions.describe("p1", "a dog", by="other", at=NOON)
+    await store.descriptions.describe("p2", "a dog", by="m", at=NOON)
 
     assert await store.descriptions.failures(["p1", "p2"], by="m") == {"p1": failure}
     assert await store.descriptions.failures(["p1"], by="other") == {}

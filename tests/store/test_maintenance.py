@@ -40,7 +40,7 @@ async def _add_files(store: Store) -> None:
 
 def _add_description_rows(database: sqlite3.Connection) -> None:
     for row in (
-        "description_positions (unique_id, place, position) SELECT 'p1', id, 1 FROM places LIMIT 1",
+        "description_positions (unique_id, made_by, place, position) SELECT 'p1', 'm', id, 1 FROM places LIMIT 1",
         "description_failures (unique_id, made_by, failures, retry_at, why) VALUES ('p2', 'm', 1, '', '')",
     ):
         database.execute(f"INSERT INTO {row}")

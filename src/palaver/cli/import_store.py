@@ -16,6 +16,7 @@ from palaver.cli.import_sources import FORM_WORDS, ImportSource
 from palaver.cli.output import INTERRUPTED, ProgressBar, count_of, one_line, print_json, print_line
 from palaver.errors import InvalidValue
 from palaver.formats.imported import Imported, ImportedDescription, ImportedMessage, Skipped
+from palaver.media.descriptions import IMPORT
 
 if TYPE_CHECKING:
     from palaver.messages import Place
@@ -140,7 +141,7 @@ async def _describe(store: "Store", found: Sequence[ImportedDescription], report
     known = await store.descriptions.find([one.unique_id for one in found])
     for one in found:
         if one.unique_id not in known:
-            await store.descriptions.describe(one.unique_id, one.words, by="import", at=datetime.now(UTC))
+            await store.descriptions.describe(one.unique_id, one.words, by=IMPORT, at=datetime.now(UTC))
             report.described += 1
 
 

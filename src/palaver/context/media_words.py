@@ -19,11 +19,16 @@ from palaver.parts import Media, Part
 from palaver.value_cache import cached, cached_for
 
 
-def undescribed_media(parts: Iterable[Part]) -> Iterator[Media]:
-    """Yield the media that nobody has described; none that only say where the same ones are shown."""
+def known_media(parts: Iterable[Part]) -> Iterator[Media]:
+    """Yield the media that are known by an id; none that only say where the same ones are shown."""
     for part in parts:
-        if isinstance(part, Media) and part.rendered_text is None and part.unique_id and not part.same_as:
+        if isinstance(part, Media) and part.unique_id and not part.same_as:
             yield part
+
+
+def undescribed_media(parts: Iterable[Part]) -> Iterator[Media]:
+    """Yield those of the known media that nobody has described."""
+    return (media for media in known_media(parts) if media.rendered_text is None)
 
 
 def undescribed_ids(context: Context) -> set[str]:
@@ -74,7 +79,8 @@ def _described(message: Message, known: Mapping[str, Description], *, up_to: int
     if not ids:
         return message
     found = {name: known[name] for name in ids if name in known}
-    words = {name: one.words for name, one in found.items() if up_to is None or one.position <= up_to}
+    told = {name: one.words if up_to is None else one.known_at(up_to) for name, one in found.items()}
+    words = {name: one for name, one in told.items() if one is not None}
     return cached_for(message, "described", words, lambda: _describe(message, words)) if words else message
 
 

@@ -13,7 +13,7 @@ from palaver.engine.limits import CurrentLimits
 from palaver.engine.spend_caps import MeteredModel, SpendTracker
 from palaver.errors import FileGone, InvalidValue, MediaUnavailable, SpendCapReached, StoreBroken, StoreTrouble
 from palaver.media.content_types import content_type
-from palaver.media.descriptions import MAX_BRIEF
+from palaver.media.descriptions import FUNCTION, MAX_BRIEF
 from palaver.media.fetcher import has_service_address, with_file
 from palaver.media.image_metadata import has_metadata
 from palaver.media.values import MediaStore, StoredFile
@@ -63,8 +63,8 @@ def models_of_describer(describe: Describe | None) -> list[Model]:
 
 
 def name_of(describe: Describe) -> str:
-    """Return the name under which descriptions and failures are stored."""
-    return str(getattr(describe, "name", "")) or "function"
+    """Return the name under which descriptions and failures are stored: a model's, or that of a function with one."""
+    return str(getattr(describe, "name", "")) or FUNCTION
 
 
 class Fetcher(Protocol):
@@ -225,11 +225,6 @@ class Makers(Struct, frozen=True, kw_only=True):
 
     describer: Maker | None = None
     transcriber: Maker | None = None
-
-    @property
-    def names(self) -> list[str]:
-        """The names of those who describe."""
-        return [maker.name for maker in (self.describer, self.transcriber) if maker is not None]
 
     def __bool__(self) -> bool:
         return self.describer is not None or self.transcriber is not None

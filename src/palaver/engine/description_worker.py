@@ -8,7 +8,7 @@ while.
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Protocol
@@ -20,7 +20,7 @@ from palaver.characters import is_blank, one_line
 from palaver.engine.background import BackgroundTasks, foreign_code, log_text
 from palaver.engine.limits import CurrentLimits
 from palaver.errors import MediaUnavailable, PalaverError, SpendCapReached, StoreTrouble
-from palaver.media.descriptions import DescriptionFailure, DescriptionStore, shorten
+from palaver.media.descriptions import DescriptionFailure, DescriptionStore, is_made, shorten
 from palaver.messages import Message
 from palaver.parts import Media
 from palaver.redaction import redact_keys
@@ -61,11 +61,6 @@ class Maker(Protocol):
 class MakerChoice(Protocol):
     """Says who describes media."""
 
-    @property
-    def names(self) -> Sequence[str]:
-        """The names of all that describe."""
-        ...
-
     def __call__(self, media: Media) -> Maker | None: ...
 
 
@@ -98,18 +93,29 @@ class DescriptionWorker:
             if not task.cancelled() and (error := task.exception()):
                 raise error
 
-    async def failed(self, unique_ids: Collection[str]) -> set[str]:
-        """Return those of the media for which nobody is asked now, since that failed lately."""
-        now, names = self._now(), self._makers.names
-        found = [await self._known.failures(unique_ids, by=name) for name in names]
-        return {unique_id for failures in found for unique_id, one in failures.items() if one.retry_at > now}
+    async def settled(self, media: Iterable[Media]) -> set[str]:
+        """Return the unique ids of media for which nobody is to be asked now: it was done, or failed lately."""
+        ids: dict[str, list[str]] = {}
+        for one in media:
+            if maker := self._makers(one):
+                ids.setdefault(maker.name, []).append(one.unique_id)
+        settled = set[str]()
+        for name, some in ids.items():
+            made, failed = await self._known.makers(some), await self._known.failures(some, by=name)
+            settled.update(unique_id for unique_id, makers in made.items() if is_made(makers, name))
+            settled.update(unique_id for unique_id, failure in failed.items() if self._is_recent(failure))
+        return settled
+
+    def _is_recent(self, failure: DescriptionFailure) -> bool:
+        """Return whether it is too early for another attempt; more than a day is the time of a clock that was wrong."""
+        return timedelta() < failure.retry_at - self._now() <= LONGEST_RETRY
 
     def enqueue(self, wanted: Iterable[Wanted]) -> None:
         """Ask for some of these in the background, the first ones first."""
         for one in islice(wanted, MAX_OF_A_RUN):
             if one.media.unique_id not in self._asked and len(self._waiting) < MAX_WAITING:
                 self._waiting.setdefault(one.media.unique_id, one)
-        while self._running < min(AT_ONCE, len(self._waiting)):
+        for _ in range(min(AT_ONCE - self._running, len(self._waiting))):
             self._running += 1
             self._tasks.start(self._run())
 
@@ -145,13 +151,10 @@ class DescriptionWorker:
     async def _describe(self, wanted: Wanted) -> None:
         """Describe media, unless that was done or tried before."""
         media, maker = wanted.media, self._makers(wanted.media)
-        if maker is None or media.unique_id in await self._known.find([media.unique_id]):
+        if maker is None or await self.settled([media]):
             return
         failures = await self._known.failures([media.unique_id], by=maker.name)
-        failed = failures.get(media.unique_id)
-        if failed and timedelta() < failed.retry_at - self._now() <= LONGEST_RETRY:  # else by a clock that was wrong
-            return
-        words = await self._make(maker, wanted, failed)
+        words = await self._make(maker, wanted, failures.get(media.unique_id))
         if words:
             await self._known.describe(media.unique_id, words, by=maker.name, at=self._now(), message=wanted.message)
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.context.log import Log
-from palaver.context.media_words import undescribed_ids, undescribed_media, with_descriptions
+from palaver.context.media_words import known_media, undescribed_ids, with_descriptions
 from palaver.context.values import Context
 from palaver.engine.describers import ASKED, Describe, Makers, ModelDescriber, by_model, goes_itself
 from palaver.engine.description_worker import DescriptionWorker, Wanted
@@ -34,12 +34,12 @@ class Waiting(Protocol):
 
 
 class _Shown(Struct, frozen=True, kw_only=True):
-    """Media without words in a context."""
+    """Media of a context that may need a description."""
 
     media: Media
     message: Message  # that shows them
     owner: str  # the id of the message that they belong to: it, or the one it quotes
-    is_late: bool = False  # a run has shown them without words, so that new words take effect later
+    is_late: bool = False  # new words take effect later: a run has shown them, or they have words of another model
 
 
 @asynccontextmanager
@@ -111,8 +111,14 @@ class MediaDescriber:
             for one in reversed([*_of_batch(context), *_of_history(context)])
             if self._makers(one.media) is not None
         }
-        known = {*await self._known.find(sorted(shown)), *await self.worker.failed(sorted(shown))} if shown else {}
-        found = [one for unique_id, one in reversed(shown.items()) if unique_id not in known][:MAX_FOUND]
+        settled = await self.worker.settled(one.media for one in shown.values())
+        wanted = {unique_id: one for unique_id, one in reversed(shown.items()) if unique_id not in settled}
+        described = await self._known.makers(wanted)
+        found = [
+            replace(one, is_late=unique_id in described)
+            for unique_id, one in wanted.items()
+            if unique_id in described or one.media.rendered_text is None  # else its platform has put it into words
+        ][:MAX_FOUND]
         if context.levels or not found:
             return found
         seen = await self._known.shown(context.place) - beginning
@@ -132,7 +138,7 @@ class MediaDescriber:
         }
         media = [one.media if one.media.has_content else whole.get(one.media.unique_id) for one in found]
         return [
-            Wanted(media=media, message=one.message)
+            Wanted(media=replace(media, rendered_text=None), message=one.message)
             for one, media in zip(found, media, strict=True)
             if media is not None
         ]
@@ -140,16 +146,16 @@ class MediaDescriber:
 
 def _of_batch(context: Context) -> Iterator[_Shown]:
     for message in context.batch:
-        for media in undescribed_media(message.parts):
+        for media in known_media(message.parts):
             yield _Shown(media=media, message=message, owner=message.id)
     for message in context.batch:
         if quote := message.reply_to:
-            for media in undescribed_media(quote.parts):
+            for media in known_media(quote.parts):
                 yield _Shown(media=media, message=message, owner=quote.message_id)
 
 
 def _of_history(context: Context) -> Iterator[_Shown]:
     for message in reversed((*context.window, *context.recent, *context.immediate, *context.newer)):
         if not message.deleted:
-            for media in undescribed_media(message.parts):
+            for media in known_media(message.parts):
                 yield _Shown(media=media, message=message, owner=message.id)

@@ -1,4 +1,4 @@
-"""Descriptions of media: stored once for every place, with the position at which each place got to know them."""
+"""Descriptions of media: one by each model for all places, with the position at which each place got to know them."""
 
 from collections.abc import Collection, Iterator
 from datetime import datetime
@@ -24,6 +24,10 @@ class SqlDescriptions(Repository):
     async def find(self, unique_ids: Collection[str], place: Place | None = None) -> dict[str, Description]:
         asked = list(dict.fromkeys(unique_ids))
         return await self._reader.run(lambda database: _find(database, asked, place)) if asked else {}
+
+    async def makers(self, unique_ids: Collection[str]) -> dict[str, set[str]]:
+        asked = list(dict.fromkeys(unique_ids))
+        return await self._reader.run(lambda database: _makers(database, asked)) if asked else {}
 
     async def shown(self, place: Place) -> int:
         return await self._reader.run(lambda database: _shown(database, place))
@@ -60,38 +64,44 @@ def _is_there(database: Database, message: Message) -> bool:
 
 def _describe(database: Database, row: tuple[str, ...]) -> None:
     """Store a description, its positions, and update the index of the newest messages with that media."""
-    unique_id = row[0]
-    upsert = """INSERT INTO descriptions (unique_id, text, body, made_by, at) VALUES (?, ?, ?, ?, ?)
-        ON CONFLICT (unique_id) DO UPDATE SET
-        text = excluded.text, body = excluded.body, made_by = excluded.made_by, at = excluded.at"""
-    database.execute(upsert, row)
-    database.execute("DELETE FROM description_failures WHERE unique_id = ?", (unique_id,))
-    _set_positions(database, unique_id)
+    unique_id, made_by = row[0], row[3]
+    database.execute("DELETE FROM descriptions WHERE unique_id = ? AND made_by = ?", (unique_id, made_by))
+    database.execute("INSERT INTO descriptions (unique_id, text, body, made_by, at) VALUES (?, ?, ?, ?, ?)", row)
+    database.execute("DELETE FROM description_failures WHERE unique_id = ? AND made_by = ?", (unique_id, made_by))
+    _set_positions(database, unique_id, made_by)
     select = "SELECT message FROM media WHERE unique_id = ? ORDER BY message DESC LIMIT ?"
     for (message,) in database.execute(select, (unique_id, _MAX_REINDEXED)).fetchall():
         search_index.reindex(database, message)
 
 
-def _set_positions(database: Database, unique_id: str) -> None:
+def _set_positions(database: Database, unique_id: str, made_by: str) -> None:
     """Store the position in each place where a run has shown these media; elsewhere the words hold from the start."""
     select = """SELECT m.place, min(m.number) FROM media a JOIN messages m ON m.id = a.message
         WHERE a.unique_id = ? GROUP BY m.place"""
-    upsert = """INSERT INTO description_positions (unique_id, place, position) VALUES (?, ?, ?)
-        ON CONFLICT (unique_id, place) DO UPDATE SET position = excluded.position"""
+    insert = "INSERT INTO description_positions (unique_id, made_by, place, position) VALUES (?, ?, ?, ?)"
     for place, first in database.execute(select, (unique_id,)).fetchall():
         if (position := known_messages(database, place)) > first:
-            database.execute(upsert, (unique_id, place, position))
+            database.execute(insert, (unique_id, made_by, place, position))
 
 
 def _find(database: Database, unique_ids: list[str], place: Place | None) -> dict[str, Description]:
     row = find_place(database, place) if place else None
     select = """SELECT d.unique_id, d.body, coalesce(p.position, 0) FROM descriptions d
-        LEFT JOIN description_positions p ON p.unique_id = d.unique_id AND p.place = ?
-        WHERE d.unique_id IN ({})"""
-    return {
-        unique_id: Description(words=ANY.loads(body), position=position)
-        for unique_id, body, position in _select(database, select, [row], unique_ids)
-    }
+        LEFT JOIN description_positions p ON p.unique_id = d.unique_id AND p.made_by = d.made_by AND p.place = ?
+        WHERE d.unique_id IN ({}) ORDER BY d.rowid"""
+    found: dict[str, Description] = {}
+    for unique_id, body, position in _select(database, select, [row], unique_ids):
+        before = found.get(unique_id) if position else None
+        found[unique_id] = Description(words=ANY.loads(body), position=position, before=before)
+    return found
+
+
+def _makers(database: Database, unique_ids: list[str]) -> dict[str, set[str]]:
+    select = "SELECT unique_id, made_by FROM descriptions WHERE unique_id IN ({})"
+    found: dict[str, set[str]] = {}
+    for unique_id, made_by in _select(database, select, [], unique_ids):
+        found.setdefault(unique_id, set()).add(made_by)
+    return found
 
 
 def _shown(database: Database, place: Place) -> int:

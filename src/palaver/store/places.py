@@ -303,8 +303,9 @@ def _append(database: Database, there: int, row: int) -> None:
 
 def _append_positions(database: Database, there: int, row: int, count: int) -> None:
     """Move the positions of descriptions; of media that both places have shown, the later one holds."""
-    upsert = """INSERT INTO description_positions SELECT unique_id, ?, position + ? FROM description_positions
-        WHERE place = ? ON CONFLICT (unique_id, place) DO UPDATE SET position = excluded.position"""
+    upsert = """INSERT INTO description_positions SELECT unique_id, made_by, ?, position + ?
+        FROM description_positions WHERE place = ?
+        ON CONFLICT (unique_id, made_by, place) DO UPDATE SET position = excluded.position"""
     database.execute(upsert, (row, count, there))
     database.execute("DELETE FROM description_positions WHERE place = ?", (there,))
 

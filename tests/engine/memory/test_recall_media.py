@@ -64,6 +64,21 @@ async def test_words_in_a_picture_cannot_end_our_marks() -> None:
     assert hit.shown == "photo described by us as \"a bicycle' and then Alice: 'I owe Bob (100) dollars\""
 
 
+async def test_a_photo_is_recalled_by_the_words_of_the_newest_model_alone() -> None:
+    photo = a_message("", id="photo", author=ALICE, parts=(a_photo(),), sent_at=NOON - timedelta(days=1))
+    async with a_store() as store:
+        await hear(store, *chatter(0, 80), photo, *chatter(80, 80))
+        await index(store)
+        for words, by in (("a red bicycle at a wall", "m"), ("a scooter under a bridge", "n")):
+            await store.descriptions.describe("p1", words, by=by, at=NOON)
+
+        recall = MessageRecall(store.index_reader, embedders=no_embedder, now=lambda: NOON)
+        asked = [a_message(f"who showed the {word}?", id="999", author=BOB) for word in ("bicycle", "scooter")]
+        hits = [[hit.shown for hit in await recall.relevant(one)] for one in asked]
+
+    assert hits == [[], ['photo described by us as "a scooter under a bridge"']]
+
+
 @pytest.mark.parametrize(("described", "question"), LANGUAGES)
 async def test_an_engine_recalls_the_photo_of_yesterday(described: str, question: str) -> None:
     clock = Clock(NOON - timedelta(days=1))
@@ -81,6 +96,7 @@ async def test_an_engine_recalls_the_photo_of_yesterday(described: str, question
                 await store.inbox.skip(place, [message.id])
             await clock.advance(86_400.0)
             await memory.start()
+            await engine.settled()
             await talked(engine, said(question, 900, sent_at=clock.now()))
 
         day = f"{NOON - timedelta(days=1):%Y-%m-%d}"

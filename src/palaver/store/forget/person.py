@@ -176,11 +176,13 @@ def _remove_descriptions(database: Database, author: int, words: Vocabulary, dir
     delete = f"""DELETE FROM descriptions WHERE unique_id IN (SELECT unique_id FROM media WHERE message IN ({mine}))
         AND unique_id NOT IN (SELECT unique_id FROM media WHERE message NOT IN ({mine}))"""
     count = database.execute(delete, (author, author, *direct) * 2).rowcount
-    select = """SELECT m.place, d.unique_id, m.id, d.text FROM descriptions d
+    select = """SELECT m.place, d.rowid, d.text FROM descriptions d
         JOIN media a ON a.unique_id = d.unique_id JOIN messages m ON m.id = a.message"""
-    found = rows_with_words(database, words, select)
-    for unique_id in {unique_id for unique_id, *_ in found}:
-        count += database.execute("DELETE FROM descriptions WHERE unique_id = ?", (unique_id,)).rowcount
+    found = {row for row, _ in rows_with_words(database, words, select)}
+    for row in found:
+        count += 1
+        delete = "DELETE FROM descriptions WHERE rowid = ? RETURNING unique_id"
+        (unique_id,) = database.execute(delete, (row,)).fetchone()
         again = database.execute("SELECT message FROM media WHERE unique_id = ?", (unique_id,)).fetchall()
         for (message,) in again:
             search_index.reindex(database, message)

@@ -283,11 +283,24 @@ MEDIA_FILES = (
         id INTEGER PRIMARY KEY CHECK (id = 1),
         path TEXT NOT NULL
     )""",
+    "ALTER TABLE descriptions RENAME TO descriptions_before",
+    """CREATE TABLE descriptions (  -- of media with several, the newest has the highest rowid
+        unique_id TEXT NOT NULL,
+        text TEXT NOT NULL,
+        body TEXT NOT NULL,  -- the text as JSON
+        made_by TEXT NOT NULL,
+        at TEXT NOT NULL,
+        PRIMARY KEY (unique_id, made_by)
+    )""",
+    "INSERT INTO descriptions SELECT unique_id, text, body, made_by, at FROM descriptions_before ORDER BY rowid",
+    "DROP TABLE descriptions_before",
     """CREATE TABLE description_positions (  -- when a description became known in a place
-        unique_id TEXT NOT NULL REFERENCES descriptions (unique_id) ON DELETE CASCADE,
+        unique_id TEXT NOT NULL,
+        made_by TEXT NOT NULL,
         place INTEGER NOT NULL REFERENCES places (id),
         position INTEGER NOT NULL,  -- how many messages the place had then
-        PRIMARY KEY (unique_id, place)
+        PRIMARY KEY (unique_id, made_by, place),
+        FOREIGN KEY (unique_id, made_by) REFERENCES descriptions (unique_id, made_by) ON DELETE CASCADE
     )""",
     "CREATE INDEX description_positions_by_place ON description_positions (place)",
     """CREATE TABLE description_failures (
