@@ -18,7 +18,7 @@ from palaver.events import Delta, Event, Missed, RunFailed, RunStarted
 from palaver.messages import Author, Message, Reply
 from palaver.models.base import Finish, Response
 from palaver.parts import Media, Text, ToolCall, ToolResult
-from palaver.platform import Delivery, DeliveryKind, Inbox
+from palaver.platform import ALL_MEDIA, Delivery, DeliveryKind, Inbox
 from palaver.platforms.terminal import setup
 from palaver.platforms.terminal.output import Output, ScreenDisplay
 from palaver.platforms.terminal.platform import EventReader, Terminal
@@ -218,6 +218,17 @@ async def test_media_are_shown_in_words_unless_they_were() -> None:
     await screen.send("", sticker, streamed=False)
 
     assert screen.seen == "[photo]\na cat\n"
+
+
+@pytest.mark.parametrize("kind", sorted({*ALL_MEDIA, "youtube", "unknown"}))
+async def test_links_are_shown_below_the_text_that_streamed(kind: str) -> None:
+    screen = Watched()
+    linked = Media(media_kind=kind, unique_id="l", uri="https://e.test/b", label="named")
+
+    await screen.watch("Look: \nhttps://e.test/c", ended("Look: \nhttps://e.test/c"))
+    await screen.send("Look:\nhttps://e.test/c\n\nhttps://e.test/a", linked)
+
+    assert screen.seen == "Look: \nhttps://e.test/c\nhttps://e.test/a\nhttps://e.test/b\n"
 
 
 async def test_files_are_saved_under_safe_names_and_their_paths_shown(tmp_path: Path) -> None:

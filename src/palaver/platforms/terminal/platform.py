@@ -31,8 +31,9 @@ from palaver.events import (
     Waiting,
 )
 from palaver.memory.facts import is_current
+from palaver.messages import Reply
 from palaver.models.base import Response, Usage
-from palaver.parts import Text
+from palaver.parts import Media, Text
 from palaver.platform import Capabilities, Delivery, Inbox, Platform
 from palaver.platforms.terminal.output import Display, Output
 from palaver.platforms.terminal.saved_files import SavedFiles
@@ -67,6 +68,7 @@ class EventReader:
         self._cursor = ""  # of the last durable event
         self._read = asyncio.Condition()
         self._shown_run = ""  # the run whose text is all on the screen
+        self._shown = ""  # what is on the screen of that run
         self._text = ""  # by the response that streams
         self._last_step = -1  # the step of the last response
         self._tools: dict[tuple[str, int, int], datetime] = {}  # the start of each running call
@@ -106,9 +108,15 @@ class EventReader:
         """Return the durable events of the place that are not read yet."""
         return await self._store.events.read(after=self._cursor, place=PLACE)
 
-    def was_streamed(self, delivery: Delivery) -> bool:
-        """Return whether the whole reply was shown as it streamed."""
-        return delivery.streamed and delivery.run_id == self._shown_run
+    def unshown(self, delivery: Delivery) -> Reply:
+        """Return what was not shown as it streamed: the whole reply, or files, and lines that are links to them."""
+        reply = delivery.reply
+        if not delivery.streamed or delivery.run_id != self._shown_run:
+            return reply
+        shown = " ".join(self._shown.split())
+        lines = [line for line in reply.text.splitlines() if " ".join(line.split()) not in shown]
+        media = [one for one in reply.media if one.data or (one.link or one.caption) not in shown]
+        return replace(reply, text="\n".join(lines), media=tuple(media))
 
     def failure_of(self, delivery: Delivery) -> RunFailed | None:
         """Return why the run of an error notice failed, and forget it."""
@@ -149,7 +157,7 @@ class EventReader:
                 self._shown_run = ""
 
     def _follow(self, run_id: str) -> None:
-        self._shown_run, self._text, self._last_step = run_id, "", -1
+        self._shown_run, self._shown, self._text, self._last_step = run_id, "", "", -1
 
     def _delta(self, event: Delta) -> None:
         """Show a piece of the answer, unless somebody is typing: then the whole reply is shown later."""
@@ -158,6 +166,9 @@ class EventReader:
             return
         if isinstance(event.part, Text):
             self._text += event.part.text
+            self._shown += event.part.text
+        if isinstance(event.part, Media):
+            self._shown += f"\n{event.part.caption}\n"
         self._output.show(partial(self._display.piece, event.part))
 
     def _response(self, response: Response) -> None:
@@ -340,9 +351,7 @@ class Terminal(Platform):
         if delivery.kind == "task" and delivery.id.startswith(PREFIX):
             await self._output.show_above_input(partial(self._display.remind, delivery.reply))
             return uuid4().hex
-        reply = delivery.reply
-        if self._events.was_streamed(delivery):
-            reply = replace(reply, text="", media=tuple(one for one in reply.media if one.data))
+        reply = self._events.unshown(delivery)
         if reply.media:
             reply = await asyncio.to_thread(self._files.save_media, reply)
         if reply.text or reply.media:

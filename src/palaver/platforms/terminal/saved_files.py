@@ -22,12 +22,12 @@ class SavedFiles:
         self._folder = folder
 
     def save_media(self, reply: Reply) -> Reply:
-        """Save the media of a reply that have bytes; return it with their paths as captions."""
+        """Save the media of a reply that have bytes; return it with their paths, or links, as captions."""
         return replace(reply, media=tuple(self._saved(media) for media in reply.media))
 
     def _saved(self, media: Media) -> Media:
         if media.data is None:
-            return media
+            return replace(media, rendered_text=media.link) if media.link else media
         try:
             told = f"{media.kind_word}: {self._write(media, media.data)}"
         except OSError as error:
