@@ -2,6 +2,8 @@
 
 import getpass
 import os
+import select
+import signal
 import sys
 from collections.abc import Callable
 from shutil import get_terminal_size
@@ -190,9 +192,24 @@ def _erase(text: str) -> None:
 
 
 def _input(question: str) -> str:
-    """Ask for a line. `input(question)` misses a Ctrl-C that comes between its prompt and its reading."""
+    """Ask for a line. `input` misses a Ctrl-C that comes just before it reads, so it reads when there is a line."""
     print(question, end="", flush=True)
+    if os.name == "posix" and sys.stdin.isatty():
+        _wait_for_line()
     return input()
+
+
+def _wait_for_line() -> None:
+    """Wait until a line can be read; a signal ends it, also one that came just before."""
+    signals, wake = os.pipe()
+    os.set_blocking(wake, False)
+    before = signal.set_wakeup_fd(wake)
+    try:
+        select.select([sys.stdin, signals], [], [])
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(signals)
+        os.close(wake)
 
 
 def _read(ask: Callable[[], str]) -> str:

@@ -49,14 +49,22 @@ class Terminal:
 
     async def see(self, text: str) -> str:
         """Wait until *text* comes after what was seen before; what came up to its end."""
+        return await self._see(re.escape(text))
+
+    async def see_wrapped(self, text: str) -> str:
+        """The same, wherever its lines are broken."""
+        return await self._see(r"\s*".join(map(re.escape, "".join(text.split()))))
+
+    async def _see(self, pattern: str) -> str:
         try:
             async with asyncio.timeout(_PATIENCE):
-                while (found := self.screen.find(text, self._place)) < 0:
+                while not (found := re.compile(pattern).search(self.screen, self._place)):
                     self._more.clear()
                     await self._more.wait()
         except TimeoutError:
-            raise AssertionError(f"{text!r} did not come after {self.screen[: self._place]!r}: {self.raw!r}") from None
-        before, self._place = self._place, found + len(text)
+            seen = self.screen[: self._place]
+            raise AssertionError(f"{pattern!r} did not come after {seen!r}: {self.raw!r}") from None
+        before, self._place = self._place, found.end()
         return self.screen[before : self._place]
 
     async def say(self, text: str, *seen: str) -> None:

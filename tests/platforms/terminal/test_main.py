@@ -573,8 +573,8 @@ async def test_a_key_is_pasted_unseen_and_remembered(tmp_path: Path) -> None:
             tty.type("3\n")
             await tty.see("(it is not shown; Enter goes back): ")
             tty.type("AIza-secret\n")
-            await tty.see("only you can read.\n")
-            await tty.see(f"gemini-3.8-flash answers at {sim.url}.")
+            await tty.see_wrapped(f"The key is in {tmp_path}/palaver/chat.json, which only you can read.")
+            await tty.see_wrapped(f"gemini-3.8-flash answers at {sim.url}.")
             await tty.say("hello", "hello\n", "hello\n")
             assert await tty.quit() == 0
         status, out, _ = await piped(given="again\n", env=asked)
