@@ -13,7 +13,7 @@ from palaver.errors import KeyRefused, NotSent, PalaverError, SendRefused, Store
 from palaver.media.values import StoredFile
 from palaver.messages import Place, Reply
 from palaver.parts import Media
-from palaver.platform import Capabilities, Delivery
+from palaver.platform import ALL_MEDIA, Capabilities, Delivery
 from palaver.store import Store
 from palaver.testing import RecordedPlatform
 from people import NOON, a_message
@@ -463,3 +463,29 @@ async def test_a_file_is_read_when_it_is_sent_and_one_that_is_gone_is_words(stor
 
     (shown,) = platform.shown.values()
     assert (shown.text, [one.data for one in shown.media]) == ("Look.\n\na dog", [b"a picture"])
+
+
+@pytest.mark.parametrize("trouble", [StoreFull("no disk"), TimeoutError()], ids=["cannot be read", "slow"])
+@pytest.mark.parametrize("before", ["waiting", "sending"])
+async def test_a_reply_whose_file_cannot_be_read_yet_is_not_sent_and_tried_again(
+    store: Store, trouble: Exception, before: Any
+) -> None:
+    stored = await store.media.add("p", b"a picture", StoredFile(sha256="", size=9, mime="image/png"), at=NOON)
+    statuses: list[str] = []
+
+    class Slow:
+        async def read(self, sha256: str, *, at: datetime) -> bytes | None:
+            statuses.extend([one.status for one in await store.outbox.listed()])
+            if len(statuses) == 1:
+                raise trouble
+            return await store.media.read(sha256, at=at)
+
+    photo = Media(media_kind="photo", unique_id="p", sha256=stored.sha256)
+    reply = item(reply=Reply(place=DIRECT, text="", media=(photo,)), status=before, sent_at=NOON)
+    platform = RecordedPlatform(capabilities=Capabilities(idempotency_window=REMEMBERS, media=ALL_MEDIA))
+
+    (one,) = await carried(store, platform, reply, media=Slow())
+
+    assert statuses == [before, before]
+    assert (one.status, one.attempts, one.unknown_attempts) == ("sent", 1, 0)
+    assert [[media.data for media in shown.media] for shown in platform.shown.values()] == [[b"a picture"]]

@@ -1,6 +1,7 @@
 """Outbox sender: splits replies into outbox items, and sends each item with retries and backoff.
 
-An item is stored as "sending" before each attempt and with its outcome after it. The outcomes of an attempt:
+The files of an item are read first; where that fails nothing was sent, and it is retried. Then it is stored as
+"sending", and after the attempt with its outcome. The outcomes of an attempt:
 
 - sent: the platform returned a receipt, the id of the message;
 - `NotSent`: it was certainly not sent, and is retried after a backoff, or after `retry_after` where the platform asks;
@@ -242,19 +243,27 @@ class OutboxSender:
         if item.status in ("doubtful", "dropped"):
             await self._store_status(item)
             return item, None
+        try:
+            delivery = await self._delivery(item)
+        except NotSent as error:
+            log.info("%s not sent yet: %s", item.id, error)
+            item = replace(item, why=str(error))
+            await self._store_status(item)
+            return item, None
         begun = replace(item, status="sending", attempts=item.attempts + 1, sent_at=doubt or self._now())
         await self._store_status(begun)
-        ended, wait = await self._send_once(platform, begun)
+        ended, wait = await self._send_once(platform, begun, delivery)
         if doubt and ended.status == "waiting":
             ended = replace(ended, status="sending", sent_at=doubt)
         await self._store_status(ended)
         return ended, wait
 
-    async def _send_once(self, platform: Platform, item: OutboxItem) -> tuple[OutboxItem, float | None]:
+    async def _send_once(
+        self, platform: Platform, item: OutboxItem, delivery: Delivery
+    ) -> tuple[OutboxItem, float | None]:
         """Return the item with the outcome of one attempt, and the seconds that the platform asks us to wait."""
         try:
             async with asyncio.timeout(self._send_timeout):
-                delivery = await self._delivery(item)
                 with foreign_code(platform.name):
                     receipt = await platform.send(delivery)
                 message_id = _receipt(receipt, item)
@@ -284,7 +293,7 @@ class OutboxSender:
     async def _delivery(self, item: OutboxItem) -> Delivery:
         """Return the delivery of an item, with the bytes of its media; in a place that has migrated it quotes nothing.
 
-        A file that is gone goes in words.
+        A file that is gone goes in words. Raise `NotSent` where one cannot be read now.
         """
         media = [await self._with_bytes(one) for one in item.reply.media]
         sent = tuple(one for one in media if one.data or one.sha256 is None)
@@ -306,9 +315,11 @@ class OutboxSender:
         if media.sha256 is None or media.data or self._media is None:
             return media
         try:
-            return replace(media, data=await self._media.read(media.sha256, at=self._now()))
-        except StoreTrouble as trouble:
-            raise NotSent(f"the file of a {media.kind_word} cannot be read: {trouble}") from trouble
+            async with asyncio.timeout(self._send_timeout):
+                return replace(media, data=await self._media.read(media.sha256, at=self._now()))
+        except (StoreTrouble, TimeoutError) as error:
+            why = str(error) or f"it takes more than {self._send_timeout:g} seconds"
+            raise NotSent(f"the file of a {media.kind_word} cannot be read: {why}") from error
 
     def _is_in_former_place(self, place: Place, message_id: str) -> bool:
         """Return whether a message is from before the place migrated, and so cannot be quoted or edited."""
