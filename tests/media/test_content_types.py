@@ -2,9 +2,12 @@
 
 import gzip
 import json
+import tracemalloc
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from media import media_files as files
 from palaver.media.content_types import content_type, text_of
@@ -128,3 +131,62 @@ def test_a_file_of_a_million_small_boxes_is_not_walked_to_its_end() -> None:
 
 def test_text_is_read_by_its_byte_order_mark() -> None:
     assert text_of("Привіт".encode("utf-16")) == text_of("Привіт".encode("utf-8-sig")) == "Привіт"
+
+
+CYRILLIC = {
+    "Ukrainian": "Звіт за березень — Олена купила п'ять ґудзиків і їжу для кота, №5 «Весна»",
+    "Russian": "Отчёт за март: Елена купила пять пуговиц и еду для кота",
+    "Bulgarian": "Отчет за март: Елена купи пет копчета и храна за котката",
+    "capitals": "ЗВІТ ЗА БЕРЕЗЕНЬ: ОЛЕНА ШЕВЧЕНКО, СУМА, ДАТА",
+    "a spreadsheet": "Назва;Ціна;Кількість\r\nЯблука;12,50;3\r\nMicrosoft Office;100;1\r\n",
+}
+OTHER_ENCODINGS = {
+    "koi8-r": CYRILLIC["Russian"],
+    "cp866": CYRILLIC["Russian"],
+    "iso8859-5": CYRILLIC["Russian"],
+    "cp1250": "Zażółć gęślą jaźń, śnieg, źdźbło, łódź, ćma, żółty, każdy człowiek",
+    "cp1252": "Élève à l'école, être où çà été déjà là-bas, forêt, gâteau, crème brûlée, Noël, naïve, hôpital",
+    "cp1253": "Έκθεση για τον Μάρτιο. Η Ελένη αγόρασε πέντε κουμπιά και τροφή για τη γάτα",
+    "cp1254": "Şişli'de öğüt veren çiğköfteci, ağaç, ığdır, üzüm, böğürtlen",
+    "cp1255": "דוח לחודש מרץ, סכום, תאריך. הלנה קנתה חמישה כפתורים ואוכל לחתול",
+    "cp1256": "تقرير شهر مارس المبلغ والتاريخ اشترت هيلين خمسة أزرار وطعاما للقط",
+    "gbk": "三月份报告，金额，日期。海伦买了五个纽扣和猫粮，谢谢大家的帮助",
+    "big5": "三月份報告，金額，日期。海倫買了五個鈕扣和貓糧，謝謝大家的幫助",
+    "shift_jis": "三月の報告書、金額、日付。エレナはボタンを五つと猫の餌を買いました",
+    "euc_kr": "삼월 보고서 금액 날짜 엘레나는 단추 다섯 개와 고양이 먹이를 샀습니다",
+    "tis-620": "รายงานเดือนมีนาคม จำนวนเงิน วันที่ เฮเลนซื้อกระดุมห้าเม็ดและอาหารแมว",
+}
+
+
+@pytest.mark.parametrize("name", CYRILLIC)
+def test_cyrillic_text_of_windows_is_read(name: str) -> None:
+    data = CYRILLIC[name].encode("cp1251")
+
+    assert (content_type(data), text_of(data)) == ("text/plain", CYRILLIC[name])
+
+
+@pytest.mark.parametrize("encoding", OTHER_ENCODINGS)
+def test_text_in_other_old_encodings_is_of_no_type(encoding: str) -> None:
+    data = OTHER_ENCODINGS[encoding].encode(encoding)
+
+    assert (content_type(data), text_of(data)) == (None, None)
+
+
+@given(st.text(st.characters(min_codepoint=32, exclude_characters="\x7f\ufeff", codec="utf-8")), st.integers(0, 20))
+def test_the_beginning_of_a_text_is_as_many_characters(text: str, most: int) -> None:
+    for data in (text.encode(), text.encode("utf-8-sig"), text.encode("utf-16")):
+        assert text_of(data, most) == text[:most]
+        assert text_of(data) == text
+
+
+def test_a_long_text_is_decoded_a_piece_at_a_time() -> None:
+    data = b"a;b;c;" * 2_000_000
+    tracemalloc.start()
+    try:
+        found = content_type(data), len(text_of(data, 20_000) or "")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert found == ("text/plain", 20_000)
+    assert peak < len(data) / 2

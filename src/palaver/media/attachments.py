@@ -11,6 +11,7 @@ What is remembered. Turns with bytes are cached up to a number of bytes, so that
 in use and no longer than that.
 """
 
+import re
 from asyncio import gather
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ from typing import Self
 from msgspec import Struct
 from msgspec.structs import replace
 
+from palaver.characters import HIDING
 from palaver.errors import FileGone
 from palaver.media.address_rules import passes_as_is
 from palaver.media.forms import PAGES, Forms, FormsDecoder, candidates
@@ -39,6 +41,8 @@ STEPS = 4  # in which the oldest inline files become words, of what a request ma
 
 BEGINNING = "The beginning of this document, in its own words:"
 WHOLE = "This document, in its own words:"
+
+_HIDDEN = re.compile(f"[{HIDING}\U000e0000-\U000e0fff]")  # nobody sees that it is in a document, and models read it
 
 Escape = Callable[[str], str]
 TurnKey = tuple[str, str, tuple[str | None, ...]]  # the model, the text and the files
@@ -138,7 +142,7 @@ class Attachments:
         """Return a file as a handle if it is large, else inline; None if it is too large for both."""
         taken = limits_of(model.name)
         if isinstance(model, UploadsFiles) and taken.upload_from is not None and taken.upload_from < made.size:
-            read = partial(self._forms.read, made.sha256)
+            read = partial(self._forms.content, made)
             if made.size <= taken.upload and (handle := await self._handles.get(made, model, read=read)):
                 return Attached(handle=handle)
         limit = taken.inline_document if made.mime == PDF else taken.inline
@@ -151,8 +155,8 @@ class Attachments:
         known = self._turns.get(turn, model.name, wanted)
         if known is not None:
             return known
-        files = {one.inline.sha256 for one in wanted if one.inline}
-        data = {sha256: await self._forms.read(sha256) for sha256 in files}
+        files = {one.inline.sha256: one.inline for one in wanted if one.inline}
+        data = {sha256: await self._forms.content(file) for sha256, file in files.items()}
         loaded = [WORDS if one.inline and not data[one.inline.sha256] else one for one in wanted]
         made = attached_turn(turn, loaded, data, self._escape)
         if loaded == wanted and not any(one.text for one in wanted):  # texts depend on `escape`
@@ -232,7 +236,8 @@ def _in_result(media: Media, choice: Attached, data: Mapping[str, bytes | None],
 def framed_text(choice: Attached, escape: Escape) -> str:
     """Return the text of a document, every line of it marked, so that none can pass for ours or for its sender's."""
     heading = WHOLE if choice.is_whole else BEGINNING
-    return "\n".join([heading, *(f"> {line}".rstrip() for line in escape(choice.text).splitlines())])
+    text = escape("\n".join(_HIDDEN.sub("", choice.text).splitlines()))
+    return "\n".join([heading, *(f"> {line}".rstrip() for line in text.splitlines())])
 
 
 def within_limit(chosen: Sequence[Attached], limit: int) -> list[Attached]:

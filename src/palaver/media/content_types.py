@@ -4,6 +4,7 @@ The first bytes decide, since a decoder reads them first; containers (MP4, Matro
 what is in them. Bytes behind the end of a format make no difference: a JPEG with a ZIP behind it is a JPEG.
 """
 
+import codecs
 import re
 import zlib
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ TGS, PDF = "application/x-tgsticker", "application/pdf"
 
 _HEAD = 65_536  # bytes in which the parts of a container are looked for
 _MOST = 1000  # boxes or entries of a container that are looked at
+_PIECE = 1 << 20  # bytes of a text that are decoded at once
+_MANY = 20  # letters by which an encoding is told
 
 _SIGNATURES = (
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -63,6 +66,11 @@ _OFFICE = {
 }
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
+_SPACES = b" \t\r\n\v\f"
+_CYRILLIC, _VOWELS = re.compile("[а-яёіїєґ]", re.IGNORECASE), re.compile("[аоеиіуы]", re.IGNORECASE)
+_WRONG_LETTERS = re.compile(  # what other encodings than Windows-1251 give: letters of two alphabets, or odd ones
+    r"[a-z](?=[а-яёіїєґ])|[а-яёіїєґ](?=[a-z])|[^\W\d_a-zа-яёіїєґў]|[\ufffd\xa4\xa6\xac\xb1\xb5]", re.IGNORECASE
+)
 _HTML = re.compile(r"(?:(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNORECASE | re.DOTALL)
 _XML = re.compile(r"<(?:\?xml|svg|!doctype\s+svg)[\s>]", re.IGNORECASE)
 _MP3_RATES = {  # kbit/s by (MPEG 1, layer 3)
@@ -95,32 +103,62 @@ def content_type(data: bytes) -> str | None:
     return _bmp(data) or _mpeg_audio(data) or _text(data) or _late_pdf(data)
 
 
-def text_of(data: bytes) -> str | None:
-    """Return the text of a plain text file: UTF-8, or UTF-16 with a byte order mark; None if it is none."""
-    utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
-    if not utf16 and _CONTROL.search(data):
+def text_of(data: bytes, most: int | None = None) -> str | None:
+    """Return the text of a plain text file, or its first characters, at *most* so many; None if it is none."""
+    charset = charset_of(data)
+    if charset is None:
         return None
+    beginning = data if most is None else data[: 4 * (most + 1)]
+    return codecs.getincrementaldecoder(charset)("replace").decode(beginning)[:most]
+
+
+def charset_of(data: bytes) -> str | None:
+    """Return the encoding of a plain text file: UTF-8, UTF-16 with a byte order mark, or Windows-1251; else None."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16" if _is_text(data, "utf-16") else None
+    if _is_text(data, "utf-8-sig"):
+        return "utf-8-sig"
+    return "cp1251" if _is_cyrillic(data[:_HEAD]) and not _CONTROL.search(data) else None
+
+
+def _is_text(data: bytes, charset: str) -> bool:
+    """Decode all of a file, a piece at a time."""
+    decoder = codecs.getincrementaldecoder(charset)()
     try:
-        text = data.decode("utf-16" if utf16 else "utf-8-sig")
+        for start in range(0, len(data), _PIECE):
+            if _CONTROL_CHARACTER.search(decoder.decode(data[start : start + _PIECE])):
+                return False
+        decoder.decode(b"", final=True)
     except UnicodeDecodeError:
-        return None
-    return None if utf16 and _CONTROL_CHARACTER.search(text) else text
+        return False
+    return True
+
+
+def _is_cyrillic(head: bytes) -> bool:
+    """Return whether a text is Ukrainian, Russian or the like in Windows-1251, in which spreadsheets are exported.
+
+    It says nothing of its encoding, so its letters tell: another one gives words of two alphabets, signs that are rare
+    in texts, and few of the most common vowels.
+    """
+    text = head.decode("cp1251", "replace")
+    letters, vowels = (len(pattern.findall(text)) for pattern in (_CYRILLIC, _VOWELS))
+    return letters >= _MANY and vowels > 0.3 * letters and len(_WRONG_LETTERS.findall(text)) < 0.02 * letters
 
 
 def _text(data: bytes) -> str | None:
-    text = text_of(data)
-    if text is None or not (start := text.lstrip()[:_HEAD]):
+    start = text_of(data.lstrip(_SPACES), _HEAD)
+    if start is None or not (start := start.lstrip()):
         return None
-    if start[0] in "{[" and _is_json(text):
+    if start[0] in "{[" and _is_json(data):
         return "application/json"
     if _HTML.match(start):
         return "text/html"
     return "text/xml" if _XML.match(start) else "text/plain"
 
 
-def _is_json(text: str) -> bool:
+def _is_json(data: bytes) -> bool:
     try:
-        msgspec.json.decode(text, type=msgspec.Raw)  # checked, not built
+        msgspec.json.decode(data.removeprefix(codecs.BOM_UTF8), type=msgspec.Raw)  # checked, not built
     except (ValueError, RecursionError):
         return False
     return True

@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 from msgspec import Struct
 
 from palaver.errors import MediaUnreadable, StoreBroken, StoreTrouble
+from palaver.media.content_types import text_of
 from palaver.media.values import FileForm, MediaStore, StoredFile
 from palaver.parts import Media
 from palaver.tokens import MOVING, READ_AS_TEXT
@@ -124,6 +125,13 @@ class Forms:
             log.error("a file goes in words: %s", trouble)
             return None
 
+    async def content(self, file: StoredFile) -> bytes | None:
+        """Return the bytes of a file as they are sent: a text in UTF-8. None where they cannot be read."""
+        data = await self.read(file.sha256)
+        if data is None or not is_text(file.mime):
+            return data
+        return (text_of(data) or "").encode()
+
     async def file(self, source: StoredFile, form: Form) -> StoredFile | None:
         """Return the file of a form; None if it cannot be made, or does not save enough."""
         if form.how == "itself":
@@ -135,8 +143,7 @@ class Forms:
         """Return the beginning of a document; nothing if it has no text that can be read."""
         if spelled(source.mime) == PDF:
             return (await self._get(source, TEXT)).text
-        data = await self.read(source.sha256) or b""
-        return data[: DOCUMENT_CHARACTERS * 4].decode("utf-8-sig", "replace")[:DOCUMENT_CHARACTERS]
+        return text_of(await self.read(source.sha256) or b"", DOCUMENT_CHARACTERS) or ""
 
     async def _get(self, source: StoredFile, form: Form) -> FileForm:
         key = source.sha256, form.name
