@@ -216,6 +216,19 @@ async def test_a_model_that_describes_a_photo_does_not_learn_where_it_was_taken(
     assert not has_metadata(shown.data, "image/jpeg")
 
 
+@pytest.mark.parametrize("model", ["gemini-3.8-flash", "gpt-5.6"])
+async def test_a_document_is_described_by_its_text_too(store: Store, model: str) -> None:
+    eyes = Scripted("A note.", name=model)
+    fetcher = a_fetcher(store)
+    note = replace(PHOTO, media_kind="document", mime="text/plain", data=b"Bring milk.", unique_id="d1", label="a.txt")
+    file = await fetcher.fetch(note, "telegram")
+    assert file is not None
+    attachments = Attachments(store.media, Decoder(), now=lambda: NOON)
+    access = MediaAccess(store.media, fetcher=fetcher, attacher=attachments, now=lambda: NOON)
+
+    assert await words_of(store, with_file(note, file), by_model(eyes), access=access) == "A note."
+
+
 VIDEO = Media(media_kind="video", unique_id="x", file_id="f")
 GOES: list[tuple[Media, Model, bool]] = [
     (PHOTO, Gemini("gemini-3.8-flash"), True),

@@ -434,6 +434,35 @@ async def test_the_text_of_a_document_cannot_pass_for_ours(sim: GeminiSim, store
     )
 
 
+async def test_the_names_of_files_stand_before_them(
+    store: Files, attachments: Attachments, model: Gemini, world: World
+) -> None:
+    pdf, note = media_files.pdf("a"), b"words of a note"
+    files = [
+        await store.put(pdf, PDF, "document", pages=1, label="report].pdf", rendered_text="a report"),
+        await store.put(note, "text/plain", "document", label="note.txt"),
+        await store.put(PHOTO, "image/jpeg", rendered_text="a cat"),
+    ]
+    names = [Text(text=replace(one, rendered_text=None).words) for one in files]
+
+    attached = await attachments.attach(Prompt.of(user(*files)), model)
+    marked = await attachments.attach(Prompt.of(user(files[0].words, files[0])), model)
+    worded = await attachments.attach(Prompt.of(user(files[1])), await world.openai())
+    own_file = await attachments.attach(Prompt.of(user("Write."), own(files[0], by=FLASH)), model)
+
+    assert names[0].text.count("]") == 1
+    assert [part if isinstance(part, Text) else part.data for part in attached.turns[0].parts] == [  # type: ignore[union-attr]
+        names[0],
+        pdf,
+        names[1],
+        note,
+        PHOTO,
+    ]
+    assert [type(part) for part in marked.turns[0].parts] == [Text, Media]
+    assert [type(part) for part in worded.turns[0].parts] == [Media, Text]
+    assert [type(part) for part in own_file.turns[1].parts] == [Media]
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1251"])
 async def test_a_text_goes_in_the_encoding_that_services_read(
     store: Files, attachments: Attachments, model: Gemini, world: World, encoding: str

@@ -20,7 +20,7 @@ from palaver.media.values import MediaStore, StoredFile
 from palaver.messages import Message, Place
 from palaver.models.base import Model, Response, TakesMedia
 from palaver.models.openai.transcription import Transcriber
-from palaver.parts import Media, Text
+from palaver.parts import Media
 from palaver.run.loop import AttachesMedia
 from palaver.tokens import MOVING, media_mime
 from palaver.turns import Prompt, user
@@ -113,7 +113,7 @@ class MediaAccess:
         prompt = Prompt.of(user(media, question))
         for is_last in (False, True):
             sent = await self._attacher.attach(prompt, model) if self._attacher else prompt
-            if not _is_shown(media, sent):
+            if not _is_shown(sent):
                 raise InvalidValue(f"{model.name} does not take {media_mime(media) or media.media_kind}")
             try:
                 return await asked.respond(sent)
@@ -138,12 +138,10 @@ class MediaAccess:
         return with_file(media, file)
 
 
-def _is_shown(media: Media, sent: Prompt) -> bool:
-    """Return whether a prompt shows media, or the text of a document, and not only the words for them."""
-    first = sent.turns[0].parts[0]
-    if isinstance(first, Media):
-        return bool(first.data or first.uri)
-    return isinstance(first, Text) and first.text != media.words
+def _is_shown(sent: Prompt) -> bool:
+    """Return whether a prompt shows media, or the text of a document beside the question."""
+    parts = sent.turns[0].parts
+    return any(isinstance(part, Media) and (part.data or part.uri) for part in parts) or len(parts) > 2
 
 
 class ModelMaker:

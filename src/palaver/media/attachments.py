@@ -208,6 +208,7 @@ def attached_turn(turn: Turn, chosen: Sequence[Attached], data: Mapping[str, byt
         match part:
             case Media() if is_stored(part):
                 choice = next(rest)
+                parts.extend(_names(part, choice, parts) if turn.role == "user" else ())
                 parts.append(_attached(part, choice, data))
                 parts.extend([Text(text=framed_text(choice, escape))] if choice.text else [])
             case ToolResult(raw=None, media=media) if media:
@@ -216,6 +217,14 @@ def attached_turn(turn: Turn, chosen: Sequence[Attached], data: Mapping[str, byt
             case _:
                 parts.append(part)
     return replace(turn, parts=tuple(parts))
+
+
+def _names(media: Media, choice: Attached, before: Sequence[Part]) -> Iterator[Text]:
+    """Yield the marker with the name of media that go as a file; those that go in words have it in them."""
+    named = replace(media, rendered_text=None, seconds=None)
+    goes = (choice.inline or choice.handle) and media.media_kind != "sticker"  # which shows its label
+    if goes and named.is_described and Text(text=media.words) not in before[-1:]:
+        yield Text(text=named.words)
 
 
 def _attached(media: Media, choice: Attached, data: Mapping[str, bytes | None]) -> Media:

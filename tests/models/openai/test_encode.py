@@ -136,6 +136,10 @@ def test_the_instruction_comes_first_in_the_role_the_model_knows(to: str, role: 
                 }
             ],
         ),
+        (
+            Media(media_kind="document", unique_id="u", mime="application/pdf", data=b"x", label="a [b]\n.pdf"),
+            [{"type": "file", "file": {"filename": "a (b) .pdf", "file_data": "data:application/pdf;base64,eA=="}}],
+        ),
         (Media(media_kind="video", unique_id="u", mime="video/mp4", data=b"x"), "[video]"),
         (Media(media_kind="photo", unique_id="u"), "[photo]"),
     ],

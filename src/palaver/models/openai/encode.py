@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 
+from palaver.characters import one_line
 from palaver.jsonio import dumps, join_items, lower_types
 from palaver.models.openai.vendors import Vendor, vendor_of
-from palaver.parts import USUAL_MIME, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from palaver.parts import MAX_LABEL, USUAL_MIME, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Prompt, Settings, ToolSpec, Turn
 from palaver.value_cache import cached
 from palaver.wire.generations import refused_settings
@@ -174,8 +175,8 @@ def media_itself(media: Media, vendor: Vendor) -> dict[str, Any] | None:
     if mime.startswith("audio/"):
         return _audio(media, mime, vendor)
     if media.data and mime == "application/pdf":
-        name = f"{media.unique_id[:32] or 'document'}.pdf"
-        return {"type": "file", "file": {"filename": name, "file_data": _data_uri(mime, media.data)}}
+        name = one_line((media.label or "")[:MAX_LABEL] or media.unique_id[:32] or "document").removesuffix(".pdf")
+        return {"type": "file", "file": {"filename": f"{name}.pdf", "file_data": _data_uri(mime, media.data)}}
     return raw_if_unchanged(media, "openai")
 
 
