@@ -7,6 +7,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import mkstemp
 
+_NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
+
 
 def temporary_path(path: Path) -> Path:
     """Return the path of the temporary file that is renamed to *path* once it is complete."""
@@ -58,13 +60,14 @@ class FileLock:
     def __init__(self, path: str) -> None:
         self._path = path
         self._file = _lock_file(path)
-        os.ftruncate(self._file, 0)
-        os.write(self._file, f"process {os.getpid()}".encode())
+        with suppress(OSError):  # a full disk: who is refused then does not learn by whom
+            os.ftruncate(self._file, 0)
+            os.write(self._file, f"process {os.getpid()}".encode())
 
     def release(self) -> None:
         """Remove the file and free the lock."""
-        if is_at(self._path, self._file):  # else it was removed, and the one that is there may be another's
-            with suppress(OSError):
+        with suppress(OSError):
+            if is_at(self._path, self._file):  # else it was removed, and the one that is there may be another's
                 os.unlink(self._path)  # while it is held: who opened it before then sees that it is gone
         os.close(self._file)
 
@@ -79,7 +82,7 @@ def is_at(path: str, file: int) -> bool:
 
 def _lock_file(path: str) -> int:
     while True:
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o600)
         try:
             _lock(file)
         except OSError as error:
