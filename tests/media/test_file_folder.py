@@ -4,16 +4,18 @@ import errno
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from palaver.errors import InvalidValue, StoreBusy, StoreRefused
-from palaver.media.file_folder import FileFolder
+from palaver.errors import InvalidValue, StoreBusy, StoreFull, StoreRefused
+from palaver.media.file_folder import FileFolder, Owner
 
 OTHER_DISK = Path("/dev/shm")  # noqa: S108 (a name of our own in it)
 CAT, DOG = b"\xff\xd8 a cat", b"\xff\xd8 a dog"
+ALICE = Owner("a" * 32, "/srv/a.db")
 CAT_NAME, DOG_NAME = sha256(CAT).hexdigest(), sha256(DOG).hexdigest()
 
 
@@ -144,9 +146,8 @@ def test_files_are_copied_to_another_disk(tmp_path: Path) -> None:
         assert target.copy_from(source, [CAT_NAME]) == set()
         assert target.read(CAT_NAME) == CAT
     finally:
-        target.remove([CAT_NAME])
-        target.close()
-        target.remove_empty()
+        target.discard()
+    assert not other.exists()
 
 
 FULL = """
@@ -203,3 +204,129 @@ def test_a_folder_that_became_a_file_is_refused_and_closed(tmp_path: Path) -> No
     with pytest.raises(StoreRefused):
         folder.read(CAT_NAME)
     folder.close()
+
+
+def test_a_damaged_file_at_the_target_of_a_copy_is_replaced(tmp_path: Path) -> None:
+    source, target = FileFolder(tmp_path / "a"), FileFolder(tmp_path / "b")
+    for folder in (source, target):
+        folder.write(CAT)
+    (tmp_path / "b" / CAT_NAME[:2] / CAT_NAME).write_bytes(CAT[:3])
+
+    assert target.copy_from(source, [CAT_NAME]) == set()
+
+    assert target.read(CAT_NAME) == CAT
+
+
+def test_a_folder_without_room_is_not_left_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    folder = FileFolder(tmp_path / "media", owner=ALICE)
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", no_room)  # for the lock: it says nothing
+        full.setattr(os, "fsync", no_room)
+        with pytest.raises(StoreFull, match="there is no room left on the disk"):
+            folder.write(CAT)
+
+    assert FileFolder(tmp_path / "media", owner=ALICE).write(CAT) == CAT_NAME
+
+
+def test_nothing_is_written_to_a_folder_that_was_closed(tmp_path: Path) -> None:
+    folder = FileFolder(tmp_path)
+    folder.close()
+
+    with pytest.raises(StoreRefused, match="it was closed"):
+        folder.write(CAT)
+    assert not (tmp_path / ".lock").exists()
+
+
+def test_a_folder_names_the_store_that_it_belongs_to(tmp_path: Path) -> None:
+    folder = FileFolder(tmp_path, owner=ALICE)
+    assert folder.owner is None
+
+    folder.write(CAT)
+
+    assert folder.owner == ALICE
+    assert tree(tmp_path)[".store"] == "0o600"
+    folder.close()
+    other = FileFolder(tmp_path, owner=Owner("b" * 32, "/srv/b.db"))
+    with pytest.raises(StoreRefused, match=r"it belongs to the store /srv/a\.db; name another folder"):
+        other.write(DOG)
+    assert FileFolder(tmp_path, owner=ALICE).write(DOG) == DOG_NAME  # it was not left locked
+
+
+@pytest.mark.parametrize("damaged", [b"", b"aaaa", b"\xff\n/srv/b.db", b"b" * 32])
+def test_a_folder_whose_owner_is_damaged_is_that_of_whoever_has_it(tmp_path: Path, damaged: bytes) -> None:
+    (tmp_path / ".store").write_bytes(damaged)
+    folder = FileFolder(tmp_path, owner=ALICE)
+
+    folder.write(CAT)
+
+    assert folder.owner == ALICE
+
+
+def test_links_and_pipes_in_place_of_files_are_not_read_and_are_replaced(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_bytes(CAT)
+    folder = FileFolder(tmp_path / "media")
+    cat, dog = (tmp_path / "media" / name[:2] / name for name in (CAT_NAME, DOG_NAME))
+    for path in (cat, dog):
+        path.parent.mkdir(parents=True)
+    cat.symlink_to(outside)
+    os.mkfifo(dog)
+
+    assert [folder.read(name) for name in (CAT_NAME, DOG_NAME)] == [None, None]
+    assert [folder.size(name) for name in (CAT_NAME, DOG_NAME)] == [None, None]
+    assert folder.names() == {CAT_NAME, DOG_NAME}
+    other = FileFolder(tmp_path / "other")
+    assert other.copy_from(folder, [CAT_NAME, DOG_NAME]) == {CAT_NAME, DOG_NAME}
+    for data in (CAT, DOG):
+        folder.write(data)
+    assert [path.is_symlink() or path.is_fifo() for path in (cat, dog)] == [False, False]
+    assert [folder.read(name) for name in (CAT_NAME, DOG_NAME)] == [CAT, DOG]
+    cat.unlink()
+    cat.symlink_to(outside)
+    folder.remove([CAT_NAME])
+    assert (os.path.lexists(cat), outside.read_bytes()) == (False, CAT)
+
+
+def test_a_link_in_place_of_a_folder_of_files_is_not_followed(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / CAT_NAME).write_bytes(CAT)
+    (outside / ".part-1").write_bytes(CAT)
+    media = tmp_path / "media"
+    media.mkdir()
+    (media / CAT_NAME[:2]).symlink_to(outside)
+    folder = FileFolder(media)
+
+    assert (folder.read(CAT_NAME), folder.size(CAT_NAME), folder.names()) == (None, None, set())
+    folder.remove([CAT_NAME])
+    assert folder.sweep_temporary() == 0
+    with pytest.raises(StoreRefused, match=f"{CAT_NAME[:2]} in it is no folder; remove it"):
+        folder.write(CAT)
+    assert {path.name for path in outside.iterdir()} == {CAT_NAME, ".part-1"}
+
+
+@pytest.mark.parametrize("name", [".lock", ".store"])
+def test_a_link_in_place_of_our_own_files_is_not_followed(tmp_path: Path, name: str) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("mine")
+    media = tmp_path / "media"
+    media.mkdir()
+    (media / name).symlink_to(outside)
+
+    with suppress(StoreRefused):
+        FileFolder(media, owner=ALICE).write(CAT)
+
+    assert outside.read_text() == "mine"
+
+
+def test_a_folder_with_the_name_of_a_file_is_no_file(tmp_path: Path) -> None:
+    folder = FileFolder(tmp_path)
+    (tmp_path / CAT_NAME[:2] / CAT_NAME).mkdir(parents=True)
+
+    assert (folder.read(CAT_NAME), folder.size(CAT_NAME), folder.names()) == (None, None, set())
+    with pytest.raises(StoreRefused):
+        folder.write(CAT)
+    assert folder.sweep_temporary() == 0

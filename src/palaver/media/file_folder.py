@@ -1,27 +1,34 @@
 """A folder with files by hash: each is written beside, synced and renamed, so that no half file has a name.
 
 The file of the hash `abcdef…` is `ab/abcdef…`. No name from outside becomes a path: only 64 hexadecimal digits do. A
-temporary file is in the folder of its file, under a name that no hash has.
+temporary file is in the folder of its file, under a name that no hash has. No link is followed below the folder, and
+only regular files are read.
+
+The file `.store` says which store the folder belongs to, so that no other removes what it does not know.
 """
 
 import errno
 import os
 import re
+import stat
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256 as digest
 from pathlib import Path
-from shutil import copyfile
 from tempfile import TemporaryDirectory, mkstemp
 from threading import Lock
+from typing import NamedTuple
 
+from palaver.characters import one_line
 from palaver.errors import InvalidValue, PalaverError, StoreBusy, StoreFull, StoreRefused
 from palaver.files import AlreadyLocked, FileLock
 
 _HASH = re.compile(r"[0-9a-f]{64}")
+_ID = re.compile(r"[0-9a-f]{32}")
 _FOLDER = re.compile(r"[0-9a-f]{2}")
 _PREFIX = ".part-"  # of temporary files
 _LOCK = ".lock"
+_OWNER = ".store"
 _REFUSED = {
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT),
     *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP),
@@ -29,14 +36,44 @@ _REFUSED = {
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
+class Owner(NamedTuple):
+    """The store that a folder belongs to. One that was copied by hand has the id of the other."""
+
+    id: str  # 32 hexadecimal digits
+    store: str  # the path of its file
+    beside: Path | None = None  # the folder that its name gives it; not written down
+
+    @classmethod
+    def read(cls, text: bytes) -> "Owner | None":
+        """Return the owner that a folder names; None if the text is damaged."""
+        name, _, store = text.decode("utf-8", "surrogateescape").partition("\n")
+        return cls(name, store) if _ID.fullmatch(name) and store else None
+
+    @property
+    def text(self) -> bytes:
+        return f"{self.id}\n{self.store}".encode("utf-8", "surrogateescape")
+
+    def is_heir(self, other: "Owner", folder: Path) -> bool:
+        """Return whether a folder of the *other* one is ours: that is this store, before it was moved or copied.
+
+        The copy of a store has the folder beside it, but not one that the original may still use.
+        """
+        if other.id != self.id:
+            return False
+        is_moved = not os.path.exists(other.store) or os.path.samefile(other.store, self.store)
+        return is_moved or folder == self.beside
+
+
 class FileFolder:
     """Files by hash, for one process: `claim` locks the folder. All calls block; without a path it is temporary."""
 
-    def __init__(self, path: Path | None = None, *, durable: bool = True) -> None:
+    def __init__(self, path: Path | None = None, *, owner: Owner | None = None, durable: bool = True) -> None:
         self._path = path
+        self._owner = owner
         self._durable = durable
         self._temporary: TemporaryDirectory[str] | None = None
         self._lock: FileLock | None = None
+        self._is_closed = False
         self._claiming = Lock()
 
     @property
@@ -49,30 +86,67 @@ class FileFolder:
         return self._path is not None and self._path.is_dir()
 
     def claim(self) -> Path:
-        """Create and lock the folder; raise `StoreBusy` where another process has it."""
+        """Create and lock the folder; raise `StoreBusy` where another process has it, `StoreRefused` another store."""
         with self._claiming, self._translated():
+            if self._is_closed:
+                raise StoreRefused(f"the folder of media {self._path}: it was closed")
             if self._path is None:
                 self._temporary = TemporaryDirectory(prefix="palaver-media-")
                 self._path = Path(self._temporary.name)
             if self._lock and not self._path.is_dir():  # somebody removed it
-                self._lock.release()
-                self._lock = None
+                self._free()
             if self._lock is None:
                 if not self._path.is_dir():
                     self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
                     self._sync(self._path.parent)
                 self._lock = _locked(self._path / _LOCK)
+                try:
+                    self._own(self._path)
+                except BaseException:
+                    self._free()
+                    raise
             return self._path
 
     def close(self) -> None:
-        """Free the folder; a temporary one goes."""
+        """Free the folder; a temporary one goes. Nothing is written after this."""
         with self._claiming:
-            if self._lock:
-                self._lock.release()
-                self._lock = None
+            self._is_closed = True
+            self._free()
             if self._temporary:
                 self._temporary.cleanup()
                 self._temporary, self._path = None, None
+
+    def _free(self) -> None:
+        if self._lock:
+            self._lock.release()
+            self._lock = None
+
+    @property
+    def owner(self) -> Owner | None:
+        """The store that the folder names; None if it names none."""
+        with self._translated():
+            text = _read(self._path / _OWNER) if self._path else None
+            return Owner.read(text) if text else None
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the folder names this store, or none."""
+        named = self.owner
+        return not (named and self._owner and self._path) or self._owner.is_heir(named, self._path)
+
+    def _own(self, folder: Path) -> None:
+        """Let the folder name its owner; raise `StoreRefused` if it is another."""
+        if self._owner is None:
+            return
+        named = self.owner
+        if named and not self.is_ours:
+            raise StoreRefused(
+                f"the folder of media {folder}: it belongs to the store {one_line(named.store)}; name another folder"
+                f" with media.folder, or remove {_OWNER} in it if that store is gone or has another folder"
+            )
+        if named is None or named.text != self._owner.text:
+            with self._written(folder / _OWNER) as temporary:
+                temporary.write_bytes(self._owner.text)
 
     def write(self, data: bytes) -> str:
         """Write a file and return its hash; one that is there and whole is not written again."""
@@ -98,9 +172,8 @@ class FileFolder:
     def size(self, sha256: str) -> int | None:
         """Return the size of a file; None if it is missing."""
         path = self.locate(sha256)
-        with self._translated(), suppress(FileNotFoundError):
-            return path.stat().st_size if path else None
-        return None
+        with self._translated():
+            return _regular_size(path) if path and _is_folder(path.parent) else None
 
     def locate(self, sha256: str) -> Path | None:
         """Return the path of a file, which need not exist; None where there is no folder."""
@@ -113,8 +186,8 @@ class FileFolder:
         folders = set()
         with self._translated():
             for path in filter(None, map(self.locate, sha256s)):
-                with suppress(FileNotFoundError):
-                    path.unlink()
+                if _is_folder(path.parent) and os.path.lexists(path):
+                    path.unlink(missing_ok=True)
                     folders.add(path.parent)
             for folder in folders:
                 self._sync(folder)
@@ -125,45 +198,53 @@ class FileFolder:
 
     def sweep_temporary(self) -> int:
         """Remove the temporary files of a process that ended in the midst of writing; return their number."""
-        found = [path for path in self._files() if path.name.startswith(_PREFIX)]
         with self._translated():
+            beside = self._path.glob(f"{_PREFIX}*") if self._path else ()
+            found = [path for path in (*self._files(), *beside) if path.name.startswith(_PREFIX)]
             for path in found:
                 path.unlink(missing_ok=True)
         return len(found)
 
-    def remove_empty(self) -> None:
-        """Remove the folder; raise `OSError` if something is in it."""
-        if self._path is not None:
-            for folder in self._path.iterdir():
-                folder.rmdir()
-            self._path.rmdir()
+    def discard(self) -> None:
+        """Remove all files and close the folder; it goes itself if nothing else is in it."""
+        folder = self.claim()
+        self.sweep_temporary()
+        self.remove(self.names())
+        with self._translated():
+            (folder / _OWNER).unlink(missing_ok=True)
+        self.close()
+        for empty in (*(inner for inner in folder.iterdir() if _FOLDER.fullmatch(inner.name)), folder):
+            with suppress(OSError):  # something else is in it
+                empty.rmdir()
 
     def copy_from(self, other: "FileFolder", sha256s: Collection[str]) -> set[str]:
         """Add files of another folder, by hard links where possible; return those that it does not have whole."""
         missing = set()
         for name in sha256s:
-            source = other.locate(name)
-            if source is None or other.read(name, clean=False) is None:
+            source, data = other.locate(name), other.read(name, clean=False)
+            if source is None or data is None:
                 missing.add(name)
                 continue
             folder = self.claim()
             with self._translated():
+                if self._content(name) == data:
+                    continue
                 target = self._make_folder(folder, name)
                 try:
                     os.link(source, target)
                     self._sync(target.parent)
-                except FileExistsError:
-                    continue
-                except OSError:  # another disk, or one without links
+                except OSError:  # another disk, one without links, or a damaged file is there
                     with self._written(target) as temporary:
-                        copyfile(source, temporary)
+                        temporary.write_bytes(data)
         return missing
 
     def _make_folder(self, folder: Path, name: str) -> Path:
         """Make the folder of a file; return the path of the file."""
         target = folder / name[:2] / name
-        if not target.parent.is_dir():
-            target.parent.mkdir(mode=0o700, exist_ok=True)
+        if not _is_folder(target.parent):
+            if os.path.lexists(target.parent):
+                raise StoreRefused(f"the folder of media {folder}: {name[:2]} in it is no folder; remove it")
+            target.parent.mkdir(mode=0o700)
             self._sync(folder)
         return target
 
@@ -186,18 +267,17 @@ class FileFolder:
 
     def _content(self, sha256: str) -> bytes | None:
         path = self.locate(sha256)
-        with suppress(FileNotFoundError):
-            return path.read_bytes() if path else None
-        return None
+        return _read(path) if path and _is_folder(path.parent) else None
 
     def _files(self) -> Iterator[Path]:
-        """Yield what is in the folders of files."""
+        """Yield what is in the folders of files and no folder itself."""
         if self._path is None or not self._path.is_dir():
             return
         with self._translated():
             for folder in self._path.iterdir():
-                if _FOLDER.fullmatch(folder.name) and folder.is_dir():
-                    yield from folder.iterdir()
+                if _FOLDER.fullmatch(folder.name) and _is_folder(folder):
+                    with os.scandir(folder) as found:
+                        yield from (Path(one.path) for one in found if not one.is_dir(follow_symlinks=False))
 
     def _sync(self, folder: Path) -> None:
         if self._durable and os.name == "posix":  # elsewhere folders cannot be synced
@@ -233,3 +313,24 @@ def _locked(path: Path) -> FileLock:
         return FileLock(str(path))
     except AlreadyLocked as error:
         raise StoreBusy(f"the folder of media {path.parent}: another process has it open ({error})") from error
+
+
+def _is_folder(path: Path) -> bool:
+    """Return whether a folder is there, and no link to one."""
+    with suppress(FileNotFoundError):
+        return stat.S_ISDIR(path.lstat().st_mode)
+    return False
+
+
+def _regular_size(path: Path) -> int | None:
+    """Return the size of a file; None if there is none: a link is not followed, and a pipe not read."""
+    with suppress(FileNotFoundError):
+        found = path.lstat()
+        return found.st_size if stat.S_ISREG(found.st_mode) else None
+    return None
+
+
+def _read(path: Path) -> bytes | None:
+    with suppress(FileNotFoundError):
+        return path.read_bytes() if _regular_size(path) is not None else None
+    return None

@@ -1,11 +1,16 @@
-"""Where the files of media are: beside the store, or in a folder that was named once and is remembered in the store."""
+"""Where the files of media are: beside the store, or in a folder that was named once and is remembered in the store.
+
+A folder belongs to one store: the store has an id, and the folder names it. While files are moved to another folder the
+store remembers both, so that whatever a kill leaves in the one that is not used goes when the store is opened next.
+"""
 
 import os
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 
-from palaver.errors import InvalidValue
-from palaver.media.file_folder import FileFolder, is_hash
+from palaver.errors import InvalidValue, PalaverError, StoreRefused
+from palaver.media.file_folder import FileFolder, Owner, is_hash
 from palaver.store.sqlite.connection import Database
 
 SUFFIX = "-media"
@@ -18,7 +23,7 @@ def default_folder(store: str | os.PathLike[str]) -> Path:
 
 def find_folder(database: Database, store: str) -> FileFolder:
     """Return the folder of a store, for reading."""
-    return FileFolder(_known(database, store))
+    return FileFolder(_known(database, store)[0])
 
 
 def open_folder(database: Database, store: str, named: str | None, *, durable: bool) -> FileFolder:
@@ -26,12 +31,14 @@ def open_folder(database: Database, store: str, named: str | None, *, durable: b
 
     Where another folder is *named* than before, the files move. A folder that does not exist is not created.
     """
-    known = _known(database, store)
-    folder = FileFolder(Path(os.path.realpath(named)) if named else known, durable=durable)
+    owner = _owner(database, store) or _new_owner(database, store)
+    known, other = _known(database, store)
+    folder = FileFolder(_real(named) if named else known, owner=owner, durable=durable)
     try:
+        if other and other != folder.path:
+            _discard(database, FileFolder(other, owner=owner, durable=durable))
         if folder.path != known:
-            _move(database, FileFolder(known, durable=durable), folder)
-            _remember(database, folder, default_folder(store))
+            _move(database, FileFolder(known, owner=owner, durable=durable), folder, _real(default_folder(store)))
         if folder.exists:
             folder.claim()
             folder.sweep_temporary()
@@ -42,48 +49,79 @@ def open_folder(database: Database, store: str, named: str | None, *, durable: b
     return folder
 
 
-def copy_folder(database: Database, source: FileFolder, target: Path) -> None:
-    """Copy the files that the rows of a copied store name; the rows of files that are missing go."""
-    folder = FileFolder(target)
+def copy_folder(database: Database, store: Path, source: FileFolder) -> None:
+    """Give a copied store an id and a folder of its own, with the files that its rows name; other rows go."""
+    folder = FileFolder(default_folder(store), owner=_new_owner(database, os.path.realpath(store)))
     try:
         rows = _rows(database)
         missing = rows - (whole := set(filter(is_hash, rows))) | folder.copy_from(source, whole)
+        database.executemany("DELETE FROM files WHERE sha256 = ?", [(sha256,) for sha256 in missing])
+    except BaseException:
+        with suppress(PalaverError):
+            folder.discard()
+        raise
     finally:
         folder.close()
-    database.executemany("DELETE FROM files WHERE sha256 = ?", [(sha256,) for sha256 in missing])
-    database.execute("DELETE FROM media_folder")
 
 
-def refuse_existing(target: Path) -> None:
-    """Refuse a folder for a copy that has something in it."""
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InvalidValue(f"{target} is there already; a backup replaces no file")
+def refuse_existing(copy: Path) -> None:
+    """Refuse a path for a copy if a file or a folder with something in it is there."""
+    folder = default_folder(copy)
+    if os.path.lexists(copy):
+        raise InvalidValue(f"{copy} is there already; a backup replaces no file")
+    if os.path.lexists(folder) and (not folder.is_dir() or any(folder.iterdir())):
+        raise InvalidValue(f"{folder} is there already; a backup replaces no file")
 
 
-def _known(database: Database, store: str) -> Path:
-    row = database.execute("SELECT path FROM media_folder").fetchone()
-    return Path(row[0]) if row else default_folder(store)
+def _owner(database: Database, store: str) -> Owner | None:
+    """Return what a folder of this store names; None if the store has no id yet."""
+    row = database.execute("SELECT owner FROM media_folder").fetchone()
+    return Owner(row[0], store, _real(default_folder(store))) if row else None
 
 
-def _remember(database: Database, folder: FileFolder, default: Path) -> None:
-    database.execute("DELETE FROM media_folder")
-    if folder.path != default:
-        database.execute("INSERT INTO media_folder (id, path) VALUES (1, ?)", (str(folder.path),))
+def _new_owner(database: Database, store: str) -> Owner:
+    """Give the store an id, and the folder beside it."""
+    name = token_hex(16)
+    database.execute("INSERT OR REPLACE INTO media_folder (id, owner) VALUES (1, ?)", (name,))
+    return Owner(name, store, _real(default_folder(store)))
 
 
-def _move(database: Database, old: FileFolder, new: FileFolder) -> None:
-    """Move the files to another folder. A process that ends meanwhile leaves each file in one of the two."""
-    if not old.exists:
-        return
-    old.claim()
+def _known(database: Database, store: str) -> tuple[Path, Path | None]:
+    """Return the folder of the store, and another one that may have files too."""
+    path, other = database.execute("SELECT path, other FROM media_folder").fetchone() or (None, None)
+    return _real(path or default_folder(store)), Path(other) if other else None
+
+
+def _move(database: Database, old: FileFolder, new: FileFolder, default: Path) -> None:
+    """Move the files to another folder. Both are remembered until nothing is left in the old one."""
+    rows = _rows(database)
+    if new.owner is None and new.names() - rows:
+        raise StoreRefused(
+            f"the folder of media {new.path}: it has files of another store; name another folder with media.folder,"
+            " or remove them"
+        )
+    database.execute("UPDATE media_folder SET other = ?", (str(new.path),))
+    if new.exists:
+        new.claim()
+    if old.exists:
+        new.copy_from(old, old.names() & rows)
+    path = None if new.path == default else str(new.path)
+    database.execute("UPDATE media_folder SET path = ?, other = ?", (path, str(old.path)))
+    _discard(database, old)
+
+
+def _discard(database: Database, folder: FileFolder) -> None:
+    """Remove a folder that is no longer used, and that it was; one of another store stays as it is."""
     try:
-        names = old.names()
-        new.copy_from(old, names & _rows(database))
-        old.remove(names)
+        if folder.exists and folder.is_ours:
+            folder.discard()
     finally:
-        old.close()
-    with suppress(OSError):  # something else is in it
-        old.remove_empty()
+        folder.close()
+    database.execute("UPDATE media_folder SET other = NULL")
+
+
+def _real(path: str | os.PathLike[str]) -> Path:
+    return Path(os.path.realpath(path))
 
 
 def _rows(database: Database) -> set[str]:

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Generator
 from contextlib import ExitStack, closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from shutil import rmtree
 from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any, Self
@@ -27,7 +26,7 @@ from palaver.store.forget.person import Forgotten
 from palaver.store.imports import SqlImports
 from palaver.store.log import SqlLog
 from palaver.store.media_files import SqlMedia
-from palaver.store.media_folder import copy_folder, default_folder, find_folder, open_folder, refuse_existing
+from palaver.store.media_folder import copy_folder, find_folder, open_folder, refuse_existing
 from palaver.store.messages import SqlInbox
 from palaver.store.migrations import migrate, refuse_newer, refuse_older
 from palaver.store.outbox import SqlOutbox
@@ -119,23 +118,20 @@ class Store:
 
     async def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the store to a new file while it is in use, and its files of media to `<path>-media`."""
-        copy, folder = Path(path), default_folder(path)
-        with connection.translate_errors(f"{folder} could not be written"):
-            refuse_existing(folder)
-        await self._copy(copy)
-        await asyncio.to_thread(self._copy_files, copy, folder)
+        copy = Path(path)
+        with connection.translate_errors(f"{copy} could not be written"):
+            refuse_existing(copy)
+        with connection.created(copy) as unfinished:
+            await self._fill(unfinished, copy)
+            await asyncio.to_thread(self._copy_files, unfinished, copy)
 
-    async def _copy(self, path: Path) -> None:
-        await self.reader.run(lambda database: connection.copy(database, path), autocommit=True)
+    async def _fill(self, path: Path, name: Path) -> None:
+        """Copy the committed state into an empty file; *name* is what errors call it."""
+        await self.reader.run(lambda database: connection.copy(database, path, name), autocommit=True)
 
-    def _copy_files(self, copy: Path, folder: Path) -> None:
-        try:
-            with connection.translate_errors(f"the copy {copy}"), closing(connection.connect(str(copy))) as database:
-                copy_folder(database, self.media.folder, folder)
-        except BaseException:
-            copy.unlink()  # it would name files that it does not have
-            rmtree(folder, ignore_errors=True)
-            raise
+    def _copy_files(self, unfinished: Path, copy: Path) -> None:
+        with connection.translate_errors(f"the copy {copy}"), closing(connection.connect(str(unfinished))) as database:
+            copy_folder(database, copy, self.media.folder)
 
     async def export(self) -> AsyncIterator[dict[str, Any]]:
         """Yield the rows of all tables but the index and the raw updates of services, all of one state of the store."""
@@ -158,7 +154,7 @@ class Store:
         now = at or datetime.now(UTC)
         with TemporaryDirectory(prefix="palaver-") as folder:  # nobody else may read it
             copy = Path(folder) / "copy.db"
-            await self._copy(copy)
+            await self._fill(copy, copy)
             return await asyncio.to_thread(export_person, copy, platform, author_id, now)
 
     async def forget(self, author_id: str, platform: str, *, at: datetime | None = None) -> Forgotten:

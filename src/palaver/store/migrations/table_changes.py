@@ -279,9 +279,11 @@ MEDIA_FILES = (
         PRIMARY KEY (account, name)
     )""",
     "CREATE INDEX handles_by_file ON handles (sha256)",
-    """CREATE TABLE media_folder (  -- where the files are, if not beside the store
+    """CREATE TABLE media_folder (  -- where the files are; written when the store is opened first
         id INTEGER PRIMARY KEY CHECK (id = 1),
-        path TEXT NOT NULL
+        owner TEXT NOT NULL,  -- the id of this store, which its folder names
+        path TEXT,  -- NULL: beside the store
+        other TEXT  -- a folder that may have files too, while they are moved
     )""",
     "ALTER TABLE descriptions RENAME TO descriptions_before",
     """CREATE TABLE descriptions (  -- of media with several, the newest has the highest rowid

@@ -141,16 +141,26 @@ def checkpoint(database: Database) -> None:
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
-def copy(database: Database, path: Path) -> None:
-    """Copy the committed state to *path*, completely or not at all."""
+@contextmanager
+def created(path: Path) -> Iterator[Path]:
+    """Yield the path of an empty temporary file; it becomes the file at *path*, completely or not at all."""
     try:
-        with create_atomically(path) as temporary, closing(sqlite3.connect(temporary)) as target:
-            database.backup(target)
-            target.execute("PRAGMA journal_mode = DELETE").fetchone()
+        with create_atomically(path) as temporary:
+            yield temporary
     except FileExistsError as error:
         raise InvalidValue(f"{path} is there already; a backup replaces no file") from error
-    except (OSError, sqlite3.Error) as error:
+    except OSError as error:
         raise _translate(error, f"{path} could not be written") from error
+
+
+def copy(database: Database, path: Path, name: Path) -> None:
+    """Copy the committed state into an empty file; *name* is what errors call it."""
+    try:
+        with closing(sqlite3.connect(path)) as target:
+            database.backup(target)
+            target.execute("PRAGMA journal_mode = DELETE").fetchone()
+    except (OSError, sqlite3.Error) as error:
+        raise _translate(error, f"{name} could not be written") from error
 
 
 @contextmanager
