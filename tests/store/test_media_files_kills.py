@@ -35,7 +35,7 @@ def media_rows(database: Database) -> tuple[set[str], set[str]]:
 
 
 def files_in(folder: Path) -> list[Path]:
-    return [file for file in folder.rglob("*") if file.is_file() and file.name != ".lock"]
+    return [file for file in folder.rglob("*") if file.is_file() and file.name not in (".lock", ".store")]
 
 
 async def verify(path: Path, said: list[str]) -> None:
