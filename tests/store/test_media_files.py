@@ -1,6 +1,7 @@
 """Files of media in a store: found by media, kept while something refers to them, collected when nothing does."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -11,13 +12,13 @@ import pytest
 
 from palaver.errors import InvalidValue, StoreBusy, StoreRefused
 from palaver.media.descriptions import DescriptionFailure
-from palaver.media.values import FetchFailure, FileForm, Handle, StoredFile
+from palaver.media.values import FetchFailure, FileForm, Handle, StoredFile, file_key
 from palaver.messages import Place, Quote, Reply
 from palaver.parts import Media, ToolResult
 from palaver.platform import PlaceMigrated
 from palaver.store import Store
 from palaver.turns import Prompt, Turn, model, user
-from people import BOB, GROUP, GRYAG, NOON, a_message
+from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message
 from store.builders import a_run, a_task, a_tool_run, add_own, an_outgoing
 
 CAT, DOG = b"\xff\xd8 a cat", b"\xff\xd8 a dog"
@@ -396,6 +397,64 @@ async def test_a_fetch_that_ends_after_its_person_was_forgotten_leaves_nothing(s
 
     await store.inbox.receive(a_message("", id="9", parts=(a_picture("bobs"),)), at=NOON)
     assert await add(store, "bobs") == a_file()  # somebody else sends it
+
+
+@pytest.mark.parametrize("ends", ["done", "cancelled"])
+async def test_a_form_that_is_written_while_its_person_is_forgotten_leaves_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    await store.inbox.receive(a_message("", author=BOB, parts=(a_picture("bobs"),)), at=NOON)
+    source = (await add(store, "bobs")).sha256
+    write, writing, go_on = store.media.folder.write, threading.Event(), threading.Event()
+
+    def slow_write(data: bytes) -> str:
+        writing.set()
+        go_on.wait()
+        return write(data)
+
+    monkeypatch.setattr(store.media.folder, "write", slow_write)
+    form = asyncio.ensure_future(store.media.add_form(source, "small", FileForm(file=a_file(DOG)), data=DOG, at=NOON))
+    await asyncio.to_thread(writing.wait)
+    await store.forget(BOB.id, "telegram", at=NOON)
+    if ends == "cancelled":
+        form.cancel()
+    go_on.set()
+    await asyncio.wait([form])
+    await store.media.add_form(source, "text", FileForm(text="of Bob"), at=NOON)
+
+    assert on_disk(store) == set()
+    assert {row["table"] async for row in store.export()} & {"files", "file_forms", "media_files"} == set()
+
+
+async def test_what_is_fetched_of_a_quote_after_its_author_was_forgotten_leaves_nothing(store: Store) -> None:
+    quote = Quote(
+        message_id="0", author=BOB, parts=(a_picture("bobs"), Media(media_kind="photo", unique_id="", file_id="x"))
+    )
+    keys = [file_key(part) for part in quote.parts if isinstance(part, Media)]
+    told = a_message("look", reply_to=quote)
+    await store.inbox.receive(a_message("hi", id="0", author=BOB), at=NOON)
+    await store.inbox.receive(told, at=NOON)
+    await store.forget(BOB.id, "telegram", at=NOON)
+
+    for key in keys:
+        with pytest.raises(StoreRefused):
+            await add(store, key)
+        await store.media.fail(key, FetchFailure(why="late"), at=NOON)
+        await store.descriptions.describe(key, "late words", by="m", at=NOON, message=told)
+        await store.descriptions.fail(key, DescriptionFailure(why="late", failures=1, retry_at=NOON), by="m")
+
+    assert on_disk(store) == set()
+    written = {"files", "media_files", "descriptions", "description_failures"}
+    assert {row["table"] async for row in store.export()} & written == set()
+
+
+async def test_media_that_somebody_else_quotes_are_fetched_though_their_sender_was_forgotten(store: Store) -> None:
+    await store.inbox.receive(a_message("", author=BOB, parts=(a_picture("cat"),)), at=NOON)
+    await store.forget(BOB.id, "telegram", at=NOON)
+    quote = Quote(message_id="0", author=ALICE, parts=(a_picture("cat"),))
+    await store.inbox.receive(a_message("look", id="2", reply_to=quote), at=NOON)
+
+    assert await add(store, "cat") == a_file()
 
 
 async def test_files_without_a_row_are_removed_by_a_sweep(store: Store) -> None:

@@ -1,6 +1,6 @@
 """Descriptions of media: one by each model for all places, with the position at which each place got to know them."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -12,7 +12,7 @@ from palaver.store.encoding import ANY, clean, dumps
 from palaver.store.identities import find_place
 from palaver.store.message_rows import FIND_MESSAGE, known_messages
 from palaver.store.sqlite.connection import Database
-from palaver.store.sqlite.writer import Repository
+from palaver.store.sqlite.writer import ConnectionThread, Repository
 
 _MAX_IDS = 500  # ids in one query
 _MAX_REINDEXED = 50  # messages with the same media whose index is updated
@@ -20,6 +20,12 @@ _MAX_REINDEXED = 50  # messages with the same media whose index is updated
 
 class SqlDescriptions(Repository):
     """Implements `media.descriptions.DescriptionStore`."""
+
+    def __init__(
+        self, writer: ConnectionThread, reader: ConnectionThread, *, is_forgotten: Callable[[Database, str], bool]
+    ) -> None:
+        super().__init__(writer, reader)
+        self._is_forgotten = is_forgotten  # media of somebody who was forgotten while they were described
 
     async def find(self, unique_ids: Collection[str], place: Place | None = None) -> dict[str, Description]:
         asked = list(dict.fromkeys(unique_ids))
@@ -38,7 +44,8 @@ class SqlDescriptions(Repository):
         row = (clean(unique_id), clean(words), dumps(words), clean(by), at.isoformat())
 
         def store(database: Database) -> None:
-            if message is None or _is_there(database, message):
+            is_wanted = message is None or _is_there(database, message)
+            if is_wanted and not self._is_forgotten(database, unique_id):
                 _describe(database, row)
 
         await self._writer.run(store)
@@ -52,7 +59,12 @@ class SqlDescriptions(Repository):
             VALUES (?, ?, ?, ?, ?) ON CONFLICT (unique_id, made_by) DO UPDATE SET
             failures = excluded.failures, retry_at = excluded.retry_at, why = excluded.why"""
         row = (clean(unique_id), clean(by), failure.failures, failure.retry_at.isoformat(), clean(failure.why))
-        await self._writer.run(lambda database: database.execute(upsert, row) and None)
+
+        def store(database: Database) -> None:
+            if not self._is_forgotten(database, unique_id):
+                database.execute(upsert, row)
+
+        await self._writer.run(store)
 
 
 def _is_there(database: Database, message: Message) -> bool:

@@ -14,7 +14,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime, timedelta
 
-from palaver.store.encoding import clean, dumps
+from palaver.media.values import file_key
+from palaver.parts import Media
+from palaver.store.encoding import QUOTE, clean, dumps
 from palaver.store.prompts import layer_content
 from palaver.store.sqlite.connection import Database
 from palaver.timezones import utc
@@ -127,9 +129,13 @@ def remove_garbage(database: Database) -> set[str]:
     return remove_files(database, found - named - find_repeated(database, found - named), keep=named)
 
 
-def sent_ids(database: Database) -> set[str]:
-    """Return the unique ids of all media of messages."""
-    return {unique_id for (unique_id,) in database.execute("SELECT DISTINCT unique_id FROM media")}
+def shown_ids(database: Database) -> set[str]:
+    """Return the ids of all media that messages and their quotes have."""
+    found = {unique_id for (unique_id,) in database.execute("SELECT DISTINCT unique_id FROM media")}
+    for (reply,) in database.execute("""SELECT reply FROM messages WHERE instr(reply, '"unique_id"')"""):
+        media = [part for part in QUOTE.loads(reply).parts if isinstance(part, Media)]
+        found.update(clean(one) for part in media for one in (part.unique_id, file_key(part)))
+    return found
 
 
 def correct_uses(database: Database, at: datetime) -> None:

@@ -52,6 +52,10 @@ class SqlMedia(Repository):
         """Store no more of media, unless a message has them: a fetch of them may be under way."""
         self._forgotten |= set(unique_ids)
 
+    def is_forgotten(self, database: Database, unique_id: str) -> bool:
+        """Return whether media are of somebody who was forgotten meanwhile, and no message or quote has them."""
+        return clean(unique_id) in self._forgotten and clean(unique_id) not in file_garbage.shown_ids(database)
+
     async def find(
         self, unique_ids: Collection[str], *, at: datetime | None = None
     ) -> Mapping[str, StoredFile | FetchFailure]:
@@ -65,15 +69,19 @@ class SqlMedia(Repository):
         return await self._reader.run(lambda database: _get(database, sha256s)) if sha256s else {}
 
     async def add(self, unique_id: str, data: bytes, file: StoredFile, *, at: datetime) -> StoredFile:
-        def insert(database: Database, stored: StoredFile) -> None:
-            if self._is_forgotten(database, unique_id):
-                raise StoreRefused("the person who sent a file was forgotten while it was fetched")
+        def insert(database: Database, stored: StoredFile) -> bool:
+            if self.is_forgotten(database, unique_id):
+                return False
             _insert_file(database, stored, at)
             upsert = """INSERT INTO media_files (unique_id, sha256, at) VALUES (?, ?, ?) ON CONFLICT (unique_id)
                 DO UPDATE SET sha256 = excluded.sha256, failure = '', failures = 0, retry_at = NULL, at = excluded.at"""
             database.execute(upsert, (clean(unique_id), stored.sha256, time_text(at)))
+            return True
 
-        return await self._store(data, file, insert)
+        stored = await self._store(data, file, insert)
+        if stored is None:
+            raise StoreRefused("the person who sent a file was forgotten while it was fetched")
+        return stored
 
     async def fail(self, unique_id: str, failure: FetchFailure, *, at: datetime) -> None:
         upsert = """INSERT INTO media_files (unique_id, failure, failures, retry_at, at) VALUES (?, ?, ?, ?, ?)
@@ -83,7 +91,7 @@ class SqlMedia(Repository):
         row = (clean(unique_id), clean(failure.why), failure.failures, retry_at, time_text(at))
 
         def insert(database: Database) -> None:
-            if not self._is_forgotten(database, unique_id):
+            if not self.is_forgotten(database, unique_id):
                 database.execute(upsert, row)
 
         await self._writer.run(insert)
@@ -103,9 +111,9 @@ class SqlMedia(Repository):
     async def add_form(
         self, source: str, form: str, made: FileForm, *, data: bytes | None = None, at: datetime
     ) -> None:
-        def insert(database: Database, stored: StoredFile | None) -> None:
+        def insert(database: Database, stored: StoredFile | None) -> bool:
             if database.execute("SELECT 1 FROM files WHERE sha256 = ?", (source,)).fetchone() is None:
-                return
+                return False
             if stored:
                 _insert_file(database, stored, at)
             upsert = """INSERT INTO file_forms (source, form, sha256, text, failure, at) VALUES (?, ?, ?, ?, ?, ?)
@@ -113,6 +121,7 @@ class SqlMedia(Repository):
                 failure = excluded.failure, at = excluded.at"""
             row = (source, clean(form), stored and stored.sha256, clean(made.text), clean(made.failure), time_text(at))
             database.execute(upsert, row)
+            return True
 
         if made.file and data is not None:
             await self._store(data, made.file, insert)
@@ -190,30 +199,41 @@ class SqlMedia(Repository):
     def _is_whole(self, sha256: str) -> bool:
         return is_hash(sha256) and self.folder.read(sha256, clean=False) is not None
 
-    async def _store(self, data: bytes, file: StoredFile, insert: Callable[[Database, StoredFile], None]) -> StoredFile:
-        """Write a file, and then its rows."""
-        self._refuse_beside()
+    async def _store(
+        self, data: bytes, file: StoredFile, insert: Callable[[Database, StoredFile], bool]
+    ) -> StoredFile | None:
+        """Write a file, and then its rows; None, and no file, where *insert* does not want them.
 
-        def add_rows(database: Database, stored: StoredFile) -> bool:
+        Who is cancelled waits until both are there or neither: a file without a row would stay until the next sweep.
+        """
+        self._refuse_beside()
+        storing = asyncio.ensure_future(self._write(data, file, insert))
+        try:
+            return await asyncio.shield(storing)
+        except asyncio.CancelledError:
+            await asyncio.gather(storing, return_exceptions=True)
+            raise
+
+    async def _write(
+        self, data: bytes, file: StoredFile, insert: Callable[[Database, StoredFile], bool]
+    ) -> StoredFile | None:
+        def add_rows(database: Database, stored: StoredFile) -> bool | None:
             is_there = self.folder.size(stored.sha256) == stored.size
-            if is_there:
-                insert(database, stored)
-            return is_there
+            return insert(database, stored) if is_there else None
 
         for _ in range(_ATTEMPTS):
             sha256 = await asyncio.to_thread(self.folder.write, data)
             stored = replace(file, sha256=sha256, size=len(data))
+            is_stored: bool | None = False
             try:
-                if await self._writer.run(partial(add_rows, stored=stored)):
-                    return stored
-            except PalaverError:
-                with suppress(PalaverError):
-                    await self._remove_stray([sha256])  # the disk of the rows may be full
-                raise
+                is_stored = await self._writer.run(partial(add_rows, stored=stored))
+            finally:
+                if is_stored is False:
+                    with suppress(PalaverError):  # the disk of the rows may be full
+                        await self._remove_stray([sha256])
+            if is_stored is not None:
+                return stored if is_stored else None
         raise StoreTrouble(f"the folder of media {self.folder.path}: somebody removes the files that are written there")
-
-    def _is_forgotten(self, database: Database, unique_id: str) -> bool:
-        return clean(unique_id) in self._forgotten and clean(unique_id) not in file_garbage.sent_ids(database)
 
     def _remove_missing(self, database: Database, sha256: str) -> None:
         """Remove the rows of a file that is not on the disk."""

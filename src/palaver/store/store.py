@@ -19,7 +19,7 @@ from palaver.store.descriptions import SqlDescriptions
 from palaver.store.episodes import SqlEpisodes, SqlWindowPasts
 from palaver.store.events import SqlEvents
 from palaver.store.facts import SqlFacts, SqlProposals
-from palaver.store.file_garbage import remove_garbage, sent_ids
+from palaver.store.file_garbage import remove_garbage, shown_ids
 from palaver.store.forget import person
 from palaver.store.forget.export import export_person
 from palaver.store.forget.person import Forgotten
@@ -78,8 +78,8 @@ class Store:
         self.window_pasts = SqlWindowPasts(self.writer, self.reader)
         self.index_reader = SqlIndexReader(self.reader)
         self.index_writer = SqlIndexWriter(self.writer, self.reader)
-        self.descriptions = SqlDescriptions(self.writer, self.reader)
         self.media = SqlMedia(self.writer, self.reader, folder, beside=beside)
+        self.descriptions = SqlDescriptions(self.writer, self.reader, is_forgotten=self.media.is_forgotten)
         self.usage = SqlUsage(self.writer, self.reader)
         self.imports = SqlImports(self.writer, self.reader, moved=self._clear_caches)
         self.chats = SqlChats(self.writer, self.reader, self.prompts)
@@ -170,9 +170,9 @@ class Store:
         _create_vacuum_marker(self.path)
 
         def remove_rows(database: Database) -> Forgotten:
-            before = sent_ids(database)
+            before = shown_ids(database)
             report = person.forget(database, platform, author_id, now)
-            self.media.forget(before - sent_ids(database))
+            self.media.forget(before - shown_ids(database))
             remove_garbage(database)
             return report
 
