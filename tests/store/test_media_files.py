@@ -405,12 +405,15 @@ async def test_a_form_that_is_written_while_its_person_is_forgotten_leaves_nothi
 ) -> None:
     await store.inbox.receive(a_message("", author=BOB, parts=(a_picture("bobs"),)), at=NOON)
     source = (await add(store, "bobs")).sha256
-    write, writing, go_on = store.media.folder.write, threading.Event(), threading.Event()
+    write = store.media.folder.write
+    writing, go_on, written = (threading.Event() for _ in range(3))
 
     def slow_write(data: bytes) -> str:
         writing.set()
         go_on.wait()
-        return write(data)
+        name = write(data)
+        written.set()
+        return name
 
     monkeypatch.setattr(store.media.folder, "write", slow_write)
     form = asyncio.ensure_future(store.media.add_form(source, "small", FileForm(file=a_file(DOG)), data=DOG, at=NOON))
@@ -419,6 +422,7 @@ async def test_a_form_that_is_written_while_its_person_is_forgotten_leaves_nothi
     if ends == "cancelled":
         form.cancel()
     go_on.set()
+    await asyncio.to_thread(written.wait)
     await asyncio.wait([form])
     await store.media.add_form(source, "text", FileForm(text="of Bob"), at=NOON)
 
