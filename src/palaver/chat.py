@@ -14,7 +14,7 @@ from palaver.media.large_data import LargeData
 from palaver.messages import Place
 from palaver.models import model_named
 from palaver.models.base import Model, Response, Usage
-from palaver.parts import Part, Text, Thought, ToolResult
+from palaver.parts import Part, Text, Thought, ToolCall, ToolResult
 from palaver.run.answer_type import AnswerType
 from palaver.run.chat_history import Exchange, History, MessageInput, Pieces, user_turn
 from palaver.run.fallbacks import ExpiredFiles
@@ -91,7 +91,7 @@ class Chat:
         self._now = now
         self._history = History(now)
         self._expired_files = ExpiredFiles()
-        self._large_data = LargeData(now=now)
+        self._large_data = LargeData(now=now, runs=lambda name: not self._toolbox.is_for_caller(ToolCall(name=name)))
         self._next = asyncio.Lock()  # held by the next exchange until the one before it has ended
         self._exchange: Exchange | None = None  # the last one
         self._history.add(history)
@@ -107,7 +107,8 @@ class Chat:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the connections of the model."""
+        """Close the connections of the model, after uploads that are under way are stopped."""
+        await self._large_data.close()
         if aclose := getattr(self.model, "aclose", None):
             await aclose()
 
@@ -352,6 +353,7 @@ class Chat:
             expired_files=self._expired_files,
             attachments=self._large_data,
             context=_context,
+            store_media=self._large_data.fetch_result,
         )
 
     def _with_cut_calls_named(self, response: Response) -> Response:

@@ -13,7 +13,7 @@ from palaver.engine.describers import ASKED, IN_LANGUAGE, Describe, MediaAccess,
 from palaver.engine.description_worker import Wanted
 from palaver.engine.limits import Cap, CurrentLimits, Limits
 from palaver.engine.spend_caps import SpendTracker
-from palaver.errors import FileGone
+from palaver.errors import FileGone, RequestRefused
 from palaver.media.attachments import Attachments
 from palaver.media.decoding import Decoder
 from palaver.media.descriptions import Description, DescriptionFailure
@@ -137,6 +137,11 @@ class Files:
 
     async def renew(self, _: FileGone, __: Prompt, ___: Model) -> bool:
         return self.gone
+
+    def leave_out(self, error: RequestRefused, prompt: Prompt, sent: Prompt, model: Model, *, attempt: int) -> bool:
+        return False
+
+    def accept(self, prompt: Prompt, sent: Prompt, model: Model) -> None: ...
 
     def access(self) -> MediaAccess:
         return MediaAccess(self.store.media, fetcher=self, attacher=self, now=lambda: NOON)

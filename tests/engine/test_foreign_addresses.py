@@ -4,16 +4,23 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from engine.engines import ALICE, engine_with, said, talked
 from palaver.chat import Chat
 from palaver.engine.media_descriptions import by_model
+from palaver.media.addresses import AddressFetcher, Fetched
 from palaver.messages import Quote
+from palaver.models.gemini.client import BASE_URL, Gemini
 from palaver.models.openai.client import OpenAI
-from palaver.parts import Media, Text
+from palaver.parts import Media, Text, ToolResult
 from palaver.sim.behaviours import Actor
+from palaver.sim.gemini import GeminiSim
 from palaver.sim.openai import OpenAISim
+from palaver.sim.telegram import image
 from palaver.store import Store
+from palaver.turns import model as own_turn
+from palaver.turns import user
 
 INSIDE = ["http://169.254.169.254/latest", "http://localhost:9200/", "file:///etc/passwd"]
 
@@ -66,6 +73,62 @@ async def test_address_of_a_tool_is_not_sent(store: Store, sim: OpenAISim, model
 
     assert len(sim.requests) > 1
     assert not any(uri in str(one.body) for one in sim.requests)
+
+
+@pytest.mark.parametrize("made", [message, quote])
+@pytest.mark.parametrize("described", [False, True])
+async def test_what_looks_like_an_uploaded_file_is_not_one_if_a_person_wrote_it(
+    store: Store, made: Any, described: bool
+) -> None:
+    async with GeminiSim() as gemini, Gemini("gemini-3.8-flash", key="k", base_url=gemini.url) as own:
+        uris = ["http://10.0.0.1/v1/files/x", f"{gemini.url}/v1beta/files/x", f"{BASE_URL}/v1beta/files/x"]
+        async with engine_with(own, store=store, describe=by_model(own) if described else None) as engine:
+            await talked(engine, *(replace(made(uri), id=str(number)) for number, uri in enumerate(uris, 1)))
+
+    assert len(gemini.requests) >= len(uris)
+    assert not any(uri in str(one.body) or one.method == "GET" for one in gemini.requests for uri in uris)
+
+
+@pytest.mark.parametrize("uri", INSIDE)
+async def test_address_of_a_tool_is_not_sent_by_a_chat(sim: OpenAISim, model: OpenAI, uri: str) -> None:
+    def camera() -> Media:
+        """Takes a photo."""
+        return photo(uri)
+
+    chat = Chat(model, tools=[camera])
+    await chat.send_message("look")
+    await chat.send_message("and now?")
+
+    assert len(sim.requests) > 2
+    assert not any(f'"url":"{uri}' in str(one.body).replace(" ", "").replace("'", '"') for one in sim.requests)
+    results = [part for turn in chat.history for part in turn.parts if isinstance(part, ToolResult)]
+    assert {one.uri for result in results for one in result.media} == {None}
+
+
+async def test_address_of_a_tool_is_fetched_by_a_chat(
+    sim: OpenAISim, model: OpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fetch(self: AddressFetcher, url: str, *, limit: int) -> Fetched:
+        return Fetched(data=image(8, 8), mime="text/plain", name=url)
+
+    def camera() -> Media:
+        """Takes a photo."""
+        return photo("https://example.org/cat")
+
+    monkeypatch.setattr(AddressFetcher, "fetch", fetch)
+    await Chat(model, tools=[camera]).send_message("look")
+
+    sent = str(sim.requests[-1].body)
+    assert ("data:image/png;base64," in sent, "example.org" in sent) == (True, False)
+
+
+async def test_address_of_a_model_goes_back_to_it_only_if_it_is_a_file_of_its_service() -> None:
+    async with GeminiSim() as gemini, Gemini("gemini-3.8-flash", key="k", base_url=gemini.url) as own:
+        file = await own.upload(image(8, 8), mime="image/png")
+        made = [own_turn(photo(uri), by=own.name) for uri in (file.uri, INSIDE[0])]
+        await Chat(own, history=[user("draw"), made[0], user("again"), made[1]]).send_message("and?")
+
+    assert [uri in str(gemini.requests[-1].body) for uri in (file.uri, INSIDE[0])] == [True, False]
 
 
 async def test_chat_sends_the_addresses_that_its_user_gives(sim: OpenAISim, model: OpenAI) -> None:

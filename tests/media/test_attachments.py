@@ -19,7 +19,7 @@ from palaver.errors import FileGone, StoreFull
 from palaver.media.attachments import WORDS, Attached, Attachments, within_limit
 from palaver.media.content_types import PDF, TGS, content_type
 from palaver.media.decoding import Decoder
-from palaver.media.handles import upload_name
+from palaver.media.handles import upload_names
 from palaver.media.image_metadata import has_metadata
 from palaver.media.values import Handle, StoredFile
 from palaver.models.base import Model
@@ -91,7 +91,7 @@ async def test_a_large_file_is_uploaded_once_however_often_it_is_shown(
     again = Attachments(store.media, Decoder(), now=lambda: now(sim))  # after a restart
     found.append(await again.attach(prompt, model))
 
-    name = upload_name(film.sha256 or "", model.account)
+    name, _ = upload_names(film.sha256 or "", model.account)
     assert uploads(sim) == ["200"]
     assert all(one == found[0] for one in found)
     assert [part.uri for turn in found[0].turns for part in turn.parts if isinstance(part, Media)] == [
@@ -180,7 +180,7 @@ async def test_a_file_that_a_killed_process_uploaded_is_found_by_its_name(
 ) -> None:
     film = await store.put(FILM, "video/mp4", "video")
     await model.upload(
-        FILM, mime="video/mp4", name=upload_name(film.sha256 or "", model.account)
+        FILM, mime="video/mp4", name=upload_names(film.sha256 or "", model.account)[0]
     )  # and then it was killed
 
     attached = await attachments.attach(Prompt.of(user(film, "Look")), model)
@@ -195,7 +195,7 @@ async def test_another_file_under_our_name_is_not_used(
 ) -> None:
     film = await store.put(FILM, "video/mp4", "video")
     await (await world.gemini(key="stranger")).upload(
-        b"x", mime="video/mp4", name=upload_name(film.sha256 or "", model.account)
+        b"x", mime="video/mp4", name=upload_names(film.sha256 or "", model.account)[0]
     )
 
     attached = await attachments.attach(Prompt.of(user(film, "Look")), model)
@@ -504,20 +504,21 @@ async def test_the_text_of_a_long_document_is_its_beginning(
     assert len(second) < 20_100
 
 
-async def test_a_handle_that_cannot_be_stored_is_used_and_found_again(
-    sim: GeminiSim, store: Files, model: Gemini, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("method", "answers"), [("add_handle", ["200", "409"]), ("begin_handle", ["200"])])
+async def test_a_handle_that_cannot_be_stored_is_used_and_found_again_but_nothing_uploaded_without_its_name(
+    sim: GeminiSim, store: Files, model: Gemini, monkeypatch: pytest.MonkeyPatch, method: str, answers: list[str]
 ) -> None:
     async def full(*_: object, **__: object) -> None:
         raise StoreFull("the disk is full")
 
     film = await store.put(FILM, "video/mp4", "video")
     with monkeypatch.context() as patched:
-        patched.setattr(store.media, "add_handle", full)
+        patched.setattr(store.media, method, full)
         first = await Attachments(store.media, Decoder(), now=lambda: now(sim)).attach(Prompt.of(user(film)), model)
     second = await Attachments(store.media, Decoder(), now=lambda: now(sim)).attach(Prompt.of(user(film)), model)
 
-    assert first == second
-    assert uploads(sim) == ["200", "409"]
+    assert (first == second) == (method == "add_handle")
+    assert uploads(sim) == answers
 
 
 async def test_files_in_results_of_tools_are_attached_too(store: Files, attachments: Attachments, world: World) -> None:

@@ -142,7 +142,7 @@ async def test_bytes_that_media_hold_are_stored_too(world: World) -> None:
     assert world.platform.asked == []
 
 
-async def test_an_address_is_fetched_but_not_one_of_a_service(world: World) -> None:
+async def test_an_address_is_fetched_but_not_a_video_of_youtube(world: World) -> None:
     world.web = Web(**{"https://example.org/cat": PNG})
     fetcher = world.fetcher()
 
@@ -156,7 +156,7 @@ async def test_an_address_is_fetched_but_not_one_of_a_service(world: World) -> N
     assert await fetcher.fetch(at("http://nas/cat"), "recorded") is None
     assert await failure(world, "http://nas/cat") == FetchFailure(why="nas is not the name of a public host")
     assert not is_fetchable(at("https://youtu.be/dQw4w9WgXcQ"))
-    assert not is_fetchable(at("https://generativelanguage.googleapis.com/v1beta/files/abc"))
+    assert is_fetchable(at("https://generativelanguage.googleapis.com/v1beta/files/abc"))  # a person wrote it
     assert not is_fetchable(at("file:///etc/passwd"))
 
 

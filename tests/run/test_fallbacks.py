@@ -60,6 +60,10 @@ CHANGED: list[tuple[str, Fallback, list[Turn], list[Turn] | None]] = [
      [user(PHOTO, "a"), by(BARE), user(replace(RESULT, media=(PHOTO,))), user("e")],
      [user("[photo]", "a"), by(BARE), user(replace(RESULT, media=(PHOTO.without_content(),))), user("e")]),
     ("no photos", fallbacks.without_media, [user(PHOTO.without_content(), "a"), by(CALL), user(RESULT)], None),
+    ("old photos", fallbacks.without_old_media,
+     [user(PHOTO, "a"), by("b"), user(PHOTO, "e"), by(BARE), user(replace(RESULT, media=(PHOTO,)))],
+     [user("[photo]", "a"), by("b"), user(PHOTO, "e"), by(BARE), user(replace(RESULT, media=(PHOTO,)))]),
+    ("no old photos", fallbacks.without_old_media, [user(PHOTO, "e")], None),
     ("by exchanges", fallbacks.shorten,
      [user("a"), by(CALL), user(RESULT), by("b"), user("c"), by("d"), user("e"), by(CALL), user(RESULT)],
      [user("c"), by("d"), user("e"), by(CALL), user(RESULT)]),
@@ -112,7 +116,7 @@ TROUBLES: list[tuple[PalaverError, tuple[str, ...]]] = [
         (RequestRefused("Gemini refused the request (400): Unable to process input image."), ("without media",)),
         (RequestRefused("the image data you provided does not represent a valid image"), ("without media",)),
         (RequestRefused("Request contains an invalid argument."), ("without any media",)),
-        (ContextTooLong("too many tokens in images"), ()),
+        (ContextTooLong("too many tokens in images"), ("without media",)),
         (ResponseUnreadable("the image"), ("again",)),
     ],
 )
@@ -129,6 +133,15 @@ def test_the_fallbacks_are_tried_in_order(trouble: PalaverError, names: Any) -> 
     found = tried_with(Prompt.of(*said), trouble)
 
     assert tuple(name for name, _ in found) == names
+
+
+def test_a_prompt_that_is_too_long_loses_old_media_then_all_media_then_history() -> None:
+    said = [user(PHOTO, "a"), by("b"), user("c"), by("d" * 300), user(PHOTO, "e")]
+
+    found = tried_with(Prompt.of(*said), ContextTooLong("long"))
+
+    assert [name for name, _ in found][:3] == ["without old media", "without media", "shorten"]
+    assert found[0][1].turns[-1] == said[-1]
 
 
 def test_a_name_that_is_no_fallback_any_more_leaves_the_others() -> None:

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from media import media_files
 from media.attaching import FILM, PHOTO, VOICE, Files, World, now, uploads
@@ -121,6 +122,9 @@ class Losing(Scripted):
     async def upload(self, data: bytes, *, mime: str, name: str = "") -> File:
         return File(name=name, uri=f"https://e.test/{name}", mime=mime, state="ACTIVE", size=len(data))
 
+    def is_own_file(self, uri: str) -> bool:
+        return uri.startswith("https://e.test/files/")
+
     async def get_file(self, name: str) -> File:
         raise FileGone(name)
 
@@ -202,11 +206,68 @@ async def test_markers_are_those_of_the_prompt_as_it_was_sent(
     assert loop.markers() == {"[document]"}
 
 
+class Choosy(Scripted):
+    """Refuses requests with the bytes of a file, and does not say which it is."""
+
+    def __init__(self, *refused: bytes) -> None:
+        super().__init__(*["Nice."] * 3, name="gemini-3.8-flash")
+        self.refused = refused
+        self.shown: list[list[bytes]] = []
+
+    async def respond(self, prompt: Prompt) -> Response:
+        media = [one for turn in prompt.turns for one in turn.parts if isinstance(one, Media)]
+        self.shown.append([one.data for one in media if one.data])
+        if set(self.shown[-1]) & set(self.refused):
+            raise RequestRefused("Unable to process input image.")
+        return await super().respond(prompt)
+
+
+async def test_only_the_file_that_is_refused_becomes_words_and_the_next_run_does_not_ask_with_it(
+    store: Store, attachments: Attachments
+) -> None:
+    data = [PHOTO + bytes(number) for number in range(4)]
+    photos = [await Files(store.media).put(one, "image/jpeg") for one in data]
+    model = Choosy(data[2])
+    prompt = Prompt.of(user(*photos, "What are they?"))
+
+    for number in range(2):
+        run = replace(RUN, id=f"r{number}")
+        answered = await run_to_end(
+            store.runs, run, prompt, models=[model], toolbox=Toolbox(), attachments=attachments.escaping(str)
+        )
+        assert names(answered.tried) == (("without a file",) * 2 if number == 0 else ())
+
+    without = [*data[:2], data[3]]
+    assert model.shown == [data, data[:3], without, without]
+
+
+async def test_where_several_files_are_refused_all_that_are_new_become_words(
+    store: Store, attachments: Attachments
+) -> None:
+    data = [PHOTO + bytes(number) for number in range(5)]
+    photos = [await Files(store.media).put(one, "image/jpeg") for one in data]
+    model = Choosy(*data[3:])
+    old = attachments.escaping(str)
+    await run_to_end(store.runs, RUN, Prompt.of(user(*photos[:2])), models=[model], toolbox=Toolbox(), attachments=old)
+
+    answered = await run_to_end(
+        store.runs,
+        replace(RUN, id="next"),
+        Prompt.of(user(*photos)),
+        models=[model],
+        toolbox=Toolbox(),
+        attachments=attachments.escaping(str),
+    )
+
+    assert names(answered.tried) == ("without a file",) * 4
+    assert model.shown[-1] == data[:2]
+
+
 async def test_a_file_that_the_service_refuses_goes_as_words(store: Store, attachments: Attachments) -> None:
     photo = await Files(store.media).put(PHOTO, "image/jpeg", rendered_text="a cat")
     refusing = Scripted(RequestRefused("Gemini refused the request (400): Unable to process input image."), "A cat.")
 
     answered = await ran(store, attachments, Prompt.of(user(photo, "What is it?")), refusing)
 
-    assert (answered.response.text, names(answered.tried)) == ("A cat.", ("without media",))
-    assert refusing.prompts[1].turns == (user("[photo described: a cat]", "What is it?"),)
+    assert (answered.response.text, names(answered.tried)) == ("A cat.", ("without a file",))
+    assert refusing.prompts[1].turns == (user(photo.without_content(), "What is it?"),)

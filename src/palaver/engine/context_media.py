@@ -128,6 +128,13 @@ def _with_media(context: Context, change: ChangeMedia) -> Context:
         parts = change_parts(message.parts, change)
         return message if parts is message.parts else replace(message, parts=parts)
 
+    def or_as_it_is(media: Media) -> Media:
+        changed = change(media)
+        return changed if changed.has_content else media
+
+    def in_turn(turn: Turn) -> Turn:
+        return _with_parts(turn, or_as_it_is if turn.role == "model" else change)  # it may be a file of its service
+
     return replace(
         context.with_batch([*map(in_message, context.batch)]),
         window=tuple(map(in_window, context.window)),
@@ -135,7 +142,7 @@ def _with_media(context: Context, change: ChangeMedia) -> Context:
         immediate=tuple(map(in_window, context.immediate)),
         newer=tuple(map(in_window, context.newer)),
         notices=tuple(map(in_window, context.notices)),
-        turns={name: tuple(_with_parts(turn, change) for turn in turns) for name, turns in context.turns.items()},
+        turns={name: tuple(map(in_turn, turns)) for name, turns in context.turns.items()},
     )
 
 

@@ -21,7 +21,7 @@ from palaver.messages import Message, Place
 from palaver.models.base import Model, Response, TakesMedia
 from palaver.models.openai.transcription import Transcriber
 from palaver.parts import Media
-from palaver.run.loop import AttachesMedia
+from palaver.run.model_calls import AttachesMedia
 from palaver.tokens import MOVING, media_mime
 from palaver.turns import Prompt, user
 from palaver.wire.media_limits import limits_of

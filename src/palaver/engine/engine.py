@@ -182,7 +182,7 @@ class Engine:
         await self._commands.close()
         await self._places.tasks.stop()
         await self._descriptions.worker.close()
-        await self._parts.fetcher.close()
+        await asyncio.gather(self._parts.fetcher.close(), self._parts.attachments.close())
         await self._task_worker.close()  # before the sender, which sends its last replies
         await self._parts.outbox_sender.close()
         if self.memory:

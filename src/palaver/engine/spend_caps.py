@@ -95,6 +95,9 @@ class MeteredModel:
     async def upload(self, data: bytes, *, mime: str, name: str = "") -> File:
         return await self._uploader.upload(data, mime=mime, name=name)
 
+    def is_own_file(self, uri: str) -> bool:
+        return isinstance(self._model, UploadsFiles) and self._model.is_own_file(uri)
+
     async def get_file(self, name: str) -> File:
         return await self._uploader.get_file(name)
 

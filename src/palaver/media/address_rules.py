@@ -1,4 +1,4 @@
-"""Rules about addresses: which are public, which ports files are fetched from, which URIs services may get. Pure.
+"""Rules about addresses: which are public, which ports files are fetched from. Pure.
 
 The tables follow IANA's registries of special-purpose addresses. `ipaddress.is_global` does not decide: it depends on
 the version of Python, and takes multicast, 6to4, NAT64, IPv4-compatible and site-local addresses for global.
@@ -64,7 +64,6 @@ _ALLOWED = re.compile(
 )
 _HIDDEN_PATH = re.compile(r"%2e|%2f|%5c|\\", re.IGNORECASE)  # a server may read it as another path than we do
 _YOUTUBE = re.compile(r"https://(?:(?:(?:www|m|music)\.)?youtube\.com|youtu\.be)/[\w/?=&.-]*")
-_UPLOADED = re.compile(r"https?://[\w.:-]+/v\d\w*/files/[\w-]+")  # at Google, a proxy or a simulator
 
 
 class AllowedAddress(Struct, frozen=True, kw_only=True):
@@ -114,10 +113,6 @@ def is_web_port(port: int) -> bool:
     return port in _WEB_PORTS or (1024 <= port <= 65535 and port not in _OTHER_PROTOCOLS)
 
 
-def passes_as_is(uri: str, *, files: bool) -> bool:
-    """Return whether a URI of somebody else may go to a service as it is: a video of YouTube, or an uploaded file.
-
-    *files* says whether the service has uploaded files, as Gemini does. Any other URI is fetched by us, or becomes
-    words: a server of one's own would fetch it from inside our network, or read a file of its disk.
-    """
-    return bool(_YOUTUBE.fullmatch(uri) or (files and _UPLOADED.fullmatch(uri)))
+def is_youtube(uri: str) -> bool:
+    """Return whether a URI is that of a video of YouTube, which goes to services as it is."""
+    return bool(_YOUTUBE.fullmatch(uri))

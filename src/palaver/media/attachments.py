@@ -12,7 +12,7 @@ in use and no longer than that.
 """
 
 import re
-from asyncio import gather
+from asyncio import gather, get_running_loop
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
@@ -25,10 +25,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.characters import HIDING
-from palaver.errors import FileGone
-from palaver.media.address_rules import passes_as_is
+from palaver.errors import FileGone, RequestRefused
+from palaver.media.address_rules import is_youtube
 from palaver.media.forms import PAGES, Forms, FormsDecoder, candidates
-from palaver.media.handles import Handles
+from palaver.media.handles import PATIENCE, Handles
+from palaver.media.refusals import Refusals, media_key
 from palaver.media.values import Handle, MediaStore, StoredFile
 from palaver.models.base import Model, TakesMedia, UploadsFiles
 from palaver.parts import Media, Part, Text, ToolResult
@@ -80,11 +81,13 @@ class Attachments:
         self._store = store
         self._forms = Forms(store, decoder, now=now)
         self._handles = Handles(store, now=now)
+        self._refusals = Refusals(now=now)
+        self._left_out: frozenset[str] = frozenset()  # media that a service may have refused, by `media_key`
         self._turns = TurnCache(remembered)
         self._escape = escape
 
     def escaping(self, escape: Escape) -> Self:
-        """Return the same attachments with another *escape*, for a place with a delimiter of its own."""
+        """Return the same attachments for one run, with the *escape* of its place, which has a delimiter of its own."""
         same = copy(self)
         same._escape = escape  # noqa: SLF001 (our own copy)
         return same
@@ -92,17 +95,24 @@ class Attachments:
     async def attach(self, prompt: Prompt, model: Model) -> Prompt:
         """Return the prompt with the files of its media, in the forms that *model* takes; itself if it has none.
 
-        What is not stored and has only an address of somebody else is words.
+        What is not stored and has only an address of somebody else is words. Uploads that take too long go on.
         """
         if not any(map(media_in_turn, prompt.turns)):
             return prompt
-        prompt = without_foreign_uris(prompt, files=isinstance(model, UploadsFiles))
+        deadline = get_running_loop().time() + PATIENCE
+        prompt = without_foreign_uris(prompt, model)
+        if left_out := self._left_out | self._refusals.of(model.name):
+            prompt = with_each_medium(
+                prompt, lambda one, _: one.without_content() if media_key(one) in left_out else one
+            )
         found = [(media, turn.role) for turn in prompt.turns for media in media_in_turn(turn) if is_stored(media)]
         if not found:
             return prompt
         files = await self._store.get({media.sha256 for media, _ in found if media.sha256})
         each = {(media.sha256 or "", media.media_kind, role): media for media, role in found}
-        chosen = await gather(*(self._choose(media, key[2], files.get(key[0]), model) for key, media in each.items()))
+        chosen = await gather(
+            *(self._choose(media, key[2], files.get(key[0]), model, deadline) for key, media in each.items())
+        )
         choices = dict(zip(each, chosen, strict=True))
         wanted = [choices[media.sha256 or "", media.media_kind, role] for media, role in found]
         given = sum(len(media.data) for media in all_media(prompt) if media.data)
@@ -117,7 +127,31 @@ class Attachments:
         """Forget the handles of an attached *prompt* that the service lost; return whether any of them was ours."""
         return await self._handles.renew(error, prompt, model)
 
-    async def _choose(self, media: Media, role: Role, file: StoredFile | None, model: Model) -> Attached:
+    def leave_out(self, error: RequestRefused, prompt: Prompt, sent: Prompt, model: Model, *, attempt: int) -> bool:
+        """Let media go in words because of which *sent* may have been refused; return whether there are any to try."""
+        media = [*zip(all_media(prompt), all_media(sent), strict=True)]
+        shown = [(one, as_sent) for one, as_sent in media if as_sent.has_content or media_key(one) in self._left_out]
+        self._left_out = self._refusals.attempt(attempt, str(error), shown, model.name)
+        return bool(self._left_out)
+
+    def accept(self, prompt: Prompt, sent: Prompt, model: Model) -> None:
+        """Remember that a service accepted the media of a prompt, and refused those that were left out of it."""
+        shown = (
+            media_key(one)
+            for one, as_sent in zip(all_media(prompt), all_media(sent), strict=True)
+            if as_sent.has_content
+        )
+        self._refusals.accept(shown, model.name)
+        self._refusals.add(self._left_out, model.name)
+        self._left_out = frozenset()
+
+    async def close(self) -> None:
+        """Stop the uploads that are under way."""
+        await self._handles.close()
+
+    async def _choose(
+        self, media: Media, role: Role, file: StoredFile | None, model: Model, deadline: float
+    ) -> Attached:
         """Return what goes for media; it does not depend on other media."""
         if file is None:
             return WORDS
@@ -131,19 +165,22 @@ class Attachments:
                 whole = len(text) < DOCUMENT_CHARACTERS and (file.pages or 1) <= PAGES
                 found = Attached(text=text, is_whole=whole) if text.strip() else None
             elif _is_taken(media, form.mime, role, model) and (made := await self._forms.file(file, form)):
-                found = await self._place(made, model)
+                found = await self._place(made, model, deadline)
             else:
                 continue
             if found is not None:
                 return found
         return WORDS
 
-    async def _place(self, made: StoredFile, model: Model) -> Attached | None:
+    async def _place(self, made: StoredFile, model: Model, deadline: float) -> Attached | None:
         """Return a file as a handle if it is large, else inline; None if it is too large for both."""
         taken = limits_of(model.name)
         if isinstance(model, UploadsFiles) and taken.upload_from is not None and taken.upload_from < made.size:
             read = partial(self._forms.content, made)
-            if made.size <= taken.upload and (handle := await self._handles.get(made, model, read=read)):
+            handle = None
+            if made.size <= taken.upload:
+                handle = await self._handles.get(made, model, read=read, deadline=deadline)
+            if handle is not None:
                 return Attached(handle=handle)
         limit = taken.inline_document if made.mime == PDF else taken.inline
         return Attached(inline=made) if made.size <= limit else None
@@ -264,35 +301,53 @@ def within_limit(chosen: Sequence[Attached], limit: int) -> list[Attached]:
     return kept
 
 
-def without_foreign_uris(prompt: Prompt, *, files: bool) -> Prompt:
-    """Return the prompt without the URIs that no service may get, see `passes_as_is`; itself if it has none."""
-    layers = [
-        replace(layer, turns=tuple(_without_foreign_uris(turn, files) for turn in layer.turns))
-        if any(_is_foreign(media, files) for turn in layer.turns for media in media_in_turn(turn))
-        else layer
-        for layer in prompt.layers
-    ]
-    return prompt if all(map(is_, layers, prompt.layers)) else replace(prompt, layers=tuple(layers))
+def without_foreign_uris(prompt: Prompt, model: Model) -> Prompt:
+    """Return the prompt without the URIs that no service may get, see `is_foreign`; itself if it has none."""
 
-
-def _without_foreign_uris(turn: Turn, files: bool) -> Turn:
-    def hide(media: Media) -> Media:
-        if not _is_foreign(media, files):
+    def hide(media: Media, role: Role) -> Media:
+        if not is_foreign(media, role, model):
             return media
-        return replace(media, uri=None, raw=None) if media.data else media.without_content()
+        has_bytes = media.data or media.sha256
+        return replace(media, uri=None, raw=None) if has_bytes else media.without_content()
 
-    def hide_in(part: Part) -> Part:
-        if isinstance(part, ToolResult) and part.raw is None and part.media:
-            return replace(part, media=tuple(map(hide, part.media)))
-        return hide(part) if isinstance(part, Media) else part
-
-    if not any(_is_foreign(media, files) for media in media_in_turn(turn)):
-        return turn
-    return cached(turn, f"without foreign URIs {files}", lambda one: replace(one, parts=tuple(map(hide_in, one.parts))))
+    return with_each_medium(prompt, hide)
 
 
-def _is_foreign(media: Media, files: bool) -> bool:
-    return bool(media.uri) and not media.sha256 and not passes_as_is(media.uri or "", files=files)
+def is_foreign(media: Media, role: Role, model: Model) -> bool:
+    """Return whether a service must not get the URI of media: it is no video of YouTube, and no file of the service.
+
+    Only what the model returned itself can be a file of its service. Any other URI is fetched by us, or becomes words:
+    a server of one's own would fetch it from inside our network, or read a file of its disk.
+    """
+    if not media.uri or is_youtube(media.uri):
+        return False
+    return not (role == "model" and isinstance(model, UploadsFiles) and model.is_own_file(media.uri))
+
+
+def with_each_medium(prompt: Prompt, change: Callable[[Media, Role], Media]) -> Prompt:
+    """Return the prompt with its media changed, where *change* does not return them as they are; else itself."""
+
+    def change_part(part: Part, role: Role) -> Part:
+        new = tuple(change(one, role) for one in media_in(part))
+        if all(map(is_, new, media_in(part))):
+            return part
+        return replace(part, media=new) if isinstance(part, ToolResult) else new[0]
+
+    return with_each_part(prompt, change_part)
+
+
+def with_each_part(prompt: Prompt, change: Callable[[Part, Role], Part]) -> Prompt:
+    """Return the prompt with the parts changed of turns that have media; itself where *change* changes none."""
+
+    def change_turn(turn: Turn) -> Turn:
+        parts = tuple(change(part, turn.role) for part in turn.parts) if media_in_turn(turn) else turn.parts
+        return turn if all(map(is_, parts, turn.parts)) else replace(turn, parts=parts)
+
+    changed = [tuple(map(change_turn, layer.turns)) for layer in prompt.layers]
+    if all(all(map(is_, turns, layer.turns)) for turns, layer in zip(changed, prompt.layers, strict=True)):
+        return prompt
+    layers = (replace(layer, turns=turns) for layer, turns in zip(prompt.layers, changed, strict=True))
+    return replace(prompt, layers=tuple(layers))
 
 
 def is_stored(media: Media) -> bool:

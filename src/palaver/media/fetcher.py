@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from palaver.backoff import backoff
 from palaver.characters import one_line
 from palaver.errors import MediaUnavailable, MediaUnreadable, PalaverError, StoreBroken, StoreTrouble
-from palaver.media.address_rules import passes_as_is
+from palaver.media.address_rules import is_youtube
 from palaver.media.addresses import AddressFetcher
 from palaver.media.content_types import TGS, content_type
 from palaver.media.decoding import FileFacts, missing_decoders
@@ -61,18 +61,18 @@ class FactsReader(Protocol):
 
 
 def has_service_address(media: Media) -> bool:
-    """Return whether media have no bytes but an address that a service takes: a video of YouTube, a file of its own."""
-    return not (media.data or media.file_id or media.sha256) and passes_as_is(media.uri or "", files=True)
+    """Return whether media have no bytes but an address that services take: a video of YouTube."""
+    return not (media.data or media.file_id or media.sha256) and is_youtube(media.uri or "")
 
 
 def is_web_address(media: Media) -> bool:
-    """Return whether media are at an address that we fetch: not YouTube's, and no handle of a service."""
+    """Return whether media are at an address that we fetch: not YouTube's."""
     uri = media.uri or ""
-    return uri.lower().startswith(("http://", "https://")) and not passes_as_is(uri, files=True)
+    return uri.lower().startswith(("http://", "https://")) and not is_youtube(uri)
 
 
 def is_fetchable(media: Media) -> bool:
-    """Return whether the bytes of media can become a stored file; a handle of a service cannot."""
+    """Return whether the bytes of media can become a stored file; a video of YouTube cannot."""
     return bool(media.data or media.file_id) or is_web_address(media)
 
 

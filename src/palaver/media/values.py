@@ -63,7 +63,7 @@ class Handle(Struct, frozen=True, kw_only=True):
     sha256: str
     account: str  # the service, and a digest of the key
     name: str  # by which it is deleted
-    uri: str  # by which it is sent
+    uri: str  # by which it is sent; empty as long as it is not known whether the service has it
     mime: str
     expires_at: datetime | None = None
 
@@ -121,16 +121,23 @@ class MediaStore(Protocol):
         """Return the newest handle of a file at a service, also an expired one. With *at*, the file counts as used."""
         ...
 
+    async def begin_handle(self, handle: Handle, *, at: datetime) -> None:
+        """Store the name under which a file is about to be uploaded: if it goes meanwhile, it is deleted there."""
+        ...
+
     async def add_handle(self, handle: Handle, *, at: datetime) -> None:
         """Store a handle; an older one of the same file there becomes unwanted, as does this if the file is gone."""
         ...
 
     async def drop_handle(self, account: str, name: str) -> bool:
-        """Forget a handle, by its name or its URI, that the service no longer has; return whether it was known."""
+        """Use a handle no more, by its name or its URI: the service says it is gone; return whether it was known."""
         ...
 
-    async def unwanted_handles(self) -> Sequence[Handle]:
-        """Return the handles whose files are gone: they are to be deleted at the service."""
+    async def unwanted_handles(self, *, at: datetime | None = None) -> Sequence[Handle]:
+        """Return the handles whose files are gone: they are to be deleted at the service.
+
+        With *at*, without those whose upload may be under way then.
+        """
         ...
 
     async def remove_handle(self, handle: Handle) -> None:

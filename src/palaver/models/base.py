@@ -142,9 +142,13 @@ class UploadsFiles(Protocol):
     async def upload(self, data: bytes, *, mime: str, name: str = "") -> File:
         """Upload a file and wait until it can be used.
 
-        If the account has a file of this *name*, type and size, that is returned. Raise `FileGone` if the service
-        cannot read the file.
+        If the account has a file of this *name*, type and size, that is returned. Raise `FileExists` if another file
+        has the name, `FileGone` if the service cannot read the file.
         """
+        ...
+
+    def is_own_file(self, uri: str) -> bool:
+        """Return whether *uri* is the address of a file at this service."""
         ...
 
     async def get_file(self, name: str) -> File: ...

@@ -3,8 +3,9 @@
 A fallback is a function from a prompt to another prompt, or to None where it changes nothing. `FALLBACKS` lists them
 from the least loss to the greatest: without expired handles, the same again, turns regrouped, signatures replaced or
 dropped, tool calls as words, media as words, and the older half of the history left out, up to four times. Media are
-words first of all if the service refused the request because of them. `next_prompt` takes the next one that may help
-against the error.
+words first of all if the service refused the request because of them, or if it is too long: those of the history, then
+all. `next_prompt` takes the next one that may help against the error. Before all media become words, the loop tries to
+find the one that is refused (`WITHOUT_FILE`).
 
 Turns are closed or open. The open ones follow the last turn in which a person speaks: there the model still answers,
 and services check calls, results and signatures. So signatures and calls of closed turns can be given up first.
@@ -121,6 +122,14 @@ def without_media(prompt: Prompt) -> Prompt | None:
     return _with_each(prompt, lambda _, turn: _with_parts(turn, map(_in_words, turn.parts)))
 
 
+def without_old_media(prompt: Prompt) -> Prompt | None:
+    """Replace the media of the history with their words."""
+    old = {number for number, _ in _in_history(prompt)}
+    return _with_each(
+        prompt, lambda number, turn: _with_parts(turn, map(_in_words, turn.parts)) if number in old else turn
+    )
+
+
 def shorten(prompt: Prompt) -> Prompt | None:
     """Leave out the older half of the history, by tokens; never only a part of an exchange."""
     units = list(_units(prompt))
@@ -140,12 +149,15 @@ def shorten(prompt: Prompt) -> Prompt | None:
 
 UPLOAD_AGAIN = "upload again"  # the same prompt, after the service lost a file of it
 WITHOUT_HANDLES = "without handles"
-WITHOUT_MEDIA = "without media"  # if the service refused the request because of them
+WITHOUT_FILE = "without a file"  # the same prompt, with words for media that the service may refuse
+WITHOUT_OLD_MEDIA = "without old media"  # if the prompt is too long
+WITHOUT_MEDIA = "without media"  # if the service refused the request because of them, or it is too long
 WITHOUT_MEDIA_LAST = "without any media"  # if nothing else helped
 SAME_PROMPT = (WITHOUT_HANDLES, "again")  # fallbacks that keep the text of the prompt
 FALLBACKS: Fallbacks = (
     (WITHOUT_HANDLES, without_handles),
     ("again", again),
+    (WITHOUT_OLD_MEDIA, without_old_media),
     (WITHOUT_MEDIA, without_media),
     ("regroup", regroup),
     ("placeholder signatures", placeholders),
@@ -154,6 +166,12 @@ FALLBACKS: Fallbacks = (
     (WITHOUT_MEDIA_LAST, without_media),
     *[("shorten", shorten)] * 4,
 )
+
+
+def may_be_one_file(name: str, trouble: PalaverError) -> bool:
+    """Return whether a fallback gives up all media where the service may have refused one of them."""
+    refused = isinstance(trouble, RequestRefused) and not isinstance(trouble, ContextTooLong)
+    return refused and name in (WITHOUT_MEDIA, WITHOUT_MEDIA_LAST)
 
 
 def next_prompt(
@@ -180,7 +198,9 @@ def _may_help(name: str, trouble: PalaverError) -> bool:
     if name == WITHOUT_HANDLES:
         return False
     if isinstance(trouble, ContextTooLong):
-        return name == "shorten"
+        return name in (WITHOUT_OLD_MEDIA, WITHOUT_MEDIA, "shorten")
+    if name == WITHOUT_OLD_MEDIA:
+        return False
     if name in (WITHOUT_MEDIA, WITHOUT_MEDIA_LAST):
         refused = isinstance(trouble, RequestRefused)
         return refused and (name == WITHOUT_MEDIA_LAST or _ABOUT_MEDIA.search(str(trouble)) is not None)

@@ -42,9 +42,11 @@ from palaver.run.fallbacks import (
     FALLBACKS,
     SAME_PROMPT,
     UPLOAD_AGAIN,
+    WITHOUT_FILE,
     WITHOUT_HANDLES,
     ExpiredFiles,
     Fallbacks,
+    may_be_one_file,
     next_prompt,
 )
 from palaver.run.journal import (
@@ -59,7 +61,7 @@ from palaver.run.journal import (
     response_of,
     run_context,
 )
-from palaver.run.model_calls import AttemptFailed, ModelCalls, received_turn
+from palaver.run.model_calls import AttachesMedia, AttemptFailed, ModelCalls, received_turn
 from palaver.run.tool_runs import EndedToolRuns, StoreMedia, ToolRuns, cut_call_result, results_after_cancel
 from palaver.toolbox.run_context import RunContext
 from palaver.toolbox.toolbox import Toolbox
@@ -104,18 +106,6 @@ RunEvent = Part | Response | AttemptFailed | Turn | ToolsStopped | RunAnswered
 class Join(Protocol):
     async def __call__(self, run: Run) -> tuple[Run, tuple[Turn, ...]]:
         """Return the run with the messages that it takes in before its next step, and those messages as turns."""
-
-
-class AttachesMedia(Protocol):
-    """Puts the content of media into prompts, just before these are sent; stored prompts are without it."""
-
-    async def attach(self, prompt: Prompt, model: Model) -> Prompt:
-        """Return the prompt as it is sent to *model*."""
-        ...
-
-    async def renew(self, error: FileGone, prompt: Prompt, model: Model) -> bool:
-        """Forget what the service lost of an attached *prompt*; return whether another `attach` can help."""
-        ...
 
 
 class RunLoop:
@@ -300,6 +290,8 @@ class RunLoop:
         retries = 0 if self._next_model else None  # only the last model is waited for
         async with aclosing(self._calls.request(model, sent, retries=retries)) as pieces:
             async for piece in pieces:
+                if isinstance(piece, Response) and self._attachments:
+                    self._attachments.accept(prompt, sent, model)
                 yield piece
 
     @property
@@ -325,6 +317,8 @@ class RunLoop:
             fallbacks = [] if isinstance(trouble, MODEL_DOWN) else self._fallbacks
             fallbacks = [one for one in fallbacks if not next_model or one[0] in SAME_PROMPT]
             found = next_prompt(journal.last_prompt, trouble, journal.tried_since_answer, fallbacks)
+            if found and may_be_one_file(found[0], trouble) and self._leave_out(trouble):
+                found = WITHOUT_FILE, journal.last_prompt
         if found is None and next_model:
             found = NEXT_MODEL, replace(journal.last_prompt, cached=None)
         if found is None:
@@ -335,6 +329,14 @@ class RunLoop:
         model = next_model if next_model and name == NEXT_MODEL else model
         why = str(trouble)[:LONGEST_WHY]
         await self._begin_step(prompt, FallbackStep(step=journal.step + 1, fallback=name, why=why, model=model.name))
+
+    def _leave_out(self, trouble: PalaverError) -> bool:
+        """Return whether the same prompt is to be sent with words for media that may have been refused."""
+        if not (self._attachments and self._sent and isinstance(trouble, RequestRefused)):
+            return False
+        journal = self.journal
+        attempt = journal.tried_since_answer.count(WITHOUT_FILE)
+        return self._attachments.leave_out(trouble, journal.last_prompt, self._sent, self._model, attempt=attempt)
 
     async def _record_response(self, response: Response) -> bool:
         """Persist a response; return whether it is usable."""

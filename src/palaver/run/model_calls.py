@@ -1,4 +1,4 @@
-"""Model calls, each with a timeout, and with retries and backoff when the model is unavailable."""
+"""Model calls, each with a timeout, and with retries and backoff when the model is unavailable; media of prompts."""
 
 import asyncio
 import logging
@@ -7,13 +7,22 @@ from contextlib import aclosing, asynccontextmanager
 from itertools import count
 from math import inf
 from secrets import token_hex
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.backoff import backoff
-from palaver.errors import HostUnknown, ModelUnavailable, PalaverError, ResponseUnreadable, TimedOut, seconds_to_wait
+from palaver.errors import (
+    FileGone,
+    HostUnknown,
+    ModelUnavailable,
+    PalaverError,
+    RequestRefused,
+    ResponseUnreadable,
+    TimedOut,
+    seconds_to_wait,
+)
 from palaver.jsonio import jsonable
 from palaver.models.base import Model, Response
 from palaver.parts import Media, Part, made_media
@@ -31,6 +40,26 @@ Sleep = Callable[[float], Awaitable[None]]
 
 class AttemptFailed(Struct, frozen=True):
     """An attempt failed and is repeated: discard the pieces that came since the last usable response."""
+
+
+class AttachesMedia(Protocol):
+    """Puts the content of media into prompts, just before these are sent; stored prompts are without it."""
+
+    async def attach(self, prompt: Prompt, model: Model) -> Prompt:
+        """Return the prompt as it is sent to *model*."""
+        ...
+
+    async def renew(self, error: FileGone, prompt: Prompt, model: Model) -> bool:
+        """Forget what the service lost of an attached *prompt*; return whether another `attach` can help."""
+        ...
+
+    def leave_out(self, error: RequestRefused, prompt: Prompt, sent: Prompt, model: Model, *, attempt: int) -> bool:
+        """Let media of *prompt* go in words that may be refused; return whether another `attach` can help."""
+        ...
+
+    def accept(self, prompt: Prompt, sent: Prompt, model: Model) -> None:
+        """Note that the service accepted a prompt as it was *sent*."""
+        ...
 
 
 class ModelCalls:

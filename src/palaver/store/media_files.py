@@ -28,6 +28,7 @@ from palaver.store.sqlite.writer import ConnectionThread, Repository
 log = logging.getLogger(__name__)
 
 _USE = timedelta(days=1)  # between two changes of `used_at`
+_UPLOAD = timedelta(minutes=10)  # in which the upload of a file may be under way
 _ATTEMPTS = 5  # to add a file that is removed meanwhile
 _REMOVED = 100  # files that are removed at once, while no row is written
 
@@ -129,23 +130,29 @@ class SqlMedia(Repository):
             await self._writer.run(lambda database: insert(database, None))
 
     async def handle(self, sha256: str, account: str, *, at: datetime | None = None) -> Handle | None:
-        select = f"SELECT {_HANDLE} FROM handles WHERE sha256 = ? AND account = ? AND unwanted = 0 ORDER BY at DESC"
+        select = f"""SELECT {_HANDLE} FROM handles WHERE sha256 = ? AND account = ? AND unwanted = 0
+            AND uri IS NOT NULL ORDER BY at DESC"""
         found = await self._reader.run(lambda database: database.execute(select, (sha256, account)).fetchone())
         if found is None:
             return None
         await self._use([sha256], at)
         return _decode_handle(found)
 
+    async def begin_handle(self, handle: Handle, *, at: datetime) -> None:
+        await self._writer.run(lambda database: _write_handle(database, handle, at))
+
     async def add_handle(self, handle: Handle, *, at: datetime) -> None:
         await self._writer.run(lambda database: _add_handle(database, handle, at))
 
     async def drop_handle(self, account: str, name: str) -> bool:
-        delete = "DELETE FROM handles WHERE account = ? AND (name = ? OR uri = ?)"
-        return await self._writer.run(lambda database: database.execute(delete, (account, name, name)).rowcount > 0)
+        update = "UPDATE handles SET uri = NULL WHERE account = ? AND (name = ? OR uri = ?)"
+        return await self._writer.run(lambda database: database.execute(update, (account, name, name)).rowcount > 0)
 
-    async def unwanted_handles(self) -> Sequence[Handle]:
-        select = f"SELECT {_HANDLE} FROM handles WHERE unwanted = 1 ORDER BY at"
-        rows = await self._reader.run(lambda database: database.execute(select).fetchall())
+    async def unwanted_handles(self, *, at: datetime | None = None) -> Sequence[Handle]:
+        select = f"""SELECT {_HANDLE} FROM handles WHERE unwanted = 1
+            AND (uri IS NOT NULL OR ? IS NULL OR at NOT BETWEEN ? AND ?) ORDER BY at"""
+        now, before = at and time_text(at), at and time_text(at - _UPLOAD)
+        rows = await self._reader.run(lambda database: database.execute(select, (now, before, now)).fetchall())
         return [_decode_handle(row) for row in rows]
 
     async def remove_handle(self, handle: Handle) -> None:
@@ -324,7 +331,7 @@ def _decode_file(row: Sequence[Any]) -> StoredFile:
 def _decode_handle(row: Sequence[Any]) -> Handle:
     sha256, account, name, uri, mime, expires_at = row
     return validate(
-        Handle(sha256=sha256, account=account, name=name, uri=uri, mime=mime, expires_at=parse_time(expires_at))
+        Handle(sha256=sha256, account=account, name=name, uri=uri or "", mime=mime, expires_at=parse_time(expires_at))
     )
 
 
@@ -339,10 +346,15 @@ def _insert_file(database: Database, file: StoredFile, at: datetime) -> None:
 def _add_handle(database: Database, handle: Handle, at: datetime) -> None:
     older = "UPDATE handles SET unwanted = 1 WHERE sha256 = ? AND account = ? AND name <> ?"
     database.execute(older, (handle.sha256, handle.account, handle.name))
+    _write_handle(database, handle, at)
+
+
+def _write_handle(database: Database, handle: Handle, at: datetime) -> None:
+    """Write the row of a handle; it is unwanted if its file is gone."""
     is_gone = database.execute("SELECT 1 FROM files WHERE sha256 = ?", (handle.sha256,)).fetchone() is None
     upsert = f"""INSERT INTO handles ({_HANDLE}, at, unwanted) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (account, name) DO UPDATE SET sha256 = excluded.sha256, uri = excluded.uri, mime = excluded.mime,
         expires_at = excluded.expires_at, at = excluded.at, unwanted = excluded.unwanted"""
     expires_at = time_text(handle.expires_at) if handle.expires_at else None
-    row = (handle.sha256, handle.account, handle.name, handle.uri, handle.mime, expires_at, time_text(at), int(is_gone))
-    database.execute(upsert, row)
+    fields = (handle.sha256, handle.account, handle.name, handle.uri or None, handle.mime, expires_at)
+    database.execute(upsert, (*fields, time_text(at), int(is_gone)))

@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from models.gemini.reading import OUTCOMES
 from models.stub import answer, answering
@@ -16,8 +19,9 @@ from palaver import errors
 from palaver.chat import Chat
 from palaver.models import Finish, Gemini, Response, Scripted
 from palaver.models.base import File
-from palaver.models.gemini.decode import Cache
+from palaver.models.gemini.decode import Cache, decode_file
 from palaver.parts import Media, Part, Text, Thought, ToolCall, ToolResult
+from palaver.platform import type_fault
 from palaver.sim import gemini as sims
 from palaver.sim.gemini import Actor, Echo, GeminiSim, Script
 from palaver.turns import Layer, Prompt, Settings, Turn, model, user
@@ -583,22 +587,24 @@ async def test_a_file_of_the_same_name_type_and_size_is_uploaded_once(sim: Gemin
     assert [one.status for one in sim.requests] == [200, 200, 409, 200]
 
 
-async def test_a_name_that_another_file_has_is_done_without(sim: GeminiSim, gemini: Gemini) -> None:
+async def test_a_name_that_another_file_has_is_refused(sim: GeminiSim, gemini: Gemini) -> None:
     await gemini.upload(b"%PDF-1", mime="application/pdf", name="files/p-1")
     async with Gemini(FLASH, key="another", base_url=sim.url) as stranger:
         await stranger.upload(b"x", mime="image/png", name="files/p-2")
 
-    longer = await gemini.upload(b"%PDF-12", mime="application/pdf", name="files/p-1")
-    other_type = await gemini.upload(b"%PDF-1", mime="image/png", name="files/p-1")
-    others = await gemini.upload(b"x", mime="image/png", name="files/p-2")
     sim.files.unreadable = True
     with pytest.raises(errors.FileGone, match=r"files/p-3: the service could not read the file"):
         await gemini.upload(b"y", mime="image/png", name="files/p-3")
     sim.files.unreadable = False
-    failed_before = await gemini.upload(b"y", mime="image/png", name="files/p-3")
 
-    assert not {longer.name, other_type.name, others.name, failed_before.name} & {"files/p-1", "files/p-2", "files/p-3"}
-    assert (longer.size, failed_before.state) == (7, "ACTIVE")
+    for data, mime, name in (
+        (b"%PDF-12", "application/pdf", "files/p-1"),  # longer
+        (b"%PDF-1", "image/png", "files/p-1"),
+        (b"x", "image/png", "files/p-2"),  # the stranger's
+        (b"y", "image/png", "files/p-3"),  # it failed before
+    ):
+        with pytest.raises(errors.FileExists, match=f"another file has the name {name}"):
+            await gemini.upload(data, mime=mime, name=name)
 
 
 async def test_a_full_account_takes_no_file(sim: GeminiSim, gemini: Gemini) -> None:
@@ -653,6 +659,81 @@ async def test_a_film_is_waited_for(sim: GeminiSim, gemini: Gemini) -> None:
 async def test_a_film_is_not_waited_for_too_long(gemini: Gemini) -> None:
     with pytest.raises(errors.TimedOut, match=r"files/\S+ was not ready after 0.05 s"):
         await gemini.upload(b"film", mime="video/mp4", wait=0.05)
+
+
+FILE = {"name": "files/a", "uri": "https://e.test/v1beta/files/a", "mimeType": "image/png"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>no</html>",
+        b"[]",
+        b"7",
+        b'"file"',
+        b"null",
+        b'{"file": null}',
+        b'{"file": []}',
+        *(
+            orjson.dumps({"file": {**FILE, **odd}})
+            for odd in (
+                {"name": None},
+                {"name": 5},
+                {"name": "files/../models"},
+                {"uri": ["x"]},
+                {"mimeType": {"a": 1}},
+                {"state": 3},
+                {"sizeBytes": "many"},
+                {"sizeBytes": [1]},
+                {"expirationTime": 5},
+                {"expirationTime": "soon"},
+                {"expirationTime": "99999-01-01T00:00:00Z"},
+            )
+        ),
+        b'{"file": {"name": "files/a", "uri": "x", "sizeBytes": Infinity}}',
+    ],
+)
+async def test_an_odd_answer_to_an_upload_is_unreadable(body: bytes) -> None:
+    async with answering(answer(body)) as second:
+        started = answer(b"", headers=f"x-goog-upload-url: {second.url}/up\r\n")
+        async with answering(started) as first, Gemini(FLASH, key="k", base_url=first.url) as gemini:
+            with pytest.raises(errors.ResponseUnreadable):
+                await gemini.upload(b"x", mime="image/png")
+
+
+@pytest.mark.parametrize("status", ["301 Moved", "400 Bad", "404 Not Found", "413 Too Large", "500 Oops", "503 Busy"])
+async def test_a_refused_upload_is_our_error(status: str) -> None:
+    html = answer(b"<html>no</html>", status=status, headers="location: http://10.0.0.1/\r\n")
+    async with answering(html) as first, Gemini(FLASH, key="k", base_url=first.url) as gemini:
+        with pytest.raises(errors.PalaverError):
+            await gemini.upload(b"x", mime="image/png")
+
+
+FIELDS = st.sampled_from(["name", "uri", "mimeType", "state", "sizeBytes", "expirationTime", "x"])
+PLAIN = st.none() | st.booleans() | st.floats() | st.text() | st.just("files/a")
+
+
+@given(st.recursive(PLAIN, lambda inner: st.lists(inner) | st.dictionaries(FIELDS, inner)))
+def test_any_json_is_a_file_or_unreadable(body: Any) -> None:
+    with suppress(errors.ResponseUnreadable):
+        assert type_fault(decode_file(body), File) is None
+
+
+def test_its_own_files_are_at_its_address_or_at_google() -> None:
+    gemini = Gemini(FLASH, key="k", base_url="http://user:pw@proxy.test:8/gemini")
+
+    owned = {uri: gemini.is_own_file(uri) for uri in (
+        "http://proxy.test:8/gemini/v1beta/files/a-1",
+        "https://generativelanguage.googleapis.com/v1beta/files/a",
+        "http://proxy.test:8/v1beta/files/a",
+        "http://proxy.test/gemini/v1beta/files/a",
+        "http://10.0.0.1/v1beta/files/a",
+        "http://proxy.test:8/gemini/v1beta/files/../models",
+        "http://proxy.test:8/gemini/v1beta/files/a\n",
+    )}  # fmt: skip
+
+    assert [*owned.values()] == [True, True, False, False, False, False, False]
 
 
 async def test_a_file_the_service_cannot_read_is_gone() -> None:

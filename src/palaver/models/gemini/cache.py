@@ -117,6 +117,9 @@ class CachedGemini:
     async def upload(self, data: bytes, *, mime: str, name: str = "") -> File:
         return await self._gemini.upload(data, mime=mime, name=name)
 
+    def is_own_file(self, uri: str) -> bool:
+        return self._gemini.is_own_file(uri)
+
     async def get_file(self, name: str) -> File:
         return await self._gemini.get_file(name)
 

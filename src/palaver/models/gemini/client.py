@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
@@ -124,15 +125,19 @@ class Gemini(ServiceClient):
         """Upload a file, and wait at most *wait* seconds until the service has processed it.
 
         With a *name* (`files/…`, at most 40 letters, digits and dashes) it is uploaded once: if the account has a file
-        of this name, type and size, that is returned.
+        of this name, type and size, that is returned. Another file of this name raises `FileExists`.
         """
         try:
             file = await self._upload(data, mime=mime, title=title, name=name)
-        except (errors.FileExists, errors.FileGone, errors.KeyRefused):
+        except (errors.FileExists, errors.FileGone, errors.KeyRefused) as error:
             if not name:
                 raise
             same = await self._existing_file(name, mime, len(data))  # the name may be another account's
-            file = same or await self._upload(data, mime=mime, title=title)
+            if same is None and isinstance(error, errors.KeyRefused):
+                raise
+            if same is None:
+                raise errors.FileExists(f"another file has the name {name}") from error
+            file = same
         file = await self._wait_until_processed(file, wait)
         if file.state == "FAILED":
             raise errors.FileGone(f"{file.name}: the service could not read the file", file=file.name)
@@ -157,6 +162,12 @@ class Gemini(ServiceClient):
         body = dumps({"file": {field: value for field, value in wanted.items() if value}})
         opened = await self._http.send("POST", f"/upload/{self._version}/files", body=body, headers=start)
         return await self._upload_chunks(_upload_url(opened), data)
+
+    def is_own_file(self, uri: str) -> bool:
+        """Return whether *uri* is that of a file here; a proxy gives those of Google."""
+        return any(
+            re.fullmatch(rf"{re.escape(base)}/v\d\w*/files/[\w-]+", uri) for base in (self._http.public_url, BASE_URL)
+        )
 
     async def get_file(self, name: str) -> File:
         return decode_file(await self._http.json("GET", f"/{self._version}/{name}", about=name))

@@ -320,7 +320,7 @@ def unreadable_without(what: str) -> Iterator[None]:
     """Raise ResponseUnreadable with *what* if the block does not find it in an answer."""
     try:
         yield
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise errors.ResponseUnreadable(f"Gemini sent no {what} that we can read: {error!r}") from error
 
 
@@ -347,14 +347,20 @@ def decode_cache(body: Any) -> Cache:
     )
 
 
+_FILE_NAME = re.compile(r"files/[\w-]+")
+
+
 @unreadable_without("file")
 def decode_file(body: Any) -> File:
     expires = body.get("expirationTime")
+    name, uri, mime, state = body["name"], body["uri"], body.get("mimeType") or "", body.get("state") or "ACTIVE"
+    if not all(isinstance(one, str) for one in (name, uri, mime, state)) or not _FILE_NAME.fullmatch(name):
+        raise ValueError(f"the file {name!r:.80}")
     return File(
-        name=body["name"],
-        uri=body["uri"],
-        mime=body.get("mimeType", ""),
-        state=body.get("state", "ACTIVE"),
+        name=name,
+        uri=uri,
+        mime=mime,
+        state=state,
         expires_at=datetime.fromisoformat(_microseconds(expires)) if expires else None,
         size=int(body.get("sizeBytes") or 0),
     )

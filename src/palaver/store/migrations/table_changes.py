@@ -271,7 +271,7 @@ MEDIA_FILES = (
         sha256 TEXT NOT NULL,
         account TEXT NOT NULL,  -- the service and a digest of the key
         name TEXT NOT NULL,
-        uri TEXT NOT NULL,
+        uri TEXT,  -- NULL: it is not known whether the service has it, since its upload did not end
         mime TEXT NOT NULL,
         at TEXT NOT NULL,
         expires_at TEXT,
