@@ -130,7 +130,7 @@ def _with_media(context: Context, change: ChangeMedia) -> Context:
 
     def or_as_it_is(media: Media) -> Media:
         changed = change(media)
-        return changed if changed.has_content else media
+        return media if media.uri and not media.data and not changed.has_content else changed
 
     def in_turn(turn: Turn) -> Turn:
         return _with_parts(turn, or_as_it_is if turn.role == "model" else change)  # it may be a file of its service
