@@ -253,6 +253,79 @@ async def test_a_decoder_that_answers_without_end_is_killed(monkeypatch: pytest.
         await Decoder().image(files.image("PNG"), longest=10)
 
 
+async def is_gone(pid: int) -> bool:
+    """Whether a process ends within ten seconds; one that nobody waits for is gone too."""
+    for _ in range(1000):
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except OSError:
+            return True
+        await asyncio.sleep(0.01)
+    return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("then", ["os._exit(3)", "time.sleep(60)"], ids=["that ends", "that hangs"])
+async def test_what_a_decoder_started_ends_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, then: str) -> None:
+    started = tmp_path / "pid"
+    fork = f"import time\nif not (pid := os.fork()): time.sleep(60)\nopen('{started}', 'w').write(str(pid))"
+    use_python(monkeypatch, tmp_path, fork, then)
+
+    with pytest.raises(MediaUnreadable):
+        await Decoder(timeout=3).facts(files.image("PNG"))
+
+    assert await is_gone(int(started.read_text()))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others have no such signal")
+async def test_a_decoder_ends_when_the_bot_is_killed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    bot, told, python = tmp_path / "bot.py", tmp_path / "pid", sys.executable
+    bot.write_text(f"""
+import asyncio, sys
+from palaver.media.decoding import Decoder
+sys.executable = {str(tmp_path / "python")!r}
+asyncio.run(Decoder().facts({files.image("PNG")!r}))
+""")
+    slow = f"""
+import time
+from palaver.media.decoder import process
+def sleep(room):
+    with open({str(told)!r}, "w") as file:
+        print(os.getpid(), file=file)
+    time.sleep(60)
+process.limit_memory = sleep
+process.limit_process = lambda seconds: None
+"""
+    use_python(monkeypatch, tmp_path, slow)
+    running = await asyncio.create_subprocess_exec(python, str(bot))
+    while not told.exists() or not told.read_text():  # noqa: ASYNC110 (there is no event for it)
+        await asyncio.sleep(0.01)
+
+    running.kill()
+    await running.wait()
+
+    assert await is_gone(int(told.read_text()))
+
+
+async def test_a_file_that_ends_its_decoder_is_not_tried_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    use_python(monkeypatch, tmp_path, "os.write(1, b'\\n')", "sys.exit(127)")
+
+    with pytest.raises(MediaUnreadable, match=r"within the limits \(exit status 127\)") as raised:
+        await Decoder().facts(files.image("PNG"))
+
+    assert not raised.value.for_now
+
+
+async def test_a_decoder_that_does_not_start_is_tried_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    use_python(monkeypatch, tmp_path, "sys.exit(127)")
+
+    with pytest.raises(MediaUnreadable, match="the decoder did not start: its exit status is 127") as raised:
+        await Decoder().facts(files.image("PNG"))
+
+    assert raised.value.for_now
+
+
 async def test_a_decoder_gets_no_key_of_the_bot(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GEMINI_API_KEY", "secret")
     use_python(monkeypatch, tmp_path, "print('{\"failure\": \"%s\"}' % ' '.join(sorted(os.environ)))", "sys.exit()")

@@ -6,6 +6,7 @@ taken it over: it is of a bounded size, of the type that was asked for, and an i
 
 import asyncio
 import os
+import signal
 import sys
 from contextlib import suppress
 from importlib.util import find_spec
@@ -27,6 +28,7 @@ MEMORY = 640 * 1024 * 1024  # bytes, beside what the libraries take; a picture o
 PIXELS = 50_000_000  # of one picture or frame
 MOST_OUTPUT = 32 * 1024 * 1024  # bytes that a job may return
 AT_ONCE = 2  # processes
+PATIENCE = 5.0  # seconds until the pipe of a process that was killed is closed
 
 PACKAGES = {"PIL": "pillow", "av": "av", "pypdfium2": "pypdfium2", "rlottie_python": "rlottie-python"}
 PICTURES = frozenset(f"image/{kind}" for kind in "jpeg png gif webp avif bmp tiff".split())
@@ -199,16 +201,22 @@ async def _write(stdin: asyncio.StreamWriter, data: bytes) -> None:
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:
-    with suppress(ProcessLookupError):
-        process.kill()
+    """Kill a process, and those that it started, also if it has ended itself."""
+    with suppress(ProcessLookupError, PermissionError):  # of a process that has ended, by the system
+        if os.name == "posix":
+            os.killpg(process.pid, signal.SIGKILL)  # it has a session of its own
+        else:
+            process.kill()
 
 
 async def _end(process: asyncio.subprocess.Process, stdout: asyncio.StreamReader) -> None:
     """Kill a process that still runs, and read what is left in its pipe, so that the pipe is closed."""
     _kill(process)
-    while await stdout.read(1 << 16):
-        pass
-    await process.wait()
+    with suppress(TimeoutError):  # a process that left the session may have the pipe
+        async with asyncio.timeout(PATIENCE):
+            while await stdout.read(1 << 16):
+                pass
+            await process.wait()
 
 
 async def _read(stdout: asyncio.StreamReader) -> bytes:
@@ -221,15 +229,16 @@ async def _read(stdout: asyncio.StreamReader) -> bytes:
 
 
 def _answer(mime: str, output: bytes, code: int) -> tuple[_Head, bytes]:
-    first, _, body = output.partition(b"\n")
+    has_begun = output.startswith(b"\n")
+    first, _, body = output.removeprefix(b"\n").partition(b"\n")
     try:
         head = msgspec.json.decode(first, type=_Head)
     except (ValueError, RecursionError):
-        if code > 0:
+        if code > 0 and not has_begun:
             raise MediaUnreadable(f"the decoder did not start: its exit status is {code}", for_now=True) from None
         if -code in KILLED:
             raise MediaUnreadable(f"{mime}: its decoder was killed", for_now=True) from None
-        how = f"signal {-code}" if code else "no answer"
+        how = f"signal {-code}" if code < 0 else f"exit status {code}" if code else "no answer"
         raise MediaUnreadable(f"{mime}: it cannot be decoded within the limits ({how})") from None
     if head.missing:
         package = PACKAGES.get(head.missing.partition(".")[0], one_line(head.missing))

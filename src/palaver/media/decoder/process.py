@@ -3,12 +3,15 @@
 The argument is the job as JSON, the input the bytes of the file, the output a line of JSON and behind it, for some
 jobs, bytes. Before the first byte of the file is read, the process has lost the right to use more time and memory than
 the job says, to write files, and to open any file or socket at all. So that a library needs none, each module does the
-job once before, with a file of its own (`warm_up`): what is loaded on first use is loaded then.
+job once before, with a file of its own (`warm_up`): what is loaded on first use is loaded then. An empty line says that
+all this is done: whatever ends the process from there on is due to the file.
 """
 
+import ctypes
 import json
 import os
 import re
+import signal
 import sys
 from importlib import import_module
 
@@ -18,14 +21,15 @@ from palaver.media.decoder.job import Answer, Job, Unreadable
 def main() -> None:
     output = os.dup(1)
     os.dup2(2, 1)  # what a library prints is no answer
-    head, body = run(Job(**json.loads(sys.argv[1])))
+    head, body = run(Job(**json.loads(sys.argv[1])), output)
     with os.fdopen(output, "wb") as file:
         file.write(json.dumps(head).encode() + b"\n" + body)
     os._exit(0)  # without what the libraries do at an end
 
 
-def run(job: Job) -> Answer:
+def run(job: Job, output: int) -> Answer:
     """Return what a job finds; a file that cannot be decoded is a `failure`, a library that is not there `missing`."""
+    end_with_bot()
     limit_process(job.cpu)
     try:
         module = import_module(f"palaver.media.decoder.{module_of(job)}")
@@ -33,6 +37,7 @@ def run(job: Job) -> Answer:
     except ImportError as error:
         return {"missing": str(error.name)}, b""
     limit_memory(job.memory)
+    os.write(output, b"\n")
     try:
         found: Answer = module.answer(job, sys.stdin.buffer.read())
     except Unreadable as error:
@@ -58,6 +63,12 @@ def module_of(job: Job) -> str:
     if job.mime.startswith("image/"):
         return "pictures"
     return "video_stills" if job.name == "still" else "streams"
+
+
+def end_with_bot() -> None:
+    """Let the kernel kill this process when the bot ends, also if the bot is killed."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def limit_process(seconds: int) -> None:
