@@ -175,6 +175,28 @@ async def test_with_a_clock_that_runs_files_are_uploaded_and_forms_made(store: F
     assert [(bool(part.uri), part.mime) for part in parts] == [(True, "video/mp4"), (False, "image/png")]
 
 
+async def test_a_prompt_with_many_files_does_not_hold_up_another(store: Files, model: Gemini) -> None:
+    made: list[bytes] = []
+
+    class Slow(Decoder):
+        async def still(self, data: bytes, *, longest: int = 1024, mime: str = "image/jpeg") -> bytes:
+            async with self._turn:
+                await asyncio.sleep(0.01)
+                made.append(data)
+            return media_files.image("PNG")
+
+    gifs = [media_files.animation("GIF") + bytes(number) for number in range(1, 13)]
+    many, last = (
+        [await store.put(data, "image/gif", frames=6) for data in gifs],
+        await store.put(PHOTO + b"gif", "image/gif"),
+    )
+    attachments = Attachments(store.media, Slow(), now=lambda: datetime.now(UTC))
+
+    await asyncio.gather(*(attachments.attach(Prompt.of(user(*media)), model) for media in (many, [last])))
+
+    assert made.index(PHOTO + b"gif") <= 4
+
+
 async def test_a_file_that_a_killed_process_uploaded_is_found_by_its_name(
     sim: GeminiSim, store: Files, attachments: Attachments, model: Gemini
 ) -> None:

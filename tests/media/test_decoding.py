@@ -257,7 +257,8 @@ async def is_gone(pid: int) -> bool:
     """Whether a process ends within ten seconds; one that nobody waits for is gone too."""
     for _ in range(1000):
         try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            status = Path(f"/proc/{pid}/stat").read_text()  # noqa: ASYNC240 (the kernel answers at once)
+            if status.rpartition(")")[2].split()[0] == "Z":
                 return True
         except OSError:
             return True

@@ -12,7 +12,7 @@ in use and no longer than that.
 """
 
 import re
-from asyncio import gather, get_running_loop
+from asyncio import Semaphore, gather, get_running_loop
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
@@ -38,6 +38,7 @@ from palaver.value_cache import cached
 from palaver.wire.media_limits import DOCUMENT_CHARACTERS, PDF, limits_of
 
 REMEMBERED = 8_000_000  # bytes of files in turns that are cached; with what is encoded of them it is several times that
+AT_ONCE = 2  # forms that are made for one prompt: one with many files does not hold up others
 STEPS = 4  # in which the oldest inline files become words, of what a request may hold
 
 BEGINNING = "The beginning of this document, in its own words:"
@@ -110,8 +111,9 @@ class Attachments:
             return prompt
         files = await self._store.get({media.sha256 for media, _ in found if media.sha256})
         each = {(media.sha256 or "", media.media_kind, role): media for media, role in found}
+        turn = Semaphore(AT_ONCE)
         chosen = await gather(
-            *(self._choose(media, key[2], files.get(key[0]), model, deadline) for key, media in each.items())
+            *(self._choose(media, key[2], files.get(key[0]), model, turn, deadline) for key, media in each.items())
         )
         choices = dict(zip(each, chosen, strict=True))
         wanted = [choices[media.sha256 or "", media.media_kind, role] for media, role in found]
@@ -150,7 +152,7 @@ class Attachments:
         await self._handles.close()
 
     async def _choose(
-        self, media: Media, role: Role, file: StoredFile | None, model: Model, deadline: float
+        self, media: Media, role: Role, file: StoredFile | None, model: Model, turn: Semaphore, deadline: float
     ) -> Attached:
         """Return what goes for media; it does not depend on other media."""
         if file is None:
@@ -161,11 +163,14 @@ class Attachments:
             if role == "model" and form.how != "itself":
                 continue  # its signature is for these bytes
             if form.how == "text":
-                text = await self._forms.text(file)
+                async with turn:
+                    text = await self._forms.text(file)
                 whole = len(text) < DOCUMENT_CHARACTERS and (file.pages or 1) <= PAGES
                 found = Attached(text=text, is_whole=whole) if text.strip() else None
-            elif _is_taken(media, form.mime, role, model) and (made := await self._forms.file(file, form)):
-                found = await self._place(made, model, deadline)
+            elif _is_taken(media, form.mime, role, model):
+                async with turn:
+                    made = await self._forms.file(file, form)
+                found = await self._place(made, model, deadline) if made else None
             else:
                 continue
             if found is not None:
