@@ -87,6 +87,9 @@ class FileFolder:
 
     def claim(self) -> Path:
         """Create and lock the folder; raise `StoreBusy` where another process has it, `StoreRefused` another store."""
+        return self._hold()
+
+    def _hold(self, *, owning: bool = True) -> Path:
         with self._claiming, self._translated():
             if self._is_closed:
                 raise StoreRefused(f"the folder of media {self._path}: it was closed")
@@ -101,7 +104,8 @@ class FileFolder:
                     self._sync(self._path.parent)
                 self._lock = _locked(self._path / _LOCK)
                 try:
-                    self._own(self._path)
+                    if owning:
+                        self._own(self._path)
                 except BaseException:
                     self._free()
                     raise
@@ -206,8 +210,8 @@ class FileFolder:
         return len(found)
 
     def discard(self) -> None:
-        """Remove all files and close the folder; it goes itself if nothing else is in it."""
-        folder = self.claim()
+        """Remove all files and close the folder, also on a full disk; it goes itself if nothing else is in it."""
+        folder = self._hold(owning=False)
         self.sweep_temporary()
         self.remove(self.names())
         with self._translated():

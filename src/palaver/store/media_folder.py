@@ -4,14 +4,17 @@ A folder belongs to one store: the store has an id, and the folder names it. Whi
 store remembers both, so that whatever a kill leaves in the one that is not used goes when the store is opened next.
 """
 
+import logging
 import os
 from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 
-from palaver.errors import InvalidValue, PalaverError, StoreRefused
+from palaver.errors import InvalidValue, PalaverError, StoreRefused, StoreTrouble
 from palaver.media.file_folder import FileFolder, Owner, is_hash
 from palaver.store.sqlite.connection import Database
+
+log = logging.getLogger(__name__)
 
 SUFFIX = "-media"
 
@@ -111,10 +114,13 @@ def _move(database: Database, old: FileFolder, new: FileFolder, default: Path) -
 
 
 def _discard(database: Database, folder: FileFolder) -> None:
-    """Remove a folder that is no longer used, and that it was; one of another store stays as it is."""
+    """Remove a folder that is no longer used; one of another store stays. What fails is tried at the next start."""
     try:
         if folder.exists and folder.is_ours:
             folder.discard()
+    except StoreTrouble as trouble:
+        log.warning("files of media that are no longer used could not be removed: %s", trouble)
+        return
     finally:
         folder.close()
     database.execute("UPDATE media_folder SET other = NULL")
