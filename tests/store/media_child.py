@@ -1,8 +1,8 @@
 """A process that adds, sweeps and forgets files of media, and dies in the midst of it: `STORE LIFE STEP`.
 
-At the given step it ends as if killed; a step is a commit, a statement that deletes rows, or a call that changes the
-folder. Each file holds its author, so that what is left of one can be searched for in all bytes. Standard output tells
-what was done.
+The lives `move`, `backup` and `forget` do that alone. At the given step it ends as if killed; a step is a commit, a
+statement that deletes rows or changes where the folder is, or a call that changes the folder. Each file holds its
+author, so that what is left of one can be searched for in all bytes. Standard output tells what was done.
 """
 
 import asyncio
@@ -28,7 +28,8 @@ from people import GROUP, NOON, a_message
 from store.builders import a_run
 
 FILE = StoredFile(sha256="", size=0, mime="image/png")
-CALLS = ("fsync", "replace", "unlink", "mkdir")
+CALLS = ("fsync", "replace", "unlink", "mkdir", "rmdir", "link")
+STATEMENTS = ("COMMIT", "VACUUM", "DELETE", "UPDATE media_folder", "INSERT OR REPLACE INTO media_folder")
 LATER = NOON + timedelta(days=1)
 
 
@@ -60,9 +61,7 @@ class Death:
 
         def watched(path: str, *, durable: bool = True) -> connection.Database:
             database = connect(path, durable=durable)
-            database.set_trace_callback(
-                lambda sql: self.step() if sql.startswith(("COMMIT", "VACUUM", "DELETE")) else None
-            )
+            database.set_trace_callback(lambda sql: self.step() if sql.startswith(STATEMENTS) else None)
             return database
 
         Path.write_bytes = write_in_halves  # type: ignore[assignment,method-assign]
@@ -136,9 +135,19 @@ async def fill(store: Store) -> None:
 
 async def main(path: str, life: str, step: str) -> None:
     Death(int(step)).watch()
-    async with Store.open(path) as store:
+    async with Store.open(path, media_folder=f"{path}-moved" if life == "move" else None) as store:
         say("open")
-        await (fill(store) if life == "full" else live(store, life))
+        match life:
+            case "move":
+                pass
+            case "backup":
+                await store.backup(f"{path}-copy")
+            case "forget":
+                await store.forget("u1", "telegram", at=NOON)
+            case "full":
+                await fill(store)
+            case _:
+                await live(store, life)
 
 
 asyncio.run(main(*sys.argv[1:]))

@@ -4,26 +4,36 @@ import errno
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from palaver.media.values import StoredFile
+from palaver.messages import Author
+from palaver.parts import Media
 from palaver.store import Store
 from palaver.store.sqlite.connection import Database
+from people import BOB, NOON, a_message
 from sizes import size
 from store.builders import files_hold
 
 HERE = Path(__file__).parent
 
 
-def life(store: Path, name: str, step: int) -> list[str]:
-    """What a process said before it died at that step."""
+def run(store: Path, name: str, step: int) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, str(HERE / "media_child.py"), str(store), name, str(step)]
     environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def life(store: Path, name: str, step: int) -> list[str]:
+    """What a process said before it died at that step."""
+    ran = run(store, name, step)
     assert ran.returncode == (-9 if step else 0), ran.stderr
     return ran.stdout.splitlines()
 
@@ -81,3 +91,81 @@ async def test_a_full_disk_leaves_nothing_half_and_what_is_smaller_goes_on(tmp_p
         "left: True",
     ]
     await verify(tmp_path / "s.db", [])
+
+
+HERS = Author(id="u1", name="Xanthippe")
+FILES = {f"p{number}": f"<{'u1' if number < 3 else 'u2'}|{number}>".encode() * 50 for number in range(6)}
+
+
+async def a_store(path: Path) -> None:
+    """A store with the files of two people."""
+    async with Store.open(path) as store:
+        for number, (name, data) in enumerate(FILES.items()):
+            picture = Media(media_kind="photo", unique_id=name, sha256=sha256(data).hexdigest())
+            message = a_message("", id=name, author=HERS if number < 3 else BOB, parts=(picture,))
+            await store.inbox.receive(message, at=NOON)
+            await store.media.add(name, data, StoredFile(sha256="", size=0, mime="image/png"), at=NOON)
+
+
+async def killed(folder: Path, name: str) -> AsyncIterator[tuple[int, Path]]:
+    """The steps at which a process was killed, each with what it left of its store; at last it ended by itself."""
+    await a_store(folder / "first" / "s.db")
+    chance, step, is_killed = random.Random(name), 0, True  # noqa: S311
+    while is_killed:
+        step += chance.randint(1, size(25, full=1))
+        copy = folder / str(step)
+        shutil.copytree(folder / "first", copy)
+        ran = run(copy / "s.db", name, step)
+        is_killed = ran.returncode == -9
+        assert is_killed or ran.returncode == 0, ran.stderr
+        yield step, copy / "s.db"
+    assert step > 9
+
+
+@pytest.fixture
+def first(tmp_path: Path) -> Path:
+    (tmp_path / "first").mkdir()
+    return tmp_path
+
+
+@pytest.mark.timeout(3600)
+async def test_a_kill_while_files_move_loses_none_and_leaves_none_behind(first: Path) -> None:
+    async for step, path in killed(first, "move"):
+        folders = {"old": Path(f"{path}-media"), "new": Path(f"{path}-moved")}
+        named = [None, *folders.values()][step % 3]  # the config may name the old one again
+        async with Store.open(path, media_folder=named) as store:
+            assert await store.check() == []
+            assert len(await store.media.find(list(FILES))) == len(FILES)
+            used = store.media.folder.path
+            assert used
+        assert named in (None, used)
+        left = {name: len(files_in(folder)) for name, folder in folders.items() if folder != used}
+        assert left == dict.fromkeys(left, 0), step
+        assert len(files_in(used)) == len(FILES), step
+
+
+@pytest.mark.timeout(3600)
+async def test_a_kill_while_a_store_is_copied_leaves_no_copy_or_a_whole_one(first: Path) -> None:
+    copies = []
+    async for _, path in killed(first, "backup"):
+        found = [one for one in (path, Path(f"{path}-copy")) if one.name in os.listdir(path.parent)]
+        copies.append(len(found))
+        for one in found:
+            async with Store.open(one) as store:
+                assert await store.check() == []
+                assert len(await store.media.find(list(FILES))) == len(FILES)
+            assert len(files_in(Path(f"{one}-media"))) == len(FILES)
+    assert (copies[0], copies[-1]) == (1, 2)
+
+
+@pytest.mark.timeout(3600)
+async def test_a_kill_while_somebody_is_forgotten_leaves_all_or_nothing(first: Path) -> None:
+    left = []
+    async for step, path in killed(first, "forget"):
+        async with Store.open(path) as store:
+            left.append(len(await store.names_by_platform("u1")))
+            assert await store.check() == []
+        assert len(files_in(Path(f"{path}-media"))) == (len(FILES) if left[-1] else 3), step
+        assert files_hold(path.parent, "<u1|") == bool(left[-1]), step
+        assert "s.db-forgetting" not in os.listdir(path.parent)
+    assert (left[0], left[-1]) == (1, 0)
