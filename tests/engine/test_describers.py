@@ -25,7 +25,7 @@ from palaver.models import Gemini, OpenAI
 from palaver.models.base import Finish, Model, Outcome, Response, Usage
 from palaver.models.openai.transcription import Transcriber
 from palaver.models.scripted import Scripted
-from palaver.parts import Media, Text
+from palaver.parts import Media, Part, Text
 from palaver.sim.openai import OpenAISim
 from palaver.store import Store
 from palaver.turns import Prompt, model, user
@@ -132,8 +132,7 @@ class Files:
         self.attached.append(prompt)
         media, asked = prompt.turns[0].parts
         assert isinstance(media, Media)
-        shown = Text(text=media.words) if media.media_kind == "video" else replace(media, data=b"small")
-        return Prompt.of(user(shown, asked))
+        return Prompt.of(user(replace(media, data=b"small"), asked))
 
     async def renew(self, _: FileGone, __: Prompt, ___: Model) -> bool:
         return self.gone
@@ -178,16 +177,79 @@ async def test_what_cannot_be_fetched_is_tried_again_later(store: Store) -> None
     assert eyes.prompts == []
 
 
+def real_access(store: Store) -> MediaAccess:
+    """Access to media as an engine has it."""
+    attachments = Attachments(store.media, Decoder(), now=lambda: NOON)
+    return MediaAccess(store.media, fetcher=a_fetcher(store), attacher=attachments, now=lambda: NOON)
+
+
+async def shown_to(store: Store, name: str, media: Media) -> tuple[tuple[Part, ...], str]:
+    """What a model of this name is shown of media, and why it could not describe them."""
+    eyes = Scripted("Words.", name=name)
+    await words_of(store, media, by_model(eyes), access=real_access(store))
+    failures = await store.descriptions.failures([media.unique_id], by=name)
+    return eyes.prompts[0].turns[0].parts if eyes.prompts else (), "".join(one.why for one in failures.values())
+
+
 async def test_what_a_model_does_not_take_is_not_asked_about(store: Store) -> None:
-    video = a_photo(media_kind="video", mime="video/mp4")
-    eyes = Scripted()
+    archive = Media(media_kind="document", unique_id="z1", data=media_files.zipped(a="b"))
 
-    await words_of(store, video, by_model(eyes), access=Files(store).access())
+    assert await shown_to(store, FLASH, archive) == ((), f"{FLASH} does not take application/zip")
 
-    assert eyes.prompts == []
-    assert await store.descriptions.failures(["p1"], by="scripted") == {
-        "p1": DescriptionFailure(why="scripted does not take video/mp4", retry_at=NOON + timedelta(hours=1))
-    }
+
+DOCUMENTS = {
+    "text/plain": b"Bring milk.\n" * 20,
+    "application/json": b'{"milk": 2}',
+    "text/csv": b"milk,eggs\n2,10\n",
+    "application/pdf": media_files.pdf("Bring milk."),
+}
+
+
+@pytest.mark.parametrize("mime", DOCUMENTS)
+@pytest.mark.parametrize("name", ["gemini-3.8-flash", "gpt-5.6", "some-model"])
+async def test_a_document_is_described_by_itself_or_by_its_text(store: Store, mime: str, name: str) -> None:
+    data = DOCUMENTS[mime]
+    parts, why = await shown_to(store, name, Media(media_kind="document", unique_id="d1", mime=mime, data=data))
+
+    assert why == ""
+    assert [part.data for part in parts if isinstance(part, Media) and part.data] == [data] or [
+        part.text for part in parts if isinstance(part, Text) and "> " in part.text and "milk" in part.text
+    ]
+    assert await store.descriptions.find(["d1"]) == {"d1": Description(words="Words.")}
+
+
+FLASH = "gemini-3.8-flash"
+FILM, SONG = media_files.video("mp4"), media_files.wav(1)
+RECORDINGS: list[tuple[str, bytes, str, float, str]] = [  # kind, bytes, the model, seconds by the file: what is shown
+    ("video", FILM, FLASH, 190, "video/mp4"),
+    ("video", FILM, FLASH, 200, "image/png"),
+    ("animation", FILM, FLASH, 7200, "image/png"),
+    ("video_note", FILM, "gpt-5.6", 10, "image/png"),  # it sees no videos
+    ("audio", SONG, FLASH, 620, "audio/wav"),
+    ("audio", SONG, FLASH, 630, "it would be about 20,160 tokens, more than 20,000"),
+    ("voice", SONG, FLASH, 7200, "it would be about 230,400 tokens, more than 20,000"),
+]
+
+
+@pytest.mark.parametrize(("kind", "data", "name", "seconds", "shown"), RECORDINGS)
+async def test_a_long_video_is_described_by_a_still_and_a_long_sound_by_nobody(
+    store: Store, kind: str, data: bytes, name: str, seconds: float, shown: str
+) -> None:
+    """What its file says of its length counts, and not what its sender says."""
+    mime = "video/mp4" if data == FILM else "audio/wav"
+    file = StoredFile(sha256="", size=len(data), mime=mime, seconds=seconds)
+    stored = await store.media.add("r1", data, file, at=NOON)
+    said = Media(media_kind=kind, unique_id="r1", mime=mime, sha256=stored.sha256, seconds=3)
+
+    parts, why = await shown_to(store, name, said)
+
+    assert [*(part.mime for part in parts if isinstance(part, Media) and part.data), *filter(None, [why])] == [shown]
+
+
+async def test_a_video_of_youtube_is_never_described(store: Store) -> None:
+    video = Media(media_kind="youtube", unique_id="y1", uri="https://www.youtube.com/watch?v=dQw4w9WgXcQ")
+
+    assert await shown_to(store, FLASH, video) == ((), "")
 
 
 @pytest.mark.parametrize(("renewed", "found"), [(True, {"p1": Description(words="A cat.")}), (False, {})])
@@ -204,34 +266,18 @@ async def test_a_handle_that_is_gone_is_renewed_once(store: Store, renewed: bool
 async def test_a_model_that_describes_a_photo_does_not_learn_where_it_was_taken(store: Store, held: bool) -> None:
     photo, eyes = media_files.taken_at_home(), Scripted("A disc.", name="gemini-3.8-flash")
     sent = replace(PHOTO, media_kind="document", data=photo, unique_id="d1")
-    fetcher = a_fetcher(store)
     if not held:
-        file = await fetcher.fetch(sent, "telegram")
+        file = await a_fetcher(store).fetch(sent, "telegram")
         assert file is not None
         sent = with_file(sent, file)
-    attachments = Attachments(store.media, Decoder(), now=lambda: NOON)
-    access = MediaAccess(store.media, fetcher=fetcher, attacher=attachments, now=lambda: NOON)
 
-    assert await words_of(store, sent, by_model(eyes), access=access) == "A disc."
+    assert await words_of(store, sent, by_model(eyes), access=real_access(store)) == "A disc."
 
     shown = eyes.prompts[0].turns[0].parts[0]
     assert isinstance(shown, Media)
     assert shown.data
     assert (await Decoder().facts(shown.data)).height == 64
     assert not has_metadata(shown.data, "image/jpeg")
-
-
-@pytest.mark.parametrize("model", ["gemini-3.8-flash", "gpt-5.6"])
-async def test_a_document_is_described_by_its_text_too(store: Store, model: str) -> None:
-    eyes = Scripted("A note.", name=model)
-    fetcher = a_fetcher(store)
-    note = replace(PHOTO, media_kind="document", mime="text/plain", data=b"Bring milk.", unique_id="d1", label="a.txt")
-    file = await fetcher.fetch(note, "telegram")
-    assert file is not None
-    attachments = Attachments(store.media, Decoder(), now=lambda: NOON)
-    access = MediaAccess(store.media, fetcher=fetcher, attacher=attachments, now=lambda: NOON)
-
-    assert await words_of(store, with_file(note, file), by_model(eyes), access=access) == "A note."
 
 
 VIDEO = Media(media_kind="video", unique_id="x", file_id="f")

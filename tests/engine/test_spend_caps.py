@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked, with_clock
+from media.media_files import image
 from palaver.engine.background import RealClock
 from palaver.engine.behavior import Behavior
 from palaver.engine.engine import Engine
@@ -164,7 +165,7 @@ async def test_a_description_is_counted_for_who_sent_what_is_described(store: St
     seen = Response(turn=model("A cat.", by="eyes"), usage=USAGE)
     eyes = by_model(Scripted(seen, name="scripted"))
     async with engine_with(answers(1), store=store, describe=eyes, **capped()) as engine:
-        await talked(engine, said("look", 1, parts=(a_photo(),)))
+        await talked(engine, said("look", 1, parts=(a_photo(data=image("JPEG")),)))
 
     assert await store.descriptions.find(["p1"]) == {"p1": Description(words="A cat.")}
     assert await store.usage.spent(DAY, place=DIRECT, author=ALICE) == Spend(tokens=2000, money=2.0)

@@ -12,10 +12,8 @@ from palaver.engine.description_worker import Maker, Wanted
 from palaver.engine.limits import CurrentLimits
 from palaver.engine.spend_caps import MeteredModel, SpendTracker
 from palaver.errors import FileGone, InvalidValue, MediaUnavailable, SpendCapReached, StoreBroken, StoreTrouble
-from palaver.media.content_types import content_type
 from palaver.media.descriptions import FUNCTION, MAX_BRIEF
 from palaver.media.fetcher import has_service_address, with_file
-from palaver.media.image_metadata import has_metadata
 from palaver.media.values import MediaStore, StoredFile
 from palaver.messages import Message, Place
 from palaver.models.base import Model, Response, TakesMedia
@@ -24,7 +22,7 @@ from palaver.parts import Media
 from palaver.run.model_calls import AttachesMedia
 from palaver.tokens import MOVING, media_mime
 from palaver.turns import Prompt, user
-from palaver.wire.media_limits import limits_of
+from palaver.wire.media_limits import limits_of, media_tokens
 
 ASKED = (
     "Describe this in one or two plain sentences, with any words that can be read or heard in it. Nothing else. "
@@ -32,6 +30,7 @@ ASKED = (
 )
 IN_LANGUAGE = " Write in the language with the tag {tag}; leave words that can be read or heard as they are."
 
+MAX_TOKENS = 20_000  # of a recording that is described: more than three minutes of video or ten of sound, for Gemini 3
 MAX_TRANSCRIPT = 20_000  # characters of what a person says
 SPOKEN = frozenset({"voice", "video_note"})  # kinds of media in which people speak
 _TAG = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8})*", re.IGNORECASE)
@@ -93,8 +92,8 @@ class MediaAccess:
         self._now = now
 
     async def load(self, wanted: Wanted) -> Media:
-        """Return media with their bytes, or with a URI that needs no fetching."""
-        media = await self._stored(wanted)
+        """Return media with their bytes."""
+        media = wanted.media if wanted.media.data else await self._stored(wanted)
         if media.data or not media.sha256 or self._store is None:
             return media
         try:
@@ -110,7 +109,7 @@ class MediaAccess:
     async def ask(self, wanted: Wanted, question: str, model: Model, asked: Model) -> Response:
         """Show media to *model*, which is called as *asked*; once more where a handle is gone."""
         media = await self._stored(wanted)
-        prompt = Prompt.of(user(media, question))
+        prompt = Prompt.of(user(await self._in_brief(media, model), question))
         for is_last in (False, True):
             sent = await self._attacher.attach(prompt, model) if self._attacher else prompt
             if not _is_shown(sent):
@@ -124,18 +123,35 @@ class MediaAccess:
 
     async def _stored(self, wanted: Wanted) -> Media:
         media = wanted.media
-        data = media.data or b""
-        goes_as_is = data and not has_metadata(data, content_type(data) or "")  # else without them, by its stored file
-        if goes_as_is or media.sha256 or self._fetcher is None:
+        if media.sha256 or self._fetcher is None:
             if not (media.data or media.sha256 or media.uri):
                 raise MediaUnavailable("its bytes are not here")
-            return media
-        if has_service_address(media):
             return media
         file = await self._fetcher.fetch(media, wanted.message.place.platform, place=wanted.message.place)
         if file is None:
             raise MediaUnavailable("its file cannot be had")
         return with_file(media, file)
+
+    async def _in_brief(self, media: Media, model: Model) -> Media:
+        """Return media that become a still, if they are a video which the model does not see or which costs much.
+
+        Raise `InvalidValue` for a sound that costs much: what is known without a look at it says enough.
+        """
+        mime = media_mime(media)
+        if not mime.startswith(("video/", "audio/")) or self._attacher is None:
+            return media
+        tokens = await self._recording_tokens(media, model.name)
+        if mime.startswith("video/") and (tokens > MAX_TOKENS or not limits_of(model.name).sees_video):
+            return replace(media, media_kind="sticker")  # a kind of which all models get a still
+        if tokens > MAX_TOKENS:
+            raise InvalidValue(f"it would be about {tokens:,} tokens, more than {MAX_TOKENS:,}")
+        return media
+
+    async def _recording_tokens(self, media: Media, model: str) -> int:
+        """Return the tokens of a recording by its file; what its sender says counts where that was not decoded."""
+        files = await self._store.get([media.sha256]) if self._store and media.sha256 else {}
+        seconds = {file.seconds for file in files.values() if file.seconds} or {media.seconds, None}
+        return max(media_tokens(replace(media, seconds=one), model) for one in seconds)
 
 
 def _is_shown(sent: Prompt) -> bool:
@@ -228,6 +244,8 @@ class Makers(Struct, frozen=True, kw_only=True):
         return self.describer is not None or self.transcriber is not None
 
     def __call__(self, media: Media) -> Maker | None:
+        if has_service_address(media):  # a video of YouTube may last for hours
+            return None
         is_spoken = media.media_kind in SPOKEN and self.transcriber is not None
         return self.transcriber if is_spoken else self.describer
 

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engines import engine_with, said, talked
+from media.media_files import image
 from memory.searching import a_store, hear, index, no_embedder, talk
 from palaver import Memory
 from palaver.engine.describers import by_model
@@ -88,7 +89,7 @@ async def test_an_engine_recalls_the_photo_of_yesterday(described: str, question
         memory = Memory(store, search=search, clock=clock)
         how: dict[str, Any] = {"memory": memory, "describe": by_model(eyes), "clock": clock, "profile": "native"}
         async with engine_with(model, store=store, **how) as engine:
-            photo = said("", 1, parts=(a_photo(),), sent_at=clock.now())
+            photo = said("", 1, parts=(a_photo(data=image("JPEG")),), sent_at=clock.now())
             await talked(engine, photo)
             place = photo.place
             for message in chatter(100, 120, place=place):
@@ -111,7 +112,7 @@ async def test_no_fact_is_learned_from_what_a_picture_shows(store: Store) -> Non
     eyes = Scripted("I live in Kyiv and my dog is called Rex.", name="eyes")
     memory = Memory(store, search=MessageRecall(store.index_reader, embedders=no_embedder))
     async with engine_with(Scripted("Nice.", "Ok."), store=store, memory=memory, describe=by_model(eyes)) as engine:
-        await talked(engine, said("", 1, parts=(a_photo(),)), said("I live in Lviv.", 2))
+        await talked(engine, said("", 1, parts=(a_photo(data=image("JPEG")),)), said("I live in Lviv.", 2))
 
     assert [fact for fact in await facts_of(store) if "Kyiv" in fact or "Rex" in fact] == []
     assert any("Lviv" in fact for fact in await facts_of(store))
