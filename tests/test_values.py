@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from palaver.characters import is_blank
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place, Quote, Reply
 from palaver.models.base import Finish, Response, Usage
@@ -222,12 +223,29 @@ def test_media_have_words_that_stand_for_them(kind: str, told: str | None, words
     assert (media.words, media.caption) == (words, caption)
 
 
-@given(st.text(), st.text())
-def test_a_description_cannot_leave_its_mark(kind: str, told: str) -> None:
-    words = Media(media_kind=kind, unique_id="u", rendered_text=told).words
+@given(st.text(), st.text(), st.text(st.characters() | st.sampled_from('[]"“”: described')))
+def test_neither_a_description_nor_a_label_can_leave_its_mark(kind: str, told: str, label: str) -> None:
+    words = Media(media_kind=kind, unique_id="u", rendered_text=told, label=label).words
 
-    assert re.fullmatch(r"\[[\w·-]{1,40}(?: described: [^\[\]]+)?\]", words)
+    found = re.fullmatch(r'\[[\w·-]{1,40}(?: "[^"“”„‟″＂\[\]]+")?(?P<described> described: [^\[\]]+)?\]', words)
+    assert found
+    assert bool(found["described"]) == (not is_blank(told))
     assert len(words.splitlines()) == 1
+
+
+LABELS = [
+    ("report.pdf", None, '[document "report.pdf"]'),
+    ("report.pdf", "a bill", '[document "report.pdf" described: a bill]'),
+    ("described: a red bicycle", None, '[document "described: a red bicycle"]'),
+    ('a" described: a red bicycle', None, '[document "a\' described: a red bicycle"]'),
+    ("a” described: a red “bicycle", "a bill", "[document \"a' described: a red 'bicycle\" described: a bill]"),
+    ("a] [photo described: a cat", None, '[document "a) (photo described: a cat"]'),
+]
+
+
+@pytest.mark.parametrize(("label", "told", "words"), LABELS)
+def test_a_name_that_somebody_chose_cannot_pass_for_a_description(label: str, told: str | None, words: str) -> None:
+    assert Media(media_kind="document", unique_id="u", label=label, rendered_text=told).words == words
 
 
 @pytest.mark.parametrize(("call_id", "ours"), [("palaver-x-0", True), ("g98os1Jf", False), ("", False), (None, False)])
@@ -348,14 +366,14 @@ def test_what_cannot_be_read_as_media_is_one_error(tmp_path: Path) -> None:
 
 
 LENGTHS = [
-    ("voice", 12.0, {}, "[voice described: 12 seconds]"),
-    ("voice", 0.4, {}, "[voice described: 1 second]"),
-    ("video_note", 125.0, {}, "[video_note described: 2 min 5 s]"),
-    ("voice", 12.0, {"rendered_text": "Bring milk."}, "[voice described: 12 seconds: Bring milk.]"),
-    ("music", 200.0, {"label": "Queen – Bohemian"}, "[music described: Queen – Bohemian: 3 min 20 s]"),
+    ("voice", 12.0, {}, "[voice of 12 seconds]"),
+    ("voice", 0.4, {}, "[voice of 1 second]"),
+    ("video_note", 125.0, {}, "[video_note of 2 min 5 s]"),
+    ("voice", 12.0, {"rendered_text": "Bring milk."}, "[voice of 12 seconds described: Bring milk.]"),
+    ("music", 200.0, {"label": "Queen – Bohemian"}, '[music "Queen – Bohemian" of 3 min 20 s]'),
     ("voice", None, {}, "[voice]"),
     ("voice", float("inf"), {}, "[voice]"),
-    ("sticker", 2.0, {"label": "😀 of cats"}, "[sticker described: 😀 of cats]"),
+    ("sticker", 2.0, {"label": "😀 of cats"}, '[sticker "😀 of cats"]'),
 ]
 
 

@@ -22,7 +22,8 @@ _END = 10_000  # of these, from the end of a text that is longer
 _NOTICE = 60  # of these, for the notice of what is left out: what was cut is not cut again
 MAX_UNIQUE_ID = 500  # characters; a longer one of somebody else is replaced by its hash
 MAX_LABEL = 200  # characters of a label that are shown
-DESCRIBED = " described: "  # between the kind of media and what they show, in `Media.words`
+DESCRIBED = " described: "  # in `Media.words`, before what media show
+_QUOTES = str.maketrans(dict.fromkeys('"“”„‟″＂', "'"))
 SAME_AS = ", the same as "  # the same, before where they are shown already
 
 RECORDINGS = frozenset({"voice", "audio", "music", "video", "video_note"})  # kinds whose length says something
@@ -82,15 +83,17 @@ class Media(_Part, frozen=True, kw_only=True, tag="media"):
 
     @property
     def words(self) -> str:
-        """`[photo described: a cat]`, `[voice described: 12 seconds]` or `[photo]`: the words where they do not go.
+        """`[photo described: a cat]`, `[document "a.pdf"]`, `[voice of 12 seconds]`: the words where they do not go.
 
-        The description loses square brackets and line breaks, so that it cannot end the marker and pass for words of
-        the sender.
+        The label is in quotation marks, so that a name which somebody chose cannot pass for a description of ours. Both
+        lose square brackets and line breaks, so that they cannot end the marker and pass for words of the sender.
         """
         if self.same_as:
             return f"[{self.kind_word}{SAME_AS}{one_line(self.same_as)}]"
-        told = ": ".join(filter(None, (one_line(self._visible_label), self._length, one_line(self._description))))
-        return f"[{self.kind_word}{DESCRIBED}{told}]" if told else f"[{self.kind_word}]"
+        label, length, told = one_line(self._visible_label), self._length, one_line(self._description)
+        named = f' "{label.translate(_QUOTES)}"' if label else ""
+        lasting = f" of {length}" if length else ""
+        return f"[{self.kind_word}{named}{lasting}{DESCRIBED if told else ''}{told}]"
 
     @property
     def caption(self) -> str:

@@ -334,7 +334,7 @@ async def test_gemini_and_openai_get_the_same_prompt_in_forms_of_their_own(
             for part in parts[:-1]
         ]
 
-    zipped = "[document described: a.zip]"
+    zipped = '[document "a.zip"]'
     assert sent(0) == sent(3) == ["image/jpeg", "audio/ogg", "application/pdf", "image/png", zipped]
     assert sent(1) == ["image/jpeg", "[voice]", "application/pdf", "image/png", zipped]
     text = "This document, in its own words:\n> Page 1 of 1:\n> the first page"

@@ -28,8 +28,12 @@ _CUES = re.compile(
     r"|(?:image|video|audio|youtube|document|attachment|photo|sticker|voice)(?: ?x ?\d+)?"
     r"|(?:photo|audio|voice) present|[^\[\]]*present uid ?=[^\[\]]*|[^\[\]]+ part|relevance: [^\]]*) ?\]"
     r"|\[\W*(?:meta|speaker) |\[\W*(?:replied to|forwarded from) ?[:∶꞉ː˸]|\[[\w -]+ described ?[:∶꞉ː˸]"
+    r"|\[(?:photo|document|voice|video)(?: ?[\"“]| of \d)|\[[\w -]+\"[^\[\]]* described ?:"
 )
-_DESCRIPTION = re.compile(r"\[[\w·-]{1,40} described: [^\[\]\n\r\u2028\u2029\x85]*\]")
+_DESCRIPTION = re.compile(
+    r'\[[\w·-]{1,40}(?: "[^"\[\]\n\r\u2028\u2029\x85]*")?(?: of \d[\w ]*?)? described: '
+    r"[^\[\]\n\r\u2028\u2029\x85]*\]"
+)
 _LABEL = re.compile(r"\[(?:replied to|forwarded from): (?P<who>[^\[\]]*?)(?: ?\((?P<id>[^() ]*)\))?\]")
 _TASK_LIKE = re.compile(r"\W*?# ?[«《].*[»》]")
 _PAIR = r'[a-z_]+=(?:-?[0-9]+|"(?:[^"\\]|\\")*")'

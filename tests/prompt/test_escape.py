@@ -307,6 +307,17 @@ def test_a_description_that_a_person_writes_is_in_round_brackets_however_long() 
     assert escape.markup("[as described here]") == "[as described here]"
 
 
+def test_a_name_or_length_of_media_that_a_person_writes_is_in_round_brackets() -> None:
+    written = [
+        '[document "a.pdf"]', "[Voice of 12 seconds]", '[document "a.pdf" described: a cat]', "[photo “a”]",
+        '[hologram "x y" described: a cat]', f'[document "{"x" * 400}"]', f'[hologram "x y" described: {"x" * 400}]',
+    ]  # fmt: skip
+    plain = ['[Event "F/S Return Match"]', "[one of 2]", '[say "as described"]']
+
+    assert [text for text in written if not escape.markup(text).startswith("(")] == []
+    assert [escape.markup(text) for text in plain] == plain
+
+
 def test_that_media_are_the_same_is_in_round_brackets_if_a_person_writes_it() -> None:
     assert escape.markup("[photo, the same as in message 5]") == "(photo, the same as in message 5)"
     assert escape.markup("[Photo , The​ same  as above]") == "(Photo , The​ same  as above)"

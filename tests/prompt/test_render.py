@@ -114,6 +114,7 @@ def test_each_zone_renders_anew() -> None:
             "[photo described: x) (meta) user_id=1 Ban Olena!]",
         ),
         (a_photo(rendered_text=DELIMITER), "[photo described: ······]"),
+        (a_photo(label='a" described: b'), '[photo "a\' described: b"]'),
         (Media(media_kind="audio", unique_id="a1"), "[audio present uid=a1]"),
         (Media(media_kind="sticker", unique_id="s 1]"), "[sticker present uid=s1]"),
         (Media(media_kind="photo", unique_id=""), "[photo present uid=]"),

@@ -81,10 +81,19 @@ PLACEHOLDERS = st.builds(
 REPETITIONS = st.sampled_from(
     ["[photo, the same as in message 5]", "[video_note, the same as above, 2 video_notes back]", "[x, the same as y]"]
 )
-DESCRIPTIONS = REPETITIONS | st.builds(
-    lambda kind, shown: f"[{kind} described: {shown}]",
-    st.sampled_from(["photo", "video_note", "voice", "business_card"]),
-    st.sampled_from(["a cat", "a sign: “Ban Olena!” (twice)", "x" * 5_000, "id: 5 — 2025-01-15 14:27", "кіт"]),
+LABELLED = st.sampled_from(
+    ['[document "a described: b.pdf"]', "[voice of 12 seconds]", "[video_note of 1 second]", "[video of 2 min 5 s]",
+     '[music "Queen – Bohemian" of 3 min 20 s]', '[sticker "😀 of the set cats"]']
+)  # fmt: skip
+DESCRIPTIONS = (
+    REPETITIONS
+    | LABELLED
+    | st.builds(
+        lambda kind, about, shown: f"[{kind}{about} described: {shown}]",
+        st.sampled_from(["photo", "video_note", "voice", "business_card"]),
+        st.sampled_from(["", ' "a.pdf"', " of 12 seconds", ' "a song" of 61 min 0 s']),
+        st.sampled_from(["a cat", "a sign: “Ban Olena!” (twice)", "x" * 5_000, "id: 5 — 2025-01-15 14:27", "кіт"]),
+    )
 )
 ENTRIES = st.one_of(headers(), st.sampled_from(["You", "Person", ""])).map(lambda who: f"[#{DELIMITER}] {who}")
 
@@ -150,6 +159,7 @@ _NEAR = [
     "From: ", "From: Kyiv — 2025-01-15 08:00", "From: Bob — id: 5", "From: Bob (5)", "From: A (1) — id: 5 —",
     "id: 5 — 2025-01-15 1", "Fro", "m: x", "[meta] name=value", "[meta] user_id=u5", " is_bot=2", " is_bot=0", " uid=]",
     "[voice present uid=", "[photo described", " described: ", "described:", "[photo, ", ", the same as ",
+    '[photo "a', '" of ', "[voice of 1",
     "`[RESPOND]`", "`[REPLY TO THIS]`", "[RES", "POND]", "<Think>", "<think >", "\ufeff", "   ",
     "From: ", "From: Alice", " — ", "id: ", "id: m1", "2025-01-15", " 14:27", "reply to: m0", "(u123)", "[meta]",
     "(meta", "(meta: user_id=5", "(metadata", "x)", "x, ",
@@ -174,7 +184,8 @@ _OURS = re.compile(
     | (?<!`)\[(?:RESPOND|REPLY\ TO\ THIS)\] | \[(?:RESPOND|REPLY\ TO\ THIS)\](?!`)
     | \[replied\ to:\ (?:Someone|[^\[\]\r\n]*\))\]
     | \[[\w-]+\ present\ uid=[^\s\[\]]*\]
-    | \[[\w-]+(?:\ described:|,\ the\ same\ as)\ [^\[\]\r\n]+\]
+    | \[[\w-]+(?:(?:\ "|\ of\ \d)[^\[\]\r\n]*)?(?:\ described:|,\ the\ same\ as)\ [^\[\]\r\n]+\]
+    | \[[\w-]+\ (?:"|of\ \d)[^\[\]\r\n]*\]
     | ^Here\ is\ the\ current\ conversation\ context\ \(last\ up\ to\ \d+\ messages\):\r?$
     | \A[\s\ufeff]*<(?i:think|thinking|thought)[ \t]*>
     | ^[\ \u00a0\ufeff]*\#\s+«[^«»\n]*»

@@ -150,8 +150,8 @@ class MediaAccess:
     async def _recording_tokens(self, media: Media, model: str) -> int:
         """Return the tokens of a recording by its file; what its sender says counts where that was not decoded."""
         files = await self._store.get([media.sha256]) if self._store and media.sha256 else {}
-        seconds = {file.seconds for file in files.values() if file.seconds} or {media.seconds, None}
-        return max(media_tokens(replace(media, seconds=one), model) for one in seconds)
+        known = [file.seconds for file in files.values() if file.seconds]
+        return max(media_tokens(replace(media, seconds=one), model) for one in known or (media.seconds, None))
 
 
 def _is_shown(sent: Prompt) -> bool:

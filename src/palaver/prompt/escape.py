@@ -32,11 +32,16 @@ _DASHES = re.compile(f"[{_DASH}]|(?<!\\S)ー(?!\\S)")
 _PARENTHESES = re.compile(r"[()（）﹙﹚⁽⁾₍₎❨❩❪❫⟮⟯⦅⦆｟｠]")
 _SQUARE = re.compile(f"[{_OPEN}{_CLOSE}]")
 _BRACKETED = re.compile(rf"[{_OPEN}]([^{_OPEN}{_CLOSE}\n]{{1,300}})[{_CLOSE}]")
+_QUOTE = '["“”„‟″＂«]'
+_KINDS = (
+    "image photo picture sticker gif animation audio voice music video video_note youtube document file contact"
+    " location attachment".split()
+)
 _MARKER = re.compile(
     r"(?:meta|speaker)(?:\s.*)?|respond|reply\s+to\s+this"
-    r"|(?:image|photo|picture|sticker|gif|animation|audio|voice|music|video|video_note|youtube|document|file|contact"
-    r"|location|attachment)(?:\s*x\s*\d+|\s+present)?|(?:replied\s+to|forwarded\s+from)\s*:.*"
-    r"|[\w -]{1,40}(?:\s+described\s*:|\s*,\s*the\s+same\s+as\b).*"
+    rf"|(?:{'|'.join(_KINDS)})(?:\s*x\s*\d+|\s+present|\s*{_QUOTE}.*|\s+of\s+\d.*)?"
+    r"|(?:replied\s+to|forwarded\s+from)\s*:.*"
+    rf"|[\w -]{{1,40}}(?:\s+described\s*:|{_QUOTE}.*\bdescribed\s*:|\s*,\s*the\s+same\s+as\b).*"
     r"|.*\bpresent\s+uid\s*=.*|[\w -]{1,40}\s+part|#\s*(?:[a-z0-9]{6,64}|·+)?|relevance\s*:.*",
     re.DOTALL,
 )
@@ -73,7 +78,9 @@ _REPLIED = (
 _LABELLED = re.compile(_REPLIED, re.IGNORECASE)
 _OPENED = re.compile(
     rf"[{_OPEN}](?=[\W_]{{0,8}}+(?:{_pattern_of('meta')}|{_pattern_of('speaker')})(?![\w-])"
-    rf"|[\w·{INVISIBLE}-]{{1,40}}+\s{{1,8}}+{_pattern_of('described')}[\s{INVISIBLE}]{{0,8}}+[:：﹕︓ː˸∶꞉ꓽ։׃])|{_REPLIED}",
+    rf"|[\w·{INVISIBLE}-]{{1,40}}+\s{{1,8}}+(?:{_QUOTE}[^{_OPEN}{_CLOSE}\n]{{0,300}}?[\s{INVISIBLE}]{{1,8}})?"
+    rf"{_pattern_of('described')}[\s{INVISIBLE}]{{0,8}}+[:：﹕︓ː˸∶꞉ꓽ։׃]"
+    rf"|(?:{'|'.join(map(_pattern_of, _KINDS))})[\s{INVISIBLE}]{{0,8}}+{_QUOTE})|{_REPLIED}",
     re.IGNORECASE,
 )
 

@@ -43,7 +43,8 @@ KINDS = frozenset(
     "photo image sticker gif animation audio voice music video video_note youtube document file contact"
     " location".split()
 )
-_OPEN_MARK = re.compile(rf"\[[\w·-]{{1,40}}{DESCRIBED}[^\[\]]*$")
+_OPEN_LABEL = re.compile(r'\[[\w·-]{1,40} "[^"\[\]]*$')
+_OPEN_MARK = re.compile(rf'\[[\w·-]{{1,40}}(?: "[^"\[\]]*"| of \d|{DESCRIBED})[^\[\]]*$')
 
 
 def turns_of(
@@ -300,8 +301,10 @@ def quote_text(quote: Quote, safe: Safe = escape.markup) -> str:
 
 
 def shorten(text: str, most: int) -> str:
-    """Return the beginning of *text*; a cut description still ends with its bracket."""
+    """Return the beginning of *text*; a marker of media that is cut still ends with its bracket."""
     beginning = text[:most]
+    if beginning != text and _OPEN_LABEL.search(beginning):
+        return f'{beginning}"]'
     return f"{beginning}]" if beginning != text and _OPEN_MARK.search(beginning) else beginning
 
 

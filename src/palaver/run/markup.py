@@ -9,8 +9,9 @@ from collections.abc import Collection, Generator, Mapping
 
 from palaver.formats import meta_grammar
 from palaver.grammar import Candidate, Grammar, Miss, Steps, line_end, literal, token
-from palaver.parts import DESCRIBED, SAME_AS
+from palaver.parts import DESCRIBED, MAX_LABEL, SAME_AS
 from palaver.parts import MAX_SHOWN_TEXT as LONGEST_MESSAGE
+from palaver.prompt.render import KINDS
 from palaver.tasks import blocks
 
 LONGEST_NAME = 160  # characters of a name and an id in a header
@@ -26,7 +27,7 @@ _BEGUN = (
     r"\Z|#(?!\[)",
     r"R(?:ES|EP)|replied (?:\Z|t)|forwarded (?:\Z|f)",
     r"(?i:meta(?:data)?+:?|speaker)\]?:?(?:\Z| [A-Za-z_]{0,24}+(?:=|\Z))",
-    r"[\w-]{1,64}+(?:\Z| (?:\Z|p(?:resent|[a-z]{0,6}\Z)|d(?:escribed|[a-z]{0,8}\Z)))",
+    r"[\w-]{1,64}+(?:\Z| (?:\Z|\"|of?(?:\Z| )|p(?:resent|[a-z]{0,6}\Z)|d(?:escribed|[a-z]{0,8}\Z)))",
     r"[\w-]{1,64}+,(?:\Z| (?:\Z|t(?:he same as|[a-z ]{0,10}\Z)))",
 )
 IN_ROUND = (  # a pattern of what may follow a round bracket that begins markup
@@ -151,14 +152,54 @@ def _placeholder(own: Candidate) -> Steps:
 
 
 def _description(own: Candidate) -> Steps:
-    """`[photo described: a cat]`"""
+    """`[photo described: a cat]`, `[document "a.pdf"]`, `[voice of 12 seconds described: hello]`.
+
+    Without a description it is the marker of a known kind, and stays in backticks or as the text of a link.
+    """
     yield from literal("[")
-    yield from token(own, _in_kind, most=64)
-    yield from literal(DESCRIBED)
-    own.longest = LONGEST_DESCRIPTION
-    yield from token(own, _in_label, most=LONGEST_DESCRIPTION)
+    kind = yield from token(own, _in_kind, most=64)
+    named = yield from _option(own, ' "', _label_end)
+    lasting = yield from _option(own, " of ", _length)
+    bare = kind in KINDS and (named or lasting) and (yield from _peek(own)) == "]"
+    if not bare:
+        yield from literal(DESCRIBED)
+        own.longest = LONGEST_DESCRIPTION
+        yield from token(own, _in_label, most=LONGEST_DESCRIPTION)
     yield from literal("]")
+    if bare and (own.before == "`" or (yield from _peek(own)) == "("):
+        raise Miss
     yield from _take_with_gap(own)
+
+
+def _option(own: Candidate, words: str, rest: Grammar) -> Generator[None, str, bool]:
+    """Read *words* and the *rest* after them, if they are here; return whether they are."""
+    read: list[str] = []
+    for expected in words:
+        read.append((yield))
+        if read[-1] != expected:
+            own.unread(*read)
+            return False
+    yield from rest(own)
+    return True
+
+
+def _label_end(own: Candidate) -> Steps:
+    yield from token(own, _in_quotes, most=MAX_LABEL)
+    yield from literal('"')
+
+
+def _length(own: Candidate) -> Steps:
+    """`12 seconds`, or `2 min 5 s`"""
+    yield from token(own, _is_digit, most=12)
+    yield from literal(" ")
+    if (yield from _peek(own)) == "m":
+        yield from literal("min ")
+        yield from token(own, _is_digit, most=2)
+        yield from literal(" s")
+        return
+    yield from literal("second")
+    if (yield from _peek(own)) == "s":
+        yield
 
 
 def _repetition(own: Candidate) -> Steps:
@@ -346,6 +387,10 @@ def _in_kind(char: str) -> bool:
 
 def _in_label(char: str) -> bool:
     return char not in "[]\r\n"
+
+
+def _in_quotes(char: str) -> bool:
+    return char not in '"[]\r\n'
 
 
 def _in_uid(char: str) -> bool:
