@@ -237,12 +237,16 @@ def test_pictures_of_a_tool_go_with_the_answer(turns: list[Turn], replies: list[
     assert [(reply.text, tuple(media.unique_id for media in reply.media)) for reply in found] == replies
 
 
-def test_an_answer_sends_ten_media_at_most() -> None:
-    many = result(*(a_photo(unique_id=str(number)) for number in range(12)))
+def test_an_answer_sends_ten_media_and_links_or_words_for_others() -> None:
+    linked = Media(media_kind="document", unique_id="l", uri="https://e.test/l")
+    many = [a_photo(unique_id=str(number), rendered_text=f"photo {number}") for number in range(30)]
 
-    (reply,) = said(many, model("All of them.")).replies
+    (some,) = said(result(*many[:10], linked, many[10]), model("All of them.")).replies
+    (others,) = said(result(*many)).replies
 
-    assert [media.unique_id for media in reply.media] == [str(number) for number in range(10)]
+    assert [media.unique_id for media in some.media] == [str(number) for number in range(10)]
+    assert some.text == "All of them.\n\nhttps://e.test/l\nphoto 10"
+    assert others.text.splitlines() == [*(f"photo {number}" for number in range(10, 20)), "… +10"]
 
 
 UNREADABLE = [

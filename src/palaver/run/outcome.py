@@ -20,7 +20,7 @@ from palaver.tasks.task import Custom, Send, SendSticker, Task, TaskBlock, Think
 from palaver.turns import Turn, model
 
 MOST_STEPS = 100  # of one answer
-MOST_MEDIA = 10  # that an answer sends
+MOST_MEDIA = 10  # that an answer sends; others are words
 MOST_PROBLEMS = 20  # bad blocks that a correction lists
 
 Kinds = Mapping[str, Kind]
@@ -105,7 +105,8 @@ def run_outcome(
     if media:
         first = replies[0] if replies else Reply(place=target.place, text="", reply_to=quote)
         streamed = streamed if replies else [True]
-        replies[:1] = [replace(first, media=first.media + media)]
+        text = "\n\n".join(filter(None, [first.text, _words_for(media[MOST_MEDIA:])]))
+        replies[:1] = [replace(first, text=text, media=first.media + media[:MOST_MEDIA])]
     plain = len(steps) <= 1 and len(replies) == 1 and not any(one.blocks or one.problems for _, one in parsed)
     return RunOutcome(
         replies=tuple(replies),
@@ -128,7 +129,14 @@ def _media_to_send(turns: Sequence[Turn], *, of_tools: bool) -> tuple[Media, ...
                 media = (part,)
             for one in media:
                 found.setdefault(one.sha256 or one.unique_id, one if one.raw is None else replace(one, raw=None))
-    return tuple(found.values())[:MOST_MEDIA]
+    return tuple(found.values())
+
+
+def _words_for(media: Sequence[Media]) -> str:
+    """Return links or words for media that are too many to send; how many more there are, where these are many too."""
+    words = [one.link or one.caption for one in media[:MOST_MEDIA]]
+    more = len(media) - len(words)
+    return "\n".join([*words, f"… +{more}"] if more else words)
 
 
 def reply_to_id(message: Message) -> str | None:
