@@ -35,7 +35,7 @@ from palaver.engine.store_protocols import OutboxItem, OutboxStore
 from palaver.errors import InvalidValue, NotSent, PalaverError, SendRefused, StoreTrouble
 from palaver.media.values import MediaStore
 from palaver.messages import Place, PlaceKey, Reply
-from palaver.parts import Media
+from palaver.parts import Media, cut
 from palaver.platform import Delivery, Platform, type_fault, with_media_as_text
 
 log = logging.getLogger(__name__)
@@ -46,6 +46,7 @@ LONGEST_RETRY_AFTER = 86_400.0  # seconds that a platform may ask to wait
 SEND_TIMEOUT = 120.0  # seconds of one attempt
 MAX_EDIT_RETRIES = 20  # attempts at an edit with an unknown outcome
 MAX_COPIES = 5  # attempts with an unknown outcome, where `doubtful` is "resend"
+MAX_WORDS = 1000  # characters in place of a file that is gone: they are added to a text that fits its platform
 GRACE = 5.0  # seconds that attempts may take to get their receipts when the engine closes
 CUT_OFF = "the program stopped while it was being sent; the outcome is unknown"
 
@@ -297,7 +298,7 @@ class OutboxSender:
         """
         media = [await self._with_bytes(one) for one in item.reply.media]
         sent = tuple(one for one in media if one.data or one.sha256 is None)
-        words = [one.caption for one in media if one not in sent]
+        words = [cut(one.caption, MAX_WORDS) for one in media if one not in sent]
         reply = replace(item.reply, text="\n\n".join(filter(None, [item.reply.text, *words])), media=sent)
         if reply.reply_to and self._is_in_former_place(reply.place, reply.reply_to):
             reply = replace(reply, reply_to=None)

@@ -368,6 +368,56 @@ def test_a_photo_that_is_too_large_is_a_document() -> None:
     assert method_of(large) == ("sendDocument", "document")
 
 
+@pytest.mark.parametrize(
+    ("data", "methods", "text"),
+    [
+        (image(8, 8), ["sendPhoto"], "look"),
+        (image(2100, 100), ["sendPhoto", "sendDocument"], "look"),
+        (image(9000, 1001), ["sendPhoto", "sendDocument"], "look"),
+        (b"no picture", ["sendPhoto", "sendDocument"], "look"),
+        (image(8, 8) + bytes(10 << 20), ["sendDocument"], "look"),
+        (image(8, 8) + bytes(50 << 20), ["sendMessage"], "look\n\na cat"),
+        (b"", ["sendMessage"], "look\n\na cat"),
+    ],
+    ids=["small", "long", "large", "damaged", "10 MB", "50 MB", "empty"],
+)
+async def test_a_photo_that_telegram_refuses_is_a_document_or_words(
+    sim: TelegramSim, bot: Telegram, olha: SimUser, data: bytes, methods: list[str], text: str
+) -> None:
+    photo = Media(media_kind="photo", unique_id="p", mime="image/png", data=data, rendered_text="a cat")
+    sim.calls.clear()
+
+    await bot.send(delivery(reply(sim.private(olha), "look", media=(photo,))))
+
+    assert [call.method for call in sim.calls] == methods
+    assert [one.text for one in sim.private(olha).of(sim.bot)] == [text]
+
+
+@pytest.mark.parametrize("kind", ["photo", "voice", "document"])
+async def test_a_file_that_telegram_does_not_take_is_words(
+    sim: TelegramSim, bot: Telegram, olha: SimUser, kind: str
+) -> None:
+    for method in ("sendPhoto", "sendVoice", "sendDocument"):
+        sim.fail(400, method=method, description="Bad Request: not enough rights to send files to the chat")
+    media = Media(media_kind=kind, unique_id="p", data=image(8, 8), rendered_text="a cat " * 1000)
+
+    await bot.send(delivery(reply(sim.private(olha), "look", media=(media,))))
+
+    (sent,) = sim.private(olha).of(sim.bot)
+    assert sent.text.startswith("look\n\na cat a cat")
+    assert len(sent.text) < 2048
+
+
+async def test_a_long_text_goes_before_its_photo(sim: TelegramSim, bot: Telegram, olha: SimUser) -> None:
+    photo = Media(media_kind="photo", unique_id="p", mime="image/png", data=image(8, 8))
+
+    for part in bot.split(reply(sim.private(olha), "a" * 1025, media=(photo,))):
+        await bot.send(delivery(part))
+
+    assert [len(one.text or "") for one in sim.private(olha).of(sim.bot)] == [1025, 0]
+    assert sim.calls[-1].method == "sendPhoto"
+
+
 async def test_whoever_blocked_the_bot_is_left(sim: TelegramSim, bot: Telegram, olha: SimUser) -> None:
     chat = sim.private(olha)
     olha.block_bot(chat)

@@ -5,14 +5,14 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from palaver.errors import SendRefused
 from palaver.media.file_names import name_of
 from palaver.messages import Place, Reply
-from palaver.parts import Media
+from palaver.parts import Media, cut
 from palaver.platform import CommandInfo
 from palaver.platforms.telegram.markdown import render
 
 MENU_LIMIT = 256  # characters of the description of a command
+WORDS_LIMIT = 1024  # characters of words in place of a file
 PHOTO_LIMIT, UPLOAD_LIMIT = 10 * 2**20, 50 * 2**20  # bytes
 _METHODS = {  # the method and the field of a kind of media
     "photo": ("sendPhoto", "photo"),
@@ -23,7 +23,8 @@ _METHODS = {  # the method and the field of a kind of media
     "video_note": ("sendVideoNote", "video_note"),
     "animation": ("sendAnimation", "animation"),
 }
-_DOCUMENT = ("sendDocument", "document")
+DOCUMENT = ("sendDocument", "document")
+ATTACHED = "attach://file"  # the field of a file, which is uploaded: no server of Telegram fetches an address for us
 _KINDS = {"image": "photo", "music": "audio", "gif": "animation"}  # other names of kinds
 _TYPES = {  # how the types that Telegram shows as such begin; files of other types are documents
     "photo": ("image/jpeg", "image/png", "image/webp", "image/gif", "image/bmp"),
@@ -86,13 +87,6 @@ def is_named_sticker(media: Media) -> bool:
     return media.media_kind == "sticker" and media.data is None and not media.uri and "/" in media.unique_id
 
 
-def source(media: Media) -> str:
-    """Return the field of a file, which is uploaded: no server of Telegram fetches an address for us."""
-    if media.data is None:
-        raise SendRefused(f"a {media.media_kind} without content cannot be sent")
-    return "attach://file"
-
-
 def files(media: Media) -> dict[str, tuple[str, bytes]] | None:
     """Return the upload of media, by the name of its field."""
     return None if media.data is None else {"file": (name_of(media), media.data)}
@@ -106,9 +100,9 @@ def method_of(media: Media) -> tuple[str, str]:
         kind = "animation"
     if size > PHOTO_LIMIT and kind == "photo":
         kind = "document"
-    return _METHODS.get(kind, _DOCUMENT) if not mime or mime.startswith(_TYPES.get(kind, "")) else _DOCUMENT
+    return _METHODS.get(kind, DOCUMENT) if not mime or mime.startswith(_TYPES.get(kind, "")) else DOCUMENT
 
 
 def media_as_text(media: Media) -> str:
-    """Return the text for media that Telegram does not take: a link, or words."""
-    return media.link or media.caption
+    """Return the text for media that Telegram does not take: a link, or words that fit beside a caption."""
+    return media.link or cut(media.caption, WORDS_LIMIT)

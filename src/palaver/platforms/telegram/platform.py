@@ -41,6 +41,8 @@ from palaver.platforms.telegram import types
 from palaver.platforms.telegram.client import DEFAULT_BASE_URL, ApiError, BotClient, Pace
 from palaver.platforms.telegram.markdown import render
 from palaver.platforms.telegram.parameters import (
+    ATTACHED,
+    DOCUMENT,
     UPLOAD_LIMIT,
     command_menus,
     files,
@@ -48,7 +50,6 @@ from palaver.platforms.telegram.parameters import (
     media_as_text,
     method_of,
     reply_fields,
-    source,
     text_fields,
     thread_field,
 )
@@ -307,21 +308,23 @@ class Telegram(Platform):
         await self._sleep(pause)
 
     async def _send_media(self, reply: Reply, params: dict[str, Any]) -> str:
+        """Send a file by its kind; as a document where Telegram refuses that, and in words where it refuses both."""
         media = reply.media[0]
-        if len(media.data or b"") > UPLOAD_LIMIT or (media.data is None and not is_named_sticker(media)):
-            words = "\n\n".join(filter(None, [reply.text, media_as_text(media)]))
-            return await self._post("sendMessage", {**params, **text_fields(words)}, reply.place)
         method, field = method_of(media)
         caption = text_fields(reply.text, "caption", "caption_entities") if reply.text.strip() else {}
-        content = await self._sticker(media) if is_named_sticker(media) else source(media)
-        try:
-            return await self._post(method, {**params, **caption, field: content}, reply.place, files(media))
-        except SendRefused as error:
-            if error.left or method == "sendDocument":
-                raise
-            log.info("%s is sent as a document: %s", media.media_kind, error)
-            as_document = {**params, **caption, "document": content}
-            return await self._post("sendDocument", as_document, reply.place, files(media))
+        if is_named_sticker(media):
+            content = await self._sticker(media)
+            return await self._post(method, {**params, **caption, field: content}, reply.place)
+        sendable = media.data and len(media.data) <= UPLOAD_LIMIT
+        for way, name in dict.fromkeys([(method, field), DOCUMENT]) if sendable else ():
+            try:
+                return await self._post(way, {**params, **caption, name: ATTACHED}, reply.place, files(media))
+            except SendRefused as error:
+                if error.left:
+                    raise
+                log.info("%s is not sent by %s: %s", media.media_kind, way, error)
+        words = "\n\n".join(filter(None, [reply.text, media_as_text(media)]))
+        return await self._post("sendMessage", {**params, **text_fields(words)}, reply.place)
 
     async def _sticker(self, media: Media) -> str:
         """Return the file id of a sticker that the model named by its set and its emoji."""
