@@ -64,10 +64,15 @@ class FileLock:
             os.ftruncate(self._file, 0)
             os.write(self._file, f"process {os.getpid()}".encode())
 
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the file is still there; if not, another process may hold another one."""
+        return is_at(self._path, self._file)
+
     def release(self) -> None:
         """Remove the file and free the lock."""
         with suppress(OSError):
-            if is_at(self._path, self._file):  # else it was removed, and the one that is there may be another's
+            if self.is_in_place:
                 os.unlink(self._path)  # while it is held: who opened it before then sees that it is gone
         os.close(self._file)
 

@@ -64,6 +64,17 @@ async def test_a_folder_that_another_store_made_meanwhile_is_not_written(tmp_pat
     assert files_in(tmp_path / "media") == {CAT_NAME}
 
 
+async def test_a_folder_that_was_removed_and_made_by_another_store_is_not_written(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "b.db", media_folder=tmp_path / "media") as store:
+        await add(store, DOG)
+        shutil.rmtree(tmp_path / "media")
+        await made(tmp_path / "a.db", media_folder=tmp_path / "media")
+        with pytest.raises(StoreRefused, match=REFUSED.format(r"a\.db")):
+            await add(store, DOG)
+
+    assert files_in(tmp_path / "media") == {CAT_NAME}
+
+
 async def test_a_new_store_does_not_remove_the_files_of_one_that_is_gone(tmp_path: Path) -> None:
     await made(tmp_path / "a.db")
     (tmp_path / "a.db").unlink()

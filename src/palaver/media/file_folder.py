@@ -96,7 +96,7 @@ class FileFolder:
             if self._path is None:
                 self._temporary = TemporaryDirectory(prefix="palaver-media-")
                 self._path = Path(self._temporary.name)
-            if self._lock and not self._path.is_dir():  # somebody removed it
+            if self._lock and not self._lock.is_in_place:  # somebody removed the folder
                 self._free()
             if self._lock is None:
                 if not self._path.is_dir():

@@ -102,11 +102,21 @@ def _open(path: str) -> int:
 def create_file(path: str) -> int:
     """Open a file, created readable by its owner only; its folder is synced."""
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    if os.name == "posix":  # elsewhere folders cannot be synced
-        folder = os.open(os.path.dirname(path), os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
+    try:
+        if os.name == "posix":  # elsewhere folders cannot be synced
+            _sync(os.path.dirname(path))
+    except BaseException:
+        os.close(file)
+        raise
     return file
+
+
+def _sync(folder: str) -> None:
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
 
 
 def _lock_byte(file: int, *, free: bool = False) -> None:
