@@ -20,6 +20,7 @@ MODELS = {
     "gemma-4": "gemma-4-31b-it",
 }
 EVERYWHERE = "A" * 11
+FILM: Wire = {"fileData": {"fileUri": "https://youtu.be/x"}}
 SOMETIMES = "S" * 11
 
 
@@ -89,6 +90,9 @@ SHAPE = [
     Row("type", EVERYWHERE, hello(toolConfig={"functionCallingConfig": []})),
     Row("type", EVERYWHERE, said({"role": 1, "parts": [text()]})),
     Row("type", EVERYWHERE, said(user({"text": "a", "thought": "yes"}))),
+    Row("type", EVERYWHERE, said(user({**FILM, "videoMetadata": "300s"}))),
+    Row("type", EVERYWHERE, said(user({**FILM, "videoMetadata": {"endOffset": 300}}))),
+    Row("unknown-field", EVERYWHERE, said(user({**FILM, "videoMetadata": {"end": "300s"}}))),
     Row("type", EVERYWHERE, said(user(text()), model({"functionCall": {"name": "f", "args": []}}))),
     Row("unknown-field", EVERYWHERE, hello(temperature=1)),
     Row("unknown-field", EVERYWHERE, hello(generationConfig={"thinkingLevel": "low"})),

@@ -125,6 +125,10 @@ def _part(reader: RequestReader, value: Any, where: str, speaker: str) -> tuple[
     if not isinstance(part.get("thought", False), bool):
         reader.report("type", f"{where}.thought")
     _data_field(reader, part, where)
+    if "videoMetadata" in part:
+        video = reader.object(part["videoMetadata"], f"{where}.videoMetadata", gemini_request.VIDEO)
+        for name in ("startOffset", "endOffset"):
+            reader.string(video, name, f"{where}.videoMetadata")
     if "functionCall" in part:
         return _call(reader, part["functionCall"], where, signed=signed, placed=speaker == "model"), 0
     if "functionResponse" in part:

@@ -31,6 +31,7 @@ CALL = frozenset("id name args partialArgs willContinue".split())
 RESULT = frozenset("id name response parts willContinue scheduling".split())
 INLINE = frozenset("mimeType data displayName".split())
 FILE = frozenset("mimeType fileUri displayName".split())
+VIDEO = frozenset("startOffset endOffset fps".split())
 GENERATION_CONFIG = frozenset(
     "audioTimestamp audioTranscriptionConfig candidateCount continuationToken enableAffectiveDialog "
     "enableEnhancedCivicAnswers frequencyPenalty imageConfig logprobs maxOutputTokens mediaResolution "
@@ -124,6 +125,7 @@ def without_unknown_fields(part: dict[str, Any]) -> dict[str, Any]:
         ("functionResponse", RESULT),
         ("inlineData", INLINE),
         ("fileData", FILE),
+        ("videoMetadata", VIDEO),
     ):
         for key, value in kept.items():
             if camel(key) == name and isinstance(value, dict):

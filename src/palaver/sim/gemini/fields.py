@@ -35,6 +35,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "functionResponse": ("id", "name", "response", "parts", "willContinue", "scheduling"),
     "inlineData": ("mimeType", "data", "displayName"),
     "fileData": ("mimeType", "fileUri", "displayName"),
+    "videoMetadata": ("fps", "startOffset", "endOffset"),
     "generationConfig": tuple(
         "audioTimestamp audioTranscriptionConfig candidateCount continuationToken enableAffectiveDialog"
         " enableEnhancedCivicAnswers frequencyPenalty imageConfig logprobs maxOutputTokens mediaResolution"
@@ -116,6 +117,7 @@ SHAPES: dict[tuple[str, str], Shape] = {
     ("part", "thoughtSignature"): Scalar(str),
     ("part", "inlineData"): One("inlineData"),
     ("part", "fileData"): One("fileData"),
+    ("part", "videoMetadata"): One("videoMetadata"),
     ("part", "functionCall"): One("functionCall"),
     ("part", "functionResponse"): One("functionResponse"),
     ("functionCall", "id"): Scalar(str),
@@ -128,6 +130,8 @@ SHAPES: dict[tuple[str, str], Shape] = {
     ("inlineData", "data"): Scalar(str),
     ("fileData", "mimeType"): Scalar(str),
     ("fileData", "fileUri"): Scalar(str),
+    ("videoMetadata", "startOffset"): Scalar(str),
+    ("videoMetadata", "endOffset"): Scalar(str),
     ("generationConfig", "thinkingConfig"): One("thinkingConfig"),
     ("generationConfig", "responseSchema"): SchemaShape(),
     ("toolConfig", "functionCallingConfig"): One("functionCallingConfig"),
