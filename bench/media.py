@@ -22,6 +22,7 @@ from palaver.context.log import InMemoryLog
 from palaver.context.media_words import undescribed_ids, with_descriptions
 from palaver.context.stable_prefix import Marks
 from palaver.media.descriptions import Description
+from palaver.media.sent_forms import media_tokens
 from palaver.messages import Author, Message, Place, Quote
 from palaver.models.gemini.encode import encode_request
 from palaver.models.prices import PRICES
@@ -31,7 +32,7 @@ from palaver.tokens import ESTIMATOR, count_media
 from palaver.toolbox.toolbox import Toolbox
 from palaver.tools import open_tools
 from palaver.turns import ToolSpec
-from palaver.wire.media_limits import media_tokens
+from palaver.wire.media_limits import limits_of
 from palaver.wire.repair import repair_prompt
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still finds its neighbours
@@ -240,7 +241,7 @@ def pieces_of(body: bytes, media: dict[str, Media]) -> list[Piece]:
         for part in content["parts"]:
             sent = f"{content.get('role', '')} {json.dumps(part, ensure_ascii=False)}"
             if "fileData" in part:
-                tokens = media_tokens(media[part["fileData"]["fileUri"]], MODEL)
+                tokens = media_tokens(media[part["fileData"]["fileUri"]], limits_of(MODEL))
                 pieces.append(Piece(sent=sent, tokens=tokens, is_media=True))
             else:
                 pieces.append(Piece(sent=sent, tokens=ESTIMATOR.text(part["text"])))

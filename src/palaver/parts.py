@@ -1,7 +1,7 @@
 """Parts: the pieces of a message or a turn. Pure, but for `Media.of`."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from math import inf, isfinite
 from mimetypes import guess_type
@@ -61,10 +61,11 @@ class Media(_Part, frozen=True, kw_only=True, tag="media"):
     label: str | None = None  # what is known without a look at it: the set and emoji of a sticker, a file's name
     file_id: str | None = None  # by which the platform gives its bytes
     sha256: str | None = None  # of the stored file with its bytes
-    size: int | None = None  # bytes; this and the next three as the platform says
+    size: int | None = None  # bytes; this and the next four as the platform says, or by the stored file
     width: int | None = None  # pixels
     height: int | None = None  # pixels
     seconds: float | None = None  # of a video or a sound
+    pages: int | None = None  # of a document
     same_as: str | None = None  # where the same media are shown already, which go once: `in message 5`
     signature: str | None = None
     raw: dict[str, Any] | None = None  # as received, where the fields above do not say it all; for its maker only
@@ -111,8 +112,8 @@ class Media(_Part, frozen=True, kw_only=True, tag="media"):
         return bool(self.data or self.uri or self.sha256 or self.file_id)
 
     def without_content(self) -> "Media":
-        """Return it without its bytes and all that leads to them: it is sent as words."""
-        return replace(self, data=None, uri=None, raw=None, sha256=None, file_id=None)
+        """Return it without its bytes and all that leads to them: it is sent as words. A signature is of the bytes."""
+        return replace(self, data=None, uri=None, raw=None, sha256=None, file_id=None, signature=None)
 
     @property
     def is_described(self) -> bool:
@@ -180,6 +181,28 @@ Part = Text | Media | Thought | ToolCall | ToolResult | Opaque
 P = TypeVar("P", bound=Part)
 
 
+def media_in(part: Part) -> tuple[Media, ...]:
+    """Return the media of a part or of a tool's result; a result that is sent raw has its media inside."""
+    if isinstance(part, Media):
+        return (part,)
+    return part.media if isinstance(part, ToolResult) and part.raw is None else ()
+
+
+def change_media(parts: tuple[Part, ...], change: Callable[[Media], Media]) -> tuple[Part, ...]:
+    """Return the parts with their media, also those of tool results, changed; the same ones where nothing is."""
+    changed = tuple([_change_part(part, change) for part in parts])
+    return parts if all(map(is_, changed, parts)) else changed
+
+
+def _change_part(part: Part, change: Callable[[Media], Media]) -> Part:
+    if isinstance(part, Media):
+        return change(part)
+    if not isinstance(part, ToolResult) or part.raw is not None or not part.media:
+        return part
+    media = tuple(map(change, part.media))
+    return part if all(map(is_, media, part.media)) else replace(part, media=media)
+
+
 def foreign_media(media: Media) -> Media:
     """Return media that somebody else made: they name no stored file, which may be another person's.
 
@@ -190,7 +213,7 @@ def foreign_media(media: Media) -> Media:
         "sha256": None,
         "unique_id": unique_id if len(unique_id) <= MAX_UNIQUE_ID else _hash(unique_id),
         "seconds": media.seconds if media.seconds is not None and 0 <= media.seconds < inf else None,
-        **{name: _positive(getattr(media, name)) for name in ("size", "width", "height")},
+        **{name: _positive(getattr(media, name)) for name in ("size", "width", "height", "pages")},
     }
     return media if all(getattr(media, name) == value for name, value in safe.items()) else replace(media, **safe)
 

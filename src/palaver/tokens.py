@@ -244,7 +244,7 @@ def count_media(media: Media, counter: Counter = ESTIMATOR, rates: MediaRates = 
     elif mime.startswith("video/"):
         rate, amount = rates.video_second, _seconds(media, _VIDEO_SECOND_BYTES)
     elif mime == "application/pdf":
-        rate, amount = rates.page, max(1, _size(media) // _PAGE_BYTES)
+        rate, amount = rates.page, media.pages or max(1, _size(media) // _PAGE_BYTES)
     elif mime.startswith("text/") or mime in READ_AS_TEXT:
         text = media.data.decode("utf-8", "replace") if media.data else ""
         return counter.text(text) or _size(media) // _TEXT_TOKEN_BYTES or _UNKNOWN_TEXT

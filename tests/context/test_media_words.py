@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from palaver.context import Context, gather, sources
 from palaver.context.log import InMemoryLog
@@ -10,8 +11,9 @@ from palaver.context.media_words import undescribed_ids, with_descriptions
 from palaver.context.stable_prefix import BUFFER, Marks
 from palaver.media.descriptions import Description
 from palaver.messages import Message
-from palaver.parts import Media, Text
-from people import DIRECT, GROUP, NOON, a_context, a_message, a_photo, a_quote, a_talk
+from palaver.parts import Media, Text, ToolResult
+from palaver.turns import user
+from people import DIRECT, GROUP, GRYAG, NOON, a_context, a_message, a_photo, a_quote, a_talk
 
 WORDS = "a cat"
 
@@ -143,3 +145,15 @@ def test_a_long_transcript_is_whole_in_the_batch_and_brief_in_the_history() -> N
     assert whole == said
     assert brief is not None
     assert (len(brief) <= 600, brief.startswith("word word"), brief[-1]) == (True, True, "…")
+
+
+def test_media_of_own_turns_that_are_words_say_what_those_of_the_message_say() -> None:
+    chart = a_photo(data=None)
+    shown = a_photo(unique_id="p2", sha256="00")
+    own = sent("1", chart, a_photo(unique_id="p2", data=None), author=GRYAG)
+    turns = {"1": (user(ToolResult(name="chart", media=(chart, shown))),)}
+    known = {name: Description(words=WORDS, position=0) for name in ("p1", "p2")}
+
+    context = with_descriptions(a_context(window=(own,), levels=False, turns=turns), known)
+
+    assert context.turns["1"] == (user(ToolResult(name="chart", media=(replace(chart, rendered_text=WORDS), shown))),)

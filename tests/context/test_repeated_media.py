@@ -10,7 +10,22 @@ from palaver.messages import Message, Place
 from palaver.models.gemini.encode import encode_request
 from palaver.parts import Media, Text
 from palaver.profiles import PROFILES
-from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, NOON, PERSONA, a_context, a_message, a_photo, a_quote, a_talk
+from palaver.wire.media_limits import limits_of
+from people import (
+    ALICE,
+    BOB,
+    DELIMITER,
+    DIRECT,
+    GROUP,
+    GRYAG,
+    NOON,
+    PERSONA,
+    a_context,
+    a_message,
+    a_photo,
+    a_quote,
+    a_talk,
+)
 
 CAT, DOG = a_photo(unique_id="cat"), a_photo(unique_id="dog", data=b"\xff\xd8dog")
 
@@ -127,3 +142,33 @@ async def test_a_request_keeps_its_start_when_a_photo_comes_again() -> None:
 
     shared = [new.startswith(old[: old.rindex(b'"}]}]')]) for old, new in pairwise(bodies)]
     assert shared == [True] * (len(bodies) - 1)
+
+
+def test_what_a_model_gets_in_words_is_never_above() -> None:
+    voice = Media(media_kind="voice", unique_id="said", sha256="5a", mime="audio/ogg")
+    pages = Media(media_kind="document", unique_id="plan", sha256="5b", mime="application/pdf")
+    video = Media(media_kind="video", unique_id="film", sha256="5c", mime="video/mp4")
+    again = a_message(id="2", parts=(voice, pages, video))
+    told = {
+        name: shown(
+            show_media_once(
+                a_context(again, window=(sent("1", voice, pages, video),), levels=False, taken=limits_of(name))
+            ).batch
+        )
+        for name in ("qwen", "gpt-5.6", "gemini-3.8-flash")
+    }
+
+    same = [f"[{kind}, the same as in message 1]" for kind in ("voice", "document", "video")]
+    assert told == {
+        "qwen": [same[0], "plan", "film"],
+        "gpt-5.6": ["said", same[1], "film"],
+        "gemini-3.8-flash": same,
+    }
+
+
+def test_own_messages_have_no_id_in_a_prompt() -> None:
+    own = a_message(id="1", author=GRYAG, parts=(CAT,))
+
+    context = show_media_once(a_context(a_message(id="2", parts=(CAT,)), window=(own,), levels=False))
+
+    assert shown(context.batch) == ["[photo, the same as above]"]

@@ -3,7 +3,10 @@
 import pytest
 
 from engine.engines import engine_with, said, talked
+from media import media_files
 from media.web import Server, answer
+from palaver.context.budget import Budget
+from palaver.context.gather import ContextOptions
 from palaver.context.values import LeftOut
 from palaver.engine.context_media import NOT_HAD
 from palaver.errors import MediaUnavailable, StoreFull
@@ -54,6 +57,19 @@ async def test_what_is_there_goes_and_what_is_gone_is_words(store: Store) -> Non
     assert [one.left_out for one in await store.prompts.sent_by()] == [
         (LeftOut(source="media", ids=("1",), why=NOT_HAD),)
     ]
+
+
+async def test_a_sound_that_is_longer_than_its_sender_said_is_words(store: Store) -> None:
+    data = media_files.sound("ogg", "libopus", seconds=9)
+    voice = Media(media_kind="voice", unique_id="v", data=data, mime="audio/ogg", seconds=0.5)
+    model = Scripted("Hm.", "Hm.", name="gemini-3.8-flash")
+    options = ContextOptions(budget=Budget(media_tokens=200))
+
+    async with engine_with(model, store=store, context=options) as engine:
+        await talked(engine, said("listen", 1, parts=(voice, Text(text="listen"))), said("and?", 2))
+
+    assert [media_of(prompt) for prompt in model.prompts] == [[("v", None)]] * 2
+    assert [len(one.left_out) for one in await store.prompts.sent_by()] == [1]
 
 
 async def test_a_quoted_photo_is_fetched_too(store: Store) -> None:

@@ -293,7 +293,8 @@ GOES: list[tuple[Media, Model, bool]] = [
     (Media(media_kind="sticker", mime="application/x-tgsticker", unique_id="x", file_id="f"), OpenAI("gpt-5.6"), True),
     (Media(media_kind="animation", unique_id="x", file_id="f"), OpenAI("gpt-5.6"), True),  # a still
     (a_photo(data=None, file_id="f"), OpenAI("deepseek-chat", vendor="deepseek"), False),
-    (VIDEO, Scripted(), True),  # it does not say what it takes
+    (a_photo(data=None, file_id="f"), Scripted(), True),  # it does not say what it takes: pictures and sound
+    (VIDEO, Scripted(), False),  # a still and words
 ]
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from base64 import b64decode
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
@@ -24,7 +24,7 @@ from palaver.media.image_metadata import has_metadata
 from palaver.media.values import Handle, StoredFile
 from palaver.models.base import Model
 from palaver.models.gemini.client import Gemini
-from palaver.parts import Media, Text, ToolResult
+from palaver.parts import Media, Part, Text, ToolResult
 from palaver.prompt.escape import markup
 from palaver.sim.faults import Quota
 from palaver.sim.gemini import Echo, GeminiSim
@@ -341,6 +341,31 @@ async def test_gemini_and_openai_get_the_same_prompt_in_forms_of_their_own(
     assert sent(2) == ["image/jpeg", "audio/mpeg", "[document]", text, "image/png", zipped]
     assert attached[0] == attached[3]
     assert all(answer.text for answer in answers)
+
+
+async def test_a_model_without_video_gets_a_still_beside_the_words(
+    store: Files, attachments: Attachments, model: Gemini, world: World
+) -> None:
+    video = await store.put(
+        media_files.video("mp4"), "video/mp4", "video_note", seconds=2.0, rendered_text="a greeting"
+    )
+    words = "[video_note described: a greeting]"
+
+    def sent(parts: Iterable[Part]) -> list[str | None]:
+        media = (part.mime if part.data else part.words for part in parts if isinstance(part, Media))
+        return [*media, *(part.text for part in parts if isinstance(part, Text))]
+
+    for client, shown, returned in (
+        (model, ["video/mp4"], ["video/mp4"]),
+        (await world.openai(), ["image/jpeg", words], ["image/jpeg"]),
+        (await world.openai("gpt-audio"), [words], [words]),
+    ):
+        attached = await attachments.attach(Prompt.of(user(video, ToolResult(name="look", media=(video,)))), client)
+        *parts, told = attached.turns[0].parts
+
+        assert sent(parts) == shown, client.name
+        assert isinstance(told, ToolResult)
+        assert sent(told.media) == returned
 
 
 async def test_forms_are_made_once_and_so_are_failures(

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from hashlib import sha256
 from itertools import chain
 from random import Random
 from typing import Any
@@ -11,13 +12,14 @@ from PIL import Image
 
 from media import media_files as files
 from media.attaching import FILM, PHOTO, VOICE, Files
-from palaver.media.attachments import Attachments
+from palaver.media.attachments import BEGINNING, WHOLE, Attachments
 from palaver.media.decoding import Decoder
-from palaver.models.base import Model
+from palaver.media.sent_forms import SentAs, sent_as, with_facts
+from palaver.models.base import Model, media_taken
 from palaver.models.gemini.client import Gemini
 from palaver.models.openai.client import OpenAI
 from palaver.models.scripted import Scripted
-from palaver.parts import Media, ToolCall, ToolResult
+from palaver.parts import Media, Text, ToolCall, ToolResult
 from palaver.sim.gemini import Echo, GeminiSim
 from palaver.sim.openai import OpenAISim
 from palaver.store import Store
@@ -58,6 +60,9 @@ STORED: tuple[
 )
 
 
+DAMAGED = {sha256(data).hexdigest()[:8] for _, _, data, _ in STORED if b" no " in data or data.startswith(b"no ")}
+
+
 @pytest.fixture
 async def models() -> AsyncIterator[list[Model]]:
     async with AsyncExitStack() as stack:
@@ -72,7 +77,9 @@ async def models() -> AsyncIterator[list[Model]]:
 async def media() -> AsyncIterator[tuple[Attachments, list[Media]]]:
     async with Store.open(":memory:") as store:
         put = Files(store.media).put
-        stored = [await put(data, mime, kind, **facts) for mime, kind, data, facts in STORED]
+        found = [await put(data, mime, kind, **facts) for mime, kind, data, facts in STORED]
+        known = await store.media.get({one.sha256 or "" for one in found})
+        stored = [with_facts(one, known[one.sha256 or ""]) for one in found]
         yield Attachments(store.media, Decoder(), now=lambda: NOON), stored
 
 
@@ -88,6 +95,10 @@ async def test_every_service_takes_every_file_and_the_same_prompt_is_the_same_by
             assert (await client.respond(attached)).text.endswith("What is it?"), (client.name, one.mime)
             for part in attached.turns[0].parts:
                 assert not isinstance(part, Media) or not part.data or limits_of(client.name).takes(part.mime or "")
+            returned = await attachments.attach(Prompt.of("Draw.", model(one, by=client.name), "And?"), client)
+            said = [sent_as(one, media_taken(client), role) for role in ("user", "model")]
+            seen = [form_of(attached.turns[0]), form_of(returned.turns[1])]
+            assert seen == said or (one.unique_id in DAMAGED and "words" in seen), (client.name, one, said, seen)
 
         turns = list(chain.from_iterable(some_turns(random, stored, number, client.name) for number in range(6)))
         whole = await attachments.attach(Prompt.of(*turns, "And?"), client)
@@ -99,6 +110,17 @@ async def test_every_service_takes_every_file_and_the_same_prompt_is_the_same_by
     assert {part.mime for part in unknown.turns[0].parts if isinstance(part, Media) and part.data} == {
         *("image/jpeg", "image/png", "image/webp", "audio/mpeg", "audio/wav"),
     }
+
+
+def form_of(turn: Turn) -> SentAs:
+    """Return in which form the file of a turn really goes."""
+    forms: dict[str, SentAs] = {"image": "picture", "audio": "sound", "video": "video"}
+    for part in turn.parts:
+        if isinstance(part, Media) and (part.data or part.uri):
+            return forms.get((part.mime or "").partition("/")[0], "document")
+        if isinstance(part, Text) and part.text.startswith((WHOLE, BEGINNING)):
+            return "text"
+    return "words"
 
 
 def some_turns(random: Random, stored: list[Media], number: int, name: str) -> list[Turn]:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from palaver.context import sources
 from palaver.context.budget import Budget
 from palaver.context.log import Log
+from palaver.context.media_budget import KnownFiles
 from palaver.context.repeated_media import show_media_once
 from palaver.context.selection import IMMEDIATE
 from palaver.context.sources import AnySource, Knowledge, Source, drop_repeated_hits
@@ -45,6 +46,7 @@ class SourceInputs(Struct, frozen=True, kw_only=True):
     memory: Knowledge
     options: ContextOptions = ContextOptions()
     media: bool = True  # whether media of the history are sent themselves, beside those of the batch
+    files: KnownFiles | None = None  # that are stored
 
     @property
     def budget(self) -> Budget:
@@ -93,6 +95,7 @@ def window_sources(given: SourceInputs, *, buffer: Marks | None = None) -> list[
             budget=budget,
             media=given.media,
             buffer=buffer,
+            files=given.files,
         ),
         sources.past(given.memory, budget=budget),
     ]
@@ -109,7 +112,9 @@ def level_sources(given: SourceInputs, *, most: int = IMMEDIATE + sources.RECENT
     if not given.options.levels:
         return window_sources(given)
     size, budget = given.options.history_size, given.budget
-    history = sources.levels(given.log, history_size=size, most=most, budget=budget, media=given.media)
+    history = sources.levels(
+        given.log, history_size=size, most=most, budget=budget, media=given.media, files=given.files
+    )
     return [history, *_memory_sources(given)]
 
 
@@ -137,7 +142,17 @@ def _memory_sources(given: SourceInputs) -> list[Source]:
 async def gather(
     message: Message, sources: Iterable[AnySource], now: datetime, *, batch: Sequence[Message] = ()
 ) -> Context:
-    """Return the context of *message*: each source in turn adds what it knows.
+    """Return the context of *message*, in which the same media go once: each source in turn adds what it knows.
+
+    *batch* is all messages that are answered together, in the order they were sent; *message* is one of them.
+    """
+    return show_media_once(await collect(message, sources, now, batch=batch))
+
+
+async def collect(
+    message: Message, sources: Iterable[AnySource], now: datetime, *, batch: Sequence[Message] = ()
+) -> Context:
+    """Return the context of *message* with all its media: each source in turn adds what it knows.
 
     *batch* is all messages that are answered together, in the order they were sent; *message* is one of them.
     """
@@ -154,4 +169,4 @@ async def gather(
         if not isinstance(context, Context):
             name = getattr(source, "__name__", type(source).__name__)
             raise InvalidValue(f"the source {name} gave {context!r}; a source gives the context it was given, changed")
-    return show_media_once(drop_repeated_hits(context))
+    return drop_repeated_hits(context)

@@ -9,7 +9,9 @@ goes forward only, and moves rarely. When the window is cut it is found anew; th
 **In the window of a group** most media are not for the agent, and a picture that goes costs as much as twenty messages.
 So only the pictures of the newest messages go: the two marks are the same, and the boundary moves with each message.
 What changes by that is at the end of the prefix. An album is one message, whatever number of messages it has. Stickers,
-voices and files are words, which say what they show or hold.
+voices and files are words, which say what they show or hold. So are videos of YouTube in any history.
+
+**Own messages** have the media of their turns in place of their parts (`turn_media`).
 
 **In levels** there is no prefix to keep: the boundary leaves behind it as many of the newest media as fit.
 """
@@ -21,11 +23,11 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from palaver.context.media_budget import NOTHING, MediaAmount, MediaChoice, amount_of
+from palaver.context.media_budget import NOTHING, MediaAmount, MediaChoice, MediaCounter
 from palaver.context.stable_prefix import Marks
 from palaver.context.values import LeftOut
 from palaver.messages import Message, Place
-from palaver.parts import Media, Part
+from palaver.parts import Media, change_media
 from palaver.tokens import media_mime
 from palaver.value_cache import cached_for
 
@@ -48,7 +50,7 @@ class _Fitted(NamedTuple):
     """A message with the first of its media, as many as fit alone."""
 
     message: Message
-    amounts: dict[str, MediaAmount]  # by unique id
+    amounts: dict[str, MediaAmount]  # by `MediaCounter.key`
     reason: str  # why others of its media are words
 
 
@@ -84,14 +86,14 @@ def media_of_window(
     limits: MediaAmount,
     *,
     marks: Marks,
-    model: str,
+    counter: MediaCounter,
     pictures: bool = False,
 ) -> ShownMedia:
     """Return the messages of a window with the media behind its boundary, or with *pictures* alone.
 
     *in_words* are the same messages in words.
     """
-    fitted = _fit_messages(messages, in_words, limits, model, pictures=pictures)
+    fitted = _fit_messages(messages, in_words, limits, counter, pictures=pictures)
     if not fitted:
         steps = MEDIA_MARKS if marks.low == marks.high else marks
         return ShownMedia(tuple(in_words), (), steps.last_cut(len(messages)))
@@ -140,7 +142,7 @@ def media_of_levels(
     limits: MediaAmount,
     *,
     tokens: Sequence[int],
-    model: str,
+    counter: MediaCounter,
 ) -> tuple[list[tuple[Message, ...]], tuple[LeftOut, ...]]:
     """Return the levels, given in words, with the newest media. *messages* are the originals by id.
 
@@ -150,7 +152,7 @@ def media_of_levels(
     left: tuple[LeftOut, ...] = ()
     for level, most in zip(reversed(levels), reversed(tokens), strict=True):
         within = limits.with_tokens(most)
-        fitted = _fit_messages([messages[one.id] for one in level], level, within, model)
+        fitted = _fit_messages([messages[one.id] for one in level], level, within, counter)
         boundary = _newest_within(fitted, 0, len(level) - 1, within)
         used = _Behind(one for at, one in fitted.items() if at >= boundary).used
         whole = _Behind(one for at, one in fitted.items() if at >= max(0, boundary - 1)).used
@@ -166,37 +168,40 @@ def _fit_messages(
     messages: Sequence[Message],
     in_words: Sequence[Message],
     limits: MediaAmount,
-    model: str,
+    counter: MediaCounter,
     *,
     pictures: bool = False,
 ) -> dict[int, _Fitted]:
     """Return the messages with media, by their index, each with those that fit."""
     if all(map(is_, messages, in_words)):  # no media: most of the time
         return {}
-    fit = partial(_fit_message, limits=limits, model=model, pictures=pictures)
+    fit = partial(_fit_message, limits=limits, counter=counter, pictures=pictures)
+    basis = limits, counter.taken, pictures
     return {
-        at: cached_for(one, "fitted media", (limits, model, pictures), partial(fit, one, words))
+        at: cached_for(one, "fitted media", (*basis, counter.files(one)), partial(fit, one, words))
         for at, (one, words) in enumerate(zip(messages, in_words, strict=True))
         if one is not words and not words.deleted
     }
 
 
-def _fit_message(message: Message, in_words: Message, *, limits: MediaAmount, model: str, pictures: bool) -> _Fitted:
-    choice = MediaChoice(limits, model)
-    wanted = tuple(_other_in_words(part) for part in message.parts) if pictures else message.parts
-    if wanted != message.parts:
+def _fit_message(
+    message: Message, in_words: Message, *, limits: MediaAmount, counter: MediaCounter, pictures: bool
+) -> _Fitted:
+    choice = MediaChoice(limits, counter)
+    wanted = change_media(message.parts, partial(_unasked, pictures=pictures))
+    if wanted is not message.parts:
         choice.reason = WORDS_DO
-    fitted = choice.fit(message if wanted == message.parts else replace(message, parts=wanted))
+    fitted = choice.fit(message if wanted is message.parts else replace(message, parts=wanted))
     media = [part for part in fitted.parts if isinstance(part, Media) and part.has_content]
-    amounts = {one.unique_id or f"\0{message.id} {at}": amount_of(one, model) for at, one in enumerate(media)}
+    amounts = {counter.key(one) or f"\0{message.id} {at}": counter.amount(one) for at, one in enumerate(media)}
     return _Fitted(fitted if media else in_words, amounts, choice.reason)
 
 
-def _other_in_words(part: Part) -> Part:
-    """Return words for media that are no picture; any other part as it is."""
-    if not isinstance(part, Media) or (part.media_kind != "sticker" and media_mime(part).startswith("image/")):
-        return part
-    return part.without_content()
+def _unasked(media: Media, *, pictures: bool) -> Media:
+    """Return media of a history, which nobody asks about: words for YouTube, with *pictures* for all that are none."""
+    is_picture = media.media_kind != "sticker" and media_mime(media).startswith("image/")
+    is_shown = is_picture if pictures else media.media_kind != "youtube"
+    return media if is_shown or not media.has_content else media.without_content()
 
 
 def _newest_within(fitted: Mapping[int, _Fitted], first: int, last: int, limits: MediaAmount) -> int:

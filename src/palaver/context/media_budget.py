@@ -6,21 +6,28 @@ behind one boundary go themselves, all before it as words (`media_boundary`).
 
 What the batch takes must not move the boundary of a window. So a quarter of the budget is always the batch's, and a
 batch that needs more takes whole quarters. The same media in several messages count once (`repeated_media`).
+
+What media need is known by their stored files. Of those that are fetched for this request only their senders' words
+are known, so the choice is checked when the files are here (`fit_request`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import is_
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
 
 from msgspec.structs import replace
 
 from palaver.context.budget import Budget
 from palaver.context.values import Context, LeftOut
+from palaver.media.sent_forms import is_beside_words, media_tokens, sent_as, with_facts
+from palaver.media.values import StoredFile
 from palaver.messages import Message
-from palaver.parts import Media, Part
-from palaver.tokens import count_media
+from palaver.parts import Media, Part, change_media
+from palaver.tokens import media_mime
+from palaver.turns import Turn
 from palaver.value_cache import cached
-from palaver.wire.media_limits import is_untaken_recording, media_tokens
+from palaver.wire.media_limits import MediaTaken
 
 MANY = "more media than the {} that may go as they are: the others go in words"
 OVER = "its media go in words: over the budget of {} tokens"
@@ -81,62 +88,115 @@ def _quarters_left(limit: int, used: int) -> int:
     return max(0, limit - (max(quarter, -(-used // quarter) * quarter) if quarter else used))
 
 
-def amount_of(media: Media, model: str) -> MediaAmount:
-    """Return what one of the media needs in a request to a model; without a *model* by the rates that most have.
+class KnownFiles(Protocol):
+    """The stored files of media."""
 
-    A recording that the model does not take is words, and needs nothing. Other types are known only by their content.
-    """
-    if model and is_untaken_recording(media, model):
-        return NOTHING
-    tokens = media_tokens(media, model) if model else count_media(media)
-    return MediaAmount(1, tokens, len(media.data) if media.data else media.size or 0)
+    async def known_files(self, unique_ids: Collection[str]) -> Mapping[str, StoredFile]:
+        """Return the files that are stored, by the unique ids of their media; nothing is fetched."""
+        ...
+
+
+NO_FILES: Mapping[str, StoredFile] = MappingProxyType({})
+
+
+class MediaCounter(NamedTuple):
+    """Counts what media need in a request: in the form in which the model gets them, by their stored files if known."""
+
+    taken: MediaTaken
+    known: Mapping[str, StoredFile] = NO_FILES  # by unique id
+
+    def amount(self, media: Media) -> MediaAmount:
+        """Return what one of the media needs. What goes as words needs nothing; a type may be known by content only."""
+        known = self._with_facts(media)
+        form = sent_as(known, self.taken)
+        if form == "words" and media_mime(known):
+            return NOTHING
+        size = len(known.data) if known.data else known.size or 0
+        return MediaAmount(1, media_tokens(known, self.taken), 0 if is_beside_words(known, form) else size)
+
+    def key(self, media: Media) -> str:
+        """Return what the same media have in common: the hash of their file if it is known, else their unique id."""
+        file = self.known.get(media.unique_id)
+        return media.sha256 or (file.sha256 if file else media.unique_id)
+
+    def files(self, message: Message) -> list[StoredFile | None]:
+        """Return the files of a message's media."""
+        return [self.known.get(part.unique_id) for part in message.parts if isinstance(part, Media)]
+
+    def _with_facts(self, media: Media) -> Media:
+        file = None if media.data or media.sha256 else self.known.get(media.unique_id)
+        return media if file is None else with_facts(media, file)
+
+
+async def count_by_files(context: Context, history: Sequence[Message], files: KnownFiles | None) -> MediaCounter:
+    """Return the counter of a context that knows the stored files of its media and of those of its *history*."""
+    if files is None:
+        return MediaCounter(context.taken)
+    parts = [part for one in history if one.__dict__.get(_IN_WORDS, "") is not None for part in one.parts]
+    parts += (part for one in context.batch for part in (*one.parts, *(one.reply_to.parts if one.reply_to else ())))
+    ids = {one.unique_id for one in parts if isinstance(one, Media) and one.has_content and not one.data} - {""}
+    return MediaCounter(context.taken, await files.known_files(ids) if ids else NO_FILES)
 
 
 class MediaChoice:
     """Chooses media while they are within limits. Those that were chosen before need nothing more."""
 
-    def __init__(self, limits: MediaAmount, model: str) -> None:
+    def __init__(self, limits: MediaAmount, counter: MediaCounter) -> None:
         self.used = NOTHING
         self.reason = ""  # why the last one was refused
-        self._chosen: set[str] = set()  # unique ids
+        self._chosen: set[str] = set()
         self._limits = limits
-        self._model = model
+        self._counter = counter
 
     def fit(self, message: Message) -> Message:
         """Return the message with words for the media that do not fit."""
-        parts = self._fit_parts(message.parts)
+        parts = self.fit_parts(message.parts)
         return message if parts is message.parts else replace(message, parts=parts)
 
     def fit_quote(self, message: Message) -> Message:
         """Return the message with words for the media of its quote that do not fit."""
         quote = message.reply_to
-        parts = self._fit_parts(quote.parts) if quote else ()
+        parts = self.fit_parts(quote.parts) if quote else ()
         if quote is None or parts is quote.parts:
             return message
         return replace(message, reply_to=replace(quote, parts=parts))
 
-    def _fit_parts(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
-        fitted = tuple(self._fit(part) if isinstance(part, Media) and part.has_content else part for part in parts)
-        return parts if all(map(is_, fitted, parts)) else fitted
+    def fit_turns(self, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+        """Return the turns with words for the media that do not fit."""
+        return tuple(
+            turn if (parts := self.fit_parts(turn.parts)) is turn.parts else replace(turn, parts=parts)
+            for turn in turns
+        )
+
+    def fit_parts(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+        return change_media(parts, self._fit)
 
     def _fit(self, media: Media) -> Media:
-        if media.unique_id in self._chosen:
+        key = self._counter.key(media)
+        if not media.has_content or key in self._chosen:
             return media
-        used = self.used.plus(amount_of(media, self._model))
+        used = self.used.plus(self._counter.amount(media))
         if reason := used.reason_against(self._limits):
             self.reason = reason
             return media.without_content()
         self.used = used
-        self._chosen |= {media.unique_id} - {""}
+        self._chosen |= {key} - {""}
         return media
 
 
-def fit_batch(context: Context, limits: MediaAmount) -> tuple[Context, MediaAmount, tuple[LeftOut, ...]]:
+def fit_batch(
+    context: Context, limits: MediaAmount, counter: MediaCounter | None = None
+) -> tuple[Context, MediaAmount, tuple[LeftOut, ...]]:
     """Return the context with the media of its batch that fit, what they need, and reports of the others.
 
     First come those of the target, then those that it quotes, then the others in their order.
     """
-    choice = MediaChoice(limits, context.model)
+    choice = MediaChoice(limits, counter or MediaCounter(context.taken))
+    context, left = _fit_batch(context, choice)
+    return context, choice.used, left
+
+
+def _fit_batch(context: Context, choice: MediaChoice) -> tuple[Context, tuple[LeftOut, ...]]:
     fitted: dict[str, Message] = {}
     left: list[LeftOut] = []
     for message in (context.target, *context.earlier, *context.later):
@@ -145,7 +205,32 @@ def fit_batch(context: Context, limits: MediaAmount) -> tuple[Context, MediaAmou
             left.append(LeftOut(source="media", ids=(message.id,), why=choice.reason))
     if left:
         context = context.with_batch([fitted[message.id] for message in context.batch])
-    return context, choice.used, tuple(left)
+    return context, tuple(left)
+
+
+def fit_request(context: Context, limits: MediaAmount) -> Context:
+    """Return the context, whose files are known now, with words for media that are over the limits after all.
+
+    The media of the batch come first, then the newest. Most of the time all fit, and nothing changes.
+    """
+    choice = MediaChoice(limits, MediaCounter(context.taken))
+    context, left = _fit_batch(context, choice)
+    turns, reports = dict(context.turns), list(left)
+
+    def fit(message: Message) -> Message:
+        made = turns.get(message.id, ())
+        shown = message if made or message.deleted else choice.fit(message)
+        fitted = choice.fit_turns(made)
+        if shown is not message or not all(map(is_, fitted, made)):
+            turns.update({message.id: fitted} if made else {})
+            reports.append(LeftOut(source="media", ids=(message.id,), why=choice.reason))
+        return shown
+
+    names = ("newer", "immediate", "recent", "window")
+    fitted = {name: tuple([fit(one) for one in reversed(getattr(context, name))])[::-1] for name in names}
+    if not reports:
+        return context
+    return replace(context, **fitted, turns=turns, left_out=context.left_out + tuple(reports))
 
 
 def messages_in_words(messages: Sequence[Message]) -> tuple[Message, ...]:

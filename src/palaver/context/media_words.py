@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from palaver.context.values import Context
 from palaver.media.descriptions import Description
 from palaver.messages import Message
-from palaver.parts import Media, Part
+from palaver.parts import Media, Part, change_media
+from palaver.turns import Turn
 from palaver.value_cache import cached, cached_for
 
 
@@ -54,13 +55,40 @@ def with_descriptions(context: Context, known: Mapping[str, Description], *, beg
         step = max(context.stable_since, context.window_start + index + context.settled_after)
         return _described(message, brief, up_to=step + beginning)
 
-    return replace(
+    described = replace(
         context.with_batch([_described(message, known) for message in context.batch]),
         window=tuple(in_window(index, message) for index, message in enumerate(context.window)),
         recent=current(context.recent),
         immediate=current(context.immediate),
         newer=current(context.newer),
     )
+    return replace(described, turns=_described_turns(described)) if context.turns else described
+
+
+def _described_turns(context: Context) -> dict[str, tuple[Turn, ...]]:
+    """Return the turns of own messages; media in them that are words say what those of their message say."""
+    turns = dict(context.turns)
+    for message in chain(context.window, context.recent, context.immediate, context.newer):
+        if message.id in turns and (words := cached(message, "descriptions", _descriptions)):
+            turns[message.id] = tuple(_described_turn(turn, words) for turn in turns[message.id])
+    return turns
+
+
+def _descriptions(message: Message) -> dict[str, str]:
+    media = (part for part in message.parts if isinstance(part, Media))
+    return {one.unique_id: one.rendered_text for one in media if one.unique_id and one.rendered_text}
+
+
+def _described_turn(turn: Turn, words: Mapping[str, str]) -> Turn:
+    def describe(media: Media) -> Media:
+        is_told = media.has_content or media.rendered_text is not None or media.unique_id not in words
+        return media if is_told else replace(media, rendered_text=words[media.unique_id])
+
+    def make() -> Turn:
+        parts = change_media(turn.parts, describe)
+        return turn if parts is turn.parts else replace(turn, parts=parts)
+
+    return cached_for(turn, "described", words, make)
 
 
 def _ids(message: Message) -> tuple[str, ...]:

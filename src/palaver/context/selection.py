@@ -14,7 +14,8 @@ from itertools import chain, islice, zip_longest
 from palaver.characters import visible
 from palaver.context.budget import OLDER, Budget, count_tokens, report_messages, take_newest
 from palaver.context.media_boundary import media_of_levels
-from palaver.context.media_budget import MediaAmount, messages_in_words
+from palaver.context.media_budget import MediaAmount, MediaCounter, messages_in_words
+from palaver.context.turn_media import OwnMedia
 from palaver.context.values import LeftOut
 from palaver.messages import Author, Message
 from palaver.parts import Text
@@ -173,14 +174,15 @@ def _bare(word: str) -> str:
 def fit_levels(
     before: Sequence[Message],
     after: Sequence[Message],
-    turns: Mapping[str, tuple[Turn, ...]],
     allowed: Budget,
     *,
     limits: MediaAmount,
-    model: str,
-) -> tuple[list[tuple[Message, ...]], tuple[LeftOut, ...]]:
-    """Return recent, immediate and newer messages within their budgets, media within *limits*, and reports."""
+    counter: MediaCounter,
+    own: OwnMedia,
+) -> tuple[list[tuple[Message, ...]], Mapping[str, tuple[Turn, ...]], tuple[LeftOut, ...]]:
+    """Return recent, immediate and newer messages within their budgets, media within *limits*, turns, and reports."""
     shown = messages_in_words((*before, *after))
+    turns = own.turns_in_words
     counts = count_tokens(shown, turns, allowed.counter)
     split, end = max(0, len(before) - IMMEDIATE), len(before)
     newer, left_newer = take_newest(shown[end:], counts[end:], allowed.immediate, "immediate")
@@ -193,6 +195,9 @@ def fit_levels(
         most - sum(count_tokens(level, turns, allowed.counter))
         for most, level in zip((allowed.recent, allowed.immediate, allowed.immediate), levels, strict=True)
     ]
-    originals = {message.id: message for message in (*before, *after)}
-    with_media, words = media_of_levels(levels, originals, limits, tokens=tokens, model=model)
-    return with_media, left_recent + left + left_newer + words
+    originals = {message.id: message for message in own.stand_ins((*before, *after))}
+    in_words = [own.stand_ins_in_words(level) for level in levels]
+    with_media, words = media_of_levels(in_words, originals, limits, tokens=tokens, counter=counter)
+    found = [own.shown(chosen, level) for chosen, level in zip(with_media, levels, strict=True)]
+    made = own.shown_turns([one for level in with_media for one in level])
+    return found, made, left_recent + left + left_newer + words

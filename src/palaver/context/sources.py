@@ -20,9 +20,18 @@ from palaver.context.budget import (
 from palaver.context.edits import fit_notices, shift_notices
 from palaver.context.log import Log, read_around, read_window, unedited_turns, with_unshown_quotes
 from palaver.context.media_boundary import media_marks_of, media_of_window
-from palaver.context.media_budget import NOTHING, fit_batch, limits_of_window, messages_in_words, request_limits
+from palaver.context.media_budget import (
+    NOTHING,
+    KnownFiles,
+    count_by_files,
+    fit_batch,
+    limits_of_window,
+    messages_in_words,
+    request_limits,
+)
 from palaver.context.selection import IMMEDIATE, MAX_CANDIDATES, fit_levels, select_messages
 from palaver.context.stable_prefix import HISTORY_SIZE, Marks, keep_results_with_calls, stable_cut
+from palaver.context.turn_media import OwnMedia
 from palaver.context.values import (
     AvailableSticker,
     Background,
@@ -37,6 +46,7 @@ from palaver.errors import InvalidValue
 from palaver.messages import Message, Place
 from palaver.timezones import zone_named
 from palaver.tokens import ESTIMATOR
+from palaver.wire.media_limits import ANY_MODEL, MediaTaken, limits_of
 
 RECENT = 30
 EPISODES = 3
@@ -87,8 +97,9 @@ def agent_settings(
     delimiter: str = "",
     task_blocks: tuple[str, ...] = (),
     model: str = "",
+    taken: MediaTaken | None = None,
 ) -> Source:
-    """Add who the agent is, the time zone and the delimiter of the place, and the model that is asked.
+    """Add who the agent is, the time zone and the delimiter of the place, the model that is asked and what it takes.
 
     *account* is the author id of the agent's own messages; without it they are those of the persona's name.
     """
@@ -105,6 +116,7 @@ def agent_settings(
             delimiter=delimiter,
             task_blocks=task_blocks,
             model=model,
+            taken=taken or (limits_of(model) if model else ANY_MODEL),
         )
 
     return source
@@ -152,45 +164,54 @@ def window(
     media: bool = True,
     media_marks: Marks | None = None,
     buffer: Marks | None = None,
+    files: KnownFiles | None = None,
 ) -> Source:
     """Add the long history in place of levels: it grows to the high mark and is cut to the low one.
 
     Cuts keep the prefix stable (`stable_prefix`). Media of the newest messages, by *media_marks* or those of the place,
     are sent themselves, unless *media* says that none are. What is in a *buffer* is behind the prefix, and may change.
+    *files* are those that are stored: they say how long or large media are.
     """
     within = marks or Marks.up_to(history_size)
     allowed = budget or Budget()
 
     async def source(context: Context) -> Context:
         read = await log.in_snapshot(lambda snapshot: read_window(snapshot, context, within))
-        start, messages, notices, turns = read.start, read.messages, read.notices, read.turns
+        start, messages, notices = read.start, read.messages, read.notices
+        own = OwnMedia(messages, read.turns, read.context)
         shown = messages_in_words(messages)
-        counts = count_tokens(shown, turns, allowed.counter)
+        counts = count_tokens(shown, own.turns_in_words, allowed.counter)
         shown, counts, too_large = drop_oversized(shown, counts, allowed.window)
         notices, counts, unfit = fit_notices(notices, counts, allowed)
         cut = keep_results_with_calls(shown, stable_cut(counts, start, allowed.window, (within.high - within.low) // 4))
         left = report_messages(shown[:cut], counts[:cut], "window", over_budget(allowed.window))
         if start:
             left = (LeftOut(source="window", why=BEFORE_WINDOW.format(high=within.high), count=start), *left)
-        fitted, used, in_words = fit_batch(read.context, request_limits(allowed))
+        counter = await count_by_files(read.context, messages[cut:], files)
+        fitted, used, in_words = fit_batch(read.context, request_limits(allowed), counter)
         room = allowed.window - sum(counts[cut:])
         limits = limits_of_window(request_limits(allowed), used, tokens=room) if media else NOTHING
         newest = media_marks or media_marks_of(context.place, buffered=buffer is not None)
         pictures = media_marks is None and context.place.kind != "direct"  # no other media of a group
-        shown, old_in_words, step = media_of_window(
-            messages[cut:], shown[cut:], limits, marks=newest, model=context.model, pictures=pictures
+        chosen, old_in_words, step = media_of_window(
+            own.stand_ins(messages[cut:]),
+            own.stand_ins_in_words(shown[cut:]),
+            limits,
+            marks=newest,
+            counter=counter,
+            pictures=pictures,
         )
         count = start + len(messages)
         context = replace(
             fitted,
             levels=False,
-            window=shown,
+            window=own.shown(chosen, shown[cut:]),
             window_start=start + cut,
-            stable=max(0, buffer.start(count) - start - cut) if buffer else len(shown),
+            stable=max(0, buffer.start(count) - start - cut) if buffer else len(chosen),
             stable_since=max(within.last_cut(count), buffer.last_cut(count) if buffer else start + cut + step),
             settled_after=newest.high + 1 if newest.low == newest.high else 1,
             notices=shift_notices(notices, cut),
-            turns={**context.turns, **turns},
+            turns={**context.turns, **own.shown_turns(chosen)},
             left_out=context.left_out + left + too_large + unfit + in_words + old_in_words,
         )
         return await with_unshown_quotes(log, context, messages[:cut])
@@ -219,6 +240,7 @@ def levels(
     most: int = IMMEDIATE + RECENT,
     budget: Budget | None = None,
     media: bool = True,
+    files: KnownFiles | None = None,
 ) -> Source:
     """Add the levels: immediate, the 5 messages before the target; recent, 30 before those (`selection`); newer.
 
@@ -234,9 +256,11 @@ def levels(
         )
         before = tuple(read.before[index] for index in select_messages(read.before, read.context.question, most=most))
         turns = await unedited_turns(log, (*before, *read.after))
-        fitted, used, in_words = fit_batch(read.context, request_limits(allowed))
+        own = OwnMedia((*before, *read.after), turns, read.context)
+        counter = await count_by_files(read.context, (*before, *read.after), files)
+        fitted, used, in_words = fit_batch(read.context, request_limits(allowed), counter)
         limits = request_limits(allowed).minus(used) if media else NOTHING
-        shown, left = fit_levels(before, read.after, turns, allowed, limits=limits, model=context.model)
+        shown, made, left = fit_levels(before, read.after, allowed, limits=limits, counter=counter, own=own)
         recent, immediate, newer = shown
         context = replace(
             fitted,
@@ -244,7 +268,7 @@ def levels(
             immediate=immediate,
             recent=recent,
             newer=newer,
-            turns={**context.turns, **turns},
+            turns={**context.turns, **made},
             left_out=context.left_out + left + in_words,
         )
         return await with_unshown_quotes(log, context, read.before)

@@ -14,6 +14,7 @@ from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Text
 from palaver.turns import Turn
 from palaver.value_cache import cached_for
+from palaver.wire.media_limits import ANY_MODEL, MediaTaken
 
 MIN_STEM = 2  # characters before a `*` in a name
 SourceName = Literal["window", "immediate", "recent", "relevant", "background", "episodic", "past", "media"]
@@ -167,6 +168,7 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     task_blocks: tuple[str, ...] = ()  # a line for each kind of task block that the model may write
     delimiter: str = ""  # a secret of the place that marks our own lines
     model: str = ""  # the name of the model that is asked
+    taken: MediaTaken = ANY_MODEL  # what it takes of media
     left_out: tuple[LeftOut, ...] = ()
 
     def is_own(self, message: Message) -> bool:

@@ -1,6 +1,6 @@
 """Media of a context: each gets its stored file, fetched if needed; what cannot be had goes in words."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from secrets import token_hex
 
@@ -8,11 +8,10 @@ from msgspec.structs import replace
 
 from palaver.context.values import Context, LeftOut
 from palaver.engine.media_descriptions import Waiting, at_once
-from palaver.media.attachments import media_in
 from palaver.media.fetcher import MediaFetcher, has_service_address, is_fetchable, with_file
 from palaver.media.values import StoredFile, file_key
 from palaver.messages import Message, Place, Reply
-from palaver.parts import Media, Part, ToolResult, made_media
+from palaver.parts import Media, Part, ToolResult, change_media, made_media, media_in
 from palaver.run.journal import Run
 from palaver.turns import Turn
 
@@ -26,6 +25,10 @@ class ContextMedia:
 
     def __init__(self, fetcher: MediaFetcher) -> None:
         self._fetcher = fetcher
+
+    async def known_files(self, unique_ids: Collection[str]) -> Mapping[str, StoredFile]:
+        """Return the files that are stored, by the unique ids of their media; nothing is fetched."""
+        return await self._fetcher.known_files(unique_ids)
 
     async def add_files(self, context: Context, *, while_waiting: Waiting = at_once) -> Context:
         """Return the context with the files of all media that are sent themselves, fetched inside *while_waiting*."""
@@ -118,14 +121,14 @@ def _with_stored_file(media: Media, files: dict[str, StoredFile]) -> Media:
 def _with_media(context: Context, change: ChangeMedia) -> Context:
     def in_message(message: Message) -> Message:
         quote = message.reply_to
-        parts = change_parts(message.parts, change)
-        quoted = change_parts(quote.parts, change) if quote else ()
+        parts = change_media(message.parts, change)
+        quoted = change_media(quote.parts, change) if quote else ()
         if parts is message.parts and (quote is None or quoted is quote.parts):
             return message
         return replace(message, parts=parts, reply_to=quote and replace(quote, parts=quoted))
 
     def in_window(message: Message) -> Message:
-        parts = change_parts(message.parts, change)
+        parts = change_media(message.parts, change)
         return message if parts is message.parts else replace(message, parts=parts)
 
     def or_as_it_is(media: Media) -> Media:
@@ -147,19 +150,5 @@ def _with_media(context: Context, change: ChangeMedia) -> Context:
 
 
 def _with_parts(turn: Turn, change: ChangeMedia) -> Turn:
-    parts = change_parts(turn.parts, change)
+    parts = change_media(turn.parts, change)
     return turn if parts is turn.parts else replace(turn, parts=parts)
-
-
-def change_parts(parts: tuple[Part, ...], change: ChangeMedia) -> tuple[Part, ...]:
-    """Return the parts with their media changed; the same ones where nothing is."""
-    changed = tuple(_change_part(part, change) for part in parts)
-    return parts if changed == parts else changed
-
-
-def _change_part(part: Part, change: ChangeMedia) -> Part:
-    if isinstance(part, Media):
-        return change(part)
-    if isinstance(part, ToolResult) and part.media and part.raw is None:
-        return replace(part, media=tuple(map(change, part.media)))
-    return part

@@ -14,15 +14,16 @@ from palaver.engine.spend_caps import MeteredModel, SpendTracker
 from palaver.errors import FileGone, InvalidValue, MediaUnavailable, SpendCapReached, StoreBroken, StoreTrouble
 from palaver.media.descriptions import FUNCTION, MAX_BRIEF
 from palaver.media.fetcher import has_service_address, with_file
+from palaver.media.sent_forms import is_shown_itself, media_tokens
 from palaver.media.values import MediaStore, StoredFile
 from palaver.messages import Message, Place
-from palaver.models.base import Model, Response, TakesMedia
+from palaver.models.base import Model, Response, media_taken
 from palaver.models.openai.transcription import Transcriber
 from palaver.parts import Media
 from palaver.run.model_calls import AttachesMedia
-from palaver.tokens import MOVING, media_mime
+from palaver.tokens import media_mime
 from palaver.turns import Prompt, user
-from palaver.wire.media_limits import limits_of, media_tokens
+from palaver.wire.media_limits import MediaTaken
 
 ASKED = (
     "Describe this in one or two plain sentences, with any words that can be read or heard in it. Nothing else. "
@@ -140,18 +141,19 @@ class MediaAccess:
         mime = media_mime(media)
         if not mime.startswith(("video/", "audio/")) or self._attacher is None:
             return media
-        tokens = await self._recording_tokens(media, model.name)
-        if mime.startswith("video/") and (tokens > MAX_TOKENS or not limits_of(model.name).sees_video):
+        taken = media_taken(model)
+        tokens = await self._recording_tokens(media, taken)
+        if mime.startswith("video/") and (tokens > MAX_TOKENS or not taken.sees_video):
             return replace(media, media_kind="sticker")  # a kind of which all models get a still
         if tokens > MAX_TOKENS:
             raise InvalidValue(f"it would be about {tokens:,} tokens, more than {MAX_TOKENS:,}")
         return media
 
-    async def _recording_tokens(self, media: Media, model: str) -> int:
+    async def _recording_tokens(self, media: Media, taken: MediaTaken) -> int:
         """Return the tokens of a recording by its file; what its sender says counts where that was not decoded."""
         files = await self._store.get([media.sha256]) if self._store and media.sha256 else {}
         known = [file.seconds for file in files.values() if file.seconds]
-        return max(media_tokens(replace(media, seconds=one), model) for one in known or (media.seconds, None))
+        return max(media_tokens(replace(media, seconds=one), taken) for one in known or (media.seconds, None))
 
 
 def _is_shown(sent: Prompt) -> bool:
@@ -272,15 +274,5 @@ def makers_of(
 
 
 def goes_itself(media: Media, model: Model) -> bool:
-    """Return whether a model gets media themselves, in some form, and not words for them."""
-    if not media.has_content:
-        return False
-    if not isinstance(model, TakesMedia):
-        return True
-    if media.data or media.uri:
-        return model.takes(media, "user")
-    taken, kind = limits_of(model.name), media_mime(media).partition("/")[0]
-    if media.media_kind == "sticker" or (media.media_kind in MOVING and not taken.sees_video):
-        kind = "image"  # a still
-    form = {"image": "image/jpeg", "audio": "audio/wav", "video": "video/mp4"}.get(kind, media_mime(media))
-    return taken.takes(form) and model.takes(replace(media, mime=form, data=b"-"), "user")
+    """Return whether a model gets media themselves, in some form, and no words for them."""
+    return is_shown_itself(media, media_taken(model))

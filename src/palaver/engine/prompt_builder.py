@@ -8,9 +8,9 @@ from functools import partial
 from msgspec.structs import replace
 
 from palaver.context import sources
-from palaver.context.gather import ContextOptions, SourceInputs, gather
+from palaver.context.gather import ContextOptions, SourceInputs, collect
 from palaver.context.log import Log, with_current_quotes
-from palaver.context.media_budget import fit_batch, request_limits
+from palaver.context.media_budget import fit_batch, fit_request, request_limits
 from palaver.context.repeated_media import show_media_once
 from palaver.context.values import Context
 from palaver.engine.batches import Batch
@@ -20,7 +20,7 @@ from palaver.engine.log_views import LogSlice
 from palaver.engine.media_descriptions import MediaDescriber, Waiting, at_once
 from palaver.engine.places import DelimiterCache
 from palaver.messages import Message, Place
-from palaver.models.base import Model
+from palaver.models.base import Model, media_taken
 from palaver.profiles import Profile
 from palaver.prompt.layers import batch_turns, place_style
 from palaver.timezones import zone_named
@@ -86,8 +86,8 @@ class PromptBuilder:
         """
         target, beginning = batch.target, batch.snapshot.beginning
         messages = LogSlice(self._messages, beginning, batch.snapshot.count)
-        inputs = SourceInputs(log=messages, memory=self._knowledge, options=self._options)
-        scene = await self._scene(target.place, models[0].name)
+        inputs = SourceInputs(log=messages, memory=self._knowledge, options=self._options, files=self._media)
+        scene = await self._scene(target.place, models)
         descriptions = partial(self._describer.add_descriptions, beginning=beginning)
         all_sources: list[sources.AnySource] = [
             scene,
@@ -95,11 +95,12 @@ class PromptBuilder:
             *self._options.sources,
             descriptions,
         ]
-        context = await gather(target, all_sources, self._now(), batch=batch.all_messages)
+        context = await collect(target, all_sources, self._now(), batch=batch.all_messages)
         context = await self._describer.describe(
             context, messages, models, beginning=beginning, while_waiting=while_waiting
         )
-        return show_media_once(await self._media.add_files(context, while_waiting=while_waiting))
+        context = await self._media.add_files(context, while_waiting=while_waiting)
+        return show_media_once(fit_request(context, request_limits(self._options.budget)))
 
     def build(self, context: Context, tools: tuple[ToolSpec, ...], settings: Settings) -> Prompt:
         return build_prompt(context, self.profile, tools=tools, settings=settings)
@@ -108,17 +109,17 @@ class PromptBuilder:
         """Return messages of one place as turns that continue a prompt, with their quotes and media that fit."""
         limits = request_limits(self._options.budget)
         all_sources: list[sources.AnySource] = [
-            await self._scene(messages[0].place, models[0].name if models else ""),
+            await self._scene(messages[0].place, models),
             partial(with_current_quotes, self._messages),
             lambda context: fit_batch(context, limits)[0],
             self._describer.add_descriptions,
         ]
-        context = await gather(messages[-1], all_sources, self._now(), batch=messages)
+        context = await collect(messages[-1], all_sources, self._now(), batch=messages)
         context = await self._describer.describe(context, self._messages, models)
-        context = show_media_once(await self._media.add_files(context))
+        context = show_media_once(fit_request(await self._media.add_files(context), limits))
         return batch_turns(context, place_style(context), (), told=())
 
-    async def _scene(self, place: Place, model: str = "") -> sources.Source:
+    async def _scene(self, place: Place, models: Sequence[Model]) -> sources.Source:
         delimiter = await self._delimiters.get(place)
         return sources.agent_settings(
             persona=self._identity.persona_on(place.platform),
@@ -126,5 +127,6 @@ class PromptBuilder:
             zone=self._zone,
             delimiter=delimiter,
             task_blocks=self._task_blocks,
-            model=model,
+            model=models[0].name if models else "",
+            taken=media_taken(models[0]) if models else None,
         )

@@ -30,12 +30,13 @@ from palaver.media.address_rules import is_youtube
 from palaver.media.forms import PAGES, Forms, FormsDecoder, candidates
 from palaver.media.handles import PATIENCE, Handles
 from palaver.media.refusals import Refusals, media_key
+from palaver.media.sent_forms import DOCUMENT_CHARACTERS
 from palaver.media.values import Handle, MediaStore, StoredFile
-from palaver.models.base import Model, TakesMedia, UploadsFiles
-from palaver.parts import Media, Part, Text, ToolResult
+from palaver.models.base import Model, UploadsFiles, media_taken
+from palaver.parts import Media, Part, Text, ToolResult, media_in
 from palaver.turns import Prompt, Role, Turn
 from palaver.value_cache import cached
-from palaver.wire.media_limits import DOCUMENT_CHARACTERS, PDF, limits_of
+from palaver.wire.media_limits import PDF, MediaTaken, limits_of
 
 REMEMBERED = 8_000_000  # bytes of files in turns that are cached; with what is encoded of them it is several times that
 AT_ONCE = 2  # forms that are made for one prompt: one with many files does not hold up others
@@ -57,6 +58,7 @@ class Attached(Struct, frozen=True, kw_only=True):
     handle: Handle | None = None
     text: str = ""
     is_whole: bool = True  # the text is all of the document
+    beside_words: bool = False  # the words for it follow the file, but in the result of a tool
 
     @property
     def size(self) -> int:
@@ -111,10 +113,10 @@ class Attachments:
             return prompt
         files = await self._store.get({media.sha256 for media, _ in found if media.sha256})
         each = {(media.sha256 or "", media.media_kind, role): media for media, role in found}
-        turn = Semaphore(AT_ONCE)
-        chosen = await gather(
-            *(self._choose(media, key[2], files.get(key[0]), model, turn, deadline) for key, media in each.items())
+        choose = partial(
+            self._choose, model=model, taken=media_taken(model), turn=Semaphore(AT_ONCE), deadline=deadline
         )
+        chosen = await gather(*(choose(media, key[2], files.get(key[0])) for key, media in each.items()))
         choices = dict(zip(each, chosen, strict=True))
         wanted = [choices[media.sha256 or "", media.media_kind, role] for media, role in found]
         given = sum(len(media.data) for media in all_media(prompt) if media.data)
@@ -152,25 +154,30 @@ class Attachments:
         await self._handles.close()
 
     async def _choose(
-        self, media: Media, role: Role, file: StoredFile | None, model: Model, turn: Semaphore, deadline: float
+        self,
+        media: Media,
+        role: Role,
+        file: StoredFile | None,
+        *,
+        model: Model,
+        taken: MediaTaken,
+        turn: Semaphore,
+        deadline: float,
     ) -> Attached:
         """Return what goes for media; it does not depend on other media."""
         if file is None:
             return WORDS
-        if role == "model":
-            file = replace(file, has_metadata=False)  # a model made it: it tells of nobody
-        for form in candidates(media, file, limits_of(model.name)):
-            if role == "model" and form.how != "itself":
-                continue  # its signature is for these bytes
+        for form in candidates(media, file, taken, role):
             if form.how == "text":
                 async with turn:
                     text = await self._forms.text(file)
                 whole = len(text) < DOCUMENT_CHARACTERS and (file.pages or 1) <= PAGES
                 found = Attached(text=text, is_whole=whole) if text.strip() else None
-            elif _is_taken(media, form.mime, role, model):
+            elif taken.takes(form.mime):
                 async with turn:
                     made = await self._forms.file(file, form)
-                found = await self._place(made, model, deadline) if made else None
+                placed = await self._place(made, model, deadline) if made else None
+                found = replace(placed, beside_words=True) if placed and form.beside_words else placed
             else:
                 continue
             if found is not None:
@@ -252,6 +259,7 @@ def attached_turn(turn: Turn, chosen: Sequence[Attached], data: Mapping[str, byt
                 choice = next(rest)
                 parts.extend(_names(part, choice, parts) if turn.role == "user" else ())
                 parts.append(_attached(part, choice, data))
+                parts.extend([Text(text=part.words)] if choice.beside_words else [])
                 parts.extend([Text(text=framed_text(choice, escape))] if choice.text else [])
             case ToolResult(raw=None, media=media) if media:
                 new = [_in_result(one, next(rest), data, escape) if is_stored(one) else one for one in media]
@@ -264,7 +272,9 @@ def attached_turn(turn: Turn, chosen: Sequence[Attached], data: Mapping[str, byt
 def _names(media: Media, choice: Attached, before: Sequence[Part]) -> Iterator[Text]:
     """Yield the marker with the name of media that go as a file; those that go in words have it in them."""
     named = replace(media, rendered_text=None, seconds=None)
-    goes = (choice.inline or choice.handle) and media.media_kind != "sticker"  # which shows its label
+    goes = (
+        (choice.inline or choice.handle) and not choice.beside_words and media.media_kind != "sticker"
+    )  # which shows its label
     if goes and named.is_described and Text(text=media.words) not in before[-1:]:
         yield Text(text=named.words)
 
@@ -360,13 +370,6 @@ def is_stored(media: Media) -> bool:
     return bool(media.sha256) and not media.data
 
 
-def media_in(part: Part) -> tuple[Media, ...]:
-    """Return the media of a part or of a tool's result; a result that is sent raw has its media inside."""
-    if isinstance(part, Media):
-        return (part,)
-    return part.media if isinstance(part, ToolResult) and part.raw is None else ()
-
-
 def media_in_turn(turn: Turn) -> tuple[Media, ...]:
     """Return the media of a turn; cached."""
     return cached(turn, "media", lambda one: tuple(media for part in one.parts for media in media_in(part)))
@@ -374,9 +377,3 @@ def media_in_turn(turn: Turn) -> tuple[Media, ...]:
 
 def all_media(prompt: Prompt) -> Iterator[Media]:
     return (media for turn in prompt.turns for media in media_in_turn(turn))
-
-
-def _is_taken(media: Media, mime: str, role: Role, model: Model) -> bool:
-    """Return whether the model takes media of this type: by its id, and by its own account if it has one."""
-    probe = replace(media, mime=mime, data=b"\0", uri=None, raw=None)
-    return limits_of(model.name).takes(mime) and (not isinstance(model, TakesMedia) or model.takes(probe, role))

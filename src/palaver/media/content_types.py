@@ -13,6 +13,11 @@ from itertools import islice
 import msgspec
 
 TGS, PDF = "application/x-tgsticker", "application/pdf"
+PICTURES = frozenset(f"image/{kind}" for kind in "jpeg png gif webp avif bmp tiff".split())  # this and next: decoded
+STREAMS = frozenset(
+    [f"audio/{kind}" for kind in "ogg mpeg wav flac aac aiff amr mp4 3gpp webm x-matroska".split()]
+    + [f"video/{kind}" for kind in "ogg mp4 3gpp quicktime webm x-matroska x-msvideo".split()]
+)
 
 _HEAD = 65_536  # bytes in which the parts of a container are looked for
 _MOST = 1000  # boxes or entries of a container that are looked at

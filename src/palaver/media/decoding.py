@@ -19,7 +19,7 @@ from msgspec import Meta, Struct
 import palaver
 from palaver.characters import one_line
 from palaver.errors import MediaUnreadable
-from palaver.media.content_types import PDF, TGS, content_type
+from palaver.media.content_types import PDF, PICTURES, STREAMS, TGS, content_type
 from palaver.media.image_metadata import has_metadata
 
 TIMEOUT = 30.0  # seconds for one file
@@ -31,11 +31,6 @@ AT_ONCE = 2  # processes
 PATIENCE = 5.0  # seconds until the pipe of a process that was killed is closed
 
 PACKAGES = {"PIL": "pillow", "av": "av", "pypdfium2": "pypdfium2", "rlottie_python": "rlottie-python"}
-PICTURES = frozenset(f"image/{kind}" for kind in "jpeg png gif webp avif bmp tiff".split())
-STREAMS = frozenset(
-    [f"audio/{kind}" for kind in "ogg mpeg wav flac aac aiff amr mp4 3gpp webm x-matroska".split()]
-    + [f"video/{kind}" for kind in "ogg mp4 3gpp quicktime webm x-matroska x-msvideo".split()]
-)
 DECODED = {  # the types that each job takes
     "facts": PICTURES | STREAMS | {TGS, PDF},
     "image": PICTURES,

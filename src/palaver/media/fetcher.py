@@ -8,7 +8,7 @@ twice as long each time up to a day, or never, where it never can be had.
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Protocol
@@ -24,6 +24,7 @@ from palaver.media.addresses import AddressFetcher
 from palaver.media.content_types import TGS, content_type
 from palaver.media.decoding import FileFacts, missing_decoders
 from palaver.media.image_metadata import has_metadata
+from palaver.media.sent_forms import with_facts
 from palaver.media.values import FetchFailure, MediaOptions, MediaStore, StoredFile, file_key
 from palaver.messages import Place, PlaceKey
 from palaver.parts import MAX_FILE, Media
@@ -78,17 +79,14 @@ def is_fetchable(media: Media) -> bool:
 
 def with_file(media: Media, file: StoredFile) -> Media:
     """Return media without bytes, with the hash of their stored file and what is known of it."""
+    known = with_facts(media, file)
     return replace(
-        media,
+        known,
         sha256=file.sha256,
         data=None,
         raw=None,
         uri=None if is_web_address(media) else media.uri,
         mime=file.mime if file.mime != UNKNOWN_TYPE else media.mime or file.mime,
-        size=file.size,
-        width=media.width if file.width is None else file.width,
-        height=media.height if file.height is None else file.height,
-        seconds=media.seconds if file.seconds is None else file.seconds,
     )
 
 
@@ -137,6 +135,11 @@ class MediaFetcher:
         if late := len(tasks) - len(ended):
             log.info("%d media are not here within %g seconds, and go in words", late, self._patience)
         return {key: file for key, file in ended.items() if file is not None}
+
+    async def known_files(self, unique_ids: Collection[str]) -> dict[str, StoredFile]:
+        """Return the files that are stored, by the unique ids of their media; nothing is fetched."""
+        found = await self._store.find(unique_ids)
+        return {name: file for name, file in found.items() if isinstance(file, StoredFile)}
 
     @property
     def busy(self) -> bool:

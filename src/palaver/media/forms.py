@@ -16,10 +16,19 @@ from msgspec import Struct
 
 from palaver.errors import MediaUnreadable, StoreBroken, StoreTrouble
 from palaver.media.content_types import text_of
+from palaver.media.sent_forms import (
+    DOCUMENT_CHARACTERS,
+    SOUND_SECONDS,
+    STILL_SIDE,
+    is_beside_words,
+    is_text,
+    sent_as,
+    with_facts,
+)
 from palaver.media.values import FileForm, MediaStore, StoredFile
 from palaver.parts import Media
-from palaver.tokens import MOVING, READ_AS_TEXT
-from palaver.wire.media_limits import DOCUMENT_CHARACTERS, DOCUMENT_TOKENS, PDF, MediaTaken, spelled
+from palaver.turns import Role
+from palaver.wire.media_limits import PDF, MediaTaken, spelled
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +36,6 @@ SAVED = 0.3  # of the bytes; an image is made smaller only if that saves as much
 LONGEST_SIDE = 2048  # pixels of an image whose type or size a model does not take
 STICKER_SIDE = 512  # pixels
 PAGES = 20  # of a PDF, as text
-SOUND_SECONDS = 1200  # of a sound in another format; the rest is cut
 PAUSE = timedelta(minutes=10)  # after a form could not be made for a reason that may pass
 
 
@@ -50,6 +58,7 @@ class Form(Struct, frozen=True, kw_only=True):
     mime: str = "text/plain"
     longest: int = 0  # pixels of a side
     saves: bool = False  # it is used only if it saves enough
+    beside_words: bool = False  # the words for it go too
 
     @property
     def name(self) -> str:
@@ -60,26 +69,27 @@ class Form(Struct, frozen=True, kw_only=True):
 TEXT = Form(how="text")
 
 
-def candidates(media: Media, file: StoredFile, taken: MediaTaken) -> Iterator[Form]:
+def candidates(media: Media, file: StoredFile, taken: MediaTaken, role: Role = "user") -> Iterator[Form]:
     """Yield the forms that a model may get, the best first. They depend on the file and the model alone."""
-    kind, itself = spelled(file.mime), Form(how="itself", mime=spelled(file.mime))
-    takes = taken.takes(kind)
-    if kind.startswith("image/"):
-        yield from _images(media, file, taken)
-    elif kind.startswith("audio/"):
-        yield from [itself] if takes else [Form(how="sound", mime="audio/mpeg")] if taken.hears else []
-    elif kind.startswith("video/") and takes and media.media_kind != "sticker":
+    kind = spelled(file.mime)
+    itself = Form(how="itself", mime=kind)
+    known = with_facts(media, file)
+    form = sent_as(known, taken, role)
+    if form == "words":
+        return
+    if role == "model":  # its signature is for these bytes, and it tells of nobody
         yield itself
-    elif media.media_kind in MOVING:
+    elif form == "picture" and kind.startswith("image/"):
+        yield from _images(media, file, taken)
+    elif form == "picture" and is_beside_words(known, form):
+        yield Form(how="still", mime="image/jpeg", longest=STILL_SIDE, beside_words=True)
+    elif form == "picture":
         yield Form(how="still", mime="image/png", longest=STICKER_SIDE)
-    elif kind == PDF or is_text(kind):
-        if takes and _document_tokens(file, taken) <= DOCUMENT_TOKENS:
-            yield itself
-        yield TEXT
-
-
-def is_text(mime: str) -> bool:
-    return mime.startswith("text/") or mime in READ_AS_TEXT
+    elif form == "sound":
+        yield itself if taken.takes(kind) else Form(how="sound", mime="audio/mpeg")
+    else:
+        yield from [] if form == "text" else [itself]
+        yield from [TEXT] if form in ("text", "document") else []
 
 
 def _images(media: Media, file: StoredFile, taken: MediaTaken) -> Iterator[Form]:
@@ -96,13 +106,6 @@ def _images(media: Media, file: StoredFile, taken: MediaTaken) -> Iterator[Form]
         yield Form(how="itself", mime=kind)  # one that moves too, where it cannot be decoded
     side = STICKER_SIDE if media.media_kind == "sticker" else LONGEST_SIDE
     yield Form(how="image", mime="image/jpeg", longest=side)
-
-
-def _document_tokens(file: StoredFile, taken: MediaTaken) -> int:
-    if spelled(file.mime) != PDF:
-        return file.size // 4
-    pages = file.pages or file.size // 100_000 + 1
-    return pages * (taken.rates.page or 0)
 
 
 class Forms:

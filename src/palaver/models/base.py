@@ -5,9 +5,11 @@ from datetime import datetime
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall
 from palaver.turns import Prompt, Role, Turn
+from palaver.wire.media_limits import MediaTaken, limits_of
 
 Outcome = Literal[
     "complete",  # the model ended its answer, or called tools
@@ -128,6 +130,23 @@ class TakesMedia(Protocol):
     def takes(self, media: Media, role: Role) -> bool:
         """Return whether the service takes *media* in a turn of this role; else `media.words` are sent."""
         ...
+
+
+def media_taken(model: Model) -> MediaTaken:
+    """Return what a model takes of media: by its id, and by its own account if it has one."""
+    taken = limits_of(model.name)
+    if not isinstance(model, TakesMedia):
+        return taken
+
+    def takes(mime: str, role: Role = "user") -> bool:
+        return model.takes(Media(media_kind="document", unique_id="", mime=mime, data=b"\0"), role)
+
+    return replace(
+        taken,
+        types=frozenset(filter(takes, taken.types)),
+        texts=taken.texts and takes("text/plain"),
+        own=taken.own and takes("image/png", "model"),
+    )
 
 
 @runtime_checkable

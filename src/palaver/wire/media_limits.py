@@ -11,8 +11,8 @@ from math import ceil, floor, sqrt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.parts import RECORDINGS, Media
-from palaver.tokens import ESTIMATOR, RATES, Counter, MediaRates, count_media, media_mime
+from palaver.parts import Media
+from palaver.tokens import RATES, MediaRates
 from palaver.wire.generations import FROM_3, GEMMA, bare, family, generation, is_gemini
 from palaver.wire.rules import MIME_TYPES
 
@@ -31,9 +31,6 @@ _SOUNDS = frozenset({"audio/wav", "audio/x-wav", "audio/mpeg", "audio/mp3"})
 _TILE_SIDE = 768  # pixels, of Gemini 2
 _SMALL_SIDE = 384  # an image within it is one tile
 
-DOCUMENT_CHARACTERS = 20_000  # of the beginning of a document, where it does not go itself; our choice
-DOCUMENT_TOKENS = 20_000  # a document with more goes as its beginning; our choice
-
 
 class MediaTaken(Struct, frozen=True, kw_only=True):
     """What a model takes of media. Bytes are those of the files, before base64."""
@@ -47,11 +44,17 @@ class MediaTaken(Struct, frozen=True, kw_only=True):
     upload: int = 0  # of one uploaded file
     scale: Callable[[int, int], float] | None = None  # the factor by which the service itself makes an image smaller
     rates: MediaRates = RATES
+    own: bool = False  # what a model made goes back to it
+    video_seconds: int = 0  # of one video, from its beginning; the rest is not shown. Our choice
 
     def takes(self, mime: str) -> bool:
         """Return whether a file of this type is taken."""
         kind = spelled(mime)
         return kind in self.types or (self.texts and kind.startswith("text/"))
+
+    @property
+    def sees(self) -> bool:
+        return any(kind.startswith("image/") for kind in self.types)
 
     @property
     def hears(self) -> bool:
@@ -60,6 +63,15 @@ class MediaTaken(Struct, frozen=True, kw_only=True):
     @property
     def sees_video(self) -> bool:
         return any(kind.startswith("video/") for kind in self.types)
+
+    def cuts(self, media: Media) -> bool:
+        """Return whether a video is shown up to `video_seconds` alone: it is longer, or may be, as those of YouTube.
+
+        What a caller of `Chat` gives, and says nothing of, is shown as it is.
+        """
+        if media.seconds is None:
+            return media.media_kind == "youtube" or bool(media.sha256)
+        return media.seconds > self.video_seconds
 
     def seen_side(self, width: int, height: int) -> int:
         """Return the longest side of an image, in pixels, after the service made it smaller."""
@@ -71,31 +83,6 @@ def spelled(mime: str) -> str:
     """Return a MIME type without its parameters, as services spell it."""
     kind = mime.partition(";")[0].strip().lower()
     return SPELLINGS.get(kind, kind)
-
-
-def media_tokens(media: Media, model: str, counter: Counter = ESTIMATOR) -> int:
-    """Return about how many tokens *model* counts for media, in the form in which it gets them."""
-    taken = limits_of(model)
-    tokens = count_media(media, counter, taken.rates)
-    if not media.has_content or not _is_document(media):
-        return tokens
-    beginning = DOCUMENT_CHARACTERS // 3
-    if taken.takes(media_mime(media)):
-        return min(tokens, DOCUMENT_TOKENS)
-    return beginning if media.size is None else min(beginning, media.size)
-
-
-def is_untaken_recording(media: Media, model: str) -> bool:
-    """Return whether media are a recording that *model* gets in words: it does not hear, or sees no videos."""
-    if media.media_kind not in RECORDINGS:
-        return False
-    taken = limits_of(model)
-    return not (taken.sees_video if media_mime(media).startswith("video/") else taken.hears)
-
-
-def _is_document(media: Media) -> bool:
-    mime = media_mime(media)
-    return mime == PDF or mime.startswith("text/")
 
 
 def fit_scale(width: int, height: int, *, longest: int, shortest: int | None = None) -> float:
@@ -173,7 +160,12 @@ _OPENAI: Mapping[str, MediaTaken] = {  # by how the id begins, first match
 }
 _GPT_5 = _tiles(70, 140)
 _OPENAI_AUDIO = MediaTaken(types=_SOUNDS, rates=replace(_NOTHING, audio_second=10))  # they hear and do not see
-_COMPATIBLE = MediaTaken(types=_IMAGES | _SOUNDS, rates=MediaRates(page=None, video_second=None))
+_COMPATIBLE = MediaTaken(
+    types=_IMAGES | _SOUNDS,
+    inline=10 * _MB,
+    inline_request=14 * _MB,  # 20 MB with base64, the least that such services document
+    rates=MediaRates(page=None, video_second=None),
+)
 
 _GEMINI_3 = MediaTaken(
     types=MIME_TYPES,
@@ -185,8 +177,15 @@ _GEMINI_3 = MediaTaken(
     upload=2_000 * _MB,
     scale=partial(fit_scale, longest=3072),  # documented for Gemini 2; nothing is for later ones
     rates=MediaRates(video_second=70 + 32),
+    own=True,
+    video_seconds=300,
 )
-_GEMINI_2 = replace(_GEMINI_3, rates=MediaRates(image=258, image_of=_gemini_2_tokens, page=258, video_second=263 + 32))
+_GEMINI_2 = replace(
+    _GEMINI_3,
+    rates=MediaRates(image=258, image_of=_gemini_2_tokens, page=258, video_second=263 + 32),
+    video_seconds=120,
+)
+ANY_MODEL = replace(_GEMINI_3, rates=RATES)  # where the model is not known yet
 _GEMINI_IMAGE = replace(_GEMINI_3, types=_GEMINI_IMAGES, texts=False, rates=replace(_NOTHING, image=1120))
 _GEMMA_3 = replace(_GEMINI_IMAGE, rates=replace(_NOTHING, image=256))
 _GEMMA_4 = replace(_GEMINI_IMAGE, rates=replace(_NOTHING, image=280))

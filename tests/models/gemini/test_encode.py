@@ -154,6 +154,25 @@ def test_media_go_as_they_can(media: dict[str, Any], encoded: Any) -> None:
     assert parts_of(user(Media(**{"media_kind": "photo", "unique_id": "u", **media}))) == [encoded]
 
 
+@pytest.mark.parametrize(("to", "end"), [(FLASH, "300s"), ("gemini-2.5-flash", "120s")])
+def test_of_a_long_video_the_beginning_goes(to: str, end: str) -> None:
+    shown = {"videoMetadata": {"endOffset": end}}
+    youtube = Media(media_kind="youtube", unique_id="u", uri="https://youtu.be/x")
+    long, short = [
+        Media(media_kind="video", unique_id="u", mime="video/mp4", sha256="00", data=b"x", seconds=seconds)
+        for seconds in (3 * 3600, 60)
+    ]
+    inline = {"inlineData": {"mimeType": "video/mp4", "data": "eA=="}}
+
+    assert parts_of(user(youtube, long, short, replace(long, seconds=None)), to) == [
+        {"fileData": {"fileUri": "https://youtu.be/x"}, **shown},
+        {**inline, **shown},
+        inline,
+        {**inline, **shown},  # it may be long
+    ]
+    assert parts_of(user(replace(short, sha256=None, seconds=None)), to) == [inline]  # as its caller gives it
+
+
 @pytest.mark.parametrize(
     ("result", "response"),
     [

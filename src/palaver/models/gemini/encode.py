@@ -15,6 +15,7 @@ from palaver.turns import Layer, Prompt, Settings, ToolSpec, Turn
 from palaver.value_cache import cached
 from palaver.wire.gemini_request import schema_is_plain, thinking_violations
 from palaver.wire.generations import bare, generation
+from palaver.wire.media_limits import limits_of
 from palaver.wire.part_forms import fits_in_result, gemini_mime, is_sent_inline, is_sent_to_gemini, raw_if_unchanged
 from palaver.wire.repair import repair
 from palaver.wire.rules import GEMINI_RULES, when_refused
@@ -66,7 +67,7 @@ def _contents(turn: Turn, model: str) -> Iterator[dict[str, Any]]:
         answered = answered or isinstance(part, ToolResult)
         (after if split and answered and not isinstance(part, ToolResult) else parts).extend(_part(part, model))
         if isinstance(part, ToolResult) and part.raw is None:
-            outside = (_media(media) for media in part.media if not fits_in_result(media, model))
+            outside = (_media(media, model) for media in part.media if not fits_in_result(media, model))
             (after if split else parts).extend(outside)
     yield from ({"role": turn.role, "parts": some} for some in (parts, after) if some)
 
@@ -85,7 +86,7 @@ def _part(part: Part, model: str) -> Iterator[dict[str, Any]]:
         case ToolResult(raw=None):
             yield {"functionResponse": _result(part, model)}
         case Media():
-            yield _with_signature(_media(part), part.signature)
+            yield _with_signature(_media(part, model), part.signature)
         case ToolCall(raw=raw) | ToolResult(raw=raw) | Opaque(raw=raw):
             if raw:
                 yield raw
@@ -107,7 +108,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
 
 def _result(result: ToolResult, model: str) -> dict[str, Any]:
     encoded = {**_id_and_name(result.name, result.id), "response": _response(result)}
-    inside = [_media(media) for media in result.media if fits_in_result(media, model)]
+    inside = [_media(media, model) for media in result.media if fits_in_result(media, model)]
     return {**encoded, "parts": inside} if inside else encoded
 
 
@@ -120,14 +121,20 @@ def _response(result: ToolResult) -> dict[str, Any]:
     return value if isinstance(value, dict) else {"result": value}
 
 
-def _media(media: Media) -> dict[str, Any]:
-    """Return the media if the service takes them, else their words."""
+def _media(media: Media, model: str) -> dict[str, Any]:
+    """Return the media if the service takes them, of a long video the beginning; else their words."""
     mime = gemini_mime(media)
     if is_sent_inline(media):
-        return {"inlineData": {"mimeType": mime, "data": b64encode(media.data or b"").decode()}}
-    if is_sent_to_gemini(media):
-        return {"fileData": {"mimeType": mime, "fileUri": media.uri} if mime else {"fileUri": media.uri}}
-    return {"text": media.words}
+        part: dict[str, Any] = {"inlineData": {"mimeType": mime, "data": b64encode(media.data or b"").decode()}}
+    elif is_sent_to_gemini(media):
+        part = {"fileData": {"mimeType": mime, "fileUri": media.uri} if mime else {"fileUri": media.uri}}
+    else:
+        return {"text": media.words}
+    taken = limits_of(model)
+    is_video = media.media_kind == "youtube" or (mime or "").startswith("video/")
+    if is_video and taken.sees_video and taken.cuts(media):
+        part["videoMetadata"] = {"endOffset": f"{taken.video_seconds}s"}
+    return part
 
 
 def _leading(prompt: Prompt, model: str) -> Iterator[bytes]:
