@@ -58,6 +58,11 @@ BEGINNING = f"# Persona\nYou are gryag.\n\n{TIME}\n\n{USER}"
             "**Original message**: [photo described: a cat]",
         ),
         (
+            a_context(a_message(reply_to=a_quote(parts=(a_photo(label="**a** ```"), Text(text="x"))))),
+            f"{BEGINNING}\n\n## Reply Context\n**Replying to**: Bob (ID: u456)\n"
+            "**Original message**: [photo \"a '''\"] x",
+        ),
+        (
             a_context(a_message(author=Author(id="", name="Alice"))),
             f"# Persona\nYou are gryag.\n\n{TIME}\n\n## Current User\n**Name**: Alice",
         ),

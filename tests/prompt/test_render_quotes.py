@@ -9,6 +9,7 @@ from palaver.context.budget import BRIEF_LENGTH
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media, Text
 from palaver.profiles import PROFILES, headers, layered, plain, tail
+from palaver.prompt.render import shorten
 from palaver.turns import Prompt, Turn, user
 from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, a_context, a_message, a_photo, a_quote, a_talk, texts
 from sizes import EXAMPLES, size
@@ -71,6 +72,21 @@ def test_old_turns_of_the_static_layer_tell_it_on_a_line_of_its_own() -> None:
         f"[#{DELIMITER}] From: Alice (u123) — id: 0 — 2025-01-15 12:00 — reply to: m0\nyes\n"
         f"{LABEL} look\n(meta) [photo described: a cat]"
     )
+
+
+CUT = [
+    ('look [photo "a.jpg" described: a cat] x', 40, 'look [photo "a.jpg" described: a cat] x'),
+    ('look [photo "a.jpg" described: a cat] x', 33, 'look [photo "a.jpg" described: a ]'),
+    ('look [photo "a.jpg" described: a cat] x', 22, 'look [photo "a.jpg" de]'),
+    ('look [photo "a.jpg" described: a cat] x', 15, 'look [photo "a."]'),
+    ("look [voice of 12 seconds]", 18, "look [voice of 12 ]"),
+    ("look [voice of reason]", 18, "look [voice of rea"),
+]
+
+
+@pytest.mark.parametrize(("text", "most", "left"), CUT)
+def test_a_marker_that_is_cut_is_still_one(text: str, most: int, left: str) -> None:
+    assert shorten(text, most) == left
 
 
 def test_media_that_are_quoted_go_without_their_content() -> None:

@@ -79,10 +79,11 @@ def reply_context(context: Context) -> str:
 
 
 def _inline(part: Part) -> Part:
-    """Return media with their description escaped for Markdown; texts are escaped where they are joined."""
-    if not isinstance(part, Media) or not part.rendered_text:
+    """Return media with their label and description escaped for Markdown; texts are escaped where they are joined."""
+    if not isinstance(part, Media):
         return part
-    return replace(part, rendered_text=escape.inline(part.rendered_text))
+    words = {name: text for name in ("label", "rendered_text") if (text := getattr(part, name))}
+    return replace(part, **{name: escape.inline(text) for name, text in words.items()})
 
 
 def memory_sections(context: Context) -> str:
