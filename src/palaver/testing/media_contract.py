@@ -46,6 +46,8 @@ class MediaContract:
         (photo,) = await photos()
         assert photo.unique_id
         if photo.data is None:
+            number = photo.unique_id
+            assert not number.isdecimal(), f"put the service before the unique id {number}: another one counts too"
             assert await session.platform.fetch(photo, limit=len(PNG)) == PNG
             assert await _is_refused(session, photo)
 
