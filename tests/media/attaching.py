@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from media import media_files
+from palaver.media.stream_metadata import without_metadata
 from palaver.media.values import StoredFile
 from palaver.models.gemini.client import Gemini
 from palaver.models.openai.client import OpenAI
@@ -18,7 +19,7 @@ from palaver.store.media_files import SqlMedia
 START = datetime(2026, 1, 1, tzinfo=UTC)
 FLASH = "gemini-3.8-flash"
 PHOTO = media_files.image("JPEG")
-FILM = media_files.video("mp4") + bytes(1_500_000)
+FILM = without_metadata(media_files.video("mp4"), "video/mp4") + bytes(1_500_000)
 VOICE = media_files.sound("ogg", "libopus")
 
 

@@ -151,6 +151,23 @@ def _encode_sound(file: Any, stream: Any, source: Any) -> None:
     file.mux(stream.encode(None))
 
 
+TOLD = {"title": "at home", "artist": "Ann of the film", "location": "+50.4500+030.5230/", "comment": "a comment"}
+
+
+def telling(data: bytes, container: str) -> bytes:
+    """The same streams in a file that tells things of itself."""
+    output = BytesIO()
+    options: Any = {"movflags": "use_metadata_tags"} if container == "mov" else {}
+    with av.open(BytesIO(data)) as source, av.open(output, "w", format=container, options=options) as target:
+        target.metadata.update(TOLD)
+        streams = {stream.index: target.add_stream_from_template(stream) for stream in source.streams}
+        for packet in source.demux():
+            if packet.dts is not None:
+                packet.stream = streams[packet.stream.index]
+                target.mux(packet)
+    return output.getvalue()
+
+
 def pdf(*texts: str, size: tuple[int, int] = (300, 200), encrypt: bool = False) -> bytes:
     """A PDF with a page for each text."""
     count = len(texts)

@@ -205,7 +205,10 @@ class Attachments:
         if known is not None:
             return known
         files = {one.inline.sha256: one.inline for one in wanted if one.inline}
-        data = {sha256: await self._forms.content(file) for sha256, file in files.items()}
+        data = {
+            sha256: await (self._forms.read(sha256) if turn.role == "model" else self._forms.content(file))
+            for sha256, file in files.items()
+        }
         loaded = [WORDS if one.inline and not data[one.inline.sha256] else one for one in wanted]
         made = attached_turn(turn, loaded, data, self._escape)
         if loaded == wanted and not any(one.text for one in wanted):  # texts depend on `escape`

@@ -183,9 +183,7 @@ def _late_pdf(data: bytes) -> str | None:
 
 def _mpeg_audio(data: bytes) -> str | None:
     """MP3, or AAC with ADTS headers: two frames, one behind the other. A tag of ID3 may stand before them."""
-    start = 0
-    if data.startswith(b"ID3") and len(data) > 10:
-        start = 10 + sum((byte & 0x7F) << shift for byte, shift in zip(data[6:10], (21, 14, 7, 0), strict=True))
+    start = id3_size(data)
     if data[start : start + 4] == b"fLaC":
         return "audio/flac"
     mime, length = _audio_frame(data[start : start + 8])
@@ -193,6 +191,13 @@ def _mpeg_audio(data: bytes) -> str | None:
         return "audio/mpeg" if start and b"\xff\xfb" in data[start : start + 4096] else None
     following = start + length
     return mime if following >= len(data) or _audio_frame(data[following : following + 8])[0] == mime else None
+
+
+def id3_size(data: bytes) -> int:
+    """Return the bytes of the tag of ID3 before a sound; 0 if there is none."""
+    if not data.startswith(b"ID3") or len(data) <= 10:
+        return 0
+    return 10 + sum((byte & 0x7F) << shift for byte, shift in zip(data[6:10], (21, 14, 7, 0), strict=True))
 
 
 def _audio_frame(header: bytes) -> tuple[str | None, int]:
@@ -212,7 +217,7 @@ def _audio_frame(header: bytes) -> tuple[str | None, int]:
     return "audio/mpeg", samples * bits // hertz + (header[2] >> 1 & 1)
 
 
-def _boxes(data: bytes, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
+def boxes(data: bytes, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
     """The boxes of an ISO media file between two positions: their kinds, and where their contents begin and end."""
     while start + 8 <= end:
         size, begin = int.from_bytes(data[start : start + 4]), start + 8
@@ -227,7 +232,7 @@ def _boxes(data: bytes, start: int, end: int) -> Iterator[tuple[bytes, int, int]
 
 def _inside(data: bytes, path: tuple[bytes, ...], start: int, end: int) -> Iterator[tuple[int, int]]:
     """Where the contents of all boxes at a path (`moov`, `trak` …) begin and end."""
-    for kind, begin, stop in islice(_boxes(data, start, end), _MOST):
+    for kind, begin, stop in islice(boxes(data, start, end), _MOST):
         if kind == path[0]:
             if len(path) == 1:
                 yield begin, stop

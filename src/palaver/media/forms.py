@@ -25,6 +25,7 @@ from palaver.media.sent_forms import (
     sent_as,
     with_facts,
 )
+from palaver.media.stream_metadata import without_metadata
 from palaver.media.values import FileForm, MediaStore, StoredFile
 from palaver.parts import Media
 from palaver.turns import Role
@@ -129,10 +130,13 @@ class Forms:
             return None
 
     async def content(self, file: StoredFile) -> bytes | None:
-        """Return the bytes of a file as they are sent: a text in UTF-8. None where they cannot be read."""
+        """Return the bytes of a file as they are sent; None where they cannot be read.
+
+        A text is sent in UTF-8, and a sound or video without what it says of itself.
+        """
         data = await self.read(file.sha256)
         if data is None or not is_text(file.mime):
-            return data
+            return data and without_metadata(data, file.mime)
         return (text_of(data) or "").encode()
 
     async def file(self, source: StoredFile, form: Form) -> StoredFile | None:
