@@ -158,7 +158,7 @@ def telling(data: bytes, container: str) -> bytes:
     """The same streams in a file that tells things of itself."""
     output = BytesIO()
     options: Any = {"movflags": "use_metadata_tags"} if container == "mov" else {}
-    with av.open(BytesIO(data)) as source, av.open(output, "w", format=container, options=options) as target:
+    with av.open(BytesIO(data), "r") as source, av.open(output, "w", format=container, options=options) as target:
         target.metadata.update(TOLD)
         streams = {stream.index: target.add_stream_from_template(stream) for stream in source.streams}
         for packet in source.demux():

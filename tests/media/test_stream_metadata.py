@@ -43,9 +43,9 @@ FILES: dict[str, Callable[[], bytes]] = {
 def decoded(data: bytes) -> list[bytes]:
     """The frames of a file, up to where it can be decoded."""
     found: list[bytes] = []
-    with av.open(BytesIO(data)) as container, suppress(av.FFmpegError):
+    with av.open(BytesIO(data), "r") as container, suppress(av.FFmpegError):
         for frame in container.decode():
-            found.append(frame.to_ndarray().tobytes())  # type: ignore[union-attr]
+            found.append(frame.to_ndarray().tobytes())
     return found
 
 
