@@ -181,6 +181,18 @@ def is_sent_to_gemini(media: Media) -> bool:
     return is_sent_inline(media) or (bool(media.uri) and (mime is None or when_mime_refused(mime) == "never"))
 
 
+def words_unseen(media: Media) -> str:
+    """Return the words for media before a model that takes none. Of those that nothing describes it is told so.
+
+    A small model invents what is on a photo otherwise; said once for all in the instruction, it answers so to anything.
+    """
+    sense = "hear" if media.media_kind in ("voice", "audio", "music") else "see"
+    is_known = media.rendered_text or media.label or media.same_as or media.media_kind not in USUAL_MIME
+    kind = media.kind_word.replace("_", " ")
+    told = f"\n(This {kind} has no description, and you read text only: say that you cannot {sense} it.)"
+    return media.words if is_known else f"{media.words}{told}"
+
+
 def fits_in_result(media: Media, model: str) -> bool:
     """Return whether Gemini takes the media inside the tool's result it came with."""
     return (

@@ -437,8 +437,10 @@ def test_a_turn_is_encoded_for_each_vendor_by_itself() -> None:
 
 
 def test_a_service_that_takes_no_pictures_gets_words_for_them() -> None:
+    unseen = "[photo]\n(This photo has no description, and you read text only: say that you cannot see it.)"
+
     assert messages_of(user("Look", PHOTO), OTHER, "deepseek") == [
-        {"role": "user", "content": [{"type": "text", "text": "Look"}, {"type": "text", "text": "[photo]"}]}
+        {"role": "user", "content": [{"type": "text", "text": "Look"}, {"type": "text", "text": unseen}]}
     ]
 
 

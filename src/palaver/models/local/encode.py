@@ -15,6 +15,7 @@ from palaver.models.openai import encode as openai
 from palaver.models.openai.vendors import Vendor
 from palaver.parts import Media, Part, Text, ToolCall, ToolResult
 from palaver.turns import Prompt, Role, Settings, ToolSpec, Turn, model, user
+from palaver.wire.part_forms import words_unseen
 from palaver.wire.repair import CONTINUE, results_of
 
 LLAMA = Vendor(name="llama.cpp", top_k=True)
@@ -140,7 +141,7 @@ def _exchange_texts(exchange: Iterable[Turn], *, tools: bool) -> Iterator[TextTu
     """
     for turn in exchange:
         calls = any(isinstance(part, ToolCall) for part in turn.parts)
-        text = "\n".join(filter(None, (_words(part, tools=tools) for part in turn.parts)))
+        text = "\n".join(filter(None, (_words(part, turn.role, tools=tools) for part in turn.parts)))
         if text and tools and turn.role == "model" and not calls:
             text = dumps({"reply": text}).decode()
         if tools and any(
@@ -161,12 +162,12 @@ def _merge_roles(texts: Iterable[Sequence[TextTurn]]) -> list[TextTurn]:
     return joined
 
 
-def _words(part: Part, *, tools: bool) -> str:
+def _words(part: Part, role: Role, *, tools: bool) -> str:
     match part:
         case Text(text=text):
             return text
         case Media():
-            return part.words
+            return words_unseen(part) if role == "user" else part.words
         case ToolCall(name=name, args=args):
             return dumps({"tool": name, "args": args}).decode() if tools else ""
         case ToolResult():

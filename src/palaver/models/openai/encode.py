@@ -14,7 +14,7 @@ from palaver.turns import Prompt, Settings, ToolSpec, Turn
 from palaver.value_cache import cached
 from palaver.wire.generations import refused_settings
 from palaver.wire.openai import REASONING
-from palaver.wire.part_forms import raw_if_unchanged, sent_ids
+from palaver.wire.part_forms import raw_if_unchanged, sent_ids, words_unseen
 from palaver.wire.repair import Receipt
 from palaver.wire.signatures import drop_foreign_signatures
 
@@ -164,7 +164,8 @@ def _result_text(result: ToolResult) -> str:
 
 def _media(media: Media, vendor: Vendor) -> dict[str, Any]:
     """Return the media itself where the service takes its kind, else the words that stand for it."""
-    return media_itself(media, vendor) or {"type": "text", "text": media.words}
+    words = media.words if vendor.images else words_unseen(media)
+    return media_itself(media, vendor) or {"type": "text", "text": words}
 
 
 def media_itself(media: Media, vendor: Vendor) -> dict[str, Any] | None:
