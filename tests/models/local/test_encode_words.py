@@ -62,6 +62,29 @@ def test_tools_are_told_as_forms_of_an_answer() -> None:
     ]
 
 
+def test_media_that_nothing_describes_are_told_as_not_seen() -> None:
+    photo, voice = Media(media_kind="photo", unique_id="p"), Media(media_kind="voice", unique_id="v", seconds=5.0)
+    known = [
+        Media(media_kind="photo", unique_id="p", rendered_text="a cat"),
+        Media(media_kind="sticker", unique_id="s", label="😀"),
+        Media(media_kind="document", unique_id="d"),
+    ]
+    why = "has no description, and you read text only: say that you cannot"
+
+    said = told(user(photo, voice, *known))[0].text, told("Draw.", model(photo))[1].text
+
+    assert said == (
+        "\n".join(
+            [
+                f"[photo]\n(This photo {why} see it.)",
+                f"{voice.words}\n(This voice {why} hear it.)",
+                *(one.words for one in known),
+            ]
+        ),
+        "[photo]",
+    )
+
+
 def test_calls_and_results_are_told() -> None:
     failed = ToolResult(name="look", id="a", value="no light", failed=True)
     photo = Media(media_kind="photo", unique_id="p")
