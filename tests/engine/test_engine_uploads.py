@@ -16,6 +16,7 @@ from palaver.models.scripted import Scripted
 from palaver.parts import Media, Text
 from palaver.store import Store
 from palaver.testing import RecordedPlatform
+from palaver.turns import Role
 
 VIDEO = Media(media_kind="video", unique_id="film", file_id="f", mime="video/mp4")
 
@@ -28,6 +29,9 @@ class Hanging(Scripted):
     def __init__(self) -> None:
         super().__init__("Nice.", name="gemini-3.8-flash")
         self.begun = 0
+
+    def takes(self, media: Media, _: Role) -> bool:
+        return self.name != "gpt-5.6"
 
     async def upload(self, data: bytes, *, mime: str, name: str = "") -> File:
         self.begun += 1
@@ -74,11 +78,20 @@ async def until_begun(engine: Engine, is_begun: Any) -> None:
     await asyncio.sleep(0.05)  # it waits now
 
 
-@pytest.mark.parametrize("what", ["upload", "file"])
+@pytest.mark.parametrize("what", ["upload", "file", "description"])
 async def test_an_answer_that_waits_is_stopped_at_once(store: Store, what: str) -> None:
-    model, platform = Hanging(), Slow(comes=what == "upload")
-    async with engine_with(model, platform, store=store) as engine:
-        await until_begun(engine, lambda: model.begun if what == "upload" else platform.asked)
+    asked = []
+
+    async def describe(media: Media) -> str:
+        asked.append(media)
+        await asyncio.Event().wait()
+        return ""
+
+    eyes = describe if what == "description" else None
+    model, platform = Hanging(), Slow(comes=what != "file")
+    model.name = "gpt-5.6" if eyes else model.name  # it takes no videos
+    async with engine_with(model, platform, store=store, describe=eyes) as engine:
+        await until_begun(engine, lambda: asked or model.begun or (what == "file" and platform.asked))
 
         async with asyncio.timeout(1.0):
             engine.stop(DIRECT)

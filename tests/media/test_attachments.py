@@ -151,6 +151,21 @@ async def test_a_lost_file_is_uploaded_again(
     assert uploads(sim) == ["200", "200"]
 
 
+async def test_where_no_file_is_named_those_that_are_still_there_are_not_uploaded_again(
+    sim: GeminiSim, store: Files, attachments: Attachments, model: Gemini
+) -> None:
+    films = [await store.put(FILM + bytes(number), "video/mp4", "video") for number in range(4)]
+    prompt = Prompt.of(user(*films, "Look"))
+    attached = await attachments.attach(prompt, model)
+    sim.files.lose(upload_names(films[1].sha256 or "", model.account)[0])
+
+    assert await attachments.renew(FileGone("a file is gone"), attached, model)
+    attached = await attachments.attach(prompt, model)
+
+    assert sorted(uploads(sim)[4:]) == ["200", "409", "409", "409"]  # the name is enough
+    assert (await model.respond(attached)).text == "Look"
+
+
 async def test_a_file_that_is_lost_again_and_again_is_sent_inline(
     store: Files, attachments: Attachments, model: Gemini
 ) -> None:
