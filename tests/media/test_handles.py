@@ -75,6 +75,11 @@ async def read() -> bytes:
     return FILM
 
 
+async def until_begun(found: Handles, file: StoredFile, service: Service) -> None:
+    while not service.begun:
+        assert await found.get(file, service, read=read) is None
+
+
 def handles(store: Store, **changes: Any) -> Handles:
     return Handles(store.media, now=lambda: START, **changes)
 
@@ -112,7 +117,7 @@ async def test_nobody_waits_after_the_deadline_and_an_upload_that_takes_too_long
 
 async def test_closing_ends_uploads(store: Store) -> None:
     service, file, found = Service(held=True), await film(store), handles(store, patience=0.01)
-    await found.get(file, service, read=read)
+    await until_begun(found, file, service)
 
     await found.close()
 
@@ -155,7 +160,7 @@ async def test_an_odd_answer_is_one_warning_and_no_handle(
 async def test_what_a_kill_leaves_at_the_service_is_deleted_there_when_the_file_is_forgotten(store: Store) -> None:
     service, file, found = Service(held=True), await film(store), handles(store, patience=0.01)
     first, second = upload_names(file.sha256, service.account)
-    await found.get(file, service, read=read)
+    await until_begun(found, file, service)
     await found.close()  # and then it was killed
     service.files = {first: FILM, "files/other": b""}  # the service had all of it
 
@@ -170,7 +175,7 @@ async def test_what_a_kill_leaves_at_the_service_is_deleted_there_when_the_file_
 
 async def test_an_upload_under_way_is_not_deleted_before_it_has_ended(store: Store) -> None:
     service, file, found = Service(held=True), await film(store), handles(store, patience=0.01)
-    await found.get(file, service, read=read)
+    await until_begun(found, file, service)
     await store.media.sweep(unused_since=START + timedelta(days=1), at=START)
 
     assert len(await store.media.unwanted_handles()) == 1
