@@ -25,13 +25,11 @@ from palaver.errors import (
     SendRefused,
 )
 from palaver.messages import Author, Message, Place, Quote, Reply
-from palaver.models import Gemini
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
 from palaver.parts import Media, Text, ToolCall
 from palaver.platform import Capabilities, Delivery, PlaceRole
 from palaver.profiles import PROFILES
-from palaver.sim.gemini import Echo, GeminiSim
 from palaver.sim.telegram import image
 from palaver.store import Store
 from palaver.store.messages import MessageRow, add
@@ -344,25 +342,6 @@ async def test_whoever_cannot_be_answered_gets_an_honest_line(store: Store, scri
     assert platform.texts == ([line] if line else [])
     assert "secret" not in str(platform.shown)
     assert await store.runs.open() == []
-
-
-async def test_a_file_that_is_gone_costs_one_refusal_and_none_at_later_messages(store: Store) -> None:
-    async with GeminiSim(behaviour=Echo()) as sim, Gemini("gemini-3.8-flash", key="k", base_url=sim.url) as gemini:
-        files = [await gemini.upload(b"\x89PNG", mime="image/png") for _ in range(2)]
-        dead, alive = (
-            Media(media_kind="photo", unique_id=one.name, mime="image/png", uri=one.uri, rendered_text="A cat.")
-            for one in files
-        )
-        await gemini.delete_file(files[0].name)
-        before = len(sim.requests)
-        async with engine_with(gemini, store=store) as engine:
-            shown = said("look", parts=(dead, alive, Text(text="look")))
-            await talked(engine, shown, said("and?", 2), said("and then?", 3))
-
-    asked = sim.requests[before:]
-    assert [one.status for one in asked] == [403, 200, 200, 200]
-    assert [files[0].uri in str(one.body) for one in asked] == [True, False, False, False]
-    assert all(files[1].uri in str(one.body) for one in asked)
 
 
 async def test_a_bug_in_a_model_is_an_honest_line_too(caplog: pytest.LogCaptureFixture) -> None:
