@@ -28,6 +28,7 @@ from palaver.engine.background import RealClock
 from palaver.engine.identity import require_account
 from palaver.errors import PalaverError, StoreBusy, StoreRefused
 from palaver.media.decoding import missing_decoders
+from palaver.media.file_folder import FileFolder
 from palaver.models import provider_of
 from palaver.profiles import profile_of
 from palaver.redaction import redact_keys
@@ -66,7 +67,7 @@ async def check_bot(path: Path, environment: Mapping[str, str] = os.environ) -> 
     yield _persona(file.config)
     yield await _finding("store", _store(file.store))
     if folder := file.media_folder:
-        yield await _finding("media", asyncio.to_thread(_media_folder, folder))
+        yield await _finding("media", asyncio.to_thread(_media_folder, folder, file.store))
     yield await _finding("tools", _tools(file, zone, environment))
     if missing := missing_decoders():
         yield Finding(what="media", ok=True, line=f"palaver[media] is not installed: no {', '.join(missing)}")
@@ -158,11 +159,14 @@ def _new_store(path: Path) -> str:
     return f"{path} will be made"
 
 
-def _media_folder(path: Path) -> str:
+def _media_folder(path: Path, store: Path) -> str:
     """Return a line about the folder that the config names; raise `StoreRefused` if it cannot be used."""
     folder = next(one for one in (path, *path.absolute().parents) if one.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise StoreRefused(f"the folder of media {path}: {folder} cannot be written")
+    owner = FileFolder(path).owner
+    if owner and os.path.exists(owner.store) and os.path.realpath(store) != owner.store:
+        raise StoreRefused(f"the folder of media {path}: it belongs to the store {owner.store}; name another folder")
     return f"files in {path}" if folder == path else f"{path} will be made"
 
 

@@ -13,6 +13,7 @@ from cli.command import palaver
 from palaver.bot_check import Finding, check_bot
 from palaver.config import Config, load_config, read_config
 from palaver.config_reader import keys_of
+from palaver.media.file_folder import FileFolder, Owner
 from palaver.models.local.weights import WEIGHTS
 from palaver.platforms.terminal.found_model import RememberedChoice, save_choice
 from palaver.sim import GeminiSim, OpenAISim
@@ -214,6 +215,7 @@ def test_other_commands_use_the_store_of_the_folder(tmp_path: Path, monkeypatch:
         ("photos", True, "files in photos"),
         ("later/photos", True, "later/photos will be made"),
         ("a file", False, "the folder of media a file: a file cannot be written"),
+        ("taken", False, "the folder of media taken: it belongs to the store /dev/null; name another folder"),
     ],
 )
 async def test_check_names_the_folder_of_media(
@@ -222,6 +224,7 @@ async def test_check_names_the_folder_of_media(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "photos").mkdir()
     (tmp_path / "a file").write_text("no folder")
+    FileFolder(tmp_path / "taken", owner=Owner("a" * 32, "/dev/null")).claim()
     (tmp_path / "palaver.toml").write_text(f'model = "x"\ntools = []\nmedia.folder = "{folder}"\n')
 
     findings = [one async for one in check_bot(Path("palaver.toml"), {}) if one.what == "media"]

@@ -71,6 +71,8 @@ async def test_a_folder_that_was_removed_and_made_by_another_store_is_not_writte
         await made(tmp_path / "a.db", media_folder=tmp_path / "media")
         with pytest.raises(StoreRefused, match=REFUSED.format(r"a\.db")):
             await add(store, DOG)
+        with pytest.raises(StoreRefused, match=REFUSED.format(r"a\.db")):
+            await store.media.remove_strays()
 
     assert files_in(tmp_path / "media") == {CAT_NAME}
 

@@ -187,6 +187,9 @@ class FileFolder:
 
     def remove(self, sha256s: Collection[str]) -> None:
         """Remove files; one that is missing is no error."""
+        if not self.exists:
+            return
+        self.claim()  # another store may have made it anew
         folders = set()
         with self._translated():
             for path in filter(None, map(self.locate, sha256s)):
