@@ -177,7 +177,9 @@ async def test_the_next_model_gets_forms_of_its_own(
     )
     [request] = openai_sim.requests
     [message] = request.body["messages"]
-    assert [part["type"] for part in message["content"]] == ["image_url", "text", "file", "image_url", "text", "text"]
+    assert [part["type"] for part in message["content"]] == [
+        *("image_url", "text", "file", "image_url", "image_url", "text", "text")  # a still of the film beside its words
+    ]
     assert [part["text"] for part in message["content"] if part["type"] == "text"] == [
         "[voice described: hello]",
         "[video]",
