@@ -15,7 +15,7 @@ from PIL import Image
 
 from media import media_files
 from media.attaching import FILM, FLASH, PHOTO, VOICE, Files, World, now, uploads
-from palaver.errors import FileGone, StoreFull
+from palaver.errors import FileGone, StoreFull, StoreRefused
 from palaver.media.attachments import WORDS, Attached, Attachments, within_limit
 from palaver.media.content_types import PDF, TGS, content_type
 from palaver.media.decoding import Decoder
@@ -610,12 +610,14 @@ async def test_files_in_results_of_tools_are_attached_too(store: Files, attachme
 
 @pytest.mark.parametrize("data", [PHOTO, FILM], ids=["inline", "uploaded"])
 async def test_a_file_that_cannot_be_read_is_words_and_holds_up_no_answer(
-    store: Files, attachments: Attachments, model: Gemini, data: bytes
+    store: Files, attachments: Attachments, model: Gemini, data: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise StoreRefused("the file may not be read")
+
     mime = "image/jpeg" if data == PHOTO else "video/mp4"
     media = await store.put(data, mime, "photo" if data == PHOTO else "video", label="a")
-    store.path(media).unlink()
-    store.path(media).mkdir()
+    monkeypatch.setattr(store.media.folder, "read", refuse)
 
     sent = await attachments.attach(Prompt.of(user(media)), model)
 
