@@ -93,7 +93,7 @@ async def test_a_voice_is_transcribed_for_a_model_that_does_not_hear(tmp_path: P
 
     heard, answered = sim.requests
     assert (heard.path, answered.path) == ("/v1/audio/transcriptions", "/v1/chat/completions")
-    assert "second: Купи молока.]" in str(answered.body["messages"])
+    assert "[voice of 1 second described: Купи молока.]" in str(answered.body["messages"])
     assert len(platform.texts) == 1
 
 
