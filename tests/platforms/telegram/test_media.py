@@ -139,7 +139,7 @@ async def test_an_address_of_a_tool_that_is_not_fetched_is_a_link(tmp_path: Path
 
 async def test_our_own_picture_is_shown_to_the_model_again(tmp_path: Path) -> None:
     picture = Media(media_kind="photo", unique_id="made", mime="image/png", data=CHART)
-    model = Scripted(["Look.", picture], "It was mine.")
+    model = Scripted(["Look.", picture], "It was mine.", name="gemini-3-pro-image")
 
     async with TelegramSim() as sim:
         ann = sim.user("Ann")
