@@ -100,3 +100,19 @@ def test_any_bytes_stay_as_many(mime: str, beginning: bytes, data: bytes) -> Non
 )
 def test_long_files_take_no_quadratic_time(data: bytes, mime: str) -> None:
     assert len(without_metadata(data, mime)) == len(data)
+
+
+@pytest.mark.parametrize(
+    ("before", "told", "mime"),
+    [
+        (box(b"trak", box(b"none") * 60_000) * 2, box(b"udta", b"at home"), "video/mp4"),
+        (b"\1\0\0\0" * 100_000, b"\x84\0\0\7at home", "audio/flac"),
+        (b"data\0\0\0\0" * 100_000, b"LIST\7\0\0\0at home", "audio/wav"),
+    ],
+    ids=["mp4", "flac", "wav"],
+)
+def test_only_the_first_pieces_of_a_file_are_looked_at(before: bytes, told: bytes, mime: str) -> None:
+    begins = {"audio/flac": b"fLaC", "audio/wav": WAV[:12]}
+    data = begins.get(mime, b"") + (box(b"moov", before, told) if mime == "video/mp4" else before + told)
+
+    assert without_metadata(data, mime) == data
