@@ -112,6 +112,18 @@ async def test_a_transcriber_gets_a_hint_of_the_language_but_for_english(store: 
     assert ('name="language"\r\n\r\n' + hint in sim.requests[0].body) is bool(hint)
 
 
+async def test_a_transcriber_does_not_learn_where_a_sound_was_recorded(store: Store) -> None:
+    told = media_files.telling(media_files.sound("ipod", "aac"), "ipod")
+    async with (
+        OpenAISim(transcribe=lambda _: "Hello.") as sim,
+        Transcriber("whisper-1", key="k", base_url=sim.url) as whisper,
+    ):
+        await words_of(store, replace(VOICE, data=told, mime="audio/mp4"), transcribe=whisper)
+
+    assert b"at home" in told
+    assert "at home" not in sim.requests[0].body
+
+
 class Files:
     """A platform's files and the forms of them, as `MediaAccess` is given them."""
 

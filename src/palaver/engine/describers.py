@@ -12,9 +12,11 @@ from palaver.engine.description_worker import Maker, Wanted
 from palaver.engine.limits import CurrentLimits
 from palaver.engine.spend_caps import MeteredModel, SpendTracker
 from palaver.errors import FileGone, InvalidValue, MediaUnavailable, SpendCapReached, StoreBroken, StoreTrouble
+from palaver.media.content_types import content_type
 from palaver.media.descriptions import FUNCTION, MAX_BRIEF
 from palaver.media.fetcher import has_service_address, with_file
 from palaver.media.sent_forms import is_shown_itself, media_tokens
+from palaver.media.stream_metadata import without_metadata
 from palaver.media.values import MediaStore, StoredFile
 from palaver.messages import Message, Place
 from palaver.models.base import Model, Response, media_taken
@@ -231,6 +233,8 @@ class TranscriptMaker:
         media = await self._access.load(wanted)
         if not isinstance(self._transcribe, Transcriber):
             return await self._transcribe(media)
+        if media.data:
+            media = replace(media, data=without_metadata(media.data, content_type(media.data) or ""))
         tag = await self._language(message)
         # an English client says little about its user, and services know English by themselves
         return await self._transcribe(media, language="" if tag.lower().startswith("en") else tag)
