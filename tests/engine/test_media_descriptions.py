@@ -106,6 +106,19 @@ async def test_the_others_come_in_the_background(store: Store) -> None:
     assert sorted(eyes.asked) == [*"abcdef"]
 
 
+async def test_videos_of_youtube_take_no_turn_of_others(store: Store) -> None:
+    video = Media(media_kind="youtube", unique_id="y1", uri="https://www.youtube.com/watch?v=dQw4w9WgXcQ")
+    old, new = with_media(PHOTO, name="1"), with_media(video, name="2")
+    context = a_context(with_media(name="3"), window=(old, with_media(video.without_content(), name="2")), levels=False)
+    for message in (old, new, context.target):
+        await store.inbox.receive(message, at=NOON)
+    made = a_describer(store, Eyes(), per_run=1)
+
+    found = await made.describe(context, InMemoryLog([old, new, context.target]), (BLIND,))
+
+    assert [words(one) for one in found.window] == [["a picture of p1"], [None]]
+
+
 @pytest.mark.parametrize(("stable", "waits_for"), [(2, ["p2"]), (0, ["p2", "p1"])])
 async def test_nobody_waits_for_words_that_take_effect_later(store: Store, stable: int, waits_for: list[str]) -> None:
     """A run has shown the photo without words: behind the stable prefix new words show at once, else later."""

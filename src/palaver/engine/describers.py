@@ -250,7 +250,7 @@ class Makers(Struct, frozen=True, kw_only=True):
         return self.describer is not None or self.transcriber is not None
 
     def __call__(self, media: Media) -> Maker | None:
-        if has_service_address(media):  # a video of YouTube may last for hours
+        if media.media_kind == "youtube" or has_service_address(media):  # it may last for hours
             return None
         is_spoken = media.media_kind in SPOKEN and self.transcriber is not None
         return self.transcriber if is_spoken else self.describer
