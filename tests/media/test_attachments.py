@@ -21,17 +21,18 @@ from palaver.media.content_types import PDF, TGS, content_type
 from palaver.media.decoding import Decoder
 from palaver.media.handles import upload_names
 from palaver.media.image_metadata import has_metadata
+from palaver.media.prompt_media import all_media
 from palaver.media.stream_metadata import without_metadata
 from palaver.media.values import Handle, StoredFile
 from palaver.models.base import Model
 from palaver.models.gemini.client import Gemini
-from palaver.parts import Media, Part, Text, ToolResult
+from palaver.parts import Media, Part, Text, ToolCall, ToolResult
 from palaver.prompt.escape import markup
 from palaver.sim.faults import Quota
 from palaver.sim.gemini import Echo, GeminiSim
 from palaver.sim.openai import OpenAISim
 from palaver.store import Store
-from palaver.turns import Prompt, user
+from palaver.turns import Prompt, Turn, user
 from palaver.turns import model as own
 
 
@@ -316,7 +317,7 @@ def test_the_oldest_inline_files_are_words_where_all_are_too_much_for_a_request(
     photos = [Attached(inline=StoredFile(sha256=str(number), size=3, mime="image/png")) for number in range(30)]
     handle = Attached(handle=Handle(sha256="h", account="a", name="n", uri="u", mime="video/mp4"))
 
-    kept = [within_limit([handle, *photos[:count]], 36) for count in range(31)]
+    kept = [within_limit([handle, *photos[:count]], [0, *[3] * count], 36) for count in range(31)]
 
     words = [one.count(WORDS) for one in kept]
     assert all(
@@ -635,3 +636,22 @@ async def test_a_clock_that_is_days_ahead_uploads_a_file_no_more_than_one_that_i
 
     assert len(uploads(sim)) == 2  # the second one, since the first might have been there for long
     assert len({str(one) for one in sent}) == 1
+
+
+async def test_the_oldest_media_are_words_where_tools_or_the_model_make_them_too_many_tokens(
+    store: Files, attachments: Attachments, model: Gemini, world: World
+) -> None:
+    photos = [await store.put(PHOTO + bytes(number), "image/jpeg", width=64, height=48) for number in range(12)]
+    calls = own(*(ToolCall(name="look", id=str(number)) for number in range(6)))
+    results = [ToolResult(name="look", id=str(number), media=(photo,)) for number, photo in enumerate(photos[6:])]
+    prompt = Prompt.of(user(*photos[:6], "Look around."), calls, Turn(role="user", parts=tuple(results)))
+    running = attachments.for_run(str, tokens=10_000)
+
+    attached = [
+        await running.attach(Prompt.of(*prompt.turns[:1]), model),
+        await running.attach(prompt, model),
+        await running.attach(Prompt.of(*prompt.turns[:1]), await world.openai("gpt-4o-mini")),
+    ]
+
+    shown = [[bool(one.data) for one in all_media(one)] for one in attached]
+    assert shown == [[True] * 6, [False] * 5 + [True] * 7, [False] * 5 + [True]]

@@ -235,7 +235,7 @@ async def test_only_the_file_that_is_refused_becomes_words_and_the_next_run_does
     for number in range(2):
         run = replace(RUN, id=f"r{number}")
         answered = await run_to_end(
-            store.runs, run, prompt, models=[model], toolbox=Toolbox(), attachments=attachments.escaping(str)
+            store.runs, run, prompt, models=[model], toolbox=Toolbox(), attachments=attachments.for_run(str)
         )
         assert names(answered.tried) == (("without a file",) * 2 if number == 0 else ())
 
@@ -249,7 +249,7 @@ async def test_where_several_files_are_refused_all_that_are_new_become_words(
     data = [PHOTO + bytes(number) for number in range(5)]
     photos = [await Files(store.media).put(one, "image/jpeg") for one in data]
     model = Choosy(*data[3:])
-    old = attachments.escaping(str)
+    old = attachments.for_run(str)
     await run_to_end(store.runs, RUN, Prompt.of(user(*photos[:2])), models=[model], toolbox=Toolbox(), attachments=old)
 
     answered = await run_to_end(
@@ -258,7 +258,7 @@ async def test_where_several_files_are_refused_all_that_are_new_become_words(
         Prompt.of(user(*photos)),
         models=[model],
         toolbox=Toolbox(),
-        attachments=attachments.escaping(str),
+        attachments=attachments.for_run(str),
     )
 
     assert names(answered.tried) == ("without a file",) * 4

@@ -112,7 +112,11 @@ class Engine:
             profile_of(profile, context), self._descriptions, memory=self.memory, options=context, zone=zone
         )
         self._commands = parts.commands(zone, memory=self.memory, stop=self.stop, planned=self._task_worker.wake)
-        executor = parts.executor(self._completion, tool_ended=self._task_worker.wake)  # a tool may have added a task
+        executor = parts.executor(
+            self._completion,
+            tool_ended=self._task_worker.wake,  # a tool may have added a task
+            media_tokens=context.budget.media_tokens,
+        )
         workers = parts.worker_parts(self, prompt_builder, executor, self._completion)
         self._places = PlaceWorkers(workers, aliases=parts.aliases, on_idle=self._on_place_idle)
         self._task_loop: asyncio.Task[None] | None = None

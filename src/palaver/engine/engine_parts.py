@@ -238,7 +238,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             task_blocks=block_lines(self.task_handlers, self.kinds),
         )
 
-    def executor(self, completion: RunCompletion, *, tool_ended: Callable[[], None]) -> RunExecutor:
+    def executor(self, completion: RunCompletion, *, tool_ended: Callable[[], None], media_tokens: int) -> RunExecutor:
         previews = AnswerPreviews(
             self.platforms, self.store.outbox, is_idle=self.outbox_sender.is_idle, now=self.now, sleep=self.sleep
         )
@@ -254,6 +254,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             delimiter=self.delimiters.get,
             previews=previews,
             attachments=self.attachments,
+            media_tokens=media_tokens,
             store_media=self.context_media.add_files_to_result,
             sleep=self.sleep,
         )

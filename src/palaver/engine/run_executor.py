@@ -171,6 +171,7 @@ class RunExecutor:
         behavior: Behavior,
         limits: CurrentLimits,
         attachments: Attachments | None = None,
+        media_tokens: int | None = None,
         store_media: StoreMedia | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
@@ -187,6 +188,7 @@ class RunExecutor:
         self._limits = limits
         self._store_media = store_media
         self._attachments = attachments
+        self._media_tokens = media_tokens  # the most that media count in one request
         self._sleep = sleep
 
     async def execute(
@@ -222,7 +224,8 @@ class RunExecutor:
             correction=texts.correction,
             tool_ended=self._on_tool_ended,
             expired_files=self.expired_files,
-            attachments=self._attachments and self._attachments.escaping(partial(markup, delimiter=delimiter)),
+            attachments=self._attachments
+            and self._attachments.for_run(partial(markup, delimiter=delimiter), tokens=self._media_tokens),
             prices=self._prices,
             context=partial(run_context, message=target),
             store_media=self._store_media,

@@ -5,7 +5,8 @@ beginning of its text, or words. The choice follows from the facts of the file a
 same prompt is always the same bytes. A form that is a file is inline if it is small, else a handle.
 
 Why the prefix stays. Whether a file is inline or a handle depends on its own size alone. Only where all inline files
-together are too large for a request are the oldest ones words, and how many these are changes in steps.
+together are too large for a request, or all media count too many tokens, are the oldest ones words, and how many these
+are changes in steps. A prompt was chosen for the first model and without what its tools return: this is checked here.
 
 What is remembered. Turns with bytes are cached up to a number of bytes, so that each is encoded once as long as it is
 in use and no longer than that.
@@ -18,7 +19,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from datetime import datetime
 from functools import partial
-from operator import is_
 from typing import Self
 
 from msgspec import Struct
@@ -26,16 +26,15 @@ from msgspec.structs import replace
 
 from palaver.characters import HIDING
 from palaver.errors import FileGone, RequestRefused
-from palaver.media.address_rules import is_youtube
 from palaver.media.forms import PAGES, Forms, FormsDecoder, candidates
 from palaver.media.handles import PATIENCE, Handles
+from palaver.media.prompt_media import all_media, is_stored, media_in_turn, with_each_medium, without_foreign_uris
 from palaver.media.refusals import Refusals, media_key
-from palaver.media.sent_forms import DOCUMENT_CHARACTERS
+from palaver.media.sent_forms import DOCUMENT_CHARACTERS, media_tokens, with_facts
 from palaver.media.values import Handle, MediaStore, StoredFile
 from palaver.models.base import Model, UploadsFiles, media_taken
-from palaver.parts import Media, Part, Text, ToolResult, media_in
+from palaver.parts import Media, Part, Text, ToolResult
 from palaver.turns import Prompt, Role, Turn
-from palaver.value_cache import cached
 from palaver.wire.media_limits import PDF, MediaTaken, limits_of
 
 REMEMBERED = 8_000_000  # bytes of files in turns that are cached; with what is encoded of them it is several times that
@@ -88,11 +87,15 @@ class Attachments:
         self._left_out: frozenset[str] = frozenset()  # media that a service may have refused, by `media_key`
         self._turns = TurnCache(remembered)
         self._escape = escape
+        self._tokens: int | None = None
 
-    def escaping(self, escape: Escape) -> Self:
-        """Return the same attachments for one run, with the *escape* of its place, which has a delimiter of its own."""
+    def for_run(self, escape: Escape, *, tokens: int | None = None) -> Self:
+        """Return the same attachments for one run, with the *escape* of its place, which has a delimiter of its own.
+
+        *tokens* are the most that media may count in one request.
+        """
         same = copy(self)
-        same._escape = escape  # noqa: SLF001 (our own copy)
+        same._escape, same._tokens = escape, tokens  # noqa: SLF001 (our own copy)
         return same
 
     async def attach(self, prompt: Prompt, model: Model) -> Prompt:
@@ -113,19 +116,37 @@ class Attachments:
             return prompt
         files = await self._store.get({media.sha256 for media, _ in found if media.sha256})
         each = {(media.sha256 or "", media.media_kind, role): media for media, role in found}
-        choose = partial(
-            self._choose, model=model, taken=media_taken(model), turn=Semaphore(AT_ONCE), deadline=deadline
-        )
+        taken = media_taken(model)
+        choose = partial(self._choose, model=model, taken=taken, turn=Semaphore(AT_ONCE), deadline=deadline)
         chosen = await gather(*(choose(media, key[2], files.get(key[0])) for key, media in each.items()))
         choices = dict(zip(each, chosen, strict=True))
         wanted = [choices[media.sha256 or "", media.media_kind, role] for media, role in found]
-        given = sum(len(media.data) for media in all_media(prompt) if media.data)
-        rest = iter(within_limit(wanted, limits_of(model.name).inline_request - given))
+        rest = iter(self._within_limits(prompt, found, wanted, files, taken))
         layers = []
         for layer in prompt.layers:
             turns = [await self._attach_turn(turn, rest, model) for turn in layer.turns]
             layers.append(replace(layer, turns=tuple(turns)))
         return replace(prompt, layers=tuple(layers))
+
+    def _within_limits(
+        self,
+        prompt: Prompt,
+        found: Sequence[tuple[Media, Role]],
+        wanted: Sequence[Attached],
+        files: Mapping[str, StoredFile],
+        taken: MediaTaken,
+    ) -> Sequence[Attached]:
+        """Return what goes for the stored media that were *found*, within the bytes and tokens of one request."""
+        others = [one for one in all_media(prompt) if one.has_content and not is_stored(one)]
+        given = sum(len(one.data or b"") for one in others)
+        wanted = within_limit(wanted, [one.size for one in wanted], taken.inline_request - given)
+        if self._tokens is None:
+            return wanted
+        tokens = [
+            0 if choice == WORDS else media_tokens(with_facts(media, files[media.sha256 or ""]), taken)
+            for (media, _), choice in zip(found, wanted, strict=True)
+        ]
+        return within_limit(wanted, tokens, self._tokens - sum(media_tokens(one, taken) for one in others))
 
     async def renew(self, error: FileGone, prompt: Prompt, model: Model) -> bool:
         """Forget the handles of an attached *prompt* that the service lost; return whether any of them was ours."""
@@ -304,79 +325,16 @@ def framed_text(choice: Attached, escape: Escape) -> str:
     return "\n".join([heading, *(f"> {line}".rstrip() for line in text.splitlines())])
 
 
-def within_limit(chosen: Sequence[Attached], limit: int) -> list[Attached]:
-    """Return the choices with words for the oldest inline files, as many as it takes to stay within *limit* bytes.
+def within_limit(chosen: Sequence[Attached], weights: Sequence[int], limit: int) -> list[Attached]:
+    """Return the choices with words for the oldest, as many as it takes to stay within *limit*; a weight of 0 stays.
 
-    How many is a number of steps of bytes from the oldest on, so that it rarely changes when a file is added.
+    How many is a number of steps from the oldest on, so that it rarely changes when a file is added.
     """
-    total, step = sum(one.size for one in chosen), max(1, limit // STEPS)
+    total, step = sum(weights), max(1, limit // STEPS)
     cut = -(-(total - limit) // step) * step if total > limit else 0
     kept: list[Attached] = []
     before = 0
-    for one in chosen:
-        kept.append(WORDS if one.inline and before < cut else one)
-        before += one.size
+    for one, weight in zip(chosen, weights, strict=True):
+        kept.append(WORDS if weight and before < cut else one)
+        before += weight
     return kept
-
-
-def without_foreign_uris(prompt: Prompt, model: Model) -> Prompt:
-    """Return the prompt without the URIs that no service may get, see `is_foreign`; itself if it has none."""
-
-    def hide(media: Media, role: Role) -> Media:
-        if not is_foreign(media, role, model):
-            return media
-        has_bytes = media.data or media.sha256
-        return replace(media, uri=None, raw=None) if has_bytes else media.without_content()
-
-    return with_each_medium(prompt, hide)
-
-
-def is_foreign(media: Media, role: Role, model: Model) -> bool:
-    """Return whether a service must not get the URI of media: it is no video of YouTube, and no file of the service.
-
-    Only what the model returned itself can be a file of its service. Any other URI is fetched by us, or becomes words:
-    a server of one's own would fetch it from inside our network, or read a file of its disk.
-    """
-    if not media.uri or is_youtube(media.uri):
-        return False
-    return not (role == "model" and isinstance(model, UploadsFiles) and model.is_own_file(media.uri))
-
-
-def with_each_medium(prompt: Prompt, change: Callable[[Media, Role], Media]) -> Prompt:
-    """Return the prompt with its media changed, where *change* does not return them as they are; else itself."""
-
-    def change_part(part: Part, role: Role) -> Part:
-        new = tuple(change(one, role) for one in media_in(part))
-        if all(map(is_, new, media_in(part))):
-            return part
-        return replace(part, media=new) if isinstance(part, ToolResult) else new[0]
-
-    return with_each_part(prompt, change_part)
-
-
-def with_each_part(prompt: Prompt, change: Callable[[Part, Role], Part]) -> Prompt:
-    """Return the prompt with the parts changed of turns that have media; itself where *change* changes none."""
-
-    def change_turn(turn: Turn) -> Turn:
-        parts = tuple(change(part, turn.role) for part in turn.parts) if media_in_turn(turn) else turn.parts
-        return turn if all(map(is_, parts, turn.parts)) else replace(turn, parts=parts)
-
-    changed = [tuple(map(change_turn, layer.turns)) for layer in prompt.layers]
-    if all(all(map(is_, turns, layer.turns)) for turns, layer in zip(changed, prompt.layers, strict=True)):
-        return prompt
-    layers = (replace(layer, turns=turns) for layer, turns in zip(prompt.layers, changed, strict=True))
-    return replace(prompt, layers=tuple(layers))
-
-
-def is_stored(media: Media) -> bool:
-    """Return whether its file is to be attached."""
-    return bool(media.sha256) and not media.data
-
-
-def media_in_turn(turn: Turn) -> tuple[Media, ...]:
-    """Return the media of a turn; cached."""
-    return cached(turn, "media", lambda one: tuple(media for part in one.parts for media in media_in(part)))
-
-
-def all_media(prompt: Prompt) -> Iterator[Media]:
-    return (media for turn in prompt.turns for media in media_in_turn(turn))

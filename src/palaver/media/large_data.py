@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from palaver.errors import FileGone, MediaUnavailable, RequestRefused
 from palaver.media.address_rules import is_youtube
 from palaver.media.addresses import AddressFetcher
-from palaver.media.attachments import is_foreign, with_each_part
 from palaver.media.content_types import content_type
 from palaver.media.handles import TIMEOUT, Handles, InMemoryHandles
+from palaver.media.prompt_media import is_foreign, with_each_part
 from palaver.media.values import MediaOptions, StoredFile
 from palaver.models.base import Model, UploadsFiles
 from palaver.parts import Media, Part, ToolResult, media_in
