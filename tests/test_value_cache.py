@@ -13,7 +13,6 @@ HOT_LOOPS = (  # they go over a whole history
     "tokens",
     "context.budget",
     "context.media_budget",
-    "context.repeated_media",
     "prompt.render",
     "prompt.media_markers",
     "wire.repair",
