@@ -1,5 +1,6 @@
 """Commands are carried out once, for all platforms alike, by those who may."""
 
+import asyncio
 from functools import partial
 from typing import Any
 
@@ -13,9 +14,11 @@ from palaver.engine.engine import Engine
 from palaver.engine.languages.english import ENGLISH
 from palaver.engine.languages.ukrainian import UKRAINIAN
 from palaver.engine.limits import Limits
+from palaver.errors import MediaUnavailable
 from palaver.memory.facts import Fact, default_scope, subject_of
 from palaver.messages import Author, Place, Reply
 from palaver.models import Scripted
+from palaver.parts import Media, Text
 from palaver.platform import Commanded, Received, Stopped
 from palaver.store import Store
 from palaver.tasks.reminders import MOST
@@ -315,6 +318,42 @@ async def test_a_button_stops_for_whom_the_command_does(
         await engine.settled()
 
     assert platform.texts == ([] if stopped else ["Yes."])
+
+
+@pytest.mark.parametrize(
+    ("author", "administrators", "stopped"), [(ALICE, set(), True), (BOB, set(), False), (BOB, {BOB.id}, True)]
+)
+async def test_an_answer_that_waits_for_a_file_is_stopped(
+    store: Store, author: Author, administrators: set[str], stopped: bool
+) -> None:
+    model, platform = Scripted("A cat."), SlowFiles()
+    platform.administrators = administrators
+    photo = Media(media_kind="photo", unique_id="cat", file_id="c")
+    async with engine_with(model, platform, store=store) as engine:
+        inbox = engine.inbox("recorded")
+        asked = said("", 1, place=GROUP, parts=(photo, Text(text="Gryag, what is it?")))
+        await inbox.apply([Received(message=asked)], key="u1")
+        await platform.asked.wait()
+        await inbox.apply([command("/stop", place=GROUP, author=author)], key="u2")
+        await platform.sent.wait()
+        platform.comes.set()
+        await engine.settled()
+
+    refusal = "Only whoever asked, or an administrator, can stop this answer."
+    assert platform.texts == (["Stopped."] if stopped else [refusal, "A cat."])
+
+
+class SlowFiles(RecordedPlatform):
+    """A platform whose files come when they may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.comes = asyncio.Event(), asyncio.Event()
+
+    async def fetch(self, media: Media, *, limit: int) -> bytes:
+        self.asked.set()
+        await self.comes.wait()
+        raise MediaUnavailable("it is gone")
 
 
 async def test_there_may_be_nothing_to_stop(store: Store) -> None:

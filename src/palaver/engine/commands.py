@@ -70,6 +70,7 @@ class Commands:
         rate_limiter: RateLimiter,
         learned: Callable[[], Awaitable[None]],
         stop: Callable[[Place], None],
+        answered: Callable[[Place], Message | None],
         sent: Callable[[Iterable[OutboxItem]], None],
         planned: Callable[[], None],
         now: Callable[[], datetime],
@@ -84,6 +85,7 @@ class Commands:
         self._rate_limiter = rate_limiter
         self._learned = learned  # waits until memory has learned from all messages
         self._stop = stop
+        self._answered = answered  # the message that is being answered, before its run is stored
         self._sent = sent
         self._planned = planned
         self._now = now
@@ -262,7 +264,7 @@ class Commands:
         """Stop the run of the place."""
         place, author = command.message.place, command.message.author
         runs = await self._open_runs(place)
-        if not runs:
+        if not runs and self._answered(place) is None:
             return reply_with(lines.nothing_to_stop)
         if not await self._may_stop(place, author, runs):
             return reply_with(lines.only_asker)
@@ -277,7 +279,7 @@ class Commands:
         """Return whether a person may stop the run of a place: they asked, or they administer the place."""
         if place.kind == "direct" or await self._identity.is_administrator(place, author):
             return True
-        asked = await self._store.log.get(place, runs[0].target) if runs else None
+        asked = await self._store.log.get(place, runs[0].target) if runs else self._answered(place)
         return asked is not None and asked.author.id == author.id
 
     async def _open_runs(self, place: Place) -> list[Run]:

@@ -111,7 +111,13 @@ class Engine:
         prompt_builder = parts.prompt_builder(
             profile_of(profile, context), self._descriptions, memory=self.memory, options=context, zone=zone
         )
-        self._commands = parts.commands(zone, memory=self.memory, stop=self.stop, planned=self._task_worker.wake)
+        self._commands = parts.commands(
+            zone,
+            memory=self.memory,
+            stop=self.stop,
+            answered=lambda place: self._places.answered(place),
+            planned=self._task_worker.wake,
+        )
         executor = parts.executor(
             self._completion,
             tool_ended=self._task_worker.wake,  # a tool may have added a task

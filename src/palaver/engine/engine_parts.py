@@ -45,7 +45,7 @@ from palaver.media.attachments import Attachments
 from palaver.media.decoding import Decoder
 from palaver.media.fetcher import MediaFetcher
 from palaver.media.values import MediaOptions
-from palaver.messages import Place
+from palaver.messages import Message, Place
 from palaver.models.base import Model
 from palaver.platform import Platform
 from palaver.profiles import Profile
@@ -178,6 +178,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
         *,
         memory: Memory | None,
         stop: Callable[[Place], None],
+        answered: Callable[[Place], Message | None],
         planned: Callable[[], None],
     ) -> Commands:
         owner_commands = OwnerCommands(
@@ -193,6 +194,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             rate_limiter=self.rate_limiter,
             learned=memory.done if memory else no_memory,
             stop=stop,
+            answered=answered,
             sent=self.outbox_sender.enqueue,
             planned=planned,
             now=self.now,

@@ -86,6 +86,7 @@ class PlaceWorker:
     def __init__(self, place: Place, parts: WorkerParts, *, runs: Sequence[Run] | None = ()) -> None:
         self.place = place
         self.keys = [place.key]  # of the place and of its former ids, the newest last
+        self.answered: Message | None = None  # the target of the batch in work, also before its run is stored
         self._parts = parts
         self._debounce = Debounce(
             place,
@@ -147,6 +148,7 @@ class PlaceWorker:
         batch = await self._debounce.next_batch()
         if batch is None:
             return False
+        self.answered = batch.target
         await self._run_stoppable(self.answer(batch))
         return self._open_runs is None or len(batch.snapshot.waiting) > len(batch.messages)
 
@@ -160,7 +162,7 @@ class PlaceWorker:
                 raise
             self._open_runs = None  # its end may not have been stored
         finally:
-            self._current_run = None
+            self._current_run = self.answered = None
 
     async def answer(self, batch: Batch) -> None:
         """Answer a batch of messages with one run."""
@@ -378,6 +380,11 @@ class PlaceWorkers:
         """Wake the worker of a place, if there is one: a message was edited or deleted."""
         if worker := self._workers.get(self._aliases.current(place).key):
             worker.wake()
+
+    def answered(self, place: Place) -> Message | None:
+        """Return the message of a place that is being answered, also while its media are fetched and described."""
+        worker = self._workers.get(self._aliases.current(place).key)
+        return worker.answered if worker else None
 
     async def _work(self, worker: PlaceWorker) -> None:
         store = self._parts.store
