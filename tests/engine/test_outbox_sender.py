@@ -9,7 +9,7 @@ from engine.engine_world import REMEMBERS, World
 from engine.engines import ALICE, DIRECT, GROUP, ME
 from palaver.engine.outbox_sender import CUT_OFF, MAX_COPIES, MAX_EDIT_RETRIES, SEND_TIMEOUT, OutboxSender
 from palaver.engine.store_protocols import OutboxItem
-from palaver.errors import KeyRefused, NotSent, PalaverError, SendRefused, StoreFull
+from palaver.errors import KeyRefused, NotSent, PalaverError, SendRefused, StoreFull, StoreRefused
 from palaver.media.values import StoredFile
 from palaver.messages import Place, Reply
 from palaver.parts import Media
@@ -489,3 +489,21 @@ async def test_a_reply_whose_file_cannot_be_read_yet_is_not_sent_and_tried_again
     assert statuses == [before, before]
     assert (one.status, one.attempts, one.unknown_attempts) == ("sent", 1, 0)
     assert [[media.data for media in shown.media] for shown in platform.shown.values()] == [[b"a picture"]]
+
+
+async def test_a_file_that_cannot_be_read_for_long_is_words_and_holds_up_no_other_reply(store: Store) -> None:
+    slept, platform = Slept(), RecordedPlatform()
+
+    class Broken:
+        async def read(self, sha256: str, *, at: datetime) -> bytes | None:
+            assert len(slept.pauses) < 20
+            raise StoreRefused("it may not be read")
+
+    photo = Media(media_kind="photo", unique_id="p", sha256="0" * 64, rendered_text="a dog")
+    replies = [item("o1", reply=Reply(place=DIRECT, text="Look.", media=(photo,))), item("o2")]
+
+    sent = await carried(store, platform, *replies, media=Broken(), sleep=slept)
+
+    assert [one.status for one in sent] == ["sent", "sent"]
+    assert platform.texts == ["Look.\n\na dog", "o2"]
+    assert slept.pauses == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]

@@ -1,7 +1,8 @@
 """Outbox sender: splits replies into outbox items, and sends each item with retries and backoff.
 
-The files of an item are read first; where that fails nothing was sent, and it is retried. Then it is stored as
-"sending", and after the attempt with its outcome. The outcomes of an attempt:
+The files of an item are read first; where that fails nothing was sent, and it is retried. After a minute such a file
+goes in words, since other replies of the place wait behind it. Then the item is stored as "sending", and after the
+attempt with its outcome. The outcomes of an attempt:
 
 - sent: the platform returned a receipt, the id of the message;
 - `NotSent`: it was certainly not sent, and is retried after a backoff, or after `retry_after` where the platform asks;
@@ -47,6 +48,7 @@ SEND_TIMEOUT = 120.0  # seconds of one attempt
 MAX_EDIT_RETRIES = 20  # attempts at an edit with an unknown outcome
 MAX_COPIES = 5  # attempts with an unknown outcome, where `doubtful` is "resend"
 MAX_WORDS = 1000  # characters in place of a file that is gone: they are added to a text that fits its platform
+MAX_READS = 6  # attempts to read a file; they take a minute
 GRACE = 5.0  # seconds that attempts may take to get their receipts when the engine closes
 CUT_OFF = "the program stopped while it was being sent; the outcome is unknown"
 
@@ -219,7 +221,7 @@ class OutboxSender:
         """Send one item; retry with backoff until it is sent, dropped or doubtful."""
         platform = self._platforms[item.reply.place.platform]
         for failures in count(1):
-            item, wait = await asyncio.shield(self._attempts.start(self._attempt(platform, item)))
+            item, wait = await asyncio.shield(self._attempts.start(self._attempt(platform, item, failures)))
             if item.status not in ("waiting", "sending"):
                 return
             pause = backoff(failures, first=FIRST_RETRY, longest=LONGEST_RETRY)
@@ -234,8 +236,8 @@ class OutboxSender:
             log.error("%s is sent but not in the log: %s", item.id, error)  # another message has its id
             await retry_forever(lambda: self._outbox.change(replace(item, author=None)), sleep=self._sleep)
 
-    async def _attempt(self, platform: Platform, item: OutboxItem) -> tuple[OutboxItem, float | None]:
-        """Make one attempt; store the item before and after. Cancelling the sender does not cancel it."""
+    async def _attempt(self, platform: Platform, item: OutboxItem, number: int) -> tuple[OutboxItem, float | None]:
+        """Make one attempt, from 1 on; store the item before and after. Cancelling the sender does not cancel it."""
         if item.edits and self._is_in_former_place(item.reply.place, item.edits):
             item = _without_draft(item, "the place has migrated since")
         doubt = item.sent_at if item.status == "sending" else None  # when it may have been sent before
@@ -245,7 +247,7 @@ class OutboxSender:
             await self._store_status(item)
             return item, None
         try:
-            delivery = await self._delivery(item)
+            delivery = await self._delivery(item, waits=number <= MAX_READS)
         except NotSent as error:
             log.info("%s not sent yet: %s", item.id, error)
             item = replace(item, why=str(error))
@@ -291,12 +293,12 @@ class OutboxSender:
             return self._resolve_unknown_outcome(_count_unknown_attempt(item), why), None
         return replace(item, status="sent", message_id=message_id, sent_at=self._now(), why=""), None
 
-    async def _delivery(self, item: OutboxItem) -> Delivery:
+    async def _delivery(self, item: OutboxItem, *, waits: bool) -> Delivery:
         """Return the delivery of an item, with the bytes of its media; in a place that has migrated it quotes nothing.
 
-        A file that is gone goes in words. Raise `NotSent` where one cannot be read now.
+        A file that is gone goes in words. Where one cannot be read now, raise `NotSent` if it *waits*; else words go.
         """
-        media = [await self._with_bytes(one) for one in item.reply.media]
+        media = [await self._with_bytes(one, waits=waits) for one in item.reply.media]
         sent = tuple(one for one in media if one.data or one.sha256 is None)
         words = [cut(one.caption, MAX_WORDS) for one in media if one not in sent]
         reply = replace(item.reply, text="\n\n".join(filter(None, [item.reply.text, *words])), media=sent)
@@ -312,7 +314,7 @@ class OutboxSender:
             streamed=item.streamed,
         )
 
-    async def _with_bytes(self, media: Media) -> Media:
+    async def _with_bytes(self, media: Media, *, waits: bool) -> Media:
         if media.sha256 is None or media.data or self._media is None:
             return media
         try:
@@ -320,7 +322,10 @@ class OutboxSender:
                 return replace(media, data=await self._media.read(media.sha256, at=self._now()))
         except (StoreTrouble, TimeoutError) as error:
             why = str(error) or f"it takes more than {self._send_timeout:g} seconds"
-            raise NotSent(f"the file of a {media.kind_word} cannot be read: {why}") from error
+            if waits:
+                raise NotSent(f"the file of a {media.kind_word} cannot be read: {why}") from error
+            log.warning("the file of a %s cannot be read, and goes in words: %s", media.kind_word, why)
+            return media
 
     def _is_in_former_place(self, place: Place, message_id: str) -> bool:
         """Return whether a message is from before the place migrated, and so cannot be quoted or edited."""
