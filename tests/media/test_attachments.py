@@ -15,7 +15,7 @@ from PIL import Image
 
 from media import media_files
 from media.attaching import FILM, FLASH, PHOTO, VOICE, Files, World, now, uploads
-from palaver.errors import FileGone, StoreFull, StoreRefused
+from palaver.errors import FileGone, StoreBroken, StoreFull, StoreRefused
 from palaver.media.attachments import WORDS, Attached, Attachments, within_limit
 from palaver.media.content_types import PDF, TGS, content_type
 from palaver.media.decoding import Decoder
@@ -624,6 +624,19 @@ async def test_a_file_that_cannot_be_read_is_words_and_holds_up_no_answer(
 
     assert sent == Prompt.of(user(media.without_content()))
     assert await store.media.get([media.sha256 or ""])  # it is not gone
+
+
+async def test_a_store_that_is_broken_is_not_hidden_by_a_form_that_is_not_stored(
+    store: Files, attachments: Attachments, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object, **__: object) -> None:
+        raise StoreBroken("a page of it cannot be read")
+
+    animation = await store.put(media_files.image("GIF"), "image/gif", width=64, height=64)
+    monkeypatch.setattr(store.media, "add_form", fail)
+
+    with pytest.raises(StoreBroken):
+        await attachments.attach(Prompt.of(user(animation)), await world.openai())
 
 
 async def test_a_clock_that_is_days_ahead_uploads_a_file_no_more_than_one_that_is_right(

@@ -182,6 +182,8 @@ class Forms:
                 return result
         try:
             await self._store.add_form(source.sha256, form.name, result, data=made, at=self._now())
+        except StoreBroken:
+            raise
         except StoreTrouble as error:
             log.warning("a form of a file was not stored: %s", error)
             self._pause(source, form)
