@@ -33,9 +33,8 @@ class ContextMedia:
     async def add_files(self, context: Context, *, while_waiting: Waiting = at_once) -> Context:
         """Return the context with the files of all media that are sent themselves, fetched inside *while_waiting*."""
         messages = (*context.batch, *context.window, *context.recent, *context.immediate, *context.newer)
-        told = chain(messages, context.notices)
         parts = chain(
-            chain.from_iterable(message.parts for message in told),
+            chain.from_iterable(message.parts for message in messages),
             chain.from_iterable(one.reply_to.parts for one in context.batch if one.reply_to),
             chain.from_iterable(turn.parts for turns in context.turns.values() for turn in turns),
         )
@@ -144,7 +143,6 @@ def _with_media(context: Context, change: ChangeMedia) -> Context:
         recent=tuple(map(in_window, context.recent)),
         immediate=tuple(map(in_window, context.immediate)),
         newer=tuple(map(in_window, context.newer)),
-        notices=tuple(map(in_window, context.notices)),
         turns={name: tuple(map(in_turn, turns)) for name, turns in context.turns.items()},
     )
 
