@@ -27,7 +27,7 @@ from palaver.errors import (
 from palaver.messages import Author, Message, Place, Quote, Reply
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
-from palaver.parts import Media, Text, ToolCall
+from palaver.parts import Media, Text, ToolCall, media_in
 from palaver.platform import Capabilities, Delivery, PlaceRole
 from palaver.profiles import PROFILES
 from palaver.sim.telegram import image
@@ -274,6 +274,22 @@ async def test_what_joins_a_run_comes_with_its_burst_and_what_the_prompt_shows_w
     assert texts_of(model.prompts[1].turns)[-3:] == ["Gryag, and", "From: Alice (1) — id: 4", "hurry"]
     assert str(model.prompts[1].turns).count("Gryag?") == 1
     assert texts_of(model.prompts[2].turns)[-1] == "Gryag?"
+
+
+async def test_what_a_tool_returns_and_is_not_what_it_says_goes_to_no_model_but_to_people(store: Store) -> None:
+    model, platform = Scripted([ToolCall(name="look", id="a")], "Here."), RecordedPlatform()
+    no_image, half = b"no image at all", image(8, 8)[:40]
+
+    async def look() -> list[Media]:
+        return [Media.of(one, mime="image/png") for one in (no_image, half)]
+
+    async with engine_with(model, platform, store=store, tools=[look], behavior=Behavior(debounce=0.0)) as engine:
+        await engine.receive(said("look!", 1))
+        await engine.settled()
+
+    sent = [one for turn in model.prompts[1].turns for part in turn.parts for one in media_in(part)]
+    assert [one.has_content for one in sent] == [False, False]
+    assert [[one.data for one in reply.media] for reply in platform.shown.values()] == [[no_image, half]]
 
 
 async def test_places_are_answered_side_by_side() -> None:

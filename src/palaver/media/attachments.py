@@ -28,7 +28,14 @@ from palaver.characters import HIDING
 from palaver.errors import FileGone, RequestRefused
 from palaver.media.forms import PAGES, Forms, FormsDecoder, candidates
 from palaver.media.handles import PATIENCE, Handles
-from palaver.media.prompt_media import all_media, is_stored, media_in_turn, with_each_medium, without_foreign_uris
+from palaver.media.prompt_media import (
+    all_media,
+    is_stored,
+    media_in_turn,
+    with_each_medium,
+    without_foreign_uris,
+    without_unchecked_bytes,
+)
 from palaver.media.refusals import Refusals, media_key
 from palaver.media.sent_forms import DOCUMENT_CHARACTERS, media_tokens, with_facts
 from palaver.media.values import Handle, MediaStore, StoredFile
@@ -101,12 +108,13 @@ class Attachments:
     async def attach(self, prompt: Prompt, model: Model) -> Prompt:
         """Return the prompt with the files of its media, in the forms that *model* takes; itself if it has none.
 
-        What is not stored and has only an address of somebody else is words. Uploads that take too long go on.
+        What is not stored is words: an address of somebody else, and bytes of a tool that are not what they say, or
+        could not be stored. Uploads that take too long go on.
         """
         if not any(map(media_in_turn, prompt.turns)):
             return prompt
         deadline = get_running_loop().time() + PATIENCE
-        prompt = without_foreign_uris(prompt, model)
+        prompt = without_unchecked_bytes(without_foreign_uris(prompt, model))
         if left_out := self._left_out | self._refusals.of(model.name):
             prompt = with_each_medium(
                 prompt, lambda one, _: one.without_content() if media_key(one) in left_out else one

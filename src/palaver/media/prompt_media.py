@@ -1,4 +1,4 @@
-"""Media of a prompt: they are found and changed, and no service gets an address of somebody else. Pure."""
+"""Media of a prompt: found and changed; no service gets addresses of others, or bytes that nobody checked. Pure."""
 
 from collections.abc import Callable, Iterator
 from operator import is_
@@ -33,6 +33,13 @@ def is_foreign(media: Media, role: Role, model: Model) -> bool:
     if not media.uri or is_youtube(media.uri):
         return False
     return not (role == "model" and isinstance(model, UploadsFiles) and model.is_own_file(media.uri))
+
+
+def without_unchecked_bytes(prompt: Prompt) -> Prompt:
+    """Return the prompt without bytes that are in no stored file: nobody knows what they are. A model gets its own."""
+    return with_each_medium(
+        prompt, lambda media, role: media.without_content() if media.data and role == "user" else media
+    )
 
 
 def with_each_medium(prompt: Prompt, change: Callable[[Media, Role], Media]) -> Prompt:
