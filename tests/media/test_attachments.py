@@ -327,6 +327,22 @@ def test_the_oldest_inline_files_are_words_where_all_are_too_much_for_a_request(
     assert words == [0] * 13 + [3] * 3 + [6] * 3 + [9] * 3 + [12] * 3 + [15] * 3 + [18] * 3  # in steps
 
 
+async def test_forms_that_an_answer_has_no_time_for_are_made_for_the_next_one(store: Files, world: World) -> None:
+    class Slow(Decoder):
+        async def still(self, data: bytes, *, longest: int = 1024, mime: str = "image/jpeg") -> bytes:
+            await asyncio.sleep(0.6)
+            return await super().still(data, longest=longest, mime=mime)
+
+    films = [await store.put(FILM + bytes(number), "video/mp4", "video") for number in range(3)]
+    attachments = Attachments(store.media, Slow(), now=lambda: datetime.now(UTC), patience=0.5)
+    model = await world.openai()
+    prompt = Prompt.of(*(user(film) for film in films))
+
+    sent = [await attachments.attach(prompt, model) for _ in range(2)]
+
+    assert [[bool(media.data) for media in all_media(one)] for one in sent] == [[True, True, False], [True] * 3]
+
+
 async def test_gemini_and_openai_get_the_same_prompt_in_forms_of_their_own(
     store: Files, attachments: Attachments, model: Gemini, world: World
 ) -> None:

@@ -86,6 +86,7 @@ class Attachments:
         now: Callable[[], datetime],
         escape: Escape = str,
         remembered: int = REMEMBERED,
+        patience: float = PATIENCE,
     ) -> None:
         self._store = store
         self._forms = Forms(store, decoder, now=now)
@@ -94,6 +95,7 @@ class Attachments:
         self._left_out: frozenset[str] = frozenset()  # media that a service may have refused, by `media_key`
         self._turns = TurnCache(remembered)
         self._escape = escape
+        self._patience = patience  # seconds in which forms are begun for a prompt, and uploads waited for
         self._tokens: int | None = None
 
     def for_run(self, escape: Escape, *, tokens: int | None = None) -> Self:
@@ -109,11 +111,11 @@ class Attachments:
         """Return the prompt with the files of its media, in the forms that *model* takes; itself if it has none.
 
         What is not stored is words: an address of somebody else, and bytes of a tool that are not what they say, or
-        could not be stored. Uploads that take too long go on.
+        could not be stored. Uploads that take too long go on; forms that would come too late are made for a later one.
         """
         if not any(map(media_in_turn, prompt.turns)):
             return prompt
-        deadline = get_running_loop().time() + PATIENCE
+        deadline = get_running_loop().time() + self._patience
         prompt = without_unchecked_bytes(without_foreign_uris(prompt, model))
         if left_out := self._left_out | self._refusals.of(model.name):
             prompt = with_each_medium(
@@ -199,12 +201,12 @@ class Attachments:
         for form in candidates(media, file, taken, role):
             if form.how == "text":
                 async with turn:
-                    text = await self._forms.text(file)
+                    text = await self._forms.text(file, deadline=deadline)
                 whole = len(text) < DOCUMENT_CHARACTERS and (file.pages or 1) <= PAGES
                 found = Attached(text=text, is_whole=whole) if text.strip() else None
             elif taken.takes(form.mime):
                 async with turn:
-                    made = await self._forms.file(file, form)
+                    made = await self._forms.file(file, form, deadline=deadline)
                 placed = await self._place(made, model, deadline) if made else None
                 found = replace(placed, beside_words=True) if placed and form.beside_words else placed
             else:

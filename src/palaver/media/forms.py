@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from hashlib import sha256
+from math import inf
 from typing import Literal, Protocol
 from weakref import WeakValueDictionary
 
@@ -139,20 +140,23 @@ class Forms:
             return data and without_metadata(data, file.mime)
         return (text_of(data) or "").encode()
 
-    async def file(self, source: StoredFile, form: Form) -> StoredFile | None:
-        """Return the file of a form; None if it cannot be made, or does not save enough."""
+    async def file(self, source: StoredFile, form: Form, *, deadline: float = inf) -> StoredFile | None:
+        """Return the file of a form; None if it cannot be made, or does not save enough.
+
+        None is made that is not begun before the *deadline*, by the loop's clock: an answer waits.
+        """
         if form.how == "itself":
             return source
-        made = (await self._get(source, form)).file
+        made = (await self._get(source, form, deadline)).file
         return None if made is None or (form.saves and made.size > source.size * (1 - SAVED)) else made
 
-    async def text(self, source: StoredFile) -> str:
+    async def text(self, source: StoredFile, *, deadline: float = inf) -> str:
         """Return the beginning of a document; nothing if it has no text that can be read."""
         if spelled(source.mime) == PDF:
-            return (await self._get(source, TEXT)).text
+            return (await self._get(source, TEXT, deadline)).text
         return text_of(await self.read(source.sha256) or b"", DOCUMENT_CHARACTERS) or ""
 
-    async def _get(self, source: StoredFile, form: Form) -> FileForm:
+    async def _get(self, source: StoredFile, form: Form, deadline: float) -> FileForm:
         key = source.sha256, form.name
         lock = self._locks.setdefault(key, asyncio.Lock())
         async with lock:
@@ -162,6 +166,9 @@ class Forms:
             until = self._paused.get(key)
             if until is not None and self._now() < until:
                 return FileForm(failure="it failed a while ago")
+            if asyncio.get_running_loop().time() > deadline:
+                log.info("no %s of a file of %s yet: the answer waits no longer", form.name, source.mime)
+                return FileForm(failure="there is no time for it now")
             data = await self.read(source.sha256)
             return FileForm(failure="the file is gone") if data is None else await self._make(data, source, form)
 
