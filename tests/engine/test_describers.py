@@ -258,6 +258,16 @@ async def test_a_long_video_is_described_by_a_still_and_a_long_sound_by_nobody(
     assert [*(part.mime for part in parts if isinstance(part, Media) and part.data), *filter(None, [why])] == [shown]
 
 
+@pytest.mark.parametrize("kind", ["voice", "audio", "music"])
+async def test_nobody_fetches_a_sound_for_a_model_that_does_not_hear(store: Store, kind: str) -> None:
+    files, eyes = Files(store), Scripted("Hello.", name="gpt-5.6")
+    sound = Media(media_kind=kind, unique_id="v1", file_id="f1")
+
+    assert await words_of(store, sound, by_model(eyes), access=files.access()) is None
+    assert (files.fetched, eyes.prompts) == ([], [])
+    assert await store.descriptions.failures(["v1"], by="gpt-5.6") == {}
+
+
 async def test_a_video_of_youtube_is_never_described(store: Store) -> None:
     video = Media(media_kind="youtube", unique_id="y1", uri="https://www.youtube.com/watch?v=dQw4w9WgXcQ")
 

@@ -36,6 +36,7 @@ IN_LANGUAGE = " Write in the language with the tag {tag}; leave words that can b
 MAX_TOKENS = 20_000  # of a recording that is described: more than three minutes of video or ten of sound, for Gemini 3
 MAX_TRANSCRIPT = 20_000  # characters of what a person says
 SPOKEN = frozenset({"voice", "video_note"})  # kinds of media in which people speak
+SOUNDS = frozenset({"voice", "audio", "music"})  # kinds of which nothing can be seen
 _TAG = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8})*", re.IGNORECASE)
 
 Describe = Callable[[Media], Awaitable[str]]
@@ -241,10 +242,11 @@ class TranscriptMaker:
 
 
 class Makers(Struct, frozen=True, kw_only=True):
-    """Who describes media: the transcriber what people say, the describer all else."""
+    """Who describes media: the transcriber what people say, the describer all else that it takes."""
 
     describer: Maker | None = None
     transcriber: Maker | None = None
+    hears: bool = True  # whether the describer takes sounds
 
     def __bool__(self) -> bool:
         return self.describer is not None or self.transcriber is not None
@@ -252,8 +254,9 @@ class Makers(Struct, frozen=True, kw_only=True):
     def __call__(self, media: Media) -> Maker | None:
         if media.media_kind == "youtube" or has_service_address(media):  # it may last for hours
             return None
-        is_spoken = media.media_kind in SPOKEN and self.transcriber is not None
-        return self.transcriber if is_spoken else self.describer
+        if media.media_kind in SPOKEN and self.transcriber is not None:
+            return self.transcriber
+        return self.describer if self.hears or media.media_kind not in SOUNDS else None
 
 
 def makers_of(
@@ -267,14 +270,16 @@ def makers_of(
 ) -> Makers:
     """Return the makers for what an engine was given."""
     describer: Maker | None = None
+    hears = True
     if isinstance(describe, ModelDescriber):
+        hears = media_taken(describe.model).hears
         describer = ModelMaker(describe, access, spend_tracker=spend_tracker, limits=limits, language=language)
     elif describe is not None:
         describer = FunctionMaker(describe, access)
     transcriber: Maker | None = None
     if transcribe is not None:
         transcriber = TranscriptMaker(transcribe, access, spend_tracker=spend_tracker, language=language)
-    return Makers(describer=describer, transcriber=transcriber)
+    return Makers(describer=describer, transcriber=transcriber, hears=hears)
 
 
 def goes_itself(media: Media, model: Model) -> bool:
