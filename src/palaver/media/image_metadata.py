@@ -9,7 +9,6 @@ never go as they are.
 import re
 import zlib
 from collections.abc import Iterator
-from itertools import islice
 
 _MOST = 100_000  # parts of a file that are looked at; one with more is made anew
 _LARGEST_PROFILE = 1_000_000  # bytes
@@ -140,16 +139,14 @@ def _colours(flags: bytes) -> int:
 
 
 def _is_bare_webp(data: bytes) -> bool:
-    found = list(islice(_riff(data, 12, len(data)), _MOST))
-    if len(found) == _MOST:
-        return False
-    for kind, begin, end in found:
-        inner = _riff(data, begin + 16, end) if kind == b"ANMF" else ()
-        if kind not in _WEBP_PARTS or any(one not in (b"VP8 ", b"VP8L", b"ALPH") for one, _, _ in inner):
+    parts = iter(range(_MOST))  # chunks, and those inside of frames, together
+    for _, (kind, begin, end) in zip(parts, _riff(data, 12, len(data)), strict=False):
+        inner = zip(parts, _riff(data, begin + 16, end) if kind == b"ANMF" else (), strict=False)
+        if kind not in _WEBP_PARTS or any(one not in (b"VP8 ", b"VP8L", b"ALPH") for _, (one, _, _) in inner):
             return False
         if kind == b"ICCP" and not _is_common_profile(data[begin:end]):
             return False
-    return True
+    return next(parts, None) is not None
 
 
 def _riff(data: bytes, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
