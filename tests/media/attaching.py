@@ -19,7 +19,7 @@ from palaver.store.media_files import SqlMedia
 START = datetime(2026, 1, 1, tzinfo=UTC)
 FLASH = "gemini-3.8-flash"
 PHOTO = media_files.image("JPEG")
-FILM = without_metadata(media_files.video("mp4"), "video/mp4") + bytes(1_500_000)
+FILM = without_metadata(media_files.video("mp4") + bytes(1_500_000), "video/mp4")
 VOICE = media_files.sound("ogg", "libopus")
 
 
