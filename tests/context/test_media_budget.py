@@ -1,6 +1,6 @@
 """Which media are sent themselves, and which as words."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,11 +16,12 @@ from palaver.context.media_boundary import MEDIA_MARKS
 from palaver.context.media_budget import fit_request, message_in_words, request_limits
 from palaver.context.values import LeftOut
 from palaver.media.sent_forms import media_tokens
+from palaver.media.values import StoredFile
 from palaver.messages import Message
 from palaver.parts import Media
 from palaver.tokens import ESTIMATOR
 from palaver.wire.media_limits import limits_of
-from people import BOB, NOON, PERSONA, a_context, a_message, a_photo, a_quote, a_talk
+from people import BOB, GROUP, NOON, PERSONA, a_context, a_message, a_photo, a_quote, a_talk
 from sizes import size
 
 MODEL = "gemini-3.8-flash"
@@ -441,3 +442,23 @@ def test_files_that_are_longer_than_their_senders_said_are_words_if_all_are_over
     why = "its media go in words: over the budget of 50000 tokens"
     assert fitted.left_out == (LeftOut(source="media", ids=("2",), why=why),)
     assert fit_request(fitted, request_limits(Budget())) is fitted
+
+
+class Files:
+    """No stored files; those of more than 20 MB are never fetched."""
+
+    largest = 20_000_000
+
+    async def known_files(self, unique_ids: Collection[str]) -> dict[str, StoredFile]:
+        return {}
+
+
+async def test_media_that_are_too_large_to_be_fetched_take_no_room() -> None:
+    direct = replace(GROUP, kind="direct")
+    seen = a_message(id="1", place=direct, parts=(a_file("p1"),))
+    film = a_message(id="2", place=direct, parts=(a_file("v1", kind="video", size=25_000_000, seconds=900),))
+    scene = sources.agent_settings(persona=PERSONA, model=MODEL)
+
+    context = await gather(film, [scene, sources.window(InMemoryLog([seen, film]), files=Files())], NOON)
+
+    assert that_go([*context.window]) == ["p1"]

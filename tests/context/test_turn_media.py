@@ -128,6 +128,8 @@ async def test_a_picture_in_words_has_no_signature() -> None:
 class Files:
     """Stored files, by the unique ids of their media."""
 
+    largest = 20_000_000
+
     def __init__(self, **files: StoredFile) -> None:
         self._files = files
 

@@ -176,7 +176,7 @@ def _fit_messages(
     if all(map(is_, messages, in_words)):  # no media: most of the time
         return {}
     fit = partial(_fit_message, limits=limits, counter=counter, pictures=pictures)
-    basis = limits, counter.taken, pictures
+    basis = limits, counter.taken, counter.largest, pictures
     return {
         at: cached_for(one, "fitted media", (*basis, counter.files(one)), partial(fit, one, words))
         for at, (one, words) in enumerate(zip(messages, in_words, strict=True))

@@ -11,6 +11,7 @@ What media need is known by their stored files. Of those that are fetched for th
 are known, so the choice is checked when the files are here (`fit_request`).
 """
 
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from operator import is_
 from types import MappingProxyType
@@ -91,6 +92,11 @@ def _quarters_left(limit: int, used: int) -> int:
 class KnownFiles(Protocol):
     """The stored files of media."""
 
+    @property
+    def largest(self) -> int:
+        """The bytes of the largest file that is fetched."""
+        ...
+
     async def known_files(self, unique_ids: Collection[str]) -> Mapping[str, StoredFile]:
         """Return the files that are stored, by the unique ids of their media; nothing is fetched."""
         ...
@@ -104,12 +110,13 @@ class MediaCounter(NamedTuple):
 
     taken: MediaTaken
     known: Mapping[str, StoredFile] = NO_FILES  # by unique id
+    largest: int = sys.maxsize  # bytes of a file that is fetched
 
     def amount(self, media: Media) -> MediaAmount:
         """Return what one of the media needs. What goes as words needs nothing; a type may be known by content only."""
         known = self._with_facts(media)
         form = sent_as(known, self.taken)
-        if form == "words" and media_mime(known):
+        if (form == "words" and media_mime(known)) or self._is_too_large(media):
             return NOTHING
         size = len(known.data) if known.data else known.size or 0
         return MediaAmount(1, media_tokens(known, self.taken), 0 if is_beside_words(known, form) else size)
@@ -123,6 +130,11 @@ class MediaCounter(NamedTuple):
         """Return the files of a message's media."""
         return [self.known.get(part.unique_id) for part in message.parts if isinstance(part, Media)]
 
+    def _is_too_large(self, media: Media) -> bool:
+        """Return whether media are not fetched, and so go as words."""
+        is_here = media.data or media.sha256 or media.unique_id in self.known
+        return not is_here and (media.size or 0) > self.largest
+
     def _with_facts(self, media: Media) -> Media:
         file = None if media.data or media.sha256 else self.known.get(media.unique_id)
         return media if file is None else with_facts(media, file)
@@ -135,7 +147,7 @@ async def count_by_files(context: Context, history: Sequence[Message], files: Kn
     parts = [part for one in history if one.__dict__.get(_IN_WORDS, "") is not None for part in one.parts]
     parts += (part for one in context.batch for part in (*one.parts, *(one.reply_to.parts if one.reply_to else ())))
     ids = {one.unique_id for one in parts if isinstance(one, Media) and one.has_content and not one.data} - {""}
-    return MediaCounter(context.taken, await files.known_files(ids) if ids else NO_FILES)
+    return MediaCounter(context.taken, await files.known_files(ids) if ids else NO_FILES, files.largest)
 
 
 class MediaChoice:

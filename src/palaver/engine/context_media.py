@@ -26,6 +26,11 @@ class ContextMedia:
     def __init__(self, fetcher: MediaFetcher) -> None:
         self._fetcher = fetcher
 
+    @property
+    def largest(self) -> int:
+        """The bytes of the largest file that is fetched."""
+        return self._fetcher.largest
+
     async def known_files(self, unique_ids: Collection[str]) -> Mapping[str, StoredFile]:
         """Return the files that are stored, by the unique ids of their media; nothing is fetched."""
         return await self._fetcher.known_files(unique_ids)

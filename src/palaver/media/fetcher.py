@@ -110,7 +110,7 @@ class MediaFetcher:
         self._addresses = addresses
         self._decoder = decoder
         self._now = now
-        self._largest = largest  # bytes
+        self.largest = largest  # bytes
         self._timeout = timeout
         self._patience = patience
         self._free = asyncio.Semaphore(AT_ONCE)
@@ -177,7 +177,7 @@ class MediaFetcher:
             return known
         if known and not media.data and not self._is_due(known):
             return None
-        if (media.size or 0) > self._largest and not media.data:
+        if (media.size or 0) > self.largest and not media.data:
             log.debug("media %s are not fetched: they have %s bytes", one_line(key), media.size)
             return None
         try:
@@ -216,8 +216,8 @@ class MediaFetcher:
             raise data
         if not isinstance(data, bytes):
             raise MediaUnavailable(f"the platform returned a {type(data).__name__}, not bytes", for_now=True)
-        if len(data) > self._largest:
-            raise MediaUnavailable(f"it has more than {self._largest:,} bytes")
+        if len(data) > self.largest:
+            raise MediaUnavailable(f"it has more than {self.largest:,} bytes")
         return data
 
     async def _guarded_bytes(self, media: Media, platform: str) -> object:
@@ -241,8 +241,8 @@ class MediaFetcher:
         if media.file_id:
             if platform not in self._platforms:
                 raise MediaUnavailable(f"there is no platform {platform!r}", for_now=True)
-            return await self._platforms[platform].fetch(media, limit=self._largest)
-        found = await self._addresses.fetch(media.uri or "", limit=self._largest)
+            return await self._platforms[platform].fetch(media, limit=self.largest)
+        found = await self._addresses.fetch(media.uri or "", limit=self.largest)
         return found.data
 
     async def _check(self, media: Media, data: bytes) -> StoredFile:
