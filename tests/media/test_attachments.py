@@ -32,7 +32,7 @@ from palaver.sim.faults import Quota
 from palaver.sim.gemini import Echo, GeminiSim
 from palaver.sim.openai import OpenAISim
 from palaver.store import Store
-from palaver.turns import Prompt, Turn, user
+from palaver.turns import Layer, Prompt, Turn, user
 from palaver.turns import model as own
 
 
@@ -684,3 +684,15 @@ async def test_the_oldest_media_are_words_where_tools_or_the_model_make_them_too
 
     shown = [[bool(one.data) for one in all_media(one)] for one in attached]
     assert shown == [[True] * 6, [False] * 5 + [True] * 7, [False] * 5 + [True]]
+
+
+async def test_media_that_are_asked_about_are_words_last(store: Files, attachments: Attachments, model: Gemini) -> None:
+    photos = [await store.put(PHOTO + bytes(number), "image/jpeg", width=64, height=48) for number in range(11)]
+    seen, asked, made = Turn(role="user", parts=tuple(photos[:2])), user(photos[2], "What is this?"), photos[3:]
+    results = user(*(ToolResult(name="look", id=str(number), media=(one,)) for number, one in enumerate(made)))
+    layers = [("buffered", seen), ("trigger", asked), ("run", results)]
+    prompt = Prompt(layers=tuple(Layer(name=name, turns=(turn,)) for name, turn in layers))
+
+    attached = await attachments.for_run(str, tokens=10_000).attach(prompt, model)
+
+    assert [bool(one.data) for one in all_media(attached)] == [False, False, True, False, *[True] * 7]

@@ -15,7 +15,7 @@ in use and no longer than that.
 import re
 from asyncio import Semaphore, gather, get_running_loop
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from datetime import datetime
 from functools import partial
@@ -146,17 +146,27 @@ class Attachments:
         files: Mapping[str, StoredFile],
         taken: MediaTaken,
     ) -> Sequence[Attached]:
-        """Return what goes for the stored media that were *found*, within the bytes and tokens of one request."""
+        """Return what goes for the stored media that were *found*, within the bytes and tokens of one request.
+
+        Those that are asked about, in the trigger, are words last.
+        """
+        asked = [
+            layer.name == "trigger"
+            for layer in prompt.layers
+            for turn in layer.turns
+            for _ in filter(is_stored, media_in_turn(turn))
+        ]
+        within = partial(within_limit, order=sorted(range(len(asked)), key=asked.__getitem__))
         others = [one for one in all_media(prompt) if one.has_content and not is_stored(one)]
         given = sum(len(one.data or b"") for one in others)
-        wanted = within_limit(wanted, [one.size for one in wanted], taken.inline_request - given)
+        wanted = within(wanted, [one.size for one in wanted], taken.inline_request - given)
         if self._tokens is None:
             return wanted
         tokens = [
             0 if choice == WORDS else media_tokens(with_facts(media, files[media.sha256 or ""]), taken)
             for (media, _), choice in zip(found, wanted, strict=True)
         ]
-        return within_limit(wanted, tokens, self._tokens - sum(media_tokens(one, taken) for one in others))
+        return within(wanted, tokens, self._tokens - sum(media_tokens(one, taken) for one in others))
 
     async def renew(self, error: FileGone, prompt: Prompt, model: Model) -> bool:
         """Forget the handles of an attached *prompt* that the service lost; return whether any of them was ours."""
@@ -335,16 +345,19 @@ def framed_text(choice: Attached, escape: Escape) -> str:
     return "\n".join([heading, *(f"> {line}".rstrip() for line in text.splitlines())])
 
 
-def within_limit(chosen: Sequence[Attached], weights: Sequence[int], limit: int) -> list[Attached]:
+def within_limit(
+    chosen: Sequence[Attached], weights: Sequence[int], limit: int, *, order: Iterable[int] | None = None
+) -> list[Attached]:
     """Return the choices with words for the oldest, as many as it takes to stay within *limit*; a weight of 0 stays.
 
-    How many is a number of steps from the oldest on, so that it rarely changes when a file is added.
+    How many is a number of steps from the oldest on, so that it rarely changes when a file is added. *order* has the
+    numbers of the choices if the oldest are not the first.
     """
     total, step = sum(weights), max(1, limit // STEPS)
     cut = -(-(total - limit) // step) * step if total > limit else 0
-    kept: list[Attached] = []
+    kept = list(chosen)
     before = 0
-    for one, weight in zip(chosen, weights, strict=True):
-        kept.append(WORDS if weight and before < cut else one)
-        before += weight
+    for number in range(len(chosen)) if order is None else order:
+        kept[number] = WORDS if weights[number] and before < cut else chosen[number]
+        before += weights[number]
     return kept
