@@ -29,7 +29,7 @@ pytestmark = pytest.mark.torture
 
 EXCERPT = re.compile(r'reply_excerpt="(?:[^"\\]|\\")*"')  # words about a message, not the message
 
-few = settings(max_examples=size(20, full=EXAMPLES))
+few = settings(max_examples=size(12, full=EXAMPLES))
 each: dict[str, Build] = {name: profile.build for name, profile in PROFILES.items()} | {
     "block, no metadata": partial(block, include_meta=False)
 }

@@ -19,13 +19,13 @@ from engine.torture import BOTH, CHILD, MESSAGES, Station, at_points, station, t
 from lives import lives
 from sizes import size
 
-KILLS = size(6, full=25)  # at random moments
+KILLS = size(4, full=25)  # at random moments
 OF_SENDING = ("runs.end", "outbox", "tasks.end", "tasks.recover", "platform")
 REACHED: dict[Kind, list[str]] = {
     "with keys": [point for point in POINTS if "doubtful" not in point][
-        :: size(3, full=1)
+        :: size(4, full=1)
     ],  # nothing is in doubt there
-    "without keys": [point for point in POINTS if point.split(" ")[1].startswith(OF_SENDING)][:: size(2, full=1)],
+    "without keys": [point for point in POINTS if point.split(" ")[1].startswith(OF_SENDING)][:: size(3, full=1)],
 }
 
 

@@ -95,7 +95,7 @@ OPENINGS = ["", "x", "[meta] ", "> ```\n", "- ```\n", "<think><think></think>"]
 
 @pytest.mark.parametrize("opening", OPENINGS)
 def test_what_is_held_back_is_bounded(opening: str) -> None:
-    every = size(6, full=1)
+    every = size(10, full=1)
     for unit in HOSTILE[OPENINGS.index(opening) % every :: every]:
         cleaner, text = Cleaner(), opening + unit * (size(6_000, full=12_000) // len(unit))
 

@@ -112,7 +112,7 @@ async def killed(folder: Path, name: str) -> AsyncIterator[tuple[int, Path]]:
     await a_store(folder / "first" / "s.db")
     chance, step, is_killed = random.Random(name), 0, True  # noqa: S311
     while is_killed:
-        step += chance.randint(1, size(25, full=1))
+        step += chance.randint(1, size(32, full=1))
         copy = folder / str(step)
         shutil.copytree(folder / "first", copy)
         ran = run(copy / "s.db", name, step)
