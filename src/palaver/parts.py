@@ -24,6 +24,7 @@ MAX_UNIQUE_ID = 500  # characters; a longer one of somebody else is replaced by 
 MAX_LABEL = 200  # characters of a label that are shown
 DESCRIBED = " described: "  # in `Media.words`, before what media show
 _QUOTES = str.maketrans(dict.fromkeys('"“”„‟″＂', "'"))
+_LINK = re.compile(r"https?://[^\s/?#@\\]+(?:[/?#]\S*)?", re.IGNORECASE)
 SAME_AS = ", the same as "  # the same, before where they are shown already
 
 RECORDINGS = frozenset({"voice", "audio", "music", "video", "video_note"})  # kinds whose length says something
@@ -103,8 +104,8 @@ class Media(_Part, frozen=True, kw_only=True, tag="media"):
 
     @property
     def link(self) -> str:
-        """The address at which people can see it; empty if there is none."""
-        return self.uri if self.uri and self.uri.lower().startswith(("https://", "http://")) else ""
+        """The address at which people can see it; empty if there is none, or one with a password."""
+        return self.uri if self.uri and _LINK.fullmatch(self.uri) else ""
 
     @property
     def has_content(self) -> bool:

@@ -160,3 +160,19 @@ def test_a_unique_id_that_is_too_long_is_its_hash() -> None:
     assert len(foreign_media(long).unique_id) == 64
     assert foreign_media(STOLEN).sha256 is None
     assert foreign_media(ALICES_PHOTO) is ALICES_PHOTO
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://ann:secret@camera.invalid/now.jpg", "https://secret@camera.invalid", "http://camera.invalid/\nsecret"],
+)
+async def test_people_get_no_address_with_a_password_and_nothing_that_follows_one(store: Store, address: str) -> None:
+    def look() -> Media:
+        """Look at the door."""
+        return Media(media_kind="photo", unique_id="door", uri=address)
+
+    model, platform = Scripted(ToolCall(name="look"), "Here."), RecordedPlatform()
+    async with engine_with(model, platform, store=store, tools=[look]) as engine:
+        await talked(engine, said("Who is there?"))
+
+    assert platform.texts == ["Here.\n\n[photo]"]
