@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from palaver.context.values import Context, Persona, RecalledEpisode, RelevantMessage, Workspace
 from palaver.messages import Message, Place
-from palaver.parts import Part, Text, ToolCall, ToolResult
+from palaver.parts import Media, Part, Text, ToolCall, ToolResult
 from palaver.profiles import Build, layered, tail
+from palaver.prompt.media_markers import markers_in
 from palaver.turns import Layer, Prompt, model, user
 from people import (
     ALICE,
@@ -255,6 +256,17 @@ def contexts(messages: list[Message], place: Place) -> list[Context]:
         for number, message in enumerate(messages)
         if message.author != GRYAG
     ]
+
+
+def test_media_without_words_are_the_same_in_the_buffer_and_in_the_static_layer() -> None:
+    photo, poll = Media(media_kind="photo", unique_id="AQAD"), Media(media_kind="poll", unique_id="p")
+    quote = a_quote("", parts=(photo,), message_id="m-gone")
+    message = a_message(id="m1", parts=(Text(text="look"), photo, poll), reply_to=quote)
+
+    prompt = layered(a_context(window=(message, *a_talk(30))))
+
+    assert "\nlook [photo] [poll]\n[replied to: Bob (u456)] [photo]" in layers_of(prompt)["static"].turns[0].text
+    assert markers_in(prompt) >= {"[photo]", "[poll]"}
 
 
 @pytest.mark.parametrize("place", [GROUP, DIRECT])

@@ -32,6 +32,7 @@ BLOCK = (
     [
         (Layer(name="trigger", turns=(user(HEADER, "[poll part]"),)), {"[poll part]"}),
         (Layer(name="static", turns=(user("[#7f3a] Person\nlook [my story part]"),)), {"[my story part]"}),
+        (Layer(name="static", turns=(user("[#7f3a] Person\nlook [photo], a [spare] one"),)), {"[photo]"}),
         (Layer(name="trigger", turns=(user("a [spare part]"),)), set()),
         (Layer(name="trigger", turns=(user(POLL),)), {"[poll]"}),
         (Layer(name="trigger", turns=(user("[empty message]"),)), {"[empty message]"}),

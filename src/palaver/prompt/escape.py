@@ -33,13 +33,13 @@ _PARENTHESES = re.compile(r"[()（）﹙﹚⁽⁾₍₎❨❩❪❫⟮⟯⦅⦆�
 _SQUARE = re.compile(f"[{_OPEN}{_CLOSE}]")
 _BRACKETED = re.compile(rf"[{_OPEN}]([^{_OPEN}{_CLOSE}\n]{{1,300}})[{_CLOSE}]")
 _QUOTE = '["“”„‟″＂«]'
-_KINDS = (
+MEDIA_KINDS = (  # whose markers people cannot write
     "image photo picture sticker gif animation audio voice music video video_note youtube document file contact"
-    " location attachment".split()
+    " location attachment poll checklist story".split()
 )
 _MARKER = re.compile(
     r"(?:meta|speaker)(?:\s.*)?|respond|reply\s+to\s+this"
-    rf"|(?:{'|'.join(_KINDS)})(?:\s*x\s*\d+|\s+present|\s*{_QUOTE}.*|\s+of\s+\d.*)?"
+    rf"|(?:{'|'.join(MEDIA_KINDS)})(?:\s*x\s*\d+|\s+present|\s*{_QUOTE}.*|\s+of\s+\d.*)?"
     r"|(?:replied\s+to|forwarded\s+from)\s*:.*"
     rf"|[\w -]{{1,40}}(?:\s+described\s*:|{_QUOTE}.*\bdescribed\s*:|\s*,\s*the\s+same\s+as\b).*"
     r"|.*\bpresent\s+uid\s*=.*|[\w -]{1,40}\s+part|#\s*(?:[a-z0-9]{6,64}|·+)?|relevance\s*:.*",
@@ -80,7 +80,7 @@ _OPENED = re.compile(
     rf"[{_OPEN}](?=[\W_]{{0,8}}+(?:{_pattern_of('meta')}|{_pattern_of('speaker')})(?![\w-])"
     rf"|[\w·{INVISIBLE}-]{{1,40}}+\s{{1,8}}+(?:{_QUOTE}[^{_OPEN}{_CLOSE}\n]{{0,300}}?[\s{INVISIBLE}]{{1,8}})?"
     rf"{_pattern_of('described')}[\s{INVISIBLE}]{{0,8}}+[:：﹕︓ː˸∶꞉ꓽ։׃]"
-    rf"|(?:{'|'.join(map(_pattern_of, _KINDS))})[\s{INVISIBLE}]{{0,8}}+{_QUOTE})|{_REPLIED}",
+    rf"|(?:{'|'.join(map(_pattern_of, MEDIA_KINDS))})[\s{INVISIBLE}]{{0,8}}+{_QUOTE})|{_REPLIED}",
     re.IGNORECASE,
 )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from palaver.errors import ResponseUnreadable
 from palaver.jsonio import loads
 from palaver.parts import Media, Opaque, Part, Text
+from palaver.prompt.escape import MEDIA_KINDS
 from palaver.prompt.render import EMPTY
 from palaver.turns import Layer, Prompt, Role, Turn
 from palaver.value_cache import cached
@@ -25,7 +26,7 @@ _KINDS = {
     "document": "Document", "file": "Document",
 }  # fmt: skip
 
-_PART = re.compile(r"\[[\w-][\w -]{0,39} part\]")
+_MARKER = re.compile(rf"\[(?:[\w-][\w -]{{0,39}} part|{'|'.join(MEDIA_KINDS)})\]")
 _LABEL = re.compile(rf"\[(?:{'|'.join(LABELS)})(?: x\d{{1,6}}+)?\]")
 _QUOTE_LINES = re.compile(
     r"^\*\*Original message\*\*: [^\n]*+|^Here is the current conversation context \(last up to .*+",
@@ -80,8 +81,8 @@ def _markers_of(turn: Turn) -> Iterator[str]:
         match part:
             case Text(text=text) if text.endswith(EMPTY):
                 yield EMPTY
-            case Text(text=text) if ours and " part]" in text:
-                yield from _PART.findall(text)
+            case Text(text=text) if ours and "]" in text:
+                yield from _MARKER.findall(text)
 
 
 def _of_quote(turn: Turn) -> Iterator[str]:

@@ -270,7 +270,7 @@ def author_label(author: Author) -> str:
 
 
 def text_with_markers(parts: Iterable[Part], safe: Safe = escape.markup) -> str:
-    """Return the texts of the parts, made *safe*, with markers for media."""
+    """Return the texts of the parts, made *safe*, with the words for media."""
     pieces: list[str] = []
     texts: list[str] = []
     for part in cut_parts(tuple(parts)):
@@ -278,13 +278,13 @@ def text_with_markers(parts: Iterable[Part], safe: Safe = escape.markup) -> str:
             case Text(text=text) if escape.normalize(text):
                 texts.append(text)
             case Media():
-                pieces += [safe(" ".join(texts)), media_placeholder(part)]
+                pieces += [safe(" ".join(texts)), part.words]
                 texts = []
     return " ".join(filter(None, [*pieces, safe(" ".join(texts))]))
 
 
 def media_placeholder(media: Media) -> str:
-    """Return the marker of media: where they are shown already, their description, or only their kind."""
+    """Return the marker of media in the profile `headers`: their words, or `[audio present uid=a1]` without any."""
     if media.same_as or media.is_described:
         return media.words
     if media.media_kind in KINDS:
