@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from palaver.engine.describers import Describe, MediaAccess, ModelDescriber, makers_of
+from palaver.engine.describers import Describe, Language, MediaAccess, ModelDescriber, makers_of
 from palaver.engine.description_worker import DescriptionWorker
 from palaver.engine.limits import CurrentLimits
 from palaver.engine.media_descriptions import MediaDescriber
@@ -42,12 +42,12 @@ def a_describer(
     transcribe: Describe | None = None,
     per_run: int = MediaOptions().descriptions_per_run,
     spend_tracker: SpendTracker | None = None,
-    language: str = "",
+    language: str | Language = "",
     now: Any = lambda: NOON,
     access: MediaAccess | None = None,
 ) -> MediaDescriber:
-    async def language_for(_: Message) -> str:
-        return language
+    async def language_for(message: Message) -> str:
+        return language if isinstance(language, str) else await language(message)
 
     makers = makers_of(
         describe,

@@ -10,15 +10,17 @@ from msgspec.structs import replace
 from engine.describing import EYES, Eyes, a_describer, words
 from palaver.context.log import InMemoryLog
 from palaver.context.values import Context
+from palaver.engine.limits import CurrentLimits
 from palaver.engine.media_descriptions import ASKED, by_model
+from palaver.engine.spend_caps import SpendTracker
 from palaver.media.descriptions import Description
-from palaver.messages import Message
-from palaver.models.base import Model
+from palaver.messages import Author, Message
+from palaver.models.base import Model, Response, Usage
 from palaver.models.scripted import Scripted
 from palaver.parts import Media, Text
 from palaver.store import Store
-from palaver.turns import Role, user
-from people import GROUP, NOON, a_context, a_message, a_photo, a_quote
+from palaver.turns import Role, model, user
+from people import ALICE, BOB, GROUP, GRYAG, NOON, a_context, a_message, a_photo, a_quote
 from store.builders import a_run, begin
 
 PHOTO = a_photo()
@@ -93,6 +95,27 @@ async def test_the_batch_comes_first_then_its_quotes_then_the_newest_of_the_wind
     ]
     assert found.target.reply_to is not None
     assert words(found.target.reply_to) == ["a picture of q1"]
+
+
+@pytest.mark.parametrize(("author", "sender"), [(BOB, BOB), (None, ALICE), (GRYAG, ALICE)])
+async def test_a_quoted_photo_counts_for_the_person_who_sent_it(
+    store: Store, author: Author | None, sender: Author
+) -> None:
+    quote = a_quote("", parts=tuple(photos("q1")), author=author)
+    tracker = SpendTracker(store.usage, CurrentLimits(), now=lambda: NOON)
+    eyes = Scripted(Response(turn=model("A cat.", by=EYES), usage=Usage(input=600, output=400)), name=EYES)
+    asked_for: list[Author] = []
+
+    async def language(message: Message) -> str:
+        asked_for.append(message.author)
+        return "uk"
+
+    await described(
+        store, by_model(eyes), a_context(a_message(reply_to=quote)), spend_tracker=tracker, language=language
+    )
+
+    assert (await store.usage.spent(NOON.date(), author=sender)).tokens == 1000
+    assert asked_for == [sender]
 
 
 async def test_the_others_come_in_the_background(store: Store) -> None:

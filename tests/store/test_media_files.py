@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from memory.known import a_fact
 from palaver.errors import InvalidValue, StoreBusy, StoreRefused
 from palaver.media.descriptions import DescriptionFailure
 from palaver.media.values import FetchFailure, FileForm, Handle, StoredFile, file_key
@@ -241,6 +242,17 @@ async def test_a_file_in_a_quote_stays(store: Store) -> None:
 
     assert await sweep(store) == 1
     assert on_disk(store) == {a_file(CAT).sha256}
+
+
+async def test_a_file_in_the_quote_of_a_hidden_message_goes(store: Store) -> None:
+    await add(store)
+    quote = Quote(message_id="0", author=BOB, parts=(a_picture(),))
+    await store.inbox.receive(a_message("I live in Kyiv", reply_to=quote), at=NOON)
+    await store.facts.learn([a_fact("lives in Kyiv", id="home")])
+
+    await store.facts.forget(["home"])
+
+    assert await sweep(store) == 1
 
 
 async def test_a_file_in_the_turns_of_an_answer_stays_until_the_answer_is_deleted(store: Store) -> None:

@@ -36,7 +36,7 @@ NO_WORDS = "it gave no words"
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """Media to describe, and a message that shows them."""
+    """Media to describe, and a message that shows them; its author is who sent them, also where it quotes them."""
 
     media: Media
     message: Message

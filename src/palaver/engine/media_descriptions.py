@@ -37,7 +37,7 @@ class _Shown(Struct, frozen=True, kw_only=True):
     """Media of a context that may need a description."""
 
     media: Media
-    message: Message  # that shows them
+    message: Message  # that shows them, by the person who sent them
     owner: str  # the id of the message that they belong to: it, or the one it quotes
     is_late: bool = False  # new words take effect later: a run has shown them, or they have words of another model
 
@@ -150,8 +150,9 @@ def _of_batch(context: Context) -> Iterator[_Shown]:
             yield _Shown(media=media, message=message, owner=message.id)
     for message in context.batch:
         if quote := message.reply_to:
+            sender = quote.author if quote.author and quote.author.is_person else message.author
             for media in known_media(quote.parts):
-                yield _Shown(media=media, message=message, owner=quote.message_id)
+                yield _Shown(media=media, message=replace(message, author=sender), owner=quote.message_id)
 
 
 def _of_history(context: Context) -> Iterator[_Shown]:

@@ -1,9 +1,9 @@
 """Files of media that nothing refers to any more, and their removal from the tables.
 
-A file is referred to by a message that is neither deleted nor hidden and has its media, by a quote of such media in a
-message, by the turns in which the agent wrote a message, by the prompt, a record or a tool run of an open run, by a
-reply that is not sent and by a task that is not done. A form of a file goes with its source. Messages and quotes name
-media by `unique_id`, all others by the hash of the file.
+A file is referred to by a message that has or quotes its media and by the turns in which the agent wrote a message,
+unless the message is deleted or hidden; by the prompt, a record or a tool run of an open run, by a reply that is not
+sent and by a task that is not done. A form of a file goes with its source. Messages and quotes name media by
+`unique_id`, all others by the hash of the file.
 
 The rows of a file go before the file itself: where the process ends between the two, the next one finds a file without
 a row, and removes it.
@@ -67,8 +67,8 @@ def find_repeated(database: Database, sha256s: Collection[str], page: tuple[int,
     select = "SELECT unique_id, sha256 FROM media_files WHERE sha256 IN (SELECT value FROM json_each(?))"
     wanted = {dumps(unique_id): sha256 for unique_id, sha256 in database.execute(select, (json.dumps([*sha256s]),))}
     first, last = page or (0, last_message(database))
-    quotes = """SELECT reply FROM messages WHERE id > ? AND id <= ? AND deleted = 0 AND reply IS NOT NULL
-        AND instr(reply, '"unique_id"')"""
+    quotes = """SELECT reply FROM messages WHERE id > ? AND id <= ? AND deleted = 0 AND hidden = 0
+        AND reply IS NOT NULL AND instr(reply, '"unique_id"')"""
     texts = (text for (text,) in database.execute(quotes, (first, last))) if wanted else ()
     found = {wanted[name] for text in texts for name in _UNIQUE_ID.findall(text) if name in wanted}
     turns = """SELECT t.turns FROM turns t JOIN messages m ON m.id = t.message WHERE t.message > ? AND t.message <= ?
