@@ -1,5 +1,6 @@
 """Who describes media: a model in the language of the chat, a transcriber for what people say, a function."""
 
+import logging
 from datetime import timedelta
 from typing import Any
 
@@ -203,10 +204,27 @@ async def shown_to(store: Store, name: str, media: Media) -> tuple[tuple[Part, .
     return eyes.prompts[0].turns[0].parts if eyes.prompts else (), "".join(one.why for one in failures.values())
 
 
-async def test_what_a_model_does_not_take_is_not_asked_about(store: Store) -> None:
-    archive = Media(media_kind="document", unique_id="z1", data=media_files.zipped(a="b"))
+NOT_SHOWN = [
+    (Media(media_kind="document", unique_id="z1", data=media_files.zipped(a="b")), "does not take application/zip"),
+    (
+        Media(media_kind="document", unique_id="t1", mime="text/plain", data="déjà vu, à côté".encode("latin-1") * 9),
+        "it has no text, or in an encoding that is not read",
+    ),
+]
 
-    assert await shown_to(store, FLASH, archive) == ((), f"{FLASH} does not take application/zip")
+
+@pytest.mark.parametrize(("media", "reason"), NOT_SHOWN, ids=["zip", "latin-1"])
+async def test_what_a_model_cannot_be_shown_is_not_asked_about_and_no_warning(
+    store: Store, media: Media, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "palaver.engine")
+
+    parts, why = await shown_to(store, FLASH, media)
+
+    assert (parts, why.removeprefix(f"{FLASH} ")) == ((), reason)
+    assert [(one.levelname, one.getMessage()) for one in caplog.records if "palaver.engine" in one.name] == [
+        ("INFO", f"document {media.unique_id} not described: {why}")
+    ]
 
 
 DOCUMENTS = {

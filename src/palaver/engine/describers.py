@@ -15,7 +15,7 @@ from palaver.errors import FileGone, InvalidValue, MediaUnavailable, SpendCapRea
 from palaver.media.content_types import content_type
 from palaver.media.descriptions import FUNCTION, MAX_BRIEF
 from palaver.media.fetcher import has_service_address, with_file
-from palaver.media.sent_forms import is_shown_itself, media_tokens
+from palaver.media.sent_forms import is_shown_itself, is_text, media_tokens, sent_as
 from palaver.media.stream_metadata import without_metadata
 from palaver.media.values import MediaStore, StoredFile
 from palaver.messages import Message, Place
@@ -117,7 +117,7 @@ class MediaAccess:
         for is_last in (False, True):
             sent = await self._attacher.attach(prompt, model) if self._attacher else prompt
             if not _is_shown(sent):
-                raise InvalidValue(f"{model.name} does not take {media_mime(media) or media.media_kind}")
+                raise MediaUnavailable(_why_not_shown(media, model))
             try:
                 return await asked.respond(sent)
             except FileGone as error:
@@ -139,7 +139,7 @@ class MediaAccess:
     async def _in_brief(self, media: Media, model: Model) -> Media:
         """Return media that become a still, if they are a video which the model does not see or which costs much.
 
-        Raise `InvalidValue` for a sound that costs much: what is known without a look at it says enough.
+        Raise `MediaUnavailable` for a sound that costs much: what is known without a look at it says enough.
         """
         mime = media_mime(media)
         if not mime.startswith(("video/", "audio/")) or self._attacher is None:
@@ -149,7 +149,7 @@ class MediaAccess:
         if mime.startswith("video/") and (tokens > MAX_TOKENS or not taken.sees_video):
             return replace(media, media_kind="sticker")  # a kind of which all models get a still
         if tokens > MAX_TOKENS:
-            raise InvalidValue(f"it would be about {tokens:,} tokens, more than {MAX_TOKENS:,}")
+            raise MediaUnavailable(f"it would be about {tokens:,} tokens, more than {MAX_TOKENS:,}")
         return media
 
     async def _recording_tokens(self, media: Media, taken: MediaTaken) -> int:
@@ -163,6 +163,15 @@ def _is_shown(sent: Prompt) -> bool:
     """Return whether a prompt shows media, or the text of a document beside the question."""
     parts = sent.turns[0].parts
     return any(isinstance(part, Media) and (part.data or part.uri) for part in parts) or len(parts) > 2
+
+
+def _why_not_shown(media: Media, model: Model) -> str:
+    mime = media_mime(media) or media.media_kind
+    if sent_as(media, media_taken(model)) == "words":
+        return f"{model.name} does not take {mime}"
+    if is_text(mime):
+        return "it has no text, or in an encoding that is not read"
+    return f"nothing that {model.name} takes can be made of its {mime}"
 
 
 class ModelMaker:

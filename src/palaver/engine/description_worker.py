@@ -54,7 +54,7 @@ class Maker(Protocol):
         ...
 
     async def make(self, wanted: Wanted) -> str:
-        """Return the words for media. Raise `MediaUnavailable` if their bytes cannot be had."""
+        """Return the words for media. Raise `MediaUnavailable` if they cannot be had, or shown to the maker."""
         ...
 
 
