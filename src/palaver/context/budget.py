@@ -7,9 +7,9 @@ that is left out has a `LeftOut` that says why.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from palaver.context.values import LeftOut, SourceName
@@ -35,22 +35,22 @@ BRIEF_LENGTH = 300  # characters of a quote beside a message of the history, and
 class Budget(Struct, frozen=True, kw_only=True):
     """The tokens that each source may use, the counter, and the media of a request: their number, tokens and bytes."""
 
-    window: int = 100_000
-    immediate: int = 16_000
-    recent: int = 16_000
-    relevant: int = 2_000
-    background: int = 2_000
-    episodic: int = 1_000
-    past: int = 1_000
-    media: int = 16
-    media_tokens: int = 50_000
-    media_bytes: int = 30_000_000
+    window: Annotated[int, Meta(ge=0)] = 100_000
+    immediate: Annotated[int, Meta(ge=0)] = 16_000
+    recent: Annotated[int, Meta(ge=0)] = 16_000
+    relevant: Annotated[int, Meta(ge=0)] = 2_000
+    background: Annotated[int, Meta(ge=0)] = 2_000
+    episodic: Annotated[int, Meta(ge=0)] = 1_000
+    past: Annotated[int, Meta(ge=0)] = 1_000
+    media: Annotated[int, Meta(ge=0)] = 16
+    media_tokens: Annotated[int, Meta(ge=0)] = 50_000
+    media_bytes: Annotated[int, Meta(ge=0)] = 30_000_000
     counter: Counter = ESTIMATOR
 
     def __post_init__(self) -> None:
-        allowed = (getattr(self, name) for name in self.__struct_fields__ if name != "counter")
-        if min(allowed) < 0:
-            raise InvalidValue("a budget is a number of tokens, media or bytes, and not less than 0")
+        for name in self.__struct_fields__:
+            if name != "counter" and getattr(self, name) < 0:
+                raise InvalidValue(f"budget.{name} is a number of tokens, media or bytes, and not less than 0")
 
 
 def count_tokens(messages: Sequence[Message], turns: Mapping[str, tuple[Turn, ...]], counter: Counter) -> list[int]:

@@ -85,6 +85,8 @@ class AllowedAddress(Struct, frozen=True, kw_only=True):
         except ValueError as error:
             raise InvalidValue(f"{text!r} is no IPv6 address that can be allowed") from error
         port = int(found["port"]) if found["port"] else {"http": 80, "https": 443}.get(scheme)
+        if port is not None and not 1 <= port <= 65535:
+            raise InvalidValue(f"{text!r} cannot be allowed: a port is a number from 1 to 65535")
         return cls(host=host, scheme=scheme, port=port, path=quote(path, safe="/%:@!$&'()*+,;=~"))
 
     def covers(self, scheme: str, host: str, port: int, path: str) -> bool:

@@ -22,7 +22,7 @@ class MediaOptions(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.keep <= timedelta():
-            raise InvalidValue("MediaOptions(keep=…) must be longer than nothing")
+            raise InvalidValue("media.keep must be longer than nothing")
         for one in self.allowed_addresses:
             AllowedAddress.of(one)
 
