@@ -247,6 +247,11 @@ def test_the_store_lies_in_the_users_data_folder_unless_said_otherwise(
     assert done("db", "check").startswith("all is well")
 
 
+def test_the_help_says_which_store_is_used() -> None:
+    for command in (("db", "check"), ("tasks",), ("chat",)):
+        assert "that of the palaver.toml here" in " ".join(palaver(*command, "--help").stdout.split())
+
+
 def test_a_person_is_forgotten_and_what_was_removed_is_told(db: Path, tmp_path: Path) -> None:
     said = done("db", "forget", ALICE.id, "--platform", "telegram", "--yes", "--db", str(db))
 

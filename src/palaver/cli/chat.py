@@ -32,7 +32,8 @@ def chat(
         typer.Option(
             "--db",
             metavar="PATH",
-            help="The file of the conversation. :memory: stores nothing. Default: PALAVER_DB, or your data folder.",
+            help="The file of the conversation; :memory: stores nothing. "
+            "Default: PALAVER_DB, else that of the palaver.toml here, else palaver.db in your data folder.",
         ),
     ] = None,
 ) -> None:

@@ -17,7 +17,11 @@ T = TypeVar("T")
 
 DB = Annotated[
     Path | None,
-    typer.Option("--db", metavar="PATH", help="The store. Default: PALAVER_DB, else palaver.db in your data folder."),
+    typer.Option(
+        "--db",
+        metavar="PATH",
+        help="The store. Default: PALAVER_DB, else that of the palaver.toml here, else palaver.db in your data folder.",
+    ),
 ]
 Platform = Annotated[
     str | None, typer.Option(metavar="NAME", help="Which platform. Default: the only one that knows the id.")
