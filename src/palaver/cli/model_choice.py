@@ -105,7 +105,7 @@ def _ask_for_key() -> str:
     """Ask for a key until one is accepted; return its model, or nothing if the person goes back."""
     model = ""
     while not model:
-        key = _read(lambda: getpass.getpass("The key (it is not shown; Enter goes back): ")).strip()
+        key = _read(lambda: _hidden_input("The key (it is not shown; Enter goes back): ")).strip()
         if not key:
             return ""
         if fault := key_fault(key):
@@ -197,6 +197,27 @@ def _input(question: str) -> str:
     if os.name == "posix" and sys.stdin.isatty():
         _wait_for_line()
     return input()
+
+
+def _hidden_input(question: str) -> str:
+    """Ask for a line that is not shown. `getpass` misses the same Ctrl-C, and only asks where this is no terminal."""
+    if os.name != "posix" or not sys.stdin.isatty():
+        return getpass.getpass(question)
+    import termios
+
+    before = termios.tcgetattr(sys.stdin)
+    hidden = [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
+    try:
+        termios.tcsetattr(sys.stdin, termios.TCSAFLUSH, hidden)
+        print(question, end="", flush=True)
+        _wait_for_line()
+        line = os.read(sys.stdin.fileno(), 4096).decode(errors="replace")  # a terminal gives one line
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSAFLUSH, before)
+    if not line:
+        raise EOFError
+    print()
+    return line
 
 
 def _wait_for_line() -> None:

@@ -584,10 +584,16 @@ async def test_a_key_is_pasted_unseen_and_remembered(tmp_path: Path) -> None:
     assert "secret" not in tty.raw
 
 
+@pytest.mark.parametrize("at_key", [False, True])
 @pytest.mark.parametrize(("key", "status"), [(CTRL_C, 130), (CTRL_D, 0)])
-async def test_whoever_does_not_choose_leaves_without_a_traceback(tmp_path: Path, key: str, status: int) -> None:
+async def test_whoever_does_not_choose_leaves_without_a_traceback(
+    tmp_path: Path, key: str, status: int, *, at_key: bool
+) -> None:
     async with terminal(*FORKED, "--choose", environment=environment(XDG_CONFIG_HOME=str(tmp_path))) as tty:
         await tty.see("[1]: ")
+        if at_key:
+            tty.type("3\n")
+            await tty.see("(it is not shown; Enter goes back): ")
         tty.type(key)
 
         assert await tty.left() == status
