@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from palaver.files import create_atomically, temporary_path
+from palaver.files import create_atomically, temporary_path, unfinished_parts
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
@@ -34,3 +34,14 @@ def test_a_file_that_another_process_makes_meanwhile_is_not_replaced(tmp_path: P
 
     assert os.listdir(tmp_path) == ["new"]
     assert path.read_text() == "theirs"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files are not locked while they are written")
+def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    for name in (".new.1.part", ".new.1.part-journal", ".new.x.part", ".newer.1.part"):
+        (tmp_path / name).write_text("half")
+
+    with create_atomically(tmp_path / "new"):
+        assert unfinished_parts(tmp_path / "new") == []
+
+    assert sorted(os.listdir(tmp_path)) == [".new.x.part", ".newer.1.part", "new"]

@@ -1,6 +1,7 @@
 """Files that are written whole or not at all, and lock files."""
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +14,19 @@ _NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 def temporary_path(path: Path) -> Path:
     """Return the path of the temporary file that is renamed to *path* once it is complete."""
     return path.with_name(f".{path.name}.{os.getpid()}.part")
+
+
+def unfinished_parts(path: Path) -> list[Path]:
+    """Return the temporary files for *path* of processes that were killed: no living one holds their locks."""
+    name = re.compile(rf"\.{re.escape(path.name)}\.\d+\.part")
+    found = [one for one in path.parent.iterdir() if name.fullmatch(one.name)] if path.parent.is_dir() else []
+    return [one for one in found if _is_free(one)]
+
+
+def remove_part(part: Path) -> None:
+    """Remove a temporary file, and before it what SQLite left beside it."""
+    for suffix in ("-journal", "-wal", "-shm", ""):
+        part.with_name(part.name + suffix).unlink(missing_ok=True)
 
 
 def replace_atomically(path: Path, data: bytes) -> None:
@@ -35,16 +49,20 @@ def replace_atomically(path: Path, data: bytes) -> None:
 def create_atomically(path: Path) -> Iterator[Path]:
     """Yield the path of an empty temporary file; on success it is synced to disk and renamed to *path*.
 
-    An error leaves no file. An existing file is never replaced: that raises FileExistsError.
+    An error leaves no file, and what a killed process left is removed. An existing file is never replaced: that raises
+    FileExistsError.
     """
+    for part in unfinished_parts(path):
+        remove_part(part)
     temporary = temporary_path(path)
+    file = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        yield temporary
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))  # fails where another process made the file meanwhile
-        temporary.replace(path)
+        with _held(file):
+            yield temporary
+            with temporary.open("rb") as written:
+                os.fsync(written.fileno())
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))  # fails where another process made it meanwhile
+            temporary.replace(path)
     finally:
         with suppress(OSError):
             temporary.unlink()
@@ -106,8 +124,39 @@ if sys.platform == "win32":
         os.lseek(file, 1 << 20, os.SEEK_SET)  # beyond the name of the holder, which others may read
         msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
         os.lseek(file, 0, os.SEEK_SET)
+
+    @contextmanager
+    def _held(file: int) -> Iterator[None]:
+        os.close(file)  # an open file cannot be renamed
+        yield
+
+    def _is_free(_: Path) -> bool:
+        return False
 else:
     import fcntl
 
     def _lock(file: int) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    @contextmanager
+    def _held(file: int) -> Iterator[None]:
+        try:
+            with suppress(OSError):  # a disk without locks
+                _lock(file)
+            yield
+        finally:
+            os.close(file)
+
+    def _is_free(path: Path) -> bool:
+        """Return whether no process holds a file; where that cannot be known, one does."""
+        try:
+            file = os.open(path, os.O_RDONLY | _NO_LINK)
+        except OSError:
+            return False
+        try:
+            _lock(file)
+        except OSError:
+            return False
+        finally:
+            os.close(file)
+        return True

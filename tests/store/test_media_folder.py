@@ -2,13 +2,16 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from palaver.errors import StoreRefused
+from palaver.errors import InvalidValue, StoreRefused
+from palaver.files import create_atomically
 from palaver.media.values import StoredFile
 from palaver.store import Store
 from palaver.store.sqlite.connection import connect
@@ -177,6 +180,63 @@ async def test_what_a_move_left_in_a_folder_that_is_not_used_goes(tmp_path: Path
 
     assert not new.exists()
     assert files_in(old) == {CAT_NAME}
+
+
+async def test_a_move_is_one_line_of_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "palaver.store.media_folder")
+    await made(tmp_path / "a.db", media_folder=tmp_path / "old")
+    assert caplog.messages == []  # nothing was there to move
+
+    await read(tmp_path / "a.db", media_folder=tmp_path / "new")
+    await read(tmp_path / "a.db", media_folder=tmp_path / "new")
+
+    assert caplog.messages == [f"files of media: 1 moved from {tmp_path / 'old'} to {tmp_path / 'new'}"]
+
+
+KILLED = """
+import asyncio, os, signal, sys
+from palaver.store import Store, store
+
+def die(database, path, source):
+    copy_folder(database, path, source)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+async def main():
+    async with Store.open(sys.argv[1], beside=True) as opened:
+        await opened.backup(sys.argv[2])
+
+copy_folder, store.copy_folder = store.copy_folder, die
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files are not locked while they are written")
+async def test_what_a_killed_backup_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    await made(tmp_path / "a.db")
+    (tmp_path / "backups").mkdir()
+    copy = tmp_path / "backups" / "b.db"
+    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "a.db"), str(copy)], check=False)
+    assert len(os.listdir(copy.parent)) >= 2
+
+    async with Store.open(tmp_path / "a.db") as store:
+        await store.backup(copy)
+
+    assert sorted(os.listdir(copy.parent)) == ["b.db", "b.db-media"]
+    assert await read(copy) == {CAT}
+
+
+async def test_a_backup_that_is_under_way_is_left_alone_by_another(tmp_path: Path) -> None:
+    await made(tmp_path / "a.db")
+    copy = tmp_path / "b.db"
+    async with Store.open(tmp_path / "a.db") as store:
+        with create_atomically(copy) as unfinished:
+            await made(copy)  # as its folder
+            copy.unlink()
+            with pytest.raises(InvalidValue, match=r"b\.db-media is there already"):
+                await store.backup(copy)
+            assert unfinished.exists()
+
+    assert files_in(tmp_path / "b.db-media") == {CAT_NAME}
 
 
 async def test_what_else_is_in_a_folder_stays_there_when_it_moves(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from palaver.errors import InvalidValue, PalaverError, StoreRefused, StoreTrouble
+from palaver.files import remove_part, unfinished_parts
 from palaver.media.file_folder import FileFolder, Owner, is_hash
 from palaver.store.sqlite.connection import Database
 
@@ -76,6 +77,18 @@ def refuse_existing(copy: Path) -> None:
         raise InvalidValue(f"{folder} is there already; a backup replaces no file")
 
 
+def remove_unfinished(copy: Path) -> None:
+    """Remove what a backup to a path left that was killed: its folder, then the unfinished copy."""
+    if os.path.lexists(copy):
+        return
+    for part in unfinished_parts(copy):
+        folder = FileFolder(default_folder(copy))
+        owner = folder.owner
+        if folder.exists and (owner is None or owner.store == os.path.realpath(copy)):
+            folder.discard()
+        remove_part(part)
+
+
 def _owner(database: Database, store: str) -> Owner | None:
     """Return what a folder of this store names; None if the store has no id yet."""
     row = database.execute("SELECT owner FROM media_folder").fetchone()
@@ -106,10 +119,12 @@ def _move(database: Database, old: FileFolder, new: FileFolder, default: Path) -
     database.execute("UPDATE media_folder SET other = ?", (str(new.path),))
     if new.exists:
         new.claim()
-    if old.exists:
-        new.copy_from(old, old.names() & rows)
+    moving = old.names() & rows
+    missing = new.copy_from(old, moving)
     path = None if new.path == default else str(new.path)
     database.execute("UPDATE media_folder SET path = ?, other = ?", (path, str(old.path)))
+    if moved := moving - missing:
+        log.info("files of media: %d moved from %s to %s", len(moved), old.path, new.path)
     _discard(database, old)
 
 

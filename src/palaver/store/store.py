@@ -26,7 +26,7 @@ from palaver.store.forget.person import Forgotten
 from palaver.store.imports import SqlImports
 from palaver.store.log import SqlLog
 from palaver.store.media_files import SqlMedia
-from palaver.store.media_folder import copy_folder, find_folder, open_folder, refuse_existing
+from palaver.store.media_folder import copy_folder, find_folder, open_folder, refuse_existing, remove_unfinished
 from palaver.store.messages import SqlInbox
 from palaver.store.migrations import migrate, refuse_newer, refuse_older
 from palaver.store.outbox import SqlOutbox
@@ -120,6 +120,7 @@ class Store:
         """Copy the store to a new file while it is in use, and its files of media to `<path>-media`."""
         copy = Path(path)
         with connection.translate_errors(f"{copy} could not be written"):
+            remove_unfinished(copy)
             refuse_existing(copy)
         with connection.created(copy) as unfinished:
             await self._fill(unfinished, copy)
