@@ -191,7 +191,10 @@ def test_a_bad_variable_is_named(name: str, value: str, complaint: str) -> None:
         ("[settings]\nthinking = -2", "settings.thinking must be a whole number from -1 on or one of .* not -2"),
         ("[media]\nkeep = 0", "palaver.toml:2: media.keep must be longer than nothing"),
         ('[media]\nallowed_addresses = ["nas:99999"]', "palaver.toml:2: 'nas:99999' cannot be allowed: a port is a"),
-        ("[context.budget]\nmedia = -1", "palaver.toml:2: context.budget.media must be a whole number from 0 on, not -1"),
+        (
+            "[context.budget]\nmedia = -1",
+            "palaver.toml:2: context.budget.media must be a whole number from 0 on, not -1",
+        ),
         ("[persona]\ntools = []", "palaver.toml:2: there is no key persona.tools; tools belongs above the first table"),
         ("[limits]\ntools = []", "palaver.toml:2: there is no key limits.tools; tools belongs above the first table"),
         ("[limit]\nmessages = 1", r"palaver.toml:1: there is no key limit, did you mean limits\? Allowed are: model"),
