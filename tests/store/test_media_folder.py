@@ -1,8 +1,8 @@
 """A folder of files belongs to one store; it moves and is copied whole."""
 
+import asyncio
 import os
 import shutil
-import subprocess
 import sys
 from hashlib import sha256
 from pathlib import Path
@@ -215,7 +215,8 @@ async def test_what_a_killed_backup_left_is_removed_by_the_next(tmp_path: Path) 
     await made(tmp_path / "a.db")
     (tmp_path / "backups").mkdir()
     copy = tmp_path / "backups" / "b.db"
-    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "a.db"), str(copy)], check=False)
+    killed = await asyncio.create_subprocess_exec(sys.executable, "-c", KILLED, str(tmp_path / "a.db"), str(copy))
+    await killed.wait()
     assert len(os.listdir(copy.parent)) >= 2
 
     async with Store.open(tmp_path / "a.db") as store:
