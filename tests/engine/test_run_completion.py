@@ -30,7 +30,7 @@ from palaver.store import Store
 from palaver.tasks.task import Task
 from palaver.testing import RecordedPlatform
 from palaver.turns import Prompt, model
-from people import NOON
+from people import NOON, a_photo
 from store.builders import a_run, begin
 
 US = replace(ME, persona="Gryag")
@@ -104,6 +104,22 @@ async def test_words_that_come_to_nothing_are_an_honest_line_unless_the_model_ch
     assert [task.kind for task in found.tasks] == tasks
     assert all(one.author == US for one in found.replies)
     assert all((one.kind == "notice") == (one.reply.text == NOTHING_TO_SAY) for one in found.replies)
+
+
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [
+        ("en", "(3 more not shown: at most 10 files go with one answer.)"),
+        ("uk", "(Не показано ще 3: з однією відповіддю надсилаю щонайбільше 10 файлів.)"),
+    ],
+)
+async def test_media_that_are_too_many_for_an_answer_are_counted(store: Store, language: str, line: str) -> None:
+    turn = model("Look.", *(a_photo(unique_id=str(number), data=b"\xff\xd8%d" % number) for number in range(13)))
+    answered = RunAnswered(run=the_run(), response=Response(turn=turn), turns=(turn,))
+
+    found = await completion(store, language=language).make_output(answered, said("hi"), ParsedTexts())
+
+    assert [(one.reply.text, len(one.reply.media)) for one in found.replies] == [(f"Look.\n\n{line}", 10)]
 
 
 async def test_an_end_is_kept_with_its_replies_and_tasks_before_they_are_carried_out(store: Store) -> None:

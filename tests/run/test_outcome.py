@@ -242,11 +242,13 @@ def test_an_answer_sends_ten_media_and_links_or_words_for_others() -> None:
     many = [a_photo(unique_id=str(number), rendered_text=f"photo {number}") for number in range(30)]
 
     (some,) = said(result(*many[:10], linked, many[10]), model("All of them.")).replies
-    (others,) = said(result(*many)).replies
+    others = said(result(*many))
+    bare = said(result(*(a_photo(unique_id=str(number)) for number in range(13)), linked), model("Look."))
 
     assert [media.unique_id for media in some.media] == [str(number) for number in range(10)]
     assert some.text == "All of them.\n\nhttps://e.test/l\nphoto 10"
-    assert others.text.splitlines() == [*(f"photo {number}" for number in range(10, 20)), "… +10"]
+    assert others.replies[0].text.splitlines() == [f"photo {number}" for number in range(10, 20)]
+    assert (bare.replies[0].text, bare.unsent, others.unsent) == ("Look.\n\nhttps://e.test/l", 3, 10)
 
 
 UNREADABLE = [

@@ -34,7 +34,7 @@ from palaver.platform import DeliveryKind, Platform
 from palaver.run.cleaner import clean
 from palaver.run.journal import Run
 from palaver.run.loop import RunAnswered
-from palaver.run.outcome import ParsedTexts, reply_to_id, run_outcome
+from palaver.run.outcome import MOST_MEDIA, ParsedTexts, reply_to_id, run_outcome
 from palaver.tasks.task import FORGET_CONFIRMED, Task
 
 log = logging.getLogger(__name__)
@@ -111,6 +111,9 @@ class RunCompletion:
             markers=markers,
         )
         made = [await self._media.add_files_to_reply(reply) for reply in found.replies]
+        if found.unsent:
+            line = (await self._translator.lines_for(target)).more_media.format(count=found.unsent, most=MOST_MEDIA)
+            made[0] = replace(made[0], text="\n\n".join(filter(None, [made[0].text, line])))
         replies = tuple(
             replace(self._make_item(run, number, reply), streamed=streamed)
             for number, (reply, streamed) in enumerate(zip(made, found.streamed, strict=True))

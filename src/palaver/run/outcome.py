@@ -20,7 +20,7 @@ from palaver.tasks.task import Custom, Send, SendSticker, Task, TaskBlock, Think
 from palaver.turns import Turn, model
 
 MOST_STEPS = 100  # of one answer
-MOST_MEDIA = 10  # that an answer sends; others are words
+MOST_MEDIA = 10  # that an answer sends; others are links or words, or counted
 MOST_PROBLEMS = 20  # bad blocks that a correction lists
 
 Kinds = Mapping[str, Kind]
@@ -30,6 +30,7 @@ AnyBlock = TypeVar("AnyBlock", bound=TaskBlock)
 
 class RunOutcome(Struct, frozen=True, kw_only=True):
     replies: tuple[Reply, ...] = ()  # to send now
+    unsent: int = 0  # media that are too many to go with the first of them, and have neither a link nor words
     streamed: tuple[bool, ...] = ()  # of each, whether it is text outside of blocks, which was streamed
     turns: tuple[Turn, ...] = ()  # of the model, that led to the first reply
     tasks: tuple[Task, ...] = ()
@@ -102,14 +103,16 @@ def run_outcome(
     streamed = [plain for reply, plain in made if reply is not None]
     silent = bool(steps) and all(isinstance(step, Think) for step in steps)
     media = _media_to_send(turns, of_tools=not silent)
+    words = _words_for(media[MOST_MEDIA:])
     if media:
         first = replies[0] if replies else Reply(place=target.place, text="", reply_to=quote)
         streamed = streamed if replies else [True]
-        text = "\n\n".join(filter(None, [first.text, _words_for(media[MOST_MEDIA:])]))
+        text = "\n\n".join(filter(None, [first.text, "\n".join(words)]))
         replies[:1] = [replace(first, text=text, media=first.media + media[:MOST_MEDIA])]
     plain = len(steps) <= 1 and len(replies) == 1 and not any(one.blocks or one.problems for _, one in parsed)
     return RunOutcome(
         replies=tuple(replies),
+        unsent=max(0, len(media) - MOST_MEDIA - len(words)),
         streamed=tuple(streamed),
         turns=tuple(turns) if plain else _tool_turns(turns, replies[0].text) if replies else (),
         tasks=tuple(_plan(later_steps, run, target, now)),
@@ -132,11 +135,10 @@ def _media_to_send(turns: Sequence[Turn], *, of_tools: bool) -> tuple[Media, ...
     return tuple(found.values())
 
 
-def _words_for(media: Sequence[Media]) -> str:
-    """Return links or words for media that are too many to send; how many more there are, where these are many too."""
-    words = [one.link or one.caption for one in media[:MOST_MEDIA]]
-    more = len(media) - len(words)
-    return "\n".join([*words, f"… +{more}"] if more else words)
+def _words_for(media: Sequence[Media]) -> list[str]:
+    """Return links or words for media that are too many to send, where there are any; not more than are sent."""
+    words = [one.link or one.rendered_text or one.label for one in media]
+    return [one for one in words if one][:MOST_MEDIA]
 
 
 def reply_to_id(message: Message) -> str | None:

@@ -13,6 +13,7 @@ ENGLISH = Lines(
     model_unavailable="I cannot reach my model just now, and could not answer. Please try again in a while.",
     operator_must_act="I cannot answer until whoever runs me has looked after me; they have been told.",
     spent="I have used up what I may spend today, and cannot answer any more until tomorrow.",
+    more_media="({count} more not shown: at most {most} files go with one answer.)",
     stopped_draft="(stopped)",
     forget_one="I would forget: “{fact}” Say yes, and it is forgotten.",
     forget_several="I would forget:\n{facts}\nSay yes, and all of it is forgotten.",

@@ -17,6 +17,7 @@ class Lines(Struct, frozen=True, kw_only=True):
     model_unavailable: str
     operator_must_act: str
     spent: str
+    more_media: str  # {count} {most}; below an answer
     stopped_draft: str  # replaces a draft without an answer
     forget_one: str  # {fact}
     forget_several: str  # {facts}
