@@ -8,15 +8,17 @@ from media.web import Server, answer
 from palaver.context.budget import Budget
 from palaver.context.gather import ContextOptions
 from palaver.context.values import LeftOut
+from palaver.engine.behavior import Behavior
 from palaver.engine.context_media import NOT_HAD
 from palaver.errors import MediaUnavailable, StoreFull
+from palaver.media.prompt_media import all_media
 from palaver.media.values import MediaOptions, StoredFile
 from palaver.messages import Quote
 from palaver.models.scripted import Scripted
 from palaver.parts import Media, Text, ToolCall
 from palaver.sim.telegram import image
 from palaver.store import Store
-from palaver.testing import RecordedPlatform
+from palaver.testing import HeldModel, RecordedPlatform
 from palaver.turns import Prompt
 
 PNG = image(8, 8)
@@ -95,6 +97,56 @@ async def test_two_pictures_of_a_tool_that_gives_all_the_same_id_are_both_sent(s
 
     (shown,) = platform.shown.values()
     assert [one.data for one in shown.media] == [image(8, 8, shade=1), image(8, 8, shade=2)]
+
+
+def shades(prompt: Prompt) -> list[int]:
+    """The pictures that go themselves, by their shade, in the order of the prompt."""
+    known = {image(8, 8, shade=shade): shade for shade in range(40)}
+    return [known[one.data] for one in all_media(prompt) if one.data]
+
+
+def a_picture(shade: int) -> Media:
+    return Media(media_kind="photo", unique_id=f"s{shade}", data=image(8, 8, shade=shade), mime="image/png")
+
+
+LIMITS = [Budget(media=8), Budget(media_bytes=8 * len(image(8, 8)))]
+
+
+@pytest.mark.parametrize("budget", LIMITS, ids=["number", "bytes"])
+async def test_pictures_of_tools_count_like_all_others(store: Store, budget: Budget) -> None:
+    def draw(begin: int) -> list[Media]:
+        """Draw."""
+        return [a_picture(shade) for shade in range(begin, begin + 6)]
+
+    calls = [[ToolCall(name="draw", id=str(begin), args={"begin": begin})] for begin in (10, 20)]
+    model = Scripted("Nice.", *calls, "Done.", name="gemini-3.8-flash")
+    seen, asked = [said("look", at, parts=(a_picture(at), Text(text="look"))) for at in (1, 2)]
+
+    async with engine_with(
+        model, store=store, tools=[draw], context=ContextOptions(budget=budget), profile="tail"
+    ) as engine:
+        await talked(engine, seen, asked)
+
+    assert [shades(prompt) for prompt in model.prompts[1:]] == [[1, 2], [1, 2, *range(10, 16)], [2, 15, *range(20, 26)]]
+
+
+async def test_a_photo_that_joins_a_run_counts_and_is_asked_about(store: Store) -> None:
+    def draw() -> list[Media]:
+        """Draw."""
+        return [a_picture(shade) for shade in range(10, 14)]
+
+    model = HeldModel([ToolCall(name="draw", id="a")], "Done.", name="gemini-3.8-flash")
+    behavior = Behavior(debounce=0.0, during_run="next_step")
+    options = ContextOptions(budget=Budget(media=4))
+
+    async with engine_with(model, store=store, tools=[draw], behavior=behavior, context=options) as engine:
+        await engine.receive(said("look", 1, parts=(a_picture(1), Text(text="look"))))
+        await model.asked.wait()
+        await engine.receive(said("this too", 2, parts=(a_picture(2), a_picture(3), Text(text="this too"))))
+        model.release()
+        await engine.settled()
+
+    assert shades(model.prompts[-1]) == [1, 13, 2, 3]
 
 
 async def test_with_a_full_disk_the_answer_goes_out_all_the_same(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

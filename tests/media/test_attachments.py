@@ -16,14 +16,14 @@ from PIL import Image
 from media import media_files
 from media.attaching import FILM, FLASH, PHOTO, VOICE, Files, World, now, uploads
 from palaver.errors import FileGone, StoreBroken, StoreFull, StoreRefused
-from palaver.media.attachments import WORDS, Attached, Attachments, within_limit
+from palaver.media.amounts import MediaAmount
+from palaver.media.attachments import Attachments
 from palaver.media.content_types import PDF, TGS, content_type
 from palaver.media.decoding import Decoder
 from palaver.media.handles import upload_names
 from palaver.media.image_metadata import has_metadata
 from palaver.media.prompt_media import all_media
 from palaver.media.stream_metadata import without_metadata
-from palaver.media.values import Handle, StoredFile
 from palaver.models.base import Model
 from palaver.models.gemini.client import Gemini
 from palaver.parts import Media, Part, Text, ToolCall, ToolResult
@@ -311,20 +311,6 @@ async def test_files_are_read_once_and_not_remembered_for_ever(sim: GeminiSim, s
 
     assert first[0] is first[1] is first[2] is not again
     assert again == first[0]
-
-
-def test_the_oldest_inline_files_are_words_where_all_are_too_much_for_a_request() -> None:
-    photos = [Attached(inline=StoredFile(sha256=str(number), size=3, mime="image/png")) for number in range(30)]
-    handle = Attached(handle=Handle(sha256="h", account="a", name="n", uri="u", mime="video/mp4"))
-
-    kept = [within_limit([handle, *photos[:count]], [0, *[3] * count], 36) for count in range(31)]
-
-    words = [one.count(WORDS) for one in kept]
-    assert all(
-        one == [handle, *[WORDS] * cut, *photos[cut:count]]
-        for count, (one, cut) in enumerate(zip(kept, words, strict=True))
-    )
-    assert words == [0] * 13 + [3] * 3 + [6] * 3 + [9] * 3 + [12] * 3 + [15] * 3 + [18] * 3  # in steps
 
 
 async def test_forms_that_an_answer_has_no_time_for_are_made_for_the_next_one(store: Files, world: World) -> None:
@@ -674,7 +660,7 @@ async def test_the_oldest_media_are_words_where_tools_or_the_model_make_them_too
     calls = own(*(ToolCall(name="look", id=str(number)) for number in range(6)))
     results = [ToolResult(name="look", id=str(number), media=(photo,)) for number, photo in enumerate(photos[6:])]
     prompt = Prompt.of(user(*photos[:6], "Look around."), calls, Turn(role="user", parts=tuple(results)))
-    running = attachments.for_run(str, tokens=10_000)
+    running = attachments.for_run(str, limits=MediaAmount(99, 10_000, 10**9))
 
     attached = [
         await running.attach(Prompt.of(*prompt.turns[:1]), model),
@@ -693,6 +679,6 @@ async def test_media_that_are_asked_about_are_words_last(store: Files, attachmen
     layers = [("buffered", seen), ("trigger", asked), ("run", results)]
     prompt = Prompt(layers=tuple(Layer(name=name, turns=(turn,)) for name, turn in layers))
 
-    attached = await attachments.for_run(str, tokens=10_000).attach(prompt, model)
+    attached = await attachments.for_run(str, limits=MediaAmount(99, 10_000, 10**9)).attach(prompt, model)
 
     assert [bool(one.data) for one in all_media(attached)] == [False, False, True, False, *[True] * 7]

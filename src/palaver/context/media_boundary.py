@@ -23,9 +23,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from palaver.context.media_budget import NOTHING, MediaAmount, MediaChoice, MediaCounter
+from palaver.context.media_budget import MediaChoice, MediaCounter
 from palaver.context.stable_prefix import Marks
 from palaver.context.values import LeftOut
+from palaver.media.amounts import NOTHING, MediaAmount
 from palaver.messages import Message, Place
 from palaver.parts import Media, change_media
 from palaver.tokens import media_mime

@@ -21,52 +21,16 @@ from msgspec.structs import replace
 
 from palaver.context.budget import Budget
 from palaver.context.values import Context, LeftOut
-from palaver.media.sent_forms import is_beside_words, media_tokens, sent_as, with_facts
+from palaver.media.amounts import NOTHING, MediaAmount, amount_of
+from palaver.media.sent_forms import with_facts
 from palaver.media.values import StoredFile
 from palaver.messages import Message
 from palaver.parts import Media, Part, change_media
-from palaver.tokens import media_mime
 from palaver.turns import Turn
 from palaver.value_cache import cached
 from palaver.wire.media_limits import MediaTaken
 
-MANY = "more media than the {} that may go as they are: the others go in words"
-OVER = "its media go in words: over the budget of {} tokens"
-LARGE = "its media go in words: over the budget of {} bytes"
-
 _IN_WORDS = "in words"  # the key of a message with words for its media; None: it has no media
-
-
-class MediaAmount(NamedTuple):
-    """A number of media, their tokens and their bytes: what some need, or how much may go."""
-
-    number: int = 0
-    tokens: int = 0
-    size: int = 0
-
-    def plus(self, other: "MediaAmount") -> "MediaAmount":
-        return MediaAmount(self.number + other.number, self.tokens + other.tokens, self.size + other.size)
-
-    def minus(self, other: "MediaAmount") -> "MediaAmount":
-        """Return the rest; nothing is less than 0."""
-        return MediaAmount(*(max(0, ours - theirs) for ours, theirs in zip(self, other, strict=True)))
-
-    @property
-    def quarter(self) -> "MediaAmount":
-        return MediaAmount(self.number // 4, self.tokens // 4, self.size // 4)
-
-    def with_tokens(self, most: int) -> "MediaAmount":
-        """Return it with at most so many tokens."""
-        return self._replace(tokens=max(0, min(self.tokens, most)))
-
-    def reason_against(self, limits: "MediaAmount") -> str:
-        """Return why it is over *limits*; empty if it is not."""
-        over = (why.format(most) for why, ours, most in zip(_REASONS, self, limits, strict=True) if ours > most)
-        return next(over, "")
-
-
-NOTHING = MediaAmount()
-_REASONS = (MANY, OVER, LARGE)  # in the order of the fields of an amount
 
 
 def request_limits(budget: Budget) -> MediaAmount:
@@ -113,13 +77,8 @@ class MediaCounter(NamedTuple):
     largest: int = sys.maxsize  # bytes of a file that is fetched
 
     def amount(self, media: Media) -> MediaAmount:
-        """Return what one of the media needs. What goes as words needs nothing; a type may be known by content only."""
-        known = self._with_facts(media)
-        form = sent_as(known, self.taken)
-        if (form == "words" and media_mime(known)) or self._is_too_large(media):
-            return NOTHING
-        size = len(known.data) if known.data else known.size or 0
-        return MediaAmount(1, media_tokens(known, self.taken), 0 if is_beside_words(known, form) else size)
+        """Return what one of the media needs. What goes as words needs nothing."""
+        return NOTHING if self._is_too_large(media) else amount_of(self._with_facts(media), self.taken)
 
     def key(self, media: Media) -> str:
         """Return what the same media have in common: the hash of their file if it is known, else their unique id."""

@@ -14,9 +14,10 @@ from itertools import chain, islice, zip_longest
 from palaver.characters import visible
 from palaver.context.budget import OLDER, Budget, count_tokens, report_messages, take_newest
 from palaver.context.media_boundary import media_of_levels
-from palaver.context.media_budget import MediaAmount, MediaCounter, messages_in_words
+from palaver.context.media_budget import MediaCounter, messages_in_words
 from palaver.context.turn_media import OwnMedia
 from palaver.context.values import LeftOut
+from palaver.media.amounts import MediaAmount
 from palaver.messages import Author, Message
 from palaver.parts import Text
 from palaver.turns import Turn

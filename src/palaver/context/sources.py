@@ -21,7 +21,6 @@ from palaver.context.edits import fit_notices, shift_notices
 from palaver.context.log import Log, read_around, read_window, unedited_turns, with_unshown_quotes
 from palaver.context.media_boundary import media_marks_of, media_of_window
 from palaver.context.media_budget import (
-    NOTHING,
     KnownFiles,
     count_by_files,
     fit_batch,
@@ -43,6 +42,7 @@ from palaver.context.values import (
     Workspace,
 )
 from palaver.errors import InvalidValue
+from palaver.media.amounts import NOTHING
 from palaver.messages import Message, Place
 from palaver.timezones import zone_named
 from palaver.tokens import ESTIMATOR

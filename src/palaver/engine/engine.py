@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Self, assert_never
 
 from palaver.context.gather import ContextOptions
+from palaver.context.media_budget import request_limits
 from palaver.context.values import Persona
 from palaver.engine.background import BackgroundTasks, EngineClock, RealClock
 from palaver.engine.behavior import Behavior, require_right_to_clear
@@ -121,7 +122,7 @@ class Engine:
         executor = parts.executor(
             self._completion,
             tool_ended=self._task_worker.wake,  # a tool may have added a task
-            media_tokens=context.budget.media_tokens,
+            media_limits=request_limits(context.budget),
         )
         workers = parts.worker_parts(self, prompt_builder, executor, self._completion)
         self._places = PlaceWorkers(workers, aliases=parts.aliases, on_idle=self._on_place_idle)

@@ -41,6 +41,7 @@ from palaver.engine.store_protocols import StoreProtocol
 from palaver.engine.task_worker import BuiltinTasks, TaskHandler, TaskWorker, block_kinds, block_lines
 from palaver.errors import PalaverError
 from palaver.media.addresses import AddressFetcher
+from palaver.media.amounts import MediaAmount
 from palaver.media.attachments import Attachments
 from palaver.media.decoding import Decoder
 from palaver.media.fetcher import MediaFetcher
@@ -240,7 +241,9 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             task_blocks=block_lines(self.task_handlers, self.kinds),
         )
 
-    def executor(self, completion: RunCompletion, *, tool_ended: Callable[[], None], media_tokens: int) -> RunExecutor:
+    def executor(
+        self, completion: RunCompletion, *, tool_ended: Callable[[], None], media_limits: MediaAmount
+    ) -> RunExecutor:
         previews = AnswerPreviews(
             self.platforms, self.store.outbox, is_idle=self.outbox_sender.is_idle, now=self.now, sleep=self.sleep
         )
@@ -256,7 +259,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             delimiter=self.delimiters.get,
             previews=previews,
             attachments=self.attachments,
-            media_tokens=media_tokens,
+            media_limits=media_limits,
             store_media=self.context_media.add_files_to_result,
             sleep=self.sleep,
         )

@@ -20,6 +20,7 @@ from palaver.engine.run_completion import Answer, RunCompletion
 from palaver.engine.store_protocols import RunStore
 from palaver.errors import InvalidValue, PalaverError, RunTimedOut
 from palaver.events import Delta, ResponseReceived, Waiting
+from palaver.media.amounts import MediaAmount
 from palaver.media.attachments import Attachments
 from palaver.messages import Message, Place
 from palaver.models.base import Model, Response
@@ -171,7 +172,7 @@ class RunExecutor:
         behavior: Behavior,
         limits: CurrentLimits,
         attachments: Attachments | None = None,
-        media_tokens: int | None = None,
+        media_limits: MediaAmount | None = None,
         store_media: StoreMedia | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
@@ -188,7 +189,7 @@ class RunExecutor:
         self._limits = limits
         self._store_media = store_media
         self._attachments = attachments
-        self._media_tokens = media_tokens  # the most that media count in one request
+        self._media_limits = media_limits  # of one request
         self._sleep = sleep
 
     async def execute(
@@ -225,7 +226,7 @@ class RunExecutor:
             tool_ended=self._on_tool_ended,
             expired_files=self.expired_files,
             attachments=self._attachments
-            and self._attachments.for_run(partial(markup, delimiter=delimiter), tokens=self._media_tokens),
+            and self._attachments.for_run(partial(markup, delimiter=delimiter), limits=self._media_limits),
             prices=self._prices,
             context=partial(run_context, message=target),
             store_media=self._store_media,

@@ -5,8 +5,9 @@ beginning of its text, or words. The choice follows from the facts of the file a
 same prompt is always the same bytes. A form that is a file is inline if it is small, else a handle.
 
 Why the prefix stays. Whether a file is inline or a handle depends on its own size alone. Only where all inline files
-together are too large for a request, or all media count too many tokens, are the oldest ones words, and how many these
-are changes in steps. A prompt was chosen for the first model and without what its tools return: this is checked here.
+together are too large for a request, or all media are too many, have too many tokens or bytes, are the oldest ones
+words, and how many these are changes in steps. A prompt was chosen for the first model, without what its tools return
+and without messages that join the run: this is checked here.
 
 What is remembered. Turns with bytes are cached up to a number of bytes, so that each is encoded once as long as it is
 in use and no longer than that.
@@ -15,10 +16,10 @@ in use and no longer than that.
 import re
 from asyncio import Semaphore, gather, get_running_loop
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from datetime import datetime
-from functools import partial
+from functools import partial, reduce
 from typing import Self
 
 from msgspec import Struct
@@ -26,6 +27,7 @@ from msgspec.structs import replace
 
 from palaver.characters import HIDING
 from palaver.errors import FileGone, RequestRefused
+from palaver.media.amounts import NOTHING, MediaAmount, amount_of, over_limit
 from palaver.media.forms import PAGES, Forms, FormsDecoder, candidates
 from palaver.media.handles import PATIENCE, Handles
 from palaver.media.prompt_media import (
@@ -37,16 +39,15 @@ from palaver.media.prompt_media import (
     without_unchecked_bytes,
 )
 from palaver.media.refusals import Refusals, media_key
-from palaver.media.sent_forms import DOCUMENT_CHARACTERS, media_tokens, with_facts
+from palaver.media.sent_forms import DOCUMENT_CHARACTERS, with_facts
 from palaver.media.values import Handle, MediaStore, StoredFile
 from palaver.models.base import Model, UploadsFiles, media_taken
-from palaver.parts import Media, Part, Text, ToolResult
+from palaver.parts import Media, Part, Text, ToolResult, media_in
 from palaver.turns import Prompt, Role, Turn
 from palaver.wire.media_limits import PDF, MediaTaken, limits_of
 
 REMEMBERED = 8_000_000  # bytes of files in turns that are cached; with what is encoded of them it is several times that
 AT_ONCE = 2  # forms that are made for one prompt: one with many files does not hold up others
-STEPS = 4  # in which the oldest inline files become words, of what a request may hold
 
 BEGINNING = "The beginning of this document, in its own words:"
 WHOLE = "This document, in its own words:"
@@ -96,15 +97,15 @@ class Attachments:
         self._turns = TurnCache(remembered)
         self._escape = escape
         self._patience = patience  # seconds in which forms are begun for a prompt, and uploads waited for
-        self._tokens: int | None = None
+        self._limits: MediaAmount | None = None
 
-    def for_run(self, escape: Escape, *, tokens: int | None = None) -> Self:
+    def for_run(self, escape: Escape, *, limits: MediaAmount | None = None) -> Self:
         """Return the same attachments for one run, with the *escape* of its place, which has a delimiter of its own.
 
-        *tokens* are the most that media may count in one request.
+        *limits* are those of all media in one request.
         """
         same = copy(self)
-        same._escape, same._tokens = escape, tokens  # noqa: SLF001 (our own copy)
+        same._escape, same._limits = escape, limits  # noqa: SLF001 (our own copy)
         return same
 
     async def attach(self, prompt: Prompt, model: Model) -> Prompt:
@@ -146,27 +147,30 @@ class Attachments:
         files: Mapping[str, StoredFile],
         taken: MediaTaken,
     ) -> Sequence[Attached]:
-        """Return what goes for the stored media that were *found*, within the bytes and tokens of one request.
+        """Return what goes for the stored media that were *found*, within the limits of one request.
 
-        Those that are asked about, in the trigger, are words last.
+        Those that are asked about are words last.
         """
-        asked = [
-            layer.name == "trigger"
-            for layer in prompt.layers
-            for turn in layer.turns
-            for _ in filter(is_stored, media_in_turn(turn))
+        asked = _are_asked_about(prompt)
+        order = sorted(range(len(asked)), key=asked.__getitem__)
+        others = [
+            (media, turn.role)
+            for turn in prompt.turns
+            for media in media_in_turn(turn)
+            if media.has_content and not is_stored(media)
         ]
-        within = partial(within_limit, order=sorted(range(len(asked)), key=asked.__getitem__))
-        others = [one for one in all_media(prompt) if one.has_content and not is_stored(one)]
-        given = sum(len(one.data or b"") for one in others)
-        wanted = within(wanted, [one.size for one in wanted], taken.inline_request - given)
-        if self._tokens is None:
-            return wanted
-        tokens = [
-            0 if choice == WORDS else media_tokens(with_facts(media, files[media.sha256 or ""]), taken)
-            for (media, _), choice in zip(found, wanted, strict=True)
-        ]
-        return within(wanted, tokens, self._tokens - sum(media_tokens(one, taken) for one in others))
+        inline = taken.inline_request - sum(len(media.data or b"") for media, _ in others)
+        over = over_limit([one.size for one in wanted], inline, order)
+        if self._limits:
+            amounts = [
+                NOTHING if choice == WORDS else amount_of(with_facts(media, files[media.sha256 or ""]), taken, role)
+                for (media, role), choice in zip(found, wanted, strict=True)
+            ]
+            left = reduce(MediaAmount.minus, (amount_of(media, taken, role) for media, role in others), self._limits)
+            over = over.union(
+                *(over_limit(*each, order) for each in zip(zip(*amounts, strict=True), left, strict=True))
+            )
+        return [WORDS if number in over else choice for number, choice in enumerate(wanted)]
 
     async def renew(self, error: FileGone, prompt: Prompt, model: Model) -> bool:
         """Forget the handles of an attached *prompt* that the service lost; return whether any of them was ours."""
@@ -257,6 +261,17 @@ class Attachments:
         return made
 
 
+def _are_asked_about(prompt: Prompt) -> list[bool]:
+    """Return for each stored medium whether it is in a message that is answered; one that joined the run is, too."""
+    return [
+        layer.name in ("trigger", "run") and turn.role == "user" and not isinstance(part, ToolResult)
+        for layer in prompt.layers
+        for turn in layer.turns
+        for part in turn.parts
+        for _ in filter(is_stored, media_in(part))
+    ]
+
+
 class TurnCache:
     """Turns with attached files, the last used ones up to a number of bytes. Equal turns are the same."""
 
@@ -343,21 +358,3 @@ def framed_text(choice: Attached, escape: Escape) -> str:
     heading = WHOLE if choice.is_whole else BEGINNING
     text = escape("\n".join(_HIDDEN.sub("", choice.text).splitlines()))
     return "\n".join([heading, *(f"> {line}".rstrip() for line in text.splitlines())])
-
-
-def within_limit(
-    chosen: Sequence[Attached], weights: Sequence[int], limit: int, *, order: Iterable[int] | None = None
-) -> list[Attached]:
-    """Return the choices with words for the oldest, as many as it takes to stay within *limit*; a weight of 0 stays.
-
-    How many is a number of steps from the oldest on, so that it rarely changes when a file is added. *order* has the
-    numbers of the choices if the oldest are not the first.
-    """
-    total, step = sum(weights), max(1, limit // STEPS)
-    cut = -(-(total - limit) // step) * step if total > limit else 0
-    kept = list(chosen)
-    before = 0
-    for number in range(len(chosen)) if order is None else order:
-        kept[number] = WORDS if weights[number] and before < cut else chosen[number]
-        before += weights[number]
-    return kept
