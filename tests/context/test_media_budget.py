@@ -16,7 +16,7 @@ from palaver.context.media_boundary import MEDIA_MARKS
 from palaver.context.media_budget import fit_request, message_in_words, request_limits
 from palaver.context.values import LeftOut
 from palaver.media.sent_forms import media_tokens
-from palaver.media.values import StoredFile
+from palaver.media.values import FetchFailure, StoredFile
 from palaver.messages import Message
 from palaver.parts import Media
 from palaver.tokens import ESTIMATOR
@@ -445,12 +445,15 @@ def test_files_that_are_longer_than_their_senders_said_are_words_if_all_are_over
 
 
 class Files:
-    """No stored files; those of more than 20 MB are never fetched."""
+    """No stored files; those of more than 20 MB are never fetched, and others may be gone."""
 
     largest = 20_000_000
 
-    async def known_files(self, unique_ids: Collection[str]) -> dict[str, StoredFile]:
-        return {}
+    def __init__(self, *gone: str) -> None:
+        self._gone = dict.fromkeys(gone, FetchFailure(why="it is gone"))
+
+    async def known_files(self, unique_ids: Collection[str]) -> dict[str, StoredFile | FetchFailure]:
+        return {name: why for name, why in self._gone.items() if name in unique_ids}
 
 
 async def test_media_that_are_too_large_to_be_fetched_take_no_room() -> None:
@@ -462,3 +465,19 @@ async def test_media_that_are_too_large_to_be_fetched_take_no_room() -> None:
     context = await gather(film, [scene, sources.window(InMemoryLog([seen, film]), files=Files())], NOON)
 
     assert that_go([*context.window]) == ["p1"]
+
+
+@pytest.mark.parametrize("source", [sources.window, sources.levels])
+async def test_media_that_cannot_be_had_take_no_room(source: Any) -> None:
+    direct = replace(GROUP, kind="direct")
+    names = ["p1", "p2", "gone1", "p3", "gone2", "gone3"]
+    *seen, asked = [a_message(id=name, place=direct, parts=(a_file(name),)) for name in names]
+    scene = sources.agent_settings(persona=PERSONA, model=MODEL)
+    log, budget = InMemoryLog([*seen, asked]), Budget(media=4)
+
+    shown = []
+    for files in (Files("gone1", "gone2", "gone3"), Files()):
+        context = await gather(asked, [scene, source(log, budget=budget, files=files)], NOON)
+        shown.append([name for name in that_go(context.history) if name.startswith("p")])
+
+    assert shown == [["p1", "p2", "p3"], ["p3"]]

@@ -149,6 +149,24 @@ async def test_a_photo_that_joins_a_run_counts_and_is_asked_about(store: Store) 
     assert shades(model.prompts[-1]) == [1, 13, 2, 3]
 
 
+async def test_a_joining_photo_that_is_gone_takes_no_room_of_another(store: Store) -> None:
+    model = HeldModel([ToolCall(name="look", id="a")], "Done.", name="gemini-3.8-flash")
+    behavior = Behavior(debounce=0.0, during_run="next_step")
+    options = ContextOptions(budget=Budget(media=1))
+
+    async def look() -> str:
+        return "green"
+
+    async with engine_with(model, Files(), store=store, tools=[look], behavior=behavior, context=options) as engine:
+        await engine.receive(said("look", 1, parts=(photo("dog"), Text(text="look"))))
+        await model.asked.wait()
+        await engine.receive(said("these", 2, parts=(photo("dog"), photo("cat"), Text(text="these"))))
+        model.release()
+        await engine.settled()
+
+    assert media_of(model.prompts[-1]) == [("dog", None), ("dog", None), ("cat", PNG)]
+
+
 async def test_with_a_full_disk_the_answer_goes_out_all_the_same(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     async def full(*_: object, **__: object) -> StoredFile:
         raise StoreFull("the disk is full")

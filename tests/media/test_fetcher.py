@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from media import media_files
 from palaver.errors import MediaUnavailable, MediaUnreadable, StoreFull
@@ -215,6 +216,26 @@ async def test_a_failure_for_now_is_retried_after_twice_as_long_each_time_up_to_
 
     assert await fetcher.fetch(PHOTO, "recorded") is not None
     assert waits == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1440, 1440]
+
+
+async def test_it_is_known_which_media_are_stored_and_which_are_not_tried_now(world: World) -> None:
+    stored, later, gone = (replace(PHOTO, unique_id=name, file_id=name) for name in ("stored", "later", "gone"))
+    fetcher = world.fetcher()
+    world.outcomes = [PNG, MediaUnavailable("later", for_now=True), MediaUnavailable("gone")]
+    for media in (stored, later, gone):
+        await fetcher.fetch(media, "recorded")
+    names = ["stored", "later", "gone", "new"]
+
+    known = await fetcher.known_files(names)
+    world.now += timedelta(minutes=1)
+    due = await fetcher.known_files(names)
+
+    assert {name: type(one) for name, one in known.items()} == {
+        "stored": StoredFile,
+        "later": FetchFailure,
+        "gone": FetchFailure,
+    }
+    assert due.keys() == {"stored", "gone"}
 
 
 async def test_a_full_disk_is_logged_once_and_nothing_is_remembered(

@@ -23,7 +23,7 @@ from palaver.context.budget import Budget
 from palaver.context.values import Context, LeftOut
 from palaver.media.amounts import NOTHING, MediaAmount, amount_of
 from palaver.media.sent_forms import with_facts
-from palaver.media.values import StoredFile
+from palaver.media.values import FetchFailure, StoredFile
 from palaver.messages import Message
 from palaver.parts import Media, Part, change_media
 from palaver.turns import Turn
@@ -54,49 +54,46 @@ def _quarters_left(limit: int, used: int) -> int:
 
 
 class KnownFiles(Protocol):
-    """The stored files of media."""
+    """The stored files of media, and which media have none."""
 
     @property
     def largest(self) -> int:
         """The bytes of the largest file that is fetched."""
         ...
 
-    async def known_files(self, unique_ids: Collection[str]) -> Mapping[str, StoredFile]:
-        """Return the files that are stored, by the unique ids of their media; nothing is fetched."""
+    async def known_files(self, unique_ids: Collection[str]) -> Mapping[str, StoredFile | FetchFailure]:
+        """Return the stored files by the unique ids of their media, and why others are not tried now."""
         ...
 
 
-NO_FILES: Mapping[str, StoredFile] = MappingProxyType({})
+NO_FILES: Mapping[str, StoredFile | FetchFailure] = MappingProxyType({})
 
 
 class MediaCounter(NamedTuple):
     """Counts what media need in a request: in the form in which the model gets them, by their stored files if known."""
 
     taken: MediaTaken
-    known: Mapping[str, StoredFile] = NO_FILES  # by unique id
+    known: Mapping[str, StoredFile | FetchFailure] = NO_FILES  # by unique id
     largest: int = sys.maxsize  # bytes of a file that is fetched
 
     def amount(self, media: Media) -> MediaAmount:
         """Return what one of the media needs. What goes as words needs nothing."""
-        return NOTHING if self._is_too_large(media) else amount_of(self._with_facts(media), self.taken)
+        if media.data or media.sha256:
+            return amount_of(media, self.taken)
+        known = self.known.get(media.unique_id)
+        if isinstance(known, StoredFile):
+            return amount_of(with_facts(media, known), self.taken)
+        cannot_be_had = known is not None or (media.size or 0) > self.largest
+        return NOTHING if cannot_be_had else amount_of(media, self.taken)
 
     def key(self, media: Media) -> str:
         """Return what the same media have in common: the hash of their file if it is known, else their unique id."""
         file = self.known.get(media.unique_id)
-        return media.sha256 or (file.sha256 if file else media.unique_id)
+        return media.sha256 or (file.sha256 if isinstance(file, StoredFile) else media.unique_id)
 
-    def files(self, message: Message) -> list[StoredFile | None]:
-        """Return the files of a message's media."""
+    def files(self, message: Message) -> list[StoredFile | FetchFailure | None]:
+        """Return what is known of the files of a message's media."""
         return [self.known.get(part.unique_id) for part in message.parts if isinstance(part, Media)]
-
-    def _is_too_large(self, media: Media) -> bool:
-        """Return whether media are not fetched, and so go as words."""
-        is_here = media.data or media.sha256 or media.unique_id in self.known
-        return not is_here and (media.size or 0) > self.largest
-
-    def _with_facts(self, media: Media) -> Media:
-        file = None if media.data or media.sha256 else self.known.get(media.unique_id)
-        return media if file is None else with_facts(media, file)
 
 
 async def count_by_files(context: Context, history: Sequence[Message], files: KnownFiles | None) -> MediaCounter:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from palaver.context.values import Context, LeftOut
 from palaver.engine.media_descriptions import Waiting, at_once
 from palaver.media.fetcher import MediaFetcher, has_service_address, is_fetchable, with_file
-from palaver.media.values import StoredFile, file_key
+from palaver.media.values import FetchFailure, StoredFile, file_key
 from palaver.messages import Message, Place, Reply
 from palaver.parts import Media, Part, ToolResult, change_media, made_media, media_in
 from palaver.run.journal import Run
@@ -31,8 +31,8 @@ class ContextMedia:
         """The bytes of the largest file that is fetched."""
         return self._fetcher.largest
 
-    async def known_files(self, unique_ids: Collection[str]) -> Mapping[str, StoredFile]:
-        """Return the files that are stored, by the unique ids of their media; nothing is fetched."""
+    async def known_files(self, unique_ids: Collection[str]) -> Mapping[str, StoredFile | FetchFailure]:
+        """Return the stored files by the unique ids of their media, and why others are not tried now."""
         return await self._fetcher.known_files(unique_ids)
 
     async def add_files(self, context: Context, *, while_waiting: Waiting = at_once) -> Context:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from palaver.context import sources
 from palaver.context.gather import ContextOptions, SourceInputs, collect
 from palaver.context.log import Log, with_current_quotes
-from palaver.context.media_budget import fit_batch, fit_request, request_limits
+from palaver.context.media_budget import count_by_files, fit_batch, fit_request, request_limits
 from palaver.context.repeated_media import show_media_once
 from palaver.context.values import Context
 from palaver.engine.batches import Batch
@@ -108,10 +108,14 @@ class PromptBuilder:
     async def render_turns(self, messages: Sequence[Message], models: Sequence[Model]) -> tuple[Turn, ...]:
         """Return messages of one place as turns that continue a prompt, with their quotes and media that fit."""
         limits = request_limits(self._options.budget)
+
+        async def fit(context: Context) -> Context:
+            return fit_batch(context, limits, await count_by_files(context, (), self._media))[0]
+
         all_sources: list[sources.AnySource] = [
             await self._scene(messages[0].place, models),
             partial(with_current_quotes, self._messages),
-            lambda context: fit_batch(context, limits)[0],
+            fit,
             self._describer.add_descriptions,
         ]
         context = await collect(messages[-1], all_sources, self._now(), batch=messages)

@@ -136,10 +136,10 @@ class MediaFetcher:
             log.info("%d media are not here within %g seconds, and go in words", late, self._patience)
         return {key: file for key, file in ended.items() if file is not None}
 
-    async def known_files(self, unique_ids: Collection[str]) -> dict[str, StoredFile]:
-        """Return the files that are stored, by the unique ids of their media; nothing is fetched."""
+    async def known_files(self, unique_ids: Collection[str]) -> dict[str, StoredFile | FetchFailure]:
+        """Return the stored files by the unique ids of their media, and why others are not tried now."""
         found = await self._store.find(unique_ids)
-        return {name: file for name, file in found.items() if isinstance(file, StoredFile)}
+        return {name: one for name, one in found.items() if isinstance(one, StoredFile) or not self._is_due(one)}
 
     @property
     def busy(self) -> bool:
