@@ -512,6 +512,19 @@ async def test_a_video_goes_without_what_it_says_of_itself_but_as_it_was_to_the_
     assert b"at home" in film
 
 
+async def test_a_large_video_goes_as_it_was_to_the_model_that_made_it_and_is_uploaded_without_what_it_says_of_itself(
+    sim: GeminiSim, store: Files, attachments: Attachments, model: Gemini
+) -> None:
+    film = media_files.telling(media_files.video("mp4"), "mp4") + bytes(1_500_000)
+    video = await store.put(film, "video/mp4", "video")
+
+    attached = await attachments.attach(Prompt.of(own(video, by=FLASH), user(video)), model)
+
+    made, seen = all_media(attached)
+    assert (made.data, made.uri, seen.data) == (film, None, None)
+    assert [one.data for one in sim.files.by_name.values()] == [without_metadata(film, "video/mp4")]
+
+
 async def test_the_names_of_files_stand_before_them(
     store: Files, attachments: Attachments, model: Gemini, world: World
 ) -> None:

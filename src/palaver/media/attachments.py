@@ -44,7 +44,7 @@ from palaver.media.values import Handle, MediaStore, StoredFile
 from palaver.models.base import Model, UploadsFiles, media_taken
 from palaver.parts import Media, Part, Text, ToolResult, media_in
 from palaver.turns import Prompt, Role, Turn
-from palaver.wire.media_limits import PDF, MediaTaken, limits_of
+from palaver.wire.media_limits import PDF, MediaTaken
 
 REMEMBERED = 8_000_000  # bytes of files in turns that are cached; with what is encoded of them it is several times that
 AT_ONCE = 2  # forms that are made for one prompt: one with many files does not hold up others
@@ -221,7 +221,7 @@ class Attachments:
             elif taken.takes(form.mime):
                 async with turn:
                     made = await self._forms.file(file, form, deadline=deadline)
-                placed = await self._place(made, model, deadline) if made else None
+                placed = await self._place(made, role, model=model, taken=taken, deadline=deadline) if made else None
                 found = replace(placed, beside_words=True) if placed and form.beside_words else placed
             else:
                 continue
@@ -229,10 +229,15 @@ class Attachments:
                 return found
         return WORDS
 
-    async def _place(self, made: StoredFile, model: Model, deadline: float) -> Attached | None:
-        """Return a file as a handle if it is large, else inline; None if it is too large for both."""
-        taken = limits_of(model.name)
-        if isinstance(model, UploadsFiles) and taken.upload_from is not None and taken.upload_from < made.size:
+    async def _place(
+        self, made: StoredFile, role: Role, *, model: Model, taken: MediaTaken, deadline: float
+    ) -> Attached | None:
+        """Return a file as a handle if it is large, else inline; None if it is too large for both.
+
+        What a model made is inline if uploads change it, as they do sounds and videos: one handle is for both roles.
+        """
+        is_large = taken.upload_from is not None and taken.upload_from < made.size
+        if is_large and isinstance(model, UploadsFiles) and (role == "user" or made.mime.startswith("image/")):
             read = partial(self._forms.content, made)
             handle = None
             if made.size <= taken.upload:

@@ -18,11 +18,11 @@ from palaver.media.content_types import content_type
 from palaver.media.handles import TIMEOUT, Handles, InMemoryHandles
 from palaver.media.prompt_media import is_foreign, with_each_part
 from palaver.media.values import MediaOptions, StoredFile
-from palaver.models.base import Model, UploadsFiles
+from palaver.models.base import Model, UploadsFiles, media_taken
 from palaver.parts import Media, Part, ToolResult, media_in
 from palaver.tokens import media_mime
 from palaver.turns import Prompt, Role
-from palaver.wire.media_limits import PDF, MediaTaken, limits_of
+from palaver.wire.media_limits import PDF, MediaTaken
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class LargeData:
         What a model or a tool returned loses an address that is none of the model's own service.
         """
         prompt = with_each_part(prompt, lambda part, role: self._without_foreign_uris(part, role, model))
-        taken = limits_of(model.name)
+        taken = media_taken(model)
         if taken.upload_from is None or not isinstance(model, UploadsFiles) or _fits(prompt, taken):
             return prompt
         large = {id(data): data for data in _data(prompt) if len(data) > taken.upload_from}
