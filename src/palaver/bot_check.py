@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from difflib import get_close_matches
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from msgspec import Struct
@@ -28,11 +29,11 @@ from palaver.engine.background import RealClock
 from palaver.engine.identity import require_account
 from palaver.errors import PalaverError, StoreBusy, StoreRefused
 from palaver.media.decoding import missing_decoders
-from palaver.media.file_folder import FileFolder
 from palaver.models import provider_of
 from palaver.profiles import profile_of
 from palaver.redaction import redact_keys
 from palaver.store import Store
+from palaver.store.media_folder import check_folder, default_folder
 from palaver.turns import Prompt, Settings, user
 
 TIMEOUT = 30.0  # seconds for a service to answer
@@ -65,9 +66,10 @@ async def check_bot(path: Path, environment: Mapping[str, str] = os.environ) -> 
     yield await _finding("zone", _zone(zone, file))
     yield await _finding("profile", _profile(file))
     yield _persona(file.config)
-    yield await _finding("store", _store(file.store))
-    if folder := file.media_folder:
-        yield await _finding("media", asyncio.to_thread(_media_folder, folder, file.store))
+    yield (store := await _finding("store", _store(file.store)))
+    media = await _finding("media", asyncio.to_thread(_media_folder, file.media_folder, file.store))
+    if file.media_folder or (store.ok and not media.ok):
+        yield media
     yield await _finding("tools", _tools(file, zone, environment))
     if missing := missing_decoders():
         yield Finding(what="media", ok=True, line=f"palaver[media] is not installed: no {', '.join(missing)}")
@@ -153,21 +155,28 @@ def _new_store(path: Path) -> str:
         return "in memory: nothing is kept"
     if path.exists():
         return ""
-    folder = next(one for one in (path.parent, *path.parent.parents) if one.exists())
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise StoreRefused(f"the store {path}: {folder} cannot be written")
+    _require_writable(path.parent, f"the store {path}")
     return f"{path} will be made"
 
 
-def _media_folder(path: Path, store: Path) -> str:
-    """Return a line about the folder that the config names; raise `StoreRefused` if it cannot be used."""
-    folder = next(one for one in (path, *path.absolute().parents) if one.exists())
-    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        raise StoreRefused(f"the folder of media {path}: {folder} cannot be written")
-    owner = FileFolder(path).owner
-    if owner and os.path.exists(owner.store) and os.path.realpath(store) != owner.store:
-        raise StoreRefused(f"the folder of media {path}: it belongs to the store {owner.store}; name another folder")
-    return f"files in {path}" if folder == path else f"{path} will be made"
+def _media_folder(named: Path | None, store: Path) -> str:
+    """Return a line about the folder of media; raise `StoreRefused` if it cannot be used."""
+    folder = named or default_folder(store)
+    if str(store) == IN_MEMORY:
+        return f"{folder} is not used: the store is in memory"
+    _require_writable(folder, f"the folder of media {folder}")
+    check_folder(store, folder)
+    return f"files in {folder}" if folder.exists() else f"{folder} will be made"
+
+
+def _require_writable(folder: Path, what: str) -> None:
+    """Raise `StoreRefused` if no file can be made in a folder, or in the one in which it would be made."""
+    folder = next(one for one in (folder, *folder.absolute().parents) if one.exists())
+    try:
+        with TemporaryDirectory(dir=folder, prefix=".palaver-"):
+            pass
+    except OSError as error:
+        raise StoreRefused(f"{what}: {folder} cannot be written ({error.strerror or error})") from error
 
 
 async def _tools(file: ConfigFile, zone: str, environment: Mapping[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import sys
 from importlib.resources import files
@@ -13,10 +14,15 @@ from cli.command import palaver
 from palaver.bot_check import Finding, check_bot
 from palaver.config import Config, load_config, read_config
 from palaver.config_reader import keys_of
+from palaver.errors import StoreRefused
 from palaver.media.file_folder import FileFolder, Owner
+from palaver.media.values import StoredFile
 from palaver.models.local.weights import WEIGHTS
 from palaver.platforms.terminal.found_model import RememberedChoice, save_choice
+from palaver.redaction import redact_keys
 from palaver.sim import GeminiSim, OpenAISim
+from palaver.store import Store
+from people import NOON
 
 TEMPLATE = files("palaver.cli").joinpath("template.toml").read_text(encoding="utf-8")
 NO_DEFAULT = re.compile(
@@ -214,8 +220,14 @@ def test_other_commands_use_the_store_of_the_folder(tmp_path: Path, monkeypatch:
     [
         ("photos", True, "files in photos"),
         ("later/photos", True, "later/photos will be made"),
-        ("a file", False, "the folder of media a file: a file cannot be written"),
-        ("taken", False, "the folder of media taken: it belongs to the store /dev/null; name another folder"),
+        ("a file", False, "the folder of media a file: a file cannot be written (Not a directory)"),
+        ("/proc/x", False, "the folder of media /proc/x: /proc cannot be written (No such file or directory)"),
+        (
+            "taken",
+            False,
+            "the folder of media {here}/taken: it belongs to the store /dev/null; name another folder with"
+            " media.folder, or remove .store in it if that store is gone or has another folder",
+        ),
     ],
 )
 async def test_check_names_the_folder_of_media(
@@ -229,5 +241,29 @@ async def test_check_names_the_folder_of_media(
 
     findings = [one async for one in check_bot(Path("palaver.toml"), {}) if one.what == "media"]
 
-    assert findings == [Finding(what="media", ok=ok, line=line)]
+    assert findings == [Finding(what="media", ok=ok, line=redact_keys(line.format(here=tmp_path)))]
     assert not (tmp_path / "later").exists()
+    assert os.listdir(tmp_path / "photos") == []
+
+
+async def test_check_says_what_to_do_where_the_store_was_removed_and_its_folder_was_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "palaver.toml").write_text('model = "x"\ntools = []\n')
+    path, folder = tmp_path / "palaver.db", tmp_path / "palaver.db-media"
+    async with Store.open(path) as store:
+        await store.media.add("p1", b"\xff\xd8", StoredFile(sha256="", size=0, mime="image/jpeg"), at=NOON)
+    path.unlink()
+    line = (
+        f"the folder of media {folder}: it has files of an earlier {path}; to begin anew remove the folder too,"
+        " or put there the folder of the backup that is now the store"
+    )
+
+    before = [one async for one in check_bot(Path("palaver.toml"), {}) if one.what in ("store", "media")]
+    with pytest.raises(StoreRefused, match=re.escape(line)):
+        Store.open(path).__enter__()
+    after = [one async for one in check_bot(Path("palaver.toml"), {}) if one.what in ("store", "media")]
+
+    assert before[1:] == [Finding(what="media", ok=False, line=redact_keys(line))]
+    assert after == [Finding(what="store", ok=False, line=redact_keys(f"the store palaver.db: {line}"))]

@@ -138,16 +138,28 @@ class FileFolder:
         named = self.owner
         return not (named and self._owner and self._path) or self._owner.is_heir(named, self._path)
 
+    def require_ours(self) -> None:
+        """Raise `StoreRefused` if the folder names another store, also one that was at the path of this before."""
+        named = self.owner
+        if self._owner is None or named is None or self.is_ours:
+            return
+        where, store = f"the folder of media {self._path}", one_line(named.store)
+        if named.store == self._owner.store:
+            raise StoreRefused(
+                f"{where}: it has files of an earlier {store}; to begin anew remove the folder too,"
+                " or put there the folder of the backup that is now the store"
+            )
+        raise StoreRefused(
+            f"{where}: it belongs to the store {store}; name another folder with media.folder,"
+            f" or remove {_OWNER} in it if that store is gone or has another folder"
+        )
+
     def _own(self, folder: Path) -> None:
         """Let the folder name its owner; raise `StoreRefused` if it is another."""
         if self._owner is None:
             return
+        self.require_ours()
         named = self.owner
-        if named and not self.is_ours:
-            raise StoreRefused(
-                f"the folder of media {folder}: it belongs to the store {one_line(named.store)}; name another folder"
-                f" with media.folder, or remove {_OWNER} in it if that store is gone or has another folder"
-            )
         if named is None or named.text != self._owner.text:
             with self._written(folder / _OWNER) as temporary:
                 temporary.write_bytes(self._owner.text)

@@ -6,18 +6,19 @@ store remembers both, so that whatever a kill leaves in the one that is not used
 
 import logging
 import os
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from secrets import token_hex
 
 from palaver.errors import InvalidValue, PalaverError, StoreRefused, StoreTrouble
 from palaver.files import remove_part, unfinished_parts
 from palaver.media.file_folder import FileFolder, Owner, is_hash
-from palaver.store.sqlite.connection import Database
+from palaver.store.sqlite.connection import Database, connect_read_only_beside, translate_errors
 
 log = logging.getLogger(__name__)
 
 SUFFIX = "-media"
+NO_ID = "0" * 32  # of a store that is not there yet
 
 
 def default_folder(store: str | os.PathLike[str]) -> Path:
@@ -51,6 +52,19 @@ def open_folder(database: Database, store: str, named: str | None, *, durable: b
         folder.close()
         raise
     return folder
+
+
+def check_folder(store: str | os.PathLike[str], named: str | os.PathLike[str]) -> None:
+    """Raise `StoreRefused` if a store, which need not be there yet, would be refused its folder; nothing is changed."""
+    path = os.path.realpath(store)
+    owner, known, rows = Owner(NO_ID, path), _real(default_folder(path)), set[str]()
+    if os.path.exists(path):
+        with translate_errors(f"the store {path}"), closing(connect_read_only_beside(path)) as database:
+            owner, known, rows = _owner(database, path) or owner, _known(database, path)[0], _rows(database)
+    folder = FileFolder(_real(named), owner=owner)
+    if folder.path != known:
+        _refuse_unknown(folder, rows)
+    folder.require_ours()
 
 
 def copy_folder(database: Database, store: Path, source: FileFolder) -> None:
@@ -111,11 +125,7 @@ def _known(database: Database, store: str) -> tuple[Path, Path | None]:
 def _move(database: Database, old: FileFolder, new: FileFolder, default: Path) -> None:
     """Move the files to another folder. Both are remembered until nothing is left in the old one."""
     rows = _rows(database)
-    if new.owner is None and new.names() - rows:
-        raise StoreRefused(
-            f"the folder of media {new.path}: it has files of another store; name another folder with media.folder,"
-            " or remove them"
-        )
+    _refuse_unknown(new, rows)
     database.execute("UPDATE media_folder SET other = ?", (str(new.path),))
     if new.exists:
         new.claim()
@@ -126,6 +136,14 @@ def _move(database: Database, old: FileFolder, new: FileFolder, default: Path) -
     if moved := moving - missing:
         log.info("files of media: %d moved from %s to %s", len(moved), old.path, new.path)
     _discard(database, old)
+
+
+def _refuse_unknown(folder: FileFolder, rows: set[str]) -> None:
+    if folder.owner is None and folder.names() - rows:
+        raise StoreRefused(
+            f"the folder of media {folder.path}: it has files of another store; name another folder with media.folder,"
+            " or remove them"
+        )
 
 
 def _discard(database: Database, folder: FileFolder) -> None:
