@@ -24,7 +24,7 @@ from palaver.engine.memory import Memory
 from palaver.errors import InvalidValue, KeyRefused, ModelUnknown, PalaverError, StoreRefused
 from palaver.logs import log_events
 from palaver.model_choice import Hints, choose_model, choose_transcriber
-from palaver.models.base import Model
+from palaver.models.base import Model, media_taken
 from palaver.models.http import ServiceClient
 from palaver.models.local.client import Local
 from palaver.models.openai.transcription import Transcriber
@@ -40,6 +40,7 @@ from palaver.tools import open_tools
 log = logging.getLogger(__name__)
 
 RELOADED = ("persona", "limits")  # the keys that may change while the bot runs
+BLIND = "it sees no pictures, and describes only documents"
 INTERVAL = 1.0  # seconds between two looks at the files
 
 HINTS = Hints(
@@ -280,7 +281,10 @@ async def _open_describer(
     if name == NO_MODEL:
         return None
     if name:
-        return by_model(await open_model(name, file, opened, environment))
+        model = await open_model(name, file, opened, environment)
+        if not media_taken(model).sees:
+            log.warning("media.describe: %s: %s", name, BLIND)
+        return by_model(model)
     return None if isinstance(own, Local) else by_model(own)
 
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.app import (
+    BLIND,
     check_zone,
     error_line,
     hide_secrets,
@@ -30,6 +31,7 @@ from palaver.engine.identity import require_account
 from palaver.errors import PalaverError, StoreBusy, StoreRefused
 from palaver.media.decoding import missing_decoders
 from palaver.models import provider_of
+from palaver.models.base import media_taken
 from palaver.profiles import profile_of
 from palaver.redaction import redact_keys
 from palaver.store import Store
@@ -191,10 +193,11 @@ async def _model(name: str, file: ConfigFile, environment: Mapping[str, str]) ->
     """Ask a model of a service for one word; a local one is only looked for."""
     async with AsyncExitStack() as opened:
         model = await open_model(name, file, opened, environment)
+        blind = f"; {BLIND}" if name == file.config.media.describe and not media_taken(model).sees else ""
         if provider_of(name) == "local":
-            return f"{name} is here"
+            return f"{name} is here{blind}"
         response = await model.respond(Prompt.of(user("Say ok."), settings=Settings(max_tokens=64)))
-        return f"{name} answers ({response.usage.total} tokens)"
+        return f"{name} answers ({response.usage.total} tokens){blind}"
 
 
 async def _transcriber(file: ConfigFile, environment: Mapping[str, str]) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli.command import palaver
+from palaver.app import open_bot
 from palaver.bot_check import Finding, check_bot
 from palaver.config import Config, load_config, read_config
 from palaver.config_reader import keys_of
@@ -22,6 +23,8 @@ from palaver.platforms.terminal.found_model import RememberedChoice, save_choice
 from palaver.redaction import redact_keys
 from palaver.sim import GeminiSim, OpenAISim
 from palaver.store import Store
+from palaver.testing import RecordedPlatform
+from palaver.wire.media_limits import MediaTaken
 from people import NOON
 
 TEMPLATE = files("palaver.cli").joinpath("template.toml").read_text(encoding="utf-8")
@@ -162,6 +165,25 @@ async def test_check_asks_who_describes_and_transcribes_media(tmp_path: Path, mo
     assert [(what, ok) for what, ok, _ in said] == [("model", True), ("model", True), ("transcriber", True)]
     assert said[2][2] == "openai:whisper-1 is there"
     assert [one["ok"] for one in refused if one["what"] in ("model", "transcriber")] == [True, False, False]
+
+
+async def test_check_says_that_a_model_which_is_to_describe_media_sees_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for module in ("palaver.app", "palaver.bot_check"):
+        monkeypatch.setattr(f"{module}.media_taken", lambda _: MediaTaken())  # as of a local model
+    (tmp_path / "palaver.toml").write_text(
+        'model = "openai:gpt-4o"\nstore = ":memory:"\nmedia.describe = "openai:o3-mini"\n'
+    )
+    async with OpenAISim() as openai:
+        keys = {"PALAVER_OPENAI_BASE_URL": openai.url, "OPENAI_API_KEY": "any"}
+        found = [one.line async for one in check_bot(Path("palaver.toml"), keys) if one.what == "model"]
+        async with open_bot(load_config(Path("palaver.toml"), keys), keys, platforms=[RecordedPlatform()]):
+            pass
+
+    assert [line.endswith("; it sees no pictures, and describes only documents") for line in found] == [False, True]
+    assert caplog.messages == ["media.describe: openai:o3-mini: it sees no pictures, and describes only documents"]
 
 
 async def test_check_says_when_what_decodes_media_is_not_installed(

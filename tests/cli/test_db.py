@@ -19,6 +19,8 @@ from cli.stores import a_store, execute, held, with_file
 from palaver import Place, Store
 from palaver.cli.db import watch_copy
 from palaver.cli.options import default_db
+from palaver.messages import Reply
+from palaver.platforms.terminal.saved_files import SavedFiles, folder_of
 from palaver.turns import Prompt
 from people import ALICE, GROUP, NOON, a_message, a_photo, a_talk
 from platforms.terminal.pseudo import terminal
@@ -337,6 +339,20 @@ def test_at_a_terminal_it_is_asked(tmp_path: Path, typed: str, status: int, forg
 
     assert left == status
     assert files_hold(tmp_path, "Alice") is not forgotten
+
+
+def test_files_that_were_saved_for_the_person_at_the_terminal_go_with_them(tmp_path: Path) -> None:
+    db = a_store(tmp_path / "s.db", messages=[a_message(place=Place(platform="terminal", id="me", kind="direct"))])
+    other = a_store(tmp_path / "o.db", messages=[a_message()])
+    for path in (db, other):
+        SavedFiles(folder_of(path)).save_media(Reply(place=GROUP, text="", media=(a_photo(),)))
+    (folder_of(db) / "notes.txt").write_text("mine")
+
+    done("db", "forget", ALICE.id, "--yes", "--db", str(db))
+    done("db", "forget", ALICE.id, "--yes", "--db", str(other))
+
+    assert os.listdir(folder_of(db)) == ["notes.txt"]
+    assert len(os.listdir(folder_of(other))) == 1
 
 
 def test_people_in_direct_chats_go_with_them(tmp_path: Path) -> None:

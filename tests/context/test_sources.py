@@ -349,7 +349,7 @@ async def test_another_counter_counts_everything() -> None:
 
 
 def test_a_budget_below_nothing_is_refused() -> None:
-    with pytest.raises(InvalidValue, match="budget.immediate is a number of tokens"):
+    with pytest.raises(InvalidValue, match=r"budget\.immediate is a number of tokens"):
         Budget(immediate=-5)
 
 

@@ -241,8 +241,16 @@ async def _names_of(path: Path, author: str, platform: str | None) -> tuple[str,
 
 async def _forget(path: Path, author: str, platform: str) -> "tuple[Forgotten, int]":
     """Return what was removed, and how many files are to be deleted at services."""
+    import asyncio
+
+    from palaver.platforms.terminal.saved_files import remove_saved
+    from palaver.platforms.terminal.setup import PLACE
+
     async with _open_alone(path) as store:
-        return await store.forget(author, platform), len(await store.media.unwanted_handles())
+        report, elsewhere = await store.forget(author, platform), len(await store.media.unwanted_handles())
+        if platform == PLACE.platform:  # which is one person's
+            await asyncio.to_thread(remove_saved, store.path)
+        return report, elsewhere
 
 
 async def _prune(path: Path, prompts: int | None, updates: int | None) -> int:

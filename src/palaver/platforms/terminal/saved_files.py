@@ -1,6 +1,8 @@
 """Saved files: what a model or a tool made is a file in a folder, and its path on the screen."""
 
 import os
+import re
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from tempfile import mkdtemp
@@ -10,6 +12,24 @@ from msgspec.structs import replace
 from palaver.media.file_names import name_of
 from palaver.messages import Reply
 from palaver.parts import Media
+
+_SAVED = re.compile(r"[0-9a-f]{8}-")
+
+
+def folder_of(store: str | os.PathLike[str]) -> Path:
+    """Return the folder of the files that were saved for the person at the terminal of a store."""
+    return Path(f"{os.fspath(store)}-files")
+
+
+def remove_saved(store: str | os.PathLike[str]) -> int:
+    """Remove the files that were saved for the person at the terminal; return their number. All else stays."""
+    folder = folder_of(store)
+    found = [one for one in folder.iterdir() if _SAVED.match(one.name)] if folder.is_dir() else []
+    for path in found:
+        path.unlink(missing_ok=True)
+    with suppress(OSError):  # something else is in it
+        folder.rmdir()
+    return len(found)
 
 
 class SavedFiles:

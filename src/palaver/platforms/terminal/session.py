@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from uuid import uuid4
 
 from palaver.context.values import Persona
@@ -34,7 +33,7 @@ from palaver.platforms.terminal.commands import HELP, HELP_INDENT, ChatCommand, 
 from palaver.platforms.terminal.input import InputReader, on_interrupt
 from palaver.platforms.terminal.output import Display, Output, count_seconds, show_error
 from palaver.platforms.terminal.platform import EventReader, HistoryView, Terminal
-from palaver.platforms.terminal.saved_files import SavedFiles
+from palaver.platforms.terminal.saved_files import SavedFiles, folder_of
 from palaver.platforms.terminal.setup import (
     DEFAULT_OPTIONS,
     PLACE,
@@ -98,7 +97,7 @@ class TerminalSession:
         self._history_view = HistoryView(store)
         self._output = Output(reader.show_above_input)
         self._events = EventReader(store, self._output, display)
-        files = SavedFiles(None if store.path == MEMORY else Path(f"{store.path}-files"))
+        files = SavedFiles(None if store.path == MEMORY else folder_of(store.path))
         self._terminal = Terminal(self._output, display, self._events, talk=self._read_lines, files=files)
         self._memory = self._create_memory(choice) if options.config.memory.enabled else None
         self._engine = self._create_engine(choice)
