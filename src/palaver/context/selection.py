@@ -5,24 +5,39 @@ belong to the target: first the chain of replies and its neighbours, then messag
 Partners are people whom the target names, or with whom the author spoke by name or reply lately. Their messages are
 taken in turns, the newest of each first. Without any name the conversations cannot be told apart, and the newest
 messages are selected. The last ones before the target are the immediate level, the others the recent one.
+
+`fit_levels` and `fit_window` then leave out what is over the budget of tokens.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, zip_longest
+from typing import NamedTuple
 
 from palaver.characters import visible
-from palaver.context.budget import OLDER, Budget, count_tokens, report_messages, take_newest
+from palaver.context.budget import (
+    OLDER,
+    Budget,
+    count_tokens,
+    drop_oversized,
+    over_budget,
+    report_messages,
+    take_newest,
+)
+from palaver.context.edits import fit_notices, shift_notices
+from palaver.context.log import WindowRead
 from palaver.context.media_boundary import media_of_levels
 from palaver.context.media_budget import MediaCounter, messages_in_words
+from palaver.context.stable_prefix import Marks, keep_results_with_calls, stable_cut
 from palaver.context.turn_media import OwnMedia
-from palaver.context.values import LeftOut
+from palaver.context.values import LeftOut, Notice
 from palaver.media.amounts import MediaAmount
 from palaver.messages import Author, Message
 from palaver.parts import Text
 from palaver.turns import Turn
 
 IMMEDIATE = 5  # messages before the target
+BEFORE_WINDOW = "older than the window of up to {high} messages"
 
 ALWAYS_SHOWN = 20  # of the newest messages
 MAX_CANDIDATES = 256  # messages before the target
@@ -202,3 +217,28 @@ def fit_levels(
     found = [own.shown(chosen, level) for chosen, level in zip(with_media, levels, strict=True)]
     made = own.shown_turns([one for level in with_media for one in level])
     return found, made, left_recent + left + left_newer + words
+
+
+class FittedWindow(NamedTuple):
+    """The messages of a window in words, and where it is cut so that they are within their budget."""
+
+    messages: tuple[Message, ...]  # all of them
+    cut: int  # how many of the first ones are left out
+    room: int  # tokens that the others leave
+    notices: tuple[Notice, ...]
+    left: tuple[LeftOut, ...]
+
+
+def fit_window(read: WindowRead, own: OwnMedia, marks: Marks, allowed: Budget) -> FittedWindow:
+    """Return the messages of a window in words, within their budget; cuts keep the prefix stable."""
+    shown = messages_in_words(read.messages)
+    counts = count_tokens(shown, own.turns_in_words, allowed.counter)
+    shown, counts, oversized = drop_oversized(shown, counts, allowed.window)
+    notices, counts, unfit = fit_notices(read.notices, counts, allowed)
+    cut = keep_results_with_calls(shown, stable_cut(counts, read.start, allowed.window, (marks.high - marks.low) // 4))
+    left = report_messages(shown[:cut], counts[:cut], "window", over_budget(allowed.window))
+    if read.start:
+        left = (LeftOut(source="window", why=BEFORE_WINDOW.format(high=marks.high), count=read.start), *left)
+    return FittedWindow(
+        shown, cut, allowed.window - sum(counts[cut:]), shift_notices(notices, cut), left + oversized + unfit
+    )

@@ -10,14 +10,9 @@ from msgspec.structs import replace
 
 from palaver.context.budget import (
     Budget,
-    count_tokens,
-    drop_oversized,
-    over_budget,
     report_item,
-    report_messages,
     take_first,
 )
-from palaver.context.edits import fit_notices, shift_notices
 from palaver.context.log import Log, read_around, read_window, unedited_turns, with_unshown_quotes
 from palaver.context.media_boundary import media_marks_of, media_of_window
 from palaver.context.media_budget import (
@@ -25,11 +20,10 @@ from palaver.context.media_budget import (
     count_by_files,
     fit_batch,
     limits_of_window,
-    messages_in_words,
     request_limits,
 )
-from palaver.context.selection import IMMEDIATE, MAX_CANDIDATES, fit_levels, select_messages
-from palaver.context.stable_prefix import HISTORY_SIZE, Marks, keep_results_with_calls, stable_cut
+from palaver.context.selection import IMMEDIATE, MAX_CANDIDATES, fit_levels, fit_window, select_messages
+from palaver.context.stable_prefix import HISTORY_SIZE, Marks
 from palaver.context.turn_media import OwnMedia
 from palaver.context.values import (
     AvailableSticker,
@@ -51,7 +45,6 @@ from palaver.wire.media_limits import ANY_MODEL, MediaTaken, limits_of
 RECENT = 30
 EPISODES = 3
 MORE_EPISODES = f"more than {EPISODES} episodes"
-BEFORE_WINDOW = "older than the window of up to {high} messages"
 DELIMITER = re.compile(r"[A-Za-z0-9]{6,64}")
 
 Source = Callable[[Context], Awaitable[Context]]
@@ -177,19 +170,11 @@ def window(
 
     async def source(context: Context) -> Context:
         read = await log.in_snapshot(lambda snapshot: read_window(snapshot, context, within))
-        start, messages, notices = read.start, read.messages, read.notices
+        start, messages = read.start, read.messages
         own = OwnMedia(messages, read.turns, read.context)
-        shown = messages_in_words(messages)
-        counts = count_tokens(shown, own.turns_in_words, allowed.counter)
-        shown, counts, too_large = drop_oversized(shown, counts, allowed.window)
-        notices, counts, unfit = fit_notices(notices, counts, allowed)
-        cut = keep_results_with_calls(shown, stable_cut(counts, start, allowed.window, (within.high - within.low) // 4))
-        left = report_messages(shown[:cut], counts[:cut], "window", over_budget(allowed.window))
-        if start:
-            left = (LeftOut(source="window", why=BEFORE_WINDOW.format(high=within.high), count=start), *left)
+        shown, cut, room, notices, left = fit_window(read, own, within, allowed)
         counter = await count_by_files(read.context, messages[cut:], files)
         fitted, used, in_words = fit_batch(read.context, request_limits(allowed), counter)
-        room = allowed.window - sum(counts[cut:])
         limits = limits_of_window(request_limits(allowed), used, tokens=room) if media else NOTHING
         newest = media_marks or media_marks_of(context.place, buffered=buffer is not None)
         pictures = media_marks is None and context.place.kind != "direct"  # no other media of a group
@@ -210,9 +195,9 @@ def window(
             stable=max(0, buffer.start(count) - start - cut) if buffer else len(chosen),
             stable_since=max(within.last_cut(count), buffer.last_cut(count) if buffer else start + cut + step),
             settled_after=newest.high + 1 if newest.low == newest.high else 1,
-            notices=shift_notices(notices, cut),
+            notices=notices,
             turns={**context.turns, **own.shown_turns(chosen)},
-            left_out=context.left_out + left + too_large + unfit + in_words + old_in_words,
+            left_out=context.left_out + left + in_words + old_in_words,
         )
         return await with_unshown_quotes(log, context, messages[:cut])
 
