@@ -9,9 +9,13 @@ import pytest
 from cli.command import Here
 from cli.stores import a_store
 from engine.engines import said
-from palaver import Behavior, Engine, Persona, Store, ToolCall
+from palaver import Behavior, Engine, Media, Persona, Store, ToolCall
+from palaver.context.values import LeftOut
 from palaver.models import Scripted
 from palaver.testing import RecordedPlatform
+from palaver.turns import Prompt, user
+from people import NOON
+from store.builders import a_run
 
 
 def double(number: int) -> int:
@@ -71,3 +75,48 @@ def test_there_may_be_none(here: Here, tmp_path: Path) -> None:
 
     assert here("prompt", "--db", empty) == (0, "no prompt was sent yet\n", "")
     assert here("prompt", "--json", "--db", empty) == (0, "[]\n", "")
+
+
+PHOTO = Media(media_kind="photo", unique_id="p1", mime="image/jpeg", size=90_000, sha256="0" * 64)
+PAPER = Media(media_kind="document", unique_id="d1", label="a.pdf", mime="application/pdf", pages=2, sha256="1" * 64)
+WHY = "its media go in words: their files cannot be had, or are larger than media.largest"
+
+
+def a_prompt_with_media(path: Path, model: str) -> str:
+    async def send() -> None:
+        async with Store.open(path) as store:
+            await store.inbox.receive(said("Look!"), at=NOON)
+            left = (LeftOut(source="media", ids=("m1",), why=WHY),)
+            prompt = Prompt.of(user("Look!", PHOTO, PAPER))
+            await store.runs.begin(a_run(model=model), prompt=prompt, left_out=left, at=NOON)
+
+    asyncio.run(send())
+    return str(path)
+
+
+def about_tokens(shown: str) -> int:
+    return int(shown.partition("about ")[2].partition(" tokens")[0].replace(",", ""))
+
+
+def test_media_count_as_they_go_to_the_model_and_reasons_are_whole(here: Here, tmp_path: Path) -> None:
+    _, blind, _ = here("prompt", "--db", a_prompt_with_media(tmp_path / "a.db", "qwen"))
+    _, sees, _ = here("prompt", "--db", a_prompt_with_media(tmp_path / "b.db", "gemini-3.8-flash"))
+
+    assert (about_tokens(blind) < 1300, about_tokens(sees) > 2000) == (True, True)
+    assert f"left out of media: 1 ({WHY})\n" in blind
+
+
+def test_what_a_model_that_reads_text_only_was_told_is_shown(here: Here, tmp_path: Path) -> None:
+    blind = a_prompt_with_media(tmp_path / "a.db", "qwen")
+    sees = a_prompt_with_media(tmp_path / "b.db", "gemini-3.8-flash")
+    notes = [
+        "qwen reads text only: media went in words; it was told so beside those that nothing describes",
+        "documents that went as the beginning of their text, which is not shown: 1",
+    ]
+
+    _, shown, _ = here("prompt", "--db", blind)
+
+    assert "[photo]\n(This photo has no description, and you read text only: say that you cannot see it.)" in shown
+    assert shown.splitlines()[-2:] == notes
+    assert json.loads(here("prompt", "--json", "--db", blind)[1])[0]["notes"] == notes
+    assert json.loads(here("prompt", "--json", "--db", sees)[1])[0]["notes"] == []

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from palaver.parts import Part
+    from palaver.parts import Media, Part
     from palaver.run.journal import SentPrompt
+    from palaver.turns import Role
+    from palaver.wire.media_limits import MediaTaken
 
 
 def prompt(
@@ -29,7 +31,9 @@ def prompt(
 
     found = asyncio.run(_read(db, run_id))
     if as_json:
-        return print_json(found)
+        import msgspec
+
+        return print_json([{**msgspec.to_builtins(sent), "notes": _notes(sent)} for sent in found])
     if not found:
         print_line(f"run {one_line(run_id)} sent no prompt" if run_id else "no prompt was sent yet")
     for sent in found:
@@ -51,11 +55,11 @@ async def _read(db: "Path | None", given: str | None) -> "Sequence[SentPrompt]":
 
 
 def _print_prompt(sent: "SentPrompt") -> None:
-    tokens = sum(layer.tokens for layer in sent.layers)
-    about = f"{one_line(sent.model)}, {local_time(sent.at)}, about {tokens:,} tokens"
+    about = f"{one_line(sent.model)}, {local_time(sent.at)}, about {_tokens(sent):,} tokens"
     print_line(f"run {one_line(sent.run_id)}, step {sent.step}: {about}", bold=True)
     if sent.tried:
-        print_line(f"sent because the one before failed ({one_line(sent.tried.fallback)}): {one_line(sent.tried.why)}")
+        why = one_line(sent.tried.why, None)
+        print_line(f"sent because the one before failed ({one_line(sent.tried.fallback)}): {why}")
     if tools := sent.prompt.tools:
         print_line(f"tools: {', '.join(one_line(tool.name) for tool in tools)}")
     for layer in sent.prompt.layers:
@@ -64,9 +68,56 @@ def _print_prompt(sent: "SentPrompt") -> None:
         if layer.instruction:
             _print_text(layer.instruction)
         for turn in layer.turns:
-            _print_text(f"{turn.role}: " + "\n".join(filter(None, map(_part_text, turn.parts))))
+            texts = (_part_text(part, sent.model, turn.role) for part in turn.parts)
+            _print_text(f"{turn.role}: " + "\n".join(filter(None, texts)))
     for left in sent.left_out:
-        print_line(f"left out of {one_line(left.source)}: {left.count} ({one_line(left.why)})")
+        print_line(f"left out of {one_line(left.source)}: {left.count} ({one_line(left.why, None)})")
+    for note in _notes(sent):
+        print_line(one_line(note, None))
+
+
+def _tokens(sent: "SentPrompt") -> int:
+    """Return about how many tokens it has, with media in the form in which they go to its model."""
+    from palaver.media.sent_forms import media_tokens, sent_as
+    from palaver.tokens import count_media
+
+    taken = _taken(sent.model)
+    tokens = sum(layer.tokens for layer in sent.layers)
+    for media, role in _media(sent):
+        counted, goes = count_media(media), media_tokens(media, taken)
+        tokens += (min(counted, goes) if sent_as(media, taken, role) == "text" else goes) - counted
+    return tokens
+
+
+def _notes(sent: "SentPrompt") -> list[str]:
+    """Return what the request had that the stored prompt does not show."""
+    from palaver.media.sent_forms import sent_as
+
+    taken, media = _taken(sent.model), _media(sent)
+    texts = sum(sent_as(one, taken, role) == "text" for one, role in media)
+    blind = f"{sent.model} reads text only: media went in words; it was told so beside those that nothing describes"
+    read = f"documents that went as the beginning of their text, which is not shown: {texts}"
+    return [*([blind] if media and _reads_text_only(sent.model) else []), *([read] if texts else [])]
+
+
+def _media(sent: "SentPrompt") -> "list[tuple[Media, Role]]":
+    from palaver.parts import media_in
+
+    turns = (turn for layer in sent.prompt.layers for turn in layer.turns)
+    return [(one, turn.role) for turn in turns for part in turn.parts for one in media_in(part)]
+
+
+def _taken(model: str) -> "MediaTaken":
+    from palaver.wire.media_limits import MediaTaken, limits_of
+
+    return MediaTaken() if _reads_text_only(model) else limits_of(model)
+
+
+def _reads_text_only(model: str) -> bool:
+    """Return whether its client takes no media at all: that of an embedded model we know, and DeepSeek's."""
+    from palaver.models.local.weights import WEIGHTS
+
+    return model in WEIGHTS or model.startswith("deepseek-")
 
 
 def _print_text(text: str) -> None:
@@ -76,15 +127,16 @@ def _print_text(text: str) -> None:
     print_line(escape_controls(text))
 
 
-def _part_text(part: "Part") -> str:
+def _part_text(part: "Part", model: str, role: "Role") -> str:
     from palaver.jsonio import dumps
     from palaver.parts import Media, Text, ToolCall, ToolResult
+    from palaver.wire.part_forms import words_unseen
 
     match part:
         case Text():
             return part.text
         case Media():
-            return part.words
+            return words_unseen(part) if role == "user" and _reads_text_only(model) else part.words
         case ToolCall():
             return f"[call {part.name} {dumps(part.args).decode()}]"
         case ToolResult():
