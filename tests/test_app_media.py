@@ -1,5 +1,6 @@
 """A bot from a config describes and hears media, over the simulators of the services."""
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from palaver.app import open_bot
 from palaver.config import load_config
 from palaver.engine.engine import Engine
 from palaver.messages import Author, Message, Place
-from palaver.parts import Media
+from palaver.parts import Media, Text
 from palaver.platform import Platform
 from palaver.sim import GeminiSim, OpenAISim
 from palaver.sim.behaviours import Answer, Ask, Echo
@@ -55,8 +56,8 @@ async def a_bot(folder: Path, config: str, platform: Platform, **variables: str)
         yield engine
 
 
-def sent(number: int, *media: Media) -> Message:
-    return Message(id=str(number), place=PLACE, author=PERSON, parts=media)
+def sent(number: int, *parts: Media | Text) -> Message:
+    return Message(id=str(number), place=PLACE, author=PERSON, parts=parts)
 
 
 async def test_the_own_model_describes_a_photo_once_in_the_language_of_the_person(tmp_path: Path) -> None:
@@ -93,8 +94,24 @@ async def test_a_voice_is_transcribed_for_a_model_that_does_not_hear(tmp_path: P
 
     heard, answered = sim.requests
     assert (heard.path, answered.path) == ("/v1/audio/transcriptions", "/v1/chat/completions")
-    assert "[voice of 1 second described: Купи молока.]" in str(answered.body["messages"])
+    assert "[voice of 4 seconds described: Купи молока.]" in str(answered.body["messages"])
     assert len(platform.texts) == 1
+
+
+@pytest.mark.parametrize("profile", ["layered", "tail", "plain"])
+async def test_the_words_for_a_voice_have_one_length_whenever_its_file_comes(tmp_path: Path, profile: str) -> None:
+    """Its file has one second; how long it is by its message never changes."""
+    voice = Media(media_kind="voice", unique_id="v1", file_id="voice", mime="audio/ogg", seconds=7)
+    config = f'model = "openai:gpt-4o"\nprofile = "{profile}"\n[behavior]\ndebounce = 0\n'
+    async with OpenAISim(behaviour=Echo()) as sim:
+        variables = {"PALAVER_OPENAI_BASE_URL": sim.url, "OPENAI_API_KEY": "k"}
+        async with a_bot(tmp_path, config + '[media]\ndescribe = "none"', Files(), **variables) as engine:
+            for number in range(20):
+                await engine.receive(sent(number, *([voice] if number == 0 else [Text(text=f"text {number}")])))
+                await engine.settled()
+
+    shown = [re.findall(r"\[voice[^\]]*\]", str(one.body["messages"])) for one in sim.requests]
+    assert shown == [["[voice of 7 seconds]"]] * 20
 
 
 @pytest.mark.parametrize("describe", ['"none"', '"gemini-2.5-flash"'])

@@ -62,10 +62,11 @@ class Media(_Part, frozen=True, kw_only=True, tag="media"):
     label: str | None = None  # what is known without a look at it: the set and emoji of a sticker, a file's name
     file_id: str | None = None  # by which the platform gives its bytes
     sha256: str | None = None  # of the stored file with its bytes
-    size: int | None = None  # bytes; this and the next four as the platform says, or by the stored file
+    size: int | None = None  # bytes; this, the pixels and the pages as the platform says, or by the stored file
     width: int | None = None  # pixels
     height: int | None = None  # pixels
-    seconds: float | None = None  # of a video or a sound
+    seconds: float | None = None  # of a video or a sound, as the platform says: so its words never change
+    file_seconds: float | None = None  # the same by the stored file, which decides what it costs
     pages: int | None = None  # of a document
     same_as: str | None = None  # where the same media are shown already, which go once: `in message 5`
     signature: str | None = None
@@ -92,7 +93,7 @@ class Media(_Part, frozen=True, kw_only=True, tag="media"):
         """
         if self.same_as:
             return f"[{self.kind_word}{SAME_AS}{one_line(self.same_as)}]"
-        label, length, told = one_line(self._visible_label), self._length, one_line(self._description)
+        label, length, told = one_line(self._visible_label), self._told_length, one_line(self._description)
         named = f' "{label.translate(_QUOTES)}"' if label else ""
         lasting = f" of {length}" if length else ""
         return f"[{self.kind_word}{named}{lasting}{DESCRIBED if told else ''}{told}]"
@@ -117,9 +118,14 @@ class Media(_Part, frozen=True, kw_only=True, tag="media"):
         return replace(self, data=None, uri=None, raw=None, sha256=None, file_id=None, signature=None)
 
     @property
+    def length(self) -> float | None:
+        """The seconds of a video or a sound, by its stored file if that is known."""
+        return self.seconds if self.file_seconds is None else self.file_seconds
+
+    @property
     def is_described(self) -> bool:
-        """Whether it has a description or a label with visible characters, or a known length."""
-        return bool(self._description or self._visible_label or self._length)
+        """Whether it has a description or a label with visible characters, or a length that its platform says."""
+        return bool(self._description or self._visible_label or self._told_length)
 
     @property
     def _description(self) -> str:
@@ -130,7 +136,7 @@ class Media(_Part, frozen=True, kw_only=True, tag="media"):
         return "" if self.label is None or is_blank(self.label) else self.label[:MAX_LABEL]
 
     @property
-    def _length(self) -> str:
+    def _told_length(self) -> str:
         """How long a recording is: `12 seconds`, or `2 min 5 s`."""
         if not self.seconds or not isfinite(self.seconds) or self.media_kind not in RECORDINGS:
             return ""
@@ -212,6 +218,7 @@ def foreign_media(media: Media) -> Media:
     unique_id = media.unique_id
     safe = {
         "sha256": None,
+        "file_seconds": None,
         "unique_id": unique_id if len(unique_id) <= MAX_UNIQUE_ID else _hash(unique_id),
         "seconds": media.seconds if media.seconds is not None and 0 <= media.seconds < inf else None,
         **{name: _positive(getattr(media, name)) for name in ("size", "width", "height", "pages")},

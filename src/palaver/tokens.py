@@ -262,8 +262,8 @@ def _size(media: Media) -> int:
 
 
 def _seconds(media: Media, a_second: int) -> int:
-    if media.seconds:
-        return max(1, ceil(min(media.seconds, _LONGEST)))
+    if media.length:
+        return max(1, ceil(min(media.length, _LONGEST)))
     return -(-_size(media) // a_second) or _UNKNOWN_SECONDS
 
 

@@ -83,7 +83,7 @@ class ContextMedia:
         media, links = [], []
         for one in reply.media:
             if file := files.get(file_key(one)):
-                media.append(with_file(one, file))
+                media.append(_with_own_file(one, file))
             elif one.uri and not one.data:
                 links.append(one.link or one.caption)
             else:
@@ -109,7 +109,13 @@ class ContextMedia:
 def _with_known_file(media: Media, files: dict[str, StoredFile]) -> Media:
     """Return media with their file, under its id; as they are where they have none."""
     key = file_key(media)
-    return replace(with_file(media, files[key]), unique_id=key) if key in files else media
+    return replace(_with_own_file(media, files[key]), unique_id=key) if key in files else media
+
+
+def _with_own_file(media: Media, file: StoredFile) -> Media:
+    """Return media that the agent made with their file, whose length is told in words too: it is known from the start."""
+    known = with_file(media, file)
+    return replace(known, seconds=known.length)
 
 
 def _is_changed(media: Media) -> bool:

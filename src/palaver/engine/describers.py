@@ -156,7 +156,8 @@ class MediaAccess:
         """Return the tokens of a recording by its file; what its sender says counts where that was not decoded."""
         files = await self._store.get([media.sha256]) if self._store and media.sha256 else {}
         known = [file.seconds for file in files.values() if file.seconds]
-        return max(media_tokens(replace(media, seconds=one), taken) for one in known or (media.seconds, None))
+        lengths = known or (media.seconds, None)
+        return max(media_tokens(replace(media, seconds=one, file_seconds=None), taken) for one in lengths)
 
 
 def _is_shown(sent: Prompt) -> bool:

@@ -79,14 +79,17 @@ def is_shown_itself(media: Media, taken: MediaTaken, role: Role = "user") -> boo
 
 
 def with_facts(media: Media, file: StoredFile) -> Media:
-    """Return media with what is known of their stored file: it decides, not what their sender said."""
+    """Return media with what is known of their stored file: it decides, not what their sender said.
+
+    The length that the sender said stays beside it, for the words: a file may come after they were shown.
+    """
     return replace(
         media,
         mime=file.mime,
         size=file.size,
         width=media.width if file.width is None else file.width,
         height=media.height if file.height is None else file.height,
-        seconds=media.seconds if file.seconds is None else file.seconds,
+        file_seconds=file.seconds,
         pages=media.pages if file.pages is None else file.pages,
     )
 
@@ -103,9 +106,9 @@ def media_tokens(media: Media, taken: MediaTaken, counter: Counter = ESTIMATOR) 
         case "picture":
             media = replace(media, media_kind="photo", mime="image/jpeg")
         case "sound" if not taken.takes(media_mime(media)):
-            media = replace(media, seconds=min(media.seconds or SOUND_SECONDS, SOUND_SECONDS))
+            media = replace(media, file_seconds=min(media.length or SOUND_SECONDS, SOUND_SECONDS))
         case "video" if media.media_kind == "youtube":
-            media = replace(media, seconds=media.seconds or taken.video_seconds)
+            media = replace(media, file_seconds=media.length or taken.video_seconds)
         case _:
             pass
     tokens = count_media(media, counter, taken.rates)

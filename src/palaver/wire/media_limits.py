@@ -69,9 +69,9 @@ class MediaTaken(Struct, frozen=True, kw_only=True):
 
         What a caller of `Chat` gives, and says nothing of, is shown as it is.
         """
-        if media.seconds is None:
+        if media.length is None:
             return media.media_kind == "youtube" or bool(media.sha256)
-        return media.seconds > self.video_seconds
+        return media.length > self.video_seconds
 
     def seen_side(self, width: int, height: int) -> int:
         """Return the longest side of an image, in pixels, after the service made it smaller."""
