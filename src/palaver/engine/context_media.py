@@ -113,7 +113,7 @@ def _with_known_file(media: Media, files: dict[str, StoredFile]) -> Media:
 
 
 def _with_own_file(media: Media, file: StoredFile) -> Media:
-    """Return media that the agent made with their file, whose length is told in words too: it is known from the start."""
+    """Return media of the agent with their file; its length is told in words too, since it is known from the start."""
     known = with_file(media, file)
     return replace(known, seconds=known.length)
 
