@@ -276,14 +276,23 @@ async def test_a_long_video_is_described_by_a_still_and_a_long_sound_by_nobody(
     assert [*(part.mime for part in parts if isinstance(part, Media) and part.data), *filter(None, [why])] == [shown]
 
 
-@pytest.mark.parametrize("kind", ["voice", "audio", "music"])
-async def test_nobody_fetches_a_sound_for_a_model_that_does_not_hear(store: Store, kind: str) -> None:
-    files, eyes = Files(store), Scripted("Hello.", name="gpt-5.6")
-    sound = Media(media_kind=kind, unique_id="v1", file_id="f1")
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("gpt-5.6", "voice"),
+        ("gpt-5.6", "audio"),
+        ("gpt-5.6", "music"),
+        ("gpt-3.5-turbo", "photo"),
+        ("gpt-audio", "video"),
+    ],
+)
+async def test_nobody_fetches_what_a_model_does_not_hear_or_see(store: Store, name: str, kind: str) -> None:
+    files, model = Files(store), Scripted("Hello.", name=name)
+    media = Media(media_kind=kind, unique_id="v1", file_id="f1")
 
-    assert await words_of(store, sound, by_model(eyes), access=files.access()) is None
-    assert (files.fetched, eyes.prompts) == ([], [])
-    assert await store.descriptions.failures(["v1"], by="gpt-5.6") == {}
+    assert await words_of(store, media, by_model(model), access=files.access()) is None
+    assert (files.fetched, model.prompts) == ([], [])
+    assert await store.descriptions.failures(["v1"], by=name) == {}
 
 
 async def test_a_video_of_youtube_is_never_described(store: Store) -> None:

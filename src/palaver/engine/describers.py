@@ -37,6 +37,7 @@ MAX_TOKENS = 20_000  # of a recording that is described: more than three minutes
 MAX_TRANSCRIPT = 20_000  # characters of what a person says
 SPOKEN = frozenset({"voice", "video_note"})  # kinds of media in which people speak
 SOUNDS = frozenset({"voice", "audio", "music"})  # kinds of which nothing can be seen
+PICTURES = frozenset({"photo", "image", "sticker", "animation", "gif", "video", "video_note"})  # kinds to look at
 _TAG = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8})*", re.IGNORECASE)
 
 Describe = Callable[[Media], Awaitable[str]]
@@ -256,7 +257,7 @@ class Makers(Struct, frozen=True, kw_only=True):
 
     describer: Maker | None = None
     transcriber: Maker | None = None
-    hears: bool = True  # whether the describer takes sounds
+    taken: MediaTaken | None = None  # what the describer takes; None: anything
 
     def __bool__(self) -> bool:
         return self.describer is not None or self.transcriber is not None
@@ -266,7 +267,9 @@ class Makers(Struct, frozen=True, kw_only=True):
             return None
         if media.media_kind in SPOKEN and self.transcriber is not None:
             return self.transcriber
-        return self.describer if self.hears or media.media_kind not in SOUNDS else None
+        if self.taken and not self.taken.hears and media.media_kind in SOUNDS:
+            return None
+        return None if self.taken and not self.taken.sees and media.media_kind in PICTURES else self.describer
 
 
 def makers_of(
@@ -280,16 +283,16 @@ def makers_of(
 ) -> Makers:
     """Return the makers for what an engine was given."""
     describer: Maker | None = None
-    hears = True
+    taken: MediaTaken | None = None
     if isinstance(describe, ModelDescriber):
-        hears = media_taken(describe.model).hears
+        taken = media_taken(describe.model)
         describer = ModelMaker(describe, access, spend_tracker=spend_tracker, limits=limits, language=language)
     elif describe is not None:
         describer = FunctionMaker(describe, access)
     transcriber: Maker | None = None
     if transcribe is not None:
         transcriber = TranscriptMaker(transcribe, access, spend_tracker=spend_tracker, language=language)
-    return Makers(describer=describer, transcriber=transcriber, hears=hears)
+    return Makers(describer=describer, transcriber=transcriber, taken=taken)
 
 
 def goes_itself(media: Media, model: Model) -> bool:
