@@ -36,7 +36,7 @@ class Cook:
     def _response(self, prompt: Prompt) -> Response:
         text = pyjson.dumps([turn.text for turn in prompt.turns], ensure_ascii=False) + prompt.instruction
         asked = re.findall(r"\[(\w+)\]\?", text)[-1]  # every question of the script ends with a mark of its own
-        said = LONG if asked == "story" else f"**{asked}**: `ok` 👩‍🍳"
+        said = LONG if asked == "tale" else f"**{asked}**: `ok` 👩‍🍳"
         turn = Turn(role="model", parts=(Text(text=said),), model=self.name)
         return Response(turn=turn, finish=Finish(outcome="complete", reason="STOP"))
 

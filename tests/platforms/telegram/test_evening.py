@@ -67,7 +67,7 @@ async def test_an_evening_in_a_group_of_five(tmp_path: Path) -> None:
         evening, life = Evening(sim), Life(path=str(tmp_path / "bot.db"), url=sim.url, token=sim.token)
         async with alive(forked, life, signal.SIGKILL):
             moved = await talk(evening, *people)
-            people[4].send(moved, "Palaver, tell us a story [story]?")
+            people[4].send(moved, "Palaver, tell us a story [tale]?")
             await evening.until(moved, lambda: any(one.edits for one in moved.of(sim.bot)[1:]))  # the draft grows
             draft = moved.of(sim.bot)[-1].id
         async with alive(forked, life, signal.SIGTERM):
