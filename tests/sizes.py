@@ -10,7 +10,7 @@ T = TypeVar("T")
 in_time = pytest.mark.timeout(120)  # seconds, also under `make torture`: for what must not take quadratic time
 
 FULL = "PALAVER_EXAMPLES" in os.environ
-EXAMPLES = int(os.environ.get("PALAVER_EXAMPLES", "12"))  # of each property
+EXAMPLES = int(os.environ.get("PALAVER_EXAMPLES", "10"))  # of each property
 
 
 def size(small: T, *, full: T) -> T:

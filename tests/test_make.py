@@ -49,7 +49,7 @@ def test_torture_runs_all_tests_at_full_size_and_then_the_properties_with_more_e
     ]
 
 
-@pytest.mark.parametrize(("env", "told"), [({}, "small 12\n"), ({"PALAVER_EXAMPLES": "200"}, "full 200\n")])
+@pytest.mark.parametrize(("env", "told"), [({}, "small 10\n"), ({"PALAVER_EXAMPLES": "200"}, "full 200\n")])
 def test_sizes_are_full_where_the_number_of_examples_is_given(env: dict[str, str], told: str) -> None:
     code = "from sizes import EXAMPLES, size; print(size('small', full='full'), EXAMPLES)"
 

@@ -122,7 +122,7 @@ async def test_every_request_with_media_is_legal(profile: str, place: Place) -> 
     st.integers(0, 24),
     st.builds(Budget, media=st.integers(0, 6), media_tokens=st.integers(0, 9_000), window=st.integers(100, 9_000)),
 )
-@settings(max_examples=size(30, full=300), deadline=None)
+@settings(max_examples=size(20, full=300), deadline=None)
 async def test_wherever_a_history_with_media_is_cut_the_request_is_legal_and_always_the_same(
     profile: str, place: Place, media: list[Media | None], history: int, budget: Budget
 ) -> None:

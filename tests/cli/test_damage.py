@@ -91,13 +91,13 @@ def damages(path: Path) -> Iterator[tuple[str, Damage]]:
     random = Random(11)  # noqa: S311 (it is the same in each run)
     length = path.stat().st_size
     pages = range(length // PAGE)
-    some = size(4, full=40)
+    some = size(3, full=40)
     for cut_at in (1, 15, 16, 99, 100, PAGE - 1, PAGE, *random.sample(range(length), some)):
         yield f"cut at {cut_at}", cut(cut_at)
     for first in random.sample(range(length // PAGE), min(some, len(pages))):
         yield f"page {first} of noise", overwritten(first * PAGE, random.randbytes(PAGE))
         yield f"page {first} of zeros", overwritten(first * PAGE, bytes(PAGE))
-    for first in random.sample(range(length), size(7, full=150)):
+    for first in random.sample(range(length), size(5, full=150)):
         yield f"noise at {first}", overwritten(first, random.randbytes(random.choice((1, 4, 30))))
     yield "no header", overwritten(0, bytes(100))
     yield "another page size", overwritten(16, b"\x02\x00")
@@ -139,7 +139,7 @@ def strange_values(path: Path) -> Iterator[tuple[str, Damage]]:
     random = Random(12)  # noqa: S311 (it is the same in each run)
     values = ("'{'", "'[]'", "'null'", "'\"x\"'", "x'ff00'", "CAST(x'ff0aff' AS TEXT)", "''", "-1", "9e999", "NULL")
     found = [(table, column, value) for table in tables(path) for column in columns(path, table) for value in values]
-    for table, column, value in random.sample(found, size(16, full=500)):
+    for table, column, value in random.sample(found, size(10, full=500)):
         change = f"PRAGMA ignore_check_constraints = ON; UPDATE OR IGNORE {table} SET {column} = {value}"  # noqa: S608
         yield f"{table}.{column} = {value}", lambda path, change=change: script(path, change)  # type: ignore[misc]
 

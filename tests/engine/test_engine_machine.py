@@ -528,7 +528,7 @@ def _empty() -> Path:
 
 
 Conversations.TestCase.settings = settings(
-    max_examples=size(14, full=max(80, EXAMPLES // 50)), stateful_step_count=40, deadline=None
+    max_examples=size(10, full=max(80, EXAMPLES // 50)), stateful_step_count=40, deadline=None
 )
 SHRUNK = pytest.mark.timeout(600)  # seconds: a failure is shrunk for up to 300 of them before it is told
 TestConversations = pytest.mark.torture(SHRUNK(Conversations.TestCase))

@@ -293,7 +293,7 @@ async def test_a_process_killed_at_any_write_point_is_taken_up_where_it_stopped(
     ):
         async with Store.open(":memory:") as store:
             uncut = await gone_on(store, asked)
-        for number, point in enumerate(POINTS[:: size(4, full=1)]):
+        for number, point in enumerate(POINTS[:: size(6, full=1)]):
             path = tmp_path / f"{number}.db"
             await killed(path, sim.url, point)
             log = path.with_suffix(".log")

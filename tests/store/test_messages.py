@@ -22,6 +22,7 @@ from palaver.run.journal import PromptStore
 from palaver.store import Store
 from palaver.turns import model
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
+from sizes import size
 from store.builders import a_record, a_run, add_own, begin
 
 LATER = NOON + timedelta(minutes=5)
@@ -332,7 +333,7 @@ async def test_what_is_nested_too_deeply_is_refused_in_one_line(store: Store) ->
         st.tuples(st.sampled_from("receive edit delete pass take restart".split()), st.integers(0, 5)), max_size=25
     )
 )
-@settings(max_examples=30)
+@settings(max_examples=size(15, full=30))
 async def test_no_message_is_lost_or_doubled_by_anything_that_happens(steps: list[tuple[str, int]]) -> None:
     said: dict[str, Message] = {}
     waiting: list[str] = []

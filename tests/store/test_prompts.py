@@ -117,7 +117,7 @@ async def test_any_turns_are_read_as_they_were_made(made: tuple[Turn, ...]) -> N
 
 
 @given(st.lists(sent, min_size=1, max_size=4))
-@settings(max_examples=size(20, full=EXAMPLES))
+@settings(max_examples=size(12, full=EXAMPLES))
 async def test_any_prompt_is_rebuilt_as_it_was_sent(asked: list[Prompt]) -> None:
     async with Store.open(":memory:") as store:
         await begin(store, a_run())
@@ -135,7 +135,7 @@ async def test_any_prompt_is_rebuilt_as_it_was_sent(asked: list[Prompt]) -> None
 
 
 @given(st.lists(turns(GEMINI_MODELS), min_size=2, max_size=12), st.integers(1, 5))
-@settings(max_examples=size(30, full=max(50, EXAMPLES)))
+@settings(max_examples=size(15, full=max(50, EXAMPLES)))
 async def test_a_prompt_that_grows_and_is_cut_is_rebuilt_at_every_step(made: list[Turn], cut: int) -> None:
     grown = [Prompt.of(*made[max(0, n - 7) if n > cut else 0 : n], system="Be kind. " * 40) for n in range(len(made))]
     async with Store.open(":memory:") as store:

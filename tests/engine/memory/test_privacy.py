@@ -42,7 +42,7 @@ from store.builders import add_own, files_hold
 
 Kind = Literal["direct", "group", "channel"]
 
-PROBES = size(600, full=10_000)  # prompts of a world
+PROBES = size(400, full=10_000)  # prompts of a world
 TARGETS = size(6, full=60)  # questions about one person
 WORLDS = EXAMPLES // 10_000  # besides the first
 SOURCES = {"background", "relevant", "episodic", "past"}

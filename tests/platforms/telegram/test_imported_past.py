@@ -14,6 +14,7 @@ from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Text
 from palaver.platforms.telegram.updates import Account, changes_of
 from palaver.store import Store
+from sizes import size
 from telegram_exports import chat, message, service, value
 
 BOT = 4242
@@ -117,7 +118,7 @@ def entry_of(one: Message) -> dict[str, Any]:
     return message(int(one.id), one.text, at=one.sent_at, sender=sender, sender_id=f"user{one.author.id}", **more)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=size(20, full=50), deadline=None)
 @given(said=messages())
 async def test_what_was_exported_is_what_the_store_holds(said: list[Message]) -> None:
     async with Store.open(":memory:") as store:

@@ -21,6 +21,7 @@ from palaver.store import Store
 from palaver.tasks.task import Task
 from palaver.turns import Prompt, model, user
 from people import BOB, GROUP, GRYAG, NOON, a_message, a_photo, texts
+from sizes import size
 from store.builders import a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, prompt_sent
 
 HER = Author(id="u777001", name="Xanthippe", username="xanthippe_of_athens")
@@ -213,7 +214,7 @@ async def forgotten(draw: Any, folder: Path) -> None:
         assert await store.tasks.take(NOON + timedelta(2)) == []
 
 
-@settings(max_examples=40)
+@settings(max_examples=size(20, full=40))
 @given(st.data())
 def test_what_only_she_said_is_in_no_file_and_what_others_said_and_planned_is_there(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
