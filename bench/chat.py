@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from palaver.chat import Chat
-from palaver.models.base import Model
-from palaver.models.gemini.encode import encode_request
-from palaver.models.scripted import Scripted
+from tertulia.chat import Chat
+from tertulia.models.base import Model
+from tertulia.models.gemini.encode import encode_request
+from tertulia.models.scripted import Scripted
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still finds its neighbours
 from bench.common import (
@@ -89,12 +89,12 @@ def _sender(new: Sample) -> Send[Chat]:
     return send
 
 
-def palaver_chat(history: Sequence[Sample], new: Sample) -> Run:
+def tertulia_chat(history: Sequence[Sample], new: Sample) -> Run:
     """Measure a chat under way: the previous request had all turns but the last answer."""
     return _over_http(history, new, sent=len(history) - 1)
 
 
-def palaver_chat_cold(history: Sequence[Sample], new: Sample) -> Run:
+def tertulia_chat_cold(history: Sequence[Sample], new: Sample) -> Run:
     """Measure the first turn of a chat that was just loaded."""
     return _over_http(history, new, sent=0)
 
@@ -105,7 +105,7 @@ def _over_http(history: Sequence[Sample], new: Sample, *, sent: int) -> Run:
     return turn(new, _chats(history, lambda: model, sent=sent), _sender(new), loop=loop, body=lambda _: stub.body)
 
 
-def palaver_chat_scripted(history: Sequence[Sample], new: Sample) -> Run:
+def tertulia_chat_scripted(history: Sequence[Sample], new: Sample) -> Run:
     """Measure `Chat` alone. There is no body, so the prompt is encoded after timing, for the check."""
 
     def body(chat: Chat) -> bytes:
@@ -176,9 +176,9 @@ def openai_agents(history: Sequence[Sample], new: Sample) -> Run:
 
 
 SUBJECTS: dict[str, Subject] = {
-    "palaver chat": palaver_chat,
-    "palaver chat cold": palaver_chat_cold,
-    "palaver chat scripted": palaver_chat_scripted,
+    "tertulia chat": tertulia_chat,
+    "tertulia chat cold": tertulia_chat_cold,
+    "tertulia chat scripted": tertulia_chat_scripted,
     "google-genai chat": google_genai_chat,
     "pydantic-ai agent": pydantic_ai_agent,
     "openai-agents": openai_agents,

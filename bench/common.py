@@ -223,7 +223,7 @@ def table(rows: Sequence[Row], sizes: Sequence[int], *, unit: str) -> str:
     """Show milliseconds of CPU a *unit*, ours relative to the fastest peer, and all relative to the floor."""
     ms = {(row.name, row.n): row.ms for row in rows}
     names = list(dict.fromkeys(row.name for row in rows))
-    ours = [name for name in names if name.startswith("palaver")]
+    ours = [name for name in names if name.startswith("tertulia")]
     floors = [name for name in names if name.startswith("floor")]
     peers = [name for name in names if name not in (*ours, *floors)]
     lines = [[f"ms of CPU a {unit}, messages:", *(f"{n:,}" for n in sizes)], []]

@@ -14,11 +14,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from palaver.context import gather, sources
-from palaver.context.log import InMemoryLog
-from palaver.context.selection import IMMEDIATE
-from palaver.messages import Author, Message, Place
-from palaver.parts import Text
+from tertulia.context import gather, sources
+from tertulia.context.log import InMemoryLog
+from tertulia.context.selection import IMMEDIATE
+from tertulia.messages import Author, Message, Place
+from tertulia.parts import Text
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SHOWN = IMMEDIATE + sources.RECENT

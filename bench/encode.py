@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 import orjson
 
-from palaver.models.gemini import encode as gemini
-from palaver.models.openai import encode as openai
-from palaver.turns import Prompt
-from palaver.wire.repair import repair_prompt
+from tertulia.models.gemini import encode as gemini
+from tertulia.models.openai import encode as openai
+from tertulia.turns import Prompt
+from tertulia.wire.repair import repair_prompt
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still finds its neighbours
 from bench.common import (
@@ -80,18 +80,18 @@ def _prompts(
     return lambda: Prompt.of(*cached, turn_of(new, model), system=SYSTEM, tools=tools)
 
 
-def palaver(history: Sequence[Sample], new: Sample) -> Run:
+def tertulia(history: Sequence[Sample], new: Sample) -> Run:
     return direct(_prompts(history, new), lambda prompt: gemini.encode_request(prompt, model=GEMINI_MODEL))
 
 
-def palaver_with_repair(history: Sequence[Sample], new: Sample) -> Run:
+def tertulia_with_repair(history: Sequence[Sample], new: Sample) -> Run:
     def encode(prompt: Prompt) -> bytes:
         return gemini.encode_request(repair_prompt(prompt, GEMINI_MODEL, wire="gemini"), model=GEMINI_MODEL)
 
     return direct(_prompts(history, new), encode)
 
 
-def palaver_client(history: Sequence[Sample], new: Sample) -> Run:
+def tertulia_client(history: Sequence[Sample], new: Sample) -> Run:
     """Measure a whole call, as for the peers: prompt, repair, encoding, HTTP request."""
     prompts = _prompts(history, new)
     loop, stub = asyncio.new_event_loop(), Stub(GEMINI_ANSWER)
@@ -99,7 +99,7 @@ def palaver_client(history: Sequence[Sample], new: Sample) -> Run:
     return stub.timed(lambda: loop.run_until_complete(model.respond(prompts())))
 
 
-def palaver_cold(history: Sequence[Sample], new: Sample) -> Run:
+def tertulia_cold(history: Sequence[Sample], new: Sample) -> Run:
     def fresh() -> Prompt:
         turns = [turn_of(one, GEMINI_MODEL) for one in (*history, new)]
         return Prompt.of(*turns, system=SYSTEM, tools=declared_tools())
@@ -107,7 +107,7 @@ def palaver_cold(history: Sequence[Sample], new: Sample) -> Run:
     return direct(fresh, lambda prompt: gemini.encode_request(prompt, model=GEMINI_MODEL))
 
 
-def palaver_openai(history: Sequence[Sample], new: Sample) -> Run:
+def tertulia_openai(history: Sequence[Sample], new: Sample) -> Run:
     prompts = _prompts(history, new, OPENAI_MODEL, signed=False)
     return direct(prompts, lambda prompt: openai.encode_request(prompt, model=OPENAI_MODEL))
 
@@ -227,11 +227,11 @@ def langchain(history: Sequence[Sample], new: Sample) -> Run:
 SUBJECTS: dict[str, Subject] = {
     "floor join": floor_join,
     "floor orjson": floor_orjson,
-    "palaver": palaver,
-    "palaver openai": palaver_openai,
-    "palaver with repair": palaver_with_repair,
-    "palaver client": palaver_client,
-    "palaver cold": palaver_cold,
+    "tertulia": tertulia,
+    "tertulia openai": tertulia_openai,
+    "tertulia with repair": tertulia_with_repair,
+    "tertulia client": tertulia_client,
+    "tertulia cold": tertulia_cold,
     "google-genai": google_genai,
     "google-genai dicts": google_genai_dicts,
     "openai": openai_sdk,

@@ -20,11 +20,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from palaver import Author, Behavior, Engine, Message, Part, Place, Store, Text, Turn
-from palaver.engine.limits import Limits
-from palaver.models.base import Finish, Response
-from palaver.platform import Delivery, Inbox, Platform
-from palaver.turns import Prompt
+from tertulia import Author, Behavior, Engine, Message, Part, Place, Store, Text, Turn
+from tertulia.engine.limits import Limits
+from tertulia.models.base import Finish, Response
+from tertulia.platform import Delivery, Inbox, Platform
+from tertulia.turns import Prompt
 
 PLACES = 32
 ME = Author(id="bot", name="Bot")

@@ -28,33 +28,33 @@ import msgspec
 from bench.hostile_texts import KNOWN, Recipe, recipes
 from msgspec import Struct
 
-import palaver
-from palaver.context.selection import select_messages
-from palaver.context.values import Context
-from palaver.formats import compact, meta
-from palaver.formats.context_block import block
-from palaver.formats.single import single
-from palaver.markdown import Fences
-from palaver.memory.patterns import find_facts, grammar
-from palaver.memory.retrieval.index import MessageText, index_entry, parse_query
-from palaver.memory.sentences import own_sentences
-from palaver.memory.verify.claims import unfit_reason
-from palaver.memory.verify.clauses import subject_clauses
-from palaver.messages import Author, Message, Place, Quote
-from palaver.parts import Text
-from palaver.profiles import headers, layered, native
-from palaver.prompt import escape
-from palaver.run.cleaner import clean
-from palaver.tasks.blocks import parse
-from palaver.tokens import ESTIMATOR
-from palaver.tools.search import plain_text
+import tertulia
+from tertulia.context.selection import select_messages
+from tertulia.context.values import Context
+from tertulia.formats import compact, meta
+from tertulia.formats.context_block import block
+from tertulia.formats.single import single
+from tertulia.markdown import Fences
+from tertulia.memory.patterns import find_facts, grammar
+from tertulia.memory.retrieval.index import MessageText, index_entry, parse_query
+from tertulia.memory.sentences import own_sentences
+from tertulia.memory.verify.claims import unfit_reason
+from tertulia.memory.verify.clauses import subject_clauses
+from tertulia.messages import Author, Message, Place, Quote
+from tertulia.parts import Text
+from tertulia.profiles import headers, layered, native
+from tertulia.prompt import escape
+from tertulia.run.cleaner import clean
+from tertulia.tasks.blocks import parse
+from tertulia.tokens import ESTIMATOR
+from tertulia.tools.search import plain_text
 
 SIZES = (10_000, 100_000, 1_000_000)
 SMALL = 2_500  # where growth is first looked at
 LIMITS = (1.0, 1.0, 10.0)  # seconds of CPU for one text of each size
 SLOPE = 1.3  # a growth above this is shown as steep, where the time is not below the noise
 NOISE = 0.005  # seconds
-LEFT_OUT = ("palaver.sim", "palaver.cli", "palaver.__main__")  # they read what their own user writes
+LEFT_OUT = ("tertulia.sim", "tertulia.cli", "tertulia.__main__")  # they read what their own user writes
 BOUNDS = {  # characters that callers pass at most
     "tools.calculator": 2_000,
     "tasks.due_times": 100,
@@ -97,7 +97,7 @@ class Stopped(Exception):
 
 
 def modules() -> Iterator[ModuleType]:
-    for found in pkgutil.walk_packages(palaver.__path__, "palaver."):
+    for found in pkgutil.walk_packages(tertulia.__path__, "tertulia."):
         if found.name.startswith(LEFT_OUT):
             continue
         try:
@@ -138,7 +138,7 @@ def _held(value: object, seen: set[int], *, depth: int) -> Iterator[re.Pattern[s
         inner = value
     elif isinstance(value, msgspec.Struct):
         inner = (getattr(value, field) for field in value.__struct_fields__)
-    elif isinstance(value, type) and value.__module__.startswith("palaver"):
+    elif isinstance(value, type) and value.__module__.startswith("tertulia"):
         inner = tuple(vars(value).values())
     seen.add(id(value))
     for one in inner:
@@ -161,7 +161,7 @@ def found_patterns() -> list[Subject]:
     for module, source in loaded:
         for name, pattern in patterns(module, source):
             texts = tuple(dict.fromkeys((*recipes(pattern), *KNOWN)))
-            short = name.removeprefix("palaver.")
+            short = name.removeprefix("tertulia.")
             bound = next((bound for start, bound in BOUNDS.items() if short.startswith(start)), SIZES[-1])
             subject = Subject(short, reading(name, pattern, everything), texts, bound)
             subjects.setdefault(f"{pattern.flags} {pattern.pattern}", subject)

@@ -18,12 +18,12 @@ from pathlib import Path
 
 from msgspec import Struct, to_builtins
 
-from palaver import Author, Engine, Message, Part, Place, Quote, Store, Text, ToolCall, Turn
-from palaver.engine.limits import Limits
-from palaver.engine.memory import Memory
-from palaver.models.base import Finish, Response
-from palaver.testing import RecordedPlatform
-from palaver.turns import Prompt
+from tertulia import Author, Engine, Message, Part, Place, Quote, Store, Text, ToolCall, Turn
+from tertulia.engine.limits import Limits
+from tertulia.engine.memory import Memory
+from tertulia.models.base import Finish, Response
+from tertulia.testing import RecordedPlatform
+from tertulia.turns import Prompt
 
 HOSTILE = 32_000  # characters
 LONG = 10_000_000

@@ -10,9 +10,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from palaver import Author, Media, Message, Place, Store, Text
-from palaver.engine.memory.indexer import Indexer
-from palaver.memory.embeddings import Embedder, Embedders
+from tertulia import Author, Media, Message, Place, Store, Text
+from tertulia.engine.memory.indexer import Indexer
+from tertulia.memory.embeddings import Embedder, Embedders
 
 STEP = timedelta(seconds=30)  # between the turns of a session, which has one date only
 AT_ONCE = 500  # messages that are stored together

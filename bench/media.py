@@ -14,26 +14,26 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver import Store
-from palaver.context import Context, gather, sources
-from palaver.context.budget import Budget
-from palaver.context.gather import InMemoryKnowledge, SourceInputs
-from palaver.context.log import InMemoryLog
-from palaver.context.media_words import undescribed_ids, with_descriptions
-from palaver.context.stable_prefix import Marks
-from palaver.media.descriptions import Description
-from palaver.media.sent_forms import media_tokens
-from palaver.messages import Author, Message, Place, Quote
-from palaver.models.gemini.encode import encode_request
-from palaver.models.prices import PRICES
-from palaver.parts import Media, Part, Text
-from palaver.profiles import PROFILES
-from palaver.tokens import ESTIMATOR, count_media
-from palaver.toolbox.toolbox import Toolbox
-from palaver.tools import open_tools
-from palaver.turns import ToolSpec
-from palaver.wire.media_limits import limits_of
-from palaver.wire.repair import repair_prompt
+from tertulia import Store
+from tertulia.context import Context, gather, sources
+from tertulia.context.budget import Budget
+from tertulia.context.gather import InMemoryKnowledge, SourceInputs
+from tertulia.context.log import InMemoryLog
+from tertulia.context.media_words import undescribed_ids, with_descriptions
+from tertulia.context.stable_prefix import Marks
+from tertulia.media.descriptions import Description
+from tertulia.media.sent_forms import media_tokens
+from tertulia.messages import Author, Message, Place, Quote
+from tertulia.models.gemini.encode import encode_request
+from tertulia.models.prices import PRICES
+from tertulia.parts import Media, Part, Text
+from tertulia.profiles import PROFILES
+from tertulia.tokens import ESTIMATOR, count_media
+from tertulia.toolbox.toolbox import Toolbox
+from tertulia.tools import open_tools
+from tertulia.turns import ToolSpec
+from tertulia.wire.media_limits import limits_of
+from tertulia.wire.repair import repair_prompt
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still finds its neighbours
 from bench.common import WORDS
@@ -44,7 +44,7 @@ DAYS = 5
 MORNING = datetime(2026, 11, 1, 7, tzinfo=UTC)
 GROUP = Place(platform="bench", id="-100", kind="group", title="Birds and walks")
 PEOPLE = [Author(id=str(100 + number), name=f"Person {number}", username=f"p{number}") for number in range(12)]
-BOT = Author(id="me", name="Palaver", persona=PERSONA.name)
+BOT = Author(id="me", name="Tertulia", persona=PERSONA.name)
 FILES = "https://generativelanguage.googleapis.com/v1beta/files/"
 TOOLS = ("calculator", "clock", "reminders", "memory")  # those of a new bot
 CACHED_FROM = 1_024  # tokens from which a service caches a prefix
@@ -87,7 +87,7 @@ def talk(day: Day) -> tuple[list[Message], set[str]]:
             parts = ()
         is_photo = any(isinstance(part, Media) and part.media_kind == "photo" for part in parts)
         if asks or not parts or (is_photo and random_.random() < 0.3):
-            parts = (Text(text=" ".join(["Palaver," if asks else "", *words]).strip()), *parts)
+            parts = (Text(text=" ".join(["Tertulia," if asks else "", *words]).strip()), *parts)
         photo = next((one for one in reversed(messages[-20:]) if _has_photo(one)), None)
         quoted = photo if asks and not is_photo and random_.random() < 0.25 else None
         messages.append(

@@ -7,9 +7,9 @@ from typing import Any
 
 from bench.common import GEMINI_MODEL, SCHEMA, SYSTEM, TOOL, TOOL_WORDS, Sample, Stub
 
-from palaver.models.gemini.client import Gemini
-from palaver.parts import Media, Part, Text, ToolCall, ToolResult
-from palaver.turns import ToolSpec, Turn
+from tertulia.models.gemini.client import Gemini
+from tertulia.parts import Media, Part, Text, ToolCall, ToolResult
+from tertulia.turns import ToolSpec, Turn
 
 
 def turn_of(sample: Sample, model: str, *, signed: bool = True) -> Turn:

@@ -75,8 +75,8 @@ def chat_plot(rows: Rows) -> Lines:
     names = {
         "google-genai chat": "google-genai",
         "pydantic-ai agent": "pydantic-ai",
-        "palaver chat cold": "palaver, first turn",
-        "palaver chat": "palaver",
+        "tertulia chat cold": "tertulia, first turn",
+        "tertulia chat": "tertulia",
     }
     ms = {name: {row["n"]: row["ms"] for row in rows if row["name"] == key} for key, name in names.items()}
     return Lines(
@@ -91,8 +91,8 @@ def chat_plot(rows: Rows) -> Lines:
 
 def recall_plot(rows: Rows) -> Bars:
     names = {
-        "hybrid, left out": "palaver, words and vectors",
-        "words, left out": "palaver, words alone",
+        "hybrid, left out": "tertulia, words and vectors",
+        "words, left out": "tertulia, words alone",
         "bm25": "BM25",
         "vectors": "vectors alone (MiniLM)",
     }

@@ -14,22 +14,22 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.context import gather, sources
-from palaver.context.gather import InMemoryKnowledge
-from palaver.context.log import InMemoryLog
-from palaver.context.stable_prefix import BUFFER, Marks
-from palaver.context.values import Persona
-from palaver.messages import Author, Message, Place, Quote
-from palaver.models.gemini.encode import encode_request
-from palaver.parts import Media, Text
-from palaver.profiles import PROFILES
-from palaver.prompt.ledger import Ledger
-from palaver.tokens import ESTIMATOR
-from palaver.turns import Prompt
+from tertulia.context import gather, sources
+from tertulia.context.gather import InMemoryKnowledge
+from tertulia.context.log import InMemoryLog
+from tertulia.context.stable_prefix import BUFFER, Marks
+from tertulia.context.values import Persona
+from tertulia.messages import Author, Message, Place, Quote
+from tertulia.models.gemini.encode import encode_request
+from tertulia.parts import Media, Text
+from tertulia.profiles import PROFILES
+from tertulia.prompt.ledger import Ledger
+from tertulia.tokens import ESTIMATOR
+from tertulia.turns import Prompt
 
 PERSONA = Persona(
-    name="palaver",
-    text="You are Palaver, a friend in this chat. You answer briefly and kindly, in the language you are spoken to. "
+    name="tertulia",
+    text="You are Tertulia, a friend in this chat. You answer briefly and kindly, in the language you are spoken to. "
     "You know a good deal about computers, cooking and travel, and you say so when you do not know something. "
     "You make a joke now and then, never at the cost of the person you talk with.",
     rules="- Never pretend to have done what you have not done.\n- Never repeat what was said in private.\n"

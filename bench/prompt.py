@@ -11,15 +11,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from palaver.context import gather, sources
-from palaver.context.log import InMemoryLog
-from palaver.context.stable_prefix import Marks
-from palaver.context.values import Persona
-from palaver.messages import Author, Message, Place
-from palaver.models.gemini.encode import encode_request
-from palaver.parts import Text
-from palaver.profiles import PROFILES
-from palaver.wire.repair import repair_prompt
+from tertulia.context import gather, sources
+from tertulia.context.log import InMemoryLog
+from tertulia.context.stable_prefix import Marks
+from tertulia.context.values import Persona
+from tertulia.messages import Author, Message, Place
+from tertulia.models.gemini.encode import encode_request
+from tertulia.parts import Text
+from tertulia.profiles import PROFILES
+from tertulia.wire.repair import repair_prompt
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still finds its neighbours
 from bench.common import conversation
@@ -31,7 +31,7 @@ MODEL = "gemini-3.8-flash"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PLACE = Place(platform="bench", id="1", kind="group", title="Friends")
 PEOPLE = [Author(id=str(n), name=f"Person {n}") for n in range(5)] + [
-    Author(id="me", name="Palaver", persona="palaver")
+    Author(id="me", name="Tertulia", persona="tertulia")
 ]
 
 
@@ -49,7 +49,7 @@ async def measure(profile: str, stored: int) -> dict[str, Any]:
     """Return medians of CPU milliseconds: of the whole turn and of each step."""
     said = [one.text for one in conversation(600)]
     log = InMemoryLog(message(number, said[number % 600]) for number in range(stored))
-    scene = sources.agent_settings(persona=Persona(name="palaver", text="You are Palaver."), delimiter="7f3a9c2e51b0")
+    scene = sources.agent_settings(persona=Persona(name="tertulia", text="You are Tertulia."), delimiter="7f3a9c2e51b0")
     given = [scene, sources.window(log, marks=WHOLE, history_size=1_000)]
     steps: dict[str, list[float]] = {"gather": [], "build": [], "repair": [], "encode": [], "whole": []}
     for number in range(stored, stored + REPEATS):

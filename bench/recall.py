@@ -21,12 +21,12 @@ from pathlib import Path
 
 import numpy as np
 
-from palaver import Media, Message, Store, Text
-from palaver.memory.embeddings import find_embedder
-from palaver.memory.retrieval.features import Floats
-from palaver.memory.retrieval.ranker import ScoredCandidates, top_indexes
-from palaver.memory.search import Search
-from palaver.tokens import ESTIMATOR
+from tertulia import Media, Message, Store, Text
+from tertulia.memory.embeddings import find_embedder
+from tertulia.memory.retrieval.features import Floats
+from tertulia.memory.retrieval.ranker import ScoredCandidates, top_indexes
+from tertulia.memory.search import Search
+from tertulia.tokens import ESTIMATOR
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still finds its neighbours
 from bench.locomo import Conversation, index, load, no_embedder, store_messages

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from bench.locomo import Conversation, Question
 from msgspec.structs import replace
 
-from palaver.memory.retrieval.index import IndexReader, PlaceView, Posting, Row, WantedTerm
-from palaver.memory.retrieval.terms import terms
-from palaver.messages import Author, Message, Place
-from palaver.parts import Text
+from tertulia.memory.retrieval.index import IndexReader, PlaceView, Posting, Row, WantedTerm
+from tertulia.memory.retrieval.terms import terms
+from tertulia.messages import Author, Message, Place
+from tertulia.parts import Text
 
 WITHOUT = 0.3  # how many parts do not hold what is asked for
 VARIED = 0.3  # how many questions are asked without names, and how many in other forms

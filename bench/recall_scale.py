@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from bench.locomo import load, no_embedder, store_messages
 
-from palaver import Author, Message, Place, Store, Text
-from palaver.engine.memory.indexer import Indexer
-from palaver.memory.embeddings import MINILM, find_embedder
-from palaver.memory.retrieval.features import Floats
-from palaver.memory.search import Search
+from tertulia import Author, Message, Place, Store, Text
+from tertulia.engine.memory.indexer import Indexer
+from tertulia.memory.embeddings import MINILM, find_embedder
+from tertulia.memory.retrieval.features import Floats
+from tertulia.memory.search import Search
 
 CHAT, BATCH, BUSY = 5_000, 500, 64  # messages of a chat; that come together; chats that talk at a time
 BEGAN = datetime(2024, 1, 1, tzinfo=UTC)

@@ -13,10 +13,10 @@ import numpy as np
 import pymorphy3
 from bench.locomo import index, no_embedder, store_messages
 
-from palaver import Author, Message, Place, Store, Text
-from palaver.memory.retrieval.ranker import top_indexes
-from palaver.memory.retrieval.terms import STOPWORDS
-from palaver.memory.search import Search
+from tertulia import Author, Message, Place, Store, Text
+from tertulia.memory.retrieval.ranker import top_indexes
+from tertulia.memory.retrieval.terms import STOPWORDS
+from tertulia.memory.search import Search
 
 WORD = re.compile(r"[а-щьюяєіїґ'’]{4,}")
 KINDS = {"NOUN", "ADJF", "VERB", "INFN"}  # as the dictionary calls content words

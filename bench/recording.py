@@ -1,4 +1,4 @@
-"""Record `palaver demo` as an animated picture: run it at its usual pace, and write docs/demo.svg.
+"""Record `tertulia demo` as an animated picture: run it at its usual pace, and write docs/demo.svg.
 
     .venv/bin/python bench/recording.py [--to FILE] [--fast]
 
@@ -20,9 +20,9 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
-from palaver.demo.screen import HELD, LEFT, RIGHT, SceneView, columns
-from palaver.demo.story import FAST, Tempo, play
-from palaver.demo.timeline import Killed, Observation, Scene
+from tertulia.demo.screen import HELD, LEFT, RIGHT, SceneView, columns
+from tertulia.demo.story import FAST, Tempo, play
+from tertulia.demo.timeline import Killed, Observation, Scene
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "demo.svg"
@@ -144,11 +144,11 @@ def draw(scenes: Sequence[Recorded], seconds: float) -> str:
     return "\n".join(
         [
             f"<svg viewBox='0 0 {width:g} {height:g}' xmlns='http://www.w3.org/2000/svg' role='img'>",
-            "<title>palaver demo: memory, a reminder, and a kill -9 in mid-answer</title>",
+            "<title>tertulia demo: memory, a reminder, and a kill -9 in mid-answer</title>",
             f"<style>text{{font:20px {FONT};white-space:pre}}.scene{{opacity:0}}.still{{opacity:1}}"
             "@media (prefers-reduced-motion:reduce){*{animation:none!important}}</style>",
             f"<rect width='100%' height='100%' rx='10' fill='{GROUND}' stroke='{LINE}'/>{dots}",
-            "<text x='50%' y='24' fill='#9198a1' text-anchor='middle'>palaver demo</text>",
+            "<text x='50%' y='24' fill='#9198a1' text-anchor='middle'>tertulia demo</text>",
             f"<g transform='translate({MARGIN},{BAR + MARGIN})'>",
             *parts,
             "</g>\n</svg>\n",

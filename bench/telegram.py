@@ -23,12 +23,12 @@ from typing import Any
 
 import httpx2
 
-from palaver import Engine, Memory, Part, Store
-from palaver.memory.embeddings import MINILM, NO_EMBEDDER
-from palaver.models.base import Model, Response
-from palaver.platform import Inbox
-from palaver.platforms.telegram import Telegram
-from palaver.turns import Prompt
+from tertulia import Engine, Memory, Part, Store
+from tertulia.memory.embeddings import MINILM, NO_EMBEDDER
+from tertulia.models.base import Model, Response
+from tertulia.platform import Inbox
+from tertulia.platforms.telegram import Telegram
+from tertulia.turns import Prompt
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still finds its neighbours
 from bench.common import GEMINI_ANSWER, Stub, progress

@@ -61,10 +61,10 @@ def _entry(number: int, chance: random.Random, words: list[str]) -> dict[str, An
 
 async def import_messages(export: Path, db: Path) -> None:
     """Store the messages, without the index and the episodes."""
-    from palaver.formats.imported import ImportedMessage
-    from palaver.formats.json_stream import JsonStream
-    from palaver.formats.telegram_export import TelegramExport
-    from palaver.store import Store
+    from tertulia.formats.imported import ImportedMessage
+    from tertulia.formats.json_stream import JsonStream
+    from tertulia.formats.telegram_export import TelegramExport
+    from tertulia.store import Store
 
     def chunks() -> Iterator[bytes]:
         with export.open("rb") as file:
@@ -102,7 +102,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         export, alone, whole = (Path(folder, name) for name in ("result.json", "alone.db", "whole.db"))
         write_export(export, options.messages)
-        command = ("-m", "palaver", "import", str(export), "--bot", BOT, "--db", str(whole))
+        command = ("-m", "tertulia", "import", str(export), "--bot", BOT, "--db", str(whole))
         works = {
             "the messages": (__file__, "--store", str(export), str(alone)),
             "with index and episodes": command,

@@ -10,8 +10,8 @@ from importlib import import_module
 
 from markdown_it import MarkdownIt
 
-from palaver.platforms.telegram.markdown import render
-from palaver.platforms.telegram.split import split_markdown
+from tertulia.platforms.telegram.markdown import render
+from tertulia.platforms.telegram.split import split_markdown
 
 SIZES = (300, 3_000, 30_000)  # characters
 WORDS = "слово word **bold** `code` [link](https://e.test/a) і *so* text. we have, a picture ~~no~~ yes!".split()
@@ -52,8 +52,8 @@ def subjects() -> dict[str, Callable[[str], object]]:
     """Return what is measured; the peer, if it is installed."""
     found: dict[str, Callable[[str], object]] = {
         "floor: markdown-it parse": MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse,
-        "palaver render": render,
-        "palaver split": split_markdown,
+        "tertulia render": render,
+        "tertulia split": split_markdown,
     }
     try:
         found["telegramify-markdown convert"] = import_module("telegramify_markdown").convert

@@ -13,13 +13,13 @@ from bench.common import progress
 from bench.engine import BEHAVIOR, LIMITS
 from bench.telegram_server import DISK
 
-from palaver import Engine, Memory, Part, Store, Text, Turn
-from palaver.memory.embeddings import NO_EMBEDDER
-from palaver.models.base import Finish, Response
-from palaver.platforms.telegram import Telegram
-from palaver.platforms.telegram.client import Pace
-from palaver.sim.telegram import SimChat, SimUser, TelegramSim
-from palaver.turns import Prompt
+from tertulia import Engine, Memory, Part, Store, Text, Turn
+from tertulia.memory.embeddings import NO_EMBEDDER
+from tertulia.models.base import Finish, Response
+from tertulia.platforms.telegram import Telegram
+from tertulia.platforms.telegram.client import Pace
+from tertulia.sim.telegram import SimChat, SimUser, TelegramSim
+from tertulia.turns import Prompt
 
 AT_ONCE = Pace(direct=1e6, group=1e6, overall=1e6)  # messages a second
 CHATS = (50, 5)  # in how many chats the messages come: in few, the caches of all of them are full before the end

@@ -15,14 +15,14 @@ from bench.engine import BEHAVIOR, LIMITS, InstantModel
 from bench.telegram_server import TOKEN, Control
 from msgspec import Struct
 
-from palaver import Engine, Persona, Store
-from palaver.engine.allowed_places import AllowedPlaces
-from palaver.engine.background import BackgroundTasks
-from palaver.engine.identity import Identity
-from palaver.engine.places import PlaceAliases
-from palaver.engine.platform_runner import PlatformInbox
-from palaver.platform import Inbox
-from palaver.platforms.telegram import Telegram
+from tertulia import Engine, Persona, Store
+from tertulia.engine.allowed_places import AllowedPlaces
+from tertulia.engine.background import BackgroundTasks
+from tertulia.engine.identity import Identity
+from tertulia.engine.places import PlaceAliases
+from tertulia.engine.platform_runner import PlatformInbox
+from tertulia.platform import Inbox
+from tertulia.platforms.telegram import Telegram
 
 WARM = 300  # updates before the clock starts
 
@@ -75,7 +75,7 @@ class OneByOne(Telegram):
             await super().apply(inbox, number, raw)
 
 
-async def palaver_inbox(path: Path, clock: Clock, *, kind: Callable[..., Telegram] = Telegram) -> None:
+async def tertulia_inbox(path: Path, clock: Clock, *, kind: Callable[..., Telegram] = Telegram) -> None:
     """Store with the inbox of the engine alone: nobody decides whether to answer."""
     platform = kind(TOKEN, base_url=f"http://127.0.0.1:{clock.port}")
     await platform.open()
@@ -95,7 +95,7 @@ async def palaver_inbox(path: Path, clock: Clock, *, kind: Callable[..., Telegra
     await platform.close()
 
 
-async def palaver_engine(path: Path, clock: Clock) -> None:
+async def tertulia_engine(path: Path, clock: Clock) -> None:
     """Store with the whole engine, which decides about each message that it is not spoken to."""
     platform = Telegram(TOKEN, base_url=f"http://127.0.0.1:{clock.port}")
     async with (
@@ -149,9 +149,9 @@ async def aiogram(path: Path, clock: Clock, *, is_raw_stored: bool = True) -> No
 
 
 SUBJECTS: dict[str, Subject] = {
-    "palaver": palaver_inbox,
-    "palaver, a commit for each": partial(palaver_inbox, kind=OneByOne),
-    "palaver, whole engine": palaver_engine,
+    "tertulia": tertulia_inbox,
+    "tertulia, a commit for each": partial(tertulia_inbox, kind=OneByOne),
+    "tertulia, whole engine": tertulia_engine,
     "aiogram + aiosqlite": aiogram,
     "aiogram + aiosqlite, not the raw update": partial(aiogram, is_raw_stored=False),
 }

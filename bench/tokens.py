@@ -16,8 +16,8 @@ from typing import Any
 from msgspec import Struct, to_builtins
 from splintr import Tokenizer
 
-from palaver import tokens
-from palaver.tokens import ESTIMATOR, features
+from tertulia import tokens
+from tertulia.tokens import ESTIMATOR, features
 
 Document = list[str]  # the texts of one file or conversation
 Count = Callable[[str], int]
@@ -32,7 +32,7 @@ ROUNDS = 3000  # of the fitting
 LENGTH = 100  # characters of the message that is timed
 
 FLOORS: dict[str, Count] = {
-    "palaver": ESTIMATOR.text,
+    "tertulia": ESTIMATOR.text,
     "chars/4": lambda text: max(1, round(len(text) / 4)),
     "bytes/4": lambda text: max(1, round(len(text.encode()) / 4)),
 }
@@ -50,7 +50,7 @@ class Row(Struct, frozen=True, kw_only=True):
     name: str
     texts: int
     tokens: int
-    errors: dict[str, Error]  # by who counted, against Gemma 3; `o200k` is palaver against that
+    errors: dict[str, Error]  # by who counted, against Gemma 3; `o200k` is tertulia against that
 
 
 class Speed(Struct, frozen=True, kw_only=True):
@@ -231,7 +231,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def _speeds(speeds: Sequence[Speed]) -> str:
-    lines = [f"{'':18}{'palaver':>9}{'splintr':>9}{'ratio':>8}"]
+    lines = [f"{'':18}{'tertulia':>9}{'splintr':>9}{'ratio':>8}"]
     for one in speeds:
         lines.append(f"{one.name:18}{one.us:>9.2f}{one.splintr_us:>9.2f}{one.splintr_us / one.us:>7.1f}x")
     return "\n".join(lines)

@@ -24,11 +24,11 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver import Store
-from palaver.memory.embeddings import Embedders, find_embedder
-from palaver.memory.retrieval.features import Floats, Ints
-from palaver.memory.retrieval.ranker import ScoredCandidates, load_forest
-from palaver.memory.search import Search
+from tertulia import Store
+from tertulia.memory.embeddings import Embedders, find_embedder
+from tertulia.memory.retrieval.features import Floats, Ints
+from tertulia.memory.retrieval.ranker import ScoredCandidates, load_forest
+from tertulia.memory.search import Search
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still finds its neighbours
 from bench.locomo import Conversation, Question, index, load, no_embedder, store_messages
@@ -42,7 +42,7 @@ SETTINGS = {
 TREES, SEEDS = 300, 2  # what is learned hangs on chance a little: the mean of two
 Kind = Literal["whole", "part", "words", "question from elsewhere", "message from elsewhere"]
 WEIGHTS: dict[Kind, float] = {"whole": 4, "part": 2, "words": 0.4}  # of what is learned from; the others only measure
-LEARNED = Path(__file__).parents[1] / "src" / "palaver" / "memory" / "learned"
+LEARNED = Path(__file__).parents[1] / "src" / "tertulia" / "memory" / "learned"
 BANDS = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
 BARS = (0.3, 0.4, 0.5, 0.6)
 SIZES = ((1, 5), (6, 20), (21, 100), (101, 10_000))

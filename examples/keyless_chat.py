@@ -4,9 +4,9 @@ import asyncio
 import json
 from typing import Any, Literal
 
-from palaver import Author, Capabilities, Delivery, Inbox, Message, Place, Platform, Quote, Text
-from palaver.errors import NotSent, SendRefused
-from palaver.platform import (
+from tertulia import Author, Capabilities, Delivery, Inbox, Message, Place, Platform, Quote, Text
+from tertulia.errors import NotSent, SendRefused
+from tertulia.platform import (
     Change,
     Deleted,
     Edited,

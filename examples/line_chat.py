@@ -1,10 +1,10 @@
-"""A chat of one line a message, over TCP: `palaver run -c examples/palaver.toml`, then `nc 127.0.0.1 7000`."""
+"""A chat of one line a message, over TCP: `tertulia run -c examples/tertulia.toml`, then `nc 127.0.0.1 7000`."""
 
 import asyncio
 from functools import partial
 from uuid import uuid4
 
-from palaver import Author, Delivery, Inbox, Message, NotSent, Place, Platform, Text
+from tertulia import Author, Delivery, Inbox, Message, NotSent, Place, Platform, Text
 
 
 class LineChat(Platform):

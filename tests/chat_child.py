@@ -1,4 +1,4 @@
-"""A stored chat whose process kills itself after the write that PALAVER_KILL_AT numbers; its parts serve tests too."""
+"""A stored chat whose process kills itself after the write that TERTULIA_KILL_AT numbers; its parts serve tests too."""
 
 import asyncio
 import os
@@ -9,12 +9,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from palaver.chat import Chat
-from palaver.models.scripted import Scripted
-from palaver.parts import ToolCall
-from palaver.store import Store
-from palaver.toolbox.toolbox import Toolbox
 from run.loop_child import toolbox
+from tertulia.chat import Chat
+from tertulia.models.scripted import Scripted
+from tertulia.parts import ToolCall
+from tertulia.store import Store
+from tertulia.toolbox.toolbox import Toolbox
 
 NAME = "seats"
 CALLS = [
@@ -55,7 +55,7 @@ def a_chat(store: Any, tools: Toolbox, lines: list[Any]) -> Chat:
 
 
 async def main(path: str) -> None:
-    left = int(os.environ["PALAVER_KILL_AT"])
+    left = int(os.environ["TERTULIA_KILL_AT"])
 
     def tell(point: str) -> None:
         nonlocal left

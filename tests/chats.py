@@ -7,12 +7,12 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from palaver.context.values import AvailableSticker, Context, RecalledEpisode, RelevantMessage, Workspace
-from palaver.messages import Author, Message, Place, Quote
-from palaver.parts import Media, Part, Text, Thought, ToolCall, ToolResult
-from palaver.turns import Turn
 from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, NOON, PERSONA
 from strategies import Choose, a_turn, drawn
+from tertulia.context.values import AvailableSticker, Context, RecalledEpisode, RelevantMessage, Workspace
+from tertulia.messages import Author, Message, Place, Quote
+from tertulia.parts import Media, Part, Text, Thought, ToolCall, ToolResult
+from tertulia.turns import Turn
 
 PLACES = [
     DIRECT,

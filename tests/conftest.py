@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from palaver.store import Store
 from sizes import EXAMPLES, FULL
+from tertulia.store import Store
 
-os.environ["PALAVER_DB"] = ":memory:"
+os.environ["TERTULIA_DB"] = ":memory:"
 os.environ["OLLAMA_HOST"] = "127.0.0.1:1"  # none: an Ollama of this machine is nobody's for the tests
 os.environ["XDG_CONFIG_HOME"] = os.devnull  # nobody's choices either
 # No test uses TLS: one certificate is enough. Loading all of the system's takes 45 ms for each HTTP client.
@@ -21,13 +21,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start what ru
     signal.signal(signal.SIGINT, signal.default_int_handler)  # programs under test inherit it, and hear Ctrl-C
 
 settings.register_profile(
-    "palaver",
+    "tertulia",
     max_examples=EXAMPLES,
     deadline=None,  # machines are shared; a slow example is not a wrong one
     derandomize=not FULL,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-settings.load_profile("palaver")
+settings.load_profile("tertulia")
 
 # Half of the time of collecting 9,000 tests would be garbage collection, and each later one would visit them all again.
 gc.disable()

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct, json
 
-from palaver.errors import PalaverError
+from tertulia.errors import TertuliaError
 
 TESTS = Path(__file__).parent
 
@@ -98,7 +98,7 @@ def _born(life: Coroutine[Any, Any, None]) -> None:
     try:
         asyncio.run(life)
         os._exit(0)
-    except PalaverError as error:
+    except TertuliaError as error:
         print(f"error: {error}", file=sys.stderr, flush=True)
     except BaseException:  # noqa: BLE001 (nothing of a child may go on in the process it was forked from)
         traceback.print_exc()

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from palaver.context.values import Context, Persona
-from palaver.messages import Author, Message, Place, Quote
-from palaver.parts import Media, Part, Text
+from tertulia.context.values import Context, Persona
+from tertulia.messages import Author, Message, Place, Quote
+from tertulia.parts import Media, Part, Text
 
 NOON = datetime(2025, 1, 15, 12, 0, tzinfo=UTC)
 GROUP = Place(platform="telegram", id="-100123", kind="group", title="Friends")

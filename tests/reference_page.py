@@ -21,9 +21,9 @@ import msgspec
 import typer
 from msgspec import Struct
 
-import palaver
-from palaver import errors, events
-from palaver.cli import app
+import tertulia
+from tertulia import errors, events
+from tertulia.cli import app
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "reference.md"
@@ -34,9 +34,9 @@ Row = tuple[str, ...]
 INTRODUCTION = """\
 # Reference
 
-Every name that `from palaver import …` has, every event, every error, and every option of every command. This page is
+Every name that `from tertulia import …` has, every event, every error, and every option of every command. This page is
 made of the code (`make reference`), and a test fails if it is out of date. [config.md](config.md) has the keys of
-`palaver.toml` and the variables of the environment.
+`tertulia.toml` and the variables of the environment.
 
 | section | |
 |---|---|
@@ -76,7 +76,7 @@ class Meanings:
 
 def render(meanings: Meanings) -> str:
     """Return the whole page."""
-    public = {name: getattr(palaver, name) for name in sorted(dir(palaver), key=str.lower)}
+    public = {name: getattr(tertulia, name) for name in sorted(dir(tertulia), key=str.lower)}
     kinds = {name: value for name, value in public.items() if isinstance(value, type)}
     structs = {name: kind for name, kind in kinds.items() if issubclass(kind, Struct)}
     classes = {name: kind for name, kind in kinds.items() if not issubclass(kind, Struct | Exception)}
@@ -128,7 +128,7 @@ def _struct(name: str, kind: type[Struct], meanings: Meanings) -> str:
 
 
 def _events(meanings: Meanings) -> str:
-    parts = ["## Events\n", "They are in `palaver.events`. Durable ones also have `number`, `cursor` and `at`.\n"]
+    parts = ["## Events\n", "They are in `tertulia.events`. Durable ones also have `number`, `cursor` and `at`.\n"]
     for kind in get_args(events.Event):
         own = [field for field in kind.__struct_fields__ if field not in ("place", "number", "cursor", "at")]
         rows = [row for row in _fields(kind.__name__, kind, meanings, among=own) if row]
@@ -141,7 +141,7 @@ def _events(meanings: Meanings) -> str:
 
 
 def _errors() -> str:
-    """The tree that the docstring of `palaver.errors` draws; a test of the docs compares it with the classes."""
+    """The tree that the docstring of `tertulia.errors` draws; a test of the docs compares it with the classes."""
     tree = (errors.__doc__ or "").split("\n\n", 1)[1].strip()
     return f"## Errors\n\n```text\n{tree}\n```\n"
 
@@ -149,7 +149,7 @@ def _errors() -> str:
 def _commands() -> str:
     group: Any = typer.main.get_command(app)
     parts = ["## Commands\n", "`--help` after any command prints this too, with an example.\n"]
-    for path, command in _walk(group, "palaver"):
+    for path, command in _walk(group, "tertulia"):
         parts.append(f"### {path}\n")
         parts.append(_paragraph(_sentence(command.help or "")))
         rows = [(_option(one), one.help or _no_help(path, one)) for one in command.params if one.name != "help"]
@@ -193,7 +193,7 @@ def _written_fields(kind: type) -> dict[str, tuple[str, str]]:
     """The annotation of each field as the code has it, and the comment beside it; those of the bases too."""
     found: dict[str, tuple[str, str]] = {}
     for base in reversed(kind.__mro__):
-        if base in (Struct, object) or not base.__module__.startswith("palaver"):
+        if base in (Struct, object) or not base.__module__.startswith("tertulia"):
             continue
         source = textwrap.dedent(inspect.getsource(base))
         [body] = ast.parse(source).body

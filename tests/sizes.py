@@ -1,4 +1,4 @@
-"""How large the tests are: small by default, full when PALAVER_EXAMPLES is set, as `make torture` does."""
+"""How large the tests are: small by default, full when TERTULIA_EXAMPLES is set, as `make torture` does."""
 
 import os
 from typing import TypeVar
@@ -9,8 +9,8 @@ T = TypeVar("T")
 
 in_time = pytest.mark.timeout(120)  # seconds, also under `make torture`: for what must not take quadratic time
 
-FULL = "PALAVER_EXAMPLES" in os.environ
-EXAMPLES = int(os.environ.get("PALAVER_EXAMPLES", "10"))  # of each property
+FULL = "TERTULIA_EXAMPLES" in os.environ
+EXAMPLES = int(os.environ.get("TERTULIA_EXAMPLES", "10"))  # of each property
 
 
 def size(small: T, *, full: T) -> T:

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.models.gemini import decode as gemini
-from palaver.models.openai import decode as openai
-from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
-from palaver.turns import Turn
 from sizes import EXAMPLES
+from tertulia.models.gemini import decode as gemini
+from tertulia.models.openai import decode as openai
+from tertulia.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from tertulia.turns import Turn
 
 T = TypeVar("T")
 Choose = Callable[[Sequence[Any]], Any]
@@ -38,7 +38,7 @@ OPENAI_MODELS = ["gpt-5.6", "gpt-4o", "o3-mini", "o1-mini", "compatible-1", "mis
 TEXTS = ["", "hi", "Привіт, світе", "😀", "\x00", '{"a": 1}', "x" * 50, "\u202eright to left"]
 SIGNATURES = [None, None, "", "c2ln", "sig_abc-123", "not base64 at all!"]
 NAMES = ["search", "search", "weather", "a.b:c", "", "дія", "n" * 70]
-IDS = [None, None, "", "a", "b", "a-2", "palaver-x-0", "palaver-0", "palaver-1"]
+IDS = [None, None, "", "a", "b", "a-2", "tertulia-x-0", "tertulia-0", "tertulia-1"]
 VALUES: list[Any] = [
     None, True, 0, 2**70, 0.5, float("nan"), float("inf"), "", "text", [], [1, [2, {}]], {}, {"a": None}, {"error": ""},
     {"a": {"b": [1, "ї", None]}}, {"a": 10**30},
@@ -285,7 +285,7 @@ def a_step(choose: Choose, model: str) -> list[Turn]:
     made: dict[str, list[str | None]] = {
         "none": [None] * count,
         "theirs": [f"c{i}" for i in range(count)],
-        "ours": [f"palaver-r-{i}" for i in range(count)],
+        "ours": [f"tertulia-r-{i}" for i in range(count)],
     }
     calls = [
         ToolCall(name=choose(NAMES) or "look", args=choose(OBJECTS), id=made[kind][i], signature=None if i else "c2ln")

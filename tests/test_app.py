@@ -13,25 +13,25 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from palaver.app import check_models, open_bot, open_platform, persona_of, reload_on_change, run_bot
-from palaver.config import Config, ConfigFile, PersonaConfig, PlatformConfig, load_config, read_config
-from palaver.context.values import Persona
-from palaver.engine.engine import Engine
-from palaver.engine.limits import Limits
-from palaver.errors import InvalidValue, KeyMissing, PalaverError, StoreRefused
-from palaver.media.values import StoredFile
-from palaver.models import Gemini, Scripted
-from palaver.sim import GeminiSim
-from palaver.store import Store
-from palaver.testing import RecordedPlatform
 from people import NOON
+from tertulia.app import check_models, open_bot, open_platform, persona_of, reload_on_change, run_bot
+from tertulia.config import Config, ConfigFile, PersonaConfig, PlatformConfig, load_config, read_config
+from tertulia.context.values import Persona
+from tertulia.engine.engine import Engine
+from tertulia.engine.limits import Limits
+from tertulia.errors import InvalidValue, KeyMissing, StoreRefused, TertuliaError
+from tertulia.media.values import StoredFile
+from tertulia.models import Gemini, Scripted
+from tertulia.sim import GeminiSim
+from tertulia.store import Store
+from tertulia.testing import RecordedPlatform
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-RECORDED = PlatformConfig(use="palaver.testing:RecordedPlatform")
+RECORDED = PlatformConfig(use="tertulia.testing:RecordedPlatform")
 
 
 WALLS = """from pathlib import Path
-from palaver import Platform
+from tertulia import Platform
 class Nameless(Platform):
     async def run(self, inbox): ...
     async def send(self, delivery): ...
@@ -52,8 +52,8 @@ class Foldered(Nameless):
 def a_config(folder: Path, text: str = "", **more: Any) -> ConfigFile:
     config = 'model = "gemini-3.8-flash"\n[persona]\nfile = "persona.md"\n' + text
     (folder / "persona.md").write_text("You are Gryag.")
-    (folder / "palaver.toml").write_text(config)
-    return replace(load_config(folder / "palaver.toml", {}), **more)
+    (folder / "tertulia.toml").write_text(config)
+    return replace(load_config(folder / "tertulia.toml", {}), **more)
 
 
 async def test_everything_a_config_says_reaches_the_engine(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ async def test_everything_a_config_says_reaches_the_engine(tmp_path: Path) -> No
 
 async def test_files_of_media_are_where_the_config_says_and_move_when_that_changes(tmp_path: Path) -> None:
     image = StoredFile(sha256="", size=0, mime="image/png")
-    for text, folder in (("[media]\nfolder = 'photos'", "photos"), ("", "palaver.db-media")):
+    for text, folder in (("[media]\nfolder = 'photos'", "photos"), ("", "tertulia.db-media")):
         file = a_config(tmp_path, text, platforms={"one": RECORDED})
         async with open_bot(file, {"GEMINI_API_KEY": "any"}):
             pass
@@ -89,19 +89,20 @@ async def test_files_of_media_are_where_the_config_says_and_move_when_that_chang
             "[memory]\nmodel = 'gpt'",
             {"GEMINI_API_KEY": "k"},
             InvalidValue,
-            "palaver.toml:5: memory.model: no model is called 'gpt'",
+            "tertulia.toml:5: memory.model: no model is called 'gpt'",
         ),
         (
             "[media]\ndescribe = 'gpt'",
             {"GEMINI_API_KEY": "k"},
             InvalidValue,
-            "palaver.toml:5: media.describe: no model is called 'gpt'",
+            "tertulia.toml:5: media.describe: no model is called 'gpt'",
         ),
         (
             "[media]\ntranscribe = 'gemini-3.8-flash'",
             {"GEMINI_API_KEY": "k"},
             InvalidValue,
-            "palaver.toml:5: media.transcribe: no transcription service has 'gemini-3.8-flash': write openai:whisper-1",
+            "tertulia.toml:5: media.transcribe: no transcription service has 'gemini-3.8-flash': "
+            "write openai:whisper-1",
         ),
         (
             "[media]\ntranscribe = 'openai:whisper-1'",
@@ -118,18 +119,18 @@ async def test_what_is_missing_is_said_before_anything_is_stored(
         async with open_bot(a_config(tmp_path, text), environment):
             pass
 
-    assert not (tmp_path / "palaver.db").exists()
+    assert not (tmp_path / "tertulia.db").exists()
 
 
 @pytest.mark.parametrize(
     ("use", "options", "line"),
     [
         ("nowhere:X", {}, "platforms.mine.use: cannot import nowhere: ModuleNotFoundError: No module named 'nowhere'"),
-        ("palaver.testing:Clock", {}, "platforms.mine: palaver.testing:Clock is no subclass of palaver.Platform"),
+        ("tertulia.testing:Clock", {}, "platforms.mine: tertulia.testing:Clock is no subclass of tertulia.Platform"),
         ("line_chat:LineChat", {"prot": 1}, "got an unexpected keyword argument 'prot'; it takes: port"),
         ("line_chat:LineChat", {"port": "first"}, "platforms.mine: port must be a whole number, not 'first'"),
-        ("palaver:Platform", {}, "palaver:Platform has no run and no send: write `async def`"),
-        ("os:sep", {}, "os:sep is no subclass of palaver.Platform"),
+        ("tertulia:Platform", {}, "tertulia:Platform has no run and no send: write `async def`"),
+        ("os:sep", {}, "os:sep is no subclass of tertulia.Platform"),
         ("walls:Nameless", {}, "Nameless has no `name`: set it on the class or in __init__"),
         ("walls:Failing", {}, "walls.py:9: AttributeError: 'PosixPath' object has no attribute 'mkdri'"),
         ("walls:Plain", {}, "walls.py:12: Plain.send must be a coroutine: write `async def send`"),
@@ -149,14 +150,14 @@ def test_a_platform_that_cannot_be_made_is_one_line(
 
 @pytest.mark.parametrize("text", ["", "[telegram]"])
 def test_a_wrong_token_is_that_of_the_table_of_telegram(text: str) -> None:
-    file = read_config(text, {"PALAVER_TELEGRAM_TOKEN": "no-token"}, path=Path("palaver.toml"))
+    file = read_config(text, {"TERTULIA_TELEGRAM_TOKEN": "no-token"}, path=Path("tertulia.toml"))
 
-    with pytest.raises(InvalidValue, match=r"^palaver\.toml:1: telegram: the token of a Telegram bot is a number"):
+    with pytest.raises(InvalidValue, match=r"^tertulia\.toml:1: telegram: the token of a Telegram bot is a number"):
         open_platform("telegram", file.platforms["telegram"], file)
 
 
 def test_a_number_of_a_variable_is_a_number_for_the_platform() -> None:
-    options = {"port": "7000"}  # as PALAVER_PLATFORMS_MINE_PORT gives it
+    options = {"port": "7000"}  # as TERTULIA_PLATFORMS_MINE_PORT gives it
     made: Any = open_platform(
         "mine", PlatformConfig(use="line_chat:LineChat", options=options), ConfigFile(config=Config())
     )
@@ -167,8 +168,8 @@ def test_a_number_of_a_variable_is_a_number_for_the_platform() -> None:
 @pytest.mark.parametrize(
     ("text", "error", "line"),
     [
-        ('zone = "../x"', InvalidValue, "/palaver.toml:2: zone: no time zone is called '../x'; give an IANA name"),
-        ('profile = "flat"', InvalidValue, "/palaver.toml:2: profile: "),
+        ('zone = "../x"', InvalidValue, "/tertulia.toml:2: zone: no time zone is called '../x'; give an IANA name"),
+        ('profile = "flat"', InvalidValue, "/tertulia.toml:2: profile: "),
         (
             'memory.model = "smolm2"',
             InvalidValue,
@@ -180,24 +181,24 @@ def test_a_number_of_a_variable_is_a_number_for_the_platform() -> None:
             ":2: tools: no tool is called 'memry', did you mean memory? There are ",
         ),
         (
-            'tools = ["palaver.backoff:throw"]',
+            'tools = ["tertulia.backoff:throw"]',
             InvalidValue,
-            ":2: tools: there is no throw in palaver.backoff; there are",
+            ":2: tools: there is no throw in tertulia.backoff; there are",
         ),
         (
-            'platforms.one.use = "palaver.testing.fakes:Clok"',
+            'platforms.one.use = "tertulia.testing.fakes:Clok"',
             InvalidValue,
             ":2: platforms.one.use: there is no Clok in ",
         ),
         (
-            '[platforms.one]\nuse = "palaver.testing:RecordedPlatform"\nfoldr = 1',
+            '[platforms.one]\nuse = "tertulia.testing:RecordedPlatform"\nfoldr = 1',
             InvalidValue,
             ":4: platforms.one.foldr: got an unexpected keyword argument 'foldr'; it takes: errors, capabilities, ",
         ),
         (
-            'platforms.one.use = "palaver.testing:__name__"',
+            'platforms.one.use = "tertulia.testing:__name__"',
             InvalidValue,
-            ":2: platforms.one.use: palaver.testing:__name",
+            ":2: platforms.one.use: tertulia.testing:__name",
         ),
         ('store = "persona.md/bot.db"', StoreRefused, "/persona.md/bot.db: its folder cannot be made: "),
         ('tools = ["ends_at_once:tool"]', InvalidValue, "cannot import ends_at_once: SystemExit: 7"),
@@ -208,9 +209,9 @@ async def test_a_bot_that_cannot_be_opened_says_why(
 ) -> None:
     (tmp_path / "ends_at_once.py").write_text("raise SystemExit(7)")
     a_config(tmp_path)
-    (tmp_path / "palaver.toml").write_text(f'model = "gemini-3.8-flash"\n{text}')
+    (tmp_path / "tertulia.toml").write_text(f'model = "gemini-3.8-flash"\n{text}')
     with pytest.raises(error) as refused:
-        async with open_bot(load_config(tmp_path / "palaver.toml", {}), {"GEMINI_API_KEY": "any"}):
+        async with open_bot(load_config(tmp_path / "tertulia.toml", {}), {"GEMINI_API_KEY": "any"}):
             pass
 
     assert line in str(refused.value)
@@ -219,7 +220,7 @@ async def test_a_bot_that_cannot_be_opened_says_why(
 @pytest.mark.parametrize("where", ["__init__", "open"])
 async def test_a_platform_that_fails_at_the_start_is_one_line_without_its_secrets(tmp_path: Path, where: str) -> None:
     (tmp_path / f"fails_in_{where}.py").write_text(
-        "from palaver.testing import RecordedPlatform\n"
+        "from tertulia.testing import RecordedPlatform\n"
         "class Fails(RecordedPlatform):\n"
         "    def __init__(self, token):\n"
         "        super().__init__()\n"
@@ -230,8 +231,8 @@ async def test_a_platform_that_fails_at_the_start_is_one_line_without_its_secret
     )
     a_config(tmp_path, f'[platforms.mine]\nuse = "fails_in_{where}:Fails"\ntoken = "t0p"')
 
-    with pytest.raises(PalaverError, match=r"palaver\.toml.*: ValueError: no \*\*\*$"):
-        await run_bot(tmp_path / "palaver.toml", {"GEMINI_API_KEY": "any"})
+    with pytest.raises(TertuliaError, match=r"tertulia\.toml.*: ValueError: no \*\*\*$"):
+        await run_bot(tmp_path / "tertulia.toml", {"GEMINI_API_KEY": "any"})
 
 
 def test_a_path_of_a_platform_is_relative_to_the_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,10 +264,10 @@ async def test_changes_of_persona_and_limits_are_taken_over_and_others_wait(
 
     async def sleep(_: float) -> None:
         looked.release()
-        (tmp_path / "palaver.toml").write_text(await steps.get())
+        (tmp_path / "tertulia.toml").write_text(await steps.get())
 
     head = 'model = "gemini-3.8-flash"\n[persona]\nfile = "persona.md"\n'
-    caplog.set_level("INFO", logger="palaver.app")
+    caplog.set_level("INFO", logger="tertulia.app")
     async with open_bot(file, {"GEMINI_API_KEY": "any"}) as engine:
         watching = asyncio.create_task(reload_on_change(engine, file, {}, sleep=sleep))
         for text in (
@@ -284,11 +285,11 @@ async def test_changes_of_persona_and_limits_are_taken_over_and_others_wait(
     assert limits == Limits(messages=4)
     assert [record.getMessage().replace(str(tmp_path), "") for record in caplog.records] == [
         "taken over: limits",
-        "the change of /palaver.toml is not taken over: /palaver.toml:5: "
+        "the change of /tertulia.toml is not taken over: /tertulia.toml:5: "
         "limits.messages must be a whole number, not 'x'",
         "taken over: limits",
         "taken over at the next start: profile",
-        "/palaver.toml is right again",
+        "/tertulia.toml is right again",
     ]
 
 
@@ -299,7 +300,7 @@ async def test_a_cap_on_money_for_a_model_without_a_price_changes_nothing(
     changes = ['[persona]\nname = "New"\n[limits.total]\nmoney = 1.0']
 
     async def sleep(_: float) -> None:
-        (tmp_path / "palaver.toml").write_text(changes.pop())
+        (tmp_path / "tertulia.toml").write_text(changes.pop())
 
     async with Store.open(":memory:") as store:
         engine = Engine(store, Scripted(name="unpriced"), [RecordedPlatform()])
@@ -308,7 +309,7 @@ async def test_a_cap_on_money_for_a_model_without_a_price_changes_nothing(
 
     assert (engine.limits, engine.persona) == (Limits(), Persona())
     assert [record.getMessage().replace(str(tmp_path), "") for record in caplog.records] == [
-        "the change of /palaver.toml is not taken over: "
+        "the change of /tertulia.toml is not taken over: "
         "money is capped, but unpriced has no price: set it in Behavior(prices=…)"
     ]
 
@@ -341,7 +342,7 @@ def free_port() -> int:
 @asynccontextmanager
 async def running(folder: Path, **environment: str) -> AsyncIterator[asyncio.subprocess.Process]:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "palaver", "run"),
+        *(sys.executable, "-m", "tertulia", "run"),
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(EXAMPLES), **environment},
         stderr=asyncio.subprocess.PIPE,
@@ -364,11 +365,11 @@ async def logged(process: asyncio.subprocess.Process, message: str) -> dict[str,
     raise AssertionError(message)
 
 
-async def test_palaver_run_answers_reloads_and_ends(tmp_path: Path) -> None:
+async def test_tertulia_run_answers_reloads_and_ends(tmp_path: Path) -> None:
     port = free_port()
     a_config(tmp_path, f'[behavior]\ndebounce = 0\n[platforms.lines]\nuse = "line_chat:LineChat"\nport = {port}')
     async with GeminiSim() as sim:
-        environment = {"GEMINI_API_KEY": "any", "PALAVER_GEMINI_BASE_URL": sim.url}
+        environment = {"GEMINI_API_KEY": "any", "TERTULIA_GEMINI_BASE_URL": sim.url}
         async with running(tmp_path, **environment) as process:
             await logged(process, "lines: receiving messages")
             reader, writer = await connect(port)
@@ -384,7 +385,7 @@ async def test_palaver_run_answers_reloads_and_ends(tmp_path: Path) -> None:
     assert answer.strip()
     assert {name: sent[name] for name in ("level", "logger", "message", "place")} == {
         "level": "info",
-        "logger": "palaver.bot",
+        "logger": "tertulia.bot",
         "message": "reply sent",
         "place": "lines/Olena",
     }
@@ -401,7 +402,7 @@ async def connect(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter
 
 
 def test_the_example_is_a_config() -> None:
-    text = (EXAMPLES / "palaver.toml").read_text()
+    text = (EXAMPLES / "tertulia.toml").read_text()
 
     assert read_config(text, {}).platforms == {
         "lines": PlatformConfig(use="line_chat:LineChat", options={"port": 7000})

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from media import media_files
-from palaver.app import open_bot
-from palaver.config import load_config
-from palaver.engine.engine import Engine
-from palaver.messages import Author, Message, Place
-from palaver.parts import Media, Text
-from palaver.platform import Platform
-from palaver.sim import GeminiSim, OpenAISim
-from palaver.sim.behaviours import Answer, Ask, Echo
-from palaver.testing import RecordedPlatform
+from tertulia.app import open_bot
+from tertulia.config import load_config
+from tertulia.engine.engine import Engine
+from tertulia.messages import Author, Message, Place
+from tertulia.parts import Media, Text
+from tertulia.platform import Platform
+from tertulia.sim import GeminiSim, OpenAISim
+from tertulia.sim.behaviours import Answer, Ask, Echo
+from tertulia.testing import RecordedPlatform
 
 PLACE = Place(platform="recorded", id="7", kind="direct")
 GEMINI = 'model = "gemini-3.8-flash"\n[behavior]\ndebounce = 0\n'
@@ -47,10 +47,10 @@ class Sees:
 
 @asynccontextmanager
 async def a_bot(folder: Path, config: str, platform: Platform, **variables: str) -> AsyncIterator[Engine]:
-    (folder / "palaver.toml").write_text(config)
+    (folder / "tertulia.toml").write_text(config)
     environment = {"GEMINI_API_KEY": "k", **variables}
     async with (
-        open_bot(load_config(folder / "palaver.toml", environment), environment, platforms=[platform]) as engine,
+        open_bot(load_config(folder / "tertulia.toml", environment), environment, platforms=[platform]) as engine,
         engine,
     ):
         yield engine
@@ -65,7 +65,7 @@ async def test_the_own_model_describes_a_photo_once_in_the_language_of_the_perso
     photo = Media(media_kind="photo", unique_id="u1", file_id="photo", mime="image/jpeg")
     async with (
         GeminiSim(behaviour=eyes) as sim,
-        a_bot(tmp_path, GEMINI, platform, PALAVER_GEMINI_BASE_URL=sim.url) as engine,
+        a_bot(tmp_path, GEMINI, platform, TERTULIA_GEMINI_BASE_URL=sim.url) as engine,
     ):
         for number in range(3):
             await engine.receive(sent(number, photo))
@@ -87,7 +87,7 @@ async def test_a_voice_is_transcribed_for_a_model_that_does_not_hear(tmp_path: P
     )
     said = "Купи молока."
     async with OpenAISim(behaviour=Echo(), transcribe=lambda data: said if data == FILES["voice"] else "?") as sim:
-        variables = {"PALAVER_OPENAI_BASE_URL": sim.url, "OPENAI_API_KEY": "k"}
+        variables = {"TERTULIA_OPENAI_BASE_URL": sim.url, "OPENAI_API_KEY": "k"}
         async with a_bot(tmp_path, config, platform, **variables) as engine:
             await engine.receive(sent(1, voice))
             await engine.settled()
@@ -104,7 +104,7 @@ async def test_the_words_for_a_voice_have_one_length_whenever_its_file_comes(tmp
     voice = Media(media_kind="voice", unique_id="v1", file_id="voice", mime="audio/ogg", seconds=7)
     config = f'model = "openai:gpt-4o"\nprofile = "{profile}"\n[behavior]\ndebounce = 0\n'
     async with OpenAISim(behaviour=Echo()) as sim:
-        variables = {"PALAVER_OPENAI_BASE_URL": sim.url, "OPENAI_API_KEY": "k"}
+        variables = {"TERTULIA_OPENAI_BASE_URL": sim.url, "OPENAI_API_KEY": "k"}
         async with a_bot(tmp_path, config + '[media]\ndescribe = "none"', Files(), **variables) as engine:
             for number in range(20):
                 await engine.receive(sent(number, *([voice] if number == 0 else [Text(text=f"text {number}")])))
@@ -121,7 +121,7 @@ async def test_a_config_says_who_describes(tmp_path: Path, describe: str) -> Non
     config = f"{GEMINI}[media]\ndescribe = {describe}"
     async with (
         GeminiSim(behaviour=eyes) as sim,
-        a_bot(tmp_path, config, Files(), PALAVER_GEMINI_BASE_URL=sim.url) as engine,
+        a_bot(tmp_path, config, Files(), TERTULIA_GEMINI_BASE_URL=sim.url) as engine,
     ):
         await engine.receive(sent(1, photo))
         await engine.settled()

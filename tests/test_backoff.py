@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from palaver.backoff import backoff
+from tertulia.backoff import backoff
 
 
 @pytest.mark.parametrize(

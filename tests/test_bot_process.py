@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from palaver import Engine, Inbox, InvalidValue, Store
-from palaver.bot_process import Watchdog, run_process
-from palaver.models import Scripted
-from palaver.testing import RecordedPlatform
+from tertulia import Engine, Inbox, InvalidValue, Store
+from tertulia.bot_process import Watchdog, run_process
+from tertulia.models import Scripted
+from tertulia.testing import RecordedPlatform
 
 HERE = Path(__file__).relative_to(Path.cwd())
 

@@ -2,7 +2,7 @@ import sys
 import unicodedata
 from functools import cache
 
-from palaver.characters import is_blank, one_line, visible
+from tertulia.characters import is_blank, one_line, visible
 
 FILLERS = [*"\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0", *map(chr, range(0xFE00, 0xFE10))]
 TAGS = [chr(code) for code in (0xE0001, 0xE0020, 0xE007F, 0xE0100, 0xE01EF)]

@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from palaver import Media, Settings, Text, ToolCall, Turn, model, user
-from palaver.chat import Chat
-from palaver.errors import InvalidValue, Overloaded
-from palaver.models import Finish, Response, Scripted
-from palaver.sim import GeminiSim
+from tertulia import Media, Settings, Text, ToolCall, Turn, model, user
+from tertulia.chat import Chat
+from tertulia.errors import InvalidValue, Overloaded
+from tertulia.models import Finish, Response, Scripted
+from tertulia.sim import GeminiSim
 
 EMPTY = Response(turn=Turn(role="model", parts=(), model="scripted"), finish=Finish(outcome="empty", reason="STOP"))
 
@@ -219,7 +219,7 @@ async def test_a_history_read_back_from_json_goes_on() -> None:
 
 async def test_a_model_is_known_by_its_name() -> None:
     async with GeminiSim() as sim:
-        variables = {"PALAVER_GEMINI_BASE_URL": sim.url, "GEMINI_API_KEY": "any"}
+        variables = {"TERTULIA_GEMINI_BASE_URL": sim.url, "GEMINI_API_KEY": "any"}
         with pytest.MonkeyPatch.context() as patch:
             for name, value in variables.items():
                 patch.setenv(name, value)

@@ -6,9 +6,9 @@ import msgspec
 import pydantic
 import pytest
 
-from palaver.chat import Chat
-from palaver.errors import AnswerUnfit, InvalidValue
-from palaver.models import Response, Scripted
+from tertulia.chat import Chat
+from tertulia.errors import AnswerUnfit, InvalidValue
+from tertulia.models import Response, Scripted
 
 
 class City(msgspec.Struct):

@@ -13,14 +13,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from palaver import PalaverError, ToolCall, ToolResult, ToolSpec, Turn
-from palaver.chat import Chat
-from palaver.models import Gemini, OpenAI, Response
-from palaver.run.chat_history import Pieces
-from palaver.sim import gemini as gemini_sim
-from palaver.sim import openai as openai_sim
-from palaver.wire.repair import calls_of, pair_results, results_of
 from sizes import EXAMPLES, size
+from tertulia import TertuliaError, ToolCall, ToolResult, ToolSpec, Turn
+from tertulia.chat import Chat
+from tertulia.models import Gemini, OpenAI, Response
+from tertulia.run.chat_history import Pieces
+from tertulia.sim import gemini as gemini_sim
+from tertulia.sim import openai as openai_sim
+from tertulia.wire.repair import calls_of, pair_results, results_of
 
 T = TypeVar("T")
 
@@ -178,7 +178,7 @@ class Conversation(RuleBasedStateMachine):
         self.chat = Chat(self.chat.model, tools=TOOLS, steps=3, history=msgspec.json.decode(saved, type=list[Turn]))
 
     async def tried(self, work: Coroutine[Any, Any, Any]) -> None:
-        with suppress(PalaverError):
+        with suppress(TertuliaError):
             await work
 
     @invariant()
@@ -190,7 +190,7 @@ class Conversation(RuleBasedStateMachine):
 @pytest.fixture(autouse=True)
 def quiet(caplog: pytest.LogCaptureFixture) -> None:
     """Leave the warnings out: the tool fails on purpose."""
-    caplog.set_level(logging.ERROR, logger="palaver.toolbox.toolbox")
+    caplog.set_level(logging.ERROR, logger="tertulia.toolbox.toolbox")
 
 
 Conversation.TestCase.settings = settings(

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 
 import pytest
 
-from palaver import Text, ToolCall, ToolResult, ToolSpec, Turn, model, user
-from palaver.chat import Chat
-from palaver.models import Gemini, OpenAI, Response, Scripted
-from palaver.sim import GeminiSim, OpenAISim
-from palaver.toolbox.run_context import RunContext
-from palaver.toolbox.toolbox import Toolbox
+from tertulia import Text, ToolCall, ToolResult, ToolSpec, Turn, model, user
+from tertulia.chat import Chat
+from tertulia.models import Gemini, OpenAI, Response, Scripted
+from tertulia.sim import GeminiSim, OpenAISim
+from tertulia.toolbox.run_context import RunContext
+from tertulia.toolbox.toolbox import Toolbox
 
 T = TypeVar("T")
 

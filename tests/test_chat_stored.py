@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from chat_child import CALLS, LINES, NAME, a_chat, told
-from palaver.chat import Chat
-from palaver.errors import InvalidValue, Overloaded
-from palaver.models.base import Response
-from palaver.models.scripted import Scripted
-from palaver.parts import ToolCall, ToolResult
-from palaver.run.tool_runs import UNKNOWN_OUTCOME
-from palaver.store import Store
-from palaver.toolbox.toolbox import Toolbox
-from palaver.turns import ToolSpec, Turn, model, user
 from run.loop_child import toolbox
 from sizes import size
+from tertulia.chat import Chat
+from tertulia.errors import InvalidValue, Overloaded
+from tertulia.models.base import Response
+from tertulia.models.scripted import Scripted
+from tertulia.parts import ToolCall, ToolResult
+from tertulia.run.tool_runs import UNKNOWN_OUTCOME
+from tertulia.store import Store
+from tertulia.toolbox.toolbox import Toolbox
+from tertulia.turns import ToolSpec, Turn, model, user
 
 HERE = Path(__file__).parent
 ASKED = user("Book me a seat.")
@@ -175,7 +175,7 @@ async def test_a_chat_whose_process_was_killed_is_finished_by_the_next(tmp_path:
             sys.executable,
             str(HERE / "chat_child.py"),
             str(path),
-            env={**os.environ, "PYTHONPATH": str(HERE), "PALAVER_KILL_AT": str(after)},
+            env={**os.environ, "PYTHONPATH": str(HERE), "TERTULIA_KILL_AT": str(after)},
         )
         assert await process.wait() == -signal.SIGKILL
         log = path.with_suffix(".log")

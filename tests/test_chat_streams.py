@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from palaver import Prompt, Text, Thought, ToolCall, ToolResult, Turn, model, user
-from palaver.chat import Chat
-from palaver.errors import InvalidValue
-from palaver.models import Response, Scripted
-from palaver.parts import Part
-from palaver.testing import HeldModel
+from tertulia import Prompt, Text, Thought, ToolCall, ToolResult, Turn, model, user
+from tertulia.chat import Chat
+from tertulia.errors import InvalidValue
+from tertulia.models import Response, Scripted
+from tertulia.parts import Part
+from tertulia.testing import HeldModel
 from throwing import THROWN, Throwing
 
 

@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from palaver import RunContext, Settings, ToolCall, ToolResult, ToolSpec, Turn, model, user
-from palaver.chat import Chat
-from palaver.errors import InvalidValue, Overloaded
-from palaver.models import Finish, Response, Scripted
 from people import NOON
+from tertulia import RunContext, Settings, ToolCall, ToolResult, ToolSpec, Turn, model, user
+from tertulia.chat import Chat
+from tertulia.errors import InvalidValue, Overloaded
+from tertulia.models import Finish, Response, Scripted
 
 
 def add(a: int, b: int) -> int:

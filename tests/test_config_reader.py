@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from palaver.config_reader import ConfigReader, Key, keys_of, line_of, parse_duration
-from palaver.errors import InvalidValue
+from tertulia.config_reader import ConfigReader, Key, keys_of, line_of, parse_duration
+from tertulia.errors import InvalidValue
 
 
 class Cap(Struct, frozen=True, kw_only=True):
@@ -99,16 +99,16 @@ def test_every_type_is_read_from_a_file() -> None:
 
 def test_every_type_is_read_from_variables_which_precede_the_file() -> None:
     environment = {
-        "PALAVER_MODEL": "a, b",
-        "PALAVER_MEMORY": "Off",
-        "PALAVER_PACE": "2",
-        "PALAVER_LATE": "resend",
-        "PALAVER_TOOLS": "clock,",
-        "PALAVER_MAY": "forget",
-        "PALAVER_KEEP": "12h",
-        "PALAVER_ALSO": "rules:also",
-        "PALAVER_LIMITS_MESSAGES": "5",
-        "PALAVER_LIMITS_PERSON_TOKENS": "100",
+        "TERTULIA_MODEL": "a, b",
+        "TERTULIA_MEMORY": "Off",
+        "TERTULIA_PACE": "2",
+        "TERTULIA_LATE": "resend",
+        "TERTULIA_TOOLS": "clock,",
+        "TERTULIA_MAY": "forget",
+        "TERTULIA_KEEP": "12h",
+        "TERTULIA_ALSO": "rules:also",
+        "TERTULIA_LIMITS_MESSAGES": "5",
+        "TERTULIA_LIMITS_PERSON_TOKENS": "100",
     }
     expected = replace(EVERY_TYPE, keep=timedelta(hours=12), prices={})
     assert read('model = "c"\n[limits]\nmessages = 9', environment) == expected
@@ -116,11 +116,11 @@ def test_every_type_is_read_from_variables_which_precede_the_file() -> None:
 
 def test_an_old_name_of_a_variable_counts_after_the_new_one() -> None:
     assert read("", {"HISTORY": "7"}).limits.messages == 7
-    assert read("", {"HISTORY": "7", "PALAVER_LIMITS_MESSAGES": "8"}).limits.messages == 8
+    assert read("", {"HISTORY": "7", "TERTULIA_LIMITS_MESSAGES": "8"}).limits.messages == 8
 
 
 def test_an_empty_variable_is_not_set() -> None:
-    assert read("pace = 3", {"PALAVER_PACE": " "}).pace == 3.0
+    assert read("pace = 3", {"TERTULIA_PACE": " "}).pace == 3.0
 
 
 REFUSED = {
@@ -185,18 +185,18 @@ def test_what_is_wrong_in_a_file_is_one_line_with_its_place(text: str) -> None:
 @pytest.mark.parametrize(
     ("variable", "value", "line"),
     [
-        ("PALAVER_PACE", "fast", "PALAVER_PACE must be a number, not 'fast'"),
-        ("PALAVER_MEMORY", "perhaps", "PALAVER_MEMORY must be true or false, not 'perhaps'"),
+        ("TERTULIA_PACE", "fast", "TERTULIA_PACE must be a number, not 'fast'"),
+        ("TERTULIA_MEMORY", "perhaps", "TERTULIA_MEMORY must be true or false, not 'perhaps'"),
         ("HISTORY", "x", "HISTORY must be a whole number from 1 to 1000, not 'x'"),
         (
-            "PALAVER_LIMITS_MESSAGES",
+            "TERTULIA_LIMITS_MESSAGES",
             "9" * 30,
-            f"PALAVER_LIMITS_MESSAGES must be a whole number from 1 to 1000, not '{'9' * 30}'",
+            f"TERTULIA_LIMITS_MESSAGES must be a whole number from 1 to 1000, not '{'9' * 30}'",
         ),
         (
-            "PALAVER_ALSO",
+            "TERTULIA_ALSO",
             "x:y",
-            "PALAVER_ALSO must be a function, as \"module:name\", not 'x:y' (there is no module of x:y)",
+            "TERTULIA_ALSO must be a function, as \"module:name\", not 'x:y' (there is no module of x:y)",
         ),
     ],
 )
@@ -213,7 +213,7 @@ def test_the_keys_have_names_variables_and_words_for_what_is_allowed() -> None:
     tokens = keys[9]
     assert isinstance(tokens, Key)
     assert (tokens.variable, tokens.allowed, tokens.default) == (
-        "PALAVER_LIMITS_PERSON_TOKENS",
+        "TERTULIA_LIMITS_PERSON_TOKENS",
         "a whole number",
         None,
     )

@@ -11,14 +11,14 @@ from typing import Any, get_args
 
 import pytest
 
-from cli.command import palaver
-from palaver import Behavior, Capabilities, Chat, Delivery, Engine, Platform, RunContext, errors
-from palaver.events import Event
-from palaver.models import Gemini, Model, OpenAI
-from palaver.platform import Change, Inbox
-from palaver.sim import GeminiSim, OpenAISim
-from palaver.sim.behaviours import behaviour_named
-from palaver.testing.platform_contract import Fault, PlatformWorld
+from cli.command import tertulia
+from tertulia import Behavior, Capabilities, Chat, Delivery, Engine, Platform, RunContext, errors
+from tertulia.events import Event
+from tertulia.models import Gemini, Model, OpenAI
+from tertulia.platform import Change, Inbox
+from tertulia.sim import GeminiSim, OpenAISim
+from tertulia.sim.behaviours import behaviour_named
+from tertulia.testing.platform_contract import Fault, PlatformWorld
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -39,7 +39,7 @@ def run(code: str, given: str = "") -> subprocess.CompletedProcess[str]:
 EACH_BLOCK = """
 import json, logging, sys
 
-logging.getLogger("palaver.memory").setLevel(logging.ERROR)
+logging.getLogger("tertulia.memory").setLevel(logging.ERROR)
 for name, code in json.load(sys.stdin).items():
     exec(compile(code, name, "exec"), {"__name__": "__main__"})
 """
@@ -84,7 +84,7 @@ def test_the_tests_of_a_bot_on_the_page_on_platforms_pass(tmp_path: Path) -> Non
 
 def test_the_tests_of_the_page_on_testing_pass(tmp_path: Path) -> None:
     page = ROOT / "docs" / "testing.md"
-    files = {"pytest.ini": blocks(page, "ini"), "palaver.toml": blocks(page, "toml")}
+    files = {"pytest.ini": blocks(page, "ini"), "tertulia.toml": blocks(page, "toml")}
     code = {"conftest.py": "import pytest", "test_bot.py": "gemini_sim)", "test_config.py": "bot_engine("}
     code["test_telegram.py"] = "TelegramSim()"
     files |= {name: [one for one in blocks(page, "python") if holds in one] for name, holds in code.items()}
@@ -132,7 +132,7 @@ async def test_the_scripts_of_the_page_call_a_tool_and_answer(tmp_path: Path) ->
 def test_the_broken_request_of_the_page_is_named_as_it_prints(tmp_path: Path) -> None:
     [shell] = [code for code in blocks(ROOT / "docs" / "wire.md", "sh") if "broken.json" in code]
     printed = blocks(ROOT / "docs" / "wire.md", "text")[0]
-    command = shell.replace("palaver lint", f"{sys.executable} -m palaver lint")
+    command = shell.replace("tertulia lint", f"{sys.executable} -m tertulia lint")
 
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path, check=False)
 
@@ -152,7 +152,7 @@ def test_architecture_stays_a_page() -> None:
 
 def test_architecture_names_the_modules_that_there_are() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
-    source = ROOT / "src" / "palaver"
+    source = ROOT / "src" / "tertulia"
     folders = (
         ".",
         "engine",
@@ -184,8 +184,8 @@ def test_the_dependencies_are_pinned_with_hashes_and_name_no_host() -> None:
         assert len(pins) == len(re.findall(r"^[\w.\-\[\]]+==", text, flags=re.MULTILINE))
 
 
-def test_importing_palaver_loads_no_vendor_package() -> None:
-    code = "import json, sys, palaver.wire, palaver.models, palaver.chat; print(json.dumps(sorted(sys.modules)))"
+def test_importing_tertulia_loads_no_vendor_package() -> None:
+    code = "import json, sys, tertulia.wire, tertulia.models, tertulia.chat; print(json.dumps(sorted(sys.modules)))"
     vendors = {
         "google",
         "openai",
@@ -208,7 +208,7 @@ def test_importing_palaver_loads_no_vendor_package() -> None:
 def test_the_conversation_of_the_docs_is_rendered(profile: str) -> None:
     [conversation] = blocks(ROOT / "docs" / "prompt.md", "json")
 
-    done = palaver("render", profile, "--to", "gemini", given=conversation)
+    done = tertulia("render", profile, "--to", "gemini", given=conversation)
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "Whose?" in json.dumps(json.loads(done.stdout))
@@ -241,7 +241,7 @@ NAMED: dict[str, list[tuple[str, list[str]]]] = {
         ("faults", [*get_args(Fault)]),
     ],
     "docs/chat.md": [("fields of a run's context", [*RunContext.__struct_fields__])],
-    "src/palaver/errors.py": [("errors", ERRORS)],
+    "src/tertulia/errors.py": [("errors", ERRORS)],
 }
 
 

@@ -1,4 +1,4 @@
-"""The page on palaver.toml has the keys, values, defaults, variables and errors that the code has."""
+"""The page on tertulia.toml has the keys, values, defaults, variables and errors that the code has."""
 
 import re
 from datetime import timedelta
@@ -8,17 +8,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from palaver.bot_check import OTHER_VARIABLES, unknown_variables
-from palaver.config import RENAMED, Config, read_config
-from palaver.config_reader import keys_of
-from palaver.errors import InvalidValue
-from palaver.models.openai.vendors import VENDORS
-from palaver.tools import NAMES
 from reference_page import duration
+from tertulia.bot_check import OTHER_VARIABLES, unknown_variables
+from tertulia.config import RENAMED, Config, read_config
+from tertulia.config_reader import keys_of
+from tertulia.errors import InvalidValue
+from tertulia.models.openai.vendors import VENDORS
+from tertulia.tools import NAMES
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "config.md").read_text("utf-8")
-NOT_FOR_USERS = {"PALAVER_EXAMPLES"}
+NOT_FOR_USERS = {"TERTULIA_EXAMPLES"}
 
 
 def tables(*heads: str) -> list[list[str]]:
@@ -82,11 +82,11 @@ def test_the_other_variables_are_those_of_the_code() -> None:
     ours = OTHER_VARIABLES - NOT_FOR_USERS - set(RENAMED)
     assert listed >= ours | keys
     assert read - {"TERM", "TMPDIR"} <= listed | set(RENAMED) | {key.variable for key in keys_of(Config)}
-    assert {name for name in listed if name.startswith("PALAVER_")} == ours
+    assert {name for name in listed if name.startswith("TERTULIA_")} == ours
 
 
 def test_every_variable_that_the_page_names_means_something() -> None:
-    named = set(re.findall(r"\bPALAVER_[A-Z_]+[A-Z]\b", PAGE)) - {"PALAVER_PLATFORMS_NAME_TOKEN"}
+    named = set(re.findall(r"\bTERTULIA_[A-Z_]+[A-Z]\b", PAGE)) - {"TERTULIA_PLATFORMS_NAME_TOKEN"}
 
     assert unknown_variables(dict.fromkeys(named, "1")) == []
 
@@ -101,7 +101,7 @@ def test_the_file_of_the_page_can_be_read(tmp_path: Path) -> None:
     [text] = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
     (tmp_path / "persona.md").write_text("You are Gryag.")
 
-    read = read_config(text, {}, path=tmp_path / "palaver.toml")
+    read = read_config(text, {}, path=tmp_path / "tertulia.toml")
 
     assert (read.config.limits.person.money, read.config.persona.text) == (0.5, "You are Gryag.")
     assert read.platforms["mine"].options == {"room": 7}

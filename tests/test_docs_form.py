@@ -14,10 +14,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from palaver.config import Config
-from palaver.config_reader import keys_of
-from palaver.demo import script
-from palaver.demo.screen import HELD
+from tertulia.config import Config
+from tertulia.config_reader import keys_of
+from tertulia.demo import script
+from tertulia.demo.screen import HELD
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -130,7 +130,7 @@ NOT_OURS = {"message_history", "Model.request", "pytest_plugins", "Allergy", "50
 
 
 def exists(dotted: str) -> bool:
-    """Whether palaver has a module, or a module or class of it the attribute or field, of this name."""
+    """Whether tertulia has a module, or a module or class of it the attribute or field, of this name."""
     try:
         pkgutil.resolve_name(dotted)
     except (ImportError, AttributeError):
@@ -152,10 +152,10 @@ def named(page: Path) -> list[str]:
 
 @pytest.mark.parametrize("page", CURRENT, ids=lambda page: page.name)
 def test_the_modules_that_a_page_names_exist(page: Path) -> None:
-    """Names such as `palaver.events.Event` or `context.budget.Budget`, and paths such as `context/sources.py`."""
-    names = {code for code in named(page) if re.fullmatch(r"palaver(\.\w+)+", code)} - {"palaver.db", "palaver.toml"}
-    short = {f"palaver.{code}" for code in named(page) if re.fullmatch(r"\w+\.\w+\.\w+", code)}
-    keys = {f"palaver.{key.name}" for key in keys_of(Config)}  # such as `context.budget.window`
+    """Names such as `tertulia.events.Event` or `context.budget.Budget`, and paths such as `context/sources.py`."""
+    names = {code for code in named(page) if re.fullmatch(r"tertulia(\.\w+)+", code)} - {"tertulia.db", "tertulia.toml"}
+    short = {f"tertulia.{code}" for code in named(page) if re.fullmatch(r"\w+\.\w+\.\w+", code)}
+    keys = {f"tertulia.{key.name}" for key in keys_of(Config)}  # such as `context.budget.window`
     names |= {name for name in short - keys if exists(name.rpartition(".")[0])}
     paths = {code for code in named(page) if re.fullmatch(r"[\w/]+/\w+\.py", code)}
 
@@ -233,6 +233,6 @@ def test_the_names_that_pages_have_in_back_quotes_are_in_the_code() -> None:
 
 
 def test_a_module_that_is_gone_is_found() -> None:
-    gone = ("palaver.prompt.ledger.Book", "palaver.messages.Message.post", "palaver.nowhere")
+    gone = ("tertulia.prompt.ledger.Book", "tertulia.messages.Message.post", "tertulia.nowhere")
 
     assert [name for name in gone if exists(name)] == []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from palaver import Behavior, Capabilities, Delivery, Engine, Limits, RunContext
+from tertulia import Behavior, Capabilities, Delivery, Engine, Limits, RunContext
 
 ROOT = Path(__file__).parent.parent
 OTHERS = {"porting.md"}  # has calls of other libraries
@@ -82,7 +82,7 @@ def arguments(node: ast.AST) -> set[str]:
 
 def keywords_in_code() -> Keywords:
     found = Keywords()
-    for file in (ROOT / "src" / "palaver").rglob("*.py"):
+    for file in (ROOT / "src" / "tertulia").rglob("*.py"):
         found.visit(ast.parse(file.read_text("utf-8")))
     return found
 

@@ -8,21 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from palaver.config import read_config
+from tertulia.config import read_config
 
 ROOT = Path(__file__).parent.parent
-UNIT = ROOT / "examples" / "systemd" / "palaver.service"
+UNIT = ROOT / "examples" / "systemd" / "tertulia.service"
 PAGE = (ROOT / "docs" / "operations.md").read_text("utf-8")
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed")
 def test_systemd_takes_the_unit(tmp_path: Path) -> None:
-    command = Path(sys.executable).parent / "palaver"  # systemd checks that it exists
-    unit = UNIT.read_text("utf-8").replace("/srv/palaver/.venv/bin/palaver", str(command))
-    (tmp_path / "palaver.service").write_text(unit, encoding="utf-8")
+    command = Path(sys.executable).parent / "tertulia"  # systemd checks that it exists
+    unit = UNIT.read_text("utf-8").replace("/srv/tertulia/.venv/bin/tertulia", str(command))
+    (tmp_path / "tertulia.service").write_text(unit, encoding="utf-8")
 
     verified = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", str(tmp_path / "palaver.service")],
+        ["systemd-analyze", "verify", "--man=no", str(tmp_path / "tertulia.service")],
         capture_output=True,
         text=True,
         check=False,

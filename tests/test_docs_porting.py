@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from palaver.sim import GeminiSim, OpenAISim
-from palaver.sim.behaviours import Actor
-from palaver.testing.fixtures import serve
+from tertulia.sim import GeminiSim, OpenAISim
+from tertulia.sim.behaviours import Actor
+from tertulia.testing.fixtures import serve
 
 PAGE = (Path(__file__).parent.parent / "docs" / "porting.md").read_text("utf-8")
 PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
@@ -20,7 +20,7 @@ NAMES = ["google-genai, before", "google-genai, after", "openai, before", "opena
 
 @pytest.fixture(scope="module")
 def environment() -> Iterator[dict[str, str]]:
-    """What makes both SDKs and Palaver ask the simulators.
+    """What makes both SDKs and Tertulia ask the simulators.
 
     The model of google-genai makes one call at a time: of several calls in a stream the SDK makes several turns, and
     the simulator refuses those without a signature, as the service sometimes does.
@@ -31,10 +31,10 @@ def environment() -> Iterator[dict[str, str]]:
             **os.environ,
             "GEMINI_API_KEY": "any",
             "GOOGLE_GEMINI_BASE_URL": for_sdk.url,
-            "PALAVER_GEMINI_BASE_URL": gemini.url,
+            "TERTULIA_GEMINI_BASE_URL": gemini.url,
             "OPENAI_API_KEY": "any",
             "OPENAI_BASE_URL": openai.url,
-            "PALAVER_OPENAI_BASE_URL": openai.url,
+            "TERTULIA_OPENAI_BASE_URL": openai.url,
         }
 
 

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from palaver.config import TelegramConfig, read_config
-from palaver.engine.command_list import AUDIENCES
+from tertulia.config import TelegramConfig, read_config
+from tertulia.engine.command_list import AUDIENCES
 
 PAGE = (Path(__file__).parent.parent / "docs" / "telegram.md").read_text("utf-8")
 
@@ -18,7 +18,7 @@ def test_the_table_has_the_keys_of_the_config() -> None:
 def test_the_config_of_the_page_is_read(tmp_path: Path) -> None:
     [text] = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
 
-    config = read_config(text, {}, path=tmp_path / "palaver.toml").config
+    config = read_config(text, {}, path=tmp_path / "tertulia.toml").config
 
     assert (config.persona.name_pattern, config.behavior.language) == ("gryag|гряг*|гряже", "uk")
     assert config.behavior.owners == ("telegram:123456789",)

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-SOURCE = Path(__file__).parents[1] / "src" / "palaver"
-DOTTED = re.compile(r"`(?:palaver\.)?([a-z_]+(?:\.[a-z_]+)*\.\w+)`")
-CONSTANT = re.compile(r"(?<![\w./])(?:palaver\.)?([a-z_]+(?:\.[a-z_]+)+\.[A-Z]\w+)")
+SOURCE = Path(__file__).parents[1] / "src" / "tertulia"
+DOTTED = re.compile(r"`(?:tertulia\.)?([a-z_]+(?:\.[a-z_]+)*\.\w+)`")
+CONSTANT = re.compile(r"(?<![\w./])(?:tertulia\.)?([a-z_]+(?:\.[a-z_]+)+\.[A-Z]\w+)")
 PARAMETER = re.compile(r"(?<![*\w])\*([a-z_]+)\*(?![*\w])")
 Node = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from palaver.files import create_atomically, temporary_path, unfinished_parts
+from tertulia.files import create_atomically, temporary_path, unfinished_parts
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:

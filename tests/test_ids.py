@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.ids import abbreviate_ids, match_ids
+from tertulia.ids import abbreviate_ids, match_ids
 
 
 def test_ids_are_abbreviated_to_the_shortest_prefixes_that_differ() -> None:

@@ -8,9 +8,9 @@ import orjson
 import pytest
 from hypothesis import given
 
-from palaver.errors import ResponseUnreadable
-from palaver.jsonio import dumps, loads
 from strategies import json_values
+from tertulia.errors import ResponseUnreadable
+from tertulia.jsonio import dumps, loads
 
 
 @pytest.mark.parametrize(

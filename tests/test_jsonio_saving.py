@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver import Media, Text, ToolCall, ToolResult, Turn, model, user
-from palaver.errors import InvalidValue
-from palaver.jsonio import jsonable
+from tertulia import Media, Text, ToolCall, ToolResult, Turn, model, user
+from tertulia.errors import InvalidValue
+from tertulia.jsonio import jsonable
 
 ANY_TEXT = st.text(st.characters(codec=None))  # halves of characters too
 KEYS = st.none() | st.booleans() | st.integers() | st.floats() | ANY_TEXT | st.tuples(st.integers())

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from palaver.events import Event, MessageReceived, PromptSent, ReplySent, RunEnded, RunFailed, RunStarted
-from palaver.logs import JsonFormatter, TextFormatter, configure_logs, log_events
-from palaver.messages import Place
+from tertulia.events import Event, MessageReceived, PromptSent, ReplySent, RunEnded, RunFailed, RunStarted
+from tertulia.logs import JsonFormatter, TextFormatter, configure_logs, log_events
+from tertulia.messages import Place
 
 PLACE = Place(platform="telegram", id="-100", thread="7", kind="group", title="Our secret plans")
 MESSAGE_ID = "0123456789abcdef0123456789abcdef"
@@ -19,7 +19,7 @@ KEY = "sk-0123456789abcdefghij"
 
 
 def a_record(message: str, level: int = logging.INFO, **extra: Any) -> logging.LogRecord:
-    record = logging.LogRecord("palaver.bot", level, "", 0, message, (), None)
+    record = logging.LogRecord("tertulia.bot", level, "", 0, message, (), None)
     record.created = 1_763_300_000.5
     vars(record).update(extra)
     return record
@@ -31,7 +31,7 @@ def test_an_event_is_one_json_object_with_its_ids() -> None:
     assert json.loads(JsonFormatter().format(a_record("run failed", logging.ERROR, event=event))) == {
         "time": "2025-11-16T13:33:20.500+00:00",
         "level": "error",
-        "logger": "palaver.bot",
+        "logger": "tertulia.bot",
         "message": "run failed",
         "place": "telegram/-100/7",
         "run_id": "r1",
@@ -83,11 +83,11 @@ def test_a_person_reads_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def root() -> Iterator[logging.Logger]:
-    root, palaver = logging.getLogger(), logging.getLogger("palaver")
-    handlers, level = root.handlers[:], palaver.level
+    root, tertulia = logging.getLogger(), logging.getLogger("tertulia")
+    handlers, level = root.handlers[:], tertulia.level
     yield root
     root.handlers[:] = handlers
-    palaver.setLevel(level)
+    tertulia.setLevel(level)
 
 
 async def test_what_an_engine_does_is_logged_and_no_texts_of_people(root: logging.Logger) -> None:

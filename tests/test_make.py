@@ -34,7 +34,7 @@ def test_the_steps_of_the_set_up_are_numbered_and_done_once(tmp_path: Path) -> N
 
     steps = (
         "setting up, once; a minute or two\n"
-        "[1/4] .venv...\n[2/4] packages...\n[3/4] the embedded model, 100 MB...\n[4/4] palaver itself...\n"
+        "[1/4] .venv...\n[2/4] packages...\n[3/4] the embedded model, 100 MB...\n[4/4] tertulia itself...\n"
     )
     assert (first, second) == ((0, steps, ""), (0, "", ""))
 
@@ -43,13 +43,13 @@ def test_torture_runs_all_tests_at_full_size_and_then_the_properties_with_more_e
     env = {"PATH": os.environ["PATH"]}
     made = subprocess.run(["make", "-n", "torture"], cwd=ROOT, env=env, capture_output=True, text=True, check=True)
 
-    assert [line for line in made.stdout.splitlines() if "PALAVER_EXAMPLES" in line] == [
-        "PALAVER_EXAMPLES=200 .venv/bin/pytest --timeout=3600",
-        "PALAVER_EXAMPLES=100000 .venv/bin/pytest -m torture --timeout=36000 --durations=0",
+    assert [line for line in made.stdout.splitlines() if "TERTULIA_EXAMPLES" in line] == [
+        "TERTULIA_EXAMPLES=200 .venv/bin/pytest --timeout=3600",
+        "TERTULIA_EXAMPLES=100000 .venv/bin/pytest -m torture --timeout=36000 --durations=0",
     ]
 
 
-@pytest.mark.parametrize(("env", "told"), [({}, "small 10\n"), ({"PALAVER_EXAMPLES": "200"}, "full 200\n")])
+@pytest.mark.parametrize(("env", "told"), [({}, "small 10\n"), ({"TERTULIA_EXAMPLES": "200"}, "full 200\n")])
 def test_sizes_are_full_where_the_number_of_examples_is_given(env: dict[str, str], told: str) -> None:
     code = "from sizes import EXAMPLES, size; print(size('small', full='full'), EXAMPLES)"
 

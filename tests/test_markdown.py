@@ -1,6 +1,6 @@
 import pytest
 
-from palaver.markdown import Fence, Fences, is_closing_fence, opening_fence
+from tertulia.markdown import Fence, Fences, is_closing_fence, opening_fence
 
 OPENINGS = [
     ("```", Fence(run="```")),

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from palaver.errors import InvalidValue, KeyMissing, NotInstalled, PalaverError
-from palaver.model_choice import CHAT_HINTS
-from palaver.models import Gemini, OpenAI, Scripted, provider_of
-from palaver.platforms.terminal import choose_model
+from tertulia.errors import InvalidValue, KeyMissing, NotInstalled, TertuliaError
+from tertulia.model_choice import CHAT_HINTS
+from tertulia.models import Gemini, OpenAI, Scripted, provider_of
+from tertulia.platforms.terminal import choose_model
 
 KEYS = {"GEMINI_API_KEY": "g", "OPENAI_API_KEY": "o", "GROQ_API_KEY": "q"}
 
@@ -99,7 +99,7 @@ def test_a_service_on_this_machine_needs_no_key() -> None:
     ],
 )
 def test_what_cannot_be_asked_is_said_with_what_to_do(
-    text: str | None, base_url: str | None, error: type[PalaverError], words: str
+    text: str | None, base_url: str | None, error: type[TertuliaError], words: str
 ) -> None:
     with pytest.raises(error, match=words):
         choose_model(text, base_url, environment={}, local=here())
@@ -114,7 +114,7 @@ def test_what_cannot_be_asked_is_said_with_what_to_do(
     ],
 )
 def test_in_a_chat_what_to_do_is_a_command(text: str, words: str) -> None:
-    with pytest.raises(PalaverError, match=words) as raised:
+    with pytest.raises(TertuliaError, match=words) as raised:
         choose_model(text, environment={}, hints=CHAT_HINTS)
 
     assert "--" not in str(raised.value)
@@ -124,11 +124,11 @@ def test_in_a_chat_what_to_do_is_a_command(text: str, words: str) -> None:
     ("text", "base_url", "environment", "address"),
     [
         ("gemini-3.8-flash", None, {}, None),
-        ("gemini-3.8-flash", None, {"PALAVER_GEMINI_BASE_URL": "http://set"}, "http://set"),
-        ("gemini-3.8-flash", "http://given", {"PALAVER_GEMINI_BASE_URL": "http://set"}, "http://given"),
+        ("gemini-3.8-flash", None, {"TERTULIA_GEMINI_BASE_URL": "http://set"}, "http://set"),
+        ("gemini-3.8-flash", "http://given", {"TERTULIA_GEMINI_BASE_URL": "http://set"}, "http://given"),
         ("openai:gpt-5.6", None, {}, None),
-        ("openai:gpt-5.6", None, {"PALAVER_OPENAI_BASE_URL": "http://set/v1"}, "http://set/v1"),
-        ("groq:llama", None, {"PALAVER_OPENAI_BASE_URL": "http://set/v1"}, None),
+        ("openai:gpt-5.6", None, {"TERTULIA_OPENAI_BASE_URL": "http://set/v1"}, "http://set/v1"),
+        ("groq:llama", None, {"TERTULIA_OPENAI_BASE_URL": "http://set/v1"}, None),
     ],
 )
 def test_an_address_that_was_said_is_known(
@@ -156,9 +156,9 @@ def test_weights_that_are_not_here_are_said_with_what_can_be_typed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("xllamacpp")
-    monkeypatch.setenv("PALAVER_MODELS", str(tmp_path))
-    monkeypatch.setattr("sys.argv", [".venv/bin/palaver", "chat"])
+    monkeypatch.setenv("TERTULIA_MODELS", str(tmp_path))
+    monkeypatch.setattr("sys.argv", [".venv/bin/tertulia", "chat"])
     monkeypatch.setenv("PATH", "")
 
-    with pytest.raises(NotInstalled, match=r"\(1\.1 GB, once\): \.venv/bin/palaver model get qwen$"):
+    with pytest.raises(NotInstalled, match=r"\(1\.1 GB, once\): \.venv/bin/tertulia model get qwen$"):
         choose_model("qwen")

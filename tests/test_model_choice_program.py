@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from palaver.model_choice import program_command
+from tertulia.model_choice import program_command
 
 
 @pytest.fixture
@@ -12,7 +12,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a .venv of its own, in which the person is; only what is in path/ is found by its name."""
     for folder in (".venv/bin", "path"):
         (tmp_path / folder).mkdir(parents=True)
-        for name in ("palaver", "python"):
+        for name in ("tertulia", "python"):
             (tmp_path / folder / name).touch(mode=0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
@@ -22,14 +22,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("script", "python", "typed"),
     [
-        (".venv/bin/palaver", "", ".venv/bin/palaver"),
-        ("{here}/.venv/bin/palaver", "", ".venv/bin/palaver"),
-        ("{here}/path/palaver", "", "palaver"),
-        ("/somewhere/else/palaver", "", "/somewhere/else/palaver"),
-        ("/some where/palaver", "", "'/some where/palaver'"),
-        ("/x/palaver/__main__.py", "{here}/path/python", "python -m palaver"),
-        ("/x/palaver/__main__.py", "{here}/.venv/bin/python", ".venv/bin/python -m palaver"),
-        ("-c", "", "palaver"),
+        (".venv/bin/tertulia", "", ".venv/bin/tertulia"),
+        ("{here}/.venv/bin/tertulia", "", ".venv/bin/tertulia"),
+        ("{here}/path/tertulia", "", "tertulia"),
+        ("/somewhere/else/tertulia", "", "/somewhere/else/tertulia"),
+        ("/some where/tertulia", "", "'/some where/tertulia'"),
+        ("/x/tertulia/__main__.py", "{here}/path/python", "python -m tertulia"),
+        ("/x/tertulia/__main__.py", "{here}/.venv/bin/python", ".venv/bin/python -m tertulia"),
+        ("-c", "", "tertulia"),
     ],
 )
 def test_the_program_is_called_as_it_can_be_typed(script: str, python: str, typed: str, here: Path) -> None:
@@ -41,4 +41,4 @@ def test_what_lies_in_the_folder_itself_is_not_taken_for_what_the_shell_finds(
 ) -> None:
     monkeypatch.chdir(here / ".venv" / "bin")
 
-    assert program_command("./palaver") == "./palaver"
+    assert program_command("./tertulia") == "./tertulia"

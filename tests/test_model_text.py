@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from model_text import memory, prompts, runs, tools, wire
-from palaver.profiles import PROFILES
+from tertulia.profiles import PROFILES
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
-RENEW = "PALAVER_RENEW_SNAPSHOTS"
+RENEW = "TERTULIA_RENEW_SNAPSHOTS"
 
 AREAS: dict[str, Callable[[], str | Awaitable[str]]] = {
     **{f"profile_{name}.txt": partial(prompts.of_profile, name) for name in PROFILES},

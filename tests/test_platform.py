@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver import Author, Commanded, Delivery, Inbox, Media, Message, Place, Platform, Received, Reply, Text
-from palaver.errors import InvalidValue
-from palaver.platform import Capabilities, split_reply, split_text, with_media_as_text
+from tertulia import Author, Commanded, Delivery, Inbox, Media, Message, Place, Platform, Received, Reply, Text
+from tertulia.errors import InvalidValue
+from tertulia.platform import Capabilities, split_reply, split_text, with_media_as_text
 
 DIRECT = Place(platform="simple", id="1", kind="direct")
 GROUP = Place(platform="simple", id="-1", kind="group")

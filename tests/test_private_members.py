@@ -8,7 +8,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 
-MAYBE = re.compile(r"setattr|from palaver[\w.]* import[^#]*?[ (]_[a-z]")  # parsing all files takes seconds
+MAYBE = re.compile(r"setattr|from tertulia[\w.]* import[^#]*?[ (]_[a-z]")  # parsing all files takes seconds
 PATCHED = 18  # names of our modules that tests replace: sizes of caches, seconds of a lock, a race between two calls
 
 
@@ -32,7 +32,7 @@ def test_no_private_name_is_imported_and_no_more_names_of_modules_are_replaced()
 def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
     """Each name that is imported from our package, and the whole path of what it stands for."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "palaver":
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "tertulia":
             yield from ((alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names)
 
 
@@ -41,7 +41,7 @@ def _patched(tree: ast.Module, modules: dict[str, str]) -> Iterator[str]:
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Attribute(attr="setattr"), args=[ast.Constant(value=str(path)), *_]):
-                if path.startswith("palaver."):
+                if path.startswith("tertulia."):
                     yield path
             case ast.Call(
                 func=ast.Attribute(attr="setattr"), args=[ast.Name(id=name), ast.Constant(value=str(member)), *_]

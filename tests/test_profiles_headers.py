@@ -1,11 +1,11 @@
 import pytest
 
-from palaver.context.values import AvailableSticker, Persona
-from palaver.messages import Place, Quote
-from palaver.parts import Media, Text
-from palaver.profiles import headers
-from palaver.turns import model, user
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, a_context, a_message, a_photo, a_quote, a_talk
+from tertulia.context.values import AvailableSticker, Persona
+from tertulia.messages import Place, Quote
+from tertulia.parts import Media, Text
+from tertulia.profiles import headers
+from tertulia.turns import model, user
 
 
 def test_the_instruction_holds_who_when_and_where() -> None:

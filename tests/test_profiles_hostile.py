@@ -13,19 +13,19 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from palaver.context.stable_prefix import Marks
-from palaver.context.values import AvailableSticker, Context, RecalledEpisode, RelevantMessage, Workspace
-from palaver.formats.context_block import block
-from palaver.formats.single import single
-from palaver.messages import Author, Message, Place, Quote
-from palaver.parts import Media, Text, ToolCall, ToolResult
-from palaver.profiles import headers, layered, native, plain, tail
-from palaver.turns import Prompt, model, user
 from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, NOON, PERSONA, a_photo
 from prompt import reader
 from prompt.hostile import CORPUS
 from prompt.reader import Tree
 from sizes import size
+from tertulia.context.stable_prefix import Marks
+from tertulia.context.values import AvailableSticker, Context, RecalledEpisode, RelevantMessage, Workspace
+from tertulia.formats.context_block import block
+from tertulia.formats.single import single
+from tertulia.messages import Author, Message, Place, Quote
+from tertulia.parts import Media, Text, ToolCall, ToolResult
+from tertulia.profiles import headers, layered, native, plain, tail
+from tertulia.turns import Prompt, model, user
 
 HARMLESS = ("Eve", "Mallory")
 EVE = Author(id="u666", name="Eve", username="eve")

@@ -8,12 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.context.values import Context, Persona, RecalledEpisode, RelevantMessage, Workspace
-from palaver.messages import Message, Place
-from palaver.parts import Media, Part, Text, ToolCall, ToolResult
-from palaver.profiles import Build, layered, tail
-from palaver.prompt.media_markers import markers_in
-from palaver.turns import Layer, Prompt, model, user
 from people import (
     ALICE,
     BOB,
@@ -30,6 +24,12 @@ from people import (
     a_talk,
     texts,
 )
+from tertulia.context.values import Context, Persona, RecalledEpisode, RelevantMessage, Workspace
+from tertulia.messages import Message, Place
+from tertulia.parts import Media, Part, Text, ToolCall, ToolResult
+from tertulia.profiles import Build, layered, tail
+from tertulia.prompt.media_markers import markers_in
+from tertulia.turns import Layer, Prompt, model, user
 
 
 def layers_of(prompt: Prompt) -> dict[str, Layer]:

@@ -9,21 +9,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chats import Chat, chats
-from palaver.context.values import Context
-from palaver.formats.context_block import block
-from palaver.messages import Message
-from palaver.models.gemini.encode import encode_request as to_gemini
-from palaver.models.openai.encode import encode_request as to_openai
-from palaver.parts import Text, ToolCall, ToolResult
-from palaver.profiles import PROFILES, Build
-from palaver.run.loop import append_turns
-from palaver.turns import Prompt, model, user
-from palaver.wire import lint
-from palaver.wire.lint import Violation
-from palaver.wire.repair import repair_prompt
 from people import GRYAG, a_context, a_message
 from sizes import EXAMPLES, size
 from strategies import GEMINI_MODELS, OPENAI_MODELS
+from tertulia.context.values import Context
+from tertulia.formats.context_block import block
+from tertulia.messages import Message
+from tertulia.models.gemini.encode import encode_request as to_gemini
+from tertulia.models.openai.encode import encode_request as to_openai
+from tertulia.parts import Text, ToolCall, ToolResult
+from tertulia.profiles import PROFILES, Build
+from tertulia.run.loop import append_turns
+from tertulia.turns import Prompt, model, user
+from tertulia.wire import lint
+from tertulia.wire.lint import Violation
+from tertulia.wire.repair import repair_prompt
 
 pytestmark = pytest.mark.torture
 

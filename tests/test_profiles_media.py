@@ -7,22 +7,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.context import gather, sources
-from palaver.context.budget import Budget
-from palaver.context.gather import ContextOptions, InMemoryKnowledge, SourceInputs
-from palaver.context.log import InMemoryLog
-from palaver.messages import Message, Place
-from palaver.models.gemini.encode import encode_request as to_gemini
-from palaver.models.openai.encode import encode_request as to_openai
-from palaver.parts import Media, Text
-from palaver.profiles import PROFILES
-from palaver.sim.gemini import rules as gemini
-from palaver.sim.openai import rules as openai
-from palaver.turns import Prompt
-from palaver.wire import lint
-from palaver.wire.repair import repair_prompt
 from people import BOB, DELIMITER, DIRECT, GROUP, NOON, PERSONA, a_message, a_photo, a_quote, a_talk
 from sizes import size
+from tertulia.context import gather, sources
+from tertulia.context.budget import Budget
+from tertulia.context.gather import ContextOptions, InMemoryKnowledge, SourceInputs
+from tertulia.context.log import InMemoryLog
+from tertulia.messages import Message, Place
+from tertulia.models.gemini.encode import encode_request as to_gemini
+from tertulia.models.openai.encode import encode_request as to_openai
+from tertulia.parts import Media, Text
+from tertulia.profiles import PROFILES
+from tertulia.sim.gemini import rules as gemini
+from tertulia.sim.openai import rules as openai
+from tertulia.turns import Prompt
+from tertulia.wire import lint
+from tertulia.wire.repair import repair_prompt
 
 GEMINI, OPENAI = "gemini-3.8-flash", "gpt-5.6"
 VOICE = Media(media_kind="voice", unique_id="voice", mime="audio/ogg", data=b"OggS")

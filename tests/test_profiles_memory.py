@@ -7,19 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chats import WORDS
-from palaver.context import gather
-from palaver.context.budget import Budget
-from palaver.context.gather import ContextOptions, InMemoryKnowledge, SourceInputs
-from palaver.context.log import InMemoryLog
-from palaver.context.sources import agent_settings
-from palaver.context.values import Background, Context, RecalledEpisode, RelevantMessage
-from palaver.engine.prompt_builder import build_prompt
-from palaver.parts import Text
-from palaver.profiles import PROFILES, plain
-from palaver.turns import Layer, Prompt, user
 from people import DELIMITER, DIRECT, NOON, PERSONA, a_context, a_message, a_talk
 from prompt import reader
 from prompt.hostile import CORPUS
+from tertulia.context import gather
+from tertulia.context.budget import Budget
+from tertulia.context.gather import ContextOptions, InMemoryKnowledge, SourceInputs
+from tertulia.context.log import InMemoryLog
+from tertulia.context.sources import agent_settings
+from tertulia.context.values import Background, Context, RecalledEpisode, RelevantMessage
+from tertulia.engine.prompt_builder import build_prompt
+from tertulia.parts import Text
+from tertulia.profiles import PROFILES, plain
+from tertulia.turns import Layer, Prompt, user
 
 KNOWN = InMemoryKnowledge(
     hits=[RelevantMessage(text="About the boat", score=0.82)],

@@ -3,12 +3,12 @@ import math
 import pytest
 from msgspec.structs import replace
 
-from palaver.context.values import Context, Persona, RecalledEpisode, RelevantMessage
-from palaver.messages import Author
-from palaver.parts import Text
-from palaver.profiles import native
-from palaver.turns import Layer, Turn, model, user
 from people import ALICE, BOB, DIRECT, GRYAG, PERSONA, a_context, a_message, a_photo, a_quote, a_talk
+from tertulia.context.values import Context, Persona, RecalledEpisode, RelevantMessage
+from tertulia.messages import Author
+from tertulia.parts import Text
+from tertulia.profiles import native
+from tertulia.turns import Layer, Turn, model, user
 
 TIME = "# Current Time\nThe current time is: Wednesday, January 15, 2025 at 12:00:00"
 USER = "## Current User\n**Name**: Alice\n**User ID**: u123\n**Username**: @alice_ua"

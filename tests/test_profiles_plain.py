@@ -1,10 +1,10 @@
 """The `plain` profile says nothing that nobody said."""
 
-from palaver.context.values import Persona
-from palaver.parts import ToolCall, ToolResult
-from palaver.profiles import plain
-from palaver.turns import Layer, model, user
 from people import DELIMITER, GRYAG, a_context, a_message, a_quote
+from tertulia.context.values import Persona
+from tertulia.parts import ToolCall, ToolResult
+from tertulia.profiles import plain
+from tertulia.turns import Layer, model, user
 
 DONE = (
     model(ToolCall(name="weather", id="c1"), by="gemini-3.8-flash"),

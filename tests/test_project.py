@@ -18,7 +18,7 @@ def test_the_extras_are_those_that_people_are_told_of_and_that_the_lock_has() ->
     assert {
         name for cell in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for name in re.findall(r"`(\w+)`", cell)
     } == extras
-    assert set(re.findall(r"palaver\[(\w+)\]", hints)) <= extras
+    assert set(re.findall(r"tertulia\[(\w+)\]", hints)) <= extras
     assert locked == extras - {"local"}  # its packages have a lock of their own
 
 

@@ -1,12 +1,12 @@
-"""What a bot needs is imported from `palaver` itself."""
+"""What a bot needs is imported from `tertulia` itself."""
 
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-import palaver
-from palaver import errors
+import tertulia
+from tertulia import errors
 
 DOCS = [*(Path(__file__).parent.parent / "docs").glob("*.md"), Path(__file__).parent.parent / "README.md"]
 NEEDED = (
@@ -15,8 +15,8 @@ NEEDED = (
 ).split()
 
 
-NAMES = dir(palaver)
-IMPORT = re.compile(r"^\s*from (palaver\.(?!sim)[\w.]+) import ([\w, ]+)$", re.MULTILINE)
+NAMES = dir(tertulia)
+IMPORT = re.compile(r"^\s*from (tertulia\.(?!sim)[\w.]+) import ([\w, ]+)$", re.MULTILINE)
 
 
 def test_everything_a_bot_needs_is_there() -> None:
@@ -26,12 +26,12 @@ def test_everything_a_bot_needs_is_there() -> None:
 def test_every_name_is_there_and_every_error() -> None:
     raised = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
 
-    assert all(getattr(palaver, name) is not None for name in NAMES)
+    assert all(getattr(tertulia, name) is not None for name in NAMES)
     assert raised <= set(NAMES)
 
 
 def test_importing_it_imports_nothing_else() -> None:
-    code = "import sys, palaver; print([name for name in sys.modules if name.startswith('palaver.')])"
+    code = "import sys, tertulia; print([name for name in sys.modules if name.startswith('tertulia.')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == "[]\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from palaver.redaction import redact_keys
+from tertulia.redaction import redact_keys
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from palaver import Chat, Store, SyncChat, Text, Toolbox, ToolCall, ToolResult, ToolSpec, model, user
-from palaver.errors import InvalidValue, Overloaded
-from palaver.models import Finish, Gemini, Response, Scripted
-from palaver.models.base import Usage
-from palaver.run.stored_chat import OpenExchange
-from palaver.sim import GeminiSim
+from tertulia import Chat, Store, SyncChat, Text, Toolbox, ToolCall, ToolResult, ToolSpec, model, user
+from tertulia.errors import InvalidValue, Overloaded
+from tertulia.models import Finish, Gemini, Response, Scripted
+from tertulia.models.base import Usage
+from tertulia.run.stored_chat import OpenExchange
+from tertulia.sim import GeminiSim
 from throwing import THROWN, Throwing
 
 
@@ -183,8 +183,8 @@ def test_a_stream_that_is_left_for_another_message_says_so() -> None:
 
 
 STANDING = """
-from palaver import Chat, SyncChat
-from palaver.models import Gemini, Scripted
+from tertulia import Chat, SyncChat
+from tertulia.models import Gemini, Scripted
 
 chat = SyncChat(Chat(Scripted("one two three")))
 stream = chat.send_message_stream("Count")

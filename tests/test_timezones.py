@@ -2,8 +2,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from palaver.errors import InvalidValue
-from palaver.timezones import zone_named, zone_of
+from tertulia.errors import InvalidValue
+from tertulia.timezones import zone_named, zone_of
 
 NOON = datetime(2025, 7, 1, 12, tzinfo=UTC)
 

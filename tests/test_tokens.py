@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.messages import Author, Message, Place
-from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
-from palaver.tokens import (
+from sizes import in_time
+from tertulia.messages import Author, Message, Place
+from tertulia.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from tertulia.tokens import (
     ESTIMATOR,
     Counter,
     Estimator,
@@ -18,8 +19,7 @@ from palaver.tokens import (
     tool_tokens,
     turn_tokens,
 )
-from palaver.turns import Layer, Prompt, ToolSpec, Turn, user
-from sizes import in_time
+from tertulia.turns import Layer, Prompt, ToolSpec, Turn, user
 
 GEMMA_BOUND = 0.20  # of a single short text; the means are in docs/benchmarks.md
 O200K_BOUND = 0.70  # it writes three digits as one token, Gemma one

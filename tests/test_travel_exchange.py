@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from palaver import Settings, Text, ToolResult, ToolSpec
-from palaver.chat import Chat
-from palaver.models import Gemini
-from palaver.sim.gemini import GeminiSim, Script
-from palaver.wire import lint
+from tertulia import Settings, Text, ToolResult, ToolSpec
+from tertulia.chat import Chat
+from tertulia.models import Gemini
+from tertulia.sim.gemini import GeminiSim, Script
+from tertulia.wire import lint
 
 Wire = dict[str, Any]
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-import palaver
-from palaver.turns import Turn, user
-from palaver.value_cache import cached, cached_for
+import tertulia
+from tertulia.turns import Turn, user
+from tertulia.value_cache import cached, cached_for
 
 HOT_LOOPS = (  # they go over a whole history
     "tokens",
@@ -63,7 +63,7 @@ def test_a_cached_result_is_no_part_of_the_value() -> None:
 
 
 def test_only_hot_loops_read_the_cache_themselves() -> None:
-    root = Path(palaver.__file__).parent
+    root = Path(tertulia.__file__).parent
     readers = {
         ".".join(file.relative_to(root).with_suffix("").parts)
         for file in root.rglob("*.py")

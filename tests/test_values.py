@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.characters import is_blank
-from palaver.errors import InvalidValue
-from palaver.messages import Author, Message, Place, Quote, Reply
-from palaver.models.base import Finish, Response, Usage
-from palaver.parts import MAX_FILE, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, is_generated_id
-from palaver.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, model, user
 from people import ALICE, GROUP
 from strategies import GEMINI_MODELS, parts, turns
+from tertulia.characters import is_blank
+from tertulia.errors import InvalidValue
+from tertulia.messages import Author, Message, Place, Quote, Reply
+from tertulia.models.base import Finish, Response, Usage
+from tertulia.parts import MAX_FILE, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, is_generated_id
+from tertulia.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, model, user
 
 NOW = datetime(2026, 11, 15, 12, 30, 5, 123456, tzinfo=UTC)
 SIGNATURES = ["CiQB+/a=", "CiQB-_a", "skip_thought_signature_validator", "not base64 at all!", "ё\u2028", "E" * 16384]
@@ -248,7 +248,7 @@ def test_a_name_that_somebody_chose_cannot_pass_for_a_description(label: str, to
     assert Media(media_kind="document", unique_id="u", label=label, rendered_text=told).words == words
 
 
-@pytest.mark.parametrize(("call_id", "ours"), [("palaver-x-0", True), ("g98os1Jf", False), ("", False), (None, False)])
+@pytest.mark.parametrize(("call_id", "ours"), [("tertulia-x-0", True), ("g98os1Jf", False), ("", False), (None, False)])
 def test_an_id_that_we_gave_is_known(call_id: str | None, ours: bool) -> None:
     assert is_generated_id(call_id) is ours
 

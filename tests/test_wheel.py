@@ -13,9 +13,9 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from zipfile import ZIP_STORED, ZipFile
 
-from palaver.platforms.terminal.setup import PLACE
-from palaver.store import Store
 from platforms.terminal.pseudo import ENTER, terminal
+from tertulia.platforms.terminal.setup import PLACE
+from tertulia.store import Store
 
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
@@ -82,7 +82,7 @@ def make_wheel(package: Distribution, shelf: Path) -> Path:
 def fill_shelf(shelf: Path) -> None:
     """Put the wheel of this project on a shelf, and those of all that it needs to answer."""
     run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", shelf)
-    [wheel] = shelf.glob("palaver-*.whl")
+    [wheel] = shelf.glob("tertulia-*.whl")
     with ZipFile(wheel) as archive:
         [about] = [name for name in archive.namelist() if name.endswith("/METADATA")]
         needed = re.findall(r"^Requires-Dist: ([\w.-]+)(?!.*extra ==)", archive.read(about).decode(), re.MULTILINE)
@@ -95,7 +95,9 @@ def install(environment: Path, shelf: Path) -> None:
     """Make an environment without pip, as `uv` and `pipx` do, and install the wheel into it."""
     offline = ("--offline", "--no-cache", "--no-config", "--quiet")
     run(BIN / "uv", "venv", *offline, "--python", sys.executable, environment)
-    run(BIN / "uv", "pip", "install", *offline, "--no-index", "--find-links", shelf, "--python", environment, "palaver")
+    run(
+        BIN / "uv", "pip", "install", *offline, "--no-index", "--find-links", shelf, "--python", environment, "tertulia"
+    )
 
 
 async def test_a_wheel_in_an_empty_environment_offers_to_fetch_what_is_missing_and_answers(tmp_path: Path) -> None:
@@ -103,7 +105,7 @@ async def test_a_wheel_in_an_empty_environment_offers_to_fetch_what_is_missing_a
     shelf.mkdir()
     fill_shelf(shelf)
     install(environment, shelf)
-    palaver = str(environment / "bin" / "palaver")
+    tertulia = str(environment / "bin" / "tertulia")
     env = {
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path),
@@ -114,7 +116,7 @@ async def test_a_wheel_in_an_empty_environment_offers_to_fetch_what_is_missing_a
         "PIP_CONFIG_FILE": os.devnull,
     }
 
-    async with terminal(palaver, "chat", environment=env) as shown:
+    async with terminal(tertulia, "chat", environment=env) as shown:
         await shown.see("1, 2 or 3 [1]: ")
         shown.type(ENTER)
         await shown.see("fetching smollm2: 98 MB")
@@ -122,7 +124,7 @@ async def test_a_wheel_in_an_empty_environment_offers_to_fetch_what_is_missing_a
         await shown.see("smollm2 is at ")
         await shown.say("What is the capital of France?")
         status = await shown.quit()
-    async with Store.open(tmp_path / ".local" / "share" / "palaver" / "palaver.db") as store:
+    async with Store.open(tmp_path / ".local" / "share" / "tertulia" / "tertulia.db") as store:
         question, answer = await store.log.read(PLACE, 0, await store.log.count(PLACE))
 
     assert (status, question.text, bool(answer.text)) == (0, "What is the capital of France?", True)

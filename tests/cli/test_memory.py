@@ -1,4 +1,4 @@
-"""`palaver memory` shows what is known of people and why, and forgets it."""
+"""`tertulia memory` shows what is known of people and why, and forgets it."""
 
 import asyncio
 import json
@@ -9,13 +9,13 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from cli.command import Here, palaver
+from cli.command import Here, tertulia
 from cli.stores import a_store, execute, held
 from memory.known import a_fact, taught
-from palaver import Author, Message, Place, Store
-from palaver.memory.facts import Fact
-from palaver.store.sqlite import connection
 from people import BOB, DIRECT, GROUP, NOON, a_message, a_photo
+from tertulia import Author, Message, Place, Store
+from tertulia.memory.facts import Fact
+from tertulia.store.sqlite import connection
 
 LATER = NOON + timedelta(days=1)
 TEA = a_fact("likes tea", id="aa1", sources=("m1", "m2"), confidence=0.8)
@@ -155,7 +155,7 @@ def test_a_file_that_may_not_be_written_is_named(here: Here, db: str, monkeypatc
     status, said, why = here("memory", "forget", "aa1", "--db", db)
 
     assert (status, said) == (2, "")
-    assert why.startswith(f"palaver: the store {db}: it may not be opened or written (")
+    assert why.startswith(f"tertulia: the store {db}: it may not be opened or written (")
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_file_that_may_not_be_written_is_named(here: Here, db: str, monkeypatc
 def test_what_cannot_be_is_one_line_and_changes_nothing(
     here: Here, db: str, arguments: tuple[str, ...], why: str
 ) -> None:
-    assert here("memory", *arguments, "--db", db) == (2, "", f"palaver: {why}\n")
+    assert here("memory", *arguments, "--db", db) == (2, "", f"tertulia: {why}\n")
     assert len(known(here, db, "--all")) == 6
 
 
@@ -184,7 +184,7 @@ def test_everything_is_exported_a_fact_a_line_with_its_reasons(db: str) -> None:
     lines, some = (
         [
             msgspec.json.decode(line, type=Known)
-            for line in palaver("memory", "export", *more, "--db", db).stdout.splitlines()
+            for line in tertulia("memory", "export", *more, "--db", db).stdout.splitlines()
         ]
         for more in ((), ("--about", "u456"))
     )
@@ -208,14 +208,14 @@ def test_what_people_wrote_does_not_steer_the_terminal(here: Here, tmp_path: Pat
 def test_a_fact_that_cannot_be_read_is_one_line(db: str) -> None:
     execute(Path(db), "UPDATE titles SET body = '{' WHERE id = 1")
 
-    done = palaver("memory", "list", "--db", db)
+    done = tertulia("memory", "list", "--db", db)
 
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
 
 
 @pytest.mark.parametrize("command", ["list", "why", "forget", "export"])
 def test_help_has_an_example(here: Here, command: str) -> None:
-    assert f"Example: palaver memory {command}" in here("memory", command, "--help")[1]
+    assert f"Example: tertulia memory {command}" in here("memory", command, "--help")[1]
 
 
 def test_no_store_is_said_in_one_line(here: Here, tmp_path: Path) -> None:

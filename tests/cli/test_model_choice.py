@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import typer
 
-from palaver.cli.model_choice import ask_for_model, is_key, key_fault
-from palaver.sim import GeminiSim, OpenAISim
 from platforms.terminal.test_main import beside
+from tertulia.cli.model_choice import ask_for_model, is_key, key_fault
+from tertulia.sim import GeminiSim, OpenAISim
 
 
 class Person:
@@ -28,7 +28,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "40")
-    return tmp_path / "palaver" / "chat.json"
+    return tmp_path / "tertulia" / "chat.json"
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, *lines: str) -> str:
@@ -48,7 +48,7 @@ def test_a_key_that_the_service_refuses_is_not_stored_and_another_is_asked_for(
     config: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with beside(GeminiSim(keys=frozenset({"AIza-good"}))) as sim:
-        monkeypatch.setenv("PALAVER_GEMINI_BASE_URL", sim.url)
+        monkeypatch.setenv("TERTULIA_GEMINI_BASE_URL", sim.url)
         monkeypatch.setenv("GEMINI_API_KEY", "AIza-good")  # the pasted one is meant
         model = asked(monkeypatch, "x", "3", "hello world", "AIza-bad", "AIza-good")
 
@@ -68,7 +68,7 @@ def test_a_key_that_is_pasted_at_the_first_question_is_taken_and_erased(
 ) -> None:
     key = "sk-proj-" + "k" * 40
     with beside(OpenAISim(keys=frozenset({key}))) as sim:
-        monkeypatch.setenv("PALAVER_OPENAI_BASE_URL", f"{sim.url}/v1")
+        monkeypatch.setenv("TERTULIA_OPENAI_BASE_URL", f"{sim.url}/v1")
         model = asked(monkeypatch, key)
 
     assert (model, stored(config)) == ("openai:gpt-5.6", {"OPENAI_API_KEY": key})
@@ -80,7 +80,7 @@ def test_enter_goes_back_and_a_key_is_no_answer_to_whose_it_is(
 ) -> None:
     key = "k" * 20
     with beside(OpenAISim(keys=frozenset({key}))) as sim:
-        monkeypatch.setenv("PALAVER_OPENAI_BASE_URL", f"{sim.url}/v1")
+        monkeypatch.setenv("TERTULIA_OPENAI_BASE_URL", f"{sim.url}/v1")
         model = asked(monkeypatch, "3", "", "3", key, key, "", key, "2")
 
     out = capsys.readouterr().out
@@ -91,7 +91,7 @@ def test_enter_goes_back_and_a_key_is_no_answer_to_whose_it_is(
 def test_a_service_that_cannot_be_reached_keeps_nobody_from_giving_a_key(
     config: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("PALAVER_GEMINI_BASE_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("TERTULIA_GEMINI_BASE_URL", "http://127.0.0.1:1")
 
     assert asked(monkeypatch, "3", "AIza-any") == "gemini-3.8-flash"
     assert "(the key could not be checked: no connection to http://127.0.0.1:1," in capsys.readouterr().out
@@ -115,7 +115,7 @@ def test_whoever_wants_no_model_is_told_what_works_without_one(
         ask_for_model("")
 
     said = capsys.readouterr().out.splitlines()[-1]
-    assert said.endswith("Nothing was fetched or stored. palaver demo shows a bot without a model.")
+    assert said.endswith("Nothing was fetched or stored. tertulia demo shows a bot without a model.")
     assert (left.value.exit_code, config.exists()) == (status, False)
 
 

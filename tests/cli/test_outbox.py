@@ -1,4 +1,4 @@
-"""`palaver outbox` shows what is not sent, and lets somebody decide."""
+"""`tertulia outbox` shows what is not sent, and lets somebody decide."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -7,13 +7,13 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from cli.command import Here, palaver
+from cli.command import Here, tertulia
 from cli.stores import a_store, held, replies_in
-from palaver import Reply
-from palaver.cli.outbox import WHY
-from palaver.engine.store_protocols import OutboxItem
 from people import DIRECT, GROUP, NOON, a_photo
 from store.builders import an_outgoing
+from tertulia import Reply
+from tertulia.cli.outbox import WHY
+from tertulia.engine.store_protocols import OutboxItem
 
 DOUBTFUL = an_outgoing("Так,\n\nавжеж", id="d1", status="doubtful", attempts=1, why="it stopped while sending")
 WAITING = an_outgoing(
@@ -31,7 +31,7 @@ def db(tmp_path: Path) -> str:
 
 
 def shown(*arguments: str) -> str:
-    done = palaver("outbox", *arguments, TZ="Europe/Kyiv")
+    done = tertulia("outbox", *arguments, TZ="Europe/Kyiv")
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -116,7 +116,7 @@ def test_machines_are_told_what_was_decided(db: str) -> None:
     ],
 )
 def test_what_cannot_be_decided_is_one_line(here: Here, db: str, arguments: tuple[str, ...], why: str) -> None:
-    assert here("outbox", *arguments, "--db", db) == (2, "", f"palaver: {why}\n")
+    assert here("outbox", *arguments, "--db", db) == (2, "", f"tertulia: {why}\n")
     assert replies_in(Path(db)) == {reply.id: reply for reply in ALL}
 
 
@@ -131,4 +131,4 @@ def test_what_a_model_wrote_does_not_steer_the_terminal(tmp_path: Path) -> None:
 
 
 def test_help_has_an_example(here: Here) -> None:
-    assert "Example: palaver outbox --send" in here("outbox", "--help")[1]
+    assert "Example: tertulia outbox --send" in here("outbox", "--help")[1]

@@ -2,7 +2,7 @@ from io import StringIO
 
 import pytest
 
-from palaver.cli.output import ProgressBar
+from tertulia.cli.output import ProgressBar
 
 
 class Tty(StringIO):
@@ -34,4 +34,4 @@ def test_a_note_stands_below_the_bar() -> None:
     bar.note("waiting")
     bar.end()
 
-    assert out.getvalue() == "\r[██··] half\npalaver: waiting\n"
+    assert out.getvalue() == "\r[██··] half\ntertulia: waiting\n"

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from palaver.cli.output import align, count_of, local_time, one_line, relative_time, resolve_id, short_ids, truncate
 from people import NOON
+from tertulia.cli.output import align, count_of, local_time, one_line, relative_time, resolve_id, short_ids, truncate
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`palaver prompt` shows what a model was sent, beside a bot that runs."""
+"""`tertulia prompt` shows what a model was sent, beside a bot that runs."""
 
 import asyncio
 import json
@@ -9,13 +9,13 @@ import pytest
 from cli.command import Here
 from cli.stores import a_store
 from engine.engines import said
-from palaver import Behavior, Engine, Media, Persona, Store, ToolCall
-from palaver.context.values import LeftOut
-from palaver.models import Scripted
-from palaver.testing import RecordedPlatform
-from palaver.turns import Prompt, user
 from people import NOON
 from store.builders import a_run
+from tertulia import Behavior, Engine, Media, Persona, Store, ToolCall
+from tertulia.context.values import LeftOut
+from tertulia.models import Scripted
+from tertulia.testing import RecordedPlatform
+from tertulia.turns import Prompt, user
 
 
 def double(number: int) -> int:
@@ -67,7 +67,7 @@ def test_a_run_is_named_by_the_beginning_of_its_id(here: Here, db: str) -> None:
 
 @pytest.mark.parametrize(("given", "why"), [("zz", "there is no run zz"), ("", "the id of a run is not empty")])
 def test_a_run_that_is_not_there_is_refused(here: Here, db: str, given: str, why: str) -> None:
-    assert here("prompt", given, "--db", db) == (2, "", f"palaver: {why}\n")
+    assert here("prompt", given, "--db", db) == (2, "", f"tertulia: {why}\n")
 
 
 def test_there_may_be_none(here: Here, tmp_path: Path) -> None:

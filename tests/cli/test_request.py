@@ -1,4 +1,4 @@
-"""`palaver render` shows the exact request a profile makes of a conversation."""
+"""`tertulia render` shows the exact request a profile makes of a conversation."""
 
 import json
 from pathlib import Path
@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from cli.command import palaver, palaver_process
-from palaver.wire import lint
+from cli.command import tertulia, tertulia_process
 from prompt.scenarios import SCENARIOS, Scenario
+from tertulia.wire import lint
 
 DOCUMENT: dict[str, Any] = {
     "persona": "You are gryag.",
@@ -99,7 +99,7 @@ NATIVE = {
 
 
 def rendered(profile: str, *options: str, document: Any = None, **environment: str) -> Any:
-    done = palaver("render", profile, *options, given=json.dumps(document or DOCUMENT), **environment)
+    done = tertulia("render", profile, *options, given=json.dumps(document or DOCUMENT), **environment)
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout)
 
@@ -150,7 +150,7 @@ def test_single_of_a_conversation_is_the_whole_request() -> None:
 def test_single_shows_the_words_that_a_service_gets_for_audio_it_refuses() -> None:
     [told] = [scenario for scenario in SCENARIOS if scenario.number == "1.3"]
 
-    done = palaver_process("render", "single", "--model", "gpt-5.6", given=json.dumps(told.content))
+    done = tertulia_process("render", "single", "--model", "gpt-5.6", given=json.dumps(told.content))
 
     words = [{"type": "text", "text": "Please transcribe this audio"}, {"type": "text", "text": "[audio]"}]
     assert json.loads(done.stdout) == {"model": "gpt-5.6", "messages": [{"role": "user", "content": words}]}
@@ -182,7 +182,7 @@ def test_a_file_is_read_too(tmp_path: Path) -> None:
     file = tmp_path / "conversation.json"
     file.write_text(json.dumps(DOCUMENT))
 
-    assert json.loads(palaver("render", "native", str(file)).stdout) == NATIVE
+    assert json.loads(tertulia("render", "native", str(file)).stdout) == NATIVE
 
 
 @pytest.mark.parametrize(
@@ -197,29 +197,29 @@ def test_a_file_is_read_too(tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_is_one_line(arguments: list[str], given: str, complaint: str) -> None:
-    done = palaver("render", *arguments, given=given)
+    done = tertulia("render", *arguments, given=given)
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"palaver: {complaint}")
+    assert done.stderr.startswith(f"tertulia: {complaint}")
     assert done.stderr.count("\n") == 1
 
 
 def test_the_log_is_shown_where_it_is_asked_for() -> None:
-    done = palaver_process("render", "native", given=json.dumps(DOCUMENT), LOGLEVEL="debug")
+    done = tertulia_process("render", "native", given=json.dumps(DOCUMENT), LOGLEVEL="debug")
 
     told = f"history_length=3 system_context_length={len(INSTRUCTION)}"
-    assert (done.returncode, done.stderr) == (0, f"DEBUG palaver: Using multi-level context for Gemini {told}\n")
+    assert (done.returncode, done.stderr) == (0, f"DEBUG tertulia: Using multi-level context for Gemini {told}\n")
 
 
 def test_a_log_level_that_is_none_is_one_line() -> None:
-    done = palaver("render", "native", given="{}", LOGLEVEL="loud")
+    done = tertulia("render", "native", given="{}", LOGLEVEL="loud")
 
-    expected = "palaver: LOGLEVEL is DEBUG, INFO, WARNING or ERROR, not 'loud'\n"
+    expected = "tertulia: LOGLEVEL is DEBUG, INFO, WARNING or ERROR, not 'loud'\n"
     assert (done.returncode, done.stderr) == (2, expected)
 
 
 def test_a_bad_setting_is_one_line() -> None:
-    done = palaver("render", "native", given=json.dumps(DOCUMENT), SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES="5")
+    done = tertulia("render", "native", given=json.dumps(DOCUMENT), SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES="5")
 
-    expected = "palaver: SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES must be a whole number from 10 to 200, not '5'\n"
+    expected = "tertulia: SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES must be a whole number from 10 to 200, not '5'\n"
     assert (done.returncode, done.stderr) == (2, expected)

@@ -1,29 +1,29 @@
-"""`palaver lint` names what is wrong, for people and for machines."""
+"""`tertulia lint` names what is wrong, for people and for machines."""
 
 import json
 from pathlib import Path
 
-from cli.command import palaver, palaver_process
+from cli.command import tertulia, tertulia_process
 
 LEGAL = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
 EMPTY: dict[str, object] = {"contents": []}
 
 
 def test_a_legal_request_is_called_legal() -> None:
-    done = palaver_process("lint", "-", given=json.dumps(LEGAL))
+    done = tertulia_process("lint", "-", given=json.dumps(LEGAL))
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "legal\n", "")
 
 
 def test_violations_are_named_and_the_exit_status_is_one() -> None:
-    done = palaver("lint", "-", given=json.dumps(EMPTY))
+    done = tertulia("lint", "-", given=json.dumps(EMPTY))
 
     expected = "contents: no-contents: * GenerateContentRequest.contents: contents is not specified\n"
     assert (done.returncode, done.stdout) == (1, expected)
 
 
 def test_json_for_machines() -> None:
-    done = palaver("lint", "-", "--json", given=json.dumps(EMPTY))
+    done = tertulia("lint", "-", "--json", given=json.dumps(EMPTY))
 
     message = "* GenerateContentRequest.contents: contents is not specified"
     assert json.loads(done.stdout) == [{"rule": "no-contents", "where": "contents", "message": message}]
@@ -34,7 +34,7 @@ def test_json_of_a_legal_request_is_an_empty_list(tmp_path: Path) -> None:
     file = tmp_path / "request.json"
     file.write_text(json.dumps(LEGAL))
 
-    done = palaver("lint", str(file), "--json")
+    done = tertulia("lint", str(file), "--json")
 
     assert (done.returncode, done.stdout) == (0, "[]\n")
 
@@ -42,7 +42,7 @@ def test_json_of_a_legal_request_is_an_empty_list(tmp_path: Path) -> None:
 def test_the_request_itself_says_whose_rules() -> None:
     request = {"model": "o1-mini", "messages": [{"role": "system", "content": "x"}]}
 
-    done = palaver("lint", "-", given=json.dumps(request))
+    done = tertulia("lint", "-", given=json.dumps(request))
 
     assert "does not support 'system' with this model" in done.stdout
 
@@ -55,7 +55,7 @@ def test_model_and_strict_choose_the_rules() -> None:
     }
 
     found = {
-        (model, strict): palaver("lint", "-", "--model", model, *strict, given=json.dumps(request)).returncode
+        (model, strict): tertulia("lint", "-", "--model", model, *strict, given=json.dumps(request)).returncode
         for model in ("gemini-2.0-flash", "gemini-2.5-flash", "gemini-3.8-flash")
         for strict in ((), ("--strict",))
     }

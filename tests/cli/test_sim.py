@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from cli.command import PALAVER, palaver
-from palaver.cli.sim import SERVICES, ServiceCommand
+from cli.command import TERTULIA, tertulia
+from tertulia.cli.sim import SERVICES, ServiceCommand
 
 LEGAL = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
 
@@ -19,7 +19,7 @@ LEGAL = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
 @contextmanager
 def simulator(*arguments: str) -> Iterator[str]:
     """The address of a simulator that runs as a process of its own."""
-    command = [*PALAVER, "sim", *arguments]
+    command = [*TERTULIA, "sim", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
@@ -33,29 +33,29 @@ def simulator(*arguments: str) -> Iterator[str]:
 
 def test_a_port_in_use_is_said_in_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        done = palaver("sim", "openai", "--port", str(taken.getsockname()[1]))
+        done = tertulia("sim", "openai", "--port", str(taken.getsockname()[1]))
 
     assert done.returncode == 2
-    assert done.stderr.startswith("palaver: cannot listen: Address already in use")
+    assert done.stderr.startswith("tertulia: cannot listen: Address already in use")
     assert done.stderr.count("\n") == 1
 
 
 def test_an_unknown_fault_is_answered_with_those_there_are() -> None:
-    done = palaver("sim", "gemini", "--fail", "earthquake")
+    done = tertulia("sim", "gemini", "--fail", "earthquake")
 
     assert done.returncode == 2
     assert done.stderr.startswith(
-        "palaver: --fail earthquake: no such fault; there are blocked-prompt, content-filter,"
+        "tertulia: --fail earthquake: no such fault; there are blocked-prompt, content-filter,"
     )
 
 
 @pytest.mark.parametrize("service", SERVICES, ids=lambda service: service.name)
 def test_the_help_names_every_fault(service: ServiceCommand) -> None:
-    refused = palaver("sim", service.name, "--fail", "earthquake").stderr
+    refused = tertulia("sim", service.name, "--fail", "earthquake").stderr
     faults = refused.partition("there are ")[2].partition(", each")[0]
 
     assert ", ".join(sorted(service.faults)) == faults
-    assert faults.replace(" ", "") in "".join(palaver("sim", service.name, "--help").stdout.split())
+    assert faults.replace(" ", "") in "".join(tertulia("sim", service.name, "--help").stdout.split())
 
 
 def test_the_gemini_simulator_answers_and_fails_as_told() -> None:
@@ -93,15 +93,15 @@ def test_the_models_to_serve_are_named(models: list[str], statuses: list[int]) -
 
 @pytest.mark.parametrize("models", ["any,gpt-5.6", "gpt-5.6,", ""])
 def test_models_that_are_no_list_of_names_are_refused_in_one_line(models: str) -> None:
-    done = palaver("sim", "openai", "--models", models)
+    done = tertulia("sim", "openai", "--models", models)
 
-    message = f"palaver: --models {models}: write any, or names separated by commas\n"
+    message = f"tertulia: --models {models}: write any, or names separated by commas\n"
     assert (done.returncode, done.stderr) == (2, message)
 
 
 def test_a_simulator_whose_first_line_alone_was_wanted_leaves_quietly() -> None:
     process = subprocess.Popen(
-        [*PALAVER, "sim", "gemini", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*TERTULIA, "sim", "gemini", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
 
@@ -112,7 +112,7 @@ def test_a_simulator_whose_first_line_alone_was_wanted_leaves_quietly() -> None:
 
 
 def test_a_simulator_answers_though_nobody_reads_what_it_tells() -> None:
-    process = subprocess.Popen([*PALAVER, "sim", "gemini", "--port", "0"], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([*TERTULIA, "sim", "gemini", "--port", "0"], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     url = process.stdout.readline().split()[2]
     process.stdout.readline()
@@ -147,8 +147,8 @@ def test_a_person_writes_to_a_bot_of_the_telegram_simulator() -> None:
     ],
 )
 def test_options_of_the_telegram_simulator_that_are_wrong(option: tuple[str, str], words: str) -> None:
-    done = palaver("sim", "telegram", *option)
+    done = tertulia("sim", "telegram", *option)
 
     assert done.returncode == 2
-    assert done.stderr.startswith(f"palaver: {words}")
+    assert done.stderr.startswith(f"tertulia: {words}")
     assert done.stderr.count("\n") == 1

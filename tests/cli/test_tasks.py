@@ -1,4 +1,4 @@
-"""`palaver tasks` shows what was promised for later, and calls it off."""
+"""`tertulia tasks` shows what was promised for later, and calls it off."""
 
 import json
 from datetime import timedelta
@@ -8,13 +8,13 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from cli.command import Here, palaver, palaver_process
+from cli.command import Here, tertulia, tertulia_process
 from cli.stores import a_store, execute, held, tasks_in
-from palaver import Place
-from palaver.cli.tasks import WHY
-from palaver.tasks.task import LAST, Task
 from people import DIRECT, NOON
 from store.builders import a_task
+from tertulia import Place
+from tertulia.cli.tasks import WHY
+from tertulia.tasks.task import LAST, Task
 
 FIRST = a_task(id="aa1", run="r1", args={"text": "Привіт, 世界"})
 SECOND = a_task(id="aa2", run="r1", after=("aa1",), due_at=NOON + timedelta(hours=1), args={"text": "and\n\tnow"})
@@ -30,7 +30,7 @@ def db(tmp_path: Path) -> str:
 
 
 def shown(*arguments: str, **environment: str) -> str:
-    done = palaver("tasks", *arguments, **{"TZ": "Europe/Kyiv", **environment})
+    done = tertulia("tasks", *arguments, **{"TZ": "Europe/Kyiv", **environment})
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -119,7 +119,7 @@ def test_machines_are_told_what_was_cancelled(db: str) -> None:
     ],
 )
 def test_what_cannot_be_called_off_is_one_line(here: Here, db: str, given: str, why: str) -> None:
-    assert here("tasks", "--cancel", given, "--db", db) == (2, "", f"palaver: {why}\n")
+    assert here("tasks", "--cancel", given, "--db", db) == (2, "", f"tertulia: {why}\n")
     assert tasks_in(Path(db)) == {task.id: task for task in ALL}
 
 
@@ -135,7 +135,7 @@ def test_what_people_wrote_does_not_steer_the_terminal(tmp_path: Path) -> None:
 
 
 def test_a_terminal_without_our_alphabet_gets_codes(db: str) -> None:
-    done = palaver_process("tasks", "--db", db, PYTHONIOENCODING="ascii")
+    done = tertulia_process("tasks", "--db", db, PYTHONIOENCODING="ascii")
 
     assert "\\u041f\\u0440\\u0438\\u0432\\u0456\\u0442" in done.stdout
 
@@ -143,12 +143,12 @@ def test_a_terminal_without_our_alphabet_gets_codes(db: str) -> None:
 def test_a_task_that_cannot_be_read_is_one_line(db: str) -> None:
     execute(Path(db), "UPDATE tasks SET body = '{' WHERE task_id = 'c1'")
 
-    done = palaver("tasks", "--db", db)
+    done = tertulia("tasks", "--db", db)
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"palaver: the store {db}: it holds something that cannot be read: ")
+    assert done.stderr.startswith(f"tertulia: the store {db}: it holds something that cannot be read: ")
     assert done.stderr.count("\n") == 1
 
 
 def test_help_has_an_example(here: Here) -> None:
-    assert "Example: palaver tasks --cancel" in here("tasks", "--help")[1]
+    assert "Example: tertulia tasks --cancel" in here("tasks", "--help")[1]

@@ -1,4 +1,4 @@
-"""`palaver usage` shows what model calls have cost, by day, place, person and model."""
+"""`tertulia usage` shows what model calls have cost, by day, place, person and model."""
 
 import asyncio
 import json
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from cli.command import Here, palaver
+from cli.command import Here, tertulia
 from cli.stores import held
-from palaver import Author, Place, Store, Usage
-from palaver.run.journal import CallCost
 from people import ALICE, BOB, DIRECT, GROUP, a_message
+from tertulia import Author, Place, Store, Usage
+from tertulia.run.journal import CallCost
 
 TODAY = datetime.now(UTC)
 FLASH, UNKNOWN, FREE = "gemini-3.8-flash", "llama-9-home", "smollm2"
@@ -42,7 +42,7 @@ def db(here: Here, tmp_path: Path) -> Path:
 
 def shown(db: Path, *arguments: str) -> list[list[str]]:
     """The cells of each line."""
-    ran = palaver("usage", *arguments, "--db", str(db))
+    ran = tertulia("usage", *arguments, "--db", str(db))
     assert (ran.returncode, ran.stderr) == (0, "")
     return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in ran.stdout.splitlines()]
 
@@ -62,7 +62,7 @@ def test_a_month_by_day_and_model(db: Path) -> None:
         [day(0), FLASH, "1", "2,000", "0", "10", "$0.5000"],
         [day(0), UNKNOWN, "1", "50", "0", "5", "?"],
         ["total", "4", "3,057", "400", "43", "$0.7500 + ?"],
-        [f"?: no price was known for {UNKNOWN}; set it for later calls: behavior.prices in palaver.toml"],
+        [f"?: no price was known for {UNKNOWN}; set it for later calls: behavior.prices in tertulia.toml"],
     ]
 
 
@@ -84,7 +84,7 @@ def test_how_many_days_are_shown_is_an_option(db: Path) -> None:
 
 
 def test_machines_get_all_numbers(db: Path) -> None:
-    ran = palaver("usage", "--by", "person", "--by", "place", "--since", day(0), "--json", "--db", str(db))
+    ran = tertulia("usage", "--by", "person", "--by", "place", "--since", day(0), "--json", "--db", str(db))
 
     numbers = {"calls": 1, "cached": 0, "thought": 0}
     alice = {"platform": "telegram", "id": "u123", "name": "Alice"}
@@ -104,7 +104,7 @@ def test_machines_get_all_numbers(db: Path) -> None:
 
 
 def test_forgotten_people_stay_counted_without_a_name(db: Path) -> None:
-    palaver("db", "forget", "u456", "--yes", "--db", str(db))
+    tertulia("db", "forget", "u456", "--yes", "--db", str(db))
 
     lines = shown(db, "--by", "person", "--by", "place", "--since", day(0))
 
@@ -116,7 +116,7 @@ def test_forgotten_people_stay_counted_without_a_name(db: Path) -> None:
 
 
 def test_a_model_that_the_config_says_is_free_has_a_price(db: Path, tmp_path: Path) -> None:
-    (tmp_path / "palaver.toml").write_text(f'[behavior]\nprices."{UNKNOWN}" = {{ input = 0, output = 0 }}\n')
+    (tmp_path / "tertulia.toml").write_text(f'[behavior]\nprices."{UNKNOWN}" = {{ input = 0, output = 0 }}\n')
 
     assert [line[-1] for line in shown(db, "--by", "model", "--since", day(0))] == [
         "cost",
@@ -127,14 +127,14 @@ def test_a_model_that_the_config_says_is_free_has_a_price(db: Path, tmp_path: Pa
 
 
 def test_without_calls_that_is_said(db: Path) -> None:
-    assert palaver("usage", "--since", "2999-01-01", "--db", str(db)).stdout == (
+    assert tertulia("usage", "--since", "2999-01-01", "--db", str(db)).stdout == (
         "no model was called since 2999-01-01\n"
     )
-    total = json.loads(palaver("usage", "--since", "2999-01-01", "--json", "--db", str(db)).stdout)["total"]
+    total = json.loads(tertulia("usage", "--since", "2999-01-01", "--json", "--db", str(db)).stdout)["total"]
     assert set(total.values()) == {0}
 
 
 def test_two_beginnings_are_refused(db: Path) -> None:
-    ran = palaver("usage", "--days", "3", "--since", "2025-01-01", "--db", str(db))
+    ran = tertulia("usage", "--days", "3", "--since", "2025-01-01", "--db", str(db))
 
-    assert (ran.returncode, ran.stderr) == (2, "palaver: say --days or --since, not both\n")
+    assert (ran.returncode, ran.stderr) == (2, "tertulia: say --days or --since, not both\n")

@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.context.budget import DESCRIPTION_TOKENS, MAX_IDS, count_tokens, group_reports
-from palaver.context.values import LeftOut
-from palaver.tokens import ESTIMATOR
 from people import a_message, a_photo
+from tertulia.context.budget import DESCRIPTION_TOKENS, MAX_IDS, count_tokens, group_reports
+from tertulia.context.values import LeftOut
+from tertulia.tokens import ESTIMATOR
 
 left_outs = st.builds(
     LeftOut,

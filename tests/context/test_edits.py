@@ -13,27 +13,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.context import Context, gather, sources
-from palaver.context.budget import Budget
-from palaver.context.stable_prefix import Marks
-from palaver.context.values import Notice
-from palaver.formats.context_block import block
-from palaver.messages import Author, Message, Place
-from palaver.models.gemini.encode import encode_request
-from palaver.parts import Part, Text, ToolCall, ToolResult
-from palaver.platform import Reacted
-from palaver.profiles import PROFILES, Build, layered
-from palaver.prompt.render import notice_line
-from palaver.run.cleaner import clean
-from palaver.store import Store
-from palaver.turns import Prompt, Turn, model, user
-from palaver.wire import lint
-from palaver.wire.repair import repair_prompt
 from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, NOON, PERSONA, a_context, a_message, a_photo, texts
 from prompt.hostile import CORPUS
 from prompt.reader import lines_of
 from sizes import size
 from store.builders import PROMPT, a_run, add_own
+from tertulia.context import Context, gather, sources
+from tertulia.context.budget import Budget
+from tertulia.context.stable_prefix import Marks
+from tertulia.context.values import Notice
+from tertulia.formats.context_block import block
+from tertulia.messages import Author, Message, Place
+from tertulia.models.gemini.encode import encode_request
+from tertulia.parts import Part, Text, ToolCall, ToolResult
+from tertulia.platform import Reacted
+from tertulia.profiles import PROFILES, Build, layered
+from tertulia.prompt.render import notice_line
+from tertulia.run.cleaner import clean
+from tertulia.store import Store
+from tertulia.turns import Prompt, Turn, model, user
+from tertulia.wire import lint
+from tertulia.wire.repair import repair_prompt
 
 MODEL = "gemini-3.8-flash"
 BY_WINDOW = ("layered", "tail", "headers")

@@ -4,13 +4,13 @@ from datetime import datetime
 
 import pytest
 
-from palaver.context import Context, gather, sources
-from palaver.context.gather import InMemoryKnowledge
-from palaver.context.log import InMemoryLog
-from palaver.context.values import Background, RecalledEpisode, RelevantMessage
-from palaver.errors import InvalidValue
-from palaver.messages import Message
 from people import GROUP, NOON, PERSONA, a_message, a_talk
+from tertulia.context import Context, gather, sources
+from tertulia.context.gather import InMemoryKnowledge
+from tertulia.context.log import InMemoryLog
+from tertulia.context.values import Background, RecalledEpisode, RelevantMessage
+from tertulia.errors import InvalidValue
+from tertulia.messages import Message
 
 
 async def gathered(messages: list[Message], *given: sources.Source, target: Message | None = None) -> Context:

@@ -9,20 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.context import Context, gather, sources
-from palaver.context.budget import Budget, count_tokens
-from palaver.context.log import InMemoryLog
-from palaver.context.media_boundary import MEDIA_MARKS
-from palaver.context.media_budget import fit_request, message_in_words, request_limits
-from palaver.context.values import LeftOut
-from palaver.media.sent_forms import media_tokens
-from palaver.media.values import FetchFailure, StoredFile
-from palaver.messages import Message
-from palaver.parts import Media
-from palaver.tokens import ESTIMATOR
-from palaver.wire.media_limits import limits_of
 from people import BOB, GROUP, NOON, PERSONA, a_context, a_message, a_photo, a_quote, a_talk
 from sizes import size
+from tertulia.context import Context, gather, sources
+from tertulia.context.budget import Budget, count_tokens
+from tertulia.context.log import InMemoryLog
+from tertulia.context.media_boundary import MEDIA_MARKS
+from tertulia.context.media_budget import fit_request, message_in_words, request_limits
+from tertulia.context.values import LeftOut
+from tertulia.media.sent_forms import media_tokens
+from tertulia.media.values import FetchFailure, StoredFile
+from tertulia.messages import Message
+from tertulia.parts import Media
+from tertulia.tokens import ESTIMATOR
+from tertulia.wire.media_limits import limits_of
 
 MODEL = "gemini-3.8-flash"
 LONG = partial(sources.window, media_marks=MEDIA_MARKS)

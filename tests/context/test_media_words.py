@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from palaver.context import Context, gather, sources
-from palaver.context.log import InMemoryLog
-from palaver.context.media_words import undescribed_ids, with_descriptions
-from palaver.context.stable_prefix import BUFFER, Marks
-from palaver.media.descriptions import Description
-from palaver.messages import Message
-from palaver.parts import Media, Text, ToolResult
-from palaver.turns import user
 from people import DIRECT, GROUP, GRYAG, NOON, a_context, a_message, a_photo, a_quote, a_talk
+from tertulia.context import Context, gather, sources
+from tertulia.context.log import InMemoryLog
+from tertulia.context.media_words import undescribed_ids, with_descriptions
+from tertulia.context.stable_prefix import BUFFER, Marks
+from tertulia.media.descriptions import Description
+from tertulia.messages import Message
+from tertulia.parts import Media, Text, ToolResult
+from tertulia.turns import user
 
 WORDS = "a cat"
 

@@ -2,15 +2,6 @@
 
 from itertools import pairwise
 
-from palaver.context import Context, gather, sources
-from palaver.context.log import InMemoryLog
-from palaver.context.media_boundary import MEDIA_MARKS
-from palaver.context.repeated_media import show_media_once
-from palaver.messages import Message, Place
-from palaver.models.gemini.encode import encode_request
-from palaver.parts import Media, Text
-from palaver.profiles import PROFILES
-from palaver.wire.media_limits import limits_of
 from people import (
     ALICE,
     BOB,
@@ -26,6 +17,15 @@ from people import (
     a_quote,
     a_talk,
 )
+from tertulia.context import Context, gather, sources
+from tertulia.context.log import InMemoryLog
+from tertulia.context.media_boundary import MEDIA_MARKS
+from tertulia.context.repeated_media import show_media_once
+from tertulia.messages import Message, Place
+from tertulia.models.gemini.encode import encode_request
+from tertulia.parts import Media, Text
+from tertulia.profiles import PROFILES
+from tertulia.wire.media_limits import limits_of
 
 CAT, DOG = a_photo(unique_id="cat"), a_photo(unique_id="dog", data=b"\xff\xd8dog")
 

@@ -4,11 +4,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from chats import AUTHORS, PLACES, WORDS
-from palaver.context import gather, sources
-from palaver.context.log import InMemoryLog
-from palaver.context.selection import select_messages
-from palaver.messages import Author, Message
 from people import ALICE, BOB, DIRECT, NOON, a_message, a_quote, a_talk
+from tertulia.context import gather, sources
+from tertulia.context.log import InMemoryLog
+from tertulia.context.selection import select_messages
+from tertulia.messages import Author, Message
 
 CAROL = Author(id="u7", name="Олена Коваль", username="carol_k")
 OTHERS = (BOB, Author(id="u8", name="Dan"))

@@ -9,18 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.context import Context, gather, sources
-from palaver.context.budget import Budget, count_tokens
-from palaver.context.gather import InMemoryKnowledge
-from palaver.context.log import InMemoryLog
-from palaver.context.stable_prefix import Marks, stable_cut
-from palaver.context.values import Background, LeftOut, RecalledEpisode, RelevantMessage
-from palaver.errors import InvalidValue
-from palaver.messages import Message, Quote
-from palaver.parts import Text, ToolCall, ToolResult
-from palaver.tokens import ESTIMATOR
-from palaver.turns import model, user
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, PERSONA, a_message, a_photo, a_quote, a_talk
+from tertulia.context import Context, gather, sources
+from tertulia.context.budget import Budget, count_tokens
+from tertulia.context.gather import InMemoryKnowledge
+from tertulia.context.log import InMemoryLog
+from tertulia.context.stable_prefix import Marks, stable_cut
+from tertulia.context.values import Background, LeftOut, RecalledEpisode, RelevantMessage
+from tertulia.errors import InvalidValue
+from tertulia.messages import Message, Quote
+from tertulia.parts import Text, ToolCall, ToolResult
+from tertulia.tokens import ESTIMATOR
+from tertulia.turns import model, user
 
 
 async def gathered(messages: list[Message], *given: sources.Source, target: Message | None = None) -> Context:

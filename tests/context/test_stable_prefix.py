@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.context.stable_prefix import BUFFER, Marks, keep_results_with_calls
-from palaver.errors import InvalidValue
-from palaver.parts import ToolCall, ToolResult
 from people import a_message
+from tertulia.context.stable_prefix import BUFFER, Marks, keep_results_with_calls
+from tertulia.errors import InvalidValue
+from tertulia.parts import ToolCall, ToolResult
 
 
 @pytest.mark.parametrize(

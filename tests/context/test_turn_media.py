@@ -6,22 +6,22 @@ from collections.abc import Collection
 import pytest
 from msgspec.structs import replace
 
-from palaver.context import Context, gather, sources
-from palaver.context.budget import Budget
-from palaver.context.log import InMemoryLog
-from palaver.context.media_boundary import MEDIA_MARKS
-from palaver.media.values import StoredFile
-from palaver.messages import Message
-from palaver.models.gemini.encode import encode_request as to_gemini
-from palaver.models.openai.encode import encode_request as to_openai
-from palaver.parts import Media, Text, ToolCall, ToolResult, media_in
-from palaver.profiles import PROFILES
-from palaver.sim.gemini import rules as gemini
-from palaver.sim.openai import rules as openai
-from palaver.turns import Turn, model, user
-from palaver.wire import lint
-from palaver.wire.repair import repair_prompt
 from people import BOB, DELIMITER, DIRECT, GRYAG, NOON, PERSONA, a_message, a_photo, a_talk
+from tertulia.context import Context, gather, sources
+from tertulia.context.budget import Budget
+from tertulia.context.log import InMemoryLog
+from tertulia.context.media_boundary import MEDIA_MARKS
+from tertulia.media.values import StoredFile
+from tertulia.messages import Message
+from tertulia.models.gemini.encode import encode_request as to_gemini
+from tertulia.models.openai.encode import encode_request as to_openai
+from tertulia.parts import Media, Text, ToolCall, ToolResult, media_in
+from tertulia.profiles import PROFILES
+from tertulia.sim.gemini import rules as gemini
+from tertulia.sim.openai import rules as openai
+from tertulia.turns import Turn, model, user
+from tertulia.wire import lint
+from tertulia.wire.repair import repair_prompt
 
 FLASH = "gemini-3.8-flash"
 

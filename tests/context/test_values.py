@@ -2,10 +2,10 @@
 
 import pytest
 
-from palaver.context.values import Persona
-from palaver.errors import InvalidValue
-from palaver.messages import Author
 from people import a_context, a_message
+from tertulia.context.values import Persona
+from tertulia.errors import InvalidValue
+from tertulia.messages import Author
 
 
 def test_nobody_without_a_persona_is_the_agent() -> None:

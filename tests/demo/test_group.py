@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from palaver.demo.group import Group
-from palaver.demo.timeline import DemoFailed, Timeline
+from tertulia.demo.group import Group
+from tertulia.demo.timeline import DemoFailed, Timeline
 
 
 async def test_a_bot_that_does_not_start_fails_the_demo_with_its_last_line(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from palaver.demo.screen import INTRODUCTION, JsonScreen, PlainScreen, TerminalScreen
-from palaver.demo.timeline import (
+from tertulia.demo.screen import INTRODUCTION, JsonScreen, PlainScreen, TerminalScreen
+from tertulia.demo.timeline import (
     Check,
     Drafted,
     Killed,
@@ -84,7 +84,7 @@ def test_plain_lines_show_an_answer_when_it_is_whole_or_cut_short() -> None:
         "\nTrue now",
         "  ✓ one reply",
         "  ✗ nothing lost",
-        "\nEvery check held. Now talk with a model: palaver chat",
+        "\nEvery check held. Now talk with a model: tertulia chat",
     ]
 
 
@@ -111,7 +111,7 @@ def test_a_wide_terminal_shows_beside_the_conversation_what_the_model_was_sent()
         "✓ one reply",
         "✗ nothing lost",
         "",
-        "Some checks did not hold, which is a bug in Palaver.",
+        "Some checks did not hold, which is a bug in Tertulia.",
     ]
 
 

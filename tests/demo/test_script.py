@@ -2,10 +2,10 @@
 
 import pytest
 
-from palaver.demo.script import EXPLAIN, LONG, MENU, RECALL, REMIND, REMINDER, answer
-from palaver.models.scripted import Line
-from palaver.parts import ToolCall, ToolResult
-from palaver.turns import Prompt, user
+from tertulia.demo.script import EXPLAIN, LONG, MENU, RECALL, REMIND, REMINDER, answer
+from tertulia.models.scripted import Line
+from tertulia.parts import ToolCall, ToolResult
+from tertulia.turns import Prompt, user
 
 FACTS = '{\n  "key_facts": {"Allergy":"Is allergic to peanuts."},\n}'
 

@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from cli.command import PALAVER, palaver_process
-from palaver.demo import script
+from cli.command import TERTULIA, tertulia_process
+from tertulia.demo import script
 
 Observations = Sequence[dict[str, Any]]
 
@@ -30,7 +30,7 @@ def living(observations: Observations) -> list[int]:
 
 
 def test_a_fact_is_recalled_a_reminder_comes_once_and_a_killed_bot_resumes_its_answer(tmp_path: Path) -> None:
-    ran = palaver_process("demo", "--json", TMPDIR=str(tmp_path))
+    ran = tertulia_process("demo", "--json", TMPDIR=str(tmp_path))
 
     seen = [json.loads(line) for line in ran.stdout.splitlines()]
     said = [(one["author"], one["text"], one["reply_to"]) for one in of_kind(seen, "said")]
@@ -68,12 +68,12 @@ def test_a_fact_is_recalled_a_reminder_comes_once_and_a_killed_bot_resumes_its_a
     assert script.MENU.startswith(of_kind(seen, "drafted")[-1]["text"])
     assert resumed["pid"] == second["pid"] != first["pid"]
     assert living(seen) == []
-    assert list(tmp_path.glob("palaver-*")) == []
+    assert list(tmp_path.glob("tertulia-*")) == []
 
 
 def test_ctrl_c_ends_the_bot_and_leaves_nothing_behind(tmp_path: Path) -> None:
     env = {**os.environ, "TMPDIR": str(tmp_path)}
-    with subprocess.Popen([*PALAVER, "demo", "--json"], stdout=-1, stderr=-1, text=True, env=env) as process:
+    with subprocess.Popen([*TERTULIA, "demo", "--json"], stdout=-1, stderr=-1, text=True, env=env) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline(), process.stdout.readline()]
 
@@ -84,4 +84,4 @@ def test_ctrl_c_ends_the_bot_and_leaves_nothing_behind(tmp_path: Path) -> None:
     assert [one["kind"] for one in seen] == ["scene", "started"]
     assert (process.returncode, errors) == (130, "")
     assert living(seen) == []
-    assert list(tmp_path.glob("palaver-*")) == []
+    assert list(tmp_path.glob("tertulia-*")) == []

@@ -9,12 +9,12 @@ from typing import Any
 from msgspec import Struct, json
 from msgspec.structs import asdict
 
-from cli.command import palaver
+from cli.command import tertulia
 from engine.scripted_service import ScriptedService
-from palaver.engine.behavior import FAILED
-from palaver.engine.place_worker import GAVE_UP
-from palaver.store import Store
-from palaver.tasks.task import RETRY
+from tertulia.engine.behavior import FAILED
+from tertulia.engine.place_worker import GAVE_UP
+from tertulia.store import Store
+from tertulia.tasks.task import RETRY
 
 Rows = list[dict[str, Any]]
 COMMAND = asyncio.Lock()  # it has the standard streams to itself
@@ -194,19 +194,19 @@ def _mistimed(kept: Kept) -> Iterator[str]:
 async def _misjudged(path: Path, kept: Kept) -> list[str]:
     """Where the commands say something else."""
     code, said = await command("db", "check", "--db", str(path))
-    faults = [f"palaver db check: {said}"] if code else []
+    faults = [f"tertulia db check: {said}"] if code else []
     code, said = await command("outbox", "--json", "--db", str(path))
     if code:
-        return [*faults, f"palaver outbox: {said}"]
+        return [*faults, f"tertulia outbox: {said}"]
     listed = {row["id"] for row in json.decode(said)}
     doubtful = {key for key, row in kept.by_key.items() if row["status"] == "doubtful"}
-    return faults if listed == doubtful else [*faults, f"palaver outbox lists {listed}, not {doubtful}"]
+    return faults if listed == doubtful else [*faults, f"tertulia outbox lists {listed}, not {doubtful}"]
 
 
 async def command(*words: str) -> tuple[int, str]:
-    """What the command `palaver` ends with, and what it says."""
+    """What the command `tertulia` ends with, and what it says."""
     async with COMMAND:
-        ran = await asyncio.to_thread(palaver, *words)
+        ran = await asyncio.to_thread(tertulia, *words)
     return ran.returncode, ran.stdout or ran.stderr
 
 

@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from palaver.engine.describers import Describe, Language, MediaAccess, ModelDescriber, makers_of
-from palaver.engine.description_worker import DescriptionWorker
-from palaver.engine.limits import CurrentLimits
-from palaver.engine.media_descriptions import MediaDescriber
-from palaver.engine.spend_caps import SpendTracker
-from palaver.media.values import MediaOptions
-from palaver.messages import Message, Quote
-from palaver.parts import Media
-from palaver.store import Store
 from people import NOON
+from tertulia.engine.describers import Describe, Language, MediaAccess, ModelDescriber, makers_of
+from tertulia.engine.description_worker import DescriptionWorker
+from tertulia.engine.limits import CurrentLimits
+from tertulia.engine.media_descriptions import MediaDescriber
+from tertulia.engine.spend_caps import SpendTracker
+from tertulia.media.values import MediaOptions
+from tertulia.messages import Message, Quote
+from tertulia.parts import Media
+from tertulia.store import Store
 
 EYES = "eyes"
 

@@ -14,19 +14,19 @@ from typing import Any
 from msgspec import Struct, json
 
 from lives import fork_lives
-from palaver.engine.background import RealClock, Sleep
-from palaver.engine.behavior import Behavior
-from palaver.engine.engine import Engine
-from palaver.engine.limits import Limits
-from palaver.engine.task_worker import TaskHandler
-from palaver.messages import Reply
-from palaver.models import Gemini
-from palaver.platform import Capabilities, Inbox
-from palaver.store import Store
-from palaver.tasks.kinds import DESTRUCTIVE
-from palaver.tasks.task import Retry, Task
-from palaver.toolbox.toolbox import tool
-from palaver.tools.reminders import reminder_tool
+from tertulia.engine.background import RealClock, Sleep
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.engine import Engine
+from tertulia.engine.limits import Limits
+from tertulia.engine.task_worker import TaskHandler
+from tertulia.messages import Reply
+from tertulia.models import Gemini
+from tertulia.platform import Capabilities, Inbox
+from tertulia.store import Store
+from tertulia.tasks.kinds import DESTRUCTIVE
+from tertulia.tasks.task import Retry, Task
+from tertulia.toolbox.toolbox import tool
+from tertulia.tools.reminders import reminder_tool
 from testing.docs_page import corner
 
 MODEL = "gemini-3.8-flash"

@@ -10,7 +10,8 @@ from itertools import count, repeat
 from pathlib import Path
 from typing import Any, TypeVar
 
-from palaver import (
+from people import NOON
+from tertulia import (
     Media,
     Opaque,
     Part,
@@ -24,7 +25,7 @@ from palaver import (
     Turn,
     tool,
 )
-from palaver.errors import (
+from tertulia.errors import (
     CacheGone,
     ContextTooLong,
     KeyRefused,
@@ -36,22 +37,21 @@ from palaver.errors import (
     SendRefused,
     StoreFull,
 )
-from palaver.media.file_folder import FileFolder
-from palaver.models.base import Finish, Outcome, Response
-from palaver.models.gemini.encode import encode_request as to_gemini
-from palaver.models.openai.encode import encode_request as to_openai
-from palaver.platform import Capabilities, Delivery
-from palaver.store.migrations import migrate
-from palaver.store.prompts import last_prompt
-from palaver.store.sqlite import connection
-from palaver.store.sqlite.writer import ConnectionThread, Job, Operation, ReaderThread, WriterThread
-from palaver.store.sqlite.writer import Outcome as Written
-from palaver.testing import RecordedPlatform
-from palaver.toolbox.toolbox import Toolbox
-from palaver.wire import lint
-from palaver.wire.lint import Violation
-from palaver.wire.repair import repair_prompt
-from people import NOON
+from tertulia.media.file_folder import FileFolder
+from tertulia.models.base import Finish, Outcome, Response
+from tertulia.models.gemini.encode import encode_request as to_gemini
+from tertulia.models.openai.encode import encode_request as to_openai
+from tertulia.platform import Capabilities, Delivery
+from tertulia.store.migrations import migrate
+from tertulia.store.prompts import last_prompt
+from tertulia.store.sqlite import connection
+from tertulia.store.sqlite.writer import ConnectionThread, Job, Operation, ReaderThread, WriterThread
+from tertulia.store.sqlite.writer import Outcome as Written
+from tertulia.testing import RecordedPlatform
+from tertulia.toolbox.toolbox import Toolbox
+from tertulia.wire import lint
+from tertulia.wire.lint import Violation
+from tertulia.wire.repair import repair_prompt
 
 T = TypeVar("T")
 
@@ -435,7 +435,7 @@ def _opaque(name: str, number: int) -> list[Part]:
 def _called(calls: Iterable[tuple[str, dict[str, Any]]], number: int, signature: str | None) -> Iterable[ToolCall]:
     """The calls of one step; ids come again in later ones, and Gemini's may be ours."""
     for index, (name, args) in enumerate(calls):
-        made = f"palaver-{number}-{index}" if number % 2 else f"call-{index}"
+        made = f"tertulia-{number}-{index}" if number % 2 else f"call-{index}"
         yield ToolCall(name=name, args=args, id=made, signature=None if index else signature)
 
 

@@ -5,15 +5,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from palaver.engine.background import RealClock
-from palaver.engine.behavior import Behavior
-from palaver.engine.engine import Engine
-from palaver.messages import Author, Message, Place
-from palaver.models.base import Model
-from palaver.parts import Text
-from palaver.platform import Platform
-from palaver.store import Store
-from palaver.testing import RecordedPlatform
+from tertulia.engine.background import RealClock
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.engine import Engine
+from tertulia.messages import Author, Message, Place
+from tertulia.models.base import Model
+from tertulia.parts import Text
+from tertulia.platform import Platform
+from tertulia.store import Store
+from tertulia.testing import RecordedPlatform
 
 ME = RecordedPlatform.me
 DIRECT = Place(platform="recorded", id="7", kind="direct")

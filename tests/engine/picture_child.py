@@ -11,14 +11,14 @@ from msgspec import Struct, json
 
 from engine.engines import AT_ONCE, DIRECT, said
 from lives import fork_lives
-from palaver import Engine, Media, Store, tool
-from palaver.models.base import Response
-from palaver.models.scripted import Scripted
-from palaver.parts import ToolCall, ToolResult
-from palaver.platform import Delivery
-from palaver.sim.telegram import image
-from palaver.testing import RecordedPlatform
-from palaver.turns import Prompt
+from tertulia import Engine, Media, Store, tool
+from tertulia.models.base import Response
+from tertulia.models.scripted import Scripted
+from tertulia.parts import ToolCall, ToolResult
+from tertulia.platform import Delivery
+from tertulia.sim.telegram import image
+from tertulia.testing import RecordedPlatform
+from tertulia.turns import Prompt
 
 
 class PictureLife(Struct, frozen=True, kw_only=True):

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from palaver.messages import Author, Message, Place
-from palaver.parts import Text
-from palaver.sim.behaviours import Answer, Ask, Call
-from palaver.testing.platform_world import Fault
+from tertulia.messages import Author, Message, Place
+from tertulia.parts import Text
+from tertulia.sim.behaviours import Answer, Ask, Call
+from tertulia.testing.platform_world import Fault
 from testing.counting_service import CountingService
 
 Kind = Literal["with keys", "without keys"]

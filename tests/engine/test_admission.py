@@ -3,19 +3,19 @@ from typing import Any
 import pytest
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, ME, engine_with, said, talked
-from palaver.context.values import Persona
-from palaver.engine.admission import Admission
-from palaver.engine.behavior import Behavior
-from palaver.engine.identity import Identity
-from palaver.engine.limits import CurrentLimits
-from palaver.engine.rate_limit import RateLimiter
-from palaver.engine.triggers import Decision
-from palaver.messages import Author, Message, Quote
-from palaver.models.scripted import Scripted
-from palaver.store import Store
-from palaver.testing import RecordedPlatform
 from people import NOON
 from store.builders import add_own
+from tertulia.context.values import Persona
+from tertulia.engine.admission import Admission
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.identity import Identity
+from tertulia.engine.limits import CurrentLimits
+from tertulia.engine.rate_limit import RateLimiter
+from tertulia.engine.triggers import Decision
+from tertulia.messages import Author, Message, Quote
+from tertulia.models.scripted import Scripted
+from tertulia.store import Store
+from tertulia.testing import RecordedPlatform
 
 ROBO = Author(id="9", name="Robo", persona="robo")
 

@@ -6,14 +6,14 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, engine_with, said
-from palaver.engine.behavior import Behavior
-from palaver.errors import InvalidValue
-from palaver.messages import Author, Place
-from palaver.models import Scripted
-from palaver.platform import Change, Commanded, Deleted, Edited, PlaceMigrated, Reacted, Received, Stopped
-from palaver.store import Store
-from palaver.testing import RecordedPlatform
 from people import NOON
+from tertulia.engine.behavior import Behavior
+from tertulia.errors import InvalidValue
+from tertulia.messages import Author, Place
+from tertulia.models import Scripted
+from tertulia.platform import Change, Commanded, Deleted, Edited, PlaceMigrated, Reacted, Received, Stopped
+from tertulia.store import Store
+from tertulia.testing import RecordedPlatform
 
 ELSEWHERE = replace(GROUP, id="-200", title="Strangers")
 TABLES = (

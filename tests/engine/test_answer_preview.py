@@ -10,24 +10,24 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engines import DIRECT, GROUP, engine_with, said, talked, texts_of, until
-from palaver import Media, Prompt, Reply, Text
-from palaver.engine import answer_preview
-from palaver.engine.behavior import FAILED
-from palaver.engine.engine import Engine
-from palaver.engine.outbox_sender import edit_draft
-from palaver.engine.store_protocols import OutboxItem
-from palaver.errors import InvalidValue, ModelUnavailable, NotSent, PalaverError, SendRefused
-from palaver.messages import Place
-from palaver.models import Scripted
-from palaver.models.base import Finish, Response, Usage
-from palaver.parts import Part
-from palaver.platform import Capabilities, Delivery, PlaceMigrated
-from palaver.run.journal import Run
-from palaver.store import Store
-from palaver.store.identities import place_key
-from palaver.testing import RecordedPlatform
-from palaver.turns import model
 from people import NOON
+from tertulia import Media, Prompt, Reply, Text
+from tertulia.engine import answer_preview
+from tertulia.engine.behavior import FAILED
+from tertulia.engine.engine import Engine
+from tertulia.engine.outbox_sender import edit_draft
+from tertulia.engine.store_protocols import OutboxItem
+from tertulia.errors import InvalidValue, ModelUnavailable, NotSent, SendRefused, TertuliaError
+from tertulia.messages import Place
+from tertulia.models import Scripted
+from tertulia.models.base import Finish, Response, Usage
+from tertulia.parts import Part
+from tertulia.platform import Capabilities, Delivery, PlaceMigrated
+from tertulia.run.journal import Run
+from tertulia.store import Store
+from tertulia.store.identities import place_key
+from tertulia.testing import RecordedPlatform
+from tertulia.turns import model
 
 PREVIEWS = Capabilities(previews=True, preview_interval=0.0)
 DRAFTS = Capabilities(edits=True, drafts=True, preview_interval=0.0)
@@ -47,7 +47,7 @@ class Writer:
     name = "writer"
 
     def __init__(self) -> None:
-        self.pieces: asyncio.Queue[str | PalaverError | None] = asyncio.Queue()
+        self.pieces: asyncio.Queue[str | TertuliaError | None] = asyncio.Queue()
 
     async def respond(self, prompt: Prompt) -> Response:
         raise NotImplementedError
@@ -55,14 +55,14 @@ class Writer:
     async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
         text = ""
         while (piece := await self.pieces.get()) is not None:
-            if isinstance(piece, PalaverError):
+            if isinstance(piece, TertuliaError):
                 raise piece
             text += piece
             yield Text(text=piece)
         finish = Finish(outcome="complete", reason="STOP")
         yield Response(turn=model(text, by=self.name), finish=finish, usage=Usage())
 
-    async def write(self, *pieces: str | PalaverError | None) -> None:
+    async def write(self, *pieces: str | TertuliaError | None) -> None:
         for piece in pieces:
             await self.pieces.put(piece)
 
@@ -265,7 +265,7 @@ async def test_a_failed_run_edits_its_draft_to_the_honest_line(store: Store) -> 
     writer, platform = Writer(), RecordedPlatform(capabilities=DRAFTS)
     async with engine_with(writer, platform, store=store) as engine:
         await drafted(engine, writer, platform)
-        await writer.write(PalaverError("no"))
+        await writer.write(TertuliaError("no"))
         await engine.settled()
 
     assert platform.texts == [FAILED]

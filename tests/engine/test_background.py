@@ -2,8 +2,8 @@
 
 import pytest
 
-from palaver.engine.background import BackgroundTasks, log_text
-from palaver.errors import Overloaded
+from tertulia.engine.background import BackgroundTasks, log_text
+from tertulia.errors import Overloaded
 
 KEY = "AIza" + "x7Qf" * 9
 

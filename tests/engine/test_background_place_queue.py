@@ -3,9 +3,9 @@
 import pytest
 
 from engine.engines import DIRECT, GROUP
-from palaver.engine.background import PlaceQueue
-from palaver.errors import Overloaded
-from palaver.messages import Place
+from tertulia.engine.background import PlaceQueue
+from tertulia.errors import Overloaded
+from tertulia.messages import Place
 
 
 def queue_with(errors: dict[str, list[Exception]], seen: list[str]) -> PlaceQueue:

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.engine.batches import burst_at, follow_ups, time_left
-from palaver.engine.store_protocols import WaitingMessage
-from palaver.messages import Author
 from people import NOON, a_message
+from tertulia.engine.batches import burst_at, follow_ups, time_left
+from tertulia.engine.store_protocols import WaitingMessage
+from tertulia.messages import Author
 
 GAP, LONGEST = timedelta(seconds=1), timedelta(seconds=3)
 

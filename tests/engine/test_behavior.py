@@ -3,10 +3,10 @@ from typing import Any
 
 import pytest
 
-from palaver import errors
-from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, Behavior, error_text
-from palaver.errors import InvalidValue, PalaverError
-from palaver.tasks.task import POLICIES
+from tertulia import errors
+from tertulia.engine.behavior import FAILED, NOTHING_TO_SAY, Behavior, error_text
+from tertulia.errors import InvalidValue, TertuliaError
+from tertulia.tasks.task import POLICIES
 
 WORDED = [
     (errors.ContextTooLong("?"), "too long for me"),
@@ -23,17 +23,17 @@ WORDED = [
     (errors.RequestRefused("?"), FAILED),
     (errors.InvalidValue("?"), FAILED),
     (errors.CacheGone("?"), FAILED),
-    (PalaverError("?"), FAILED),
+    (TertuliaError("?"), FAILED),
 ]
 
 
 @pytest.mark.parametrize(("error", "words"), WORDED)
-def test_the_line_for_a_person_says_what_helps_them(error: PalaverError, words: str) -> None:
+def test_the_line_for_a_person_says_what_helps_them(error: TertuliaError, words: str) -> None:
     assert words in error_text(error)
 
 
 @pytest.mark.parametrize("kind", [type(error) for error, _ in WORDED])
-def test_what_went_wrong_inside_stays_inside(kind: type[PalaverError]) -> None:
+def test_what_went_wrong_inside_stays_inside(kind: type[TertuliaError]) -> None:
     assert error_text(kind("the key sk-secret at /home/me")) == error_text(kind("?"))
 
 

@@ -9,13 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engines import AT_ONCE, engine_with
-from palaver.engine.behavior import Behavior
-from palaver.engine.command_list import AUDIENCES, HELP, announced_commands, help_lines
-from palaver.engine.languages.english import ENGLISH
-from palaver.engine.languages.ukrainian import UKRAINIAN
-from palaver.models import Scripted
-from palaver.platform import CommandInfo
-from palaver.testing import RecordedPlatform
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.command_list import AUDIENCES, HELP, announced_commands, help_lines
+from tertulia.engine.languages.english import ENGLISH
+from tertulia.engine.languages.ukrainian import UKRAINIAN
+from tertulia.models import Scripted
+from tertulia.platform import CommandInfo
+from tertulia.testing import RecordedPlatform
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")  # what services allow
 LONGEST = 256  # characters of a description, on Telegram

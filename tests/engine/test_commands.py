@@ -8,23 +8,23 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked, until
-from palaver.engine.behavior import TOO_MANY, Behavior
-from palaver.engine.command_list import HELP
-from palaver.engine.engine import Engine
-from palaver.engine.languages.english import ENGLISH
-from palaver.engine.languages.ukrainian import UKRAINIAN
-from palaver.engine.limits import Limits
-from palaver.errors import MediaUnavailable
-from palaver.memory.facts import Fact, default_scope, subject_of
-from palaver.messages import Author, Place, Reply
-from palaver.models import Scripted
-from palaver.parts import Media, Text
-from palaver.platform import Commanded, Received, Stopped
-from palaver.store import Store
-from palaver.tasks.reminders import MOST
-from palaver.tasks.task import Task
-from palaver.testing import Clock, HeldModel, RecordedPlatform
 from people import NOON
+from tertulia.engine.behavior import TOO_MANY, Behavior
+from tertulia.engine.command_list import HELP
+from tertulia.engine.engine import Engine
+from tertulia.engine.languages.english import ENGLISH
+from tertulia.engine.languages.ukrainian import UKRAINIAN
+from tertulia.engine.limits import Limits
+from tertulia.errors import MediaUnavailable
+from tertulia.memory.facts import Fact, default_scope, subject_of
+from tertulia.messages import Author, Place, Reply
+from tertulia.models import Scripted
+from tertulia.parts import Media, Text
+from tertulia.platform import Commanded, Received, Stopped
+from tertulia.store import Store
+from tertulia.tasks.reminders import MOST
+from tertulia.tasks.task import Task
+from tertulia.testing import Clock, HeldModel, RecordedPlatform
 
 
 def command(line: str, number: int = 90, **changes: Any) -> Commanded:

@@ -11,24 +11,24 @@ from msgspec.structs import replace
 
 from engine.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said, talked
 from memory.known import a_fact
-from palaver.engine.behavior import Behavior, forget_question
-from palaver.engine.confirmations import is_yes
-from palaver.engine.engine import Engine
-from palaver.engine.languages.english import ENGLISH
-from palaver.errors import KeyRefused
-from palaver.memory.facts import Fact
-from palaver.messages import Message, Place, Quote
-from palaver.models.base import Response
-from palaver.models.scripted import Scripted
-from palaver.parts import Text, ToolCall
-from palaver.platform import Capabilities, Commanded, Delivery
-from palaver.store import Store
-from palaver.store.messages import text_of
-from palaver.testing import RecordedPlatform
-from palaver.tools.memory import ENOUGH, MOST_PROPOSALS, memory_tools
-from palaver.turns import Prompt
 from people import NOON, a_photo
 from store.builders import a_run, begin
+from tertulia.engine.behavior import Behavior, forget_question
+from tertulia.engine.confirmations import is_yes
+from tertulia.engine.engine import Engine
+from tertulia.engine.languages.english import ENGLISH
+from tertulia.errors import KeyRefused
+from tertulia.memory.facts import Fact
+from tertulia.messages import Message, Place, Quote
+from tertulia.models.base import Response
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Text, ToolCall
+from tertulia.platform import Capabilities, Commanded, Delivery
+from tertulia.store import Store
+from tertulia.store.messages import text_of
+from tertulia.testing import RecordedPlatform
+from tertulia.tools.memory import ENOUGH, MOST_PROPOSALS, memory_tools
+from tertulia.turns import Prompt
 
 CALL = [ToolCall(id="a", name="forget", args={"fact": "is allergic to peanuts"})]
 ASKED = "I would forget: “is allergic to peanuts” Say yes, and it is forgotten."

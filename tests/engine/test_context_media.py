@@ -5,21 +5,21 @@ import pytest
 from engine.engines import engine_with, said, talked
 from media import media_files
 from media.web import Server, answer
-from palaver.context.budget import Budget
-from palaver.context.gather import ContextOptions
-from palaver.context.values import LeftOut
-from palaver.engine.behavior import Behavior
-from palaver.engine.context_media import NOT_HAD
-from palaver.errors import MediaUnavailable, StoreFull
-from palaver.media.prompt_media import all_media
-from palaver.media.values import MediaOptions, StoredFile
-from palaver.messages import Quote
-from palaver.models.scripted import Scripted
-from palaver.parts import Media, Text, ToolCall
-from palaver.sim.telegram import image
-from palaver.store import Store
-from palaver.testing import HeldModel, RecordedPlatform
-from palaver.turns import Prompt
+from tertulia.context.budget import Budget
+from tertulia.context.gather import ContextOptions
+from tertulia.context.values import LeftOut
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.context_media import NOT_HAD
+from tertulia.errors import MediaUnavailable, StoreFull
+from tertulia.media.prompt_media import all_media
+from tertulia.media.values import MediaOptions, StoredFile
+from tertulia.messages import Quote
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Media, Text, ToolCall
+from tertulia.sim.telegram import image
+from tertulia.store import Store
+from tertulia.testing import HeldModel, RecordedPlatform
+from tertulia.turns import Prompt
 
 PNG = image(8, 8)
 

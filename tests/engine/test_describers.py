@@ -10,27 +10,27 @@ from msgspec.structs import replace
 from engine.describing import Eyes, a_describer
 from media import media_files
 from media.fetchers import a_fetcher
-from palaver.engine.describers import ASKED, IN_LANGUAGE, Describe, MediaAccess, by_model, goes_itself
-from palaver.engine.description_worker import Wanted
-from palaver.engine.limits import Cap, CurrentLimits, Limits
-from palaver.engine.spend_caps import SpendTracker
-from palaver.errors import FileGone, RequestRefused
-from palaver.media.attachments import Attachments
-from palaver.media.decoding import Decoder
-from palaver.media.descriptions import Description, DescriptionFailure
-from palaver.media.fetcher import with_file
-from palaver.media.image_metadata import has_metadata
-from palaver.media.values import StoredFile
-from palaver.messages import Place
-from palaver.models import Gemini, OpenAI
-from palaver.models.base import Finish, Model, Outcome, Response, Usage
-from palaver.models.openai.transcription import Transcriber
-from palaver.models.scripted import Scripted
-from palaver.parts import Media, Part, Text
-from palaver.sim.openai import OpenAISim
-from palaver.store import Store
-from palaver.turns import Prompt, model, user
 from people import NOON, a_message, a_photo
+from tertulia.engine.describers import ASKED, IN_LANGUAGE, Describe, MediaAccess, by_model, goes_itself
+from tertulia.engine.description_worker import Wanted
+from tertulia.engine.limits import Cap, CurrentLimits, Limits
+from tertulia.engine.spend_caps import SpendTracker
+from tertulia.errors import FileGone, RequestRefused
+from tertulia.media.attachments import Attachments
+from tertulia.media.decoding import Decoder
+from tertulia.media.descriptions import Description, DescriptionFailure
+from tertulia.media.fetcher import with_file
+from tertulia.media.image_metadata import has_metadata
+from tertulia.media.values import StoredFile
+from tertulia.messages import Place
+from tertulia.models import Gemini, OpenAI
+from tertulia.models.base import Finish, Model, Outcome, Response, Usage
+from tertulia.models.openai.transcription import Transcriber
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Media, Part, Text
+from tertulia.sim.openai import OpenAISim
+from tertulia.store import Store
+from tertulia.turns import Prompt, model, user
 
 PHOTO = a_photo()
 OGG = b"OggS" + bytes(60)
@@ -217,12 +217,12 @@ NOT_SHOWN = [
 async def test_what_a_model_cannot_be_shown_is_not_asked_about_and_no_warning(
     store: Store, media: Media, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "palaver.engine")
+    caplog.set_level(logging.INFO, "tertulia.engine")
 
     parts, why = await shown_to(store, FLASH, media)
 
     assert (parts, why.removeprefix(f"{FLASH} ")) == ((), reason)
-    assert [(one.levelname, one.getMessage()) for one in caplog.records if "palaver.engine" in one.name] == [
+    assert [(one.levelname, one.getMessage()) for one in caplog.records if "tertulia.engine" in one.name] == [
         ("INFO", f"document {media.unique_id} not described: {why}")
     ]
 

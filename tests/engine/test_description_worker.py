@@ -9,12 +9,12 @@ import pytest
 
 from engine.describing import EYES, Eyes, a_describer
 from engine.engine_world import World
-from palaver.engine.description_worker import NO_WORDS, WAIT, Wanted
-from palaver.errors import Overloaded, SpendCapReached, StoreFull
-from palaver.media.descriptions import FUNCTION, IMPORT, Description, DescriptionFailure
-from palaver.parts import Media
-from palaver.store import Store
 from people import NOON, a_message, a_photo
+from tertulia.engine.description_worker import NO_WORDS, WAIT, Wanted
+from tertulia.errors import Overloaded, SpendCapReached, StoreFull
+from tertulia.media.descriptions import FUNCTION, IMPORT, Description, DescriptionFailure
+from tertulia.parts import Media
+from tertulia.store import Store
 
 KEY = "AIza" + "x7Qf" * 9
 

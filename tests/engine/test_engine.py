@@ -7,14 +7,15 @@ from msgspec.structs import replace
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, ME, engine_with, said, talked, texts_of, until
 from media import media_files
-from palaver.context.values import Persona
-from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, TOO_MANY, Behavior, error_text
-from palaver.engine.engine import Engine
-from palaver.engine.limits import Limits
-from palaver.engine.memory import Memory
-from palaver.engine.memory.recall import KnownFacts
-from palaver.engine.task_worker import TaskHandler
-from palaver.errors import (
+from people import NOON, a_photo
+from tertulia.context.values import Persona
+from tertulia.engine.behavior import FAILED, NOTHING_TO_SAY, TOO_MANY, Behavior, error_text
+from tertulia.engine.engine import Engine
+from tertulia.engine.limits import Limits
+from tertulia.engine.memory import Memory
+from tertulia.engine.memory.recall import KnownFacts
+from tertulia.engine.task_worker import TaskHandler
+from tertulia.errors import (
     InvalidValue,
     KeyRefused,
     NotAllowed,
@@ -24,24 +25,23 @@ from palaver.errors import (
     RequestRefused,
     SendRefused,
 )
-from palaver.messages import Author, Message, Place, Quote, Reply
-from palaver.models.base import Response
-from palaver.models.scripted import Scripted
-from palaver.parts import Media, Text, ToolCall, media_in
-from palaver.platform import Capabilities, Delivery, PlaceRole
-from palaver.profiles import PROFILES
-from palaver.sim.telegram import image
-from palaver.store import Store
-from palaver.store.messages import MessageRow, add
-from palaver.tasks.kinds import DESTRUCTIVE
-from palaver.tasks.task import Task
-from palaver.testing import HeldModel, RecordedPlatform
-from palaver.toolbox.run_context import RunContext
-from palaver.toolbox.toolbox import tool
-from palaver.tools.reminders import reminder_tool
-from palaver.turns import Prompt
-from palaver.turns import model as by_model
-from people import NOON, a_photo
+from tertulia.messages import Author, Message, Place, Quote, Reply
+from tertulia.models.base import Response
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Media, Text, ToolCall, media_in
+from tertulia.platform import Capabilities, Delivery, PlaceRole
+from tertulia.profiles import PROFILES
+from tertulia.sim.telegram import image
+from tertulia.store import Store
+from tertulia.store.messages import MessageRow, add
+from tertulia.tasks.kinds import DESTRUCTIVE
+from tertulia.tasks.task import Task
+from tertulia.testing import HeldModel, RecordedPlatform
+from tertulia.toolbox.run_context import RunContext
+from tertulia.toolbox.toolbox import tool
+from tertulia.tools.reminders import reminder_tool
+from tertulia.turns import Prompt
+from tertulia.turns import model as by_model
 from throwing import THROWN, Throwing
 
 pytestmark = pytest.mark.filterwarnings("error")

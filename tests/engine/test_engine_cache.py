@@ -7,16 +7,16 @@ import pytest
 from msgspec.structs import replace
 
 from models.gemini.reading import Reader
-from palaver.context import gather, sources
-from palaver.context.log import InMemoryLog
-from palaver.context.values import Persona
-from palaver.messages import Place
-from palaver.models import Gemini
-from palaver.models.gemini.cache import CachedGemini
-from palaver.profiles import PROFILES
-from palaver.prompt.ledger import Ledger
-from palaver.sim.gemini import GeminiSim
 from people import ALICE, DELIMITER, DIRECT, GROUP, GRYAG, NOON, a_message
+from tertulia.context import gather, sources
+from tertulia.context.log import InMemoryLog
+from tertulia.context.values import Persona
+from tertulia.messages import Place
+from tertulia.models import Gemini
+from tertulia.models.gemini.cache import CachedGemini
+from tertulia.profiles import PROFILES
+from tertulia.prompt.ledger import Ledger
+from tertulia.sim.gemini import GeminiSim
 
 PERSONA = Persona(
     name="gryag", text="You are gryag. " + "You keep the log of a ship and you are never in a hurry. " * 120

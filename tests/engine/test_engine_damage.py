@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from engine.engines import DIRECT, engine_with, said
-from palaver.engine.background import RealClock
-from palaver.engine.memory import Memory
-from palaver.errors import StoreBroken
-from palaver.messages import Message, Place
-from palaver.models.scripted import Scripted
-from palaver.store import Store
-from palaver.tasks.task import Task
-from palaver.testing import RecordedPlatform
 from people import NOON
+from tertulia.engine.background import RealClock
+from tertulia.engine.memory import Memory
+from tertulia.errors import StoreBroken
+from tertulia.messages import Message, Place
+from tertulia.models.scripted import Scripted
+from tertulia.store import Store
+from tertulia.tasks.task import Task
+from tertulia.testing import RecordedPlatform
 
 BROKEN = "UPDATE messages SET parts = '{' WHERE id = '1'"
 MENDED = """UPDATE messages SET parts = '[{"kind":"text","text":"hi"}]' WHERE id = '1'"""
@@ -44,7 +44,7 @@ async def test_a_damaged_place_says_so_and_others_go_on(tmp_path: Path, caplog: 
     await a_store_with(path, said("hi"))
     changed(path, BROKEN)
 
-    with caplog.at_level(logging.ERROR, "palaver"):
+    with caplog.at_level(logging.ERROR, "tertulia"):
         async with (
             Store.open(path) as store,
             engine_with(Scripted("Hello!"), platform, store=store, sleep=never) as engine,
@@ -157,7 +157,7 @@ async def test_memory_that_meets_the_damage_says_so_and_waits_for_nothing(
     async with Store.open(":memory:") as store:
         memory = Memory(store, clock=RealClock(sleep=never))
         monkeypatch.setattr(store.facts, "learn", broken)
-        with caplog.at_level(logging.ERROR, "palaver"):
+        with caplog.at_level(logging.ERROR, "tertulia"):
             async with engine_with(Scripted("Good."), platform, store=store, memory=memory) as engine:
                 await engine.receive(said("I live in Kyiv."))
                 await engine.settled(learned=False)

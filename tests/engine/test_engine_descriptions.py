@@ -13,20 +13,20 @@ import pytest
 from engine.describing import Eyes
 from engine.engines import BOB, GROUP, engine_with, said, talked
 from media import media_files
-from palaver.engine.describers import by_model
-from palaver.media.descriptions import Description
-from palaver.media.values import MediaOptions
-from palaver.messages import Message
-from palaver.models import Gemini
-from palaver.models.scripted import Scripted
-from palaver.parts import Media, Text, ToolCall
-from palaver.sim import GeminiSim
-from palaver.sim.behaviours import Answer, Ask
-from palaver.store import Store
-from palaver.testing import RecordedPlatform
-from palaver.toolbox.toolbox import tool
-from palaver.turns import Role
 from people import NOON, a_photo
+from tertulia.engine.describers import by_model
+from tertulia.media.descriptions import Description
+from tertulia.media.values import MediaOptions
+from tertulia.messages import Message
+from tertulia.models import Gemini
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Media, Text, ToolCall
+from tertulia.sim import GeminiSim
+from tertulia.sim.behaviours import Answer, Ask
+from tertulia.store import Store
+from tertulia.testing import RecordedPlatform
+from tertulia.toolbox.toolbox import tool
+from tertulia.turns import Role
 
 JPEG = media_files.image("JPEG")
 TGS = media_files.tgs()
@@ -190,12 +190,12 @@ async def test_media_for_the_model_alone_are_not_described_nor_shown_nor_found(s
 
 CHILD = """
 import asyncio, os, signal, sys
-from palaver import Engine, Store
-from palaver.engine.behavior import Behavior
-from palaver.messages import Author, Message, Place
-from palaver.models.scripted import Scripted
-from palaver.parts import Media
-from palaver.testing import RecordedPlatform
+from tertulia import Engine, Store
+from tertulia.engine.behavior import Behavior
+from tertulia.messages import Author, Message, Place
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Media
+from tertulia.testing import RecordedPlatform
 
 path, log, deadly = sys.argv[1:]
 

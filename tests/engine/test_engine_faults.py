@@ -13,18 +13,18 @@ from engine.engine_child import watched
 from engine.engines import DIRECT, engine_with, said, talked
 from engine.scripted_service import Kind
 from engine.torture import BOTH, station, told
-from palaver.engine.behavior import TOO_MANY, error_text
-from palaver.engine.engine import Engine
-from palaver.engine.limits import Limits
-from palaver.errors import PalaverError
-from palaver.messages import Author, Message, Place
-from palaver.models import Gemini, OpenAI
-from palaver.models.base import Model
-from palaver.models.scripted import Scripted
-from palaver.sim import GeminiSim, OpenAISim, faults, gemini, openai
-from palaver.sim.behaviours import Actor
-from palaver.store import Store
-from palaver.testing import RecordedPlatform
+from tertulia.engine.behavior import TOO_MANY, error_text
+from tertulia.engine.engine import Engine
+from tertulia.engine.limits import Limits
+from tertulia.errors import TertuliaError
+from tertulia.messages import Author, Message, Place
+from tertulia.models import Gemini, OpenAI
+from tertulia.models.base import Model
+from tertulia.models.scripted import Scripted
+from tertulia.sim import GeminiSim, OpenAISim, faults, gemini, openai
+from tertulia.sim.behaviours import Actor
+from tertulia.store import Store
+from tertulia.testing import RecordedPlatform
 
 PLACES, EACH = 16, 4
 LITTLE = 500_000  # bytes that the file and its log may grow by
@@ -251,11 +251,11 @@ async def answered_once(model: Model, *, watched: bool) -> None:
     assert lines <= EXCUSES
 
 
-def kinds_of(error: type[PalaverError]) -> set[type[PalaverError]]:
+def kinds_of(error: type[TertuliaError]) -> set[type[TertuliaError]]:
     return {error}.union(*map(kinds_of, error.__subclasses__()))
 
 
-EXCUSES = {error_text(kind("")) for kind in kinds_of(PalaverError)}
+EXCUSES = {error_text(kind("")) for kind in kinds_of(TertuliaError)}
 
 
 def failed(runs: list[dict[str, Any]]) -> set[str]:

@@ -10,18 +10,18 @@ from msgspec.structs import replace
 
 from engine.engine_world import World
 from memory import known
-from palaver import Behavior, Engine, Message, Part, Place, Prompt, Reply, ToolCall
-from palaver.engine.background import RealClock
-from palaver.engine.behavior import FAILED
-from palaver.engine.memory import Memory
-from palaver.models.base import Response
-from palaver.parts import ToolResult
-from palaver.store.messages import text_of
-from palaver.tasks.task import Send, Task, args_of
-from palaver.toolbox.toolbox import Function
-from palaver.turns import Turn, model
 from people import ALICE, BOB, a_message
 from sizes import size
+from tertulia import Behavior, Engine, Message, Part, Place, Prompt, Reply, ToolCall
+from tertulia.engine.background import RealClock
+from tertulia.engine.behavior import FAILED
+from tertulia.engine.memory import Memory
+from tertulia.models.base import Response
+from tertulia.parts import ToolResult
+from tertulia.store.messages import text_of
+from tertulia.tasks.task import Send, Task, args_of
+from tertulia.toolbox.toolbox import Function
+from tertulia.turns import Turn, model
 
 EVERY = size(4, full=1)  # of the moments at which something happens
 HERE = Place(platform="keyed", id="1", kind="direct")

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from engine.engine_world import World
-from palaver import Author, Behavior, Engine, Message, Part, Place, Prompt, ToolCall
-from palaver.engine.background import RealClock
-from palaver.engine.memory import Memory
-from palaver.models.base import Response
-from palaver.parts import ToolResult
-from palaver.tasks.task import Send, Task, args_of
-from palaver.turns import Turn, model
 from people import BOB, a_message
 from sizes import size
+from tertulia import Author, Behavior, Engine, Message, Part, Place, Prompt, ToolCall
+from tertulia.engine.background import RealClock
+from tertulia.engine.memory import Memory
+from tertulia.models.base import Response
+from tertulia.parts import ToolResult
+from tertulia.tasks.task import Send, Task, args_of
+from tertulia.turns import Turn, model
 
 EVERY = size(12, full=1)  # of the moments at which something happens
 HERS = Place(platform="keyed", id="zoe-77", kind="direct")

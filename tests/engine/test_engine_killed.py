@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from cli.command import palaver
+from cli.command import tertulia
 from engine.aftermath import Result
 from engine.engine_child import POINTS
 from engine.scripted_service import Kind, ScriptedService
@@ -80,7 +80,7 @@ async def test_a_doubtful_reply_is_sent_again_or_dropped_as_somebody_decides(tmp
 
 async def outbox(one: Station, *words: str) -> Any:
     """What the command prints."""
-    ran = await asyncio.to_thread(palaver, "outbox", "--json", "--db", str(one.path), *words)
+    ran = await asyncio.to_thread(tertulia, "outbox", "--json", "--db", str(one.path), *words)
     assert ran.returncode == 0, ran
     return json.decode(ran.stdout)
 

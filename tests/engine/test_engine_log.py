@@ -6,12 +6,12 @@ from logging import LogRecord
 import pytest
 
 from engine.engines import AT_ONCE, engine_with, said, talked
-from palaver import Overloaded, ToolCall
-from palaver.engine.engine import Engine
-from palaver.engine.limits import Limits
-from palaver.models import Scripted
-from palaver.store import Store
-from palaver.testing import HeldModel, RecordedPlatform
+from tertulia import Overloaded, ToolCall
+from tertulia.engine.engine import Engine
+from tertulia.engine.limits import Limits
+from tertulia.models import Scripted
+from tertulia.store import Store
+from tertulia.testing import HeldModel, RecordedPlatform
 
 
 def shown(record: LogRecord) -> tuple[str, str, bool]:
@@ -30,7 +30,7 @@ def double(number: int) -> int:
 async def test_tool_calls_and_messages_over_the_limit_are_lines_with_their_place(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level("INFO", logger="palaver.engine")
+    caplog.set_level("INFO", logger="tertulia.engine")
     calls = [ToolCall(id=str(n), name="double", args={"number": n}) for n in (2, 10)]
     limits = Limits(messages=1, seconds=600)
     async with engine_with(Scripted(calls, "Four."), tools=[double], limits=limits) as engine:
@@ -51,7 +51,7 @@ async def test_a_run_that_an_earlier_process_left_is_logged_as_resumed(
     async with Engine(store, model, [RecordedPlatform()], behavior=AT_ONCE) as engine:
         await engine.receive(said("hello"))
         await model.asked.wait()
-    caplog.set_level("INFO", logger="palaver.engine")
+    caplog.set_level("INFO", logger="tertulia.engine")
     async with engine_with(Scripted("Hi."), store=store) as engine:
         await engine.settled()
 

@@ -31,18 +31,18 @@ from engine.engine_world import (
     opened,
     violations,
 )
-from palaver import Author, Behavior, Engine, Media, Message, Place, Prompt, Quote, Text
-from palaver.engine.background import RealClock
-from palaver.engine.batches import Batch
-from palaver.engine.limits import Limits
-from palaver.engine.place_worker import STOPPED
-from palaver.errors import ModelUnavailable, StoreTrouble
-from palaver.platform import Change, Deleted, Edited, Received
-from palaver.profiles import PROFILES
-from palaver.store.prompts import read_prompt
-from palaver.tasks.kinds import DESTRUCTIVE
-from palaver.tasks.task import POLICIES
 from sizes import EXAMPLES, size
+from tertulia import Author, Behavior, Engine, Media, Message, Place, Prompt, Quote, Text
+from tertulia.engine.background import RealClock
+from tertulia.engine.batches import Batch
+from tertulia.engine.limits import Limits
+from tertulia.engine.place_worker import STOPPED
+from tertulia.errors import ModelUnavailable, StoreTrouble
+from tertulia.platform import Change, Deleted, Edited, Received
+from tertulia.profiles import PROFILES
+from tertulia.store.prompts import read_prompt
+from tertulia.tasks.kinds import DESTRUCTIVE
+from tertulia.tasks.task import POLICIES
 
 PLACES = (
     Place(platform="keyed", id="1", kind="direct"),

@@ -10,14 +10,14 @@ import msgspec
 import pytest
 
 from engine.engine_world import Talker, World
-from palaver import Behavior, Engine, Message, Place, Text
-from palaver.engine.background import RealClock
-from palaver.engine.limits import Limits
-from palaver.engine.place_worker import STOPPED
-from palaver.errors import StoreFull, StoreRefused
-from palaver.tasks.task import Task
 from people import ALICE, BOB, a_message
 from sizes import size
+from tertulia import Behavior, Engine, Message, Place, Text
+from tertulia.engine.background import RealClock
+from tertulia.engine.limits import Limits
+from tertulia.engine.place_worker import STOPPED
+from tertulia.errors import StoreFull, StoreRefused
+from tertulia.tasks.task import Task
 
 EVERY = size(4, full=1)  # of the moments at which something happens
 HERE = Place(platform="keyed", id="1", kind="direct")

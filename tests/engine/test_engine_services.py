@@ -4,14 +4,14 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engines import ALICE, AT_ONCE, BOB, said, talked
-from palaver.engine.behavior import TOO_MANY, Behavior
-from palaver.engine.engine import Engine
-from palaver.engine.limits import Limits
-from palaver.memory.facts import Subject
-from palaver.messages import Author, Place
-from palaver.models import Scripted
-from palaver.store import Store
-from palaver.testing import RecordedPlatform
+from tertulia.engine.behavior import TOO_MANY, Behavior
+from tertulia.engine.engine import Engine
+from tertulia.engine.limits import Limits
+from tertulia.memory.facts import Subject
+from tertulia.messages import Author, Place
+from tertulia.models import Scripted
+from tertulia.store import Store
+from tertulia.testing import RecordedPlatform
 
 FIRST = Place(platform="recorded:1", id="1", kind="direct")
 SECOND = Place(platform="recorded:2", id="1", kind="direct")

@@ -9,14 +9,14 @@ import pytest
 
 from engine.engines import DIRECT, engine_with, said, until
 from media.attaching import FILM
-from palaver.engine.engine import Engine
-from palaver.errors import FileGone
-from palaver.models.base import File
-from palaver.models.scripted import Scripted
-from palaver.parts import Media, Text
-from palaver.store import Store
-from palaver.testing import RecordedPlatform
-from palaver.turns import Role
+from tertulia.engine.engine import Engine
+from tertulia.errors import FileGone
+from tertulia.models.base import File
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Media, Text
+from tertulia.store import Store
+from tertulia.testing import RecordedPlatform
+from tertulia.turns import Role
 
 VIDEO = Media(media_kind="video", unique_id="film", file_id="f", mime="video/mp4")
 

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from engine.engines import BOB, DIRECT, GROUP, engine_with, said, talked
-from palaver.context.budget import Budget
-from palaver.context.gather import ContextOptions
-from palaver.engine.event_stream import MAX_QUEUE, EventStream
-from palaver.engine.limits import Limits
-from palaver.engine.memory import Memory
-from palaver.engine.task_worker import TaskHandler
-from palaver.errors import InvalidValue, KeyRefused, ModelUnavailable, SendRefused
-from palaver.events import (
+from tertulia.context.budget import Budget
+from tertulia.context.gather import ContextOptions
+from tertulia.engine.event_stream import MAX_QUEUE, EventStream
+from tertulia.engine.limits import Limits
+from tertulia.engine.memory import Memory
+from tertulia.engine.task_worker import TaskHandler
+from tertulia.errors import InvalidValue, KeyRefused, ModelUnavailable, SendRefused
+from tertulia.events import (
     AnswerSoFar,
     Delta,
     DurableEvent,
@@ -35,15 +35,15 @@ from palaver.events import (
     ToolStarted,
     Waiting,
 )
-from palaver.models import Scripted
-from palaver.models.base import Response
-from palaver.parts import Media, Part, Text, ToolCall
-from palaver.platform import Capabilities
-from palaver.store import Store
-from palaver.tasks.task import Task
-from palaver.testing import RecordedPlatform
-from palaver.toolbox.toolbox import tool
-from palaver.turns import Prompt, model
+from tertulia.models import Scripted
+from tertulia.models.base import Response
+from tertulia.parts import Media, Part, Text, ToolCall
+from tertulia.platform import Capabilities
+from tertulia.store import Store
+from tertulia.tasks.task import Task
+from tertulia.testing import RecordedPlatform
+from tertulia.toolbox.toolbox import tool
+from tertulia.turns import Prompt, model
 
 
 class Reader:
@@ -366,7 +366,7 @@ async def test_trouble_with_the_store_is_told(store: Store) -> None:
 
 
 def _trouble() -> Any:
-    from palaver.errors import StoreFull
+    from tertulia.errors import StoreFull
 
     return StoreFull("the store has no room")
 

@@ -7,20 +7,20 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engines import ALICE, engine_with, said, talked
-from palaver.chat import Chat
-from palaver.engine.media_descriptions import by_model
-from palaver.media.addresses import AddressFetcher, Fetched
-from palaver.messages import Quote
-from palaver.models.gemini.client import BASE_URL, Gemini
-from palaver.models.openai.client import OpenAI
-from palaver.parts import Media, Text, ToolResult
-from palaver.sim.behaviours import Actor
-from palaver.sim.gemini import GeminiSim
-from palaver.sim.openai import OpenAISim
-from palaver.sim.telegram import image
-from palaver.store import Store
-from palaver.turns import model as own_turn
-from palaver.turns import user
+from tertulia.chat import Chat
+from tertulia.engine.media_descriptions import by_model
+from tertulia.media.addresses import AddressFetcher, Fetched
+from tertulia.messages import Quote
+from tertulia.models.gemini.client import BASE_URL, Gemini
+from tertulia.models.openai.client import OpenAI
+from tertulia.parts import Media, Text, ToolResult
+from tertulia.sim.behaviours import Actor
+from tertulia.sim.gemini import GeminiSim
+from tertulia.sim.openai import OpenAISim
+from tertulia.sim.telegram import image
+from tertulia.store import Store
+from tertulia.turns import model as own_turn
+from tertulia.turns import user
 
 INSIDE = ["http://169.254.169.254/latest", "http://localhost:9200/", "file:///etc/passwd"]
 

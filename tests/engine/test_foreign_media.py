@@ -9,14 +9,14 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engines import ALICE, BOB, DIRECT, engine_with, said, talked
-from palaver.engine.task_worker import TaskHandler
-from palaver.messages import Message, Place, Quote, Reply
-from palaver.models.scripted import Scripted
-from palaver.parts import Media, Text, ToolCall, ToolResult, foreign_media
-from palaver.sim.telegram import image
-from palaver.store import Store
-from palaver.tasks.task import Task
-from palaver.testing import RecordedPlatform
+from tertulia.engine.task_worker import TaskHandler
+from tertulia.messages import Message, Place, Quote, Reply
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Media, Text, ToolCall, ToolResult, foreign_media
+from tertulia.sim.telegram import image
+from tertulia.store import Store
+from tertulia.tasks.task import Task
+from tertulia.testing import RecordedPlatform
 
 PRIVATE, OTHER = image(64, 61), image(10, 11)
 HASH = sha256(PRIVATE).hexdigest()

@@ -10,17 +10,17 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engines import engine_with, until
-from palaver.engine.handle_removal import INTERVAL, HandleRemoval
-from palaver.errors import FileGone, Overloaded, StoreFull
-from palaver.media.values import Handle, StoredFile
-from palaver.models import Gemini
-from palaver.models.base import File
-from palaver.models.scripted import Scripted
-from palaver.parts import Media
-from palaver.sim.gemini import GeminiSim
-from palaver.store import Store
-from palaver.testing import Clock
 from people import ALICE, NOON, a_message
+from tertulia.engine.handle_removal import INTERVAL, HandleRemoval
+from tertulia.errors import FileGone, Overloaded, StoreFull
+from tertulia.media.values import Handle, StoredFile
+from tertulia.models import Gemini
+from tertulia.models.base import File
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Media
+from tertulia.sim.gemini import GeminiSim
+from tertulia.store import Store
+from tertulia.testing import Clock
 
 FILE = StoredFile(sha256="a" * 64, size=1, mime="image/png")
 
@@ -159,7 +159,7 @@ async def test_every_five_minutes_again_also_when_the_store_had_no_room(caplog: 
     async def has(number: int) -> bool:
         return len(passes) >= number
 
-    caplog.set_level(logging.ERROR, logger="palaver")
+    caplog.set_level(logging.ERROR, logger="tertulia")
     running = asyncio.create_task(HandleRemoval(Full(), [], now=clock.now, sleep=clock.sleep).run())
     for number in (1, 2):
         await until(lambda: has(number))  # noqa: B023

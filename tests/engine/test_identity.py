@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from engine.engines import ALICE, AT_ONCE, GROUP, ME, engine_with, said, talked, texts_of
-from palaver.context.values import Persona
-from palaver.engine.engine import Engine
-from palaver.engine.identity import Identity
-from palaver.errors import InvalidValue
-from palaver.messages import Author, Message, Place, Quote
-from palaver.models.scripted import Scripted
-from palaver.parts import Text
-from palaver.platform import CommandInfo, Delivery, Inbox, PlaceRole, Platform
-from palaver.profiles import PROFILES
-from palaver.store import Store
-from palaver.testing import RecordedPlatform
-from palaver.turns import Prompt
 from store.builders import add_own
+from tertulia.context.values import Persona
+from tertulia.engine.engine import Engine
+from tertulia.engine.identity import Identity
+from tertulia.errors import InvalidValue
+from tertulia.messages import Author, Message, Place, Quote
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Text
+from tertulia.platform import CommandInfo, Delivery, Inbox, PlaceRole, Platform
+from tertulia.profiles import PROFILES
+from tertulia.store import Store
+from tertulia.testing import RecordedPlatform
+from tertulia.turns import Prompt
 
 EVE = Author(id="666", name="Gryag", username="gryag_bot", persona="Gryag")  # our name on somebody else's account
 PROMISE = said("I promised to pay.", 1, author=EVE, place=GROUP)

@@ -4,14 +4,14 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from palaver.context import gather, sources
-from palaver.context.edits import MessageChange
-from palaver.engine.log_views import NOBODY, LogSlice, VisibleLog, visible_message
-from palaver.messages import Message, Quote
-from palaver.platform import Reacted
-from palaver.store import Store
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_quote, a_talk
 from store.builders import a_run, begin
+from tertulia.context import gather, sources
+from tertulia.context.edits import MessageChange
+from tertulia.engine.log_views import NOBODY, LogSlice, VisibleLog, visible_message
+from tertulia.messages import Message, Quote
+from tertulia.platform import Reacted
+from tertulia.store import Store
 
 SECRET = "purple xylophone"
 

@@ -3,13 +3,13 @@ from datetime import timedelta
 
 import pytest
 
-from palaver.context.edits import MessageChange
-from palaver.engine.log_views import LogSlice
-from palaver.parts import Text
-from palaver.store import Store
-from palaver.turns import model
 from people import GROUP, GRYAG, NOON, a_message, a_talk
 from store.builders import a_run, a_store_of, add_own, begin
+from tertulia.context.edits import MessageChange
+from tertulia.engine.log_views import LogSlice
+from tertulia.parts import Text
+from tertulia.store import Store
+from tertulia.turns import model
 
 TALK = a_talk(6)
 

@@ -8,20 +8,20 @@ import pytest
 from msgspec.structs import replace
 
 from engine.describing import EYES, Eyes, a_describer, words
-from palaver.context.log import InMemoryLog
-from palaver.context.values import Context
-from palaver.engine.limits import CurrentLimits
-from palaver.engine.media_descriptions import ASKED, by_model
-from palaver.engine.spend_caps import SpendTracker
-from palaver.media.descriptions import Description
-from palaver.messages import Author, Message
-from palaver.models.base import Model, Response, Usage
-from palaver.models.scripted import Scripted
-from palaver.parts import Media, Text
-from palaver.store import Store
-from palaver.turns import Role, model, user
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_context, a_message, a_photo, a_quote
 from store.builders import a_run, begin
+from tertulia.context.log import InMemoryLog
+from tertulia.context.values import Context
+from tertulia.engine.limits import CurrentLimits
+from tertulia.engine.media_descriptions import ASKED, by_model
+from tertulia.engine.spend_caps import SpendTracker
+from tertulia.media.descriptions import Description
+from tertulia.messages import Author, Message
+from tertulia.models.base import Model, Response, Usage
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Media, Text
+from tertulia.store import Store
+from tertulia.turns import Role, model, user
 
 PHOTO = a_photo()
 

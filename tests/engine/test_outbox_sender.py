@@ -7,16 +7,16 @@ import pytest
 
 from engine.engine_world import REMEMBERS, World
 from engine.engines import ALICE, DIRECT, GROUP, ME
-from palaver.engine.outbox_sender import CUT_OFF, MAX_COPIES, MAX_EDIT_RETRIES, SEND_TIMEOUT, OutboxSender
-from palaver.engine.store_protocols import OutboxItem
-from palaver.errors import KeyRefused, NotSent, PalaverError, SendRefused, StoreFull, StoreRefused
-from palaver.media.values import StoredFile
-from palaver.messages import Place, Reply
-from palaver.parts import Media
-from palaver.platform import ALL_MEDIA, Capabilities, Delivery
-from palaver.store import Store
-from palaver.testing import RecordedPlatform
 from people import NOON, a_message
+from tertulia.engine.outbox_sender import CUT_OFF, MAX_COPIES, MAX_EDIT_RETRIES, SEND_TIMEOUT, OutboxSender
+from tertulia.engine.store_protocols import OutboxItem
+from tertulia.errors import KeyRefused, NotSent, SendRefused, StoreFull, StoreRefused, TertuliaError
+from tertulia.media.values import StoredFile
+from tertulia.messages import Place, Reply
+from tertulia.parts import Media
+from tertulia.platform import ALL_MEDIA, Capabilities, Delivery
+from tertulia.store import Store
+from tertulia.testing import RecordedPlatform
 
 
 class Slept:
@@ -109,7 +109,7 @@ async def test_a_reply_that_is_taken_twice_is_not_sent_again_once_it_is_in_doubt
 UNKNOWN: list[tuple[BaseException, str]] = [
     (OSError("broken pipe"), "OSError while sending"),
     (ZeroDivisionError(), "ZeroDivisionError while sending"),
-    (PalaverError("the gateway said 502"), "the gateway said 502"),
+    (TertuliaError("the gateway said 502"), "the gateway said 502"),
     (KeyRefused(), "KeyRefused while sending"),
     (StoreFull("not ours: the platform's own"), "not ours: the platform's own"),
     (asyncio.CancelledError(), "cancelled by the platform, not by shutdown"),

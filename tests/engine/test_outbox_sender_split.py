@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.engines import DIRECT, GROUP, ME, engine_with, said, talked, texts_of
-from palaver import Media, Reply, Text
-from palaver.engine.outbox_sender import separators_in, split_replies
-from palaver.engine.store_protocols import OutboxItem
-from palaver.engine.task_worker import TaskHandler
-from palaver.errors import NotSent, SendRefused
-from palaver.messages import Quote
-from palaver.models import Scripted
-from palaver.platform import Capabilities, Commanded
-from palaver.store import Store
-from palaver.tasks.task import Task
-from palaver.testing import RecordedPlatform
 from people import NOON
+from tertulia import Media, Reply, Text
+from tertulia.engine.outbox_sender import separators_in, split_replies
+from tertulia.engine.store_protocols import OutboxItem
+from tertulia.engine.task_worker import TaskHandler
+from tertulia.errors import NotSent, SendRefused
+from tertulia.messages import Quote
+from tertulia.models import Scripted
+from tertulia.platform import Capabilities, Commanded
+from tertulia.store import Store
+from tertulia.tasks.task import Task
+from tertulia.testing import RecordedPlatform
 
 LONG = "one two\n\nthree four\n\nfive six"  # three parts of at most ten characters
 PARTS = ["one two", "three four", "five six"]

@@ -8,19 +8,19 @@ from msgspec.structs import replace
 
 from engine.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said, talked
 from engine.test_commands import told
-from palaver.context.values import Persona
-from palaver.engine.behavior import Behavior
-from palaver.engine.command_list import help_lines
-from palaver.engine.languages.english import ENGLISH
-from palaver.engine.limits import Limits
-from palaver.errors import InvalidValue
-from palaver.messages import Author, Quote
-from palaver.models import Scripted
-from palaver.models.base import Response, Usage
-from palaver.store import Store
-from palaver.testing import Clock, RecordedPlatform
-from palaver.turns import model
 from people import NOON
+from tertulia.context.values import Persona
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.command_list import help_lines
+from tertulia.engine.languages.english import ENGLISH
+from tertulia.engine.limits import Limits
+from tertulia.errors import InvalidValue
+from tertulia.messages import Author, Quote
+from tertulia.models import Scripted
+from tertulia.models.base import Response, Usage
+from tertulia.store import Store
+from tertulia.testing import Clock, RecordedPlatform
+from tertulia.turns import model
 
 OWNED = replace(AT_ONCE, owners=("recorded:1",))  # by Alice
 SENT = ["/block 2", "/unblock 2", "/limit", "/persona", "/stats", "/usage"]

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from engine.picture_child import PictureLife
 from lives import TESTS, lives
-from palaver.sim.telegram import image
-from palaver.store import Store
 from sizes import size
+from tertulia.sim.telegram import image
+from tertulia.store import Store
 
 ALL_POINTS = [
     f"{when} {name}"

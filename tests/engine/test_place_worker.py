@@ -9,27 +9,27 @@ from msgspec.structs import replace
 
 from engine.engine_world import World
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked
-from palaver import Engine
-from palaver.context.values import Persona
-from palaver.engine.admission import Admission
-from palaver.engine.batches import Batch
-from palaver.engine.behavior import Behavior
-from palaver.engine.identity import Identity
-from palaver.engine.limits import CurrentLimits, Limits
-from palaver.engine.place_worker import PlaceWorker, WorkerParts
-from palaver.engine.rate_limit import RateLimiter
-from palaver.engine.store_protocols import PlaceSnapshot
-from palaver.errors import InvalidValue, StoreFull
-from palaver.messages import Author, Message, Place
-from palaver.models.base import Response
-from palaver.models.scripted import Scripted
-from palaver.parts import cut_text
-from palaver.run.journal import Run
-from palaver.store import Store
-from palaver.testing import HeldModel, RecordedPlatform
-from palaver.turns import Prompt
 from people import NOON
 from store.builders import a_run
+from tertulia import Engine
+from tertulia.context.values import Persona
+from tertulia.engine.admission import Admission
+from tertulia.engine.batches import Batch
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.identity import Identity
+from tertulia.engine.limits import CurrentLimits, Limits
+from tertulia.engine.place_worker import PlaceWorker, WorkerParts
+from tertulia.engine.rate_limit import RateLimiter
+from tertulia.engine.store_protocols import PlaceSnapshot
+from tertulia.errors import InvalidValue, StoreFull
+from tertulia.messages import Author, Message, Place
+from tertulia.models.base import Response
+from tertulia.models.scripted import Scripted
+from tertulia.parts import cut_text
+from tertulia.run.journal import Run
+from tertulia.store import Store
+from tertulia.testing import HeldModel, RecordedPlatform
+from tertulia.turns import Prompt
 
 LATER = timedelta(minutes=1)
 

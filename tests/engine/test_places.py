@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from engine.engines import DIRECT, GROUP
-from palaver.engine.places import DelimiterCache, PlaceAliases
-from palaver.messages import Place
-from palaver.platform import PlaceMigrated
-from palaver.store import Store
 from people import NOON
+from tertulia.engine.places import DelimiterCache, PlaceAliases
+from tertulia.messages import Place
+from tertulia.platform import PlaceMigrated
+from tertulia.store import Store
 
 PLACES = [Place(platform="telegram", id=name, kind="group") for name in "abcd"]
 

@@ -12,16 +12,16 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said, with_clock
-from palaver.engine.behavior import Behavior
-from palaver.engine.engine import Engine
-from palaver.engine.platform_runner import run_platforms
-from palaver.engine.store_protocols import UpdateResult
-from palaver.errors import InvalidValue, KeyRefused, StoreBusy, StoreFull, StoreTrouble
-from palaver.events import RunEnded, RunStarted
-from palaver.messages import Author, Place, Quote
-from palaver.models import Scripted
-from palaver.parts import Media, Text
-from palaver.platform import (
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.engine import Engine
+from tertulia.engine.platform_runner import run_platforms
+from tertulia.engine.store_protocols import UpdateResult
+from tertulia.errors import InvalidValue, KeyRefused, StoreBusy, StoreFull, StoreTrouble
+from tertulia.events import RunEnded, RunStarted
+from tertulia.messages import Author, Place, Quote
+from tertulia.models import Scripted
+from tertulia.parts import Media, Text
+from tertulia.platform import (
     Change,
     Commanded,
     Deleted,
@@ -35,8 +35,8 @@ from palaver.platform import (
     Received,
     Stopped,
 )
-from palaver.store import Store
-from palaver.testing import HeldModel, RecordedPlatform
+from tertulia.store import Store
+from tertulia.testing import HeldModel, RecordedPlatform
 
 MOVED = Place(platform="recorded", id="-200", kind="group", title="Friends")
 

@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from engine.engines import ME, engine_with, said, talked, texts_of
-from palaver.context import gather, sources
-from palaver.context.budget import Budget
-from palaver.context.gather import (
+from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, NOON, PERSONA, a_message, a_photo, a_talk
+from sizes import size
+from store.builders import add_own
+from tertulia.context import gather, sources
+from tertulia.context.budget import Budget
+from tertulia.context.gather import (
     ContextBlock,
     ContextOptions,
     InMemoryKnowledge,
@@ -20,8 +23,8 @@ from palaver.context.gather import (
     level_sources,
     window_sources,
 )
-from palaver.context.log import InMemoryLog
-from palaver.context.values import (
+from tertulia.context.log import InMemoryLog
+from tertulia.context.values import (
     AvailableSticker,
     Background,
     Context,
@@ -30,23 +33,20 @@ from palaver.context.values import (
     RelevantMessage,
     Workspace,
 )
-from palaver.engine.behavior import FAILED, Behavior
-from palaver.engine.prompt_builder import build_prompt
-from palaver.engine.task_worker import TaskHandler
-from palaver.errors import InvalidValue
-from palaver.messages import Message, Place
-from palaver.models.scripted import Scripted
-from palaver.parts import Media, Text, cut_text
-from palaver.profiles import PROFILES, Build, Profile, profile_of
-from palaver.prompt.ledger import Ledger
-from palaver.store import Store
-from palaver.tasks.kinds import ABOUT
-from palaver.tasks.task import Task
-from palaver.testing import RecordedPlatform
-from palaver.turns import Prompt, Settings, ToolSpec
-from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, NOON, PERSONA, a_message, a_photo, a_talk
-from sizes import size
-from store.builders import add_own
+from tertulia.engine.behavior import FAILED, Behavior
+from tertulia.engine.prompt_builder import build_prompt
+from tertulia.engine.task_worker import TaskHandler
+from tertulia.errors import InvalidValue
+from tertulia.messages import Message, Place
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Media, Text, cut_text
+from tertulia.profiles import PROFILES, Build, Profile, profile_of
+from tertulia.prompt.ledger import Ledger
+from tertulia.store import Store
+from tertulia.tasks.kinds import ABOUT
+from tertulia.tasks.task import Task
+from tertulia.testing import RecordedPlatform
+from tertulia.turns import Prompt, Settings, ToolSpec
 
 TALK = a_talk(60)
 KNOWN = InMemoryKnowledge(
@@ -217,7 +217,7 @@ async def test_tools_and_settings_come_with_the_prompt() -> None:
 
 
 async def test_the_log_says_what_was_used(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG, logger="palaver")
+    caplog.set_level(logging.DEBUG, logger="tertulia")
 
     prompt = await told("native", ContextOptions())
 

@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 
 from engine.engines import BOB, GROUP, engine_with, said, talked
-from palaver.context.values import Persona
-from palaver.engine.admission import Admission
-from palaver.engine.behavior import TOO_MANY, Behavior
-from palaver.engine.identity import Identity
-from palaver.engine.limits import CurrentLimits, Limits
-from palaver.engine.rate_limit import RateLimiter
-from palaver.errors import InvalidValue, StoreFull
-from palaver.models.scripted import Scripted
-from palaver.store import Store
-from palaver.testing import RecordedPlatform
+from tertulia.context.values import Persona
+from tertulia.engine.admission import Admission
+from tertulia.engine.behavior import TOO_MANY, Behavior
+from tertulia.engine.identity import Identity
+from tertulia.engine.limits import CurrentLimits, Limits
+from tertulia.engine.rate_limit import RateLimiter
+from tertulia.errors import InvalidValue, StoreFull
+from tertulia.models.scripted import Scripted
+from tertulia.store import Store
+from tertulia.testing import RecordedPlatform
 
 TWICE = Limits(messages=2, seconds=60)
 

@@ -11,20 +11,20 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engines import AT_ONCE, engine_with, said, talked, until
-from palaver.engine.behavior import Behavior
-from palaver.engine.retention import INTERVAL, Retention
-from palaver.errors import InvalidValue, PromptRemoved, StoreFull
-from palaver.media.values import MediaOptions, StoredFile
-from palaver.models.scripted import Scripted
-from palaver.parts import Media
-from palaver.platform import Received
-from palaver.run.journal import Run, SentPrompt
-from palaver.store import Store
-from palaver.store.prompts import remove_prompts
-from palaver.testing import Clock
-from palaver.turns import Layer, Prompt, user
 from people import GROUP, NOON, a_message
 from store.builders import PROMPT, a_record, a_run, prompt_sent
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.retention import INTERVAL, Retention
+from tertulia.errors import InvalidValue, PromptRemoved, StoreFull
+from tertulia.media.values import MediaOptions, StoredFile
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Media
+from tertulia.platform import Received
+from tertulia.run.journal import Run, SentPrompt
+from tertulia.store import Store
+from tertulia.store.prompts import remove_prompts
+from tertulia.testing import Clock
+from tertulia.turns import Layer, Prompt, user
 
 DAY = timedelta(days=1)
 LONG_AGO = NOON - 40 * DAY
@@ -175,7 +175,7 @@ async def test_files_that_are_not_used_or_that_nothing_refers_to_are_removed(
     await store.inbox.receive(a_message(parts=tuple(photos)), at=NOON)
     for name, at in (("old", LONG_AGO), ("new", NOON - DAY), ("nobody's", NOON - DAY)):
         await store.media.add(name, name.encode(), StoredFile(sha256="", size=0, mime="image/png"), at=at)
-    caplog.set_level(logging.INFO, logger="palaver")
+    caplog.set_level(logging.INFO, logger="tertulia")
 
     options = MediaOptions(keep=39 * DAY)
     retention = Retention(store.prompts, store.updates, store.media, AT_ONCE, options=options, now=lambda: NOON)
@@ -210,7 +210,7 @@ async def test_every_day_again_also_after_a_day_without_room(store: Store, caplo
 
     full = Full()
     retention = Retention(full, store.updates, full, AT_ONCE, now=clock.now, sleep=clock.sleep)
-    caplog.set_level(logging.INFO, logger="palaver")
+    caplog.set_level(logging.INFO, logger="tertulia")
     running = asyncio.create_task(retention.run())
     for number in range(3):
         await until(lambda: _has(passes, number + 1))  # noqa: B023

@@ -8,30 +8,30 @@ from msgspec.structs import replace
 
 from engine.engines import DIRECT, GROUP, ME, engine_with, said, talked, texts_of
 from media.fetchers import a_fetcher
-from palaver.context.values import Context, Persona
-from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, TOO_MANY, Behavior
-from palaver.engine.context_media import ContextMedia
-from palaver.engine.identity import Identity
-from palaver.engine.languages.translator import Translator
-from palaver.engine.limits import Limits
-from palaver.engine.places import DelimiterCache
-from palaver.engine.run_completion import RunCompletion, RunOutput
-from palaver.engine.store_protocols import OutboxItem
-from palaver.errors import Overloaded, PalaverError, StoreFull
-from palaver.messages import Reply
-from palaver.models.base import Response
-from palaver.models.scripted import Scripted
-from palaver.parts import Text
-from palaver.profiles import PROFILES
-from palaver.run.journal import Run
-from palaver.run.loop import RunAnswered
-from palaver.run.outcome import ParsedTexts
-from palaver.store import Store
-from palaver.tasks.task import Task
-from palaver.testing import RecordedPlatform
-from palaver.turns import Prompt, model
 from people import NOON, a_photo
 from store.builders import a_run, begin
+from tertulia.context.values import Context, Persona
+from tertulia.engine.behavior import FAILED, NOTHING_TO_SAY, TOO_MANY, Behavior
+from tertulia.engine.context_media import ContextMedia
+from tertulia.engine.identity import Identity
+from tertulia.engine.languages.translator import Translator
+from tertulia.engine.limits import Limits
+from tertulia.engine.places import DelimiterCache
+from tertulia.engine.run_completion import RunCompletion, RunOutput
+from tertulia.engine.store_protocols import OutboxItem
+from tertulia.errors import Overloaded, StoreFull, TertuliaError
+from tertulia.messages import Reply
+from tertulia.models.base import Response
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Text
+from tertulia.profiles import PROFILES
+from tertulia.run.journal import Run
+from tertulia.run.loop import RunAnswered
+from tertulia.run.outcome import ParsedTexts
+from tertulia.store import Store
+from tertulia.tasks.task import Task
+from tertulia.testing import RecordedPlatform
+from tertulia.turns import Prompt, model
 
 US = replace(ME, persona="Gryag")
 
@@ -229,14 +229,14 @@ async def test_an_excuse_is_a_reply_to_the_message_and_what_went_wrong_is_kept_w
     target = said("hi", place=place)
     await store.inbox.receive(target, at=NOON)
 
-    await completion(store, ended).complete_with_error(the_run(place=place), target, PalaverError("x" * 5_000))
+    await completion(store, ended).complete_with_error(the_run(place=place), target, TertuliaError("x" * 5_000))
 
     assert ended.sent == [a_line(FAILED, kind="error", reply=Reply(place=place, text=FAILED, reply_to=beside))]
     run = await kept_run(store)
     assert (run.status, run.why, run.ended_at) == ("failed", "x" * 1_000, NOON)
 
 
-def raising(_: PalaverError) -> str:
+def raising(_: TertuliaError) -> str:
     raise ZeroDivisionError
 
 
@@ -263,7 +263,7 @@ async def test_an_excuse_that_fails_is_excused_too(store: Store, error_text: Any
 
 async def test_an_engine_whose_excuses_fail_goes_on() -> None:
     platform = RecordedPlatform()
-    trouble = Scripted(PalaverError("oops"), "Fine.")
+    trouble = Scripted(TertuliaError("oops"), "Fine.")
 
     async with engine_with(trouble, platform, behavior=Behavior(debounce=0.0, error_text=raising)) as engine:
         await talked(engine, said("hi"), said("and now?", 2))
@@ -301,7 +301,9 @@ async def test_a_run_that_never_began_has_shown_nothing(store: Store) -> None:
     await begin(store, the_run(id="r0", target="0", taken=("0",), horizon=1))
     await completion(store).complete(the_run(id="r0", target="0", taken=("0",), horizon=1), RunOutput(), said("hi", 0))
 
-    await completion(store).complete_with_error(the_run(target="2", taken=("1", "2")), said("hi", 2), PalaverError("?"))
+    await completion(store).complete_with_error(
+        the_run(target="2", taken=("1", "2")), said("hi", 2), TertuliaError("?")
+    )
     for number in (0, 1):
         await store.inbox.edit(said("changed", number), at=NOON + timedelta(minutes=1))
 
@@ -313,7 +315,7 @@ async def test_a_run_that_never_began_has_shown_nothing(store: Store) -> None:
 def unless_second(context: Context) -> Prompt:
     """A profile that fails on one message."""
     if context.target.id == "2":
-        raise PalaverError("it cannot be laid out")
+        raise TertuliaError("it cannot be laid out")
     return PROFILES["layered"].build(context)
 
 

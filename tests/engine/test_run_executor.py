@@ -5,19 +5,19 @@ from typing import Any
 import pytest
 
 from engine.engines import DIRECT, engine_with, said, talked
-from palaver.engine.behavior import Behavior, error_text
-from palaver.engine.limits import Limits
-from palaver.engine.run_executor import as_models
-from palaver.errors import InvalidValue, QuotaExhausted, RunTimedOut, TimedOut
-from palaver.messages import Author, Place
-from palaver.models.base import Response
-from palaver.models.scripted import Scripted
-from palaver.parts import Media, Part, ToolCall
-from palaver.store import Store
-from palaver.testing import RecordedPlatform
-from palaver.turns import Prompt, Role, model
 from people import NOON, a_photo
 from store.builders import PROMPT, a_run
+from tertulia.engine.behavior import Behavior, error_text
+from tertulia.engine.limits import Limits
+from tertulia.engine.run_executor import as_models
+from tertulia.errors import InvalidValue, QuotaExhausted, RunTimedOut, TimedOut
+from tertulia.messages import Author, Place
+from tertulia.models.base import Response
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Media, Part, ToolCall
+from tertulia.store import Store
+from tertulia.testing import RecordedPlatform
+from tertulia.turns import Prompt, Role, model
 
 
 class Hanging:

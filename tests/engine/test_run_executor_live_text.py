@@ -2,12 +2,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from palaver.engine.run_executor import LiveText, LiveTexts
-from palaver.models.base import Response
-from palaver.parts import Text
-from palaver.run.model_calls import AttemptFailed
-from palaver.tasks.blocks import parse
-from palaver.turns import model
+from tertulia.engine.run_executor import LiveText, LiveTexts
+from tertulia.models.base import Response
+from tertulia.parts import Text
+from tertulia.run.model_calls import AttemptFailed
+from tertulia.tasks.blocks import parse
+from tertulia.turns import model
 
 _PIECES = [
     "```", "~~~", "````", "markdown", "md", "py", "\n", "\n", "# «send»", "# «sned»", " # «wait»", "# «Кобзар»", "hi",

@@ -7,25 +7,25 @@ import pytest
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked, with_clock
 from media.media_files import image
-from palaver.engine.background import RealClock
-from palaver.engine.behavior import Behavior
-from palaver.engine.engine import Engine
-from palaver.engine.languages.english import ENGLISH
-from palaver.engine.limits import Cap, CurrentLimits, Limits, Spend
-from palaver.engine.media_descriptions import by_model
-from palaver.engine.memory import Memory
-from palaver.engine.memory.learner import EpisodeWriter
-from palaver.engine.spend_caps import MeteredModel, SpendTracker
-from palaver.errors import InvalidValue, SpendCapReached, TimedOut
-from palaver.media.descriptions import Description
-from palaver.messages import Place
-from palaver.models.base import Response, Usage
-from palaver.models.prices import Price
-from palaver.models.scripted import Scripted
-from palaver.store import Store
-from palaver.testing import RecordedPlatform
-from palaver.turns import Prompt, model, user
 from people import NOON, a_photo
+from tertulia.engine.background import RealClock
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.engine import Engine
+from tertulia.engine.languages.english import ENGLISH
+from tertulia.engine.limits import Cap, CurrentLimits, Limits, Spend
+from tertulia.engine.media_descriptions import by_model
+from tertulia.engine.memory import Memory
+from tertulia.engine.memory.learner import EpisodeWriter
+from tertulia.engine.spend_caps import MeteredModel, SpendTracker
+from tertulia.errors import InvalidValue, SpendCapReached, TimedOut
+from tertulia.media.descriptions import Description
+from tertulia.messages import Place
+from tertulia.models.base import Response, Usage
+from tertulia.models.prices import Price
+from tertulia.models.scripted import Scripted
+from tertulia.store import Store
+from tertulia.testing import RecordedPlatform
+from tertulia.turns import Prompt, model, user
 
 USAGE = Usage(input=750, cached=250, output=150, thought=100)
 PRICE = Price(input=1000.0, cached=1000.0, output=1000.0)  # a dollar for each answer

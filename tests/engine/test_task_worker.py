@@ -9,18 +9,18 @@ import pytest
 
 from engine.engine_world import World
 from engine.engines import DIRECT, ME, engine_with, said
-from palaver.engine.store_protocols import OutboxItem
-from palaver.engine.task_worker import CLOCK_CHECK, TaskHandler, TaskWorker, block_kinds, raw_text
-from palaver.errors import InvalidValue, KeyRefused, Overloaded, StoreFull
-from palaver.messages import Place, Reply
-from palaver.models.scripted import Scripted
-from palaver.store import Store
-from palaver.tasks.blocks import parse
-from palaver.tasks.graph import CUT_OFF, MOST_BEGINNINGS
-from palaver.tasks.kinds import Body
-from palaver.tasks.task import Retry, Task
-from palaver.testing import RecordedPlatform
 from people import NOON
+from tertulia.engine.store_protocols import OutboxItem
+from tertulia.engine.task_worker import CLOCK_CHECK, TaskHandler, TaskWorker, block_kinds, raw_text
+from tertulia.errors import InvalidValue, KeyRefused, Overloaded, StoreFull
+from tertulia.messages import Place, Reply
+from tertulia.models.scripted import Scripted
+from tertulia.store import Store
+from tertulia.tasks.blocks import parse
+from tertulia.tasks.graph import CUT_OFF, MOST_BEGINNINGS
+from tertulia.tasks.kinds import Body
+from tertulia.tasks.task import Retry, Task
+from tertulia.testing import RecordedPlatform
 
 
 def a_task(name: str = "t1", **changes: Any) -> Task:

@@ -4,21 +4,21 @@ import pytest
 from msgspec import to_builtins
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, nobody, said, talked
-from palaver.engine.behavior import Behavior
-from palaver.engine.places import DelimiterCache
-from palaver.engine.task_worker import BuiltinTasks
-from palaver.errors import InvalidValue
-from palaver.messages import Author, Place, Reply
-from palaver.models.base import Response
-from palaver.models.scripted import Scripted
-from palaver.parts import Media
-from palaver.platform import PlaceRole
-from palaver.store import Store
-from palaver.tasks.kinds import DESTRUCTIVE, KINDS
-from palaver.tasks.task import FORGET_CONFIRMED, REPEATABLE, Task
-from palaver.testing import RecordedPlatform
-from palaver.turns import Prompt
 from people import NOON
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.places import DelimiterCache
+from tertulia.engine.task_worker import BuiltinTasks
+from tertulia.errors import InvalidValue
+from tertulia.messages import Author, Place, Reply
+from tertulia.models.base import Response
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Media
+from tertulia.platform import PlaceRole
+from tertulia.store import Store
+from tertulia.tasks.kinds import DESTRUCTIVE, KINDS
+from tertulia.tasks.task import FORGET_CONFIRMED, REPEATABLE, Task
+from tertulia.testing import RecordedPlatform
+from tertulia.turns import Prompt
 
 ABOUT_ALICE = {"author": to_builtins(ALICE), "source": "1"}
 

@@ -3,10 +3,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from palaver.engine.triggers import Decision, Triggers
-from palaver.messages import Author, Message
-from palaver.parts import Text
 from people import ALICE, BOB, DIRECT, GRYAG, a_message, a_quote
+from tertulia.engine.triggers import Decision, Triggers
+from tertulia.messages import Author, Message
+from tertulia.parts import Text
 
 ME = replace(GRYAG, username="gryag_bot")
 OTHER_AGENT = Author(id="9", name="Einstein", persona="einstein")

@@ -20,7 +20,7 @@ from engine.aftermath import Result, aftermath
 from engine.engine_child import Life
 from engine.scripted_service import Answering, Kind, ScriptedService
 from lives import Lives, lives
-from palaver.sim.gemini import GeminiSim
+from tertulia.sim.gemini import GeminiSim
 
 CHILD = Path(__file__).with_name("engine_child.py")
 EACH = 50  # kills of one file, after which it is looked into
@@ -149,7 +149,7 @@ async def main(kills: int) -> int:
 
     async def batch(number: int, size: int) -> None:
         async with room:
-            folder = Path(tempfile.mkdtemp(prefix="palaver-torture-"))
+            folder = Path(tempfile.mkdtemp(prefix="tertulia-torture-"))
             result = await tortured(folder, BOTH[number % 2], kills=size, seed=number)
             done.append(result)
             _progress(sum(one.kills for one in done), kills)

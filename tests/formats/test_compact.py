@@ -9,10 +9,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from palaver.errors import InvalidValue
-from palaver.formats.compact import MARKERS, is_compact, read_compact
-from palaver.messages import Author, Message, Place, Quote
-from palaver.parts import Media, Part, Text
+from tertulia.errors import InvalidValue
+from tertulia.formats.compact import MARKERS, is_compact, read_compact
+from tertulia.messages import Author, Message, Place, Quote
+from tertulia.parts import Media, Part, Text
 
 GROUP = Place(platform="", id="", kind="group")
 DIRECT = Place(platform="", id="", kind="direct")

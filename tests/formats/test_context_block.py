@@ -2,15 +2,15 @@ import re
 
 import pytest
 
-from palaver.errors import InvalidValue
-from palaver.formats.context_block import block, meta_header
-from palaver.messages import Author, Place, Quote
-from palaver.parts import Media, Text
-from palaver.profiles import native
-from palaver.prompt.media_markers import marker_line
-from palaver.turns import user
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_context, a_message, a_photo, a_quote, a_talk
 from sizes import in_time
+from tertulia.errors import InvalidValue
+from tertulia.formats.context_block import block, meta_header
+from tertulia.messages import Author, Place, Quote
+from tertulia.parts import Media, Text
+from tertulia.profiles import native
+from tertulia.prompt.media_markers import marker_line
+from tertulia.turns import user
 
 
 def lines_of(instruction: str) -> list[str]:

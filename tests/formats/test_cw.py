@@ -2,9 +2,9 @@
 
 import pytest
 
-from palaver.errors import InvalidValue
-from palaver.formats.cw import NO_ID, NO_SOURCE, NOT_DESCRIBED, bots_unique_id, read_dump, read_rows
-from palaver.formats.imported import ImportedDescription, Skipped
+from tertulia.errors import InvalidValue
+from tertulia.formats.cw import NO_ID, NO_SOURCE, NOT_DESCRIBED, bots_unique_id, read_dump, read_rows
+from tertulia.formats.imported import ImportedDescription, Skipped
 
 TABLE = """CREATE TABLE `media_metadata` (
   `unique_id` varchar(255) NOT NULL,

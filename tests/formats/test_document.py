@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.context.values import Persona
-from palaver.errors import InvalidValue
-from palaver.formats.document import read_conversation
-from palaver.messages import Author, Message, Place, Quote
-from palaver.parts import Media, Text
 from people import PERSONA
+from tertulia.context.values import Persona
+from tertulia.errors import InvalidValue
+from tertulia.formats.document import read_conversation
+from tertulia.messages import Author, Message, Place, Quote
+from tertulia.parts import Media, Text
 
 KYIV = timezone(timedelta(hours=2))
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from palaver.formats.gryag import SYSTEM_LINES, GryagMessages, is_gryag
-from palaver.formats.imported import EMPTY, UNREADABLE, Imported, ImportedMessage, Skipped
-from palaver.formats.telegram_export import NOT_WANTED
-from palaver.messages import Author, Message, Place, Quote
-from palaver.parts import Media, Text
+from tertulia.formats.gryag import SYSTEM_LINES, GryagMessages, is_gryag
+from tertulia.formats.imported import EMPTY, UNREADABLE, Imported, ImportedMessage, Skipped
+from tertulia.formats.telegram_export import NOT_WANTED
+from tertulia.messages import Author, Message, Place, Quote
+from tertulia.parts import Media, Text
 
 BOT = "4242"
 PLACE = Place(platform=f"telegram-{BOT}", id="-1001", kind="group", service="telegram")

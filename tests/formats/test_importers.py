@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.errors import InvalidValue
-from palaver.formats.document import read_conversation
-from palaver.formats.importers import (
+from tertulia.errors import InvalidValue
+from tertulia.formats.document import read_conversation
+from tertulia.formats.importers import (
     FORMS,
     ImportedConversation,
     as_document,
@@ -19,10 +19,10 @@ from palaver.formats.importers import (
     as_turns,
     import_conversation,
 )
-from palaver.jsonio import dumps
-from palaver.messages import Author, Message, Place, Quote
-from palaver.parts import Text, Thought, ToolCall, ToolResult
-from palaver.turns import Turn, model, user
+from tertulia.jsonio import dumps
+from tertulia.messages import Author, Message, Place, Quote
+from tertulia.parts import Text, Thought, ToolCall, ToolResult
+from tertulia.turns import Turn, model, user
 
 NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
 DIRECT = Place(platform="", id="", kind="direct")

@@ -1,9 +1,9 @@
 import json
 
-from palaver.formats.document import read_conversation
-from palaver.formats.importers import as_document, as_messages, import_conversation
-from palaver.messages import Author
 from people import NOON
+from tertulia.formats.document import read_conversation
+from tertulia.formats.importers import as_document, as_messages, import_conversation
+from tertulia.messages import Author
 
 
 def authors_in(text: str, **given: str) -> list[Author]:

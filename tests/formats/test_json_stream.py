@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.errors import InvalidValue
-from palaver.formats.json_stream import JsonStream
 from telegram_exports import value
+from tertulia.errors import InvalidValue
+from tertulia.formats.json_stream import JsonStream
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('\\\\x0B"\n\t\x0b\x00\u2028'), max_size=12)
 JSON = st.recursive(

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.errors import InvalidValue
-from palaver.formats.importers import import_conversation
-from palaver.formats.lists import DEEPEST, TurnList, read_genai, read_openai
-from palaver.jsonio import dumps
-from palaver.models.gemini import encode as gemini
-from palaver.models.openai import encode as openai
-from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
-from palaver.turns import Prompt, Turn, model, user
 from strategies import GEMINI_MODELS, OPENAI_MODELS, turns
+from tertulia.errors import InvalidValue
+from tertulia.formats.importers import import_conversation
+from tertulia.formats.lists import DEEPEST, TurnList, read_genai, read_openai
+from tertulia.jsonio import dumps
+from tertulia.models.gemini import encode as gemini
+from tertulia.models.openai import encode as openai
+from tertulia.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from tertulia.turns import Prompt, Turn, model, user
 
 FLASH = "gemini-3.8-flash"
 HI = {"role": "user", "parts": [{"text": "hi"}]}
@@ -76,7 +76,7 @@ def test_contents_become_turns(found: Any, listed: TurnList) -> None:
             Media(media_kind="video", unique_id="https://e.test/f", uri="https://e.test/f", mime="video/mp4"),
         ),
         ({"function_call": {"id": "a", "name": "f", "args": {"x": 1}}}, ToolCall(id="a", name="f", args={"x": 1})),
-        ({"functionCall": {"name": "f", "args": {}}}, ToolCall(id="palaver-c577d64f74a7-0", name="f")),
+        ({"functionCall": {"name": "f", "args": {}}}, ToolCall(id="tertulia-c577d64f74a7-0", name="f")),
         ({"function_response": {"name": "f", "response": {"a": 1}}}, ToolResult(name="f", value={"a": 1})),
         (
             {"functionResponse": {"id": "a", "name": "f", "response": {}}, "text": None},

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.formats.context_block import meta_header
-from palaver.formats.meta import Header, has_headers, read_header, read_meta
-from palaver.messages import Author, Message, Place, Quote
-from palaver.parts import Media, Part, Text, Thought, ToolCall, ToolResult
-from palaver.turns import Turn, model, user
+from tertulia.formats.context_block import meta_header
+from tertulia.formats.meta import Header, has_headers, read_header, read_meta
+from tertulia.messages import Author, Message, Place, Quote
+from tertulia.parts import Media, Part, Text, Thought, ToolCall, ToolResult
+from tertulia.turns import Turn, model, user
 
 CHAT = Place(platform="", id="-123", kind="group")
 DIRECT = Place(platform="", id="", kind="direct")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.errors import InvalidValue
-from palaver.formats.references import combine_references
 from prompt.scenarios import SCENARIOS, Scenario, audio, image, odd_characters, text
+from tertulia.errors import InvalidValue
+from tertulia.formats.references import combine_references
 
 OPENING = re.compile(  # of a reference, as a reader finds it: at the beginning of a line, before a quotation mark
     r"^[\s\u200b]*(?:you said earlier:\s*|[^\n]*\) said:[ \t]*|[^\n]* said:\s*\n\s*)\"", re.IGNORECASE | re.MULTILINE

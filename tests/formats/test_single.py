@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.context.values import Context, Persona
-from palaver.formats.single import single
-from palaver.messages import Author, Message, Place, Quote
-from palaver.models.openai.encode import encode_request
-from palaver.parts import Media, Part, Text, Thought
-from palaver.turns import Layer, Prompt, Turn, user
 from prompt.scenarios import odd_characters
+from tertulia.context.values import Context, Persona
+from tertulia.formats.single import single
+from tertulia.messages import Author, Message, Place, Quote
+from tertulia.models.openai.encode import encode_request
+from tertulia.parts import Media, Part, Text, Thought
+from tertulia.turns import Layer, Prompt, Turn, user
 
 NOW = datetime(2025, 1, 15, 14, 30, tzinfo=UTC)
 HOME = Place(platform="telegram", id="-1", kind="group")

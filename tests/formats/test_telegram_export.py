@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from palaver.formats.imported import EMPTY, UNREADABLE, Imported, ImportedMessage, ImportedReaction, Skipped
-from palaver.formats.json_stream import JsonStream
-from palaver.formats.telegram_export import (
+from telegram_exports import NOT_INCLUDED, account, chat, message, service, value
+from tertulia.formats.imported import EMPTY, UNREADABLE, Imported, ImportedMessage, ImportedReaction, Skipped
+from tertulia.formats.json_stream import JsonStream
+from tertulia.formats.telegram_export import (
     DELETED_ACCOUNT,
     NO_CHAT,
     NOT_WANTED,
@@ -18,9 +19,8 @@ from palaver.formats.telegram_export import (
     TelegramExport,
     is_export,
 )
-from palaver.messages import Author, Message, Place, Quote
-from palaver.parts import Media, Part, Text
-from telegram_exports import NOT_INCLUDED, account, chat, message, service, value
+from tertulia.messages import Author, Message, Place, Quote
+from tertulia.parts import Media, Part, Text
 
 BOT = "4242"
 PLACE = Place(platform=f"telegram-{BOT}", id="-1001234567890", kind="group", title="Friends", service="telegram")

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from media import media_files
-from palaver.media.stream_metadata import without_metadata
-from palaver.media.values import StoredFile
-from palaver.models.gemini.client import Gemini
-from palaver.models.openai.client import OpenAI
-from palaver.parts import Media
-from palaver.sim.gemini import GeminiSim
-from palaver.sim.openai import OpenAISim
-from palaver.store.media_files import SqlMedia
+from tertulia.media.stream_metadata import without_metadata
+from tertulia.media.values import StoredFile
+from tertulia.models.gemini.client import Gemini
+from tertulia.models.openai.client import OpenAI
+from tertulia.parts import Media
+from tertulia.sim.gemini import GeminiSim
+from tertulia.sim.openai import OpenAISim
+from tertulia.store.media_files import SqlMedia
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 FLASH = "gemini-3.8-flash"

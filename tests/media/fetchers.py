@@ -2,11 +2,11 @@
 
 from datetime import UTC, datetime
 
-from palaver.media.addresses import AddressFetcher
-from palaver.media.decoding import Decoder
-from palaver.media.fetcher import MediaFetcher
-from palaver.platform import Platform
-from palaver.store import Store
+from tertulia.media.addresses import AddressFetcher
+from tertulia.media.decoding import Decoder
+from tertulia.media.fetcher import MediaFetcher
+from tertulia.platform import Platform
+from tertulia.store import Store
 
 
 def a_fetcher(store: Store, *platforms: Platform) -> MediaFetcher:

@@ -16,7 +16,7 @@ from random import Random
 from msgspec import Struct
 
 from media.web import FILE, NAME, PUBLIC, Web, redirect
-from palaver.errors import MediaUnavailable
+from tertulia.errors import MediaUnavailable
 
 IPV4 = [ip_network(net) for net in """
     0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 100.100.100.200/32 127.0.0.0/8 127.0.0.1/32 168.63.129.16/32 169.254.0.0/16

@@ -17,10 +17,10 @@ from struct import pack, unpack
 from msgspec import Struct
 
 from media.hostile_files import hostile_files
-from palaver.errors import MediaUnreadable
-from palaver.media.content_types import content_type
-from palaver.media.decoding import DECODED, MEMORY, TIMEOUT, Decoder
-from palaver.media.file_names import safe_name
+from tertulia.errors import MediaUnreadable
+from tertulia.media.content_types import content_type
+from tertulia.media.decoding import DECODED, MEMORY, TIMEOUT, Decoder
+from tertulia.media.file_names import safe_name
 
 LIBRARIES = 150 << 20  # bytes that the libraries themselves take
 BOT = 200 << 20  # bytes that the process which asks may take, with a file of 20 MB and what is made of it

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from media.web import FILE, NAME, PUBLIC, SECRET, UNREACHABLE, Web, answer, redirect
-from palaver.errors import InvalidValue, MediaUnavailable
-from palaver.media.addresses import AddressFetcher, Fetched, is_own_address, resolve_host
-from palaver.media.values import MediaOptions
+from tertulia.errors import InvalidValue, MediaUnavailable
+from tertulia.media.addresses import AddressFetcher, Fetched, is_own_address, resolve_host
+from tertulia.media.values import MediaOptions
 
 LIMIT = 1_000
 PRIVATE_TEXT = f"{NAME} is not the name of a public host"
@@ -44,7 +44,7 @@ async def test_request_holds_nothing_of_ours_and_goes_to_the_resolved_address(we
         [
             "GET /cat.png HTTP/1.1",
             f"host: {NAME}:8080",
-            "user-agent: Mozilla/5.0 (compatible; Palaver)",
+            "user-agent: Mozilla/5.0 (compatible; Tertulia)",
             "accept: */*",
             "accept-encoding: identity",
             "connection: close",

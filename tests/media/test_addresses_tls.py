@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from media.web import FILE, NAME, PUBLIC, Web, redirect
-from palaver.errors import MediaUnavailable
+from tertulia.errors import MediaUnavailable
 
 OTHER = "other.example"  # has the same address, and no certificate
 

@@ -1,6 +1,6 @@
 """What of the media of a request is over its limits."""
 
-from palaver.media.amounts import over_limit
+from tertulia.media.amounts import over_limit
 
 
 def test_the_oldest_are_over_a_limit_in_steps_and_what_weighs_nothing_stays() -> None:

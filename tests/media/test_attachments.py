@@ -15,25 +15,25 @@ from PIL import Image
 
 from media import media_files
 from media.attaching import FILM, FLASH, PHOTO, VOICE, Files, World, now, uploads
-from palaver.errors import FileGone, StoreBroken, StoreFull, StoreRefused
-from palaver.media.amounts import MediaAmount
-from palaver.media.attachments import Attachments
-from palaver.media.content_types import PDF, TGS, content_type
-from palaver.media.decoding import Decoder
-from palaver.media.handles import upload_names
-from palaver.media.image_metadata import has_metadata
-from palaver.media.prompt_media import all_media
-from palaver.media.stream_metadata import without_metadata
-from palaver.models.base import Model
-from palaver.models.gemini.client import Gemini
-from palaver.parts import Media, Part, Text, ToolCall, ToolResult
-from palaver.prompt.escape import markup
-from palaver.sim.faults import Quota
-from palaver.sim.gemini import Echo, GeminiSim
-from palaver.sim.openai import OpenAISim
-from palaver.store import Store
-from palaver.turns import Layer, Prompt, Turn, user
-from palaver.turns import model as own
+from tertulia.errors import FileGone, StoreBroken, StoreFull, StoreRefused
+from tertulia.media.amounts import MediaAmount
+from tertulia.media.attachments import Attachments
+from tertulia.media.content_types import PDF, TGS, content_type
+from tertulia.media.decoding import Decoder
+from tertulia.media.handles import upload_names
+from tertulia.media.image_metadata import has_metadata
+from tertulia.media.prompt_media import all_media
+from tertulia.media.stream_metadata import without_metadata
+from tertulia.models.base import Model
+from tertulia.models.gemini.client import Gemini
+from tertulia.parts import Media, Part, Text, ToolCall, ToolResult
+from tertulia.prompt.escape import markup
+from tertulia.sim.faults import Quota
+from tertulia.sim.gemini import Echo, GeminiSim
+from tertulia.sim.openai import OpenAISim
+from tertulia.store import Store
+from tertulia.turns import Layer, Prompt, Turn, user
+from tertulia.turns import model as own
 
 
 @pytest.fixture

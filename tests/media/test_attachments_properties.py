@@ -12,20 +12,20 @@ from PIL import Image
 
 from media import media_files as files
 from media.attaching import FILM, PHOTO, VOICE, Files
-from palaver.media.attachments import BEGINNING, WHOLE, Attachments
-from palaver.media.decoding import Decoder
-from palaver.media.sent_forms import SentAs, sent_as, with_facts
-from palaver.models.base import Model, media_taken
-from palaver.models.gemini.client import Gemini
-from palaver.models.openai.client import OpenAI
-from palaver.models.scripted import Scripted
-from palaver.parts import Media, Text, ToolCall, ToolResult
-from palaver.sim.gemini import Echo, GeminiSim
-from palaver.sim.openai import OpenAISim
-from palaver.store import Store
-from palaver.turns import Prompt, Turn, model, user
-from palaver.wire.media_limits import limits_of
 from people import NOON
+from tertulia.media.attachments import BEGINNING, WHOLE, Attachments
+from tertulia.media.decoding import Decoder
+from tertulia.media.sent_forms import SentAs, sent_as, with_facts
+from tertulia.models.base import Model, media_taken
+from tertulia.models.gemini.client import Gemini
+from tertulia.models.openai.client import OpenAI
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Media, Text, ToolCall, ToolResult
+from tertulia.sim.gemini import Echo, GeminiSim
+from tertulia.sim.openai import OpenAISim
+from tertulia.store import Store
+from tertulia.turns import Prompt, Turn, model, user
+from tertulia.wire.media_limits import limits_of
 
 GEMINI = ("gemini-2.0-flash", "gemini-2.5-pro", "gemini-3.8-flash", "gemini-4-pro", "gemma-3-27b-it")
 OPENAI = ("gpt-4o", "gpt-5.6", "gpt-audio", "o4-mini", "qwen3", "mistral-small-2506", "openai/gpt-4.1-mini")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from media import media_files as files
-from palaver.media.content_types import content_type, text_of
+from tertulia.media.content_types import content_type, text_of
 
 OFFICE = "application/vnd.openxmlformats-officedocument."
 TYPES: dict[str, tuple[str, Callable[[], bytes]]] = {

@@ -17,10 +17,10 @@ from media import media_files as files
 from media.hostile_documents import DOCUMENTS
 from media.hostile_files import LOTTIES, PICTURES
 from media.hostile_streams import STREAMS
-from palaver.errors import MediaUnreadable
-from palaver.media.content_types import content_type
-from palaver.media.decoding import Decoder, FileFacts, missing_decoders
-from palaver.media.image_metadata import has_metadata
+from tertulia.errors import MediaUnreadable
+from tertulia.media.content_types import content_type
+from tertulia.media.decoding import Decoder, FileFacts, missing_decoders
+from tertulia.media.image_metadata import has_metadata
 
 
 def picture(data: bytes) -> Image.Image:
@@ -221,7 +221,7 @@ async def test_without_a_package_the_error_says_what_to_install(
     with pytest.raises(MediaUnreadable) as raised:
         await Decoder().facts(files.image("PNG"))
 
-    assert str(raised.value) == "image/png needs palaver[media]: pillow is not installed"
+    assert str(raised.value) == "image/png needs tertulia[media]: pillow is not installed"
     assert raised.value.for_now
 
 
@@ -284,13 +284,13 @@ async def test_a_decoder_ends_when_the_bot_is_killed(monkeypatch: pytest.MonkeyP
     bot, told, python = tmp_path / "bot.py", tmp_path / "pid", sys.executable
     bot.write_text(f"""
 import asyncio, sys
-from palaver.media.decoding import Decoder
+from tertulia.media.decoding import Decoder
 sys.executable = {str(tmp_path / "python")!r}
 asyncio.run(Decoder().facts({files.image("PNG")!r}))
 """)
     slow = f"""
 import time
-from palaver.media.decoder import process
+from tertulia.media.decoder import process
 def sleep(room):
     with open({str(told)!r}, "w") as file:
         print(os.getpid(), file=file)
@@ -340,7 +340,7 @@ async def test_a_decoder_gets_no_key_of_the_bot(monkeypatch: pytest.MonkeyPatch,
 
 def test_a_decoder_can_open_and_write_nothing_and_takes_no_more_memory_than_its_limit() -> None:
     program = """
-from palaver.media.decoder import process
+from tertulia.media.decoder import process
 import os, socket
 written = open(os.environ["OUTPUT"], "wb", buffering=0)
 process.limit_process(5)

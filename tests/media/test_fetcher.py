@@ -13,16 +13,16 @@ import pytest
 from msgspec.structs import replace
 
 from media import media_files
-from palaver.errors import MediaUnavailable, MediaUnreadable, StoreFull
-from palaver.media.addresses import Fetched
-from palaver.media.decoding import FileFacts, type_of
-from palaver.media.fetcher import MediaFetcher, is_fetchable, with_file
-from palaver.media.values import FetchFailure, StoredFile, file_key
-from palaver.messages import Place
-from palaver.parts import Media
-from palaver.sim.telegram import image
-from palaver.store import Store
-from palaver.testing import RecordedPlatform
+from tertulia.errors import MediaUnavailable, MediaUnreadable, StoreFull
+from tertulia.media.addresses import Fetched
+from tertulia.media.decoding import FileFacts, type_of
+from tertulia.media.fetcher import MediaFetcher, is_fetchable, with_file
+from tertulia.media.values import FetchFailure, StoredFile, file_key
+from tertulia.messages import Place
+from tertulia.parts import Media
+from tertulia.sim.telegram import image
+from tertulia.store import Store
+from tertulia.testing import RecordedPlatform
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 PNG = image(8, 6)

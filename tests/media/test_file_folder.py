@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from palaver.errors import InvalidValue, StoreBusy, StoreFull, StoreRefused
-from palaver.media.file_folder import FileFolder, Owner
+from tertulia.errors import InvalidValue, StoreBusy, StoreFull, StoreRefused
+from tertulia.media.file_folder import FileFolder, Owner
 
 OTHER_DISK = Path("/dev/shm")  # noqa: S108 (a name of our own in it)
 CAT, DOG = b"\xff\xd8 a cat", b"\xff\xd8 a dog"
@@ -140,7 +140,7 @@ def test_files_are_copied_by_links_and_the_missing_are_named(tmp_path: Path) -> 
 def test_files_are_copied_to_another_disk(tmp_path: Path) -> None:
     source = FileFolder(tmp_path)
     source.write(CAT)
-    other = OTHER_DISK / f"palaver-{os.getpid()}-{tmp_path.name}"
+    other = OTHER_DISK / f"tertulia-{os.getpid()}-{tmp_path.name}"
     target = FileFolder(other)
     try:
         assert target.copy_from(source, [CAT_NAME]) == set()
@@ -153,8 +153,8 @@ def test_files_are_copied_to_another_disk(tmp_path: Path) -> None:
 FULL = """
 import resource, sys
 from pathlib import Path
-from palaver.errors import StoreFull
-from palaver.media.file_folder import FileFolder
+from tertulia.errors import StoreFull
+from tertulia.media.file_folder import FileFolder
 folder = FileFolder(Path(sys.argv[1]))
 folder.write(b"small")
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))

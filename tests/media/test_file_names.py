@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from palaver.characters import CLOSE, OPEN, one_line, visible
-from palaver.media.file_names import MAX_BYTES, safe_name
+from tertulia.characters import CLOSE, OPEN, one_line, visible
+from tertulia.media.file_names import MAX_BYTES, safe_name
 
 
 @pytest.mark.parametrize(

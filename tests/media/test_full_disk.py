@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from media.fetchers import a_fetcher
-from palaver.errors import StoreFull
-from palaver.media.fetcher import MediaFetcher
-from palaver.media.values import FileForm, StoredFile
-from palaver.parts import Media
-from palaver.store import Store
 from people import BOB, a_message
+from tertulia.errors import StoreFull
+from tertulia.media.fetcher import MediaFetcher
+from tertulia.media.values import FileForm, StoredFile
+from tertulia.parts import Media
+from tertulia.store import Store
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 LARGE = 40_000  # bytes of a file

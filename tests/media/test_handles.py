@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from media.attaching import FILM, START, Files
-from palaver.engine.handle_removal import HandleRemoval
-from palaver.errors import FileExists, FileGone, HandleGone, RequestRefused
-from palaver.media.handles import Handles, upload_names
-from palaver.media.values import StoredFile
-from palaver.models.base import File
-from palaver.models.scripted import Scripted
-from palaver.parts import Media
-from palaver.store import Store
-from palaver.turns import Prompt, user
+from tertulia.engine.handle_removal import HandleRemoval
+from tertulia.errors import FileExists, FileGone, HandleGone, RequestRefused
+from tertulia.media.handles import Handles, upload_names
+from tertulia.media.values import StoredFile
+from tertulia.models.base import File
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Media
+from tertulia.store import Store
+from tertulia.turns import Prompt, user
 
 
 class Service(Scripted):
@@ -149,7 +149,7 @@ async def test_closing_ends_uploads(store: Store) -> None:
 async def test_an_odd_answer_is_one_warning_and_no_handle(
     store: Store, caplog: pytest.LogCaptureFixture, odd: Any
 ) -> None:
-    caplog.set_level(logging.WARNING, logger="palaver")
+    caplog.set_level(logging.WARNING, logger="tertulia")
     file, found = await film(store), handles(store)
 
     assert [await found.get(file, Service(odd=odd), read=read) for _ in range(2)] == [None, None]

@@ -12,9 +12,9 @@ from PIL import Image, ImageCms
 from PIL.PngImagePlugin import PngInfo
 
 from media import media_files as files
-from palaver.media.content_types import content_type
-from palaver.media.image_metadata import has_metadata
 from sizes import in_time
+from tertulia.media.content_types import content_type
+from tertulia.media.image_metadata import has_metadata
 
 JPEG, PNG, GIF, WEBP = (files.image(kind) for kind in ("JPEG", "PNG", "GIF", "WEBP"))
 SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()

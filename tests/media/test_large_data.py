@@ -3,12 +3,12 @@
 import time
 
 from media.attaching import FLASH, uploads
-from palaver.chat import Chat
-from palaver.models.gemini.client import Gemini
-from palaver.models.scripted import Scripted
-from palaver.parts import Media
-from palaver.sim.gemini import Echo, GeminiSim
-from palaver.turns import user
+from tertulia.chat import Chat
+from tertulia.models.gemini.client import Gemini
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Media
+from tertulia.sim.gemini import Echo, GeminiSim
+from tertulia.turns import user
 
 BOOK = Media.of(b"%PDF-1.7" + bytes(38_000_000), mime="application/pdf")
 

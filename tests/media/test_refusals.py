@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from palaver.media.refusals import Refusals
-from palaver.parts import Media
 from people import NOON
+from tertulia.media.refusals import Refusals
+from tertulia.parts import Media
 
 
 def a_photo(name: str, mime: str = "image/jpeg", uri: str | None = None) -> tuple[Media, Media]:

@@ -3,13 +3,13 @@
 import pytest
 from msgspec.structs import replace
 
-from palaver.media.sent_forms import DOCUMENT_CHARACTERS, media_tokens, sent_as
-from palaver.models.base import Model, media_taken
-from palaver.models.gemini.client import Gemini
-from palaver.models.openai.client import OpenAI
-from palaver.parts import Media
-from palaver.tokens import ESTIMATOR
-from palaver.wire.media_limits import limits_of
+from tertulia.media.sent_forms import DOCUMENT_CHARACTERS, media_tokens, sent_as
+from tertulia.models.base import Model, media_taken
+from tertulia.models.gemini.client import Gemini
+from tertulia.models.openai.client import OpenAI
+from tertulia.parts import Media
+from tertulia.tokens import ESTIMATOR
+from tertulia.wire.media_limits import limits_of
 
 
 def a_photo(**changes: object) -> Media:

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from media import media_files as files
-from palaver.media.content_types import content_type
-from palaver.media.stream_metadata import without_metadata
 from sizes import in_time
+from tertulia.media.content_types import content_type
+from tertulia.media.stream_metadata import without_metadata
 
 PRIVATE = (b"at home", b"Ann of", b"+50.4500", b"a comment", "at home".encode("utf-16-le"))
 

@@ -14,7 +14,7 @@ from typing import Self
 
 import httpx2
 
-from palaver.media.addresses import AddressFetcher
+from tertulia.media.addresses import AddressFetcher
 
 PUBLIC = ("93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "64:ff9b::5db8:d822")
 UNREACHABLE = "93.184.216.35"

@@ -1,8 +1,8 @@
 """What was said, of whom a model claims what about it: falsely or truly."""
 
-from palaver.memory.verify.claims import Claim, Evidence, verify_claim
-from palaver.messages import Author
 from people import ALICE, BOB
+from tertulia.memory.verify.claims import Claim, Evidence, verify_claim
+from tertulia.messages import Author
 
 OLENA = Author(id="u8", name="Олена")
 DAVE = Author(id="u11", name="Dave")

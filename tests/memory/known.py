@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from palaver.memory.facts import Fact, Subject
-from palaver.messages import Author, Place
-from palaver.store import Store
 from people import ALICE, GROUP, NOON, a_message
+from tertulia.memory.facts import Fact, Subject
+from tertulia.messages import Author, Place
+from tertulia.store import Store
 
 
 def a_subject(author: Author = ALICE, platform: str = "telegram") -> Subject:

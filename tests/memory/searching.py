@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from palaver.engine.memory.indexer import Indexer
-from palaver.memory.embeddings import Embedder, Embedders
-from palaver.memory.retrieval.features import Floats
-from palaver.memory.search import Search
-from palaver.messages import Author, Message, Place
-from palaver.store import Store
 from people import ALICE, BOB, GROUP, NOON, a_message
+from tertulia.engine.memory.indexer import Indexer
+from tertulia.memory.embeddings import Embedder, Embedders
+from tertulia.memory.retrieval.features import Floats
+from tertulia.memory.search import Search
+from tertulia.messages import Author, Message, Place
+from tertulia.store import Store
 
 FILL = (
     "the weather is fine", "ми йдемо додому", "мы пошли домой", "idziemy do domu", "wir gehen nach Hause", "我们回家吧",

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from palaver.messages import Author, Message
 from people import ALICE, BOB, NOON, a_message
+from tertulia.messages import Author, Message
 
 TRIP = (
     "We should book the train to Lviv for the weekend trip",

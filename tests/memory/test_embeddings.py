@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.errors import InvalidValue, ResponseUnreadable
-from palaver.memory import embeddings
-from palaver.memory.embeddings import MiniLM, RemoteEmbedder, batches, check_embedder, find_embedder
-from palaver.memory.retrieval.features import pack_vectors, vector_matrix
+from tertulia.errors import InvalidValue, ResponseUnreadable
+from tertulia.memory import embeddings
+from tertulia.memory.embeddings import MiniLM, RemoteEmbedder, batches, check_embedder, find_embedder
+from tertulia.memory.retrieval.features import pack_vectors, vector_matrix
 
 
 class Service:
@@ -29,7 +29,7 @@ class Service:
         return self.vectors
 
 
-@pytest.mark.skipif(not embeddings.is_minilm_installed(), reason="palaver[search] is not installed")
+@pytest.mark.skipif(not embeddings.is_minilm_installed(), reason="tertulia[search] is not installed")
 async def test_what_means_the_same_is_near() -> None:
     texts = ["I bought a new car", "a vehicle was purchased", "the soup is cold"]
     made = await MiniLM().embed(texts)
@@ -41,14 +41,14 @@ async def test_what_means_the_same_is_near() -> None:
     assert np.array_equal(await MiniLM().embed(texts[:0]), np.empty((0, 384)))
 
 
-@pytest.mark.skipif(not embeddings.is_minilm_installed(), reason="palaver[search] is not installed")
+@pytest.mark.skipif(not embeddings.is_minilm_installed(), reason="tertulia[search] is not installed")
 async def test_any_text_has_a_vector() -> None:
     made = await MiniLM().embed(["", "\0", "🙂" * 3000, "слово"])
 
     assert np.isfinite(made).all()
 
 
-@pytest.mark.skipif(not embeddings.is_minilm_installed(), reason="palaver[search] is not installed")
+@pytest.mark.skipif(not embeddings.is_minilm_installed(), reason="tertulia[search] is not installed")
 async def test_of_long_texts_so_many_characters_and_tokens_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[list[int]] = []
     read: list[list[str]] = []
@@ -72,7 +72,7 @@ async def test_of_long_texts_so_many_characters_and_tokens_are_read_at_once(monk
     assert asked == [[128] * 4, [128] * 4, [128]]
 
 
-@pytest.mark.skipif(not embeddings.is_minilm_installed(), reason="palaver[search] is not installed")
+@pytest.mark.skipif(not embeddings.is_minilm_installed(), reason="tertulia[search] is not installed")
 def test_what_the_model_needed_for_one_batch_is_given_back() -> None:
     options = MiniLM()._session.get_session_options()
 

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from chats import WORDS
 from memory.talks import GARDEN, TRIP, UKRAINIAN, a_said
-from palaver.memory.episode_summary import (
+from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_photo, texts
+from tertulia.memory.episode_summary import (
     MAX_SUMMARY,
     MAX_TOPIC,
     apply_summary,
@@ -15,9 +16,8 @@ from palaver.memory.episode_summary import (
     importance,
     summary_prompt,
 )
-from palaver.memory.episodes import Episode
-from palaver.messages import Author
-from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_photo, texts
+from tertulia.memory.episodes import Episode
+from tertulia.messages import Author
 
 
 def test_an_episode_in_its_own_words() -> None:

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memory.talks import GARDEN, TRIP, UKRAINIAN, a_said
-from palaver.errors import InvalidValue
-from palaver.memory.episodes import EpisodeRules, changes_topic, find_boundaries, message_ranges
-from palaver.messages import Message
 from people import GROUP, NOON, a_message
+from tertulia.errors import InvalidValue
+from tertulia.memory.episodes import EpisodeRules, changes_topic, find_boundaries, message_ranges
+from tertulia.messages import Message
 
 HOUR = timedelta(hours=1)
 SMALL = EpisodeRules(around=2, words=3, fewest=2, most=6)

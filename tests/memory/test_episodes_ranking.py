@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memory.talks import GARDEN, TRIP, UKRAINIAN, a_said
-from palaver.memory.episode_summary import build_episode
-from palaver.memory.episodes import Episode, WindowPast, build_window_past, rank_episodes
 from people import GROUP, NOON, a_message
+from tertulia.memory.episode_summary import build_episode
+from tertulia.memory.episodes import Episode, WindowPast, build_window_past, rank_episodes
 
 TALKS = (TRIP, GARDEN, UKRAINIAN)
 EPISODES = [build_episode(a_said(talk, start=8 * at), GROUP, 8 * at) for at, talk in enumerate(TALKS)]

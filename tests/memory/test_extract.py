@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from memory.claims import refusal_reason
 from memory.labelled import DEV, HELD_BACK, Labelled
-from palaver.errors import ModelUnavailable, Overloaded, RequestRefused
-from palaver.memory import extract
-from palaver.memory.extract import SCHEMA, extract_facts, verified_facts
-from palaver.memory.facts import Fact, Subject
-from palaver.memory.verify.claims import Claim, Evidence
-from palaver.memory.verify.statements import RecalledTexts
-from palaver.messages import Author, Message
-from palaver.models.scripted import Scripted
-from palaver.parts import Text
-from palaver.turns import Prompt, Settings
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, texts
+from tertulia.errors import ModelUnavailable, Overloaded, RequestRefused
+from tertulia.memory import extract
+from tertulia.memory.extract import SCHEMA, extract_facts, verified_facts
+from tertulia.memory.facts import Fact, Subject
+from tertulia.memory.verify.claims import Claim, Evidence
+from tertulia.memory.verify.statements import RecalledTexts
+from tertulia.messages import Author, Message
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Text
+from tertulia.turns import Prompt, Settings
 
 OLENA = Author(id="u7", name="Olena")
 SAME_NAME = Author(id="u9", name="Bob")

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
 from memory.visibility import may_hear
-from palaver.errors import InvalidValue
-from palaver.memory.facts import (
+from people import ALICE, BOB, DIRECT, GROUP, NOON
+from tertulia.errors import InvalidValue
+from tertulia.memory.facts import (
     Fact,
     Subject,
     check_fact,
@@ -23,9 +24,8 @@ from palaver.memory.facts import (
     merge_facts,
     subject_of,
 )
-from palaver.memory.verify.comparison import frame, normalize
-from palaver.messages import Place
-from people import ALICE, BOB, DIRECT, GROUP, NOON
+from tertulia.memory.verify.comparison import frame, normalize
+from tertulia.messages import Place
 
 LATER = NOON + timedelta(days=1)
 ELSEWHERE = Place(platform="telegram", id="-5", kind="group")

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.labelled import DEV, HELD_BACK, Labelled
-from palaver.errors import InvalidValue
-from palaver.memory.patterns import Options, PatternRule, StatedFact, find_facts, grammar, load_language
 from people import ALICE, GRYAG, NOON, a_message, a_quote
 from sizes import in_time
+from tertulia.errors import InvalidValue
+from tertulia.memory.patterns import Options, PatternRule, StatedFact, find_facts, grammar, load_language
 
 JUNK = 0.05  # at most, of what is found
 FOUND = 0.70  # at least, of what is there

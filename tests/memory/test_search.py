@@ -9,14 +9,14 @@ import pytest
 from msgspec.structs import replace
 
 from memory.searching import FILL, Letters, a_search, a_store, found, hear, index, talk
-from palaver.engine.memory.recall import LIKELY
-from palaver.errors import Overloaded
-from palaver.memory import search
-from palaver.memory.retrieval.features import Floats
-from palaver.messages import Author, Place
-from palaver.store import Store
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message, a_photo
 from sizes import size
+from tertulia.engine.memory.recall import LIKELY
+from tertulia.errors import Overloaded
+from tertulia.memory import search
+from tertulia.memory.retrieval.features import Floats
+from tertulia.messages import Author, Place
+from tertulia.store import Store
 
 EVE = Author(id="u666", name="Eve")
 THREAD = replace(GROUP, thread="5")

@@ -1,6 +1,6 @@
 """Which facts patterns find, which claims are refused and why, and what search finds in which order.
 
-A line in `snapshot.txt` changes only on purpose; PALAVER_RENEW_SNAPSHOTS=1 writes the file anew.
+A line in `snapshot.txt` changes only on purpose; TERTULIA_RENEW_SNAPSHOTS=1 writes the file anew.
 """
 
 import os
@@ -13,9 +13,9 @@ from memory.claims import DAVE, FALSELY, OLENA, TRULY, refusal_reason
 from memory.labelled import DEV, HELD_BACK
 from memory.searching import FILL, Letters, a_search, a_store, hear, index, no_embedder, talk
 from memory.talks import GARDEN, TRIP, UKRAINIAN
-from palaver.memory.extract import facts_by_patterns
-from palaver.memory.verify.claims import Claim, Evidence
 from people import ALICE, BOB, GROUP, NOON, a_message
+from tertulia.memory.extract import facts_by_patterns
+from tertulia.memory.verify.claims import Claim, Evidence
 
 SNAPSHOT = Path(__file__).with_name("snapshot.txt")
 PEOPLE = {one.id: one for one in (ALICE, BOB, OLENA, DAVE)}
@@ -53,7 +53,7 @@ async def ranks() -> list[str]:
 async def test_what_is_learned_refused_and_found_is_what_the_snapshot_holds() -> None:
     sections = (("facts", facts()), ("claims", claims()), ("search", await ranks()))
     text = "\n".join(f"# {name}\n" + "\n".join(lines) + "\n" for name, lines in sections)
-    if os.environ.get("PALAVER_RENEW_SNAPSHOTS"):
+    if os.environ.get("TERTULIA_RENEW_SNAPSHOTS"):
         SNAPSHOT.write_text(text, encoding="utf-8")
         pytest.skip("the snapshot was written anew")
 

@@ -3,11 +3,11 @@
 import pytest
 
 from memory.known import a_fact, a_subject
-from palaver.errors import Overloaded, RequestRefused
-from palaver.memory.facts import Fact, Summary, facts_digest
-from palaver.memory.summaries import MAX_SUMMARY_LENGTH, compose_summary, is_stale, summarise, summary_beyond
-from palaver.models.scripted import Scripted
 from people import GROUP, NOON
+from tertulia.errors import Overloaded, RequestRefused
+from tertulia.memory.facts import Fact, Summary, facts_digest
+from tertulia.memory.summaries import MAX_SUMMARY_LENGTH, compose_summary, is_stale, summarise, summary_beyond
+from tertulia.models.scripted import Scripted
 
 HOME = a_fact("Lives in Lviv.", key="home")
 WORK = a_fact("Works as a nurse", key="work")

@@ -1,7 +1,7 @@
-"""The rule of privacy for facts in Python; the store has it as SQL (`palaver.store.fact_rows`)."""
+"""The rule of privacy for facts in Python; the store has it as SQL (`tertulia.store.fact_rows`)."""
 
-from palaver.memory.facts import Fact, Subject, is_same_person, is_same_place
-from palaver.messages import Place
+from tertulia.memory.facts import Fact, Subject, is_same_person, is_same_place
+from tertulia.messages import Place
 
 
 def may_hear(fact: Fact, place: Place, listener: Subject) -> bool:

@@ -5,21 +5,21 @@ from datetime import timedelta
 from memory.known import a_fact, a_subject
 from memory.labelled import DEV
 from model_text.shown import a_section, in_json, shown_prompt
-from palaver.context import sources
-from palaver.context.gather import InMemoryKnowledge
-from palaver.context.values import Background, RelevantMessage
-from palaver.engine.media_descriptions import by_model
-from palaver.engine.memory.recall import KnownFacts
-from palaver.memory.episode_summary import build_episode, summary_prompt
-from palaver.memory.episodes import Episode, build_window_past
-from palaver.memory.extract import extract_facts, facts_by_patterns
-from palaver.memory.summaries import compose_summary, summarise
-from palaver.models.scripted import Scripted
-from palaver.parts import Text
-from palaver.platforms.terminal import setup
-from palaver.store import Store
-from palaver.turns import Prompt
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_context, a_message, a_photo, a_quote
+from tertulia.context import sources
+from tertulia.context.gather import InMemoryKnowledge
+from tertulia.context.values import Background, RelevantMessage
+from tertulia.engine.media_descriptions import by_model
+from tertulia.engine.memory.recall import KnownFacts
+from tertulia.memory.episode_summary import build_episode, summary_prompt
+from tertulia.memory.episodes import Episode, build_window_past
+from tertulia.memory.extract import extract_facts, facts_by_patterns
+from tertulia.memory.summaries import compose_summary, summarise
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Text
+from tertulia.platforms.terminal import setup
+from tertulia.store import Store
+from tertulia.turns import Prompt
 
 TALK = (
     a_message("I moved to Lviv last spring. The sea is far now!", id="m1"),

@@ -6,15 +6,15 @@ from msgspec.structs import replace
 
 from model_text.rich_context import OTHER_AGENT, a_rich_context, contexts
 from model_text.shown import a_section, in_json, shown_prompt
-from palaver.context.values import Context
-from palaver.errors import NothingToSend
-from palaver.formats.context_block import block
-from palaver.formats.references import combine_references
-from palaver.messages import Author, Quote
-from palaver.parts import Media, Part, Text
-from palaver.profiles import PROFILES, Build
 from people import ALICE, GRYAG
 from prompt.scenarios import SCENARIOS, replying
+from tertulia.context.values import Context
+from tertulia.errors import NothingToSend
+from tertulia.formats.context_block import block
+from tertulia.formats.references import combine_references
+from tertulia.messages import Author, Quote
+from tertulia.parts import Media, Part, Text
+from tertulia.profiles import PROFILES, Build
 
 
 def of_profile(name: str) -> str:

@@ -5,7 +5,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from palaver.context.values import (
+from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo
+from tertulia.context.values import (
     AvailableSticker,
     Context,
     Notice,
@@ -15,12 +16,11 @@ from palaver.context.values import (
     RelevantMessage,
     Workspace,
 )
-from palaver.messages import Author, Message, Place, Quote
-from palaver.parts import Media, Text, ToolCall, ToolResult
-from palaver.tasks.blocks import lines_for_model
-from palaver.tasks.kinds import ABOUT, KINDS
-from palaver.turns import model, user
-from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo
+from tertulia.messages import Author, Message, Place, Quote
+from tertulia.parts import Media, Text, ToolCall, ToolResult
+from tertulia.tasks.blocks import lines_for_model
+from tertulia.tasks.kinds import ABOUT, KINDS
+from tertulia.turns import model, user
 
 OTHER_AGENT = Author(id="77", name="Albert Einstein", persona="albert-einstein")
 NAMELESS = Author(id="", name="")

@@ -4,22 +4,22 @@ import asyncio
 from typing import Any
 
 from model_text.shown import a_section, shown_part, shown_prompt, shown_turns
-from palaver import Chat
-from palaver.errors import AnswerUnfit
-from palaver.models.base import Finish, Response
-from palaver.models.scripted import Scripted
-from palaver.parts import MAX_SHOWN_TEXT, Media, Opaque, Text, Thought, ToolCall, ToolResult, cut_parts
-from palaver.run.fallbacks import FALLBACKS
-from palaver.run.journal import InMemoryJournal, Journal
-from palaver.run.loop import RunLoop
-from palaver.run.outcome import MOST_PROBLEMS, MOST_STEPS, ParsedTexts
-from palaver.store import Store
-from palaver.tasks.blocks import lines_for_model, parse
-from palaver.tasks.kinds import ABOUT, KINDS, for_model
-from palaver.toolbox.toolbox import Toolbox
-from palaver.turns import Layer, Prompt, Record, model, user
 from people import NOON, a_photo
 from store.builders import a_run, a_tool_run
+from tertulia import Chat
+from tertulia.errors import AnswerUnfit
+from tertulia.models.base import Finish, Response
+from tertulia.models.scripted import Scripted
+from tertulia.parts import MAX_SHOWN_TEXT, Media, Opaque, Text, Thought, ToolCall, ToolResult, cut_parts
+from tertulia.run.fallbacks import FALLBACKS
+from tertulia.run.journal import InMemoryJournal, Journal
+from tertulia.run.loop import RunLoop
+from tertulia.run.outcome import MOST_PROBLEMS, MOST_STEPS, ParsedTexts
+from tertulia.store import Store
+from tertulia.tasks.blocks import lines_for_model, parse
+from tertulia.tasks.kinds import ABOUT, KINDS, for_model
+from tertulia.toolbox.toolbox import Toolbox
+from tertulia.turns import Layer, Prompt, Record, model, user
 
 MAKER = "gemini-3.8-flash"
 CALL = ToolCall(name="look", args={"place": "Kyiv"}, id="a", signature="c2ln")

@@ -7,20 +7,20 @@ from typing import Any
 
 from memory.known import a_fact
 from model_text.shown import a_section, in_json, shown_part, shown_specs
-from palaver import RunContext, Store
-from palaver.messages import Author, Place
-from palaver.parts import ToolCall
-from palaver.tasks.reminders import MOST
-from palaver.toolbox.toolbox import Toolbox, tool
-from palaver.tools.calculator import calculate
-from palaver.tools.clock import clock
-from palaver.tools.memory import memory_tools
-from palaver.tools.reminders import reminder_tool
-from palaver.tools.search import Hit, SearxNG, search_tool
-from palaver.tools.weather import WMO, OpenMeteo, Report, weather_tool
-from palaver.turns import ToolSpec
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message, a_photo
 from store.builders import a_run, a_task, begin
+from tertulia import RunContext, Store
+from tertulia.messages import Author, Place
+from tertulia.parts import ToolCall
+from tertulia.tasks.reminders import MOST
+from tertulia.toolbox.toolbox import Toolbox, tool
+from tertulia.tools.calculator import calculate
+from tertulia.tools.clock import clock
+from tertulia.tools.memory import memory_tools
+from tertulia.tools.reminders import reminder_tool
+from tertulia.tools.search import Hit, SearxNG, search_tool
+from tertulia.tools.weather import WMO, OpenMeteo, Report, weather_tool
+from tertulia.turns import ToolSpec
 from tools.services import Canned, a_dead_url, serving
 
 ZONE = "Europe/Kyiv"

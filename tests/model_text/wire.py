@@ -7,19 +7,19 @@ from msgspec.structs import replace
 
 from model_text.rich_context import BROKEN, LOOK, SEEN, STEPS, a_rich_context, every_media
 from model_text.shown import a_section, in_json, shown_prompt, shown_turns
-from palaver.models.gemini import encode as gemini
-from palaver.models.local.encode import encode_request as encode_local
-from palaver.models.local.encode import text_prompt, with_one_call
-from palaver.models.openai import encode as openai
-from palaver.parts import Media, Opaque, ToolCall, ToolResult
-from palaver.profiles import PROFILES
-from palaver.run.loop import append_turns
-from palaver.turns import Prompt, Settings, ToolSpec, Turn, model, user
-from palaver.wire.lint import lint
-from palaver.wire.repair import repair, repair_prompt
-from palaver.wire.rules import GEMINI_RULES, OPENAI_RULES, PLACEHOLDER_SIGNATURE
-from palaver.wire.turn_repair import media_as_words as parts_in_words
 from people import a_photo
+from tertulia.models.gemini import encode as gemini
+from tertulia.models.local.encode import encode_request as encode_local
+from tertulia.models.local.encode import text_prompt, with_one_call
+from tertulia.models.openai import encode as openai
+from tertulia.parts import Media, Opaque, ToolCall, ToolResult
+from tertulia.profiles import PROFILES
+from tertulia.run.loop import append_turns
+from tertulia.turns import Prompt, Settings, ToolSpec, Turn, model, user
+from tertulia.wire.lint import lint
+from tertulia.wire.repair import repair, repair_prompt
+from tertulia.wire.rules import GEMINI_RULES, OPENAI_RULES, PLACEHOLDER_SIGNATURE
+from tertulia.wire.turn_repair import media_as_words as parts_in_words
 
 GEMINI, GEMMA, GPT, MISTRAL = "gemini-3.8-flash", "gemma-3-27b-it", "gpt-5.6", "mistral-large-latest"
 TOOL = ToolSpec(

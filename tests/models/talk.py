@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from palaver.errors import PalaverError
-from palaver.models import Model, Response
-from palaver.parts import Part, ToolResult
-from palaver.turns import Prompt, Settings, ToolSpec, Turn, user
+from tertulia.errors import TertuliaError
+from tertulia.models import Model, Response
+from tertulia.parts import Part, ToolResult
+from tertulia.turns import Prompt, Settings, ToolSpec, Turn, user
 
 LOOK = ToolSpec(
     name="look",
@@ -47,9 +47,9 @@ async def asked(model: Model, prompt: Prompt, *, stream: bool = False) -> Respon
     return (await streamed(model, prompt))[1] if stream else await model.respond(prompt)
 
 
-async def failure(model: Model, *, stream: bool, words: str | None = None) -> tuple[type[PalaverError], float | None]:
+async def failure(model: Model, *, stream: bool, words: str | None = None) -> tuple[type[TertuliaError], float | None]:
     """The error of a question, and the seconds to wait before the next."""
-    with pytest.raises(PalaverError, match=words) as caught:
+    with pytest.raises(TertuliaError, match=words) as caught:
         await asked(model, HI, stream=stream)
     return type(caught.value), getattr(caught.value, "retry_after", None)
 

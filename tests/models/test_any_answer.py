@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.models import Response
-from palaver.models.gemini import decode as gemini
-from palaver.models.gemini.encode import encode_turn as encode_gemini
-from palaver.models.openai import decode as openai
-from palaver.models.openai.encode import encode_turn as encode_openai
-from palaver.turns import Turn
+from tertulia.models import Response
+from tertulia.models.gemini import decode as gemini
+from tertulia.models.gemini.encode import encode_turn as encode_gemini
+from tertulia.models.openai import decode as openai
+from tertulia.models.openai.encode import encode_turn as encode_openai
+from tertulia.turns import Turn
 
 pytestmark = pytest.mark.torture
 

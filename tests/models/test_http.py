@@ -10,15 +10,15 @@ import orjson
 import pytest
 
 from models.stub import Stub, answer, answering
-from palaver import errors
-from palaver.models.http import DONE, MAX_BODY_BYTES, MAX_REFUSAL_BYTES, Http, ResponseTooLarge, read_events
+from tertulia import errors
+from tertulia.models.http import DONE, MAX_BODY_BYTES, MAX_REFUSAL_BYTES, Http, ResponseTooLarge, read_events
 
 EVENTS = "content-type: text/event-stream\r\n"
 A, B = {"text": "a\u2028\u0085b\n"}, {"text": "ї"}
 JSON_A, JSON_B = (orjson.dumps(value) for value in (A, B))
 
 
-def decode_error(status: int, body: bytes, headers: Mapping[str, str], about: str) -> errors.PalaverError:
+def decode_error(status: int, body: bytes, headers: Mapping[str, str], about: str) -> errors.TertuliaError:
     return errors.RequestRefused(f"{status} {body.decode()} {headers.get('x-why')} {about}")
 
 
@@ -388,7 +388,7 @@ async def test_what_was_read_keeps_its_headers() -> None:
     ],
 )
 async def test_a_wait_that_nobody_would_wait_is_an_unknown_one(stated: str, known: float | None) -> None:
-    def limited(_: int, __: bytes, headers: Mapping[str, str], ___: str) -> errors.PalaverError:
+    def limited(_: int, __: bytes, headers: Mapping[str, str], ___: str) -> errors.TertuliaError:
         return errors.RateLimited("slow down", retry_after=float(headers["retry-after"]))
 
     refusal = answer(b"", status="429 Too Many Requests", headers=f"retry-after: {stated}\r\n")

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.models.base import Finish, Response
-from palaver.models.key_mask import MIN_KEY_IN_ANSWER, MIN_KEY_IN_REFUSAL, Mask, StreamMask, secrets_in
-from palaver.parts import Text, ToolCall
-from palaver.turns import model
 from sizes import in_time
+from tertulia.models.base import Finish, Response
+from tertulia.models.key_mask import MIN_KEY_IN_ANSWER, MIN_KEY_IN_REFUSAL, Mask, StreamMask, secrets_in
+from tertulia.parts import Text, ToolCall
+from tertulia.turns import model
 
 KEY = 'AIza-Sy"9/x_Q.7+k=='
 KEYS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=MIN_KEY_IN_ANSWER, max_size=60)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from palaver.errors import InvalidValue
-from palaver.models import Gemini, Local, OpenAI, model_named, vendor_and_url
-from palaver.models.openai.vendors import COMPATIBLE, OPENAI, VENDORS, Vendor
+from tertulia.errors import InvalidValue
+from tertulia.models import Gemini, Local, OpenAI, model_named, vendor_and_url
+from tertulia.models.openai.vendors import COMPATIBLE, OPENAI, VENDORS, Vendor
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,8 @@ def test_a_name_nobody_serves_is_said() -> None:
     [
         ("openai:gpt-5.6", {}, (OPENAI, None)),
         ("openai:nobody-knows", {}, (OPENAI, None)),
-        ("openai:nobody-knows", {"PALAVER_OPENAI_BASE_URL": "http://set/v1"}, (COMPATIBLE, "http://set/v1")),
-        ("groq:llama-3", {"PALAVER_OPENAI_BASE_URL": "http://set/v1"}, (VENDORS["groq"], None)),
+        ("openai:nobody-knows", {"TERTULIA_OPENAI_BASE_URL": "http://set/v1"}, (COMPATIBLE, "http://set/v1")),
+        ("groq:llama-3", {"TERTULIA_OPENAI_BASE_URL": "http://set/v1"}, (VENDORS["groq"], None)),
     ],
 )
 def test_openai_is_asked_unless_another_address_is_given(

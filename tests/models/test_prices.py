@@ -1,7 +1,7 @@
 import pytest
 
-from palaver.models.base import Usage
-from palaver.models.prices import PRICES, Price, cost, price_of
+from tertulia.models.base import Usage
+from tertulia.models.prices import PRICES, Price, cost, price_of
 
 NAMES: list[tuple[str, str | None]] = [
     ("gpt-5", "gpt-5"),

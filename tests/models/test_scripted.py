@@ -2,11 +2,11 @@
 
 import pytest
 
-from palaver.errors import RateLimited, ScriptEnded
-from palaver.models import Finish, Model, Response, Scripted, Usage
-from palaver.models.scripted import Line
-from palaver.parts import Media, Part, Text, Thought, ToolCall
-from palaver.turns import Prompt, Turn, model
+from tertulia.errors import RateLimited, ScriptEnded
+from tertulia.models import Finish, Model, Response, Scripted, Usage
+from tertulia.models.scripted import Line
+from tertulia.parts import Media, Part, Text, Thought, ToolCall
+from tertulia.turns import Prompt, Turn, model
 
 CALL = ToolCall(name="look", args={"place": "Lviv"}, id="a")
 WHOLE = Response(turn=model("as it is", by="other"), usage=Usage(input=3), finish=Finish(outcome="cut", reason="x"))

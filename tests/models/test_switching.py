@@ -9,15 +9,15 @@ import pytest
 from msgspec.structs import replace
 
 from models.talk import step
-from palaver.formats.lists import read_genai
-from palaver.models import Gemini, Model, OpenAI, Response
-from palaver.models.gemini.encode import encode_turn
-from palaver.parts import Media, Part, Text, ToolCall
-from palaver.sim import GeminiSim, OpenAISim
-from palaver.sim.behaviours import Actor, Script
-from palaver.turns import Prompt, Turn, user
-from palaver.wire.lint import lint
-from palaver.wire.rules import PLACEHOLDER_SIGNATURE
+from tertulia.formats.lists import read_genai
+from tertulia.models import Gemini, Model, OpenAI, Response
+from tertulia.models.gemini.encode import encode_turn
+from tertulia.parts import Media, Part, Text, ToolCall
+from tertulia.sim import GeminiSim, OpenAISim
+from tertulia.sim.behaviours import Actor, Script
+from tertulia.turns import Prompt, Turn, user
+from tertulia.wire.lint import lint
+from tertulia.wire.rules import PLACEHOLDER_SIGNATURE
 
 BOTH = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from palaver.parts import Media, Text, ToolResult
-from palaver.turns import Prompt, Turn
 from people import DELIMITER
+from tertulia.parts import Media, Text, ToolResult
+from tertulia.turns import Prompt, Turn
 
 Tree = Any  # tuples and lists of words, and of such
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.prompt import escape
 from people import DELIMITER
 from prompt.hostile import CORPUS
 from sizes import in_time
+from tertulia.prompt import escape
 
 Escape = Callable[[str], str]
 

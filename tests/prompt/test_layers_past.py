@@ -5,15 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chats import WORDS
-from palaver.context import gather, sources
-from palaver.context.budget import Budget
-from palaver.context.gather import InMemoryKnowledge
-from palaver.context.log import InMemoryLog
-from palaver.context.values import LeftOut, RecalledEpisode
-from palaver.profiles import PROFILES, layered
-from palaver.prompt.layers import PAST_HEADING, past_turns
-from palaver.turns import user
 from people import DELIMITER, GROUP, NOON, a_context, a_message, a_talk
+from tertulia.context import gather, sources
+from tertulia.context.budget import Budget
+from tertulia.context.gather import InMemoryKnowledge
+from tertulia.context.log import InMemoryLog
+from tertulia.context.values import LeftOut, RecalledEpisode
+from tertulia.profiles import PROFILES, layered
+from tertulia.prompt.layers import PAST_HEADING, past_turns
+from tertulia.turns import user
 
 TOLD = user(f"[#{DELIMITER}] {PAST_HEADING}\n- 2025-01-15 Trip: They go.\n- Garden")
 

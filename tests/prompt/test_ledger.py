@@ -4,13 +4,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from palaver.models.base import Usage
-from palaver.parts import ToolResult
-from palaver.profiles import PROFILES
-from palaver.prompt.ledger import Ledger, LedgerEntry
-from palaver.tokens import ESTIMATOR, prompt_tokens, turn_tokens
-from palaver.turns import Prompt, Settings, ToolSpec, model, user
 from people import DIRECT, GRYAG, NOON, PERSONA, a_context, a_talk
+from tertulia.models.base import Usage
+from tertulia.parts import ToolResult
+from tertulia.profiles import PROFILES
+from tertulia.prompt.ledger import Ledger, LedgerEntry
+from tertulia.tokens import ESTIMATOR, prompt_tokens, turn_tokens
+from tertulia.turns import Prompt, Settings, ToolSpec, model, user
 
 SYSTEM = "Be brief."
 FIRST = Prompt.of("hello", system=SYSTEM)

@@ -4,19 +4,19 @@ import pytest
 
 from engine.engines import GROUP, engine_with, said, talked
 from media import media_files
-from palaver import turns
-from palaver.messages import Quote
-from palaver.models.base import Model, TakesMedia
-from palaver.models.gemini.client import Gemini
-from palaver.models.local.client import Local
-from palaver.models.openai.client import OpenAI
-from palaver.models.scripted import Scripted
-from palaver.parts import Media, Opaque, Text
-from palaver.prompt.media_markers import markers_in
-from palaver.testing import RecordedPlatform
-from palaver.turns import Layer, Prompt, Role, user
-from palaver.wire.repair import repair_prompt
-from palaver.wire.rules import INLINE_LIMIT
+from tertulia import turns
+from tertulia.messages import Quote
+from tertulia.models.base import Model, TakesMedia
+from tertulia.models.gemini.client import Gemini
+from tertulia.models.local.client import Local
+from tertulia.models.openai.client import OpenAI
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Media, Opaque, Text
+from tertulia.prompt.media_markers import markers_in
+from tertulia.testing import RecordedPlatform
+from tertulia.turns import Layer, Prompt, Role, user
+from tertulia.wire.repair import repair_prompt
+from tertulia.wire.rules import INLINE_LIMIT
 
 FLASH = "gemini-3.8-flash"
 POLL = Media(media_kind="poll", unique_id="p1")

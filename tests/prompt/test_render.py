@@ -3,9 +3,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from palaver.messages import Author, Message
-from palaver.parts import Media, Part, Text, Thought, ToolCall, ToolResult
-from palaver.prompt.render import (
+from people import ALICE, BOB, DELIMITER, GRYAG, a_context, a_message, a_photo, a_quote, a_talk
+from tertulia.messages import Author, Message
+from tertulia.parts import Media, Part, Text, Thought, ToolCall, ToolResult
+from tertulia.prompt.render import (
     Style,
     author_label,
     header,
@@ -14,8 +15,7 @@ from palaver.prompt.render import (
     turn_of,
     turns_of,
 )
-from palaver.turns import Turn, cut_turn, model, user
-from people import ALICE, BOB, DELIMITER, GRYAG, a_context, a_message, a_photo, a_quote, a_talk
+from tertulia.turns import Turn, cut_turn, model, user
 
 CONTEXT = a_context()
 

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from palaver.context.values import Notice
-from palaver.formats.context_block import block
-from palaver.messages import Author, Message
-from palaver.parts import Text
-from palaver.profiles import PROFILES, headers, layered, native, plain, tail
-from palaver.prompt.render import forward_label, quote_label
-from palaver.turns import Prompt, Turn, user
 from people import ALICE, BOB, DELIMITER, DIRECT, GRYAG, a_context, a_message, a_photo, a_quote, texts
+from tertulia.context.values import Notice
+from tertulia.formats.context_block import block
+from tertulia.messages import Author, Message
+from tertulia.parts import Text
+from tertulia.profiles import PROFILES, headers, layered, native, plain, tail
+from tertulia.prompt.render import forward_label, quote_label
+from tertulia.turns import Prompt, Turn, user
 
 OLHA = Author(id="7", name="Olha")
 LABEL = "[forwarded from: Olha (7)]"

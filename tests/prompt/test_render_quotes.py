@@ -5,14 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.context.budget import BRIEF_LENGTH
-from palaver.messages import Message, Place, Quote
-from palaver.parts import Media, Text
-from palaver.profiles import PROFILES, headers, layered, plain, tail
-from palaver.prompt.render import shorten
-from palaver.turns import Prompt, Turn, user
 from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, a_context, a_message, a_photo, a_quote, a_talk, texts
 from sizes import EXAMPLES, size
+from tertulia.context.budget import BRIEF_LENGTH
+from tertulia.messages import Message, Place, Quote
+from tertulia.parts import Media, Text
+from tertulia.profiles import PROFILES, headers, layered, plain, tail
+from tertulia.prompt.render import shorten
+from tertulia.turns import Prompt, Turn, user
 
 HEADER = "From: Alice (u123) — id: 9 — 2025-01-15 12:00 — reply to: m0"
 LABEL = "[replied to: Bob (u456)]"

@@ -1,6 +1,6 @@
 from datetime import UTC, datetime
 
-from palaver.prompt.sections import long_time
+from tertulia.prompt.sections import long_time
 
 
 def test_long_time_is_english_and_local() -> None:

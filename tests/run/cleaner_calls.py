@@ -3,8 +3,8 @@
 import gc
 import sys
 
-from palaver.run.cleaner import clean
 from run.own_markup import DELIMITER
+from tertulia.run.cleaner import clean
 
 
 def calls_of(text: str) -> int:

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from palaver.engine.store_protocols import RunStore
-from palaver.store import Store
+from tertulia.engine.store_protocols import RunStore
+from tertulia.store import Store
 
 
 @pytest.fixture

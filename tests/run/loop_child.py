@@ -1,4 +1,4 @@
-"""A durable run whose process kills itself at the write point that PALAVER_KILL_AT names; its parts serve tests too."""
+"""A durable run whose process kills itself at the write point that TERTULIA_KILL_AT names; parts serve tests too."""
 
 import asyncio
 import os
@@ -9,16 +9,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from palaver.context.values import LeftOut
-from palaver.engine.store_protocols import RunStore
-from palaver.models import Gemini
-from palaver.run.journal import CallCost, FallbackStep, Run, ToolRun
-from palaver.store import Store
-from palaver.tasks.task import Policy, cancels_sends
-from palaver.toolbox.toolbox import Toolbox, tool
-from palaver.turns import Prompt, Record
 from run.loops import run_to_end
 from store.builders import a_run
+from tertulia.context.values import LeftOut
+from tertulia.engine.store_protocols import RunStore
+from tertulia.models import Gemini
+from tertulia.run.journal import CallCost, FallbackStep, Run, ToolRun
+from tertulia.store import Store
+from tertulia.tasks.task import Policy, cancels_sends
+from tertulia.toolbox.toolbox import Toolbox, tool
+from tertulia.turns import Prompt, Record
 
 MODEL = "gemini-3.8-flash"
 
@@ -89,7 +89,7 @@ def build_prompt(tools: Toolbox) -> Prompt:
 
 
 def kill_at(point: str) -> None:
-    if point == os.environ.get("PALAVER_KILL_AT"):
+    if point == os.environ.get("TERTULIA_KILL_AT"):
         os.kill(os.getpid(), signal.SIGKILL)
 
 

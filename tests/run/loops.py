@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from palaver.engine.store_protocols import RunStore
-from palaver.run.journal import Journal, Run
-from palaver.run.loop import RunAnswered, RunLoop, without_tools
-from palaver.run.model_calls import ModelCalls
-from palaver.turns import Prompt
 from people import NOON
+from tertulia.engine.store_protocols import RunStore
+from tertulia.run.journal import Journal, Run
+from tertulia.run.loop import RunAnswered, RunLoop, without_tools
+from tertulia.run.model_calls import ModelCalls
+from tertulia.turns import Prompt
 
 
 async def run_to_end(runs: RunStore, run: Run, prompt: Prompt, **fields: Any) -> RunAnswered:

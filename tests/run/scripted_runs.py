@@ -5,19 +5,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from palaver.engine.store_protocols import RunStore
-from palaver.models import Model
-from palaver.parts import Text, ToolCall, ToolResult
-from palaver.run.journal import FallbackStep
-from palaver.run.loop import (
-    RunAnswered,
-)
-from palaver.toolbox.toolbox import Toolbox, tool
-from palaver.turns import Prompt, model, user
 from people import NOON
 from run.loop_child import MODEL, toolbox
 from run.loops import run_to_end
 from store.builders import a_run
+from tertulia.engine.store_protocols import RunStore
+from tertulia.models import Model
+from tertulia.parts import Text, ToolCall, ToolResult
+from tertulia.run.journal import FallbackStep
+from tertulia.run.loop import (
+    RunAnswered,
+)
+from tertulia.toolbox.toolbox import Toolbox, tool
+from tertulia.turns import Prompt, model, user
 
 RUN = a_run()
 BOOK, LOOK = ToolCall(name="book", args={"seat": 1}, id="a"), ToolCall(name="look", args={"place": "Lviv"}, id="b")

@@ -2,11 +2,11 @@
 
 import pytest
 
-from palaver.parts import Media
-from palaver.run.cleaner import Cleaner, clean
 from run.own_markup import BLOCKS, CONTEXT, DELIMITER, HEADER
 from run.replies import UNTOUCHED
 from sizes import size
+from tertulia.parts import Media
+from tertulia.run.cleaner import Cleaner, clean
 
 NEAR_HEADINGS = [
     " # «send»", "   # «send»", "\ufeff# «send»", "\u00a0# «send»", "#  «send»", "#\u00a0«send»", "# « send »",

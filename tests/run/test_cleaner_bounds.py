@@ -4,10 +4,10 @@ import tracemalloc
 
 import pytest
 
-from palaver.run.cleaner import Cleaner, clean
 from run.cleaner_calls import calls_of
 from run.own_markup import BLOCKS, CONTEXT, DELIMITER, HEADER
 from sizes import in_time, size
+from tertulia.run.cleaner import Cleaner, clean
 
 SIZE = 200_000
 

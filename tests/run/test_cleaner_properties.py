@@ -5,7 +5,6 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from palaver.run.cleaner import Cleaner, clean
 from run.cleaner_calls import calls_of
 from run.own_markup import (
     DELIMITER,
@@ -21,6 +20,7 @@ from run.own_markup import (
     timeless_headers,
 )
 from sizes import size
+from tertulia.run.cleaner import Cleaner, clean
 
 ANYTHING = st.lists(
     st.one_of(

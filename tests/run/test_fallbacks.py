@@ -5,18 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.errors import ContextTooLong, PalaverError, RequestRefused, ResponseUnreadable
-from palaver.models.gemini import encode as gemini
-from palaver.models.openai import encode as openai
-from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
-from palaver.run import fallbacks
-from palaver.run.fallbacks import FALLBACKS, Fallback, next_prompt
-from palaver.turns import Layer, Prompt, Turn, model, user
-from palaver.wire import lint
-from palaver.wire.repair import repair_prompt
-from palaver.wire.rules import PLACEHOLDER_SIGNATURE
-from palaver.wire.signatures import Wire
 from strategies import GEMINI_MODELS, OPENAI_MODELS, histories, plausible
+from tertulia.errors import ContextTooLong, RequestRefused, ResponseUnreadable, TertuliaError
+from tertulia.models.gemini import encode as gemini
+from tertulia.models.openai import encode as openai
+from tertulia.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from tertulia.run import fallbacks
+from tertulia.run.fallbacks import FALLBACKS, Fallback, next_prompt
+from tertulia.turns import Layer, Prompt, Turn, model, user
+from tertulia.wire import lint
+from tertulia.wire.repair import repair_prompt
+from tertulia.wire.rules import PLACEHOLDER_SIGNATURE
+from tertulia.wire.signatures import Wire
 
 MAKER = "gemini-3.8-flash"
 CALL = ToolCall(name="look", args={"place": "Kyiv"}, id="a", signature="c2ln", raw={"functionCall": {}})
@@ -93,7 +93,7 @@ def test_of_the_static_layer_whole_messages_are_left_out_and_of_the_trigger_none
     assert made == Prompt(layers=(replace(layers[0], turns=(replace(told, parts=told.parts[5:]),)), *layers[1:]))
 
 
-def tried_with(prompt: Prompt, trouble: PalaverError) -> list[tuple[str, Prompt]]:
+def tried_with(prompt: Prompt, trouble: TertuliaError) -> list[tuple[str, Prompt]]:
     found: list[tuple[str, Prompt]] = []
     while following := next_prompt(prompt, trouble, [name for name, _ in found]):
         found.append(following)
@@ -101,7 +101,7 @@ def tried_with(prompt: Prompt, trouble: PalaverError) -> list[tuple[str, Prompt]
     return found
 
 
-TROUBLES: list[tuple[PalaverError, tuple[str, ...]]] = [
+TROUBLES: list[tuple[TertuliaError, tuple[str, ...]]] = [
     (ResponseUnreadable("?"), ("again", "regroup", "placeholder signatures", "drop closed signatures", "flatten",
                                "shorten", "shorten")),
     (RequestRefused("no"), ("regroup", "placeholder signatures", "drop closed signatures", "flatten", "shorten",
@@ -120,14 +120,14 @@ TROUBLES: list[tuple[PalaverError, tuple[str, ...]]] = [
         (ResponseUnreadable("the image"), ("again",)),
     ],
 )
-def test_media_become_words_when_they_may_be_why_a_request_was_refused(trouble: PalaverError, names: Any) -> None:
+def test_media_become_words_when_they_may_be_why_a_request_was_refused(trouble: TertuliaError, names: Any) -> None:
     found = tried_with(Prompt.of(user(PHOTO, "a")), trouble)
 
     assert tuple(name for name, _ in found) == names
 
 
 @pytest.mark.parametrize(("trouble", "names"), TROUBLES)
-def test_the_fallbacks_are_tried_in_order(trouble: PalaverError, names: Any) -> None:
+def test_the_fallbacks_are_tried_in_order(trouble: TertuliaError, names: Any) -> None:
     said = [user("a"), user("b"), by(CALL), user(RESULT), by(SIGNED), *[user("c"), by("d" * 300)] * 2, user("e")]
 
     found = tried_with(Prompt.of(*said), trouble)

@@ -2,12 +2,12 @@
 
 from msgspec.structs import replace
 
-from palaver.errors import FileGone
-from palaver.jsonio import loads
-from palaver.models.gemini.encode import encode_request
-from palaver.parts import Media, Text, ToolResult
-from palaver.run.fallbacks import ExpiredFiles
-from palaver.turns import Prompt, user
+from tertulia.errors import FileGone
+from tertulia.jsonio import loads
+from tertulia.models.gemini.encode import encode_request
+from tertulia.parts import Media, Text, ToolResult
+from tertulia.run.fallbacks import ExpiredFiles
+from tertulia.turns import Prompt, user
 
 SITE = "https://generativelanguage.googleapis.com/v1beta/files"
 ONE = Media(media_kind="photo", unique_id="1", mime="image/png", uri=f"{SITE}/one", rendered_text="A cat.")

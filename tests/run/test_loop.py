@@ -5,20 +5,20 @@ from typing import Any
 
 import pytest
 
-from palaver.engine.store_protocols import RunStore
-from palaver.errors import (
-    InvalidValue,
-    QuotaExhausted,
-)
-from palaver.models.base import Finish, Response
-from palaver.models.scripted import Scripted
-from palaver.parts import ToolCall, ToolResult
-from palaver.run.journal import Journal
-from palaver.toolbox.toolbox import Toolbox
-from palaver.turns import Prompt, Settings, ToolSpec, model, user
 from run.loop_child import Watched, toolbox
 from run.loops import resumed
 from run.scripted_runs import BOOK, LOOK, REBOOK, RUN, TOOLS, counting, names, polls, ran_with
+from tertulia.engine.store_protocols import RunStore
+from tertulia.errors import (
+    InvalidValue,
+    QuotaExhausted,
+)
+from tertulia.models.base import Finish, Response
+from tertulia.models.scripted import Scripted
+from tertulia.parts import ToolCall, ToolResult
+from tertulia.run.journal import Journal
+from tertulia.toolbox.toolbox import Toolbox
+from tertulia.turns import Prompt, Settings, ToolSpec, model, user
 
 
 async def test_the_limit_of_steps_ends_with_one_request_with_tools_switched_off(runs: RunStore) -> None:

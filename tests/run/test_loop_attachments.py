@@ -9,23 +9,23 @@ from msgspec.structs import replace
 
 from media import media_files
 from media.attaching import FILM, PHOTO, VOICE, Files, World, now, uploads
-from palaver.errors import FileGone, RequestRefused
-from palaver.media.attachments import Attachments
-from palaver.media.decoding import Decoder
-from palaver.models.base import File, Model, Response
-from palaver.models.scripted import Scripted
-from palaver.parts import Media
-from palaver.run.journal import Journal
-from palaver.run.loop import RunAnswered, RunLoop
-from palaver.sim.faults import Overloaded
-from palaver.sim.gemini import Actor, Echo, GeminiSim
-from palaver.sim.openai import OpenAISim
-from palaver.store import Store
-from palaver.toolbox.toolbox import Toolbox
-from palaver.turns import Prompt, user
 from people import NOON
 from run.loops import resumed, run_to_end
 from run.scripted_runs import RUN, names
+from tertulia.errors import FileGone, RequestRefused
+from tertulia.media.attachments import Attachments
+from tertulia.media.decoding import Decoder
+from tertulia.models.base import File, Model, Response
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Media
+from tertulia.run.journal import Journal
+from tertulia.run.loop import RunAnswered, RunLoop
+from tertulia.sim.faults import Overloaded
+from tertulia.sim.gemini import Actor, Echo, GeminiSim
+from tertulia.sim.openai import OpenAISim
+from tertulia.store import Store
+from tertulia.toolbox.toolbox import Toolbox
+from tertulia.turns import Prompt, user
 
 
 @pytest.fixture

@@ -5,32 +5,32 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from palaver.engine.store_protocols import RunStore
-from palaver.errors import (
+from run.loop_child import MODEL
+from run.scripted_runs import LOOK, OLD_CALL, RUN, TALK, TOOLS, Slept, names, ran_with
+from tertulia.engine.store_protocols import RunStore
+from tertulia.errors import (
     KeyRefused,
     Overloaded,
-    PalaverError,
     QuotaExhausted,
     RateLimited,
     RequestRefused,
     ResponseUnreadable,
+    TertuliaError,
 )
-from palaver.models import Gemini
-from palaver.models.scripted import Scripted
-from palaver.parts import Thought, ToolResult
-from palaver.run.journal import FallbackStep
-from palaver.run.loop import (
+from tertulia.models import Gemini
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Thought, ToolResult
+from tertulia.run.journal import FallbackStep
+from tertulia.run.loop import (
     NoAnswer,
     append_turns,
 )
-from palaver.sim import faults
-from palaver.sim.gemini import Fault, GeminiSim, Script
-from palaver.sim.gemini import Model as Served
-from palaver.turns import Prompt, model, user
-from run.loop_child import MODEL
-from run.scripted_runs import LOOK, OLD_CALL, RUN, TALK, TOOLS, Slept, names, ran_with
+from tertulia.sim import faults
+from tertulia.sim.gemini import Fault, GeminiSim, Script
+from tertulia.sim.gemini import Model as Served
+from tertulia.turns import Prompt, model, user
 
-WAITED: list[tuple[list[PalaverError], list[float]]] = [
+WAITED: list[tuple[list[TertuliaError], list[float]]] = [
     ([RateLimited("slow down", retry_after=7.5)], [7.5]),
     ([Overloaded("busy"), Overloaded("busy"), RateLimited("slow down", retry_after=0)], [1.0, 2.0, 0]),
     ([Overloaded("busy")] * 4, [1.0, 2.0, 4.0, 8.0]),
@@ -39,7 +39,7 @@ WAITED: list[tuple[list[PalaverError], list[float]]] = [
 
 @pytest.mark.parametrize(("errors", "waited"), WAITED)
 async def test_what_waiting_helps_is_waited_for(
-    runs: RunStore, errors: list[PalaverError], waited: list[float]
+    runs: RunStore, errors: list[TertuliaError], waited: list[float]
 ) -> None:
     slept, scripted = Slept(), Scripted(*errors, "Here.")
 
@@ -49,7 +49,7 @@ async def test_what_waiting_helps_is_waited_for(
     assert scripted.prompts == [Prompt.of("go")] * (len(errors) + 1)
 
 
-REMAINING: list[tuple[list[Any], type[PalaverError], list[float]]] = [
+REMAINING: list[tuple[list[Any], type[TertuliaError], list[float]]] = [
     ([Overloaded("busy")] * 5, Overloaded, [1.0, 2.0, 4.0, 8.0]),
     ([RateLimited("slow down", retry_after=61)], RateLimited, []),
     ([QuotaExhausted("used up")], QuotaExhausted, []),
@@ -62,7 +62,7 @@ REMAINING: list[tuple[list[Any], type[PalaverError], list[float]]] = [
 
 @pytest.mark.parametrize(("script", "error", "waited"), REMAINING)
 async def test_what_remains_is_raised(
-    runs: RunStore, script: list[Any], error: type[PalaverError], waited: list[float]
+    runs: RunStore, script: list[Any], error: type[TertuliaError], waited: list[float]
 ) -> None:
     slept, scripted = Slept(), Scripted(*script, "never asked for")
 
@@ -178,7 +178,7 @@ DOWN = [
 
 @pytest.mark.parametrize("error", DOWN, ids=lambda error: type(error).__name__)
 async def test_where_the_first_model_does_not_answer_the_next_does_for_the_rest_of_the_run(
-    runs: RunStore, error: PalaverError
+    runs: RunStore, error: TertuliaError
 ) -> None:
     slept = Slept()
     first, second = Scripted(error, name="first"), Scripted([LOOK], "It is green.", name="second")

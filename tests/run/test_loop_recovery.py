@@ -13,28 +13,28 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.errors import (
-    InvalidValue,
-    Overloaded,
-    PalaverError,
-    QuotaExhausted,
-    RequestRefused,
-)
-from palaver.models import Gemini, Model
-from palaver.models.scripted import Scripted
-from palaver.parts import Part, Text, Thought, ToolCall, ToolResult
-from palaver.run.journal import Journal
-from palaver.run.loop import RunAnswered
-from palaver.run.tool_runs import UNKNOWN_OUTCOME
-from palaver.sim.gemini import Actor, GeminiSim
-from palaver.store import Store
-from palaver.toolbox.toolbox import Toolbox
-from palaver.turns import Prompt, Turn, model, user
 from people import NOON
 from run.loop_child import MODEL, Watched, build_prompt, toolbox
 from run.loops import resumed, run_to_end
 from run.scripted_runs import BOOK, LOOK, REBOOK, RUN, TALK, counting, names, polls, ran_with
 from sizes import size
+from tertulia.errors import (
+    InvalidValue,
+    Overloaded,
+    QuotaExhausted,
+    RequestRefused,
+    TertuliaError,
+)
+from tertulia.models import Gemini, Model
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Part, Text, Thought, ToolCall, ToolResult
+from tertulia.run.journal import Journal
+from tertulia.run.loop import RunAnswered
+from tertulia.run.tool_runs import UNKNOWN_OUTCOME
+from tertulia.sim.gemini import Actor, GeminiSim
+from tertulia.store import Store
+from tertulia.toolbox.toolbox import Toolbox
+from tertulia.turns import Prompt, Turn, model, user
 
 HERE = Path(__file__).parent
 
@@ -272,7 +272,7 @@ async def killed(path: Path, url: str, point: str) -> None:
         str(path),
         url,
         str(path.with_suffix(".log")),
-        env={**os.environ, "PYTHONPATH": str(HERE.parent), "PALAVER_KILL_AT": point},
+        env={**os.environ, "PYTHONPATH": str(HERE.parent), "TERTULIA_KILL_AT": point},
         stderr=asyncio.subprocess.PIPE,
     )
     _, errors = await process.communicate()
@@ -366,7 +366,7 @@ async def test_a_run_cut_before_it_asks_with_tools_switched_off_asks_so_when_it_
 async def test_a_run_that_is_taken_up_again_goes_on_with_the_model_it_had_come_to() -> None:
     first, second = Scripted(QuotaExhausted("used up"), name="first"), Scripted([LOOK], name="second")
     async with Store.open(":memory:") as store:
-        with pytest.raises(PalaverError):
+        with pytest.raises(TertuliaError):
             await ran_with(store.runs, first, TALK, models=[first, second])
         following = Scripted("Green.", name="second")
 

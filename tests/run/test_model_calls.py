@@ -5,11 +5,11 @@ from contextlib import suppress
 import pytest
 
 from engine.engine_world import Loop
-from palaver.errors import ResponseUnreadable, TimedOut
-from palaver.models.base import Response
-from palaver.parts import Part, Text
-from palaver.run.model_calls import AttemptFailed, ModelCalls
-from palaver.turns import Prompt, model
+from tertulia.errors import ResponseUnreadable, TimedOut
+from tertulia.models.base import Response
+from tertulia.parts import Part, Text
+from tertulia.run.model_calls import AttemptFailed, ModelCalls
+from tertulia.turns import Prompt, model
 
 ASKED = Prompt.of("hi")
 

@@ -6,16 +6,16 @@ from hypothesis import strategies as st
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from palaver.messages import Message, Reply
-from palaver.models.base import Response
-from palaver.parts import Media, ToolCall, ToolResult
-from palaver.run.outcome import MOST_PROBLEMS, MOST_STEPS, ParsedTexts, RunOutcome, reply_to_id, run_outcome
-from palaver.tasks.blocks import parse
-from palaver.tasks.kinds import KINDS, LONGEST_WAIT
-from palaver.tasks.task import Task
-from palaver.turns import Turn, model, user
 from people import ALICE, DIRECT, GROUP, NOON, a_message, a_photo
 from store.builders import a_run
+from tertulia.messages import Message, Reply
+from tertulia.models.base import Response
+from tertulia.parts import Media, ToolCall, ToolResult
+from tertulia.run.outcome import MOST_PROBLEMS, MOST_STEPS, ParsedTexts, RunOutcome, reply_to_id, run_outcome
+from tertulia.tasks.blocks import parse
+from tertulia.tasks.kinds import KINDS, LONGEST_WAIT
+from tertulia.tasks.task import Task
+from tertulia.turns import Turn, model, user
 
 RUN = a_run(horizon=7)
 TOLD = user("Some blocks of your last answer could not be used")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from palaver.sim.behaviours import (
+from tertulia.sim.behaviours import (
     Actor,
     Answer,
     Ask,

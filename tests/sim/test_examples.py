@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from palaver.sim.examples import example
+from tertulia.sim.examples import example
 
 TREE = {
     "$defs": {

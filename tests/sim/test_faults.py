@@ -1,6 +1,6 @@
 """Faults wait in a queue for the requests that they fit."""
 
-from palaver.sim.faults import (
+from tertulia.sim.faults import (
     ANSWERS,
     BEFORE_ANSWER,
     BROKEN_STREAMS,

@@ -4,10 +4,10 @@ from typing import Any, get_args
 
 import pytest
 
-from palaver.errors import InvalidValue
-from palaver.sim import GeminiSim, OpenAISim, gemini, openai
-from palaver.sim.faults import AnyFault, BlockedPrompt, ModelRefusal
-from palaver.sim.server import START, Clock
+from tertulia.errors import InvalidValue
+from tertulia.sim import GeminiSim, OpenAISim, gemini, openai
+from tertulia.sim.faults import AnyFault, BlockedPrompt, ModelRefusal
+from tertulia.sim.server import START, Clock
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from palaver.sim.signatures import Signatures
+from tertulia.sim.signatures import Signatures
 
 SIGNATURES = Signatures("secret")
 OURS = SIGNATURES.sign("gemini-3.8-flash", b"look")

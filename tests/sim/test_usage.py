@@ -2,8 +2,8 @@
 
 import pytest
 
-from palaver.sim.server import Clock
-from palaver.sim.usage import PrefixCache, first_tokens, text_tokens, until_stop
+from tertulia.sim.server import Clock
+from tertulia.sim.usage import PrefixCache, first_tokens, text_tokens, until_stop
 
 
 def test_tokens_weigh_alphabets_differently() -> None:

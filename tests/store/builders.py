@@ -5,17 +5,17 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from palaver.engine.store_protocols import OutboxItem
-from palaver.memory.facts import CursorKind
-from palaver.messages import Message, Place, Reply
-from palaver.parts import ToolCall
-from palaver.run.journal import Run, ToolRun
-from palaver.store import Store, cursors
-from palaver.store.encoding import dumps
-from palaver.store.messages import MessageRow, insert_own
-from palaver.tasks.task import Task
-from palaver.turns import Prompt, Record, Turn, model
 from people import GROUP, NOON
+from tertulia.engine.store_protocols import OutboxItem
+from tertulia.memory.facts import CursorKind
+from tertulia.messages import Message, Place, Reply
+from tertulia.parts import ToolCall
+from tertulia.run.journal import Run, ToolRun
+from tertulia.store import Store, cursors
+from tertulia.store.encoding import dumps
+from tertulia.store.messages import MessageRow, insert_own
+from tertulia.tasks.task import Task
+from tertulia.turns import Prompt, Record, Turn, model
 
 PROMPT = Prompt.of("What was said.", system="Be kind.")
 

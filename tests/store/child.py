@@ -6,12 +6,12 @@ import resource
 import sys
 from datetime import timedelta
 
-from palaver.errors import StoreFull
-from palaver.store import Store
-from palaver.store.forget import person
-from palaver.store.sqlite import connection
 from people import ALICE, GROUP, NOON, a_message
 from store.builders import a_run, a_task, an_outgoing, begin
+from tertulia.errors import StoreFull
+from tertulia.store import Store
+from tertulia.store.forget import person
+from tertulia.store.sqlite import connection
 
 
 def say(words: str) -> None:

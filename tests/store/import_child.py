@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from palaver.formats.imported import ImportedMessage
-from palaver.formats.json_stream import JsonStream
-from palaver.formats.telegram_export import TelegramExport
-from palaver.store import Store
+from tertulia.formats.imported import ImportedMessage
+from tertulia.formats.json_stream import JsonStream
+from tertulia.formats.telegram_export import TelegramExport
+from tertulia.store import Store
 
 BATCH = 40
 

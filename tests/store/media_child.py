@@ -17,15 +17,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from palaver.errors import StoreFull
-from palaver.media.values import FileForm, Handle, StoredFile
-from palaver.messages import Author
-from palaver.parts import Media
-from palaver.store import Store
-from palaver.store.sqlite import connection
-from palaver.turns import Prompt, user
 from people import GROUP, NOON, a_message
 from store.builders import a_run
+from tertulia.errors import StoreFull
+from tertulia.media.values import FileForm, Handle, StoredFile
+from tertulia.messages import Author
+from tertulia.parts import Media
+from tertulia.store import Store
+from tertulia.store.sqlite import connection
+from tertulia.turns import Prompt, user
 
 FILE = StoredFile(sha256="", size=0, mime="image/png")
 CALLS = ("fsync", "replace", "unlink", "mkdir", "rmdir", "link")

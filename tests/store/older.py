@@ -4,8 +4,8 @@ import sqlite3
 from contextlib import closing
 from typing import Any
 
-from palaver.store.migrations import migrate, table_changes
-from palaver.store.migrations.steps import MIGRATIONS, Migration, m030_plain_names
+from tertulia.store.migrations import migrate, table_changes
+from tertulia.store.migrations.steps import MIGRATIONS, Migration, m030_plain_names
 
 
 def revert(database: Any, step: Migration) -> None:

@@ -9,18 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.known import a_fact
-from palaver.chat import Chat
-from palaver.errors import InvalidValue
-from palaver.messages import Author
-from palaver.models.scripted import Scripted
-from palaver.parts import ToolCall, ToolResult
-from palaver.store import Store
-from palaver.store.migrations import migrate
-from palaver.store.migrations.steps import m023_chat_editions
-from palaver.turns import ToolSpec, Turn, model, user
 from people import NOON, a_message
 from store.builders import files_hold
 from store.older import revert
+from tertulia.chat import Chat
+from tertulia.errors import InvalidValue
+from tertulia.messages import Author
+from tertulia.models.scripted import Scripted
+from tertulia.parts import ToolCall, ToolResult
+from tertulia.store import Store
+from tertulia.store.migrations import migrate
+from tertulia.store.migrations.steps import m023_chat_editions
+from tertulia.turns import ToolSpec, Turn, model, user
 
 NAME = "alice"
 SECRET = "my grandmother keeps the blue key under the third flowerpot"

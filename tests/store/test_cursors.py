@@ -8,14 +8,14 @@ import pytest
 from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
-from palaver.engine.memory.learner import Learner
-from palaver.messages import Place
-from palaver.models.base import Response
-from palaver.models.scripted import Scripted
-from palaver.store import Store
-from palaver.turns import Prompt
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message
 from store.builders import files_hold
+from tertulia.engine.memory.learner import Learner
+from tertulia.messages import Place
+from tertulia.models.base import Response
+from tertulia.models.scripted import Scripted
+from tertulia.store import Store
+from tertulia.turns import Prompt
 
 HER, HIM = a_subject(ALICE), a_subject(BOB)
 HIS = Place(platform="telegram", id=BOB.id, kind="direct")

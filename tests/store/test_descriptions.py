@@ -4,13 +4,13 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from palaver.formats.imported import ImportedMessage
-from palaver.media.descriptions import Description, DescriptionFailure
-from palaver.messages import Place
-from palaver.platform import PlaceMigrated
-from palaver.store import Store
 from people import ALICE, GROUP, NOON, a_message, a_photo
 from store.builders import a_run, begin
+from tertulia.formats.imported import ImportedMessage
+from tertulia.media.descriptions import Description, DescriptionFailure
+from tertulia.messages import Place
+from tertulia.platform import PlaceMigrated
+from tertulia.store import Store
 
 LATER = NOON + timedelta(hours=1)
 OTHER = replace(GROUP, id="-100999")

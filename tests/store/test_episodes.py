@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from palaver.memory.episodes import Episode, EpisodeCursor, WindowPast
-from palaver.memory.facts import subject_of
-from palaver.messages import Author, Place
-from palaver.store import Store
-from palaver.store.identities import place_key
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_talk
 from store.builders import files_hold
+from tertulia.memory.episodes import Episode, EpisodeCursor, WindowPast
+from tertulia.memory.facts import subject_of
+from tertulia.messages import Author, Place
+from tertulia.store import Store
+from tertulia.store.identities import place_key
 
 THREAD = replace(DIRECT, thread="5")
 OTHER = Place(platform="telegram", id="8", kind="direct")

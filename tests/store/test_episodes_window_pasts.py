@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from palaver.memory.episodes import WindowPast
-from palaver.store import Store
-from palaver.store.episodes import PAST_RETENTION
-from palaver.store.migrations.steps import m022_window_pasts
 from people import ALICE, GROUP, NOON
 from store.older import revert
 from store.test_episodes import an_episode, seen, talked
+from tertulia.memory.episodes import WindowPast
+from tertulia.store import Store
+from tertulia.store.episodes import PAST_RETENTION
+from tertulia.store.migrations.steps import m022_window_pasts
 
 
 async def test_the_past_of_a_window_stays_as_it_was_first_kept() -> None:

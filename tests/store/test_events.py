@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from palaver.events import DurableEvent, MessageReceived, PromptSent, RunStarted
-from palaver.messages import Place
-from palaver.store import Store, events
-from palaver.store.migrations.steps import m028_events_by_sequence
-from palaver.store.sqlite.connection import Database
 from people import GROUP, NOON, a_message
 from store.older import revert
+from tertulia.events import DurableEvent, MessageReceived, PromptSent, RunStarted
+from tertulia.messages import Place
+from tertulia.store import Store, events
+from tertulia.store.migrations.steps import m028_events_by_sequence
+from tertulia.store.sqlite.connection import Database
 
 OTHER = Place(platform=GROUP.platform, id="other", kind="group")
 

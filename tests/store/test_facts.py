@@ -13,18 +13,18 @@ from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject, taught
 from memory.visibility import may_hear
-from palaver.context.values import Background
-from palaver.engine.memory.recall import KnownFacts
-from palaver.errors import InvalidValue
-from palaver.memory.facts import MAX_FACTS, MAX_SOURCES, Fact, Subject, Summary, UnreadRange, facts_digest
-from palaver.messages import Author, Place
-from palaver.store import Store, migrations
-from palaver.store.facts import SqlFacts
-from palaver.store.migrations.steps import MIGRATIONS, m005_again, m030_plain_names
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_talk
 from sizes import EXAMPLES, size
 from store.builders import add_own, cursor, files_hold, set_cursor
 from store.older import revert
+from tertulia.context.values import Background
+from tertulia.engine.memory.recall import KnownFacts
+from tertulia.errors import InvalidValue
+from tertulia.memory.facts import MAX_FACTS, MAX_SOURCES, Fact, Subject, Summary, UnreadRange, facts_digest
+from tertulia.messages import Author, Place
+from tertulia.store import Store, migrations
+from tertulia.store.facts import SqlFacts
+from tertulia.store.migrations.steps import MIGRATIONS, m005_again, m030_plain_names
 
 LATER = NOON + timedelta(days=1)
 ELSEWHERE = Place(platform="telegram", id="-5", kind="group", title="Elsewhere")

@@ -9,17 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.engine.store_protocols import StoreProtocol
-from palaver.messages import Author, Message, Place
-from palaver.store import Store
-from palaver.store.identities import audience_start, find_place, upsert_name, upsert_place, upsert_title
-from palaver.store.messages import MessageRow, add, waiting_places
-from palaver.store.migrations.table_changes import KINDS
-from palaver.store.sqlite.connection import Database, clear_cache
-from palaver.store.sqlite.writer import ConnectionThread
 from people import ALICE, DIRECT, GROUP, NOON, a_message
 from sizes import size
 from store.builders import PROMPT, a_run
+from tertulia.engine.store_protocols import StoreProtocol
+from tertulia.messages import Author, Message, Place
+from tertulia.store import Store
+from tertulia.store.identities import audience_start, find_place, upsert_name, upsert_place, upsert_title
+from tertulia.store.messages import MessageRow, add, waiting_places
+from tertulia.store.migrations.table_changes import KINDS
+from tertulia.store.sqlite.connection import Database, clear_cache
+from tertulia.store.sqlite.writer import ConnectionThread
 
 HOME = replace(DIRECT, id=ALICE.id)
 

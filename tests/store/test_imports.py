@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.context.edits import Reaction
-from palaver.formats.imported import ImportedMessage, ImportedReaction
-from palaver.memory.episode_summary import build_episode
-from palaver.messages import Author, Message, Place, Quote
-from palaver.parts import Media, Text
-from palaver.platform import Edited, PlaceMigrated, Reacted, Received
-from palaver.store import Store
-from palaver.store.imports import ImportCounts
 from people import ALICE, BOB, NOON, a_message
 from store.builders import a_run, begin, cursor, set_cursor
 from telegram_exports import chat, message, value
+from tertulia.context.edits import Reaction
+from tertulia.formats.imported import ImportedMessage, ImportedReaction
+from tertulia.memory.episode_summary import build_episode
+from tertulia.messages import Author, Message, Place, Quote
+from tertulia.parts import Media, Text
+from tertulia.platform import Edited, PlaceMigrated, Reacted, Received
+from tertulia.store import Store
+from tertulia.store.imports import ImportCounts
 
 PLACE = Place(platform="telegram-9", id="-1001", kind="group", title="Friends", service="telegram")
 DIRECT = replace(PLACE, id="5", kind="direct", title="")

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.context.edits import MessageChange
-from palaver.context.log import InMemoryLog, Log
-from palaver.errors import InvalidValue
-from palaver.messages import Message, Place
-from palaver.store import Store
-from palaver.store import log as kept_log
-from palaver.turns import Turn, model
 from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_talk
 from store.builders import a_run, add_own, begin
+from tertulia.context.edits import MessageChange
+from tertulia.context.log import InMemoryLog, Log
+from tertulia.errors import InvalidValue
+from tertulia.messages import Message, Place
+from tertulia.store import Store
+from tertulia.store import log as kept_log
+from tertulia.turns import Turn, model
 
 Add = Callable[[Message, Iterable[Turn]], Awaitable[None]]
 Alter = Callable[[Message], Awaitable[None]]

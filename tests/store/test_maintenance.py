@@ -11,20 +11,20 @@ import pytest
 from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
-from palaver.errors import InvalidValue, StoreRefused
-from palaver.media.values import FileForm, Handle, StoredFile
-from palaver.memory.episodes import WindowPast
-from palaver.memory.facts import Summary
-from palaver.models.base import Usage
-from palaver.platform import Commanded, PlaceMigrated, Reacted
-from palaver.run.chat_history import HistoryEntry
-from palaver.run.journal import CallCost
-from palaver.run.stored_chat import OpenExchange
-from palaver.store import Store
-from palaver.store.maintenance import NOT_EXPORTED, TABLES
-from palaver.turns import model
 from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
 from store.builders import a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, begin, names_in
+from tertulia.errors import InvalidValue, StoreRefused
+from tertulia.media.values import FileForm, Handle, StoredFile
+from tertulia.memory.episodes import WindowPast
+from tertulia.memory.facts import Summary
+from tertulia.models.base import Usage
+from tertulia.platform import Commanded, PlaceMigrated, Reacted
+from tertulia.run.chat_history import HistoryEntry
+from tertulia.run.journal import CallCost
+from tertulia.run.stored_chat import OpenExchange
+from tertulia.store import Store
+from tertulia.store.maintenance import NOT_EXPORTED, TABLES
+from tertulia.turns import model
 
 EPISODE = """INSERT INTO episodes (episode_id, place, title, start, stop, topic, summary, importance, people, tags)
     VALUES ('e1', 1, 1, 0, 5, 'tea', 'They had tea.', 0.5, '["u123"]', '["tea"]')"""

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from memory.known import a_fact
-from palaver.errors import InvalidValue, StoreBusy, StoreRefused
-from palaver.media.descriptions import DescriptionFailure
-from palaver.media.values import FetchFailure, FileForm, Handle, StoredFile, file_key
-from palaver.messages import Place, Quote, Reply
-from palaver.parts import Media, ToolResult
-from palaver.platform import PlaceMigrated
-from palaver.store import Store
-from palaver.turns import Prompt, Turn, model, user
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message
 from store.builders import a_run, a_task, a_tool_run, add_own, an_outgoing
+from tertulia.errors import InvalidValue, StoreBusy, StoreRefused
+from tertulia.media.descriptions import DescriptionFailure
+from tertulia.media.values import FetchFailure, FileForm, Handle, StoredFile, file_key
+from tertulia.messages import Place, Quote, Reply
+from tertulia.parts import Media, ToolResult
+from tertulia.platform import PlaceMigrated
+from tertulia.store import Store
+from tertulia.turns import Prompt, Turn, model, user
 
 CAT, DOG = b"\xff\xd8 a cat", b"\xff\xd8 a dog"
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

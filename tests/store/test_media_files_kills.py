@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from palaver.media.values import StoredFile
-from palaver.messages import Author
-from palaver.parts import Media
-from palaver.store import Store
-from palaver.store.sqlite.connection import Database
 from people import BOB, NOON, a_message
 from sizes import size
 from store.builders import files_hold
+from tertulia.media.values import StoredFile
+from tertulia.messages import Author
+from tertulia.parts import Media
+from tertulia.store import Store
+from tertulia.store.sqlite.connection import Database
 
 HERE = Path(__file__).parent
 

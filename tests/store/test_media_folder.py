@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from palaver.errors import InvalidValue, StoreRefused
-from palaver.files import create_atomically
-from palaver.media.values import StoredFile
-from palaver.store import Store
-from palaver.store.sqlite.connection import connect
 from people import NOON
+from tertulia.errors import InvalidValue, StoreRefused
+from tertulia.files import create_atomically
+from tertulia.media.values import StoredFile
+from tertulia.store import Store
+from tertulia.store.sqlite.connection import connect
 
 CAT, DOG = b"\xff\xd8 a cat", b"\xff\xd8 a dog"
 CAT_NAME, DOG_NAME = sha256(CAT).hexdigest(), sha256(DOG).hexdigest()
@@ -183,7 +183,7 @@ async def test_what_a_move_left_in_a_folder_that_is_not_used_goes(tmp_path: Path
 
 
 async def test_a_move_is_one_line_of_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO", "palaver.store.media_folder")
+    caplog.set_level("INFO", "tertulia.store.media_folder")
     await made(tmp_path / "a.db", media_folder=tmp_path / "old")
     assert caplog.messages == []  # nothing was there to move
 
@@ -195,7 +195,7 @@ async def test_a_move_is_one_line_of_the_log(tmp_path: Path, caplog: pytest.LogC
 
 KILLED = """
 import asyncio, os, signal, sys
-from palaver.store import Store, store
+from tertulia.store import Store, store
 
 def die(database, path, source):
     copy_folder(database, path, source)

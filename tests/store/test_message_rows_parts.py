@@ -6,17 +6,17 @@ from typing import Any
 from msgspec.structs import replace
 
 from memory.known import a_fact
-from palaver.engine.store_protocols import OutboxItem
-from palaver.messages import Message, Quote
-from palaver.parts import Text
-from palaver.platform import PlaceMigrated
-from palaver.store import Store
-from palaver.store.migrations import migrate
-from palaver.store.migrations.steps import m018_parts
-from palaver.turns import model
 from people import ALICE, GROUP, GRYAG, NOON, a_message
 from store.builders import an_outgoing
 from store.older import revert
+from tertulia.engine.store_protocols import OutboxItem
+from tertulia.messages import Message, Quote
+from tertulia.parts import Text
+from tertulia.platform import PlaceMigrated
+from tertulia.store import Store
+from tertulia.store.migrations import migrate
+from tertulia.store.migrations.steps import m018_parts
+from tertulia.turns import model
 
 TURNS = (model("one two three", by="m"),)
 

@@ -9,17 +9,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from palaver.context.edits import Reaction
-from palaver.messages import Author
-from palaver.platform import Change, PlaceMigrated, Reacted, Received
-from palaver.store import Store
-from palaver.store.message_rows import MAX_REACTIONS_SHOWN
-from palaver.store.migrations.steps import m026_reactions
-from palaver.turns import Prompt
 from people import ALICE, BOB, GROUP, NOON, a_message
 from store.builders import a_run, files_hold
 from store.older import revert
 from store.test_message_rows_parts import in_parts, send
+from tertulia.context.edits import Reaction
+from tertulia.messages import Author
+from tertulia.platform import Change, PlaceMigrated, Reacted, Received
+from tertulia.store import Store
+from tertulia.store.message_rows import MAX_REACTIONS_SHOWN
+from tertulia.store.migrations.steps import m026_reactions
+from tertulia.turns import Prompt
 
 KEYS = count()
 

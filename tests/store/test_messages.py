@@ -11,19 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.context.log import with_current_quote
-from palaver.engine import store_protocols
-from palaver.engine.store_protocols import WaitingMessage
-from palaver.errors import InvalidValue
-from palaver.media.descriptions import DescriptionStore
-from palaver.messages import Author, Message, Place, Quote
-from palaver.parts import Text
-from palaver.run.journal import PromptStore
-from palaver.store import Store
-from palaver.turns import model
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
 from sizes import size
 from store.builders import a_record, a_run, add_own, begin
+from tertulia.context.log import with_current_quote
+from tertulia.engine import store_protocols
+from tertulia.engine.store_protocols import WaitingMessage
+from tertulia.errors import InvalidValue
+from tertulia.media.descriptions import DescriptionStore
+from tertulia.messages import Author, Message, Place, Quote
+from tertulia.parts import Text
+from tertulia.run.journal import PromptStore
+from tertulia.store import Store
+from tertulia.turns import model
 
 LATER = NOON + timedelta(minutes=5)
 

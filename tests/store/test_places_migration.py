@@ -7,19 +7,19 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engines import texts_of
-from palaver.engine.limits import Spend
-from palaver.engine.store_protocols import OutboxItem
-from palaver.events import MessageReceived
-from palaver.memory.facts import Fact, subject_of
-from palaver.messages import Place, Quote, Reply
-from palaver.models.base import Usage
-from palaver.platform import Change, Deleted, Edited, PlaceMigrated, Received
-from palaver.run.journal import CallCost
-from palaver.store import Store
-from palaver.tasks.task import Task
-from palaver.turns import Prompt, user
 from people import ALICE, BOB, GRYAG, NOON, a_message
 from store.builders import a_run
+from tertulia.engine.limits import Spend
+from tertulia.engine.store_protocols import OutboxItem
+from tertulia.events import MessageReceived
+from tertulia.memory.facts import Fact, subject_of
+from tertulia.messages import Place, Quote, Reply
+from tertulia.models.base import Usage
+from tertulia.platform import Change, Deleted, Edited, PlaceMigrated, Received
+from tertulia.run.journal import CallCost
+from tertulia.store import Store
+from tertulia.tasks.task import Task
+from tertulia.turns import Prompt, user
 
 OLD = Place(platform="telegram", id="-5", kind="group", title="Friends")
 NEW = Place(platform="telegram", id="-100", kind="group", title="Friends")

@@ -8,9 +8,9 @@ from typing import Literal
 import pytest
 from msgspec.structs import replace
 
-from palaver.errors import InvalidValue
-from palaver.store import Store
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message
+from tertulia.errors import InvalidValue
+from tertulia.store import Store
 
 Kind = Literal["direct", "group", "channel"]
 

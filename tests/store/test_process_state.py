@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.engine.limits import Limits
-from palaver.store.process_state import LocalOwnership, LocalRateLimits, LocalStopRequests
 from people import DIRECT, GROUP
+from tertulia.engine.limits import Limits
+from tertulia.store.process_state import LocalOwnership, LocalRateLimits, LocalStopRequests
 
 ALICE, BOB = ("telegram", "1"), ("telegram", "2")
 TWO = Limits(messages=2, seconds=60)

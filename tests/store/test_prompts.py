@@ -10,23 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.context.budget import MAX_IDS
-from palaver.context.values import LeftOut
-from palaver.messages import Author, Message, Place, Quote
-from palaver.models.gemini import encode as gemini
-from palaver.models.openai import encode as openai
-from palaver.parts import Media, Part, Text, ToolResult
-from palaver.prompt.ledger import layer_entries
-from palaver.run.journal import FallbackStep, Journal, SentPrompt
-from palaver.store import Store, prompts
-from palaver.store.migrations.steps import m024_left_out
-from palaver.store.runs import SqlRuns
-from palaver.turns import Layer, Prompt, Settings, ToolSpec, Turn, model, user
 from people import GROUP, NOON, a_message
 from sizes import EXAMPLES, size
 from store.builders import PROMPT, a_record, a_run, add_own, begin, prompt_sent
 from store.older import revert
 from strategies import GEMINI_MODELS, OPENAI_MODELS, parts, turns
+from tertulia.context.budget import MAX_IDS
+from tertulia.context.values import LeftOut
+from tertulia.messages import Author, Message, Place, Quote
+from tertulia.models.gemini import encode as gemini
+from tertulia.models.openai import encode as openai
+from tertulia.parts import Media, Part, Text, ToolResult
+from tertulia.prompt.ledger import layer_entries
+from tertulia.run.journal import FallbackStep, Journal, SentPrompt
+from tertulia.store import Store, prompts
+from tertulia.store.migrations.steps import m024_left_out
+from tertulia.store.runs import SqlRuns
+from tertulia.turns import Layer, Prompt, Settings, ToolSpec, Turn, model, user
 
 SIGNATURES = ["CiQB+/a=", "CiQB-_a", "not base64 at all!", "ё\u2028", "E" * 16384, "\x00", "\ud83d", ""]
 

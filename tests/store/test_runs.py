@@ -7,18 +7,18 @@ from typing import Any, get_args
 import pytest
 from msgspec.structs import replace
 
-from palaver.engine.store_protocols import OutboxItem, SendStatus
-from palaver.errors import InvalidValue
-from palaver.messages import Quote, Reply
-from palaver.parts import Text, ToolCall, ToolResult
-from palaver.run.journal import FallbackStep, Journal
-from palaver.store import Store
-from palaver.store.migrations.steps import m012_tried
-from palaver.tasks.task import cancels_everything, cancels_nothing
-from palaver.turns import Layer, Prompt, model, user
 from people import DIRECT, GROUP, GRYAG, NOON, a_message, a_photo
 from store.builders import PROMPT, a_record, a_run, a_task, a_tool_run, an_outgoing, begin, prompt_sent
 from store.older import revert
+from tertulia.engine.store_protocols import OutboxItem, SendStatus
+from tertulia.errors import InvalidValue
+from tertulia.messages import Quote, Reply
+from tertulia.parts import Text, ToolCall, ToolResult
+from tertulia.run.journal import FallbackStep, Journal
+from tertulia.store import Store
+from tertulia.store.migrations.steps import m012_tried
+from tertulia.tasks.task import cancels_everything, cancels_nothing
+from tertulia.turns import Layer, Prompt, model, user
 
 LATER = NOON + timedelta(minutes=5)
 TURNS = (model(ToolCall(name="look", id="a"), by="gemini-3.8-flash"), user(ToolResult(name="look", id="a", value=1)))

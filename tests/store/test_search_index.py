@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memory.searching import Letters, a_search, found, hear, index, no_embedder, talk
-from palaver.memory.retrieval import dates
-from palaver.memory.retrieval import index as index_module
-from palaver.memory.retrieval import terms as terms_module
-from palaver.memory.retrieval.index import index_entry
-from palaver.memory.retrieval.terms import terms
-from palaver.messages import Author, Place
-from palaver.parts import Text
-from palaver.store import Store
-from palaver.store.migrations.steps import m004_search, m014_invisible
-from palaver.store.search_index import SqlIndexReader
 from people import ALICE, BOB, GROUP, NOON, a_message, a_photo
 from store.builders import files_hold
 from store.older import revert
+from tertulia.memory.retrieval import dates
+from tertulia.memory.retrieval import index as index_module
+from tertulia.memory.retrieval import terms as terms_module
+from tertulia.memory.retrieval.index import index_entry
+from tertulia.memory.retrieval.terms import terms
+from tertulia.messages import Author, Place
+from tertulia.parts import Text
+from tertulia.store import Store
+from tertulia.store.migrations.steps import m004_search, m014_invisible
+from tertulia.store.search_index import SqlIndexReader
 
 HER = Author(id="u777001", name="Xanthippe")
 HOME = Place(platform="telegram", id="u777001", kind="direct")

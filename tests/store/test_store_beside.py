@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from palaver import errors
-from palaver.store import Store, migrations
-from palaver.store.migrations.steps import MIGRATIONS
 from people import GROUP, NOON, a_message
 from store.builders import a_task, an_outgoing, names_in
 from store.forget.test_person import HER, everything_about
 from store.processes import child
+from tertulia import errors
+from tertulia.store import Store, migrations
+from tertulia.store.migrations.steps import MIGRATIONS
 
 
-async def refusal(path: Path | str, kind: type[errors.PalaverError]) -> str:
+async def refusal(path: Path | str, kind: type[errors.TertuliaError]) -> str:
     with pytest.raises(kind) as caught:
         await Store.open(path, beside=True)
     assert "\n" not in str(caught.value)
@@ -103,7 +103,7 @@ async def test_it_brings_no_store_up_to_date_and_opens_no_newer_one(tmp_path: Pa
         said = await refusal(tmp_path / name, kind)
 
         assert said.startswith(f"the store {tmp_path / name}: a")
-        assert ("start palaver chat or the bot once" in said) == (name == "old.db")
+        assert ("start tertulia chat or the bot once" in said) == (name == "old.db")
         assert (tmp_path / name).read_bytes() == before
     assert names_in(tmp_path) == ["new.db", "old.db"]
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from palaver import errors
-from palaver.store import Store, migrations
-from palaver.store.migrations.steps import MIGRATIONS, Migration
-from palaver.store.sqlite import connection
-from palaver.store.sqlite.connection import Database
 from people import GROUP, NOON, a_message, a_talk
 from store.builders import names_in
+from tertulia import errors
+from tertulia.store import Store, migrations
+from tertulia.store.migrations.steps import MIGRATIONS, Migration
+from tertulia.store.sqlite import connection
+from tertulia.store.sqlite.connection import Database
 
 
 async def a_file(path: Path, count: int = 3) -> None:
@@ -24,7 +24,7 @@ async def a_file(path: Path, count: int = 3) -> None:
             await store.inbox.receive(message, at=NOON)
 
 
-async def refusal(path: Path, kind: type[errors.PalaverError]) -> str:
+async def refusal(path: Path, kind: type[errors.TertuliaError]) -> str:
     with pytest.raises(kind) as caught:
         await Store.open(path)
     said = str(caught.value)
@@ -112,7 +112,7 @@ async def test_a_folder_and_a_missing_folder_are_refused(tmp_path: Path) -> None
 
 
 async def test_a_file_somebody_else_is_writing_to_is_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("palaver.store.sqlite.connection._BUSY_TIMEOUT", 0.01)
+    monkeypatch.setattr("tertulia.store.sqlite.connection._BUSY_TIMEOUT", 0.01)
     await a_file(tmp_path / "s.db")
     async with Store.open(tmp_path / "s.db") as store:
         with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as other:
@@ -195,11 +195,11 @@ def test_a_step_that_fails_leaves_the_store_as_the_one_before_left_it() -> None:
 
 
 def test_the_store_is_imported_only_when_it_is_used() -> None:
-    asked = "import sys, palaver; before = 'sqlite3' in sys.modules; print(before, palaver.Store.__module__)"
+    asked = "import sys, tertulia; before = 'sqlite3' in sys.modules; print(before, tertulia.Store.__module__)"
 
     said = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout
 
-    assert said == "False palaver.store.store\n"
+    assert said == "False tertulia.store.store\n"
 
 
 async def test_an_opening_that_is_given_up_leaves_the_file_to_others(tmp_path: Path) -> None:

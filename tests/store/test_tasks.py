@@ -11,17 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.errors import InvalidValue
-from palaver.store import Store, migrations
-from palaver.store.encoding import dumps
-from palaver.store.migrations.steps import MIGRATIONS
-from palaver.store.sqlite.connection import Database
-from palaver.store.tasks import MAX_BATCH
-from palaver.tasks import graph
-from palaver.tasks.task import Task
 from people import DIRECT, GROUP, NOON
 from sizes import size
 from store.builders import a_run, a_task, an_outgoing, begin
+from tertulia.errors import InvalidValue
+from tertulia.store import Store, migrations
+from tertulia.store.encoding import dumps
+from tertulia.store.migrations.steps import MIGRATIONS
+from tertulia.store.sqlite.connection import Database
+from tertulia.store.tasks import MAX_BATCH
+from tertulia.tasks import graph
+from tertulia.tasks.task import Task
 
 LATER = NOON + timedelta(minutes=5)
 MUCH_LATER = NOON + timedelta(days=5)

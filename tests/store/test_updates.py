@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from palaver.engine.store_protocols import Command, UpdateResult
-from palaver.errors import InvalidValue
-from palaver.events import MessageReceived
-from palaver.messages import Author, Message, Quote
-from palaver.parts import Text
-from palaver.platform import (
+from people import ALICE, BOB, GROUP, NOON, a_message
+from tertulia.engine.store_protocols import Command, UpdateResult
+from tertulia.errors import InvalidValue
+from tertulia.events import MessageReceived
+from tertulia.messages import Author, Message, Quote
+from tertulia.parts import Text
+from tertulia.platform import (
     Change,
     Commanded,
     Deleted,
@@ -26,11 +27,10 @@ from palaver.platform import (
     Stopped,
     Update,
 )
-from palaver.store import Store
-from palaver.store.events import add as add_event
-from palaver.store.identities import upsert_place
-from palaver.store.sqlite.connection import clear_cache
-from people import ALICE, BOB, GROUP, NOON, a_message
+from tertulia.store import Store
+from tertulia.store.events import add as add_event
+from tertulia.store.identities import upsert_place
+from tertulia.store.sqlite.connection import clear_cache
 
 WEEK = timedelta(days=7)
 ELSEWHERE = replace(GROUP, id="-999")

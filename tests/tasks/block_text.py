@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import assert_never
 
-from palaver.errors import InvalidValue
-from palaver.tasks import task
-from palaver.tasks.blocks import ParsedText, heading_line, parse
-from palaver.tasks.kinds import KINDS, Body, Kind
+from tertulia.errors import InvalidValue
+from tertulia.tasks import task
+from tertulia.tasks.blocks import ParsedText, heading_line, parse
+from tertulia.tasks.kinds import KINDS, Body, Kind
 
 
 def format_text(parsed: ParsedText, *, kinds: Mapping[str, Kind] = KINDS) -> str:

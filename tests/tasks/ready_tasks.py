@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from palaver.tasks.graph import without_open_dependencies
-from palaver.tasks.task import Task
-from palaver.timezones import utc
+from tertulia.tasks.graph import without_open_dependencies
+from tertulia.tasks.task import Task
+from tertulia.timezones import utc
 
 
 def ready(tasks: Iterable[Task], now: datetime) -> tuple[Task, ...]:

@@ -6,10 +6,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from palaver.errors import InvalidValue
-from palaver.tasks.blocks import ParsedText, parse
-from palaver.tasks.kinds import KINDS, LONGEST_WAIT, Body
-from palaver.tasks.task import (
+from sizes import in_time, size
+from tasks.block_text import format_text
+from tertulia.errors import InvalidValue
+from tertulia.tasks.blocks import ParsedText, parse
+from tertulia.tasks.kinds import KINDS, LONGEST_WAIT, Body
+from tertulia.tasks.task import (
     BlockAuthor,
     ClearConversation,
     Custom,
@@ -21,8 +23,6 @@ from palaver.tasks.task import (
     UnblockAuthor,
     Wait,
 )
-from sizes import in_time, size
-from tasks.block_text import format_text
 
 PANCAKES = """# «think»
 She wants the recipe, then the timer.

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from palaver.run.cleaner import clean
-from palaver.tasks import blocks
-from palaver.tasks.blocks import parse
-from palaver.tasks.kinds import KINDS
+from tertulia.run.cleaner import clean
+from tertulia.tasks import blocks
+from tertulia.tasks.blocks import parse
+from tertulia.tasks.kinds import KINDS
 
 KNOWN = ["send", "k" * 64]
 _PIECES = [

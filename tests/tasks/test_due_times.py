@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from palaver.errors import InvalidValue
-from palaver.tasks.due_times import (
+from tertulia.errors import InvalidValue
+from tertulia.tasks.due_times import (
     FORMATS,
     FURTHEST,
     LENGTH,

@@ -12,9 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.errors import InvalidValue
-from palaver.tasks.blocks import parse
-from palaver.tasks.graph import (
+from people import DIRECT, GROUP, NOON
+from sizes import in_time, size
+from tasks.ready_tasks import next_due, ready
+from tasks.test_blocks import BLOCKS, PANCAKES
+from tertulia.errors import InvalidValue
+from tertulia.tasks.blocks import parse
+from tertulia.tasks.graph import (
     CUT_OFF,
     MOST_BEGINNINGS,
     begin,
@@ -26,7 +30,7 @@ from palaver.tasks.graph import (
     settle,
     supersede,
 )
-from palaver.tasks.task import (
+from tertulia.tasks.task import (
     LAST,
     POLICIES,
     RETRY,
@@ -44,10 +48,6 @@ from palaver.tasks.task import (
     block_of,
     kind_of,
 )
-from people import DIRECT, GROUP, NOON
-from sizes import in_time, size
-from tasks.ready_tasks import next_due, ready
-from tasks.test_blocks import BLOCKS, PANCAKES
 
 KYIV = ZoneInfo("Europe/Kyiv")
 SECOND = timedelta(seconds=1)

@@ -9,7 +9,9 @@ import msgspec
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from palaver.tasks.graph import (
+from people import DIRECT, GROUP, NOON
+from tasks.ready_tasks import next_due, ready
+from tertulia.tasks.graph import (
     begin,
     cancel,
     fail,
@@ -19,9 +21,7 @@ from palaver.tasks.graph import (
     settle,
     supersede,
 )
-from palaver.tasks.task import POLICIES, REPEATABLE, RETRY, BlockAuthor, Remember, Send, Task, TaskBlock, Think, Wait
-from people import DIRECT, GROUP, NOON
-from tasks.ready_tasks import next_due, ready
+from tertulia.tasks.task import POLICIES, REPEATABLE, RETRY, BlockAuthor, Remember, Send, Task, TaskBlock, Think, Wait
 
 BLOCKS: st.SearchStrategy[TaskBlock] = st.one_of(
     st.just(Send(text="a")),

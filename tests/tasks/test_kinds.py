@@ -1,6 +1,6 @@
-from palaver.tasks import blocks
-from palaver.tasks.blocks import lines_for_model
-from palaver.tasks.kinds import ABOUT, DESTRUCTIVE, KINDS, Body, for_model
+from tertulia.tasks import blocks
+from tertulia.tasks.blocks import lines_for_model
+from tertulia.tasks.kinds import ABOUT, DESTRUCTIVE, KINDS, Body, for_model
 
 
 def draw(body: Body) -> str:

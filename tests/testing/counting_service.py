@@ -5,8 +5,8 @@ from collections import Counter
 from contextlib import suppress
 from typing import Any
 
-from palaver.testing.example_service import ExampleService
-from palaver.testing.platform_world import Fault
+from tertulia.testing.example_service import ExampleService
+from tertulia.testing.platform_world import Fault
 
 
 class CountingService(ExampleService):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from palaver.testing.platform_contract import PlatformWorld
+from tertulia.testing.platform_contract import PlatformWorld
 
 PAGE = Path(__file__).parents[2] / "docs" / "platforms.md"
 

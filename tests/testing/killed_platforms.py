@@ -16,10 +16,10 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from lives import Lives, lives
-from palaver.engine.store_protocols import OutboxItem
-from palaver.messages import Author, Place, Reply
-from palaver.store import Store
-from palaver.testing.example_service import ExampleService
+from tertulia.engine.store_protocols import OutboxItem
+from tertulia.messages import Author, Place, Reply
+from tertulia.store import Store
+from tertulia.testing.example_service import ExampleService
 from testing.counting_service import CountingService
 from testing.platform_child import Life, answer_to, platform_of
 
@@ -205,7 +205,7 @@ async def main(kills: int) -> int:
     """Kill so often, half on each platform, and print what came of it."""
 
     async def one(platform: str) -> Result:
-        with tempfile.TemporaryDirectory(prefix="palaver-kills-") as folder:
+        with tempfile.TemporaryDirectory(prefix="tertulia-kills-") as folder:
             return await killed(Path(folder), platform, kills=kills // len(PLATFORMS), seed=1)
 
     results = await asyncio.gather(*map(one, PLATFORMS))

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from keyless_chat import KeylessChat
 from lives import fork_lives
-from palaver import Behavior, Delivery, Engine, Platform, Store
-from palaver.engine.limits import Limits
-from palaver.models.base import Finish, Response
-from palaver.parts import Part, Text
-from palaver.turns import Prompt, Turn
+from tertulia import Behavior, Delivery, Engine, Platform, Store
+from tertulia.engine.limits import Limits
+from tertulia.models.base import Finish, Response
+from tertulia.parts import Part, Text
+from tertulia.turns import Prompt, Turn
 from testing.docs_page import corner
 
 PIECE = 0.001  # seconds between two pieces of an answer

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from engine.engines import said
-from palaver.parts import ToolCall
-from palaver.testing import Clock, RecordedPlatform, Scripted, bot_engine
+from tertulia.parts import ToolCall
+from tertulia.testing import Clock, RecordedPlatform, Scripted, bot_engine
 
 CONFIG = """
 model = "gemini-3.8-flash"
@@ -23,11 +23,11 @@ use = "nowhere:Mine"
 
 async def test_persona_tools_limits_and_memory_are_those_of_the_config(tmp_path: Path) -> None:
     (tmp_path / "test_bot_tools.py").write_text("def pour(drink: str) -> str:\n    return f'{drink} is poured'\n")
-    (tmp_path / "palaver.toml").write_text(CONFIG)
+    (tmp_path / "tertulia.toml").write_text(CONFIG)
     platform, clock = RecordedPlatform(), Clock()
     model = Scripted([ToolCall(name="pour", args={"drink": "tea"})], "Here.", "I will not.", "Again.")
 
-    async with bot_engine(tmp_path / "palaver.toml", model, platform, clock=clock) as engine:
+    async with bot_engine(tmp_path / "tertulia.toml", model, platform, clock=clock) as engine:
         for number, text in enumerate(["Tea, please.", "I am allergic to peanuts.", "More!"]):
             await engine.receive(said(text, number))
             await engine.settled()
@@ -40,4 +40,4 @@ async def test_persona_tools_limits_and_memory_are_those_of_the_config(tmp_path:
     assert platform.texts[0::3] == ["Here.", "Again."]
     assert len(platform.texts) == 4
     assert [("Is allergic to peanuts." in repr(prompt)) for prompt in model.prompts] == [False, False, False, True]
-    assert not (tmp_path / "palaver.db").exists()
+    assert not (tmp_path / "tertulia.db").exists()

@@ -3,9 +3,9 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 
-from palaver import Author, Behavior, Engine, Message, Place, Store, Text, ToolCall
-from palaver.testing import Clock, RecordedPlatform, Scripted
-from palaver.tools.reminders import reminder_tool
+from tertulia import Author, Behavior, Engine, Message, Place, Store, Text, ToolCall
+from tertulia.testing import Clock, RecordedPlatform, Scripted
+from tertulia.tools.reminders import reminder_tool
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 HERE = Place(platform="recorded", id="1", kind="direct")

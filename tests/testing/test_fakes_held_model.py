@@ -2,10 +2,10 @@
 
 import asyncio
 
-from palaver.models.base import Response
-from palaver.parts import Text
-from palaver.testing import HeldModel
-from palaver.turns import Prompt
+from tertulia.models.base import Response
+from tertulia.parts import Text
+from tertulia.testing import HeldModel
+from tertulia.turns import Prompt
 
 
 async def test_an_answer_waits_until_it_is_released() -> None:

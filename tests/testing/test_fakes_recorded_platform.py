@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from palaver import Author, Behavior, Capabilities, Delivery, Engine, Message, Place, Reply, Store, Text
-from palaver.platform import Received
-from palaver.testing import RecordedPlatform, Scripted
+from tertulia import Author, Behavior, Capabilities, Delivery, Engine, Message, Place, Reply, Store, Text
+from tertulia.platform import Received
+from tertulia.testing import RecordedPlatform, Scripted
 
 HERE = Place(platform="recorded", id="1", kind="direct")
 HELLO = Message(id="1", place=HERE, author=Author(id="7", name="Alice"), parts=(Text(text="Hello!"),))

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx2
 import pytest
 
-from palaver import Chat, SyncChat
-from palaver.models import Gemini, OpenAI
-from palaver.sim import GeminiSim, OpenAISim, TelegramSim
-from palaver.testing.fixtures import gemini_sim, openai_sim, telegram_sim
+from tertulia import Chat, SyncChat
+from tertulia.models import Gemini, OpenAI
+from tertulia.sim import GeminiSim, OpenAISim, TelegramSim
+from tertulia.testing.fixtures import gemini_sim, openai_sim, telegram_sim
 
 __all__ = ["gemini_sim", "openai_sim", "telegram_sim"]
 
@@ -48,7 +48,7 @@ async def test_a_test_that_awaits_waits_for_the_telegram_simulator(telegram_sim:
     assert [call.method for call in telegram_sim.calls] == ["getMe"]
 
 
-@pytest.mark.parametrize("module", ["palaver.testing", "palaver.testing.platform_world"])
+@pytest.mark.parametrize("module", ["tertulia.testing", "tertulia.testing.platform_world"])
 def test_what_needs_no_pytest_does_not_import_it(module: str) -> None:
     code = f"import sys, {module}; sys.exit('pytest' in sys.modules)"
 

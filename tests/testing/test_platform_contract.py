@@ -1,7 +1,7 @@
 """Two platforms for an invented chat service keep the contract: the one of the docs, and one with all there is."""
 
 from keyless_chat import KeylessChat
-from palaver.testing.platform_contract import PlatformContract, PlatformWorld
+from tertulia.testing.platform_contract import PlatformContract, PlatformWorld
 from testing import docs_page
 from testing.worlds import ExampleWorld
 

@@ -12,11 +12,11 @@ import pytest
 from msgspec.structs import replace
 
 from keyless_chat import KeylessChat
-from palaver.errors import NotSent, SendRefused
-from palaver.messages import Author, Message, Place, Reply
-from palaver.parts import Text
-from palaver.platform import Capabilities, Change, Delivery, Edited, Inbox, PlaceRole, Platform, Received
-from palaver.testing.platform_contract import PlatformContract, PlatformWorld
+from tertulia.errors import NotSent, SendRefused
+from tertulia.messages import Author, Message, Place, Reply
+from tertulia.parts import Text
+from tertulia.platform import Capabilities, Change, Delivery, Edited, Inbox, PlaceRole, Platform, Received
+from tertulia.testing.platform_contract import PlatformContract, PlatformWorld
 from testing.docs_page import corner
 from testing.worlds import ExampleWorld
 
@@ -477,7 +477,7 @@ def test_previews_that_vanish_are_seen(tmp_path: Path) -> None:
 def test_what_a_failed_test_compared_is_shown() -> None:
     """The asserts of the contract are rewritten by pytest, as those of a test are."""
     for module in ("contract_session", "incoming_contract", "outgoing_contract"):
-        assert "@pytest_ar" in vars(sys.modules[f"palaver.testing.{module}"])
+        assert "@pytest_ar" in vars(sys.modules[f"tertulia.testing.{module}"])
 
 
 def judge(platform: type[Platform], promise: str, folder: Path, *, timeout: float = ExampleWorld.timeout) -> None:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from palaver.engine.store_protocols import OutboxItem
-from palaver.messages import Place, Reply
-from palaver.platform import split_reply
 from people import NOON
+from tertulia.engine.store_protocols import OutboxItem
+from tertulia.messages import Place, Reply
+from tertulia.platform import split_reply
 from testing.killed_platforms import PLATFORMS, Fate, fate_of, killed, killed_at
 from testing.platform_child import answer_to
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from itertools import count
 
-from palaver.messages import Author, Place
-from palaver.platform import Platform
-from palaver.testing.example_service import ExampleService
-from palaver.testing.platform_world import Fault, PlatformWorld, Shown
+from tertulia.messages import Author, Place
+from tertulia.platform import Platform
+from tertulia.testing.example_service import ExampleService
+from tertulia.testing.platform_world import Fault, PlatformWorld, Shown
 
 
 class ExampleWorld(PlatformWorld):

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Optional
 import pydantic
 import pytest
 
-from palaver import RunContext, ToolCall, ToolResult, ToolSpec
-from palaver.errors import InvalidValue
-from palaver.toolbox.toolbox import Toolbox, tool
 from people import NOON
+from tertulia import RunContext, ToolCall, ToolResult, ToolSpec
+from tertulia.errors import InvalidValue
+from tertulia.toolbox.toolbox import Toolbox, tool
 
 CONTEXT = RunContext(run_id="r1", step=2, call=5, now=NOON)
 NUMBER = {

@@ -8,9 +8,9 @@ import msgspec
 import pydantic
 import pytest
 
-from palaver import ToolCall, ToolResult, ToolSpec
-from palaver.errors import InvalidValue
-from palaver.toolbox.toolbox import Toolbox, tool
+from tertulia import ToolCall, ToolResult, ToolSpec
+from tertulia.errors import InvalidValue
+from tertulia.toolbox.toolbox import Toolbox, tool
 
 
 class Arguments(msgspec.Struct):

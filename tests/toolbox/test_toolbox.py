@@ -7,10 +7,10 @@ import msgspec
 import pydantic
 import pytest
 
-from palaver import Media, ToolCall, ToolResult, ToolSpec
-from palaver.errors import InvalidValue
-from palaver.toolbox.toolbox import Toolbox, tool
-from palaver.turns import cut_turn, user
+from tertulia import Media, ToolCall, ToolResult, ToolSpec
+from tertulia.errors import InvalidValue
+from tertulia.toolbox.toolbox import Toolbox, tool
+from tertulia.turns import cut_turn, user
 
 
 def forecast(city: Annotated[str, "where"], days: int = 1, unit: Literal["C", "F"] = "C") -> dict[str, object]:

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from palaver import Media, ToolCall, ToolResult
-from palaver.toolbox.toolbox import Toolbox, tool, tool_failure, tool_result
+from tertulia import Media, ToolCall, ToolResult
+from tertulia.toolbox.toolbox import Toolbox, tool, tool_failure, tool_result
 
 
 class Mute(Exception):
@@ -71,8 +71,8 @@ async def test_tools_that_are_stuck_hold_up_no_later_one() -> None:
 
 STUCK = """
 import asyncio, threading
-from palaver import ToolCall
-from palaver.toolbox.toolbox import Toolbox, tool
+from tertulia import ToolCall
+from tertulia.toolbox.toolbox import Toolbox, tool
 
 @tool(timeout=0.01)
 def stuck() -> None:

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from palaver.sim.server import Served
+from tertulia.sim.server import Served
 
 
 class Canned:

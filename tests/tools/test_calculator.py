@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from palaver.parts import ToolCall
-from palaver.toolbox.toolbox import Toolbox
-from palaver.tools.calculator import CONSTANTS, FUNCTIONS, LENGTH, SEPARATOR, TOO_LARGE, calculate
+from tertulia.parts import ToolCall
+from tertulia.toolbox.toolbox import Toolbox
+from tertulia.tools.calculator import CONSTANTS, FUNCTIONS, LENGTH, SEPARATOR, TOO_LARGE, calculate
 
 RESULTS = {
     "7 / 2": 3.5,

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from palaver.parts import ToolCall
-from palaver.toolbox.toolbox import Toolbox
-from palaver.tools.clock import clock
+from tertulia.parts import ToolCall
+from tertulia.toolbox.toolbox import Toolbox
+from tertulia.tools.clock import clock
 
 NOW = datetime(2026, 11, 20, 22, 30, 15, 987654, tzinfo=UTC)
 

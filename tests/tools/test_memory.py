@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 
 from memory.known import a_fact
-from palaver import RunContext, Store
-from palaver.memory.facts import Fact
-from palaver.messages import Author, Place
-from palaver.models.scripted import Scripted
-from palaver.parts import ToolCall, ToolResult
-from palaver.run.journal import run_context
-from palaver.toolbox.toolbox import Toolbox
-from palaver.tools.memory import JUST_SAID, MAX_FACT_TEXT, NOTHING, PROPOSED, memory_tools
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_quote
 from run.loops import run_to_end
 from store.builders import PROMPT, a_run, a_store_of, begin
+from tertulia import RunContext, Store
+from tertulia.memory.facts import Fact
+from tertulia.messages import Author, Place
+from tertulia.models.scripted import Scripted
+from tertulia.parts import ToolCall, ToolResult
+from tertulia.run.journal import run_context
+from tertulia.toolbox.toolbox import Toolbox
+from tertulia.tools.memory import JUST_SAID, MAX_FACT_TEXT, NOTHING, PROPOSED, memory_tools
 
 NOW = NOON + timedelta(days=1)
 HERS = Place(platform="telegram", id=ALICE.id, kind="direct")

@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from palaver import RunContext, Store
-from palaver.errors import InvalidValue
-from palaver.models.scripted import Scripted
-from palaver.parts import ToolCall, ToolResult
-from palaver.run.journal import Run, ToolRun
-from palaver.tasks.reminders import MAX_REMINDER_TEXT, MOST
-from palaver.tasks.task import POLICIES, Send, Task, block_of
-from palaver.toolbox.toolbox import Toolbox
-from palaver.tools.reminders import reminder_tool
-from palaver.turns import Record, model
 from people import DIRECT, GROUP
 from run.loops import resumed, run_to_end
 from store.builders import PROMPT, a_run, begin
+from tertulia import RunContext, Store
+from tertulia.errors import InvalidValue
+from tertulia.models.scripted import Scripted
+from tertulia.parts import ToolCall, ToolResult
+from tertulia.run.journal import Run, ToolRun
+from tertulia.tasks.reminders import MAX_REMINDER_TEXT, MOST
+from tertulia.tasks.task import POLICIES, Send, Task, block_of
+from tertulia.toolbox.toolbox import Toolbox
+from tertulia.tools.reminders import reminder_tool
+from tertulia.turns import Record, model
 
 ZONE = "Europe/Kyiv"
 NOW = datetime(2026, 11, 15, 15, 0, tzinfo=UTC)

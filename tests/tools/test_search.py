@@ -6,10 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from palaver import errors
-from palaver.parts import ToolCall
-from palaver.toolbox.toolbox import Toolbox
-from palaver.tools.search import EXCERPT, TITLE, Hit, SearxNG, plain_text, search_tool
+from tertulia import errors
+from tertulia.parts import ToolCall
+from tertulia.toolbox.toolbox import Toolbox
+from tertulia.tools.search import EXCERPT, TITLE, Hit, SearxNG, plain_text, search_tool
 from tools.services import Canned, a_dead_url, serving
 
 SEARCH = "/search"
@@ -198,9 +198,9 @@ FAILURES = [
 
 @pytest.mark.parametrize(("answer", "kind", "told"), FAILURES)
 async def test_a_failure_is_told_without_the_address(
-    answer: Canned, kind: type[errors.PalaverError], told: str
+    answer: Canned, kind: type[errors.TertuliaError], told: str
 ) -> None:
-    with pytest.raises(errors.PalaverError) as caught:
+    with pytest.raises(errors.TertuliaError) as caught:
         await hits(answer)
 
     assert (type(caught.value), str(caught.value)) == (kind, told)

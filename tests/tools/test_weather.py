@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from palaver import errors
-from palaver.parts import ToolCall
-from palaver.toolbox.toolbox import Toolbox
-from palaver.tools.weather import OpenMeteo, Report, weather_tool
+from tertulia import errors
+from tertulia.parts import ToolCall
+from tertulia.toolbox.toolbox import Toolbox
+from tertulia.tools.weather import OpenMeteo, Report, weather_tool
 from tools.services import Canned, a_dead_url, serving
 
 SEARCH = "/v1/search"
@@ -176,9 +176,9 @@ FAILURES = [
 
 @pytest.mark.parametrize(("answer", "kind", "words"), FAILURES)
 async def test_a_failure_is_told_without_the_address(
-    answer: Canned, kind: type[errors.PalaverError], words: str
+    answer: Canned, kind: type[errors.TertuliaError], words: str
 ) -> None:
-    with pytest.raises(errors.PalaverError) as caught:
+    with pytest.raises(errors.TertuliaError) as caught:
         await told(places(KYIV), answer)
 
     assert (type(caught.value), str(caught.value)) == (kind, words)
@@ -206,7 +206,7 @@ async def test_a_dead_service() -> None:
 @pytest.mark.parametrize("url", ["", "nowhere", "ftp://127.0.0.1", "http://", "http://a b"])
 async def test_an_address_that_is_none(url: str) -> None:
     async with OpenMeteo(geocoding_url=url) as weather:
-        with pytest.raises(errors.PalaverError, match=r"places (is not one that can be called|cannot be reached)$"):
+        with pytest.raises(errors.TertuliaError, match=r"places (is not one that can be called|cannot be reached)$"):
             await weather.at("Kyiv")
 
 

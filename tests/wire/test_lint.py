@@ -5,10 +5,10 @@ from typing import Any
 import orjson
 import pytest
 
-from palaver.wire import Violation, lint
-from palaver.wire.generations import family, generation
-from palaver.wire.rules import GEMINI_RULES, OPENAI_RULES
 from rows import gemini, openai
+from tertulia.wire import Violation, lint
+from tertulia.wire.generations import family, generation
+from tertulia.wire.rules import GEMINI_RULES, OPENAI_RULES
 
 
 def named(body: Any, model: str, *, strict: bool) -> set[str]:

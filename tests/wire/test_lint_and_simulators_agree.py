@@ -7,11 +7,11 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from palaver.sim.gemini import rules as gemini
-from palaver.sim.openai import rules as openai
-from palaver.sim.openai.errors import OpenAIRefusal
-from palaver.wire import Violation, lint
 from strategies import GEMINI_MODELS, OPENAI_MODELS
+from tertulia.sim.gemini import rules as gemini
+from tertulia.sim.openai import rules as openai
+from tertulia.sim.openai.errors import OpenAIRefusal
+from tertulia.wire import Violation, lint
 from wire.requests import gemini_requests, openai_requests
 
 pytestmark = pytest.mark.torture

@@ -1,9 +1,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.media.sent_forms import media_tokens
-from palaver.parts import Media
-from palaver.wire.media_limits import limits_of, patch_scale
+from tertulia.media.sent_forms import media_tokens
+from tertulia.parts import Media
+from tertulia.wire.media_limits import limits_of, patch_scale
 
 MODELS = (
     "gemini-2.0-flash",

@@ -4,14 +4,14 @@ import gc
 
 import pytest
 
-from palaver import Media, Opaque, Text, Thought, ToolCall, ToolResult, Turn, model, user
-from palaver.errors import NothingToSend
-from palaver.models.gemini.encode import encode_request as gemini_request
-from palaver.models.openai.encode import encode_request as openai_request
-from palaver.turns import Prompt
-from palaver.wire import Receipt, lint, repair
-from palaver.wire.repair import repair_prompt
-from palaver.wire.signatures import Wire
+from tertulia import Media, Opaque, Text, Thought, ToolCall, ToolResult, Turn, model, user
+from tertulia.errors import NothingToSend
+from tertulia.models.gemini.encode import encode_request as gemini_request
+from tertulia.models.openai.encode import encode_request as openai_request
+from tertulia.turns import Prompt
+from tertulia.wire import Receipt, lint, repair
+from tertulia.wire.repair import repair_prompt
+from tertulia.wire.signatures import Wire
 
 NEW = "gemini-3.8-flash"
 OLD = "gemini-2.0-flash"

@@ -5,14 +5,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.errors import NothingToSend
-from palaver.models.gemini import encode as gemini
-from palaver.models.openai import encode as openai
-from palaver.turns import Prompt, Turn
-from palaver.wire import Receipt, lint, repair
-from palaver.wire.lint import Violation
-from palaver.wire.signatures import Wire
 from strategies import GEMINI_MODELS, OPENAI_MODELS, histories, plausible
+from tertulia.errors import NothingToSend
+from tertulia.models.gemini import encode as gemini
+from tertulia.models.openai import encode as openai
+from tertulia.turns import Prompt, Turn
+from tertulia.wire import Receipt, lint, repair
+from tertulia.wire.lint import Violation
+from tertulia.wire.signatures import Wire
 
 pytestmark = pytest.mark.torture
 

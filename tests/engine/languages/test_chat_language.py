@@ -1,9 +1,9 @@
 import pytest
 
-from palaver.context.log import InMemoryLog
-from palaver.engine.languages.chat_language import ChatLanguage, written_language
-from palaver.messages import Message
 from people import GRYAG, a_message
+from tertulia.context.log import InMemoryLog
+from tertulia.engine.languages.chat_language import ChatLanguage, written_language
+from tertulia.messages import Message
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from msgspec.structs import asdict, replace
 
-from palaver.engine.behavior import Behavior
-from palaver.engine.languages import BUILT_IN, fields_of, languages_with, lines_in
-from palaver.engine.languages.english import ENGLISH
-from palaver.engine.languages.lines import Lines
-from palaver.engine.languages.ukrainian import UKRAINIAN
-from palaver.errors import InvalidValue
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.languages import BUILT_IN, fields_of, languages_with, lines_in
+from tertulia.engine.languages.english import ENGLISH
+from tertulia.engine.languages.lines import Lines
+from tertulia.engine.languages.ukrainian import UKRAINIAN
+from tertulia.errors import InvalidValue
 
 CYRILLIC = re.compile(r"[а-яґєії]", re.IGNORECASE)
 FOREIGN = re.compile(r"[ыэъё]|\b(?:если|или|только|что)\b", re.IGNORECASE)
@@ -73,7 +73,7 @@ def test_a_language_of_a_country_has_what_the_language_has() -> None:
         ({"lines": {"uk": {"forgoten": "x"}}}, "lines.uk.forgoten: there is no such line, did you mean forgotten?"),
         (
             {"lines": {"uk": {"zzz": "x"}}},
-            "lines.uk.zzz: there is no such line; palaver/engine/languages/english.py has",
+            "lines.uk.zzz: there is no such line; tertulia/engine/languages/english.py has",
         ),
         ({"lines": {"uk": {"forgotten": "{fact}"}}}, "lines.uk.forgotten must have a text that fills in nothing alone"),
         ({"lines": {"uk": {"greeting": "{name} {"}}}, "lines.uk.greeting: "),

@@ -6,17 +6,17 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, engine_with, said, talked
-from palaver.engine.behavior import Behavior
-from palaver.engine.languages.english import ENGLISH
-from palaver.engine.languages.ukrainian import UKRAINIAN
-from palaver.engine.limits import Cap, Limits
-from palaver.errors import ModelUnavailable, PalaverError, RequestRefused
-from palaver.messages import Author
-from palaver.models import Scripted
-from palaver.platform import Capabilities, Commanded, Reacted, Stopped
-from palaver.store import Store
-from palaver.testing import HeldModel, RecordedPlatform
 from people import NOON
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.languages.english import ENGLISH
+from tertulia.engine.languages.ukrainian import UKRAINIAN
+from tertulia.engine.limits import Cap, Limits
+from tertulia.errors import ModelUnavailable, RequestRefused, TertuliaError
+from tertulia.messages import Author
+from tertulia.models import Scripted
+from tertulia.platform import Capabilities, Commanded, Reacted, Stopped
+from tertulia.store import Store
+from tertulia.testing import HeldModel, RecordedPlatform
 
 OLENA = Author(id="3", name="Олена", language="uk")
 
@@ -74,7 +74,7 @@ async def test_a_platform_that_tells_the_language_once_has_told_it() -> None:
     [(ModelUnavailable("?"), UKRAINIAN.model_unavailable), (RequestRefused("?"), UKRAINIAN.failed)],
 )
 async def test_an_error_is_told_in_their_language_unless_the_text_is_the_users_own(
-    error: PalaverError, line: str
+    error: TertuliaError, line: str
 ) -> None:
     platform, own = RecordedPlatform(), RecordedPlatform()
     behavior = replace(AT_ONCE, error_text=lambda error: f"Oh: {error}")

@@ -7,8 +7,8 @@ from msgspec import Struct, json
 
 from lives import fork_lives
 from memory.searching import Letters
-from palaver.engine.memory.indexer import Indexer
-from palaver.store import Store
+from tertulia.engine.memory.indexer import Indexer
+from tertulia.store import Store
 
 
 class Life(Struct, frozen=True, kw_only=True):

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from engine.engines import ALICE, DIRECT
-from palaver.engine.memory.learner import Learner
-from palaver.messages import Message, Place
-from palaver.models.scripted import Scripted
-from palaver.store import Store
 from people import NOON
+from tertulia.engine.memory.learner import Learner
+from tertulia.messages import Message, Place
+from tertulia.models.scripted import Scripted
+from tertulia.store import Store
 
 STATED = {"I love sushi": "Loves sushi.", "I love jazz": "Loves jazz.", "hm": ""}
 

@@ -11,18 +11,18 @@ from msgspec.structs import replace
 
 from engine.engines import ALICE, DIRECT, GROUP, ME, engine_with, said, talked
 from memory.searching import Letters, a_search, index
-from palaver.engine.engine import Engine
-from palaver.engine.memory import Memory
-from palaver.memory.facts import subject_of
-from palaver.messages import Message, Place, Quote
-from palaver.models.scripted import Scripted
-from palaver.parts import Text, ToolCall
-from palaver.platform import Capabilities
-from palaver.profiles import PROFILES
-from palaver.store import Store
-from palaver.testing import RecordedPlatform
-from palaver.toolbox.toolbox import tool
 from people import NOON
+from tertulia.engine.engine import Engine
+from tertulia.engine.memory import Memory
+from tertulia.memory.facts import subject_of
+from tertulia.messages import Message, Place, Quote
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Text, ToolCall
+from tertulia.platform import Capabilities
+from tertulia.profiles import PROFILES
+from tertulia.store import Store
+from tertulia.testing import RecordedPlatform
+from tertulia.toolbox.toolbox import tool
 
 SECRET = "I am allergic to peanuts."
 NOTED = "Noted: you are allergic to peanuts, so no peanuts for you."

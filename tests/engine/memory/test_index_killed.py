@@ -18,9 +18,9 @@ from msgspec import json
 
 from engine.memory.index_child import Life
 from memory.searching import Letters, a_search, hear, talk
-from palaver.store import Store
 from people import BOB, DIRECT, GROUP, NOON, a_message
 from sizes import EXAMPLES, size
+from tertulia.store import Store
 
 COUNT = 3_000  # messages of the longest place
 KILLS = size(2, full=max(6, EXAMPLES // 500))

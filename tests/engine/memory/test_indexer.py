@@ -9,14 +9,14 @@ from threading import get_ident
 import pytest
 
 from memory.searching import FILL, Letters, a_search, a_store, found, hear, no_embedder, talk
-from palaver.engine.memory import indexer
-from palaver.engine.memory.indexer import BATCH, CAUGHT_UP, EMBEDDED, LATE, Indexer
-from palaver.errors import Overloaded
-from palaver.memory.embeddings import Embedder, Embedders
-from palaver.memory.retrieval.features import Floats
-from palaver.memory.retrieval.index import IndexEntry, IndexProgress, MessageText, index_entry
-from palaver.store import Store
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message
+from tertulia.engine.memory import indexer
+from tertulia.engine.memory.indexer import BATCH, CAUGHT_UP, EMBEDDED, LATE, Indexer
+from tertulia.errors import Overloaded
+from tertulia.memory.embeddings import Embedder, Embedders
+from tertulia.memory.retrieval.features import Floats
+from tertulia.memory.retrieval.index import IndexEntry, IndexProgress, MessageText, index_entry
+from tertulia.store import Store
 
 
 class Stuck(Letters):
@@ -93,7 +93,7 @@ async def test_a_long_talk_is_indexed_in_batches_and_other_places_by_words_befor
 
 async def test_the_next_process_indexes_what_this_one_did_not(tmp_path: Path) -> None:
     stuck, letters = Stuck(), Letters()
-    async with a_store(tmp_path / "palaver.db") as store:
+    async with a_store(tmp_path / "tertulia.db") as store:
         await hear(store, *talk(*["the sea"] * 40), *talk("xylophone", place=DIRECT))
         indexer = an_indexer(store, only(stuck))
         await indexer.start()
@@ -101,7 +101,7 @@ async def test_the_next_process_indexes_what_this_one_did_not(tmp_path: Path) ->
         await indexer.close()
         before = await store.index_writer.progress("letters")
 
-    async with a_store(tmp_path / "palaver.db") as store:
+    async with a_store(tmp_path / "tertulia.db") as store:
         await finish(an_indexer(store, only(letters)))
 
         assert before.indexed == 41
@@ -226,7 +226,7 @@ async def test_an_embedder_that_cannot_be_used_here_leaves_the_vectors_of_others
 async def test_it_is_said_how_many_messages_have_no_vectors_yet(
     missing: int, level: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "palaver.engine.memory.indexer")
+    caplog.set_level(logging.INFO, "tertulia.engine.memory.indexer")
     behind: list[int] = []
     async with Store.open(":memory:") as store:
         for number in range(missing):

@@ -10,14 +10,14 @@ from msgspec.structs import replace
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, ME, said
 from engine.memory.learners import STATED, Counting, a_learner, a_store, answer, hear, read, told
-from palaver.errors import Overloaded, PalaverError
-from palaver.events import FactsLearned
-from palaver.memory.facts import subject_of
-from palaver.memory.verify.statements import RecalledTexts
-from palaver.messages import Place
-from palaver.models.scripted import Scripted
-from palaver.store import Store
 from store.builders import add_own, cursor
+from tertulia.errors import Overloaded, TertuliaError
+from tertulia.events import FactsLearned
+from tertulia.memory.facts import subject_of
+from tertulia.memory.verify.statements import RecalledTexts
+from tertulia.messages import Place
+from tertulia.models.scripted import Scripted
+from tertulia.store import Store
 
 
 async def told_as_learned(store: Store) -> list[list[str]]:
@@ -102,13 +102,13 @@ async def test_a_long_talk_is_read_in_batches() -> None:
 
 
 async def test_the_next_process_reads_what_this_one_did_not(tmp_path: Path) -> None:
-    async with a_store(tmp_path / "palaver.db") as store:
+    async with a_store(tmp_path / "tertulia.db") as store:
         await hear(store, said("I live in Lviv", 1), said("I'm from Odesa", 1, place=GROUP))
         learner = a_learner(store, Scripted())
         learner.wake(DIRECT)
         await learner.close()
 
-    async with a_store(tmp_path / "palaver.db") as store:
+    async with a_store(tmp_path / "tertulia.db") as store:
         learner = a_learner(store)
         await learner.start()
         await learner.done()
@@ -122,7 +122,7 @@ async def test_what_fails_is_logged_in_one_line_and_tried_again(caplog: pytest.L
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    failures: list[PalaverError] = [Overloaded("busy"), Overloaded("busy", retry_after=30), Overloaded("busy")]
+    failures: list[TertuliaError] = [Overloaded("busy"), Overloaded("busy", retry_after=30), Overloaded("busy")]
     model = Scripted(*failures, answer((1, "Lives in Lviv.")))
     async with a_store() as store:
         await hear(store, said("I live in Lviv", 1))

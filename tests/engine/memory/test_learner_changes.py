@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from engine.engines import ALICE, DIRECT, said
 from engine.memory.learners import STATED, Counting, a_learner, a_store, answer, hear, read, told
-from palaver.memory.facts import subject_of
-from palaver.messages import Message
-from palaver.models.scripted import Scripted
-from palaver.store import Store
 from people import NOON
+from tertulia.memory.facts import subject_of
+from tertulia.messages import Message
+from tertulia.models.scripted import Scripted
+from tertulia.store import Store
 
 MESSAGES, SAYING = st.integers(0, 3), st.sampled_from(list(STATED))
 
@@ -79,12 +79,12 @@ async def test_for_an_edit_a_model_is_shown_that_message_alone_as_new() -> None:
 
 
 async def test_an_edit_that_nobody_was_told_of_is_read_by_the_next_process(tmp_path: Path) -> None:
-    async with a_store(tmp_path / "palaver.db") as store:
+    async with a_store(tmp_path / "tertulia.db") as store:
         await hear(store, said("I live in Lviv", 1), said("hm", 2))
         await read(a_learner(store))
         await edit(store, said("I live in Kyiv", 1))
 
-    async with a_store(tmp_path / "palaver.db") as store:
+    async with a_store(tmp_path / "tertulia.db") as store:
         learner = a_learner(store)
         await learner.start(lambda place: place != DIRECT)
         await learner.done()

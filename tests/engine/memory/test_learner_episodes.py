@@ -9,18 +9,18 @@ import pytest
 from msgspec.structs import replace
 
 from memory.talks import GARDEN, TRIP, a_said
-from palaver.engine.log_views import VisibleLog
-from palaver.engine.memory.learner import PAGES, EpisodeWriter
-from palaver.errors import Overloaded
-from palaver.formats.imported import ImportedMessage
-from palaver.memory.episodes import EpisodeRules
-from palaver.messages import Message, Place
-from palaver.models.base import Response
-from palaver.models.scripted import Scripted
-from palaver.store import Store
-from palaver.turns import Prompt
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message
 from store.builders import a_store_of
+from tertulia.engine.log_views import VisibleLog
+from tertulia.engine.memory.learner import PAGES, EpisodeWriter
+from tertulia.errors import Overloaded
+from tertulia.formats.imported import ImportedMessage
+from tertulia.memory.episodes import EpisodeRules
+from tertulia.messages import Message, Place
+from tertulia.models.base import Response
+from tertulia.models.scripted import Scripted
+from tertulia.store import Store
+from tertulia.turns import Prompt
 
 DAY = timedelta(days=1)
 TOLD = json.dumps({"topic": "Trip", "summary": "They go to Lviv by train.", "tags": ["lviv"], "importance": 0.9})

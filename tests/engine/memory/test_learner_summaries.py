@@ -2,8 +2,8 @@
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, said
 from engine.memory.learners import a_learner, a_store, answer, hear, read
-from palaver.memory.facts import subject_of
-from palaver.models.scripted import Scripted
+from tertulia.memory.facts import subject_of
+from tertulia.models.scripted import Scripted
 
 LIKED = "love sushi;hate olives;work as a nurse;speak Polish;play the guitar;have a cat;am vegan;am from Odesa".split(
     ";"

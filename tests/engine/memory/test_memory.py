@@ -4,13 +4,13 @@ from typing import TypeVar
 import pytest
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked
-from palaver.engine.memory import Memory
-from palaver.events import Event, FactsLearned, Recalled
-from palaver.memory.facts import Fact
-from palaver.messages import Author
-from palaver.models.scripted import Scripted
-from palaver.store import Store
-from palaver.testing import RecordedPlatform
+from tertulia.engine.memory import Memory
+from tertulia.events import Event, FactsLearned, Recalled
+from tertulia.memory.facts import Fact
+from tertulia.messages import Author
+from tertulia.models.scripted import Scripted
+from tertulia.store import Store
+from tertulia.testing import RecordedPlatform
 
 T = TypeVar("T")
 

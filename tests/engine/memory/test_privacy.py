@@ -18,27 +18,27 @@ from msgspec.structs import replace
 from engine.engines import engine_with
 from memory.known import a_fact, a_subject
 from memory.searching import Letters
-from palaver.context import sources
-from palaver.context.gather import ContextOptions, SourceInputs, gather
-from palaver.context.values import Context
-from palaver.engine.background import RealClock
-from palaver.engine.log_views import LogSlice, VisibleLog
-from palaver.engine.memory import Memory
-from palaver.engine.memory.indexer import Indexer
-from palaver.engine.memory.learner import EpisodeWriter, Learner
-from palaver.engine.memory.recall import KnownFacts, MessageRecall
-from palaver.engine.prompt_builder import build_prompt
-from palaver.memory.embeddings import Embedder
-from palaver.memory.facts import Summary
-from palaver.messages import Author, Message, Place, PlaceKey, Quote
-from palaver.models.base import Model, Response
-from palaver.models.scripted import Scripted
-from palaver.profiles import PROFILES, profile_of
-from palaver.store import Store
-from palaver.turns import Prompt
 from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, NOON, PERSONA, a_message, a_quote
 from sizes import EXAMPLES, size
 from store.builders import add_own, files_hold
+from tertulia.context import sources
+from tertulia.context.gather import ContextOptions, SourceInputs, gather
+from tertulia.context.values import Context
+from tertulia.engine.background import RealClock
+from tertulia.engine.log_views import LogSlice, VisibleLog
+from tertulia.engine.memory import Memory
+from tertulia.engine.memory.indexer import Indexer
+from tertulia.engine.memory.learner import EpisodeWriter, Learner
+from tertulia.engine.memory.recall import KnownFacts, MessageRecall
+from tertulia.engine.prompt_builder import build_prompt
+from tertulia.memory.embeddings import Embedder
+from tertulia.memory.facts import Summary
+from tertulia.messages import Author, Message, Place, PlaceKey, Quote
+from tertulia.models.base import Model, Response
+from tertulia.models.scripted import Scripted
+from tertulia.profiles import PROFILES, profile_of
+from tertulia.store import Store
+from tertulia.turns import Prompt
 
 Kind = Literal["direct", "group", "channel"]
 

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from palaver.context.values import Context, RecalledEpisode, RelevantMessage
-from palaver.engine.memory.recall import ANSWERS, PLACES, EchoFilter
-from palaver.memory.verify.statements import RecalledTexts
-from palaver.messages import Place
-from palaver.store import Store
 from people import BOB, GROUP, NOON, a_context, a_message
+from tertulia.context.values import Context, RecalledEpisode, RelevantMessage
+from tertulia.engine.memory.recall import ANSWERS, PLACES, EchoFilter
+from tertulia.memory.verify.statements import RecalledTexts
+from tertulia.messages import Place
+from tertulia.store import Store
 
 ELSEWHERE = Place(platform="telegram", id="-5", kind="group")
 NOTHING = RecalledTexts(texts=("",), names=("Alice",))

@@ -1,9 +1,9 @@
 from msgspec.structs import replace
 
-from palaver import Store
-from palaver.engine.memory.recall import OWN_MESSAGES, evidence_messages
-from palaver.memory.facts import Fact, subject_of
 from people import ALICE, BOB, GROUP, NOON, a_message
+from tertulia import Store
+from tertulia.engine.memory.recall import OWN_MESSAGES, evidence_messages
+from tertulia.memory.facts import Fact, subject_of
 
 
 async def test_the_last_messages_of_a_person_and_what_is_answered() -> None:

@@ -10,16 +10,16 @@ from msgspec.structs import replace
 from engine.engines import engine_with, said, talked
 from media.media_files import image
 from memory.searching import a_store, hear, index, no_embedder, talk
-from palaver import Memory
-from palaver.engine.describers import by_model
-from palaver.engine.memory.recall import MessageRecall, shown_media
-from palaver.memory.facts import subject_of
-from palaver.messages import Message, Place
-from palaver.models.scripted import Scripted
-from palaver.parts import Media
-from palaver.store import Store
-from palaver.testing import Clock
 from people import ALICE, BOB, NOON, a_message, a_photo
+from tertulia import Memory
+from tertulia.engine.describers import by_model
+from tertulia.engine.memory.recall import MessageRecall, shown_media
+from tertulia.memory.facts import subject_of
+from tertulia.messages import Message, Place
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Media
+from tertulia.store import Store
+from tertulia.testing import Clock
 
 CHATTER = (
     "how much was it", "the weather is fine", "I will cook soup", "see you", "hello again", "good morning",

@@ -5,13 +5,13 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from memory.searching import a_store, hear, index, no_embedder, talk
-from palaver.engine.background import RealClock
-from palaver.engine.memory import Memory
-from palaver.engine.memory.recall import MessageRecall
-from palaver.messages import Message
-from palaver.parts import Text
-from palaver.store import Store
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message
+from tertulia.engine.background import RealClock
+from tertulia.engine.memory import Memory
+from tertulia.engine.memory.recall import MessageRecall
+from tertulia.messages import Message
+from tertulia.parts import Text
+from tertulia.store import Store
 
 KAYAK = "I finally bought a kayak, a red one, at the boat fair in Odesa!"
 CHATTER = (

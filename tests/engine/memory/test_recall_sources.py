@@ -10,20 +10,20 @@ from msgspec.structs import replace
 
 from engine import engines
 from memory.talks import GARDEN, TRIP, a_said
-from palaver.context import gather, sources
-from palaver.context.gather import ContextOptions, InMemoryKnowledge
-from palaver.context.stable_prefix import Marks
-from palaver.context.values import Background, RecalledEpisode, RelevantMessage
-from palaver.engine.log_views import LogSlice
-from palaver.engine.memory import Memory
-from palaver.engine.memory.learner import EpisodeWriter
-from palaver.engine.memory.recall import MemorySources
-from palaver.memory.facts import subject_of
-from palaver.messages import Message, Place
-from palaver.models.scripted import Scripted
-from palaver.profiles import PROFILES, layered, tail
-from palaver.store import Store
 from people import DELIMITER, DIRECT, GROUP, NOON, PERSONA, a_message, texts
+from tertulia.context import gather, sources
+from tertulia.context.gather import ContextOptions, InMemoryKnowledge
+from tertulia.context.stable_prefix import Marks
+from tertulia.context.values import Background, RecalledEpisode, RelevantMessage
+from tertulia.engine.log_views import LogSlice
+from tertulia.engine.memory import Memory
+from tertulia.engine.memory.learner import EpisodeWriter
+from tertulia.engine.memory.recall import MemorySources
+from tertulia.memory.facts import subject_of
+from tertulia.messages import Message, Place
+from tertulia.models.scripted import Scripted
+from tertulia.profiles import PROFILES, layered, tail
+from tertulia.store import Store
 
 KNOWN = InMemoryKnowledge(background=Background(summary="A gardener."), hits=[RelevantMessage(text="x", score=1.0)])
 DAY = timedelta(days=1)

@@ -6,7 +6,7 @@ import pytest
 from PIL import Image, ImageOps
 
 from media import media_files as files
-from palaver.media.decoder.pictures import encoded, is_blank, scaled
+from tertulia.media.decoder.pictures import encoded, is_blank, scaled
 
 
 def a_corner() -> Image.Image:

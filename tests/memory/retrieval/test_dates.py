@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from palaver.memory.retrieval.dates import DateSpan, find_dates
+from tertulia.memory.retrieval.dates import DateSpan, find_dates
 
 TODAY = date(2024, 3, 2)
 

@@ -1,6 +1,6 @@
 """The messages of a place are columns of numbers."""
 
-from palaver.memory.retrieval.features import build_columns
+from tertulia.memory.retrieval.features import build_columns
 
 
 def test_columns_hold_what_was_seen_and_nothing_that_came_since() -> None:

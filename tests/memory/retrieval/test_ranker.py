@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.memory.retrieval.ranker import load_ranker
+from tertulia.memory.retrieval.ranker import load_ranker
 
 
 def test_there_is_a_forest_with_vectors_and_one_without() -> None:

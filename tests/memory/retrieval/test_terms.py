@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.characters import visible
-from palaver.memory.retrieval.terms import fold, term_prefix, terms, terms_with_words, words
+from tertulia.characters import visible
+from tertulia.memory.retrieval.terms import fold, term_prefix, terms, terms_with_words, words
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.talks import TRIP, UKRAINIAN
-from palaver.memory.retrieval.terms import key_sentences, keywords, shared_terms, split_sentences, term_set
+from tertulia.memory.retrieval.terms import key_sentences, keywords, shared_terms, split_sentences, term_set
 
 
 @pytest.mark.parametrize(

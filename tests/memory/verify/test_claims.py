@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from memory.claims import DAVE, FALSELY, OLENA, TRULY, refusal_reason
-from palaver.memory.verify.claims import Claim, Evidence
-from palaver.messages import Author, Message
 from people import ALICE, BOB, DIRECT, a_message, a_quote
 from sizes import in_time
+from tertulia.memory.verify.claims import Claim, Evidence
+from tertulia.messages import Author, Message
 
 CAROL = Author(id="u7", name="Carol")
 PEOPLE = {one.id: one for one in (ALICE, BOB, OLENA)}

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from palaver.memory.sentences import own_sentences, own_words
-from palaver.memory.verify.claims import Claim, Evidence, holds_secret, verify_claim
-from palaver.memory.verify.clauses import MAX_CLAUSE_LENGTH, MAX_SUBJECT_CLAUSES, subject_clauses
-from palaver.memory.verify.markers import is_order, is_over
-from palaver.messages import Message
 from people import ALICE, a_message
 from sizes import in_time
+from tertulia.memory.sentences import own_sentences, own_words
+from tertulia.memory.verify.claims import Claim, Evidence, holds_secret, verify_claim
+from tertulia.memory.verify.clauses import MAX_CLAUSE_LENGTH, MAX_SUBJECT_CLAUSES, subject_clauses
+from tertulia.memory.verify.markers import is_order, is_over
+from tertulia.messages import Message
 
 LONG = 200_000  # characters: with time that grows by their square, minutes
 

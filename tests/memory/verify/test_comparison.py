@@ -2,7 +2,7 @@
 
 import pytest
 
-from palaver.memory.verify.comparison import comparable_words, to_third_person
+from tertulia.memory.verify.comparison import comparable_words, to_third_person
 
 
 @pytest.mark.parametrize(

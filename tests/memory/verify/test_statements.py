@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.memory.verify.comparison import FactWords, WordIndex, may_contain
-from palaver.memory.verify.statements import Statement, mentioned_in
+from tertulia.memory.verify.comparison import FactWords, WordIndex, may_contain
+from tertulia.memory.verify.statements import Statement, mentioned_in
 
 WORDS = st.sampled_from(
     "tea Tea's peanut-butter peanuts two 2 День дня Кіт кота п'ять Львові Lviv İstanbul straße 喝茶 I".split()

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.memory.verify.statements import RecalledTexts, remove_echo
-from palaver.messages import Author
 from people import ALICE, BOB, GRYAG, a_message, a_photo, texts
+from tertulia.memory.verify.statements import RecalledTexts, remove_echo
+from tertulia.messages import Author
 
 LONG = "I live in Lviv. I have worked at the port for ten years, and love it"
 UKRAINIAN = "Я живу у Львові вже десять років, працюю в порту й дуже люблю своїх трьох котів"

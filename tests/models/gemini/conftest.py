@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from palaver.sim.gemini import Echo, GeminiSim
+from tertulia.sim.gemini import Echo, GeminiSim
 
 
 @pytest.fixture(autouse=True)
 def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY", "PALAVER_GEMINI_BASE_URL"):
+    for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY", "TERTULIA_GEMINI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
 
 

@@ -4,14 +4,14 @@ from typing import Any
 
 import orjson
 
-from palaver.models import Finish
-from palaver.models.gemini.encode import encode_cache, encode_request
-from palaver.sim import gemini as sims
-from palaver.sim.gemini import Answer, Ask, Echo, Raw
-from palaver.sim.gemini.answers import TokenCounter
-from palaver.sim.gemini.catalogue import generation
-from palaver.turns import Prompt
-from palaver.wire.repair import repair_prompt
+from tertulia.models import Finish
+from tertulia.models.gemini.encode import encode_cache, encode_request
+from tertulia.sim import gemini as sims
+from tertulia.sim.gemini import Answer, Ask, Echo, Raw
+from tertulia.sim.gemini.answers import TokenCounter
+from tertulia.sim.gemini.catalogue import generation
+from tertulia.turns import Prompt
+from tertulia.wire.repair import repair_prompt
 
 FLASH = "gemini-3.8-flash"
 AUTO = {"functionCallingConfig": {"mode": "AUTO"}}

@@ -14,17 +14,17 @@ from msgspec.structs import replace
 
 from models.gemini.reading import FLASH, Reader, exactly, plain
 from models.talk import COUNT, LOOK, asked
-from palaver import errors
-from palaver.models import Gemini, Response
-from palaver.models.gemini.cache import PAUSE, CachedGemini
-from palaver.parts import Media, Text, ToolCall, ToolResult
-from palaver.run.fallbacks import ExpiredFiles
-from palaver.sim import gemini as sims
-from palaver.sim.gemini import MODELS, GeminiSim, Received, resources
-from palaver.sim.gemini.catalogue import ALIASES
-from palaver.sim.gemini.errors import error
-from palaver.turns import Layer, Prompt, Settings, Turn, model, user
-from palaver.wire.generations import smallest_cache
+from tertulia import errors
+from tertulia.models import Gemini, Response
+from tertulia.models.gemini.cache import PAUSE, CachedGemini
+from tertulia.parts import Media, Text, ToolCall, ToolResult
+from tertulia.run.fallbacks import ExpiredFiles
+from tertulia.sim import gemini as sims
+from tertulia.sim.gemini import MODELS, GeminiSim, Received, resources
+from tertulia.sim.gemini.catalogue import ALIASES
+from tertulia.sim.gemini.errors import error
+from tertulia.turns import Layer, Prompt, Settings, Turn, model, user
+from tertulia.wire.generations import smallest_cache
 
 RULES = "You keep the log of a ship. " * 700
 BOTH = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])

@@ -13,14 +13,14 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from models.gemini.reading import Reader, exactly, plain
 from models.talk import COUNT, LOOK, asked
-from palaver import errors
-from palaver.models import Gemini
-from palaver.models.gemini.cache import CachedGemini
-from palaver.parts import ToolCall, ToolResult
-from palaver.sim import gemini as sims
-from palaver.sim.gemini import GeminiSim
-from palaver.turns import Layer, Prompt, Settings, Turn, model, user
 from sizes import EXAMPLES, size
+from tertulia import errors
+from tertulia.models import Gemini
+from tertulia.models.gemini.cache import CachedGemini
+from tertulia.parts import ToolCall, ToolResult
+from tertulia.sim import gemini as sims
+from tertulia.sim.gemini import GeminiSim
+from tertulia.turns import Layer, Prompt, Settings, Turn, model, user
 
 T = TypeVar("T")
 
@@ -162,7 +162,7 @@ class Conversations(RuleBasedStateMachine):
 @pytest.fixture(autouse=True)
 def quiet(caplog: pytest.LogCaptureFixture) -> None:
     """Leave the warnings out: making a cache fails on purpose."""
-    caplog.set_level(logging.ERROR, logger="palaver.models.gemini.cache")
+    caplog.set_level(logging.ERROR, logger="tertulia.models.gemini.cache")
 
 
 Conversations.TestCase.settings = settings(

@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from models.gemini.reading import OUTCOMES
 from models.stub import answer, answering
 from models.talk import BOTH, EVENTS, HI, LOOK, asked, failure, step, streamed
-from palaver import errors
-from palaver.chat import Chat
-from palaver.models import Finish, Gemini, Response, Scripted
-from palaver.models.base import File
-from palaver.models.gemini.decode import Cache, decode_file
-from palaver.parts import Media, Part, Text, Thought, ToolCall, ToolResult
-from palaver.platform import type_fault
-from palaver.sim import gemini as sims
-from palaver.sim.gemini import Actor, Echo, GeminiSim, Script
-from palaver.turns import Layer, Prompt, Settings, Turn, model, user
+from tertulia import errors
+from tertulia.chat import Chat
+from tertulia.models import Finish, Gemini, Response, Scripted
+from tertulia.models.base import File
+from tertulia.models.gemini.decode import Cache, decode_file
+from tertulia.parts import Media, Part, Text, Thought, ToolCall, ToolResult
+from tertulia.platform import type_fault
+from tertulia.sim import gemini as sims
+from tertulia.sim.gemini import Actor, Echo, GeminiSim, Script
+from tertulia.turns import Layer, Prompt, Settings, Turn, model, user
 
 FLASH = "gemini-3.8-flash"
 LONG = "The quick brown fox jumps over the lazy dog. " * 500
@@ -104,7 +104,7 @@ async def test_the_version_and_the_base_url_are_ours_to_choose(sim: GeminiSim, v
 
 
 async def test_the_base_url_may_come_from_the_environment(sim: GeminiSim, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PALAVER_GEMINI_BASE_URL", sim.url)
+    monkeypatch.setenv("TERTULIA_GEMINI_BASE_URL", sim.url)
 
     async with Gemini(FLASH, key="k") as gemini:
         assert (await gemini.respond(HI)).text == "hi"
@@ -190,7 +190,7 @@ async def test_a_call_without_an_id_is_paired_by_ours_and_goes_back_without_one(
 
     ids = [part.id for part in history[1].parts if isinstance(part, ToolCall)]
     assert len({*ids}) == 2
-    assert all(call_id and call_id.startswith("palaver-") for call_id in ids)
+    assert all(call_id and call_id.startswith("tertulia-") for call_id in ids)
     contents = sim.requests[1].body["contents"]
     assert [part["functionCall"] for part in contents[1]["parts"] if "functionCall" in part] == [
         call["functionCall"],
@@ -244,7 +244,7 @@ async def test_an_error_of_the_service_is_ours(
     gemini: Gemini,
     stream: bool,
     fault: sims.Fault,
-    kind: type[errors.PalaverError],
+    kind: type[errors.TertuliaError],
     retry_after: float | None,
     words: str,
 ) -> None:
@@ -706,7 +706,7 @@ async def test_an_odd_answer_to_an_upload_is_unreadable(body: bytes) -> None:
 async def test_a_refused_upload_is_our_error(status: str) -> None:
     html = answer(b"<html>no</html>", status=status, headers="location: http://10.0.0.1/\r\n")
     async with answering(html) as first, Gemini(FLASH, key="k", base_url=first.url) as gemini:
-        with pytest.raises(errors.PalaverError):
+        with pytest.raises(errors.TertuliaError):
             await gemini.upload(b"x", mime="image/png")
 
 

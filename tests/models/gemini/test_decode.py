@@ -7,12 +7,12 @@ import msgspec
 import orjson
 import pytest
 
-from palaver import errors
-from palaver.models.base import Finish, Response, Usage
-from palaver.models.gemini.decode import decode_error, decode_response, decode_turn, merge_chunks
-from palaver.models.gemini.encode import encode_turn
-from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
-from palaver.turns import Turn
+from tertulia import errors
+from tertulia.models.base import Finish, Response, Usage
+from tertulia.models.gemini.decode import decode_error, decode_response, decode_turn, merge_chunks
+from tertulia.models.gemini.encode import encode_turn
+from tertulia.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from tertulia.turns import Turn
 
 FLASH = "gemini-3.8-flash"
 SIGNATURE = "EpMBCpABAb4+9vvPm/xyz=="
@@ -74,17 +74,17 @@ def test_a_whole_response() -> None:
         ),
         (
             {"function_call": {"name": "look", "args": {}}, "thought_signature": SIGNATURE},
-            ToolCall(name="look", id="palaver-mFbQaPmUMu2Y-0", signature=SIGNATURE),
+            ToolCall(name="look", id="tertulia-mFbQaPmUMu2Y-0", signature=SIGNATURE),
         ),
         (
             {"functionCall": {"name": "look"}},
-            ToolCall(name="look", id="palaver-mFbQaPmUMu2Y-0", raw={"functionCall": {"name": "look"}}),
+            ToolCall(name="look", id="tertulia-mFbQaPmUMu2Y-0", raw={"functionCall": {"name": "look"}}),
         ),
         (
             {"functionCall": {"name": "look", "args": {}}, "thought": True},
             ToolCall(
                 name="look",
-                id="palaver-mFbQaPmUMu2Y-0",
+                id="tertulia-mFbQaPmUMu2Y-0",
                 raw={"functionCall": {"name": "look", "args": {}}, "thought": True},
             ),
         ),
@@ -156,8 +156,8 @@ def test_calls_without_ids_are_told_apart() -> None:
     calls = parts_in({"functionCall": {"name": "look", "args": {}}}, {"functionCall": {"name": "look", "args": {}}})
 
     assert calls == (
-        ToolCall(name="look", id="palaver-mFbQaPmUMu2Y-0"),
-        ToolCall(name="look", id="palaver-mFbQaPmUMu2Y-1"),
+        ToolCall(name="look", id="tertulia-mFbQaPmUMu2Y-0"),
+        ToolCall(name="look", id="tertulia-mFbQaPmUMu2Y-1"),
     )
 
 

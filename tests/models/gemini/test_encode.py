@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from models.talk import EVERY_SETTING, LOOK
-from palaver.models.gemini.encode import encode_cache, encode_request, encode_turn
-from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
-from palaver.turns import Layer, Prompt, Settings, ToolSpec, Turn, model, user
+from tertulia.models.gemini.encode import encode_cache, encode_request, encode_turn
+from tertulia.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from tertulia.turns import Layer, Prompt, Settings, ToolSpec, Turn, model, user
 
 FLASH = "gemini-3.8-flash"
 OLD = "gemini-2.5-flash"
@@ -111,7 +111,7 @@ def test_layers_become_one_instruction_and_one_list_of_contents() -> None:
             {"functionCall": {"id": "g98os1Jf", "name": "look", "args": {"place": "Lviv"}}, "thoughtSignature": "s"},
         ),
         (ToolCall(name="look"), {"functionCall": {"name": "look", "args": {}}}),
-        (ToolCall(name="look", id="palaver-x-0"), {"functionCall": {"name": "look", "args": {}}}),
+        (ToolCall(name="look", id="tertulia-x-0"), {"functionCall": {"name": "look", "args": {}}}),
         (
             ToolCall(name="look", raw={"functionCall": {"name": "look"}, "new": 1}),
             {"functionCall": {"name": "look"}, "new": 1},
@@ -195,7 +195,7 @@ def test_the_result_of_a_tool_is_an_object(result: dict[str, Any], response: Any
 
 
 @pytest.mark.parametrize(
-    ("call_id", "sent"), [("g98os1Jf", {"id": "g98os1Jf"}), ("palaver-x-0", {}), (None, {}), ("", {})]
+    ("call_id", "sent"), [("g98os1Jf", {"id": "g98os1Jf"}), ("tertulia-x-0", {}), (None, {}), ("", {})]
 )
 def test_a_result_goes_back_under_the_id_of_its_call(call_id: str | None, sent: dict[str, str]) -> None:
     assert parts_of(user(ToolResult(name="look", value={}, id=call_id))) == [
@@ -299,7 +299,7 @@ def test_what_only_its_maker_understands_is_left_out_for_others(part: Part) -> N
 
 def test_a_call_as_received_goes_only_to_its_maker() -> None:
     raw = {"functionCall": {"name": "look"}, "thought": True, "thoughtSignature": "s"}
-    turn = model(ToolCall(name="look", id="palaver-x-0", signature="s", raw=raw), by=FLASH)
+    turn = model(ToolCall(name="look", id="tertulia-x-0", signature="s", raw=raw), by=FLASH)
 
     assert parts_of(turn) == [raw]
     assert parts_of(turn, "gemini-3.7-flash") == [

@@ -17,14 +17,14 @@ from msgspec.structs import replace
 from models.gemini.reading import OUTCOMES
 from models.stub import answer, answering
 from models.talk import BOTH, EVENTS, EVERY_SETTING, HI, LOOK, asked, failure, step, streamed
-from palaver import errors
-from palaver.models import Finish, Gemini
-from palaver.models.gemini import sdk
-from palaver.models.key_mask import NO_MASK
-from palaver.parts import Media, Opaque, Text, Thought, ToolCall, ToolResult
-from palaver.sim import gemini as sims
-from palaver.sim.gemini import Actor, GeminiSim, Script
-from palaver.turns import Prompt, Settings, ToolSpec, Turn, model, user
+from tertulia import errors
+from tertulia.models import Finish, Gemini
+from tertulia.models.gemini import sdk
+from tertulia.models.key_mask import NO_MASK
+from tertulia.parts import Media, Opaque, Text, Thought, ToolCall, ToolResult
+from tertulia.sim import gemini as sims
+from tertulia.sim.gemini import Actor, GeminiSim, Script
+from tertulia.turns import Prompt, Settings, ToolSpec, Turn, model, user
 
 FLASH = "gemini-3.8-flash"
 JSON = "content-type: application/json\r\n"
@@ -325,7 +325,7 @@ async def test_a_key_that_the_service_repeats_in_an_error_is_hidden(stream: bool
     body = b'{"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "no such key: AIza-secret\\/key-0123"}}'
     async with answering(answer(body, status="400 Bad Request", headers=JSON)) as stub:
         async for client in a_client(stub.url, key):
-            with pytest.raises(errors.PalaverError) as caught:
+            with pytest.raises(errors.TertuliaError) as caught:
                 await asked(Gemini(FLASH, client=client), HI, stream=stream)
     told = "".join(traceback.format_exception(caught.value))
 

@@ -9,11 +9,11 @@ from google.genai import types
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from palaver.errors import InvalidValue
-from palaver.models.gemini.sdk import from_contents, to_contents
-from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
-from palaver.turns import Turn, model, user
 from strategies import turns
+from tertulia.errors import InvalidValue
+from tertulia.models.gemini.sdk import from_contents, to_contents
+from tertulia.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from tertulia.turns import Turn, model, user
 
 FLASH = "gemini-3.8-flash"
 SIGNATURE = "EpMBCpABAb4+9vvPm/xy"
@@ -102,7 +102,7 @@ def test_a_call_without_an_id_is_paired_by_ours_and_goes_back_without_one() -> N
 
     [call] = turn.parts
     assert isinstance(call, ToolCall)
-    assert str(call.id).startswith("palaver-")
+    assert str(call.id).startswith("tertulia-")
     assert to_contents([turn], model=FLASH) == [content]
 
 

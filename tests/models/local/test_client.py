@@ -16,12 +16,12 @@ import orjson
 import pytest
 
 from models.talk import COUNT, LOOK, step, streamed
-from palaver.errors import InvalidValue, NotInstalled
-from palaver.models import Model
-from palaver.models.local import Local, find_weights
-from palaver.models.local.client import Runtime, runtime_for
-from palaver.parts import Text, ToolCall, is_generated_id
-from palaver.turns import Prompt, Settings, model, user
+from tertulia.errors import InvalidValue, NotInstalled
+from tertulia.models import Model
+from tertulia.models.local import Local, find_weights
+from tertulia.models.local.client import Runtime, runtime_for
+from tertulia.parts import Text, ToolCall, is_generated_id
+from tertulia.turns import Prompt, Settings, model, user
 
 HERE = find_spec("xllamacpp") is not None and find_weights("smollm2") is not None
 real = pytest.mark.skipif(not HERE, reason="xllamacpp or the weights of smollm2 are not installed: run `make chat`")
@@ -187,7 +187,7 @@ async def test_a_schema_that_is_none_is_refused_before_the_model_is_asked() -> N
 @real
 async def test_a_history_longer_than_its_context_is_answered(caplog: pytest.LogCaptureFixture) -> None:
     history = [turn for number in range(400) for turn in (user(f"Я бачу {number} річок."), model(f"So {number}."))]
-    caplog.set_level(logging.DEBUG, "palaver")
+    caplog.set_level(logging.DEBUG, "tertulia")
     async with Local(threads=1, context=512) as narrow:
         response = await narrow.respond(
             Prompt.of(*history, "Hi!", system="Be kind.", settings=Settings(max_tokens=4, seed=1))
@@ -238,7 +238,7 @@ async def test_without_xllamacpp_it_says_what_to_run(tmp_path: Path, monkeypatch
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
 
     with pytest.raises(
-        NotInstalled, match=r"^the local model needs xllamacpp: run `palaver model get smollm2`, or pip install .*$"
+        NotInstalled, match=r"^the local model needs xllamacpp: run `tertulia model get smollm2`, or pip install .*$"
     ):
         await Local("mine", path=tmp_path / "any.gguf").respond(a_prompt())
 
@@ -279,9 +279,9 @@ async def test_a_model_whose_request_was_closed_while_it_was_loaded_is_unloaded_
 
 
 async def test_without_weights_it_says_what_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PALAVER_MODELS", str(tmp_path))
+    monkeypatch.setenv("TERTULIA_MODELS", str(tmp_path))
 
-    with pytest.raises(NotInstalled, match=r"^the weights of qwen are not here: run `palaver model get qwen` .*$"):
+    with pytest.raises(NotInstalled, match=r"^the weights of qwen are not here: run `tertulia model get qwen` .*$"):
         await Local("qwen").respond(a_prompt())
 
 
@@ -294,7 +294,7 @@ async def test_a_name_nobody_knows_and_a_context_too_small() -> None:
 
 def test_it_is_a_model_and_imports_nothing_heavy() -> None:
     fulfilled: Model = Local()
-    code = "import sys, palaver.models.local; sys.exit('xllamacpp' in sys.modules or 'platformdirs' in sys.modules)"
+    code = "import sys, tertulia.models.local; sys.exit('xllamacpp' in sys.modules or 'platformdirs' in sys.modules)"
 
     assert fulfilled.name == "smollm2"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

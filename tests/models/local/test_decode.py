@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from models.talk import COUNT, LOOK
-from palaver.errors import RequestRefused, ResponseUnreadable
-from palaver.models.base import Finish, Outcome
-from palaver.models.local.decode import (
+from tertulia.errors import RequestRefused, ResponseUnreadable
+from tertulia.models.base import Finish, Outcome
+from tertulia.models.local.decode import (
     CallChoice,
     ChoiceDecoder,
     ReplyChoice,
@@ -24,8 +24,8 @@ from palaver.models.local.decode import (
     reply_so_far,
     respond,
 )
-from palaver.parts import Part, Text, ToolCall, is_generated_id
-from palaver.turns import Prompt
+from tertulia.parts import Part, Text, ToolCall, is_generated_id
+from tertulia.turns import Prompt
 
 PROMPT = Prompt.of("hi", tools=[LOOK, COUNT])
 NAMES = {"look", "count"}

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from palaver.errors import ConnectionLost, InvalidValue, NotInstalled, PalaverError
-from palaver.models import model_file
-from palaver.models.local import WEIGHTS, Download, fetch_url
+from tertulia.errors import ConnectionLost, InvalidValue, NotInstalled, TertuliaError
+from tertulia.models import model_file
+from tertulia.models.local import WEIGHTS, Download, fetch_url
 
 FILE = b"GGUF" + bytes(range(256)) * 20_000  # five megabytes: several chunks
 DIGEST = sha256(FILE).hexdigest()
@@ -90,8 +90,8 @@ def files_in(directory: Path) -> list[str]:
     return sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))
 
 
-def error_of(url: str, directory: Path, digest: str = "") -> tuple[type[PalaverError], str]:
-    with pytest.raises(PalaverError) as caught:
+def error_of(url: str, directory: Path, digest: str = "") -> tuple[type[TertuliaError], str]:
+    with pytest.raises(TertuliaError) as caught:
         fetch_url(url, sha256=digest, directory=directory)
     return type(caught.value), str(caught.value)
 
@@ -121,7 +121,7 @@ def test_a_file_that_is_here_is_not_fetched_again(shop: Shop, tmp_path: Path) ->
     assert shop.asked == [None]
     assert error_of(shop.url, tmp_path, "0" * 64) == (
         InvalidValue,
-        "another tiny.gguf is here already; `palaver model rm tiny.gguf` removes it",
+        "another tiny.gguf is here already; `tertulia model rm tiny.gguf` removes it",
     )
 
 
@@ -335,7 +335,7 @@ def test_the_file_of_a_known_model_must_have_the_known_digest(tmp_path: Path) ->
 
 
 def test_a_fetched_file_is_a_model_by_its_name(shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PALAVER_MODELS", str(tmp_path / "models"))
+    monkeypatch.setenv("TERTULIA_MODELS", str(tmp_path / "models"))
     monkeypatch.chdir(tmp_path)
     fetched = fetch_url(shop.url)
 

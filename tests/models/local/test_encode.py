@@ -5,9 +5,9 @@ from typing import Any
 import orjson
 
 from models.talk import LOOK
-from palaver.models.local.encode import answer_schema, encode_request, grammar, reserved_tokens, text_prompt
-from palaver.parts import ToolCall, ToolResult
-from palaver.turns import Prompt, Settings, model, user
+from tertulia.models.local.encode import answer_schema, encode_request, grammar, reserved_tokens, text_prompt
+from tertulia.parts import ToolCall, ToolResult
+from tertulia.turns import Prompt, Settings, model, user
 
 
 def encoded(prompt: Prompt) -> dict[str, Any]:

@@ -6,10 +6,10 @@ import orjson
 import pytest
 
 from models.talk import COUNT, LOOK
-from palaver.errors import InvalidValue
-from palaver.models.local.decode import answer_check
-from palaver.models.local.encode import answer_schema, closed_schema, grammar
-from palaver.turns import Prompt, Settings, ToolSpec
+from tertulia.errors import InvalidValue
+from tertulia.models.local.decode import answer_check
+from tertulia.models.local.encode import answer_schema, closed_schema, grammar
+from tertulia.turns import Prompt, Settings, ToolSpec
 
 MOOD = {"type": "object", "properties": {"mood": {"enum": ["good", "bad"]}}, "required": ["mood"]}
 CLOSED_MOOD = {**MOOD, "additionalProperties": False}

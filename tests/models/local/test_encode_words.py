@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from models.talk import LOOK
-from palaver.models.local.encode import (
+from tertulia.models.local.encode import (
     AFTER_RESULT,
     EXAMPLES,
     INSTRUCTION,
@@ -16,9 +16,9 @@ from palaver.models.local.encode import (
     text_prompt,
     with_one_call,
 )
-from palaver.parts import Media, Opaque, Text, Thought, ToolCall, ToolResult
-from palaver.turns import Prompt, Settings, ToolSpec, Turn, model, user
-from palaver.wire.repair import CONTINUE
+from tertulia.parts import Media, Opaque, Text, Thought, ToolCall, ToolResult
+from tertulia.turns import Prompt, Settings, ToolSpec, Turn, model, user
+from tertulia.wire.repair import CONTINUE
 
 CALL = ToolCall(name="look", args={"place": "Lviv"}, id="a")
 RESULT = ToolResult(name="look", id="a", value={"sky": "grey"})

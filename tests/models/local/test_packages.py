@@ -9,8 +9,8 @@ from threading import Event
 
 import pytest
 
-from palaver.errors import ConnectionLost, NotInstalled
-from palaver.models.local import packages
+from tertulia.errors import ConnectionLost, NotInstalled
+from tertulia.models.local import packages
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_python_of_the_system_is_left_alone(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
     monkeypatch.setattr(sys, "base_prefix", sys.prefix)
 
-    with pytest.raises(NotInstalled, match=r"is managed by the operating system, .*: install palaver into a virtual"):
+    with pytest.raises(NotInstalled, match=r"is managed by the operating system, .*: install tertulia into a virtual"):
         packages.fetch_runtime()
 
 

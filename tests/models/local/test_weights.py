@@ -11,8 +11,8 @@ from zipfile import ZipFile
 import pytest
 from msgspec.structs import replace
 
-from palaver.errors import ConnectionLost, InvalidValue, NotInstalled
-from palaver.models.local import (
+from tertulia.errors import ConnectionLost, InvalidValue, NotInstalled
+from tertulia.models.local import (
     WEIGHTS,
     LocalModel,
     Weights,
@@ -183,7 +183,7 @@ def test_what_is_no_fetched_model_is_not_removed(tmp_path: Path, name: str) -> N
     for file in (tmp_path / "outside.gguf", home / "notes.txt"):
         file.write_text("mine")
 
-    with pytest.raises(InvalidValue, match=r"^there is no model .* in .*/models; `palaver model list` shows .*$"):
+    with pytest.raises(InvalidValue, match=r"^there is no model .* in .*/models; `tertulia model list` shows .*$"):
         remove_model(name, directory=home)
 
     assert files_in(tmp_path) == ["models", "models/.git", "models/notes.txt", "outside.gguf"]
@@ -202,10 +202,10 @@ def test_an_unknown_model_names_those_there_are() -> None:
 
 
 def test_models_lie_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PALAVER_MODELS", str(tmp_path))
+    monkeypatch.setenv("TERTULIA_MODELS", str(tmp_path))
     assert models_directory() == tmp_path
-    monkeypatch.delenv("PALAVER_MODELS")
-    assert models_directory().parts[-2:] == ("palaver", "models")
+    monkeypatch.delenv("TERTULIA_MODELS")
+    assert models_directory().parts[-2:] == ("tertulia", "models")
 
 
 def test_the_registry_is_well_formed() -> None:

@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from palaver.sim.openai import Echo, OpenAISim
+from tertulia.sim.openai import Echo, OpenAISim
 
 
 @pytest.fixture(autouse=True)
 def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "PALAVER_OPENAI_BASE_URL"):
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "TERTULIA_OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
 
 

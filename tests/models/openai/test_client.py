@@ -13,17 +13,17 @@ from openai import AsyncOpenAI
 
 from models.stub import answer, answering
 from models.talk import BOTH, EVENTS, HI, LOOK, asked, failure, step, streamed
-from palaver import errors
-from palaver.context.values import Context, Persona
-from palaver.formats.single import single
-from palaver.messages import Author, Message, Place, Quote
-from palaver.models import Finish, OpenAI, Usage
-from palaver.models.openai.client import AudioRefusals
-from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
-from palaver.sim import openai as sims
-from palaver.sim.openai import Actor, Echo, OpenAISim, Script
-from palaver.turns import Prompt, Settings, Turn, model, user
 from prompt.scenarios import SCENARIOS, Scenario
+from tertulia import errors
+from tertulia.context.values import Context, Persona
+from tertulia.formats.single import single
+from tertulia.messages import Author, Message, Place, Quote
+from tertulia.models import Finish, OpenAI, Usage
+from tertulia.models.openai.client import AudioRefusals
+from tertulia.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from tertulia.sim import openai as sims
+from tertulia.sim.openai import Actor, Echo, OpenAISim, Script
+from tertulia.turns import Prompt, Settings, Turn, model, user
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 GPT = "gpt-4o"

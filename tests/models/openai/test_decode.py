@@ -6,12 +6,12 @@ import msgspec
 import orjson
 import pytest
 
-from palaver import errors
-from palaver.models.base import Finish, Response, Usage
-from palaver.models.openai.decode import decode_error, decode_response, decode_turn, merge_chunks
-from palaver.models.openai.encode import encode_turn
-from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
-from palaver.turns import Turn, user
+from tertulia import errors
+from tertulia.models.base import Finish, Response, Usage
+from tertulia.models.openai.decode import decode_error, decode_response, decode_turn, merge_chunks
+from tertulia.models.openai.encode import encode_turn
+from tertulia.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from tertulia.turns import Turn, user
 
 MODEL = "compatible-1"
 NOTED = {"type": "text", "text": "42", "annotations": [{"type": "url_citation"}]}
@@ -143,7 +143,7 @@ def test_a_call_without_an_id_gets_ours() -> None:
 
     ids = [str(call.id) for call in calls]
     assert len({*ids}) == 2
-    assert all(call_id.startswith("palaver-") for call_id in ids)
+    assert all(call_id.startswith("tertulia-") for call_id in ids)
 
 
 MESSAGES: list[dict[str, Any]] = [

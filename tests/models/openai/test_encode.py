@@ -7,12 +7,12 @@ import pytest
 from openai.types import AllModels
 
 from models.talk import EVERY_SETTING
-from palaver.models.openai.encode import encode_request, encode_turn
-from palaver.models.openai.vendors import VENDORS, vendor_of
-from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
-from palaver.sim.openai.rules import check
-from palaver.turns import Prompt, Settings, ToolSpec, Turn, model, user
-from palaver.wire import lint
+from tertulia.models.openai.encode import encode_request, encode_turn
+from tertulia.models.openai.vendors import VENDORS, vendor_of
+from tertulia.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from tertulia.sim.openai.rules import check
+from tertulia.turns import Prompt, Settings, ToolSpec, Turn, model, user
+from tertulia.wire import lint
 
 GPT = "gpt-4o"
 OTHER = "compatible-1"
@@ -283,9 +283,9 @@ def test_results_come_first_each_in_a_message_and_their_pictures_after() -> None
         ),
         (
             (ToolCall(name="look"), ToolCall(name="look")),
-            {"content": None, "tool_calls": [a_call("palaver-0"), a_call("palaver-1")]},
+            {"content": None, "tool_calls": [a_call("tertulia-0"), a_call("tertulia-1")]},
         ),
-        ((ToolCall(name="look", id="palaver-x-0"),), {"content": None, "tool_calls": [a_call("palaver-x-0")]}),
+        ((ToolCall(name="look", id="tertulia-x-0"),), {"content": None, "tool_calls": [a_call("tertulia-x-0")]}),
         ((Text(text="a"), Opaque(raw={"reasoning_details": [1]})), {"content": "a", "reasoning_details": [1]}),
         (
             (Text(text="a"), Opaque(raw={"type": "thinking", "thinking": []})),

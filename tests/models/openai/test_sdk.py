@@ -10,13 +10,13 @@ import pytest
 
 from models.stub import answer, answering
 from models.talk import BOTH, EVENTS, HI, LOOK, asked, failure, step, streamed
-from palaver import errors
-from palaver.models import Finish, OpenAI
-from palaver.models.openai.vendors import VENDORS
-from palaver.parts import Text, Thought, ToolCall
-from palaver.sim import openai as sims
-from palaver.sim.openai import Actor, OpenAISim, Script
-from palaver.turns import Prompt, Settings, Turn, model, user
+from tertulia import errors
+from tertulia.models import Finish, OpenAI
+from tertulia.models.openai.vendors import VENDORS
+from tertulia.parts import Text, Thought, ToolCall
+from tertulia.sim import openai as sims
+from tertulia.sim.openai import Actor, OpenAISim, Script
+from tertulia.turns import Prompt, Settings, Turn, model, user
 
 GPT = "gpt-4o"
 
@@ -198,7 +198,7 @@ async def test_a_key_that_the_service_repeats_is_in_no_error_and_no_answer() -> 
     refused = b'{"error": {"message": "no such key: sk-secret\\/key-0123"}}'
     async with answering(answer(refused, status="400 Bad Request")) as stub:
         client = openai.AsyncOpenAI(base_url=stub.url, api_key=key, max_retries=0)
-        with pytest.raises(errors.PalaverError) as caught:
+        with pytest.raises(errors.TertuliaError) as caught:
             await OpenAI(GPT, client=client).respond(HI)
         told = "".join(traceback.format_exception(caught.value))
 

@@ -7,11 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from models.stub import answer, answering
-from palaver import errors
-from palaver.models.openai.transcription import MAX_FORM, Transcriber
-from palaver.parts import Media
-from palaver.sim import openai as sims
-from palaver.sim.openai import OpenAISim
+from tertulia import errors
+from tertulia.models.openai.transcription import MAX_FORM, Transcriber
+from tertulia.parts import Media
+from tertulia.sim import openai as sims
+from tertulia.sim.openai import OpenAISim
 
 OGG = b"OggS" + bytes(range(256)) + b"\r\n--x\r\n"
 VOICE = Media(media_kind="voice", unique_id="v1", mime="audio/ogg; codecs=opus", data=OGG, seconds=3)

@@ -2,15 +2,15 @@
 
 import pytest
 
-from palaver.errors import InvalidValue, KeyMissing
-from palaver.models import OpenAI
-from palaver.models.openai.vendors import COMPATIBLE, OPENAI, VENDORS, Vendor, vendor_named, vendor_of
-from palaver.turns import Prompt
+from tertulia.errors import InvalidValue, KeyMissing
+from tertulia.models import OpenAI
+from tertulia.models.openai.vendors import COMPATIBLE, OPENAI, VENDORS, Vendor, vendor_named, vendor_of
+from tertulia.turns import Prompt
 
 
 @pytest.fixture(autouse=True)
 def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in {"PALAVER_OPENAI_BASE_URL", *(key for vendor in VENDORS.values() for key in vendor.key_names)}:
+    for name in {"TERTULIA_OPENAI_BASE_URL", *(key for vendor in VENDORS.values() for key in vendor.key_names)}:
         monkeypatch.delenv(name, raising=False)
 
 
@@ -55,7 +55,7 @@ def test_no_address_is_an_invalid_value(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(InvalidValue, match="no address for 'llama'"):
         OpenAI("llama")
 
-    monkeypatch.setenv("PALAVER_OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    monkeypatch.setenv("TERTULIA_OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
     assert OpenAI("llama").vendor == COMPATIBLE
     assert OpenAI("gpt-4o").vendor == OPENAI
     assert OpenAI("llama", vendor="vllm").vendor == VENDORS["vllm"]

@@ -8,15 +8,15 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from lives import fork_lives
-from palaver import Behavior, Engine, Store
-from palaver.engine.limits import Limits
-from palaver.messages import Place
-from palaver.models.base import Finish, Response
-from palaver.parts import Part, Text
-from palaver.platform import Capabilities
-from palaver.platforms.telegram.client import Pace
-from palaver.platforms.telegram.platform import Telegram
-from palaver.turns import Prompt, Turn
+from tertulia import Behavior, Engine, Store
+from tertulia.engine.limits import Limits
+from tertulia.messages import Place
+from tertulia.models.base import Finish, Response
+from tertulia.parts import Part, Text
+from tertulia.platform import Capabilities
+from tertulia.platforms.telegram.client import Pace
+from tertulia.platforms.telegram.platform import Telegram
+from tertulia.turns import Prompt, Turn
 
 AT_ONCE = Pace(direct=1e6, group=1e6, overall=1e6)
 PIECE = 0.001  # seconds between two pieces of an answer

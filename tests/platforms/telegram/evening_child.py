@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator
 from msgspec import json
 
 from lives import fork_lives
-from palaver import Behavior, Engine, Memory, Store
-from palaver.engine.limits import Limits
-from palaver.models.base import Finish, Response
-from palaver.parts import Part, Text
-from palaver.turns import Prompt, Turn
 from platforms.telegram.bot_child import PIECE, Life, bot_of
+from tertulia import Behavior, Engine, Memory, Store
+from tertulia.engine.limits import Limits
+from tertulia.models.base import Finish, Response
+from tertulia.parts import Part, Text
+from tertulia.turns import Prompt, Turn
 
 LONG = "a story: " + "word " * 1200 + "**the end**"
 

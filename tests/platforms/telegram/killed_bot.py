@@ -17,9 +17,9 @@ from pathlib import Path
 from msgspec.structs import asdict, replace
 
 from lives import Lives, lives
-from palaver.messages import Place, Reply
-from palaver.sim.telegram import SimChat, TelegramSim
 from platforms.telegram.bot_child import Life, answer_to, bot_of
+from tertulia.messages import Place, Reply
+from tertulia.sim.telegram import SimChat, TelegramSim
 from testing.killed_platforms import Result, Stored, fate_of, stored
 
 CHILD = Path(__file__).with_name("bot_child.py")
@@ -53,7 +53,7 @@ def ask(sim: TelegramSim, number: int) -> SimChat:
     """Let somebody ask: in a direct chat, or in a group."""
     ann = sim.user("Ann")
     chat = sim.private(ann) if number % 2 else sim.group(f"Group {number}", [ann])
-    ann.send(chat, f"Palaver, number {number}!")
+    ann.send(chat, f"Tertulia, number {number}!")
     return chat
 
 
@@ -114,7 +114,7 @@ def aftermath(kept: Stored, life: Life, sim: TelegramSim, chats: Sequence[SimCha
 
 async def main(kills: int) -> int:
     """Kill so often, and print what came of it."""
-    with tempfile.TemporaryDirectory(prefix="palaver-kills-") as folder:
+    with tempfile.TemporaryDirectory(prefix="tertulia-kills-") as folder:
         result = await killed(Path(folder), kills=kills, seed=1)
     row = {**asdict(result), "faults": len(result.faults)}
     for cells in ([name.replace("_", " ") for name in row], ["---"] * len(row), row.values()):

@@ -26,13 +26,13 @@ from PIL import Image
 
 from lives import Lives, lives
 from media import media_files
-from palaver.media.values import FetchFailure, StoredFile
-from palaver.sim.behaviours import Answer, Ask
-from palaver.sim.gemini import GeminiSim
-from palaver.sim.telegram import SimChat, SimUser, TelegramSim
-from palaver.sim.telegram.accounts import Message
-from palaver.store import Store
 from platforms.telegram.media_child import MediaLife
+from tertulia.media.values import FetchFailure, StoredFile
+from tertulia.sim.behaviours import Answer, Ask
+from tertulia.sim.gemini import GeminiSim
+from tertulia.sim.telegram import SimChat, SimUser, TelegramSim
+from tertulia.sim.telegram.accounts import Message
+from tertulia.store import Store
 
 CHILD = Path(__file__).with_name("media_child.py")
 GROUPS = 100
@@ -129,7 +129,7 @@ class Script:
     def ask(self, number: int) -> None:
         """Ask about the song of a group, which goes to the model then, or about what was last."""
         self.questions += 1
-        text = f"Palaver, what was that, number {self.questions}?"
+        text = f"Tertulia, what was that, number {self.questions}?"
         self.ann.send(self.chats[number], text, reply_to=self._songs.get(number))
 
     def _send(self, number: int, index: int) -> None:
@@ -348,7 +348,7 @@ def judge_answers(found: Evening, sim: TelegramSim, script: Script) -> None:
 async def main(kills: int, groups: int) -> int:
     """Kill so often, and print what came of it."""
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="palaver-media-") as folder:
+    with tempfile.TemporaryDirectory(prefix="tertulia-media-") as folder:
         result = await evening(Path(folder), kills=kills, groups=groups, seed=1)
     rows = {**asdict(result), "faults": len(result.faults), "seconds": round(time.monotonic() - began)}
     print("| what | number |\n|---|---|")

@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 from msgspec import Struct, json
 
 from lives import fork_lives
-from palaver import Behavior, Engine, Store
-from palaver.engine.background import RealClock
-from palaver.engine.limits import Limits
-from palaver.engine.media_descriptions import by_model
-from palaver.models.gemini.client import Gemini
-from palaver.platforms.telegram.platform import Telegram
 from platforms.telegram.bot_child import AT_ONCE, short_sleep
+from tertulia import Behavior, Engine, Store
+from tertulia.engine.background import RealClock
+from tertulia.engine.limits import Limits
+from tertulia.engine.media_descriptions import by_model
+from tertulia.models.gemini.client import Gemini
+from tertulia.platforms.telegram.platform import Telegram
 
 MODEL = "gemini-3.8-flash"
 

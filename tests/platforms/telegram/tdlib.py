@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from palaver.platforms.telegram.markdown import Entity, FormattedText
+from tertulia.platforms.telegram.markdown import Entity, FormattedText
 
 TYPES = {
     "bold": "textEntityTypeBold",

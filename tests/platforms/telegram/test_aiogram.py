@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from palaver.engine.behavior import Behavior
-from palaver.engine.engine import Engine
-from palaver.errors import InvalidValue
-from palaver.models.scripted import Scripted
-from palaver.platforms.telegram.platform import Telegram
-from palaver.sim.telegram import TelegramSim
-from palaver.store import Store
-from palaver.testing import RecordedPlatform
 from platforms.telegram.world import AT_ONCE, short_sleep
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.engine import Engine
+from tertulia.errors import InvalidValue
+from tertulia.models.scripted import Scripted
+from tertulia.platforms.telegram.platform import Telegram
+from tertulia.sim.telegram import TelegramSim
+from tertulia.store import Store
+from tertulia.testing import RecordedPlatform
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ async def run_with_aiogram(sim: TelegramSim, store: Store, ready: Any, *, handle
     from aiogram.filters import Command
     from aiogram.types import Message
 
-    from palaver.platforms.telegram.aiogram import router
+    from tertulia.platforms.telegram.aiogram import router
 
     own = Router()
 
@@ -97,7 +97,7 @@ async def test_it_says_so_when_updates_are_confirmed_before_they_are_stored(
 
 
 async def test_an_engine_without_telegram_is_refused(store: Store) -> None:
-    from palaver.platforms.telegram.aiogram import router
+    from tertulia.platforms.telegram.aiogram import router
 
     engine = Engine(store, Scripted("Hello."), [RecordedPlatform()])
 

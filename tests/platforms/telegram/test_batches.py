@@ -2,7 +2,7 @@
 
 import pytest
 
-from palaver.platforms.telegram.batches import update_number, updates_in
+from tertulia.platforms.telegram.batches import update_number, updates_in
 
 GOOD = b'{"update_id":1,"message":{"text":"]} \\" [{"}}'
 ODD = {

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from palaver.errors import NotSent, PalaverError, ResponseUnreadable
-from palaver.platforms.telegram.client import LONGEST_HOLD, LONGEST_WAIT, ApiError, BotClient, Pace, Pacer
-from palaver.sim.server import Served
+from tertulia.errors import NotSent, ResponseUnreadable, TertuliaError
+from tertulia.platforms.telegram.client import LONGEST_HOLD, LONGEST_WAIT, ApiError, BotClient, Pace, Pacer
+from tertulia.sim.server import Served
 
 
 class Time:
@@ -161,7 +161,7 @@ ODD_ANSWERS = {
 
 @pytest.mark.parametrize("service", ODD_ANSWERS.values(), ids=ODD_ANSWERS)
 async def test_an_odd_answer_is_an_error_of_ours(service: Answers) -> None:
-    with pytest.raises(PalaverError):
+    with pytest.raises(TertuliaError):
         await post_to(service)
 
 

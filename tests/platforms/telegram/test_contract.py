@@ -1,7 +1,7 @@
 """Telegram keeps the contract of platforms, with its simulator as the service."""
 
-from palaver.testing.platform_contract import PlatformContract, PlatformWorld
 from platforms.telegram.world import TelegramWorld
+from tertulia.testing.platform_contract import PlatformContract, PlatformWorld
 
 
 class TestTelegram(PlatformContract):

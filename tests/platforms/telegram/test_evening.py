@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from lives import Lives, lives
-from palaver.platforms.telegram.formatted_text import Entity, FormattedText
-from palaver.sim.telegram import SimChat, SimUser, TelegramSim
-from palaver.store import Store
 from platforms.telegram import tdlib
 from platforms.telegram.bot_child import Life
 from platforms.telegram.evening_child import LONG
+from tertulia.platforms.telegram.formatted_text import Entity, FormattedText
+from tertulia.sim.telegram import SimChat, SimUser, TelegramSim
+from tertulia.store import Store
 
 UNPARSED = "Bad Request: can't parse entities"
 PATIENCE = 30.0  # seconds, on a busy machine
@@ -67,7 +67,7 @@ async def test_an_evening_in_a_group_of_five(tmp_path: Path) -> None:
         evening, life = Evening(sim), Life(path=str(tmp_path / "bot.db"), url=sim.url, token=sim.token)
         async with alive(forked, life, signal.SIGKILL):
             moved = await talk(evening, *people)
-            people[4].send(moved, "Palaver, tell us a story [tale]?")
+            people[4].send(moved, "Tertulia, tell us a story [tale]?")
             await evening.until(moved, lambda: any(one.edits for one in moved.of(sim.bot)[1:]))  # the draft grows
             draft = moved.of(sim.bot)[-1].id
         async with alive(forked, life, signal.SIGTERM):
@@ -89,7 +89,7 @@ async def talk(evening: Evening, ann: SimUser, ben: SimUser, cid: SimUser, dana:
     group, forum = sim.group("Kitchen", [ann, ben, cid, dana, eva]), sim.group("Forum", [ann, ben], forum=True)
 
     ann.send(group, "Good evening, everybody")  # addressed to nobody
-    asked = ben.send(group, "Palaver, what is for dinner [dinner]?")
+    asked = ben.send(group, "Tertulia, what is for dinner [dinner]?")
     await evening.answers(group, *cooked("dinner"))
     assert evening.quoted(group) == [asked.id]
 
@@ -98,30 +98,30 @@ async def talk(evening: Evening, ann: SimUser, ben: SimUser, cid: SimUser, dana:
     await evening.answers(group, *cooked("dinner", "really"))
 
     album = sim.world.new_album()
-    dana.send_photo(group, caption="Palaver, which one [album]?", media_group_id=album)
+    dana.send_photo(group, caption="Tertulia, which one [album]?", media_group_id=album)
     dana.send_photo(group, media_group_id=album)
     dana.send_photo(group, media_group_id=album)
     await evening.answers(group, *cooked("dinner", "really", "album"))
 
     eva.react(group, answer, "👍")
-    ben.edit(group, asked, "Palaver, what is for supper [dinner]?")
+    ben.edit(group, asked, "Tertulia, what is for supper [dinner]?")
     eva.send_sticker(group, emoji="😀", set_name="Cats")
-    for text in ("Palaver", "tell us", "quickly [burst]?"):
+    for text in ("Tertulia", "tell us", "quickly [burst]?"):
         ann.send(group, text)
     await evening.answers(group, *cooked("dinner", "really", "album", "burst"))
 
     sim.fail("busy", times=2, retry_after=1)
     sim.fail(400, description=f"{UNPARSED}: entity begins in a middle of a UTF-16 symbol")
-    ben.send(group, "Palaver, and now [flood]?")
+    ben.send(group, "Tertulia, and now [flood]?")
     await evening.answers(group, *cooked("dinner", "really", "album", "burst", "flood"))
 
     topic = forum.add_topic("Tea")
-    ann.send(forum, "Palaver, tea [tea]?", topic=topic.id)
+    ann.send(forum, "Tertulia, tea [tea]?", topic=topic.id)
     await evening.answers(forum, *cooked("tea"))
     assert [one.topic for one in forum.of(sim.bot)] == [topic.id]
 
     moved = group.migrate()
-    cid.send(moved, "Palaver, what was it [moved]?")
+    cid.send(moved, "Tertulia, what was it [moved]?")
     await evening.answers(moved, *cooked("moved"))
     return moved
 

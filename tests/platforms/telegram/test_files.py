@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from palaver.errors import MediaUnavailable
-from palaver.parts import Media
-from palaver.platforms.telegram.platform import Telegram
-from palaver.platforms.telegram.updates import Account, changes_of
-from palaver.sim.server import Served, whole_response
-from palaver.sim.telegram import SimChat, SimUser, TelegramSim, image
 from platforms.telegram.world import telegram
+from tertulia.errors import MediaUnavailable
+from tertulia.parts import Media
+from tertulia.platforms.telegram.platform import Telegram
+from tertulia.platforms.telegram.updates import Account, changes_of
+from tertulia.sim.server import Served, whole_response
+from tertulia.sim.telegram import SimChat, SimUser, TelegramSim, image
 
 LIMIT = 20 << 20
 TOKEN = "7000000001:SECRET"

@@ -2,11 +2,11 @@
 
 import asyncio
 
-from palaver import Behavior, Engine, Memory, Store
-from palaver.models.scripted import Scripted
-from palaver.sim.telegram import TelegramSim
 from people import texts
 from platforms.telegram.world import telegram
+from tertulia import Behavior, Engine, Memory, Store
+from tertulia.models.scripted import Scripted
+from tertulia.sim.telegram import TelegramSim
 
 
 async def test_a_forward_is_not_what_its_sender_says() -> None:
@@ -18,7 +18,7 @@ async def test_a_forward_is_not_what_its_sender_says() -> None:
         engine = Engine(store, model, [platform], behavior=Behavior(debounce=0), memory=Memory(store))
         async with engine, asyncio.timeout(30):
             polling = asyncio.create_task(platform.run(engine.inbox(platform.name)))
-            said = olha.send(home, "I live in Lviv. And you, @palaver_bot?")
+            said = olha.send(home, "I live in Lviv. And you, @tertulia_bot?")
             await sim.until(lambda: bool(home.of(sim.bot)))
             bob.forward(group, said)
             bob.forward(direct, said)
@@ -34,7 +34,7 @@ async def test_a_forward_is_not_what_its_sender_says() -> None:
         ]
         assert texts(model.prompts[-1].turns[-1].parts) == [
             f"[forwarded from: Olha ({olha.id})]",
-            "I live in Lviv. And you, @palaver_bot?",
+            "I live in Lviv. And you, @tertulia_bot?",
         ]
         rows = [row async for row in store.export()]
         people = {row["id"]: row["author_id"] for row in rows if row["table"] == "authors"}

@@ -7,15 +7,15 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palaver.formats.imported import ImportedMessage
-from palaver.formats.json_stream import JsonStream
-from palaver.formats.telegram_export import TelegramExport
-from palaver.messages import Author, Message, Place, Quote
-from palaver.parts import Text
-from palaver.platforms.telegram.updates import Account, changes_of
-from palaver.store import Store
 from sizes import size
 from telegram_exports import chat, message, service, value
+from tertulia.formats.imported import ImportedMessage
+from tertulia.formats.json_stream import JsonStream
+from tertulia.formats.telegram_export import TelegramExport
+from tertulia.messages import Author, Message, Place, Quote
+from tertulia.parts import Text
+from tertulia.platforms.telegram.updates import Account, changes_of
+from tertulia.store import Store
 
 BOT = 4242
 ACCOUNT = Account(platform=f"telegram-{BOT}", id=BOT, username="gryag_bot")

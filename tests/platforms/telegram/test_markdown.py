@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palaver.characters import visible
-from palaver.platforms.telegram.markdown import Entity, FormattedText, render
 from platforms.telegram.markdown_texts import markdown_text
 from platforms.telegram.tdlib import accepted, refusal, styles
 from sizes import EXAMPLES
+from tertulia.characters import visible
+from tertulia.platforms.telegram.markdown import Entity, FormattedText, render
 
 FAMILY = "👨‍👩‍👧"
 

@@ -6,15 +6,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from palaver import Behavior, Engine, Media, Store, tool
-from palaver.models.base import Model
-from palaver.models.gemini.client import Gemini
-from palaver.models.scripted import Scripted
-from palaver.parts import ToolCall
-from palaver.sim.behaviours import Echo
-from palaver.sim.gemini import GeminiSim
-from palaver.sim.telegram import SimChat, TelegramSim, image
 from platforms.telegram.world import telegram
+from tertulia import Behavior, Engine, Media, Store, tool
+from tertulia.models.base import Model
+from tertulia.models.gemini.client import Gemini
+from tertulia.models.scripted import Scripted
+from tertulia.parts import ToolCall
+from tertulia.sim.behaviours import Echo
+from tertulia.sim.gemini import GeminiSim
+from tertulia.sim.telegram import SimChat, TelegramSim, image
 
 PHOTO = image(96, 64)
 CHART = image(64, 64, shade=9)

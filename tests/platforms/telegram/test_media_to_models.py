@@ -9,15 +9,15 @@ from typing import Any
 
 from media import media_files
 from media.attaching import FILM, FLASH, PHOTO, VOICE, uploads
-from palaver.engine.behavior import Behavior
-from palaver.engine.engine import Engine
-from palaver.models.gemini.client import Gemini
-from palaver.platforms.telegram.platform import Telegram
-from palaver.profiles import PROFILES
-from palaver.sim.gemini import Answer, Ask, GeminiSim
-from palaver.sim.telegram import TelegramSim
-from palaver.store import Store
 from platforms.telegram.world import telegram
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.engine import Engine
+from tertulia.models.gemini.client import Gemini
+from tertulia.platforms.telegram.platform import Telegram
+from tertulia.profiles import PROFILES
+from tertulia.sim.gemini import Answer, Ask, GeminiSim
+from tertulia.sim.telegram import TelegramSim
+from tertulia.store import Store
 
 
 class Sees:

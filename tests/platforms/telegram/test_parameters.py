@@ -2,10 +2,10 @@
 
 import pytest
 
-from palaver.errors import InvalidValue
-from palaver.platform import CommandInfo
-from palaver.platforms.telegram import Telegram
-from palaver.platforms.telegram.parameters import command_menus
+from tertulia.errors import InvalidValue
+from tertulia.platform import CommandInfo
+from tertulia.platforms.telegram import Telegram
+from tertulia.platforms.telegram.parameters import command_menus
 
 
 def test_a_menu_has_the_languages_that_telegram_knows_by_two_letters() -> None:

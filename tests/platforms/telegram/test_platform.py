@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from orjson import Fragment
 
-from palaver.errors import ConnectionLost, InvalidValue, KeyMissing, KeyRefused, NotSent, SendRefused
-from palaver.messages import Author, Message, Place, Reply
-from palaver.parts import Media
-from palaver.platform import Change, CommandInfo, Delivery, PlaceMigrated, Received, Update
-from palaver.platforms.telegram.client import BotClient
-from palaver.platforms.telegram.parameters import files, method_of
-from palaver.platforms.telegram.platform import Telegram
-from palaver.sim.telegram import SimUser, TelegramSim, image
 from platforms.telegram.world import short_sleep, telegram
+from tertulia.errors import ConnectionLost, InvalidValue, KeyMissing, KeyRefused, NotSent, SendRefused
+from tertulia.messages import Author, Message, Place, Reply
+from tertulia.parts import Media
+from tertulia.platform import Change, CommandInfo, Delivery, PlaceMigrated, Received, Update
+from tertulia.platforms.telegram.client import BotClient
+from tertulia.platforms.telegram.parameters import files, method_of
+from tertulia.platforms.telegram.platform import Telegram
+from tertulia.sim.telegram import SimUser, TelegramSim, image
 
 
 class Changes:
@@ -94,7 +94,7 @@ def delivery(made: Reply, **fields: Any) -> Delivery:
 
 async def test_the_account_is_asked_for_and_its_name_has_the_id_of_the_token(sim: TelegramSim, bot: Telegram) -> None:
     assert (bot.name, bot.service) == (f"telegram-{sim.bot.id}", "telegram")
-    assert bot.me == Author(id=str(sim.bot.id), name="Palaver", username="palaver_bot")
+    assert bot.me == Author(id=str(sim.bot.id), name="Tertulia", username="tertulia_bot")
 
 
 BAD_TOKENS = {
@@ -106,7 +106,7 @@ BAD_TOKENS = {
 
 @pytest.mark.parametrize("token", BAD_TOKENS)
 def test_what_is_no_token_is_refused_at_once(token: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PALAVER_TELEGRAM_TOKEN", raising=False)
+    monkeypatch.delenv("TERTULIA_TELEGRAM_TOKEN", raising=False)
     kind, words = BAD_TOKENS[token]
 
     with pytest.raises(kind, match=words):
@@ -114,7 +114,7 @@ def test_what_is_no_token_is_refused_at_once(token: str, monkeypatch: pytest.Mon
 
 
 def test_token_and_address_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PALAVER_TELEGRAM_TOKEN", "42:secret")
+    monkeypatch.setenv("TERTULIA_TELEGRAM_TOKEN", "42:secret")
 
     assert Telegram().name == "telegram-42"
 

@@ -3,15 +3,15 @@
 import asyncio
 from collections.abc import Sequence
 
-from palaver.context.values import Persona
-from palaver.engine.behavior import Behavior
-from palaver.engine.command_list import help_lines
-from palaver.engine.engine import Engine
-from palaver.engine.languages.ukrainian import UKRAINIAN
-from palaver.models import Scripted
-from palaver.sim.telegram import SimChat, TelegramSim
-from palaver.store import Store
 from platforms.telegram.world import telegram
+from tertulia.context.values import Persona
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.command_list import help_lines
+from tertulia.engine.engine import Engine
+from tertulia.engine.languages.ukrainian import UKRAINIAN
+from tertulia.models import Scripted
+from tertulia.sim.telegram import SimChat, TelegramSim
+from tertulia.store import Store
 
 PERSONA = Persona(name="гряг", name_pattern="гряг*|гряже", text="You are gryag.")
 

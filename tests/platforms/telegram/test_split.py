@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wcwidth import iter_graphemes
 
-from palaver.platforms.telegram.formatted_text import Rendering, is_blank
-from palaver.platforms.telegram.markdown import render, render_spans
-from palaver.platforms.telegram.markdown_source import markdown_source
-from palaver.platforms.telegram.split import split_markdown
 from platforms.telegram.markdown_texts import markdown_text
 from platforms.telegram.tdlib import refusal
 from sizes import EXAMPLES
+from tertulia.platforms.telegram.formatted_text import Rendering, is_blank
+from tertulia.platforms.telegram.markdown import render, render_spans
+from tertulia.platforms.telegram.markdown_source import markdown_source
+from tertulia.platforms.telegram.split import split_markdown
 
 FAMILY = "👨‍👩‍👧‍👦"
 LINK = "[link text](https://e.test/a)"

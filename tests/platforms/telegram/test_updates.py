@@ -7,9 +7,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from palaver.messages import Author, Message, Place, Quote
-from palaver.parts import Media, Part, Text
-from palaver.platform import (
+from tertulia.messages import Author, Message, Place, Quote
+from tertulia.parts import Media, Part, Text
+from tertulia.platform import (
     Change,
     Commanded,
     Edited,
@@ -20,8 +20,8 @@ from palaver.platform import (
     Received,
     Stopped,
 )
-from palaver.platforms.telegram.types import ALLOWED_UPDATES
-from palaver.platforms.telegram.updates import Account, changes_of, kind_of
+from tertulia.platforms.telegram.types import ALLOWED_UPDATES
+from tertulia.platforms.telegram.updates import Account, changes_of, kind_of
 
 ACCOUNT = Account(platform="telegram-42", id=42, username="gryag_bot")
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)

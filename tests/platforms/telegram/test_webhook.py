@@ -7,9 +7,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from palaver.errors import InvalidValue
-from palaver.platforms.telegram.webhook import MAX_BODY, WebhookApp, secret_of, serve
-from palaver.sim.server import Served
+from tertulia.errors import InvalidValue
+from tertulia.platforms.telegram.webhook import MAX_BODY, WebhookApp, secret_of, serve
+from tertulia.sim.server import Served
 
 SECRET = secret_of("42:secret")
 

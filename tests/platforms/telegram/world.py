@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Sequence
 from itertools import count
 
-from palaver.messages import Author, Place
-from palaver.platforms.telegram.client import Pace
-from palaver.platforms.telegram.markdown import render
-from palaver.platforms.telegram.platform import Telegram
-from palaver.sim.telegram import SimChat, SimUser, TelegramSim
-from palaver.testing.platform_contract import Fault, PlatformWorld, Shown
-from palaver.testing.platform_world import Missing
+from tertulia.messages import Author, Place
+from tertulia.platforms.telegram.client import Pace
+from tertulia.platforms.telegram.markdown import render
+from tertulia.platforms.telegram.platform import Telegram
+from tertulia.sim.telegram import SimChat, SimUser, TelegramSim
+from tertulia.testing.platform_contract import Fault, PlatformWorld, Shown
+from tertulia.testing.platform_world import Missing
 
 AT_ONCE = Pace(direct=1e6, group=1e6, overall=1e6)  # messages a second
 

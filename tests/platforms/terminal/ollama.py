@@ -8,9 +8,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 
-from palaver.models import Local
-from palaver.parts import Text
-from palaver.turns import Prompt, model, user
+from tertulia.models import Local
+from tertulia.parts import Text
+from tertulia.turns import Prompt, model, user
 
 Answer = Callable[[list[dict[str, Any]]], str]  # from the messages of a request
 TALKS = ("completion", "tools")

@@ -11,7 +11,7 @@ import termios
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-from platforms.terminal.forked_palaver import ForkedProcess, fork_palaver
+from platforms.terminal.forked_tertulia import ForkedProcess, fork_tertulia
 
 ENTER, ALT_ENTER, CTRL_C, CTRL_D = "\r", "\x1b\r", "\x03", "\x04"
 PROMPT = "\x1b[?2004h"  # the editor begins to read
@@ -114,18 +114,18 @@ async def _start(command: Sequence[str], slave: int, environment: Mapping[str, s
 
 
 async def _fork(command: Sequence[str], slave: int, environment: Mapping[str, str]) -> ForkedProcess:
-    return await fork_palaver(command[1:], slave, environment)
+    return await fork_tertulia(command[1:], slave, environment)
 
 
 @asynccontextmanager
 async def terminal(*command: str, environment: Mapping[str, str]) -> AsyncIterator[Terminal]:
     """The command in a terminal of its own, of 24 lines and 100 columns.
 
-    "palaver" as the first word is a process forked from one that has imported everything; all else is started.
+    "tertulia" as the first word is a process forked from one that has imported everything; all else is started.
     """
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
-    process = await (_fork if command[0] == "palaver" else _start)(command, slave, environment)
+    process = await (_fork if command[0] == "tertulia" else _start)(command, slave, environment)
     os.close(slave)
     loop = asyncio.get_running_loop()
     shown = Terminal(master, process)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from palaver.platforms.terminal.commands import MAX_WORDS, ChatCommand, parse_line, usage_error
+from tertulia.platforms.terminal.commands import MAX_WORDS, ChatCommand, parse_line, usage_error
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,12 @@ from unittest.mock import patch
 import pytest
 
 from cli.command import in_this_process
-from palaver.errors import InvalidValue
-from palaver.model_choice import ollama_url
-from palaver.models.local import find_weights
-from palaver.platforms.terminal.found_model import (
+from platforms.terminal.ollama import listed, ollama, smollm2
+from platforms.terminal.test_main import environment
+from tertulia.errors import InvalidValue
+from tertulia.model_choice import ollama_url
+from tertulia.models.local import find_weights
+from tertulia.platforms.terminal.found_model import (
     FoundModel,
     RememberedChoice,
     find_model,
@@ -26,8 +28,6 @@ from palaver.platforms.terminal.found_model import (
     model_for_key,
     save_choice,
 )
-from platforms.terminal.ollama import listed, ollama, smollm2
-from platforms.terminal.test_main import environment
 
 NONE = RememberedChoice()
 NOWHERE = {"OLLAMA_HOST": "127.0.0.1:1"}
@@ -35,11 +35,11 @@ NOWHERE = {"OLLAMA_HOST": "127.0.0.1:1"}
 
 @pytest.fixture(autouse=True)
 def no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PALAVER_MODELS", str(tmp_path / "models"))
+    monkeypatch.setenv("TERTULIA_MODELS", str(tmp_path / "models"))
 
 
 def found_name(environment: dict[str, str], choice: RememberedChoice = NONE) -> str | None:
-    found = find_model({**NOWHERE, **environment}, choice, program="palaver")
+    found = find_model({**NOWHERE, **environment}, choice, program="tertulia")
     return found.name if found else None
 
 
@@ -48,7 +48,7 @@ def found_name(environment: dict[str, str], choice: RememberedChoice = NONE) -> 
     [
         ({"GOOGLE_API_KEY": "g", "OPENAI_API_KEY": "o"}, "gemini-3.8-flash"),
         ({"GROQ_API_KEY": "q", "OPENAI_API_KEY": "o"}, "openai:gpt-5.6"),
-        ({"OPENAI_API_KEY": "o", "PALAVER_OPENAI_BASE_URL": "http://x/v1"}, None),
+        ({"OPENAI_API_KEY": "o", "TERTULIA_OPENAI_BASE_URL": "http://x/v1"}, None),
         ({"GROQ_API_KEY": "q"}, "groq:llama-3.3-70b-versatile"),
         ({"MISTRAL_API_KEY": "m", "DEEPSEEK_API_KEY": "d"}, "mistral:mistral-medium-latest"),
         ({"OPENROUTER_API_KEY": "r"}, "openrouter:openrouter/auto"),
@@ -197,7 +197,7 @@ def test_a_model_that_ollama_does_not_have_is_refused_with_those_that_it_has() -
     assert (status, out, errors) == (
         2,
         "",
-        f"palaver: the Ollama at {served.url} does not have nonesuch; it has llama3.2:latest. "
+        f"tertulia: the Ollama at {served.url} does not have nonesuch; it has llama3.2:latest. "
         "`ollama pull nonesuch` fetches it\n",
     )
 

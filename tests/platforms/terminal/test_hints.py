@@ -9,23 +9,23 @@ import pytest
 import typer
 from click import Group
 
-from palaver.cli import app
-from palaver.cli.model_choice import QUESTION
-from palaver.errors import PalaverError
-from palaver.messages import Author
-from palaver.model_choice import CHAT_HINTS, START_HINTS, Hints, ModelChoice
-from palaver.models import NAME_FORMS, Scripted
-from palaver.platforms.terminal import choose_model
-from palaver.platforms.terminal.commands import HELP, ChatCommand, parse_line, usage_error
-from palaver.platforms.terminal.found_model import RememberedChoice, find_model
-from palaver.platforms.terminal.session import MEMORY_OFF
-from palaver.platforms.terminal.text import greeting, removal_hint, tool_lines
+from tertulia.cli import app
+from tertulia.cli.model_choice import QUESTION
+from tertulia.errors import TertuliaError
+from tertulia.messages import Author
+from tertulia.model_choice import CHAT_HINTS, START_HINTS, Hints, ModelChoice
+from tertulia.models import NAME_FORMS, Scripted
+from tertulia.platforms.terminal import choose_model
+from tertulia.platforms.terminal.commands import HELP, ChatCommand, parse_line, usage_error
+from tertulia.platforms.terminal.found_model import RememberedChoice, find_model
+from tertulia.platforms.terminal.session import MEMORY_OFF
+from tertulia.platforms.terminal.text import greeting, removal_hint, tool_lines
 
 SMALL = ModelChoice(model=Scripted(name="smollm2"), name="smollm2")
 NAMES = ("gemini-3.8-flash", "openai:gpt-5.6", "groq:llama", "compatible:mine", "gpt-5", "qwen", "openai:")
 
 # A command ends at punctuation, a closing bracket, or what it does.
-_SHELL = re.compile(r"palaver ((?:chat|model|db)(?: [^;:,)…`]+?)?)(?= asks|[;:,)…`]|$)")
+_SHELL = re.compile(r"tertulia ((?:chat|model|db)(?: [^;:,)…`]+?)?)(?= asks|[;:,)…`]|$)")
 _COMMAND = re.compile(r"(?<![\w.…/])/([a-z]+)((?: [a-zA-Z0-9:.-]+)?)(?=[ ;:,.)]|$)")
 
 
@@ -33,7 +33,7 @@ def errors_of(hints: Hints) -> Iterator[str]:
     for name in NAMES:
         try:
             choose_model(name, environment={}, hints=hints)
-        except PalaverError as error:
+        except TertuliaError as error:
             yield str(error)
 
 
@@ -42,12 +42,12 @@ def texts() -> Iterator[str]:
         yield from errors_of(hints)
         for fetched in (True, False):
             for key in (None, "GEMINI_API_KEY"):
-                yield from greeting(SMALL, hints, program="palaver", fetched=fetched, key=key)
+                yield from greeting(SMALL, hints, program="tertulia", fetched=fetched, key=key)
     yield from HELP.splitlines()
-    yield from QUESTION.format(reason="", small="98 MB", better="1.1 GB", program="palaver").splitlines()
+    yield from QUESTION.format(reason="", small="98 MB", better="1.1 GB", program="tertulia").splitlines()
     yield from tool_lines((), "smollm2")
     yield removal_hint("my chat.db", Author(id="ann lee", name="Ann"))
-    chosen = find_model({"OLLAMA_HOST": "127.0.0.1:1"}, RememberedChoice(model="openai:gpt-5.6"), program="palaver")
+    chosen = find_model({"OLLAMA_HOST": "127.0.0.1:1"}, RememberedChoice(model="openai:gpt-5.6"), program="tertulia")
     assert chosen
     yield chosen.why
     yield f"{MEMORY_OFF} {NAME_FORMS} /model NAME chooses another"
@@ -59,8 +59,8 @@ def shell_commands() -> list[str]:
 
 @pytest.fixture(autouse=True)
 def program_without_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("sys.argv", ["palaver", "chat"])
-    monkeypatch.setenv("PALAVER_MODELS", str(tmp_path))
+    monkeypatch.setattr("sys.argv", ["tertulia", "chat"])
+    monkeypatch.setenv("TERTULIA_MODELS", str(tmp_path))
 
 
 def test_the_commands_are_found() -> None:
@@ -90,7 +90,7 @@ def test_what_is_to_be_typed_in_the_chat_is_a_command() -> None:
 
 
 def test_a_model_that_a_hint_names_can_be_chosen() -> None:
-    lines = greeting(SMALL, CHAT_HINTS, program="palaver", fetched=True, key="GEMINI_API_KEY")
+    lines = greeting(SMALL, CHAT_HINTS, program="tertulia", fetched=True, key="GEMINI_API_KEY")
     named = [line.split("/model ")[1].split(":")[0] for line in lines if "/model " in line]
 
     assert named == ["qwen", "gemini-3.8-flash"]

@@ -8,7 +8,7 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from palaver.platforms.terminal.input import EditorReader, InputReader, JsonReader, LineReader
+from tertulia.platforms.terminal.input import EditorReader, InputReader, JsonReader, LineReader
 
 
 async def all_of(reader: InputReader) -> list[str]:

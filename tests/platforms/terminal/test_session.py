@@ -15,23 +15,23 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from palaver import Message, Part, Prompt, Record, Reply, Settings, Store, Text, Thought, ToolCall, model, user
-from palaver.cli import app
-from palaver.config import Config, MemoryConfig
-from palaver.engine.behavior import NOTHING_TO_SAY
-from palaver.engine.place_worker import STOPPED
-from palaver.engine.store_protocols import OutboxItem
-from palaver.errors import InvalidValue, KeyRefused, Overloaded, RequestRefused, StoreBroken, StoreFull
-from palaver.model_choice import ModelChoice
-from palaver.models import Gemini, Local, OpenAI, Response, Scripted
-from palaver.platforms.terminal.output import ScreenDisplay
-from palaver.platforms.terminal.session import TerminalSession
-from palaver.platforms.terminal.setup import ME, PLACE, SessionOptions, person
-from palaver.run.journal import CallCost, Run
-from palaver.sim import GeminiSim, OpenAISim
-from palaver.sim.gemini import BlockedPrompt, ContentFilter, CutStream, Empty, MaxTokens
-from palaver.testing import HeldModel
-from palaver.tools.calculator import calculate
+from tertulia import Message, Part, Prompt, Record, Reply, Settings, Store, Text, Thought, ToolCall, model, user
+from tertulia.cli import app
+from tertulia.config import Config, MemoryConfig
+from tertulia.engine.behavior import NOTHING_TO_SAY
+from tertulia.engine.place_worker import STOPPED
+from tertulia.engine.store_protocols import OutboxItem
+from tertulia.errors import InvalidValue, KeyRefused, Overloaded, RequestRefused, StoreBroken, StoreFull
+from tertulia.model_choice import ModelChoice
+from tertulia.models import Gemini, Local, OpenAI, Response, Scripted
+from tertulia.platforms.terminal.output import ScreenDisplay
+from tertulia.platforms.terminal.session import TerminalSession
+from tertulia.platforms.terminal.setup import ME, PLACE, SessionOptions, person
+from tertulia.run.journal import CallCost, Run
+from tertulia.sim import GeminiSim, OpenAISim
+from tertulia.sim.gemini import BlockedPrompt, ContentFilter, CutStream, Empty, MaxTokens
+from tertulia.testing import HeldModel
+from tertulia.tools.calculator import calculate
 
 FORGETFUL = Config(profile="plain", memory=MemoryConfig(enabled=False))
 CALL = ToolCall(id="a", name="calculate", args={"expression": "6*7"})
@@ -184,7 +184,7 @@ async def test_a_key_that_was_pasted_and_is_refused_can_be_pasted_again() -> Non
 
     await talk.run()
 
-    assert talk.seen == ["no. palaver chat --choose takes another key, or choose another model with /model."]
+    assert talk.seen == ["no. tertulia chat --choose takes another key, or choose another model with /model."]
 
 
 async def test_piped_a_message_that_failed_makes_the_status_one() -> None:
@@ -448,7 +448,7 @@ async def test_the_exchanges_that_a_local_model_had_no_room_for_are_counted() ->
 
 
 async def test_it_takes_up_where_it_left_off(tmp_path: Path) -> None:
-    db, second = tmp_path / "palaver.db", Scripted("You said hi.")
+    db, second = tmp_path / "tertulia.db", Scripted("You said hi.")
     await Talk(Scripted("Hello."), "hi").run(db)
 
     talk = Talk(second, "What did I say?")
@@ -459,7 +459,7 @@ async def test_it_takes_up_where_it_left_off(tmp_path: Path) -> None:
 
 
 async def test_what_had_no_answer_is_answered_first(tmp_path: Path) -> None:
-    db = tmp_path / "palaver.db"
+    db = tmp_path / "tertulia.db"
     async with Store.open(db) as store:
         said = Message(id="1", place=PLACE, author=person(), sent_at=datetime.now(UTC), parts=(Text(text="hi"),))
         await store.inbox.receive(said, at=datetime.now(UTC))
@@ -474,7 +474,7 @@ async def test_what_had_no_answer_is_answered_first(tmp_path: Path) -> None:
 
 
 async def test_an_answer_that_goes_on_after_its_process_ended_is_shown_once(tmp_path: Path) -> None:
-    db, held = tmp_path / "palaver.db", HeldModel("never said")
+    db, held = tmp_path / "tertulia.db", HeldModel("never said")
     first = asyncio.create_task(Talk(held, "hi").run(db))
     await held.asked.wait()
     first.cancel()
@@ -490,7 +490,7 @@ async def test_an_answer_that_goes_on_after_its_process_ended_is_shown_once(tmp_
 
 
 async def test_a_reply_that_was_not_shown_is_shown_once(tmp_path: Path) -> None:
-    db = tmp_path / "palaver.db"
+    db = tmp_path / "tertulia.db"
     async with Store.open(db) as store:
         reply = OutboxItem(id="a", reply=Reply(place=PLACE, text="Late."), made_at=datetime.now(UTC), author=ME)
         await store.outbox.put(reply)

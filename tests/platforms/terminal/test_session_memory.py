@@ -12,28 +12,28 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from palaver import Message, Store, Text
-from palaver.config import Config, MemoryConfig
-from palaver.context.values import RecalledEpisode, RelevantMessage
-from palaver.engine.command_list import HELP
-from palaver.engine.languages.english import ENGLISH
-from palaver.events import Event, FactsLearned
-from palaver.memory import episodes
-from palaver.memory.facts import Fact, subject_of
-from palaver.messages import Place
-from palaver.model_choice import ModelChoice
-from palaver.models import Scripted
-from palaver.models.base import Model, Response
-from palaver.platforms.terminal.output import JsonDisplay, Output, ScreenDisplay
-from palaver.platforms.terminal.platform import EventReader
-from palaver.platforms.terminal.session import MEMORY_OFF, TerminalSession
-from palaver.platforms.terminal.setup import PLACE, SessionOptions, person
-from palaver.sim import GeminiSim
-from palaver.sim.gemini import Echo
-from palaver.turns import Prompt
 from people import a_context
 from platforms.terminal.pseudo import ENTER, terminal
 from platforms.terminal.test_main import FLASH, FORKED, beside, environment, piped, piped_here, texts
+from tertulia import Message, Store, Text
+from tertulia.config import Config, MemoryConfig
+from tertulia.context.values import RecalledEpisode, RelevantMessage
+from tertulia.engine.command_list import HELP
+from tertulia.engine.languages.english import ENGLISH
+from tertulia.events import Event, FactsLearned
+from tertulia.memory import episodes
+from tertulia.memory.facts import Fact, subject_of
+from tertulia.messages import Place
+from tertulia.model_choice import ModelChoice
+from tertulia.models import Scripted
+from tertulia.models.base import Model, Response
+from tertulia.platforms.terminal.output import JsonDisplay, Output, ScreenDisplay
+from tertulia.platforms.terminal.platform import EventReader
+from tertulia.platforms.terminal.session import MEMORY_OFF, TerminalSession
+from tertulia.platforms.terminal.setup import PLACE, SessionOptions, person
+from tertulia.sim import GeminiSim
+from tertulia.sim.gemini import Echo
+from tertulia.turns import Prompt
 
 LEARN = object()  # is typed once something was learned
 LVIV = "(learned: Lives in Lviv.)"
@@ -450,8 +450,8 @@ def test_what_comes_to_mind_is_each_thing_once() -> None:
 async def test_in_a_terminal_it_is_learned_beside_a_line_that_is_typed_and_recalled_after_a_restart(
     tmp_path: Path,
 ) -> None:
-    db = ("--db", str(tmp_path / "palaver.db"))
-    env = {"PALAVER_MEMORY": "on"}
+    db = ("--db", str(tmp_path / "tertulia.db"))
+    env = {"TERTULIA_MEMORY": "on"}
     gemma = ("--model", "gemma-4-31b-it")  # by patterns
     async with GeminiSim(models=["gemma-4-31b-it"], behaviour=Echo()) as sim:
         async with terminal(*FORKED, *gemma, *db, environment=environment(sim, **env)) as tty:
@@ -472,7 +472,7 @@ def test_the_tools_of_memory_are_there_unless_it_is_off(tmp_path: Path) -> None:
     names = {}
     with beside(GeminiSim(behaviour=Echo())) as sim:
         for word in ("on", "off"):
-            piped_here(*FLASH, given="hi\n", env=environment(sim, PALAVER_MEMORY=word))
+            piped_here(*FLASH, given="hi\n", env=environment(sim, TERTULIA_MEMORY=word))
             tools = sim.requests[0 if word == "on" else -1].body["tools"][0]["functionDeclarations"]
             names[word] = {tool["name"] for tool in tools}
 

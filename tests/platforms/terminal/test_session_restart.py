@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from palaver import Store
-from palaver.sim import GeminiSim
-from palaver.sim.gemini import Echo, Script
 from platforms.terminal.pseudo import ENTER, PROMPT, terminal
 from platforms.terminal.test_main import FLASH, FORKED, beside, environment, half_an_answer, piped, piped_here, texts
+from tertulia import Store
+from tertulia.sim import GeminiSim
+from tertulia.sim.gemini import Echo, Script
 
 NOBODY = "http://127.0.0.1:9"  # no service is there
 REMIND = {"functionCall": {"name": "remind_me", "args": {"when": "in 2 seconds", "text": "Tea!\n\nIt is ready."}}}
 
 
 async def test_an_answer_that_was_cut_by_a_kill_comes_exactly_once(tmp_path: Path) -> None:
-    db = ("--db", str(tmp_path / "palaver.db"))
+    db = ("--db", str(tmp_path / "tertulia.db"))
     async with await asyncio.start_server(half_an_answer, "127.0.0.1", 0) as server:
         address = "http://{}:{}".format(*server.sockets[0].getsockname())
         env = environment(GEMINI_API_KEY="any")
@@ -66,7 +66,7 @@ async def test_a_reminder_comes_while_a_line_is_typed_and_the_line_stays(tmp_pat
 
 
 async def test_a_reminder_of_an_earlier_process_comes_late_rather_than_never(tmp_path: Path) -> None:
-    db = ("--db", str(tmp_path / "palaver.db"))
+    db = ("--db", str(tmp_path / "tertulia.db"))
     async with GeminiSim(behaviour=Script([[REMIND], "I will."])) as sim:
         status, out, _ = await piped(*FLASH, *db, given="Remind me of the tea.\n", env=environment(sim))
         assert (status, out) == (0, "I will.\n")
@@ -78,7 +78,7 @@ async def test_a_reminder_of_an_earlier_process_comes_late_rather_than_never(tmp
 
 
 async def test_a_second_terminal_is_told_what_to_do(tmp_path: Path) -> None:
-    db = ("--db", str(tmp_path / "palaver.db"))
+    db = ("--db", str(tmp_path / "tertulia.db"))
     async with GeminiSim() as sim, terminal(*FORKED, *FLASH, *db, environment=environment(sim)) as tty:
         await tty.see(PROMPT)
 
@@ -90,7 +90,7 @@ async def test_a_second_terminal_is_told_what_to_do(tmp_path: Path) -> None:
 
 
 async def test_a_file_that_is_damaged_in_the_middle_ends_the_chat_with_one_line(tmp_path: Path) -> None:
-    file = tmp_path / "palaver.db"
+    file = tmp_path / "tertulia.db"
     async with (
         GeminiSim(behaviour=Echo()) as sim,
         terminal(*FORKED, *FLASH, "--db", str(file), environment=environment(sim)) as tty,
@@ -107,7 +107,7 @@ async def test_a_file_that_is_damaged_in_the_middle_ends_the_chat_with_one_line(
     said = tty.screen.splitlines()[-1]
     assert status == 2
     assert tty.screen.count("the store ") == 1
-    assert said.startswith(f"palaver: the store {file}: ")
+    assert said.startswith(f"tertulia: the store {file}: ")
     assert said.endswith(
         f" db check --db {file}` lists what is wrong, and a copy made by `db backup` can take its place"
     )
@@ -134,14 +134,14 @@ def a_folder(file: Path) -> None:
 def test_a_file_that_cannot_be_used_is_one_line_and_stays_as_it_is(
     spoiled: Callable[[Path], None], tmp_path: Path
 ) -> None:
-    file = tmp_path / "palaver.db"
+    file = tmp_path / "tertulia.db"
     spoiled(file)
     before = file.read_bytes() if file.is_file() else None
     arguments, env = (*FLASH, "--db", str(file), "--base-url", NOBODY), environment(GEMINI_API_KEY="any")
 
     status, out, errors = piped_here(*arguments, given="hi\n", env=env)
     assert (status, out, errors.count("\n")) == (2, "", 1)
-    assert errors.startswith(f"palaver: the store {file}")
+    assert errors.startswith(f"tertulia: the store {file}")
 
     status, out, errors = piped_here(*arguments, "--json", given="hi\n", env=env)
     assert (status, errors, json.loads(out)["kind"]) == (2, "", "error")
@@ -149,9 +149,9 @@ def test_a_file_that_cannot_be_used_is_one_line_and_stays_as_it_is(
 
 
 def test_the_folder_of_the_default_store_is_made(tmp_path: Path) -> None:
-    file = tmp_path / "some" / "folder" / "palaver.db"
+    file = tmp_path / "some" / "folder" / "tertulia.db"
     with beside(GeminiSim(behaviour=Echo())) as sim:
-        piped_here(*FLASH, given="hi\n", env=environment(sim, PALAVER_DB=str(file)))
-        piped_here(*FLASH, given="and?\n", env=environment(sim, PALAVER_DB=str(file)))
+        piped_here(*FLASH, given="hi\n", env=environment(sim, TERTULIA_DB=str(file)))
+        piped_here(*FLASH, given="and?\n", env=environment(sim, TERTULIA_DB=str(file)))
 
     assert texts(sim.requests[-1]) == ["hi", "hi", "and?"]

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from palaver.config import local_zone, read_persona
-from palaver.errors import InvalidValue
-from palaver.model_choice import ModelChoice
-from palaver.models import Scripted
-from palaver.platforms.terminal.setup import memory_model_for, system_for, tool_names, toolbox_for
-from palaver.tools.calculator import calculate
+from tertulia.config import local_zone, read_persona
+from tertulia.errors import InvalidValue
+from tertulia.model_choice import ModelChoice
+from tertulia.models import Scripted
+from tertulia.platforms.terminal.setup import memory_model_for, system_for, tool_names, toolbox_for
+from tertulia.tools.calculator import calculate
 
 READERS = {
     "smollm2": False, "qwen": False, "./model.gguf": False, "gemma-4-31b-it": False, "models/gemma-3-27b-it": False,
@@ -25,7 +25,7 @@ LARGE = ModelChoice(model=Scripted(), name="gemini-3.8-flash")
     [
         ({}, {"weather": False, "memory": True}, ["calculator", "clock", "reminders", "memory"]),
         (
-            {"PALAVER_SEARXNG_URL": "http://127.0.0.1:1"},
+            {"TERTULIA_SEARXNG_URL": "http://127.0.0.1:1"},
             {"weather": False, "memory": False},
             ["calculator", "clock", "search", "reminders"],
         ),

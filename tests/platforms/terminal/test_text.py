@@ -5,13 +5,13 @@ from typing import Any, get_args
 
 import pytest
 
-from palaver import Author, Message, Opaque, Text, Thought, ToolCall, ToolResult, Turn, errors, model, user
-from palaver.context.values import LeftOut
-from palaver.model_choice import CHAT_HINTS, START_HINTS, Hints, ModelChoice
-from palaver.models import Finish, Response, Scripted
-from palaver.models.base import Outcome, Usage
-from palaver.platforms.terminal.setup import PLACE
-from palaver.platforms.terminal.text import (
+from tertulia import Author, Message, Opaque, Text, Thought, ToolCall, ToolResult, Turn, errors, model, user
+from tertulia.context.values import LeftOut
+from tertulia.model_choice import CHAT_HINTS, START_HINTS, Hints, ModelChoice
+from tertulia.models import Finish, Response, Scripted
+from tertulia.models.base import Outcome, Usage
+from tertulia.platforms.terminal.setup import PLACE
+from tertulia.platforms.terminal.text import (
     call_text,
     duration_text,
     ending_text,
@@ -25,8 +25,8 @@ from palaver.platforms.terminal.text import (
     short_greeting,
     turn_lines,
 )
-from palaver.prompt.ledger import LayerEntry, LedgerEntry
-from palaver.wire.repair import Receipt
+from tertulia.prompt.ledger import LayerEntry, LedgerEntry
+from tertulia.wire.repair import Receipt
 
 LAYERS = (
     LayerEntry(name="static", fingerprint="f00", tokens=900),
@@ -41,21 +41,21 @@ def ended(outcome: Any, *parts: Any, reason: str = "", message: str = "") -> Res
 
 def greeted(name: str, hints: Hints = START_HINTS, **known: Any) -> list[str]:
     chosen = ModelChoice(model=Scripted(name="it"), name=name, base_url=known.pop("base_url", None))
-    return greeting(chosen, hints, **{"program": "palaver", "fetched": False, "key": None, **known})
+    return greeting(chosen, hints, **{"program": "tertulia", "fetched": False, "key": None, **known})
 
 
 def test_the_small_model_is_said_to_be_small_with_two_ways_to_a_better_one() -> None:
-    assert greeted("smollm2", program=".venv/bin/palaver") == [
+    assert greeted("smollm2", program=".venv/bin/tertulia") == [
         "smollm2 answers on this machine, without a key; nothing leaves it.",
         "It is small (135 million parameters): fluent English, most of it wrong. Two ways to a better one:",
-        "  .venv/bin/palaver model get qwen, then .venv/bin/palaver chat: 1.1 GB once, stays on this machine",
-        "  GEMINI_API_KEY=… .venv/bin/palaver chat --model gemini-3.8-flash: Google's, with a key of yours",
+        "  .venv/bin/tertulia model get qwen, then .venv/bin/tertulia chat: 1.1 GB once, stays on this machine",
+        "  GEMINI_API_KEY=… .venv/bin/tertulia chat --model gemini-3.8-flash: Google's, with a key of yours",
     ]
 
 
 def test_a_chat_that_goes_on_says_so_in_one_line() -> None:
     chosen = ModelChoice(model=Scripted(name="it"), name="smollm2")
-    known: dict[str, Any] = {"program": "palaver", "fetched": False, "key": None}
+    known: dict[str, Any] = {"program": "tertulia", "fetched": False, "key": None}
 
     assert short_greeting(chosen, CHAT_HINTS, **known) == [
         "smollm2 answers here (small: often wrong; /model shows better ones)."
@@ -168,7 +168,7 @@ def test_no_other_ending_is_passed_over(outcome: str) -> None:
         (errors.ScriptEnded(), "ScriptEnded", "ScriptEnded"),
     ],
 )
-def test_an_error_says_what_to_do_where_it_is_said(error: errors.PalaverError, in_chat: str, at_start: str) -> None:
+def test_an_error_says_what_to_do_where_it_is_said(error: errors.TertuliaError, in_chat: str, at_start: str) -> None:
     assert (error_text(error, CHAT_HINTS), error_text(error, START_HINTS)) == (in_chat, at_start)
 
 
@@ -179,14 +179,14 @@ def test_an_error_says_what_to_do_where_it_is_said(error: errors.PalaverError, i
         (errors.Overloaded("busy"), "busy. Say it again in a little while."),
     ],
 )
-def test_an_error_that_passes_says_when(error: errors.PalaverError, words: str) -> None:
+def test_an_error_that_passes_says_when(error: errors.TertuliaError, words: str) -> None:
     assert error_text(error, CHAT_HINTS) == words
 
 
 @pytest.mark.parametrize(
     "error", [errors.ContextTooLong, errors.KeyRefused, errors.ModelUnknown, errors.QuotaExhausted]
 )
-def test_where_there_are_no_commands_none_is_named(error: type[errors.PalaverError]) -> None:
+def test_where_there_are_no_commands_none_is_named(error: type[errors.TertuliaError]) -> None:
     assert "/" not in error_text(error("x"), START_HINTS)
 
 
@@ -260,9 +260,9 @@ def test_where_a_conversation_stands(count: int, before: timedelta | None, words
     ("author", "turns", "lines"),
     [
         (Author(id="1", name="Alice"), (), ["you: Hi"]),
-        (Author(id="palaver", name="palaver", persona="palaver"), (), ["palaver: Hi"]),
+        (Author(id="tertulia", name="tertulia", persona="tertulia"), (), ["tertulia: Hi"]),
         (
-            Author(id="palaver", name="palaver", persona="palaver"),
+            Author(id="tertulia", name="tertulia", persona="tertulia"),
             (model(ToolCall(name="now"), by="m"), user(ToolResult(name="now", value=1)), model("Hi", by="m")),
             ["m: [now()]", "tools: [now gave 1]", "m: Hi"],
         ),

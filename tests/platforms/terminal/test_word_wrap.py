@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from wcwidth import iter_graphemes, wcswidth
 
-from palaver.platforms.terminal.word_wrap import WordWrapper
+from tertulia.platforms.terminal.word_wrap import WordWrapper
 
 FAMILY = "👨‍👩‍👧"
 SPACES = " \t\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a\u200b\u2028\u2029\u205f\u3000"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from palaver.sim.gemini import MODELS, Model
-from palaver.sim.gemini.catalogue import Catalogue
+from tertulia.sim.gemini import MODELS, Model
+from tertulia.sim.gemini.catalogue import Catalogue
 
 
 def test_only_the_models_that_are_given_are_found() -> None:

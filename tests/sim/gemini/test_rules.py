@@ -2,9 +2,9 @@
 
 import pytest
 
-from palaver.sim.gemini.catalogue import generation
-from palaver.sim.gemini.rules import GeminiRefusal, check
 from rows.gemini import GOOD, MODELS, ROWS, F, Row, Wire, call, hello, model, result, said, text, thinking, tooled, user
+from tertulia.sim.gemini.catalogue import generation
+from tertulia.sim.gemini.rules import GeminiRefusal, check
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.rule)

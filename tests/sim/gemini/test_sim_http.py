@@ -9,7 +9,7 @@ import httpx2
 import orjson
 import pytest
 
-from palaver.sim.gemini import (
+from tertulia.sim.gemini import (
     BlockedPrompt,
     ContentFilter,
     CutStream,

@@ -12,7 +12,7 @@ import pytest
 from google import genai
 from google.genai import errors, types
 
-from palaver.sim.gemini import Actor, Clock, Echo, GeminiSim, Model, Script
+from tertulia.sim.gemini import Actor, Clock, Echo, GeminiSim, Model, Script
 
 T = TypeVar("T")
 FLASH = "gemini-3.8-flash"

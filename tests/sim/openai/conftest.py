@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import openai
 import pytest
 
-from palaver.sim.openai import OpenAISim
+from tertulia.sim.openai import OpenAISim
 
 
 @pytest.fixture

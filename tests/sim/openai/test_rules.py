@@ -4,8 +4,6 @@ from typing import Any
 
 import pytest
 
-from palaver.sim.openai.errors import OpenAIRefusal
-from palaver.sim.openai.rules import check, is_openai
 from rows.openai import (
     ACCEPTED,
     COMPATIBLE,
@@ -22,6 +20,8 @@ from rows.openai import (
     parts,
     says,
 )
+from tertulia.sim.openai.errors import OpenAIRefusal
+from tertulia.sim.openai.rules import check, is_openai
 
 
 def rule_of(refusal: OpenAIRefusal | None) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 import openai
 import pytest
 
-from palaver.sim.openai import OpenAISim, Script
+from tertulia.sim.openai import OpenAISim, Script
 
 MODEL = "gemini-3.8-flash"
 HI: Any = {"role": "user", "content": "hi"}

@@ -6,7 +6,7 @@ from typing import Any
 import openai
 import pytest
 
-from palaver.sim.openai import (
+from tertulia.sim.openai import (
     ContentFilter,
     ContextTooLong,
     CutStream,

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from palaver.sim.openai import OpenAISim, RateLimited, Script
+from tertulia.sim.openai import OpenAISim, RateLimited, Script
 
 HI: Any = [{"role": "user", "content": "hi"}]
 KEY = {"authorization": "Bearer key"}

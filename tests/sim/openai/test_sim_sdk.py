@@ -9,7 +9,7 @@ from typing import Any
 import openai
 import pytest
 
-from palaver.sim.openai import Actor, Echo, OpenAISim, Script
+from tertulia.sim.openai import Actor, Echo, OpenAISim, Script
 
 WEATHER = {
     "type": "object",

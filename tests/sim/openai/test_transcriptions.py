@@ -6,7 +6,7 @@ import httpx2
 import openai
 import pytest
 
-from palaver.sim.openai import OpenAISim
+from tertulia.sim.openai import OpenAISim
 
 OGG = b"OggS" + bytes(200)
 FORMATS = "['flac', 'm4a', 'mp3', 'mp4', 'mpeg', 'mpga', 'oga', 'ogg', 'wav', 'webm']"

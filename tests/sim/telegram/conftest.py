@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from palaver.sim.telegram import TelegramSim
 from sim.telegram.api import Api
+from tertulia.sim.telegram import TelegramSim
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Everything that people can do in a simulated Telegram, for clients that read all of it."""
 
-from palaver.sim.telegram import SimChat, TelegramSim, image
+from tertulia.sim.telegram import SimChat, TelegramSim, image
 
 
 def do_everything(sim: TelegramSim) -> SimChat:
@@ -11,7 +11,7 @@ def do_everything(sim: TelegramSim) -> SimChat:
     group.add(other, by=alice)
     group.promote(sim.bot)
     topic = group.add_topic("Tea")
-    first = alice.send(group, "/start@palaver_bot see https://example.com #tea @alice a@b.com $USD", topic=topic.id)
+    first = alice.send(group, "/start@tertulia_bot see https://example.com #tea @alice a@b.com $USD", topic=topic.id)
     bob.send(group, "why?", reply_to=first, quote="see", topic=topic.id)
     bob.send_photo(group, image(2000, 1000), caption="a photo of @alice")
     bob.send_document(group, b"%PDF", file_name="a.pdf", mime_type="application/pdf")

@@ -3,7 +3,7 @@
 from itertools import dropwhile
 from pathlib import Path
 
-from palaver.sim.telegram.refusals import REFUSALS
+from tertulia.sim.telegram.refusals import REFUSALS
 
 PAGE = Path(__file__).parents[3] / "docs" / "telegram-rules.md"
 START = "| rule | status | description | origin |\n|---|---|---|---|\n"

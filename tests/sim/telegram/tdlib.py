@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from palaver.sim.telegram.entities import Entity
+from tertulia.sim.telegram.entities import Entity
 
 NAMES = {
     "text_link": "TextUrl",

@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
-from palaver.sim.telegram import TelegramSim, image
 from sim.telegram.everything import do_everything
+from tertulia.sim.telegram import TelegramSim, image
 
 
 async def test_aiogram(sim: TelegramSim) -> None:
@@ -28,7 +28,7 @@ async def sends_and_changes(sim: TelegramSim, bot: Any) -> None:
     alice = sim.user("Alice")
     chat = sim.private(alice)
     asked = alice.send(chat, "Tea?")
-    assert (await bot.get_me()).username == "palaver_bot"
+    assert (await bot.get_me()).username == "tertulia_bot"
     await bot.send_chat_action(chat.id, "typing")
     await bot.send_message_draft(chat_id=chat.id, draft_id=1, text="Ye", can_stop=True)
     reply = ReplyParameters(message_id=asked.id, quote="Tea")

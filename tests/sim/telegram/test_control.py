@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from palaver.sim.telegram import TelegramSim, image
 from sim.telegram.api import Api
+from tertulia.sim.telegram import TelegramSim, image
 
 
 async def play(api: Api, command: str, **given: Any) -> Any:
@@ -26,7 +26,7 @@ async def test_an_evening_is_played_over_http(sim: TelegramSim, api: Api) -> Non
     photo = base64.b64encode(image()).decode()
     await play(api, "send_photo", **{"as": "Bob", "chat": "Friends", "data": photo, "caption": "cups"})
     album = await play(api, "send_album", **{"as": "Bob", "chat": "Friends", "photos": 2})
-    await play(api, "promote", chat="Friends", user="Palaver")
+    await play(api, "promote", chat="Friends", user="Tertulia")
     await play(api, "edit", **{"as": "Alice", "chat": "Friends", "message": first, "text": "Tea!"})
     await play(api, "react", **{"as": "Bob", "chat": "Friends", "message": first, "emojis": ["👍"]})
     await play(api, "delete", **{"as": "Bob", "chat": "Friends", "message": album["message_ids"][1]})
@@ -54,13 +54,13 @@ async def test_an_evening_is_played_over_http(sim: TelegramSim, api: Api) -> Non
         ("dance", {}, "dance: no such command; there are "),
         (
             "react",
-            {"as": "Palaver", "message": 1, "emoji": "👍"},
+            {"as": "Tertulia", "message": 1, "emoji": "👍"},
             "react: no 'emoji'; it takes as, chat, ",
         ),
         ("user", {"name": "Bob", "nickname": "B"}, "user: no 'nickname'; it takes name, "),
         ("send", {"as": "Nobody", "text": "x"}, "send: nobody is named 'Nobody'; make a person with /control/user"),
-        ("send", {"as": "Palaver", "chat": "Moon"}, "send: no chat 'Moon': give the title of a group, the name of"),
-        ("send", {"as": "Palaver"}, "send: SimUser.send() missing 2 required positional arguments"),
+        ("send", {"as": "Tertulia", "chat": "Moon"}, "send: no chat 'Moon': give the title of a group, the name of"),
+        ("send", {"as": "Tertulia"}, "send: SimUser.send() missing 2 required positional arguments"),
         ("fail", {"what": "earthquake"}, "fail: no such fault: 'earthquake'; there are "),
         ("user", {}, "user: name"),
     ],

@@ -3,8 +3,8 @@
 import httpx2
 import pytest
 
-from palaver.sim.telegram import SimChat, SimUser, TelegramSim, image
 from sim.telegram.api import Api
+from tertulia.sim.telegram import SimChat, SimUser, TelegramSim, image
 
 PNG = ("a.png", image(), "image/png")
 
@@ -40,7 +40,7 @@ async def test_routing(api: Api, path: str, answer: str) -> None:
 
 async def test_methods_are_found_in_any_case_and_with_any_kind_of_body(api: Api, chat: SimChat) -> None:
     base = f"/bot{api.token}"
-    assert (await api.client.get(f"{base}/GETME")).json()["result"]["username"] == "palaver_bot"
+    assert (await api.client.get(f"{base}/GETME")).json()["result"]["username"] == "tertulia_bot"
     assert await api.refusal("nothing") == "404 Not Found: method not found"
 
     await api.client.get(f"{base}/sendMessage", params={"chat_id": chat.id, "text": "in the address"})

@@ -3,9 +3,9 @@
 import random
 from typing import Any
 
-from palaver.sim.telegram import TelegramSim, image
-from palaver.sim.telegram.methods import METHODS
 from sim.telegram.api import Api
+from tertulia.sim.telegram import TelegramSim, image
+from tertulia.sim.telegram.methods import METHODS
 
 NAMES = (
     *"chat_id text parse_mode entities caption caption_entities reply_markup reply_parameters message_id".split(),

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from palaver.sim.telegram import Entity, SimUser, TelegramSim
 from sim.telegram.api import Api
+from tertulia.sim.telegram import Entity, SimUser, TelegramSim
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ async def test_a_bot_with_privacy_hears_what_is_meant_for_it(sim: TelegramSim, a
     group = sim.group("G", [alice, shy])
     theirs = Api(api.client, shy.token)
     sent = await theirs.result("sendMessage", chat_id=group.id, text="I am shy")
-    for text in ("to nobody", "/help", "/help@palaver_bot", "/help@shy_bot", "hey @shy_bot"):
+    for text in ("to nobody", "/help", "/help@tertulia_bot", "/help@shy_bot", "hey @shy_bot"):
         alice.send(group, text)
     alice.send(group, "a reply", reply_to=sent["message_id"])
     alice.send(group, "another", reply_to=alice.send(group, "unheard"))

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from palaver.sim.telegram import SimChat, SimUser, TelegramSim
 from sim.telegram.api import Api
+from tertulia.sim.telegram import SimChat, SimUser, TelegramSim
 
 CONFLICT = "409 Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"
 FIRST = 100_000_001

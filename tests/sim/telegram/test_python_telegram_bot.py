@@ -2,8 +2,8 @@
 
 import pytest
 
-from palaver.sim.telegram import TelegramSim, image
 from sim.telegram.everything import do_everything
+from tertulia.sim.telegram import TelegramSim, image
 
 
 async def test_python_telegram_bot(sim: TelegramSim, monkeypatch: pytest.MonkeyPatch) -> None:

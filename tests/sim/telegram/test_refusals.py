@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from palaver.sim import telegram
-from palaver.sim.telegram.refusals import REFUSALS
 from sim.telegram.rules_page import PAGE, with_table
+from tertulia.sim import telegram
+from tertulia.sim.telegram.refusals import REFUSALS
 
 
 def test_the_page_has_every_refusal() -> None:

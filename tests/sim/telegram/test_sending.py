@@ -3,8 +3,8 @@
 import httpx2
 import pytest
 
-from palaver.sim.telegram import SimChat, SimUser, TelegramSim
 from sim.telegram.api import Api
+from tertulia.sim.telegram import SimChat, SimUser, TelegramSim
 
 
 @pytest.fixture

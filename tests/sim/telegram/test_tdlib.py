@@ -8,19 +8,19 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
-from palaver.sim.telegram.detection import detected
-from palaver.sim.telegram.domains import DOMAINS
-from palaver.sim.telegram.entities import Entity, fixed
-from palaver.sim.telegram.html import parse_html
-from palaver.sim.telegram.links import checked_url
-from palaver.sim.telegram.markdown import parse_markdown, parse_markdown_v2
-from palaver.sim.telegram.markup import MarkupError
-from palaver.sim.telegram.refusals import Refused
 from sim.telegram.tdlib import Read, find, fix, parse
+from tertulia.sim.telegram.detection import detected
+from tertulia.sim.telegram.domains import DOMAINS
+from tertulia.sim.telegram.entities import Entity, fixed
+from tertulia.sim.telegram.html import parse_html
+from tertulia.sim.telegram.links import checked_url
+from tertulia.sim.telegram.markdown import parse_markdown, parse_markdown_v2
+from tertulia.sim.telegram.markup import MarkupError
+from tertulia.sim.telegram.refusals import Refused
 
 pytestmark = pytest.mark.torture
 
-COUNT = int(os.environ.get("PALAVER_EXAMPLES", "1500"))
+COUNT = int(os.environ.get("TERTULIA_EXAMPLES", "1500"))
 PARSERS = {"html": parse_html, "markdown": parse_markdown, "markdownv2": parse_markdown_v2}
 MARKDOWN = [
     *"* _ __ ~ || | ` ``` [ ] ( ) ! ![ > \\ # . **> ](http://x.y) http://a.b tg://user?id=5 tg://emoji?id=7".split(),

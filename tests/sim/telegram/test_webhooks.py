@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from palaver.sim.server import Served
-from palaver.sim.telegram import SimChat, SimUser, TelegramSim
 from sim.telegram.api import Api
+from tertulia.sim.server import Served
+from tertulia.sim.telegram import SimChat, SimUser, TelegramSim
 
 
 class Bot:

@@ -11,20 +11,20 @@ import pytest
 from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
-from palaver import Chat
-from palaver.media.descriptions import DescriptionFailure
-from palaver.media.values import FetchFailure, FileForm, Handle, StoredFile
-from palaver.memory.facts import Summary
-from palaver.messages import Author, Place, Quote
-from palaver.models.base import Usage
-from palaver.models.scripted import Scripted
-from palaver.parts import Text, ToolCall, ToolResult
-from palaver.platform import Commanded, Reacted
-from palaver.run.journal import CallCost
-from palaver.store import Store
-from palaver.turns import Prompt, model, user
 from people import BOB, GROUP, GRYAG, NOON, a_message, a_photo, a_quote
 from store.builders import a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, names_in
+from tertulia import Chat
+from tertulia.media.descriptions import DescriptionFailure
+from tertulia.media.values import FetchFailure, FileForm, Handle, StoredFile
+from tertulia.memory.facts import Summary
+from tertulia.messages import Author, Place, Quote
+from tertulia.models.base import Usage
+from tertulia.models.scripted import Scripted
+from tertulia.parts import Text, ToolCall, ToolResult
+from tertulia.platform import Commanded, Reacted
+from tertulia.run.journal import CallCost
+from tertulia.store import Store
+from tertulia.turns import Prompt, model, user
 
 SECRET = "my grandmother keeps the blue key under the third flowerpot"
 OTHERS = "the accountant meets nobody before the ninth of never"

@@ -7,18 +7,18 @@ import pytest
 from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
-from palaver.context.values import LeftOut
-from palaver.engine.store_protocols import PromptOutdated
-from palaver.errors import InvalidValue, StoreBusy
-from palaver.media.descriptions import Description
-from palaver.memory.facts import Summary
-from palaver.messages import Author, Message, Place, Quote, Reply
-from palaver.parts import Text, ToolCall, ToolResult
-from palaver.run.journal import Journal
-from palaver.store import Forgotten, Store
-from palaver.turns import Prompt, Turn, model, user
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, texts
 from store.builders import a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, begin, files_hold, prompt_sent
+from tertulia.context.values import LeftOut
+from tertulia.engine.store_protocols import PromptOutdated
+from tertulia.errors import InvalidValue, StoreBusy
+from tertulia.media.descriptions import Description
+from tertulia.memory.facts import Summary
+from tertulia.messages import Author, Message, Place, Quote, Reply
+from tertulia.parts import Text, ToolCall, ToolResult
+from tertulia.run.journal import Journal
+from tertulia.store import Forgotten, Store
+from tertulia.turns import Prompt, Turn, model, user
 
 SECRET = "my grandmother keeps the blue key under the third flowerpot"
 NICK = "Xanthippe"
@@ -344,7 +344,7 @@ async def test_short_words_are_hers_only_where_she_was(store: Store) -> None:
 async def test_while_somebody_reads_what_was_removed_it_is_said_that_it_is_not_gone(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("palaver.store.sqlite.connection._BUSY_TIMEOUT", 0.01)
+    monkeypatch.setattr("tertulia.store.sqlite.connection._BUSY_TIMEOUT", 0.01)
     async with Store.open(path) as store:
         await everything_about(store)
         rows = store.export()
@@ -393,7 +393,7 @@ async def test_what_was_built_on_a_layer_that_goes_stands_alone(store: Store, pa
 async def test_layers_of_many_places_are_read_with_few_of_them_at_hand(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("palaver.store.forget.removal._CACHE_SIZE", 2)
+    monkeypatch.setattr("tertulia.store.forget.removal._CACHE_SIZE", 2)
     heard = [user(f"message number {n} of somebody else, long enough") for n in range(12)]
     places = [replace(ELSEWHERE, id=str(n)) for n in range(6)]
     await hear(store, a_message(SECRET, id="1", author=HER))

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from palaver.messages import Author, Message, Place, Quote
-from palaver.parts import Text
-from palaver.store import Forgotten, Store
-from palaver.turns import Prompt, user
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_quote
 from store.builders import a_run, begin, files_hold
+from tertulia.messages import Author, Message, Place, Quote
+from tertulia.parts import Text
+from tertulia.store import Forgotten, Store
+from tertulia.turns import Prompt, user
 
 SECRET = "my grandmother keeps the blue key under the third flowerpot"
 HER = Author(id="u777001", name="Xanthippe", username="xanthippe_of_athens")

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from palaver.media.descriptions import Description, DescriptionFailure
-from palaver.media.values import FetchFailure, FileForm, Handle, StoredFile, file_key
-from palaver.messages import Author, Message, Place, Quote
-from palaver.parts import Media, Text, ToolResult
-from palaver.store import Store
-from palaver.turns import Prompt, Turn, model, user
 from people import BOB, GROUP, GRYAG, NOON, a_message, a_photo
 from store.builders import a_run, add_own, files_hold, prompt_sent
+from tertulia.media.descriptions import Description, DescriptionFailure
+from tertulia.media.values import FetchFailure, FileForm, Handle, StoredFile, file_key
+from tertulia.messages import Author, Message, Place, Quote
+from tertulia.parts import Media, Text, ToolResult
+from tertulia.store import Store
+from tertulia.turns import Prompt, Turn, model, user
 
 HER = Author(id="u777001", name="Xanthippe")
 HOME = Place(platform="telegram", id="u777001", kind="direct", title="Xanthippe")

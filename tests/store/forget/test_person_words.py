@@ -2,8 +2,8 @@
 
 import pytest
 
-from palaver.store.forget.person_words import PersonWords, said_marks
 from sizes import in_time
+from tertulia.store.forget.person_words import PersonWords, said_marks
 
 
 @in_time

@@ -14,15 +14,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
-from palaver.memory.facts import Summary
-from palaver.messages import Author, Message, Place, Quote, Reply
-from palaver.parts import Media, Text, ToolCall, ToolResult
-from palaver.store import Store
-from palaver.tasks.task import Task
-from palaver.turns import Prompt, model, user
 from people import BOB, GROUP, GRYAG, NOON, a_message, a_photo, texts
 from sizes import size
 from store.builders import a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, prompt_sent
+from tertulia.memory.facts import Summary
+from tertulia.messages import Author, Message, Place, Quote, Reply
+from tertulia.parts import Media, Text, ToolCall, ToolResult
+from tertulia.store import Store
+from tertulia.tasks.task import Task
+from tertulia.turns import Prompt, model, user
 
 HER = Author(id="u777001", name="Xanthippe", username="xanthippe_of_athens")
 CAROL = Author(id="u888002", name="Carol")

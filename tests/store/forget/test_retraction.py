@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
-from palaver.memory.facts import Fact, merge_facts
-from palaver.messages import Author, Place
-from palaver.store import Store
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message
+from tertulia.memory.facts import Fact, merge_facts
+from tertulia.messages import Author, Place
+from tertulia.store import Store
 
 HER = a_subject(ALICE)
 THREAD = replace(DIRECT, thread="1")

@@ -8,16 +8,16 @@ from msgspec.structs import replace
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, ME, said
 from memory import known
-from palaver.memory.facts import Fact, subject_of
-from palaver.messages import Author, Message, Place, Quote
-from palaver.parts import Text, ToolCall, ToolResult
-from palaver.store import Store
-from palaver.store.migrations import migrate
-from palaver.store.migrations.steps import m029_hidden_sentences
-from palaver.turns import Turn
 from people import NOON
 from store.builders import add_own
 from store.older import revert
+from tertulia.memory.facts import Fact, subject_of
+from tertulia.messages import Author, Message, Place, Quote
+from tertulia.parts import Text, ToolCall, ToolResult
+from tertulia.store import Store
+from tertulia.store.migrations import migrate
+from tertulia.store.migrations.steps import m029_hidden_sentences
+from tertulia.turns import Turn
 
 AGENT = replace(ME, persona="Gryag")
 THREAD = replace(DIRECT, thread="2")

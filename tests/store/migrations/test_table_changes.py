@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from palaver.media.descriptions import Description
-from palaver.memory.facts import Subject
-from palaver.store import Store
-from palaver.store.migrations import migrate, table_changes, version
-from palaver.store.migrations.steps import MIGRATIONS, m030_plain_names
-from palaver.store.sqlite import connection
 from people import ALICE, GROUP, NOON, a_message, a_talk
 from store.builders import a_run, an_outgoing, begin, set_cursor
 from store.older import revert
 from store.processes import child
+from tertulia.media.descriptions import Description
+from tertulia.memory.facts import Subject
+from tertulia.store import Store
+from tertulia.store.migrations import migrate, table_changes, version
+from tertulia.store.migrations.steps import MIGRATIONS, m030_plain_names
+from tertulia.store.sqlite import connection
 
 RENAMED = MIGRATIONS.index(m030_plain_names) + 1  # the version with plain names
 ROWS = (  # as version 1 has them

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from palaver import errors
-from palaver.store import Store
-from palaver.store.sqlite import lock
 from people import NOON, a_message
 from store.builders import names_in
+from tertulia import errors
+from tertulia.store import Store
+from tertulia.store.sqlite import lock
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux locks open file descriptions")
 
 OPEN = """
 import asyncio, sys
-from palaver.errors import PalaverError
-from palaver.store import Store
+from tertulia.errors import TertuliaError
+from tertulia.store import Store
 
 async def main():
     async with Store.open(sys.argv[1]):
@@ -28,20 +28,20 @@ async def main():
 
 try:
     asyncio.run(main())
-except PalaverError as error:
+except TertuliaError as error:
     print(error)
 """
 
 FORK = """
 import asyncio, os, sys
-from palaver.errors import PalaverError
-from palaver.store import Store
+from tertulia.errors import TertuliaError
+from tertulia.store import Store
 
 async def child_opens():
     try:
         async with Store.open(sys.argv[1]):
             return "opened"
-    except PalaverError as error:
+    except TertuliaError as error:
         return str(error)
 
 store = asyncio.run(Store.open(sys.argv[1])._opened())

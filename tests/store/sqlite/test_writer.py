@@ -8,10 +8,10 @@ from threading import Event
 
 import pytest
 
-from palaver.errors import InvalidValue
-from palaver.store.sqlite import connection
-from palaver.store.sqlite.connection import Database
-from palaver.store.sqlite.writer import Job, Operation, Outcome, ReaderThread, WriterThread
+from tertulia.errors import InvalidValue
+from tertulia.store.sqlite import connection
+from tertulia.store.sqlite.connection import Database
+from tertulia.store.sqlite.writer import Job, Operation, Outcome, ReaderThread, WriterThread
 
 
 @pytest.fixture

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from palaver.errors import StoreBusy, StoreFull
-from palaver.messages import Message
-from palaver.store import Store
-from palaver.store.sqlite.connection import Database
-from palaver.store.sqlite.writer import Operation
 from people import ALICE, GROUP, NOON, a_message, a_talk
 from store.builders import files_hold, names_in
 from store.processes import child
+from tertulia.errors import StoreBusy, StoreFull
+from tertulia.messages import Message
+from tertulia.store import Store
+from tertulia.store.sqlite.connection import Database
+from tertulia.store.sqlite.writer import Operation
 
 
 def killed_after(path: Path, what: str, lines: int) -> list[str]:
@@ -105,7 +105,7 @@ async def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path: Pat
             await Store.open(path)
         with child(path, "hold") as second:
             _, errors = second.communicate()
-            assert errors.strip().splitlines()[-1].startswith("palaver.errors.StoreBusy: the store")
+            assert errors.strip().splitlines()[-1].startswith("tertulia.errors.StoreBusy: the store")
         first.send_signal(signal.SIGKILL)
 
     async with Store.open(path) as store:

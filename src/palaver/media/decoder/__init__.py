@@ -1,4 +1,0 @@
-"""The decoder: a process that decodes one file which somebody sent, within limits, and ends.
-
-`palaver.media.decoding` starts it; nothing else imports these modules. They import nothing of palaver but each other.
-"""

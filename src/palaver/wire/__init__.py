@@ -1,6 +1,0 @@
-"""The rules of services as data, lint of requests, and repair of histories on a copy."""
-
-from palaver.wire.lint import Violation, lint
-from palaver.wire.repair import Receipt, repair
-
-__all__ = ["Receipt", "Violation", "lint", "repair"]

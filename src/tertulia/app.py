@@ -1,0 +1,360 @@
+"""App: a bot from a config. It opens what the config names, runs it, and reloads what may change while it runs."""
+
+import asyncio
+import inspect
+import logging
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import asdict
+
+from tertulia.code_location import error_location
+from tertulia.config import (
+    NO_MODEL,
+    PLATFORMS,
+    Config,
+    ConfigFile,
+    PlatformConfig,
+    load_config,
+    load_object,
+    local_zone,
+)
+from tertulia.config_reader import is_secret
+from tertulia.context.values import Persona
+from tertulia.engine.background import EngineClock, RealClock, Sleep
+from tertulia.engine.describers import ModelDescriber, by_model
+from tertulia.engine.engine import Engine
+from tertulia.engine.identity import require_usable
+from tertulia.engine.memory import Memory
+from tertulia.errors import InvalidValue, KeyRefused, ModelUnknown, StoreRefused, TertuliaError
+from tertulia.logs import log_events
+from tertulia.model_choice import Hints, choose_model, choose_transcriber
+from tertulia.models.base import Model, media_taken
+from tertulia.models.http import ServiceClient
+from tertulia.models.local.client import Local
+from tertulia.models.openai.transcription import Transcriber
+from tertulia.platform import Platform
+from tertulia.profiles import profile_of
+from tertulia.redaction import redact_keys
+from tertulia.store import Store
+from tertulia.store.media_folder import default_folder
+from tertulia.timezones import zone_named
+from tertulia.toolbox.toolbox import Toolbox
+from tertulia.tools import open_tools
+
+log = logging.getLogger(__name__)
+
+RELOADED = ("persona", "limits")  # the keys that may change while the bot runs
+BLIND = "it sees no pictures, and describes only documents"
+INTERVAL = 1.0  # seconds between two looks at the files
+
+HINTS = Hints(
+    model="model =",
+    address="TERTULIA_OPENAI_BASE_URL",
+    key="set {names}",
+    instead="name another model",
+    forget="Set a smaller context.history_size.",
+)
+
+
+async def run_bot(path: Path, environment: Mapping[str, str] = os.environ) -> None:
+    """Run the bot of a config until it is stopped."""
+    file = load_config(path, environment)
+    if not file.platforms:
+        raise InvalidValue(
+            f"{path} names no platform: set TERTULIA_TELEGRAM_TOKEN, add [platforms.NAME], "
+            "or talk to the bot with `tertulia chat`"
+        )
+    async with open_bot(file, environment) as engine:
+        beside = [
+            asyncio.create_task(log_events(engine.events())),
+            asyncio.create_task(reload_on_change(engine, file, environment)),
+            asyncio.create_task(check_models(engine.models)),
+        ]
+        log.info("%s starts: %s", path, ", ".join(file.platforms))
+        try:
+            await engine.run()
+        except TertuliaError:
+            raise
+        except Exception as error:
+            secrets = [value for one in file.platforms.values() for value in secrets_of(one)]
+            raise TertuliaError(hide_secrets(f"{path} cannot run: {error_line(error)}", secrets)) from error
+        finally:
+            for task in beside:
+                task.cancel()
+            await asyncio.wait(beside)
+
+
+@asynccontextmanager
+async def open_bot(
+    file: ConfigFile,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    models: Sequence[Model] = (),
+    platforms: Sequence[Platform] = (),
+    clock: EngineClock | None = None,
+) -> AsyncIterator[Engine]:
+    """Open the models, the store and the tools of a config, and make the engine with its platforms.
+
+    *models* and *platforms* replace those of the config, also the models that learn, describe media and transcribe.
+    """
+    config, zone = file.config, file.config.zone or local_zone(environment)
+    clock = clock or RealClock()
+    platforms = platforms or [open_platform(name, one, file) for name, one in file.platforms.items()]
+    check_zone(zone, file)
+    with file.naming("profile"):
+        profile = profile_of(config.profile, config.context)
+    async with AsyncExitStack() as opened:
+        learns = None if models else config.memory.model
+        is_given = bool(models)
+        models = models or [await open_model(name, file, opened, environment) for name in models_of(file)]
+        memory_model = await open_model(learns, file, opened, environment) if learns else None
+        describe = None if is_given else await _open_describer(models[0], file, opened, environment)
+        transcribe = None if is_given else await open_transcriber(file, opened, environment)
+        _make_folder(file.store)
+        folder = file.media_folder or default_folder(file.store.resolve())
+        store = await opened.enter_async_context(Store.open(file.store, media_folder=folder))
+        tools = await opened.enter_async_context(tools_of(file, store, clock.now, zone, environment))
+        yield Engine(
+            store,
+            models,
+            platforms,
+            persona=persona_of(config),
+            tools=tools,
+            memory=Memory(store, model=memory_model) if config.memory.enabled else None,
+            profile=profile,
+            context=config.context,
+            settings=config.settings,
+            behavior=config.behavior,
+            limits=config.limits,
+            media=config.media,
+            describe=describe,
+            transcribe=transcribe,
+            zone=zone,
+            clock=clock,
+        )
+
+
+@asynccontextmanager
+async def tools_of(
+    file: ConfigFile, store: Store, now: Callable[[], datetime], zone: str, environment: Mapping[str, str]
+) -> AsyncIterator[Toolbox]:
+    """Open the tools that a config names."""
+    names = [name for name in file.config.tools if name != "memory" or file.config.memory.enabled]
+    async with AsyncExitStack() as opened:
+        with file.naming("tools"):
+            opening = open_tools(names, store=store, now=now, zone=zone, environment=environment, load=load_object)
+            toolbox = Toolbox(await opened.enter_async_context(opening))
+        yield toolbox
+
+
+async def check_models(models: Iterable[Model]) -> None:
+    """Log a model or a key that its service refuses before somebody asks; it costs nothing."""
+    for model in models:
+        try:
+            if isinstance(model, ServiceClient):
+                await model.check_model()
+        except (KeyRefused, ModelUnknown) as error:
+            log.error("%s cannot answer: %s", model.name, error)
+        except TertuliaError as error:  # it is busy, or not there: a run will try again
+            log.debug("%s: %s", model.name, error)
+
+
+def check_zone(zone: str, file: ConfigFile) -> None:
+    """Raise `InvalidValue` if there is no such time zone."""
+    with file.naming("zone"):
+        try:
+            zone_named(zone)
+        except InvalidValue as error:
+            raise InvalidValue(f"{error}; give an IANA name such as Europe/Kyiv") from error
+
+
+def _make_folder(store: Path) -> None:
+    try:
+        store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
+        reason = getattr(error, "strerror", "") or error
+        raise StoreRefused(f"the store {store}: its folder cannot be made: {reason}") from error
+
+
+def models_of(file: ConfigFile) -> Sequence[str]:
+    """Return the names of the models; raise `InvalidValue` if there is none."""
+    if not file.config.models:
+        raise InvalidValue(f'{file.path}: there is no model: write model = "gemini-3.8-flash", or set TERTULIA_MODEL')
+    return file.config.models
+
+
+def persona_of(config: Config) -> Persona:
+    fields = asdict(config.persona)
+    fields.pop("file")
+    return Persona(**fields)
+
+
+def open_platform(name: str, platform: PlatformConfig, file: ConfigFile) -> Platform:
+    """Make a platform of the class and the options that a config names."""
+    is_ours = name in PLATFORMS and name not in file.config.platforms  # it has a table of its own, as [telegram]
+    table = (name,) if is_ours else ("platforms", name)
+    with file.naming(*table, "use"):
+        kind = load_object(platform.use)
+        if not callable(kind):
+            raise InvalidValue(f"{platform.use} is no subclass of tertulia.Platform")
+    with file.naming(*table, *_unknown_option(kind, platform.options)):
+        try:
+            made = _make(kind, platform, file.folder)
+            if not isinstance(made, Platform):
+                raise InvalidValue(f"{platform.use} is no subclass of tertulia.Platform")
+            require_usable(made)
+        except TertuliaError as error:
+            raise InvalidValue(hide_secrets(str(error), secrets_of(platform))) from error
+        return made
+
+
+def _unknown_option(kind: Any, options: Mapping[str, Any]) -> list[str]:
+    """Return the first option that a class does not take, if there is one."""
+    takes = inspect.signature(kind).parameters
+    takes_any = any(one.kind is one.VAR_KEYWORD for one in takes.values())
+    return [] if takes_any else [name for name in options if name not in takes][:1]
+
+
+def secrets_of(platform: PlatformConfig) -> list[str]:
+    """Return the values of options that are never shown: tokens, keys, passwords."""
+    return [str(value) for name, value in platform.options.items() if value and is_secret(name)]
+
+
+def hide_secrets(text: str, secrets: Iterable[str]) -> str:
+    """Replace secrets, and what else looks like a key, with `***`."""
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return redact_keys(text)
+
+
+def _make(kind: Any, platform: PlatformConfig, folder: Path) -> Any:
+    if missing := getattr(kind, "__abstractmethods__", ()):
+        raise InvalidValue(f"{platform.use} has no {' and no '.join(sorted(missing))}: write `async def`")
+    parameters = inspect.signature(kind).parameters
+    try:
+        inspect.signature(kind).bind(**platform.options)
+    except TypeError as error:
+        raise InvalidValue(f"{error}; it takes: {', '.join(parameters) or 'no options'}") from error
+    options = {
+        name: _converted(name, value, parameters[name].annotation, folder) if name in parameters else value
+        for name, value in platform.options.items()
+    }
+    try:
+        return kind(**options)
+    except TertuliaError:
+        raise
+    except Exception as error:
+        raise InvalidValue(f"it cannot be made: {error_line(error)}") from error
+
+
+def _converted(name: str, value: Any, annotation: Any, folder: Path) -> Any:
+    """Return an option as its parameter is typed: a path in the folder of the config, a number that a variable has."""
+    if not isinstance(value, str):
+        return value
+    if annotation in (Path, "Path"):
+        return folder / value
+    for kind, words in ((int, "a whole number"), (float, "a number")):
+        if annotation in (kind, kind.__name__):
+            try:
+                return kind(value)
+            except ValueError:
+                raise InvalidValue(f"{name} must be {words}, not {value!r}") from None
+    return value
+
+
+def error_line(error: Exception) -> str:
+    """Return an error of a user's code as one line, with the line of their file: `wall.py:12: KeyError: 'x'`."""
+    where = error_location(error)
+    return f"{where and f'{where}: '}{type(error).__name__}: {error}"
+
+
+async def open_model(name: str, file: ConfigFile, opened: AsyncExitStack, environment: Mapping[str, str]) -> Model:
+    """Return a model that the config names; it is closed with *opened*."""
+    keys = {file.config.media.describe: ("media", "describe"), file.config.memory.model: ("memory", "model")}
+    with file.naming(*(("model",) if name in file.config.models else keys[name])):
+        model: Any = choose_model(name, hints=HINTS, environment=environment).model
+    opened.push_async_callback(model.aclose)
+    return model  # type: ignore[no-any-return]
+
+
+async def _open_describer(
+    own: Model, file: ConfigFile, opened: AsyncExitStack, environment: Mapping[str, str]
+) -> ModelDescriber | None:
+    """Return who describes media: the bot's *own* model by default; nobody if it reads text only."""
+    name = file.config.media.describe
+    if name == NO_MODEL:
+        return None
+    if name:
+        model = await open_model(name, file, opened, environment)
+        if not media_taken(model).sees:
+            log.warning("media.describe: %s: %s", name, BLIND)
+        return by_model(model)
+    return None if isinstance(own, Local) else by_model(own)
+
+
+async def open_transcriber(
+    file: ConfigFile, opened: AsyncExitStack, environment: Mapping[str, str]
+) -> Transcriber | None:
+    """Return the transcriber that the config names; it is closed with *opened*."""
+    if not file.config.media.transcribe:
+        return None
+    with file.naming("media", "transcribe"):
+        transcriber = choose_transcriber(file.config.media.transcribe, hints=HINTS, environment=environment)
+    opened.push_async_callback(transcriber.aclose)
+    return transcriber
+
+
+async def reload_on_change(
+    engine: Engine, file: ConfigFile, environment: Mapping[str, str], *, sleep: Sleep = asyncio.sleep
+) -> None:
+    """Set the persona and the limits of the engine whenever their files change. A faulty change is logged."""
+    seen, is_faulty = _stamps(file), False
+    while True:
+        await sleep(INTERVAL)
+        if (now := _stamps(file)) == seen or any(stamp and stamp[1] == 0 for stamp in now):
+            continue  # an empty file is about to be written
+        seen = now
+        try:
+            changed = load_config(file.path, environment) if file.path else file
+            _apply(engine, file.config, changed.config)
+        except Exception as error:  # noqa: BLE001 (modules that it names may raise anything)
+            log.error("the change of %s is not taken over: %s", file.path, error)
+            is_faulty = True
+            continue
+        if is_faulty:
+            log.info("%s is right again", file.path)
+            is_faulty = False
+        file, seen = changed, _stamps(changed)
+
+
+def _apply(engine: Engine, before: Config, after: Config) -> None:
+    fields = [name for name in Config.__struct_fields__ if getattr(before, name) != getattr(after, name)]
+    if "limits" in fields:
+        engine.limits = after.limits  # first: they may be refused
+    if "persona" in fields:
+        engine.persona = persona_of(after)
+    taken = [name for name in fields if name in RELOADED]
+    if taken:
+        log.info("taken over: %s", ", ".join(taken))
+    if left := [name for name in fields if name not in RELOADED]:
+        log.warning("taken over at the next start: %s", ", ".join(left))
+
+
+def _stamps(file: ConfigFile) -> list[tuple[int, int] | None]:
+    """Return the time and size of each file that is reloaded; a difference means a change."""
+    persona = file.config.persona.file
+    files = [*([file.path] if file.path else []), *([file.folder / persona] if persona else [])]
+    return [_stamp(one) for one in files]
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

@@ -1,0 +1,103 @@
+"""Options that several commands share, and the stores, files and people that they name."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from tertulia.cli.output import one_line
+from tertulia.errors import InvalidValue, StoreRefused
+
+if TYPE_CHECKING:
+    from tertulia.store.store import StoreOpener
+
+T = TypeVar("T")
+
+DB = Annotated[
+    Path | None,
+    typer.Option(
+        "--db",
+        metavar="PATH",
+        help="The store. Default: TERTULIA_DB, else that of the tertulia.toml here, "
+        "else tertulia.db in your data folder.",
+    ),
+]
+Platform = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Which platform. Default: the only one that knows the id.")
+]
+
+
+def log_level(environment: Mapping[str, str]) -> str:
+    """Return the level that LOGLEVEL names; empty if it names none."""
+    if level := environment.get("LOGLEVEL", "").strip().upper():
+        import logging
+
+        if level not in logging.getLevelNamesMapping():
+            raise InvalidValue(f"LOGLEVEL is DEBUG, INFO, WARNING or ERROR, not {environment['LOGLEVEL']!r}")
+    return level
+
+
+def model_names() -> list[str]:
+    """Return the names of the local models, for the completion of the shell."""
+    from tertulia.models.local import list_models
+
+    return [model.name for model in list_models()]
+
+
+def default_db() -> Path:
+    """Return the store that is used without --db: TERTULIA_DB, that of a tertulia.toml, or one in the data folder."""
+    given = os.environ.get("TERTULIA_STORE") or os.environ.get("TERTULIA_DB")
+    if given:
+        return Path(given)
+    if Path("tertulia.toml").is_file() or os.environ.get("TERTULIA_CONFIG"):
+        from tertulia.config import find_config, load_config
+
+        if found := find_config():
+            return load_config(found).store
+    from platformdirs import user_data_path
+
+    return user_data_path("tertulia") / "tertulia.db"
+
+
+def existing_store(db: Path | None) -> Path:
+    """Return the path of a store that exists; refuse one that does not."""
+    path = db or default_db()
+    if str(path) == ":memory:":
+        raise InvalidValue(":memory: has no file to open; name one with --db")
+    try:
+        found = path.stat()
+    except FileNotFoundError as error:
+        raise StoreRefused(f"the store {path}: it does not exist; --db names another") from error
+    except OSError as error:
+        raise StoreRefused(f"the store {path}: {error.strerror}") from error
+    if not path.is_dir() and not path.is_file():
+        raise StoreRefused(f"the store {path}: it is not a file")
+    if not found.st_size:
+        raise StoreRefused(f"the store {path}: it is empty; --db names another")
+    return path
+
+
+def open_beside(db: Path | None) -> "StoreOpener":
+    """Open a store that a running bot may have open too."""
+    from tertulia.store import Store
+
+    return Store.open(existing_store(db), beside=True)
+
+
+def refuse_existing(file: Path) -> None:
+    """Refuse early to replace a file; the function that creates it checks again."""
+    if os.path.lexists(file):
+        raise InvalidValue(f"{file} exists already; it is not replaced")
+
+
+def choose_platform(known: Mapping[str, T], author: str, platform: str | None, *, unknown: str) -> tuple[str, T]:
+    """Return the item of the platform that is meant: the given one, else the only one; *unknown* says there is none."""
+    wanted = {name: value for name, value in known.items() if platform in (None, name)}
+    if not wanted:
+        raise InvalidValue(unknown)
+    if len(wanted) > 1:
+        names = ", ".join(map(one_line, sorted(wanted)))
+        raise InvalidValue(f"{one_line(author)} is somebody on each of {names}; say which with --platform")
+    return wanted.popitem()

@@ -1,0 +1,117 @@
+"""`tertulia outbox`: the replies that are not sent, and decisions about them."""
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from tertulia.cli.options import DB, open_beside
+from tertulia.cli.output import (
+    local_time,
+    one_line,
+    place_label,
+    print_json,
+    print_line,
+    print_table,
+    relative_time,
+    resolve_id,
+    short_ids,
+)
+from tertulia.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tertulia.engine.store_protocols import OutboxItem
+
+HEAD = ("id", "made", "", "place", "status", "attempts", "text", "why")
+UNSETTLED = ("waiting", "sending", "doubtful")
+WHY = "decided at the command line"
+
+Decision = Literal["waiting", "dropped"]
+
+
+def outbox(
+    db: DB = None,
+    everything: Annotated[bool, typer.Option("--all", help="Also what was sent or dropped.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a list of replies, or the one decided on.")] = False,
+    send: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Send a doubtful or dropped reply again; the beginning of its id is enough."),
+    ] = None,
+    drop: Annotated[str | None, typer.Option(metavar="ID", help="Drop a reply that is not sent.")] = None,
+) -> None:
+    """Show the replies that are not sent, or decide about one. A bot may be running meanwhile.
+
+    A reply is doubtful when the program stopped while sending it, and the platform cannot say whether it arrived.
+    """
+    import asyncio
+
+    if send is not None and drop is not None:
+        raise InvalidValue("--send and --drop are one decision each; give one of them")
+    if send is not None or drop is not None:
+        decided = asyncio.run(_decide(db, send or drop or "", "dropped" if send is None else "waiting"))
+        return print_json(decided) if as_json else _print_decision(decided)
+    known = asyncio.run(_read_outbox(db))
+    found = [outgoing for outgoing in known if everything or outgoing.status in UNSETTLED]
+    if as_json:
+        print_json(found)
+    elif found:
+        _print_replies(found, short_ids(outgoing.id for outgoing in known))
+    else:
+        print_line("there are no replies" if everything else "everything is sent")
+    return None
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command(epilog="Example: tertulia outbox --send 3f9a")(outbox)
+
+
+async def _read_outbox(db: "Path | None") -> "Sequence[OutboxItem]":
+    async with open_beside(db) as store:
+        return await store.outbox.listed()
+
+
+async def _decide(db: "Path | None", given: str, status: Decision) -> "OutboxItem":
+    async with open_beside(db) as store:
+        name = resolve_id(given, (outgoing.id for outgoing in await store.outbox.listed()), "reply")
+        decided = await store.outbox.decide(name, status, why=WHY)
+    if decided is None:
+        raise InvalidValue(f"there is no reply {one_line(name)} any more")
+    return decided
+
+
+def _print_decision(decided: "OutboxItem") -> None:
+    then = (
+        "it is sent when the bot has next answered something, or starts"
+        if decided.status == "waiting"
+        else "dropped; it is not sent"
+    )
+    said = _text(decided)
+    print_line(f"{one_line(decided.id)} to {place_label(decided.reply.place)}{said and f', {said}'}: {then}")
+
+
+def _print_replies(replies: "Sequence[OutboxItem]", names: dict[str, str]) -> None:
+    from datetime import UTC, datetime
+
+    now = datetime.now(UTC)
+    rows = [
+        (
+            names[outgoing.id],
+            local_time(outgoing.made_at),
+            relative_time(outgoing.made_at, now),
+            place_label(outgoing.reply.place),
+            outgoing.status,
+            str(outgoing.attempts),
+            _text(outgoing),
+            one_line(outgoing.why),
+        )
+        for outgoing in replies
+    ]
+    print_table(HEAD, rows, red=[outgoing.status == "doubtful" for outgoing in replies])
+
+
+def _text(outgoing: "OutboxItem") -> str:
+    edit = "" if outgoing.edits is None else "(edit) "
+    part = "" if outgoing.reply_id is None else f"(part {outgoing.part + 1}) "
+    return one_line(edit + part + " ".join((outgoing.reply.text, *(media.caption for media in outgoing.reply.media))))

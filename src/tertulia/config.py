@@ -1,0 +1,266 @@
+"""Config: a bot in one file, `tertulia.toml`, and in variables of the environment."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from types import FunctionType
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+from msgspec import Meta, Struct
+from msgspec.structs import asdict, replace
+
+from tertulia.config_reader import PREFIX, ConfigReader
+from tertulia.context.gather import ContextOptions
+from tertulia.context.values import Persona
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.limits import Limits
+from tertulia.errors import InvalidValue
+from tertulia.media.values import MediaOptions
+from tertulia.models.prices import PRICES
+from tertulia.toolbox.toolbox import Tool
+from tertulia.turns import Settings
+
+FILE = "tertulia.toml"
+DEFAULT_STORE = "tertulia.db"
+IN_MEMORY = ":memory:"  # a store without a file
+NO_MODEL = "none"  # where nothing is to describe media
+
+PLATFORMS = {"telegram": "tertulia.platforms.telegram:Telegram"}  # ours, by the names that `use` may have
+
+# Variables whose names are not those of their keys.
+RENAMED = {
+    "TERTULIA_DB": "store",
+    "TERTULIA_MEMORY": "memory.enabled",
+    "HISTORY_SIZE": "context.history_size",
+    "ENABLE_MULTI_LEVEL_CONTEXT": "context.levels",
+    "ENABLE_SYSTEM_CONTEXT_BLOCK": "context.block.enabled",
+    "SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES": "context.block.max_messages",
+    "SYSTEM_CONTEXT_BLOCK_INCLUDE_META": "context.block.include_meta",
+}
+
+
+class PersonaConfig(Persona, frozen=True, kw_only=True, omit_defaults=True):
+    """A persona whose text may be in a file."""
+
+    file: str = ""  # relative to the config
+
+
+class SettingsConfig(Settings, frozen=True, kw_only=True, omit_defaults=True):
+    """Settings within the ranges that services document."""
+
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
+    top_k: Annotated[int, Meta(ge=1)] | None = None
+    max_tokens: Annotated[int, Meta(ge=1)] | None = None
+    thinking: Annotated[int, Meta(ge=-1)] | Literal["minimal", "low", "medium", "high"] | None = None  # -1: it decides
+
+
+class MemoryConfig(Struct, frozen=True, kw_only=True):
+    enabled: bool = True  # whether facts, summaries and episodes are learned and recalled
+    model: str = ""  # learns them; empty: patterns do
+
+
+class MediaConfig(MediaOptions, frozen=True, kw_only=True):
+    """Options of media, where their files are, and what describes them."""
+
+    folder: str = ""  # relative to the config; empty: beside the store
+    describe: str = ""  # the model that describes them; empty: the bot's own; "none": nothing does
+    transcribe: str = ""  # the model of a transcription service that hears voices, such as openai:whisper-1
+
+
+class TelegramConfig(Struct, frozen=True, kw_only=True):
+    """A bot on Telegram. Further ones are `[platforms.NAME]` with `use = "telegram"`."""
+
+    token: str = ""  # as BotFather gives it; best in TERTULIA_TELEGRAM_TOKEN
+    base_url: str = ""  # of another Bot API server; empty: Telegram's own
+    webhook: str = ""  # the public https address where updates are posted; empty: they are polled for
+    listen: str = "127.0.0.1:8443"  # where the webhook listens
+
+
+class PlatformConfig(Struct, frozen=True, kw_only=True):
+    """A platform: its class, and what that is called with."""
+
+    use: str  # "module:Class", or the name of one of ours
+    options: dict[str, Any] = {}
+
+
+class Config(Struct, frozen=True, kw_only=True):
+    """Everything that `tertulia run` reads. The fields are the keys of the file, and its tables."""
+
+    model: str | tuple[str, ...] = ()  # or several, in order: each is a fallback for the one before
+    store: str = DEFAULT_STORE  # relative to the config
+    zone: str = ""  # of the people, such as Europe/Kyiv; empty: that of the machine
+    profile: str = "layered"
+    tools: tuple[str, ...] = ("calculator", "clock", "reminders", "memory")  # by name, or "module:function"
+    persona: PersonaConfig = PersonaConfig()
+    settings: SettingsConfig = SettingsConfig()
+    context: ContextOptions = ContextOptions()
+    behavior: Behavior = Behavior()
+    limits: Limits = Limits()
+    memory: MemoryConfig = MemoryConfig()
+    media: MediaConfig = MediaConfig()
+    telegram: TelegramConfig = TelegramConfig()
+    platforms: dict[str, Any] = {}  # the raw tables; `ConfigFile.platforms` has them checked
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return (self.model,) if isinstance(self.model, str) else self.model
+
+
+class ConfigFile(Struct, frozen=True, kw_only=True):
+    """A config and the folder that its paths are relative to."""
+
+    config: Config
+    platforms: Mapping[str, PlatformConfig] = {}
+    folder: Path = Path()
+    path: Path | None = None  # None: there is no file
+    reader: ConfigReader | None = None  # knows the line of each key
+
+    @contextmanager
+    def naming(self, *key: str) -> Iterator[None]:
+        """Add the line of a key, or its variable, and its name to an `InvalidValue`."""
+        try:
+            yield
+        except InvalidValue as error:
+            place = self.reader.place_of(key) if self.reader else self.path
+            raise InvalidValue(f"{place}: {'.'.join(key)}: {error}") from error
+
+    @property
+    def media_folder(self) -> Path | None:
+        """The folder of media that the config names; None: the one beside the store."""
+        return self.folder / self.config.media.folder if self.config.media.folder else None
+
+    @property
+    def store(self) -> Path:
+        return Path(IN_MEMORY) if self.config.store == IN_MEMORY else self.folder / self.config.store
+
+
+def local_zone(environment: Mapping[str, str]) -> str:
+    """Return the IANA name of the time zone of this machine; UTC if it is unknown."""
+    linked = os.path.realpath("/etc/localtime").rpartition("zoneinfo/")[2]
+    for name in (environment.get("TZ", "").lstrip(":"), linked):
+        try:
+            return ZoneInfo(name).key
+        except (KeyError, ValueError, OSError):
+            continue
+    return "UTC"
+
+
+def find_config(folder: Path | None = None) -> Path | None:
+    """Return the config that TERTULIA_CONFIG names, or that of the folder; None if there is none."""
+    if given := os.environ.get("TERTULIA_CONFIG"):
+        return Path(given)
+    path = (folder or Path()) / FILE
+    return path if path.is_file() else None
+
+
+def load_config(path: Path, environment: Mapping[str, str] = os.environ) -> ConfigFile:
+    """Read a config; modules that it names are also looked for in its folder."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidValue(f"{path} is no text in UTF-8") from error
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
+        hint = "; `tertulia init` writes one" if isinstance(error, FileNotFoundError) else ""
+        raise InvalidValue(f"cannot read {path}: {getattr(error, 'strerror', '') or error}{hint}") from error
+    if (folder := str(path.parent.resolve())) not in sys.path:
+        sys.path.insert(0, folder)
+    return read_config(text, environment, path=path)
+
+
+def from_environment(environment: Mapping[str, str]) -> Config:
+    """Read a config from variables alone."""
+    return read_config("", environment).config
+
+
+def read_config(text: str, environment: Mapping[str, str], *, path: Path | None = None) -> ConfigFile:
+    """Read the text of a config, and the variables that take precedence over it."""
+    reader = ConfigReader(text, file=str(path or FILE), environment=environment, load=load_object, renamed=RENAMED)
+    config = reader.read(Config, reader.tables)
+    if config.behavior.prices is not PRICES:
+        config = replace(config, behavior=replace(config.behavior, prices={**PRICES, **config.behavior.prices}))
+    folder = path.parent if path else Path()
+    config = replace(config, persona=_with_text(config.persona, folder, reader))
+    platforms = _platforms(config.platforms, reader, environment)
+    if config.telegram != TelegramConfig() or "telegram" in reader.tables:
+        options = {name: value for name, value in asdict(config.telegram).items() if value}
+        platforms = {"telegram": PlatformConfig(use=PLATFORMS["telegram"], options=options), **platforms}
+    return ConfigFile(config=config, platforms=platforms, folder=folder, path=path, reader=reader)
+
+
+def load_object(name: str) -> Any:
+    """Import what "module:name" names."""
+    module, _, attribute = name.partition(":")
+    if module.endswith(".py"):
+        raise InvalidValue(f'a module is named without .py: "{module.removesuffix(".py")}:{attribute}"')
+    try:
+        found = import_module(module)
+    except (Exception, SystemExit) as error:
+        raise InvalidValue(f"cannot import {module}: {type(error).__name__}: {error}") from error
+    try:
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except AttributeError as error:
+        raise InvalidValue(f"there is no {attribute} in {module}{_names_hint(attribute, module)}") from error
+    return found
+
+
+def _names_hint(wanted: str, module: str) -> str:
+    """Return which of a module's functions, classes and tools may be meant, or all of them if they are few."""
+    names = [
+        name
+        for name, one in vars(sys.modules[module]).items()
+        if isinstance(one, Tool) or (isinstance(one, FunctionType | type) and one.__module__ == module)
+        if name[0] != "_"
+    ]
+    if near := get_close_matches(wanted, names, n=1):
+        return f", did you mean {near[0]}?"
+    return f"; there are {', '.join(names)}" if 0 < len(names) <= 10 else ""
+
+
+def _with_text(persona: PersonaConfig, folder: Path, reader: ConfigReader) -> PersonaConfig:
+    if not persona.file:
+        return persona
+    try:
+        return replace(persona, text=read_persona(folder / persona.file))
+    except InvalidValue as error:
+        raise InvalidValue(f"{reader.place_of(('persona', 'file'))}: {error}") from error
+
+
+def read_persona(file: Path) -> str:
+    """Return the text of a persona's file."""
+    try:
+        text = file.read_text(encoding="utf-8").strip()
+    except UnicodeDecodeError as error:
+        raise InvalidValue(f"the persona {file} is no text in UTF-8") from error
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
+        shown = str(file) if str(file).isprintable() else repr(str(file))
+        raise InvalidValue(f"cannot read the persona {shown}: {getattr(error, 'strerror', '') or error}") from error
+    if not text:
+        raise InvalidValue(f"the persona {file} is empty: write into it who the model is to be")
+    return text
+
+
+def _platforms(
+    tables: Mapping[str, Any], reader: ConfigReader, environment: Mapping[str, str]
+) -> dict[str, PlatformConfig]:
+    """Return the platforms of a config; a variable sets any option of one that it names."""
+    made = {}
+    for name, table in tables.items():
+        path = ("platforms", name)
+        if not isinstance(table, dict):
+            reader.refuse(path, table, f"a table: [platforms.{name}]")
+        prefix = f"{PREFIX}PLATFORMS_{name}_".upper()
+        given = {key[len(prefix) :].lower(): value for key, value in environment.items() if key.startswith(prefix)}
+        options = {**table, **given}
+        use = options.pop("use", None)
+        use = PLATFORMS.get(use, use) if isinstance(use, str) else use
+        if not isinstance(use, str) or ":" not in use:
+            reader.refuse((*path, "use"), use, 'the class of the platform, as "module:Class", or "telegram"')
+        made[name] = PlatformConfig(use=use, options=options)
+    return made

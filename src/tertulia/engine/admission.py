@@ -1,0 +1,104 @@
+"""Admission: which messages are answered."""
+
+import logging
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from tertulia.context.log import Log, with_current_quote
+from tertulia.engine.background import log_text
+from tertulia.engine.batches import bursts_of, time_left
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.identity import Identity
+from tertulia.engine.rate_limit import RateLimiter
+from tertulia.engine.store_protocols import PlaceSettings, WaitingMessage
+from tertulia.engine.triggers import Decision, Triggers, rule_result
+from tertulia.messages import Message
+
+log = logging.getLogger(__name__)
+
+
+class Admission:
+    """Decides about messages by the triggers of their platform, the log before them, and the rate limit."""
+
+    def __init__(
+        self,
+        messages: Log,
+        place_settings: PlaceSettings,
+        identity: Identity,
+        behavior: Behavior,
+        rate_limiter: RateLimiter,
+    ) -> None:
+        self._messages = messages
+        self._place_settings = place_settings
+        self._identity = identity
+        self._behavior = behavior
+        self._rate_limiter = rate_limiter
+        self._triggers: dict[str, Triggers] = {}  # by platform
+
+    async def decide_with_limit(self, message: Message) -> Decision:
+        """Return the decision about a message; "too many" where the rate limit of its author is reached."""
+        decision = await self.decide(message, await self.triggers(message.place.platform))
+        return decision if decision != "answer" or await self._rate_limiter.allows(message) else "too many"
+
+    async def decide(self, message: Message, triggers: Triggers) -> Decision:
+        """Return the decision about a message, whatever the rate limit says."""
+        before: Sequence[Message] = ()
+        if message.author.persona is not None:
+            number = await self._messages.number(message) or 0
+            before = await self._messages.read(message.place, number - self._behavior.agents_in_a_row, number)
+        if message.reply_to is not None and message.reply_to.author is None:  # some platforms give only the id
+            message = await with_current_quote(self._messages, message)
+        return triggers.decide(message, before)
+
+    async def complete_bursts(self, waiting: Sequence[WaitingMessage], now: datetime, *, since: int) -> list[Message]:
+        """Return the messages of complete bursts that begin with a message to answer, from number *since* on."""
+        waiting = [one for one in waiting if one.number >= since]
+        gap, longest = timedelta(seconds=self._behavior.debounce), timedelta(seconds=self._behavior.max_debounce)
+        addressed = [at for at, one in enumerate(waiting) if await self.decide_with_limit(one.message) == "answer"]
+        bursts = bursts_of(addressed, waiting, gap, longest)
+        return [one.message for burst in bursts if time_left(burst, now, gap, longest) <= timedelta(0) for one in burst]
+
+    async def triggers(self, platform: str) -> Triggers:
+        """Return the triggers of a platform; the same object until what they are made of changes."""
+        me, blocked = self._identity.author_on(platform), await self._place_settings.blocked()
+        names = (*self._identity.persona.names, *self._behavior.names)
+        cached = self._triggers.get(platform)
+        if cached is None or (cached.me, cached.names, cached.blocked) != (me, names, blocked):
+            cached = self._triggers[platform] = Triggers(
+                me=me,
+                names=names,
+                rule=self._behavior.answer_if and self._follows_rule,
+                blocked=blocked,
+                agents_in_a_row=self._behavior.agents_in_a_row,
+            )
+        return cached
+
+    def _follows_rule(self, message: Message) -> bool:
+        """Return whether the user's rule says that a message is answered; False where the rule raises."""
+        try:
+            return self._behavior.answer_if is not None and rule_result(self._behavior.answer_if(message))
+        except Exception as error:  # noqa: BLE001 (the rule is the user's)
+            log.error("Behavior.answer_if failed on message %s, which is not answered: %s", message.id, log_text(error))
+            return False
+
+
+class DecisionCache:
+    """Decisions about the messages that wait in a place, each cached until the message or the triggers change."""
+
+    def __init__(self, admission: Admission) -> None:
+        self._admission = admission
+        self._decisions: dict[str, tuple[Message, Triggers, Decision]] = {}  # by the id of the message
+
+    async def decide(self, message: Message) -> Decision:
+        """Return the decision about a message, whatever the rate limit says."""
+        triggers = await self._admission.triggers(message.place.platform)
+        cached = self._decisions.get(message.id)
+        if cached is None or cached[1] is not triggers or cached[0] != message:
+            cached = (message, triggers, await self._admission.decide(message, triggers))
+            self._decisions[message.id] = cached
+        return cached[2]
+
+    def retain(self, messages: Iterable[Message]) -> None:
+        """Drop the decisions about all but these messages."""
+        ids = {message.id for message in messages}
+        self._decisions = {message_id: cached for message_id, cached in self._decisions.items() if message_id in ids}

@@ -1,0 +1,348 @@
+"""Commands that people give, as `/memory` and `/forget`."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tertulia.engine.background import BackgroundTasks, Sleep, log_text, retry_forever
+from tertulia.engine.command_list import help_lines
+from tertulia.engine.identity import Identity
+from tertulia.engine.languages.lines import Lines
+from tertulia.engine.languages.translator import Translator
+from tertulia.engine.outbox_sender import split_replies
+from tertulia.engine.owner_commands import OwnerCommands
+from tertulia.engine.rate_limit import RateLimiter
+from tertulia.engine.store_protocols import Command, OutboxItem, StoreProtocol
+from tertulia.errors import InvalidValue, TertuliaError
+from tertulia.ids import abbreviate_ids, match_ids
+from tertulia.memory.facts import Fact, is_current, subject_of
+from tertulia.memory.retrieval.terms import terms
+from tertulia.messages import Author, Message, Place, Reply
+from tertulia.parts import Text
+from tertulia.platform import Platform
+from tertulia.run.journal import Run
+from tertulia.tasks.due_times import format_minute, parse_moment, split_time
+from tertulia.tasks.reminders import MAX_REMINDER_TEXT, MOST, PREFIX, refuse_too_many, reminder_task
+from tertulia.tasks.task import FORGET_CONFIRMED, Send, Task
+from tertulia.timezones import zone_named
+
+log = logging.getLogger(__name__)
+
+UNLIMITED = frozenset({"forget", "stop"})  # carried out also for blocked authors and over the rate limit
+MEMORY_TIMEOUT = 2.0  # seconds to wait until memory has learned from the last messages
+MIN_ID = 6  # characters of an abbreviated id, where words could be meant as well
+MAX_LISTED = 50  # facts or tasks
+MAX_LINE = 200  # characters of one fact or task
+
+
+async def no_memory() -> None:
+    """Return at once: there is no memory to wait for."""
+
+
+class CommandOutcome(Struct, frozen=True, kw_only=True):
+    """The reply lines and tasks of a command."""
+
+    lines: tuple[str, ...] = ()
+    tasks: tuple[Task, ...] = ()
+
+
+def reply_with(*lines: str) -> CommandOutcome:
+    return CommandOutcome(lines=lines)
+
+
+class Commands:
+    """Runs stored commands in order. A command that a crash interrupted runs again."""
+
+    def __init__(
+        self,
+        store: StoreProtocol,
+        identity: Identity,
+        translator: Translator,
+        owner_commands: OwnerCommands,
+        *,
+        platforms: Mapping[str, Platform],
+        zone: str,
+        rate_limiter: RateLimiter,
+        learned: Callable[[], Awaitable[None]],
+        stop: Callable[[Place], None],
+        answered: Callable[[Place], Message | None],
+        sent: Callable[[Iterable[OutboxItem]], None],
+        planned: Callable[[], None],
+        now: Callable[[], datetime],
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._store = store
+        self._identity = identity
+        self._translator = translator
+        self._owner_commands = owner_commands
+        self._platforms = platforms
+        self._zone = zone
+        self._rate_limiter = rate_limiter
+        self._learned = learned  # waits until memory has learned from all messages
+        self._stop = stop
+        self._answered = answered  # the message that is being answered, before its run is stored
+        self._sent = sent
+        self._planned = planned
+        self._now = now
+        self._sleep = sleep
+        self._background = BackgroundTasks()
+        self._working: asyncio.Task[None] | None = None
+        self._more = False
+        self._handlers: Mapping[str, Callable[[Command, Lines], Awaitable[CommandOutcome]]] = {
+            "help": self._help,
+            "start": self._greet,
+            "memory": self._memory,
+            "forget": self._forget,
+            "remind": self._remind,
+            "tasks": self._tasks,
+            "clear": self._clear,
+            "stop": self._stop_run,
+        }
+
+    def wake(self) -> None:
+        """Run stored commands in the background; return at once."""
+        self._more = True
+        if self._working is None or self._working.done():
+            self._working = self._background.start(self._work())
+
+    def stop_for(self, place: Place, author: Author) -> None:
+        """Stop the run of a place in the background, if an author may; return at once."""
+        self._background.start(self._stop_for(place, author))
+
+    @property
+    def busy(self) -> bool:
+        return self._background.busy
+
+    async def done(self) -> None:
+        await self._background.done()
+
+    async def close(self) -> None:
+        await self._background.stop()
+
+    async def _work(self) -> None:
+        while self._more:
+            self._more = False
+            for command in await retry_forever(self._store.updates.commands, sleep=self._sleep):
+                if self._identity.has_platform(command.message.place.platform):
+                    await self._run_command(command)
+
+    async def _run_command(self, command: Command) -> None:
+        """Run one command; store its end and its reply in one transaction."""
+        lines = await retry_forever(lambda: self._translator.lines_for(command.message), sleep=self._sleep)
+        try:
+            outcome = await self._outcome(command, lines)
+        except Exception as error:  # noqa: BLE001 (of a platform or the store; the person gets a reply)
+            log.error("command /%s failed: %s", command.name, log_text(error))
+            outcome = reply_with(lines.command_failed)
+        notices = [self._notice(command, outcome.lines)] if outcome.lines else []
+        replies = split_replies(notices, self._platforms)
+        try:
+            await retry_forever(
+                lambda: self._store.updates.end(command, replies=replies, tasks=outcome.tasks), sleep=self._sleep
+            )
+        except InvalidValue as error:  # its author was forgotten
+            log.info("%s", error)
+            return
+        self._sent(replies)
+        self._planned()
+
+    async def _outcome(self, command: Command, lines: Lines) -> CommandOutcome:
+        if by_owner := self._owner_commands.handler(command):
+            return reply_with(*await by_owner(command, lines))
+        handler, message = self._handlers.get(command.name), command.message
+        if handler is None and message.place.kind != "direct":  # in a group it may be for another bot
+            return CommandOutcome()
+        author = (message.place.author_namespace, message.author.id)
+        may_ask = command.name in UNLIMITED or author not in await self._store.place_settings.blocked()
+        is_answered = may_ask and await self._rate_limiter.count_answer(message)
+        if not is_answered and command.name not in UNLIMITED:
+            is_told = may_ask and await self._rate_limiter.claim_notice(message)
+            return reply_with(lines.too_many) if is_told else CommandOutcome()
+        if handler is None:
+            return reply_with(lines.unknown_command.format(name=_short(command.name)))
+        outcome = await handler(command, lines)
+        return outcome if is_answered else CommandOutcome(tasks=outcome.tasks)
+
+    def _notice(self, command: Command, lines: Sequence[str]) -> OutboxItem:
+        """Return a reply that does not enter the log."""
+        message = command.message
+        return OutboxItem(
+            id=f"command-{command.id}",
+            reply=Reply(place=message.place, text="\n".join(lines), reply_to=_quoted(message)),
+            made_at=self._now(),
+            kind="notice",
+        )
+
+    async def _greet(self, command: Command, lines: Lines) -> CommandOutcome:
+        return reply_with(lines.greeting.format(name=self._identity.persona_on(command.message.place.platform).name))
+
+    async def _help(self, command: Command, lines: Lines) -> CommandOutcome:
+        place, author = command.message.place, command.message.author
+        is_owner = place.kind == "direct" and self._identity.is_owner(place, author)
+        return reply_with(*help_lines(lines, owner=is_owner).values())
+
+    async def _memory(self, command: Command, lines: Lines) -> CommandOutcome:
+        await self._wait_for_memory()
+        known = await self._facts(command)
+        how, _, given = command.argument.strip().partition(" ")
+        if not how:
+            return reply_with(*self._list(known[:MAX_LISTED], known, lines) or [lines.nothing_remembered])
+        if how.casefold() != "why" or not given.strip():
+            return reply_with(help_lines(lines)["memory"])
+        found = _by_id(given.strip(), known)
+        if len(found) != 1:
+            return reply_with(lines.facts_with_id.format(count=len(found)))
+        reasons = [self._reason(message) for message in await self._store.facts.why(found[0].id)]
+        return reply_with(self._fact(found[0], lines), *(reasons or [lines.sources_gone]))
+
+    async def _forget(self, command: Command, lines: Lines) -> CommandOutcome:
+        """Forget by a task that is stored with the end of the command, so that it is done and confirmed once."""
+        given = command.argument.strip()
+        if not given:
+            return reply_with(help_lines(lines)["forget"])
+        await self._wait_for_memory()  # else the last messages would be learned afterwards
+        message = command.message
+        if given.casefold() == "all":
+            await self._store.facts.forget_all(subject_of(message.author, message.place), at=self._now())
+            return reply_with(lines.all_forgotten)
+        known = await self._facts(command)
+        named = [_by_id(word, known, least=MIN_ID) for word in given.split()]
+        if any(len(found) != 1 for found in named):
+            named = [_by_words(given, known)]
+            if len(named[0]) > 1:
+                return reply_with(lines.which_of_these, *self._list(named[0], known, lines))
+        facts = list(dict.fromkeys(fact.id for found in named for fact in found))
+        if not facts:
+            return reply_with(lines.nothing_like_that)
+        language = await self._translator.language_of(message.place, message.author)
+        args = {"facts": facts, "reply_to": _quoted(message), "language": language}
+        name = f"command-{command.id}-forget"
+        task = Task(id=name, kind=FORGET_CONFIRMED, place=message.place, due_at=self._now(), args=args)
+        return CommandOutcome(tasks=(task,))
+
+    async def _remind(self, command: Command, lines: Lines) -> CommandOutcome:
+        """Plan a reminder by a task that is stored with the end of the command."""
+        message, now = command.message, self._now()
+        when, text = split_time(command.argument) or ("", "")
+        if not text or len(text) > MAX_REMINDER_TEXT:
+            return reply_with(lines.remind_how)
+        try:
+            due_at = parse_moment(when, now, self._zone)
+        except InvalidValue:
+            return reply_with(lines.remind_when.format(moment=format_minute(now, self._zone)))
+        try:
+            refuse_too_many(await self._store.tasks.listed(message.place))
+        except InvalidValue:
+            return reply_with(lines.remind_full.format(count=MOST))
+        send = Send(text=lines.reminder.format(text=text), reply_to=_quoted(message))
+        task = reminder_task(f"{PREFIX}command-{command.id}", message.place, send, due_at=due_at)
+        author = {"id": message.author.id, "name": message.author.name}  # so that it is forgotten with them
+        moment = format_minute(due_at, self._zone)
+        return CommandOutcome(
+            lines=(lines.reminder_set.format(moment=moment),),
+            tasks=(replace(task, args=task.args | {"author": author}),),
+        )
+
+    async def _tasks(self, command: Command, lines: Lines) -> CommandOutcome:
+        listed = await self._store.tasks.listed(command.message.place)
+        planned = sorted((one for one in listed if one.status in ("pending", "running")), key=lambda one: one.due_at)
+        return reply_with(*map(self._task, planned[:MAX_LISTED])) if planned else reply_with(lines.nothing_planned)
+
+    async def _clear(self, command: Command, lines: Lines) -> CommandOutcome:
+        place, author = command.message.place, command.message.author
+        if place.kind != "direct" and not await self._identity.is_administrator(place, author):
+            return reply_with(lines.only_administrators)
+        await self._store.place_settings.clear(place, command.horizon, at=self._now())
+        return reply_with(lines.begun_anew)
+
+    async def _stop_run(self, command: Command, lines: Lines) -> CommandOutcome:
+        """Stop the run of the place."""
+        place, author = command.message.place, command.message.author
+        runs = await self._open_runs(place)
+        if not runs and self._answered(place) is None:
+            return reply_with(lines.nothing_to_stop)
+        if not await self._may_stop(place, author, runs):
+            return reply_with(lines.only_asker)
+        self._stop(place)
+        return reply_with(lines.stopped)
+
+    async def _stop_for(self, place: Place, author: Author) -> None:
+        if await self._may_stop(place, author, await self._open_runs(place)):
+            self._stop(place)
+
+    async def _may_stop(self, place: Place, author: Author, runs: Sequence[Run]) -> bool:
+        """Return whether a person may stop the run of a place: they asked, or they administer the place."""
+        if place.kind == "direct" or await self._identity.is_administrator(place, author):
+            return True
+        asked = await self._store.log.get(place, runs[0].target) if runs else self._answered(place)
+        return asked is not None and asked.author.id == author.id
+
+    async def _open_runs(self, place: Place) -> list[Run]:
+        return [run for run in await self._store.runs.open() if run.place.key == place.key]
+
+    async def _facts(self, command: Command) -> Sequence[Fact]:
+        """Return the facts about the person that are visible in the place; in a direct chat all of them."""
+        place = command.message.place
+        subject = subject_of(command.message.author, place)
+        if place.kind == "direct":
+            return [fact for fact in await self._store.facts.listed(subject) if is_current(fact, self._now())]
+        return await self._store.facts.about(subject, place=place, asked_by=subject, at=self._now())
+
+    async def _wait_for_memory(self) -> None:
+        with suppress(TimeoutError, TertuliaError):
+            async with asyncio.timeout(MEMORY_TIMEOUT):
+                await self._learned()
+
+    def _list(self, facts: Iterable[Fact], known: Iterable[Fact], lines: Lines) -> list[str]:
+        names = abbreviate_ids(fact.id for fact in known)
+        return [f"{names[fact.id]}  {self._fact(fact, lines)}" for fact in facts]
+
+    def _fact(self, fact: Fact, lines: Lines) -> str:
+        """`Lives in Lviv. (since 2026-11-20 18:00)`"""
+        moment = self._when(fact.held_from or fact.learned_at).strip()
+        return lines.fact_since.format(fact=_short(fact.text), moment=moment)
+
+    def _reason(self, message: Message) -> str:
+        text = " ".join(part.text if isinstance(part, Text) else getattr(part, "words", "") for part in message.parts)
+        return f"{self._when(message.sent_at)}{message.author.name}: {_short(text)}"
+
+    def _task(self, task: Task) -> str:
+        text = task.args.get("text") or task.args.get("body") or ""
+        return _short(f"{self._when(task.due_at)}{task.kind}{f': {text}' if isinstance(text, str) and text else ''}")
+
+    def _when(self, moment: datetime | None) -> str:
+        if moment is None:
+            return ""
+        try:
+            return f"{moment.astimezone(zone_named(self._zone)):%Y-%m-%d %H:%M} "
+        except (OverflowError, ValueError, OSError):  # at the ends of the calendar
+            return f"{moment:%Y-%m-%d %H:%M}Z "
+
+
+def _quoted(message: Message) -> str | None:
+    """Return the id of the message that a reply quotes: in a group the command."""
+    return None if message.place.kind == "direct" else message.id
+
+
+def _by_id(prefix: str, facts: Sequence[Fact], *, least: int = 1) -> list[Fact]:
+    """Return the fact with that id, or those whose ids begin with it."""
+    found = match_ids(prefix, (fact.id for fact in facts), min_length=least)
+    return [fact for fact in facts if fact.id in found]
+
+
+def _by_words(text: str, facts: Sequence[Fact]) -> list[Fact]:
+    """Return the fact with exactly this text, or those with all its terms."""
+    exact = [fact for fact in facts if fact.text.casefold() == text.casefold()]
+    wanted = set(terms(text))
+    return exact or [fact for fact in facts if wanted and wanted <= set(terms(fact.text))]
+
+
+def _short(text: str, longest: int = MAX_LINE) -> str:
+    """Return *text* as one line of at most *longest* characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"

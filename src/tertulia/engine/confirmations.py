@@ -1,0 +1,70 @@
+"""Confirmations: the plain yes with which a person confirms that facts are forgotten."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+
+from tertulia.characters import visible
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.identity import Identity
+from tertulia.engine.store_protocols import ProposalStore
+from tertulia.engine.triggers import name_pattern
+from tertulia.memory.facts import Fact
+from tertulia.messages import Message
+from tertulia.parts import joined_text
+
+_WORDS = """
+    yes|yep|yeah|yup|y|sure|ok|okay|okey|k|confirm|confirmed|i confirm|go ahead|do it|yes do it|ok do it|of course
+    так|ага|угу|добре|гаразд|звісно|авжеж|підтверджую|ок|окей|да|конечно|хорошо|ладно|подтверждаю|давай
+    tak|dobrze|jasne|ja|jawohl|oui|d'accord|sí|si|claro|vale|sim|sì|evet|はい|好|好的|是|是的|네|예
+    👍|✅|👌|+
+    """
+YES = frozenset(word.strip() for line in _WORDS.strip().splitlines() for word in line.split("|"))
+_PLEASE = re.compile(r"\b(?:please|pls|будь ласка|пожалуйста|proszę|bitte|por favor|s'il te plaît)\b")
+_SKIN = re.compile("[\U0001f3fb-\U0001f3ff]")  # the colour of a hand
+_AROUND = " \t\r\n.,!;:…\"'«»“”()"
+_LONGEST = 80  # characters; a plain yes has fewer
+
+
+class Confirmations:
+    """Finds the facts that a message confirms. No model takes part in that."""
+
+    def __init__(
+        self, proposals: ProposalStore, identity: Identity, behavior: Behavior, *, now: Callable[[], datetime]
+    ) -> None:
+        self._proposals = proposals
+        self._identity = identity
+        self._behavior = behavior
+        self._now = now
+
+    async def find_facts(self, message: Message) -> Sequence[Fact]:
+        """Return the facts that *message* confirms by a yes; in a group it must be addressed to us."""
+        me = self._identity.author_on(message.place.platform)
+        mention = f"@{me.username.lstrip('@')}" if me.username else ""
+        own = (name.rstrip("*") for name in (me.name, me.persona or ""))
+        called = (mention, *own, *self._identity.persona.names, *self._behavior.names)
+        names = [name for name in called if name]
+        if not is_yes(message, names):
+            return ()
+        if message.place.kind != "direct" and message.reply_to is None:
+            text = _normalized_text(message)
+            if not any(name_pattern(name).search(text) for name in names):
+                return ()
+        return await self._proposals.confirmed_by(message, now=self._now())
+
+
+def is_yes(message: Message, names: Iterable[str] = ()) -> bool:
+    """Return whether a message says only yes, with or without one of *names* and a please; a forwarded yes is none."""
+    if message.forwarded_from or len(message.parts) != 1 or len(joined_text(message.parts, "")) > _LONGEST:
+        return False
+    text = _normalized_text(message)
+    for name in names:
+        text = name_pattern(name).sub(" ", text)
+    words = _SKIN.sub("", _PLEASE.sub(" ", text)).strip(_AROUND)
+    return " ".join(words.replace(",", " ").split()) in YES
+
+
+def _normalized_text(message: Message) -> str:
+    """Return the text of a message, normalized for comparison."""
+    return unicodedata.normalize("NFC", visible(joined_text(message.parts, ""))).casefold()

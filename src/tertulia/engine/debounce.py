@@ -1,0 +1,148 @@
+"""Debounce: waits until a burst of messages is complete, then returns it as a batch."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
+
+from tertulia.engine.admission import Admission, DecisionCache
+from tertulia.engine.background import Sleep, wait_for_event
+from tertulia.engine.batches import Batch, album_of, burst_at, follow_ups, open_albums, time_left
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.rate_limit import RateLimiter
+from tertulia.engine.store_protocols import InboxStore, PlaceSnapshot, WaitingMessage
+from tertulia.messages import Message, Place
+
+MAX_WAITING = 500  # waiting messages that are read at once
+
+
+class Debounce:
+    """Makes batches of the messages that wait in one place; messages that are not answered are skipped.
+
+    It calls *rate_limited* with each message whose author is over the rate limit. It calls *on_waiting* once when it
+    has found a burst that may still grow.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        admission: Admission,
+        rate_limiter: RateLimiter,
+        inbox: InboxStore,
+        behavior: Behavior,
+        *,
+        rate_limited: Callable[[Message], Awaitable[None]],
+        on_waiting: Callable[[], Awaitable[None]],
+        now: Callable[[], datetime],
+        sleep: Sleep,
+    ) -> None:
+        self.changed = asyncio.Event()  # set when a message came in, or was edited or deleted
+        self._place = place
+        self._rate_limiter = rate_limiter
+        self._inbox = inbox
+        self._gap = timedelta(seconds=behavior.debounce)
+        self._longest = timedelta(seconds=behavior.max_debounce)
+        self._rate_limited = rate_limited
+        self._on_waiting = on_waiting
+        self._now = now
+        self._sleep = sleep
+        self._decisions = DecisionCache(admission)
+
+    def move(self, place: Place) -> None:
+        """Continue in the place that this one has migrated to."""
+        self._place = place
+        self.changed.set()
+
+    async def next_batch(self) -> Batch | None:
+        """Wait until a batch is complete, and return it; None where no message is left to answer.
+
+        Each round reads what waits, finds the first message to answer, and sleeps for as long as its burst, or an album
+        that nobody has addressed to us yet, may still grow. A new message, an edit or a deletion ends the sleep early.
+        """
+        has_waited = False
+        while True:
+            snapshot = await self._inbox.snapshot(self._place, most=MAX_WAITING)
+            waiting = snapshot.waiting
+            self._decisions.retain(one.message for one in waiting)
+            first, left = await self._find_first(waiting)
+            if first is not None:
+                burst = burst_at(first, waiting, self._gap, self._longest)
+                left = time_left(burst, self._now(), self._gap, self._longest)
+                if left <= timedelta(0):
+                    return await self._make_batch([one.message for one in burst], waiting[first].message, snapshot)
+                if not has_waited:
+                    await self._on_waiting()
+                has_waited = True
+            elif left <= timedelta(0):
+                if len(waiting) < MAX_WAITING:
+                    return None
+                continue
+            await wait_for_event(self.changed, left.total_seconds(), sleep=self._sleep)
+            self.changed.clear()
+
+    async def refresh(self, batch: Batch) -> Batch | None:
+        """Read a batch again, with its edits and without its deletions; None where no message of it waits."""
+        snapshot = await self._inbox.snapshot(self._place, most=MAX_WAITING)
+        skipped = await self._read_skipped(batch.messages)
+        now = Batch(messages=batch.messages, target=batch.target, snapshot=snapshot, skipped=skipped)
+        still = now.subset([one.message for one in snapshot.waiting if one.message.id in batch.ids])
+        return still and await self._add_follow_ups(still)
+
+    async def _find_first(self, waiting: Sequence[WaitingMessage]) -> tuple[int | None, timedelta]:
+        """Return the number of the first message to answer, and how long incomplete albums need.
+
+        The messages before it are skipped, except those of an incomplete album or of the album that is answered.
+        """
+        passed: list[Message] = []
+        found = None
+        for number, one in enumerate(waiting):
+            decision = await self._decisions.decide(one.message)
+            if decision == "answer" and not await self._is_album_answered(one.message):
+                if await self._rate_limiter.allows(one.message):
+                    found = number
+                    break
+                await self._rate_limited(one.message)
+            passed.append(one.message)
+        albums = open_albums(waiting, self._now(), self._gap, self._longest)
+        left = min(albums.values(), default=timedelta(0))
+        if found is not None and (answered := album_of(waiting[found].message)):
+            albums[answered] = left
+        if gone := [message.id for message in passed if album_of(message) not in albums]:
+            await self._inbox.skip(self._place, gone)
+        return found, left
+
+    async def _make_batch(self, burst: Sequence[Message], first: Message, snapshot: PlaceSnapshot) -> Batch:
+        """Make a batch of a burst; its target is the last message that is addressed to us."""
+        target = first
+        for message in reversed(burst):
+            if message is first or await self._decisions.decide(message) == "answer":
+                target = message
+                break
+        skipped = await self._read_skipped(burst)
+        batch = Batch(messages=tuple(burst), target=target, snapshot=snapshot, skipped=skipped)
+        return await self._add_follow_ups(batch)
+
+    async def _add_follow_ups(self, batch: Batch) -> Batch:
+        """Add the follow-ups: no other run would answer them, since they are not addressed to us."""
+        if self._place.kind == "direct":  # where every message is addressed to us
+            return batch
+        waiting = batch.snapshot.waiting
+        more = [
+            one.message.id
+            for one in follow_ups(batch.ids, waiting, self._longest)
+            if await self._decisions.decide(one.message) == "not addressed"
+        ]
+        wanted = {*batch.ids, *more}
+        return batch.subset([one.message for one in waiting if one.message.id in wanted]) or batch
+
+    async def _read_skipped(self, burst: Sequence[Message]) -> tuple[Message, ...]:
+        """Return the messages of the albums in a burst that were skipped before."""
+        albums = dict.fromkeys(album for message in burst if (album := album_of(message)))
+        found = [await self._inbox.album(self._place, *album) for album in albums]
+        return tuple(message for members in found for message, state in members if state == "passed")
+
+    async def _is_album_answered(self, message: Message) -> bool:
+        """Return whether the album of a message was answered already: then the message is only context."""
+        album = album_of(message)
+        if album is None:
+            return False
+        return any(state == "taken" for _, state in await self._inbox.album(self._place, *album))

@@ -1,0 +1,402 @@
+"""The engine: stores incoming messages, answers them with a model, and sends the replies, each once."""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import Self, assert_never
+
+from tertulia.context.gather import ContextOptions
+from tertulia.context.media_budget import request_limits
+from tertulia.context.values import Persona
+from tertulia.engine.background import BackgroundTasks, EngineClock, RealClock
+from tertulia.engine.behavior import Behavior, require_right_to_clear
+from tertulia.engine.describers import Describe, models_of_describer
+from tertulia.engine.engine_parts import make_parts
+from tertulia.engine.limits import CurrentLimits, Limits
+from tertulia.engine.memory import Memory
+from tertulia.engine.outbox_sender import split_replies
+from tertulia.engine.place_worker import PlaceWorkers
+from tertulia.engine.platform_runner import (
+    PlatformInbox,
+    announce_commands,
+    close_platform,
+    open_platform,
+    run_platforms,
+    runs_before,
+    stop_signals,
+)
+from tertulia.engine.run_executor import as_models
+from tertulia.engine.store_protocols import OutboxItem, StoreProtocol
+from tertulia.engine.task_worker import TaskHandler
+from tertulia.errors import InvalidValue, TertuliaError, seconds_to_wait
+from tertulia.events import Event, MemoryBehind, RunFailed
+from tertulia.media.values import MediaOptions
+from tertulia.messages import Author, Message, Place, PlaceKey, Reply
+from tertulia.models.base import Model
+from tertulia.platform import (
+    Change,
+    Commanded,
+    Deleted,
+    Edited,
+    Inbox,
+    PlaceJoined,
+    PlaceLeft,
+    PlaceMigrated,
+    Platform,
+    Reacted,
+    Received,
+    Stopped,
+    type_fault,
+)
+from tertulia.profiles import Build, Profile, profile_of
+from tertulia.run.journal import Run
+from tertulia.tasks.task import Task
+from tertulia.timezones import utc
+from tertulia.toolbox.toolbox import Function, Tool, Toolbox
+from tertulia.turns import Settings, ToolSpec
+
+log = logging.getLogger(__name__)
+
+
+class Engine:
+    """`await Engine(store, model, [platform]).run()` runs a bot until it is stopped.
+
+    `async with Engine(…) as engine:` runs all but the platforms; `engine.receive(message)` gives it messages.
+    Runs, replies and tasks that an earlier process left are resumed first.
+    """
+
+    def __init__(
+        self,
+        store: StoreProtocol,
+        models: Model | Sequence[Model],
+        platforms: Iterable[Platform],
+        *,
+        persona: Persona | None = None,
+        tools: Toolbox | Iterable[Function | Tool | ToolSpec] = (),
+        profile: str | Profile | Build = "layered",
+        context: ContextOptions | None = None,
+        settings: Settings | None = None,
+        behavior: Behavior | None = None,
+        limits: Limits | None = None,
+        zone: str = "UTC",
+        memory: Memory | None = None,
+        task_handlers: Mapping[str, TaskHandler] | None = None,
+        describe: Describe | None = None,
+        transcribe: Describe | None = None,
+        media: MediaOptions | None = None,
+        clock: EngineClock | None = None,
+    ) -> None:
+        behavior, context = behavior or Behavior(), context or ContextOptions()
+        self.models = as_models(models)  # the first is called; each other is a fallback for the one before
+        self.toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
+        self.settings = settings or Settings()
+        self.memory = memory  # None: nothing is recalled or learned
+        self._parts = parts = make_parts(
+            store,
+            platforms,
+            behavior,
+            CurrentLimits(limits),
+            media=media or MediaOptions(),
+            persona=persona,
+            task_handlers=task_handlers,
+            clock=clock or RealClock(),
+        )
+        self._describe = describe
+        parts.spend_tracker.require_prices(self._models_in_use())
+        if self.memory:
+            self.memory.charge(parts.spend_tracker)
+        self._task_worker = parts.task_worker()
+        self._completion = parts.completion(planned=self._task_worker.wake, failed=self._publish_failure)
+        self._descriptions = parts.describer(describe, transcribe)
+        prompt_builder = parts.prompt_builder(
+            profile_of(profile, context), self._descriptions, memory=self.memory, options=context, zone=zone
+        )
+        self._commands = parts.commands(
+            zone,
+            memory=self.memory,
+            stop=self.stop,
+            answered=lambda place: self._places.answered(place),
+            planned=self._task_worker.wake,
+        )
+        executor = parts.executor(
+            self._completion,
+            tool_ended=self._task_worker.wake,  # a tool may have added a task
+            media_limits=request_limits(context.budget),
+        )
+        workers = parts.worker_parts(self, prompt_builder, executor, self._completion)
+        self._places = PlaceWorkers(workers, aliases=parts.aliases, on_idle=self._on_place_idle)
+        self._task_loop: asyncio.Task[None] | None = None
+        self._background = BackgroundTasks()
+        self._applying = BackgroundTasks()  # updates, from their transaction until they are acted on
+
+    @property
+    def persona(self) -> Persona:
+        """The persona of the agent. May be set at any time; a run that has begun keeps its prompt."""
+        return self._parts.identity.persona
+
+    @persona.setter
+    def persona(self, persona: Persona) -> None:
+        self._parts.identity.persona = persona
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of the agent. May be set at any time; those that `Engine` would refuse raise `InvalidValue`."""
+        return self._parts.limits.value
+
+    @limits.setter
+    def limits(self, limits: Limits) -> None:
+        self._parts.spend_tracker.require_prices(self._models_in_use(), limits)
+        self._parts.limits.value = limits
+
+    def _models_in_use(self) -> list[Model]:
+        return [*self.models, *models_of_describer(self._describe), *(self.memory.models if self.memory else ())]
+
+    async def start(self) -> None:
+        """Open the platforms, resume what an earlier process left, and start the workers."""
+        try:
+            utc(self._parts.now())  # a naive clock is refused before anything is stored
+            for platform in self._parts.platforms.values():
+                await open_platform(platform)
+            self._parts.events.start()
+            self._parts.identity.require_accounts()
+            self._parts.aliases.add(await self._parts.store.updates.migrated_places())
+            await self._task_worker.recover()
+            await self._parts.outbox_sender.recover()
+            await self._completion.close_drafts()
+            opened: dict[PlaceKey, list[Run]] = {}
+            for run in await self._parts.store.runs.open():
+                opened.setdefault(run.place.key, []).append(run)
+            for place in [*(runs[0].place for runs in opened.values()), *await self._parts.store.inbox.places()]:
+                if place.platform in self._parts.platforms and self._parts.allowed_places.allows(place):
+                    self._places.wake(place, runs=opened.get(place.key, ()))
+            self._task_loop = asyncio.create_task(self._task_worker.run())
+            self._commands.wake()
+            self._background.start(self._parts.retention().run())
+            self._background.start(self._parts.handle_removal(self._models_in_use()).run())
+            for platform in self._parts.platforms.values():
+                self._background.start(announce_commands(platform, self._parts.behavior, self._parts.identity))
+            if self.memory:
+                self.memory.on_behind(lambda missing: self._parts.events.publish(MemoryBehind(messages=missing)))
+                await self.memory.start()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Stop all workers. The next start resumes what they leave."""
+        if self._task_loop is not None:
+            self._task_loop.cancel()
+            await asyncio.wait([self._task_loop])
+            self._task_loop = None
+        await self._background.stop()
+        await self._commands.close()
+        await self._places.tasks.stop()
+        await self._descriptions.worker.close()
+        await asyncio.gather(self._parts.fetcher.close(), self._parts.attachments.close())
+        await self._task_worker.close()  # before the sender, which sends its last replies
+        await self._parts.outbox_sender.close()
+        if self.memory:
+            await self.memory.close()
+        for platform in self._parts.platforms.values():
+            await close_platform(platform)
+        await self._parts.decoder.close()
+        self._parts.events.close()
+
+    def events(
+        self, *, place: Place | None = None, run: str | None = None, after: str | None = None
+    ) -> AsyncIterator[Event]:
+        """Yield events as they happen, of a place or a run if given; with *after*, all since that cursor first."""
+        return self._parts.events.read(place=place, run_id=run, after=after)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def run(self) -> None:
+        """Run platforms, workers and memory until SIGTERM or Ctrl-C, or until every platform has ended by itself."""
+        async with stop_signals() as stopped:
+            if not await runs_before(stopped, self.start()):
+                return
+            try:
+                inboxes = {platform: self.inbox(name) for name, platform in self._parts.platforms.items()}
+                await run_platforms(inboxes, until=stopped, sleep=self._parts.sleep)
+            finally:
+                await self.close()
+
+    @property
+    def platforms(self) -> Mapping[str, Platform]:
+        """The platforms by their names."""
+        return self._parts.platforms
+
+    def inbox(self, platform: str) -> Inbox:
+        """Return the inbox of a platform."""
+        return PlatformInbox(
+            platform,
+            self._parts.store.updates,
+            self._parts.identity,
+            allowed=self._parts.allowed_places,
+            keep=self._parts.behavior.keep_updates,
+            applied=self._act_on,
+            tasks=self._applying,
+            now=self._parts.now,
+            sleep=self._parts.sleep,
+        )
+
+    async def say(self, place: Place, text: str) -> str:
+        """Send a text that answers no message; return the id of its delivery. It is stored when this returns.
+
+        Its kind is `notice`. It becomes part of the conversation, unlike the answer to a command.
+        """
+        self._require_running(place)
+        reply = Reply(place=self._parts.identity.with_service(place), text=text)
+        _require_types(reply, Reply)
+        if not text.strip():
+            raise InvalidValue("the text to say is empty")
+        item = OutboxItem(
+            id=secrets.token_hex(10),
+            reply=reply,
+            made_at=self._parts.now(),
+            kind="notice",
+            author=self._parts.identity.author_on(place.platform),
+        )
+        deliveries = split_replies([item], self._parts.platforms)
+        await self._parts.store.outbox.put(*deliveries)
+        self._parts.outbox_sender.enqueue(deliveries)
+        return item.id
+
+    async def receive(self, message: Message) -> bool:
+        """Store a message, to be answered; return whether it is new. It is stored when this returns."""
+        _require_types(message, Message)
+        self._require_running(message.place)
+        attributed = self._parts.identity.attribute(message)
+        if not self._parts.allowed_places.allows(attributed.place, attributed.author):
+            return False
+        storing = asyncio.ensure_future(self._parts.store.inbox.receive(attributed, at=self._parts.now()))
+        storing.add_done_callback(
+            lambda stored: self._on_received(message.place, stored)
+        )  # also where the caller is cancelled
+        return await asyncio.shield(storing)
+
+    async def edit(self, message: Message) -> bool:
+        """Store the new content of a message; return whether it exists."""
+        _require_types(message, Message)
+        self._require_running(message.place)
+        exists = await self._parts.store.inbox.edit(self._parts.identity.attribute(message), at=self._parts.now())
+        self._on_message_change(message.place)
+        return exists
+
+    async def delete(self, place: Place, message_id: str) -> bool:
+        """Store that a message was deleted; return whether it exists."""
+        self._require_running(place)
+        exists = await self._parts.store.inbox.delete(place, message_id, at=self._parts.now())
+        self._on_message_change(place)
+        return exists
+
+    def stop(self, place: Place) -> None:
+        """Stop the run of a place, also one that began before the place migrated. It ends without an answer."""
+        place = self._parts.aliases.current(place)
+        for one in (place, *self._parts.aliases.former_places(place)):
+            self._parts.store.stop_requests.request(one)
+
+    async def clear(self, place: Place, *, asked_by: Author | None = None) -> None:
+        """Start the conversation of a place over: earlier messages stay in the store but enter no prompt.
+
+        With *asked_by*, raise `NotAllowed` in a group unless that person owns or administers it.
+        """
+        if asked_by is not None:
+            await require_right_to_clear(place, asked_by, self._parts.identity.is_administrator)
+        await self._parts.store.place_settings.clear(
+            place, await self._parts.store.log.count(place), at=self._parts.now()
+        )
+
+    async def schedule(self, tasks: Sequence[Task]) -> None:
+        """Store tasks, which run when they are due."""
+        await self._parts.store.tasks.add(tasks)
+        self._task_worker.wake()
+
+    async def settled(self, *, learned: bool = True) -> None:
+        """Wait until no message, command, task or reply is left to process, and memory has learned from all of them.
+
+        With `learned=False` neither memory nor descriptions of media are waited for. Raise `StoreBroken` for a damaged
+        file.
+        """
+        memory = self.memory if learned else None
+        described = (self._descriptions.worker,) if learned else ()
+        workers = (self._places.tasks, self._commands, self._task_worker, self._parts.outbox_sender)
+        parts = (self._applying, *workers, *described)
+        while True:
+            for part in parts:
+                await part.done()
+            if memory:
+                await memory.done()
+            if not any(part.busy for part in parts) and not (memory and memory.busy):
+                return
+
+    def _publish_failure(self, run: Run, error: TertuliaError) -> None:
+        wait = seconds_to_wait(getattr(error, "retry_after", None))
+        why, kind = str(error), type(error).__name__
+        if not self._parts.events.has_readers:
+            log.warning("run %s failed: %s", run.id, why)
+        self._parts.events.publish(RunFailed(place=run.place, run_id=run.id, error=kind, why=why, retry_after=wait))
+
+    def _require_running(self, place: Place) -> None:
+        if self._task_loop is None:
+            raise InvalidValue("the engine is not started: use `async with Engine(…) as engine:`")
+        if place.platform not in self._parts.platforms:
+            there = ", ".join(self._parts.platforms) or "none"
+            raise InvalidValue(f"the engine has no platform {place.platform!r}; there are: {there}")
+
+    async def _on_place_idle(self, place: Place) -> None:
+        """Let memory learn from a place whose worker has ended, and retry items of the outbox."""
+        if self.memory:
+            self.memory.wake(place)
+        await self._parts.outbox_sender.enqueue_retries()
+
+    def _act_on(self, changes: Sequence[Change]) -> None:
+        """Act on changes that are stored."""
+        if self._task_loop is None:
+            return
+        for change in changes:
+            match change:
+                case Received(message=message):
+                    self._places.wake(message.place)
+                case Edited(message=message):
+                    self._on_message_change(message.place)
+                case Deleted(place=place):
+                    self._on_message_change(place)
+                case PlaceMigrated(old=old, new=new):
+                    self._parts.delimiters.clear()
+                    self._places.move(old, new)
+                case PlaceLeft(place=place):
+                    self.stop(place)
+                case Stopped(place=place, author=author):
+                    if author is None:
+                        self.stop(place)
+                    else:
+                        self._commands.stop_for(self._parts.aliases.current(place), author)
+                case Commanded():
+                    self._commands.wake()
+                case Reacted() | PlaceJoined():
+                    pass
+                case _:
+                    assert_never(change)
+
+    def _on_message_change(self, place: Place) -> None:
+        self._places.wake_if_active(place)
+        if self.memory:
+            self.memory.wake(place)
+
+    def _on_received(self, place: Place, stored: "asyncio.Future[bool]") -> None:
+        """Wake the place's worker, also for a duplicate: an earlier `receive` may have been cancelled."""
+        if not stored.cancelled() and stored.exception() is None and self._task_loop is not None:
+            self._places.wake(place)
+
+
+def _require_types(value: object, kind: type) -> None:
+    """Raise `InvalidValue` where a field has the wrong type: it could be stored, but not read again."""
+    if fault := type_fault(value, kind):
+        raise InvalidValue(fault)

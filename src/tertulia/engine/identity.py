@@ -1,0 +1,134 @@
+"""Identity: the persona of the agent, and its account on each platform."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from inspect import iscoroutinefunction
+
+from msgspec.structs import replace
+
+from tertulia.characters import is_blank
+from tertulia.code_location import code_location
+from tertulia.context.values import Persona
+from tertulia.engine.background import foreign_code, log_text
+from tertulia.errors import InvalidValue
+from tertulia.messages import Author, Message, Place
+from tertulia.parts import foreign_parts
+from tertulia.platform import Platform
+
+log = logging.getLogger(__name__)
+
+ASYNC_METHODS = ("open", "close", "run", "send", "fetch", "preview", "announce", "role")  # of a platform
+ROLE_TIMEOUT = 10.0  # seconds that `Platform.role` may take
+
+
+def platforms_by_name(platforms: Iterable[Platform]) -> dict[str, Platform]:
+    """Return platforms by their names. Raise `InvalidValue` where one has no name, or two have the same."""
+    if isinstance(platforms, Platform):
+        raise InvalidValue(f"platforms must be a list: Engine(store, model, [{type(platforms).__name__}(…)])")
+    named: dict[str, Platform] = {}
+    for platform in platforms:
+        require_usable(platform)
+        if named.setdefault(platform.name, platform) is not platform:
+            raise InvalidValue(f"two platforms are named {platform.name!r}: give each account its own name")
+    return named
+
+
+def require_usable(platform: object) -> None:
+    """Raise `InvalidValue` for a platform without a name, or with a method that is not `async def`."""
+    if not isinstance(platform, Platform):
+        raise InvalidValue(f"a platform must be an instance of Platform, not {platform!r:.100}")
+    kind = type(platform).__name__
+    if not isinstance(getattr(platform, "name", None), str):
+        raise InvalidValue(f"{kind} has no `name`: set it on the class or in __init__")
+    for name in ASYNC_METHODS:
+        method = getattr(platform, name)
+        if not iscoroutinefunction(method):
+            code = getattr(method, "__code__", None)
+            where = f"{code_location(code.co_filename, code.co_firstlineno)}: " if code else ""
+            raise InvalidValue(f"{where}{kind}.{name} must be a coroutine: write `async def {name}`")
+
+
+def require_account(platform: Platform) -> None:
+    """Raise `InvalidValue` for a platform whose `me` has no id: its messages could not be recognised as ours."""
+    if not isinstance(getattr(platform, "me", None), Author) or is_blank(platform.me.id):
+        raise InvalidValue(f"platform {platform.name!r}: `me` must be an Author with an id")
+
+
+class Identity:
+    """The persona, which may be set at any time, and our accounts. What they wrote is our own."""
+
+    def __init__(
+        self,
+        persona: Persona,
+        platforms: Mapping[str, Platform],
+        *,
+        owners: Iterable[str] = (),
+        role_timeout: float = ROLE_TIMEOUT,
+    ) -> None:
+        self.persona = persona
+        self._owners = frozenset(owners)
+        self._role_timeout = role_timeout
+        self._platforms = platforms
+
+    def persona_on(self, platform: str) -> Persona:
+        """Return the persona, with the name of our account where it has none."""
+        return replace(self.persona, name=self.persona.name or self._platforms[platform].me.name)
+
+    def author_on(self, platform: str) -> Author:
+        return replace(self._platforms[platform].me, persona=self.persona_on(platform).name)
+
+    def attribute(self, message: Message) -> Message:
+        """Return *message* with the service of its place, and with our persona where our account wrote it or its quote.
+
+        Its media name no stored file: only we know which file belongs to whom.
+        Platforms need not know the persona of their account. The personas of other authors stay: they mark agents.
+        """
+        me, quote, origin = self.author_on(message.place.platform), message.reply_to, message.forwarded_from
+        message = replace(message, place=self.with_service(message.place), parts=foreign_parts(message.parts))
+        if message.author.id == me.id:
+            message = replace(message, author=replace(message.author, persona=me.persona))
+        if quote is not None:
+            is_mine = quote.author is not None and quote.author.id == me.id
+            author = replace(quote.author, persona=me.persona) if quote.author and is_mine else quote.author
+            message = replace(message, reply_to=replace(quote, author=author, parts=foreign_parts(quote.parts)))
+        if origin is not None and origin.id == me.id:
+            message = replace(message, forwarded_from=replace(origin, persona=me.persona))
+        return message
+
+    def with_service(self, place: Place) -> Place:
+        """Return *place* with the service of its platform."""
+        service = self._platforms[place.platform].service
+        return replace(place, service="" if service == place.platform else service)
+
+    def has_platform(self, platform: str) -> bool:
+        return platform in self._platforms
+
+    def is_owner(self, place: Place, author: Author) -> bool:
+        """Return whether an author is one of `Behavior.owners`."""
+        return author.id in self.owners_on(place.platform)
+
+    def owners_on(self, platform: str) -> list[str]:
+        """Return the ids of the owners that have accounts on the service of a platform."""
+        service = f"{self._platforms[platform].service}:" if platform in self._platforms else ":"
+        return sorted(owner.removeprefix(service) for owner in self._owners if owner.startswith(service))
+
+    async def is_administrator(self, place: Place, author: Author) -> bool:
+        """Return whether an author owns or administers a place; False where the platform fails or does not know."""
+        platform = self._platforms.get(place.platform)
+        if platform is None:
+            return False
+        if self.is_owner(place, author):
+            return True
+        try:
+            async with asyncio.timeout(self._role_timeout):
+                with foreign_code(platform.name):
+                    return await platform.role(place, author) in ("owner", "administrator")
+        except Exception as error:  # noqa: BLE001 (a platform's own)
+            log.error("%s.role failed for author %s: %s", platform.name, author.id, log_text(error))
+            return False
+
+    def require_accounts(self) -> None:
+        """Raise `InvalidValue` for a platform whose `me` has no id."""
+        for platform in self._platforms.values():
+            require_account(platform)

@@ -1,0 +1,33 @@
+"""Translator: the agent's own lines in the language of the person they are for."""
+
+from typing import Protocol
+
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.languages.lines import Lines
+from tertulia.messages import Author, Message, Place
+
+
+class AuthorLanguages(Protocol):
+    """The part of `PlaceSettings` that knows the languages of authors."""
+
+    async def language(self, platform: str, author_id: str) -> str: ...
+
+
+class Translator:
+    """Chooses the language of a line: that of the person's client, else `Behavior.language`."""
+
+    def __init__(self, behavior: Behavior, languages: AuthorLanguages) -> None:
+        self._behavior = behavior
+        self._languages = languages
+
+    async def lines_for(self, message: Message) -> Lines:
+        """Return the lines for the author of a message."""
+        return self._behavior.lines_in(await self.language_of(message.place, message.author))
+
+    async def language_of(self, place: Place, author: Author) -> str:
+        """Return the language of an author, as it was last said; empty if it is unknown."""
+        return author.language or await self._languages.language(place.author_namespace, author.id)
+
+    async def language_for(self, message: Message) -> str:
+        """Return the language of the author of a message, or that of the agent where it is unknown."""
+        return await self.language_of(message.place, message.author) or self._behavior.language

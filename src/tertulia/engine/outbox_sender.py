@@ -1,0 +1,365 @@
+"""Outbox sender: splits replies into outbox items, and sends each item with retries and backoff.
+
+The files of an item are read first; where that fails nothing was sent, and it is retried. After a minute such a file
+goes in words, since other replies of the place wait behind it. Then the item is stored as "sending", and after the
+attempt with its outcome. The outcomes of an attempt:
+
+- sent: the platform returned a receipt, the id of the message;
+- `NotSent`: it was certainly not sent, and is retried after a backoff, or after `retry_after` where the platform asks;
+- `SendRefused`: it is dropped; an edit of a draft becomes a new message instead;
+- anything else, also a crash of the process: the outcome is unknown. A retry could duplicate the message. So it is
+  retried only within the platform's idempotency window, or where it is an edit, since a second edit changes nothing, or
+  where `Behavior.doubtful_replies` is "resend". Else it becomes "doubtful", and `tertulia outbox` lists it.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import count
+from typing import Literal
+
+from msgspec.structs import replace
+
+from tertulia.backoff import backoff
+from tertulia.engine.background import (
+    BackgroundTasks,
+    Sleep,
+    foreign_code,
+    is_cancelled,
+    log_text,
+    retry_forever,
+)
+from tertulia.engine.places import PlaceAliases
+from tertulia.engine.store_protocols import OutboxItem, OutboxStore
+from tertulia.errors import InvalidValue, NotSent, SendRefused, StoreTrouble, TertuliaError
+from tertulia.media.values import MediaStore
+from tertulia.messages import Place, PlaceKey, Reply
+from tertulia.parts import Media, cut
+from tertulia.platform import Delivery, Platform, type_fault, with_media_as_text
+
+log = logging.getLogger(__name__)
+
+GAP = "\n"  # between two parts, where a platform has changed the text it split
+FIRST_RETRY, LONGEST_RETRY = 1.0, 300.0  # seconds between attempts
+LONGEST_RETRY_AFTER = 86_400.0  # seconds that a platform may ask to wait
+SEND_TIMEOUT = 120.0  # seconds of one attempt
+MAX_EDIT_RETRIES = 20  # attempts at an edit with an unknown outcome
+MAX_COPIES = 5  # attempts with an unknown outcome, where `doubtful` is "resend"
+MAX_WORDS = 1000  # characters in place of a file that is gone: they are added to a text that fits its platform
+MAX_READS = 6  # attempts to read a file; they take a minute
+GRACE = 5.0  # seconds that attempts may take to get their receipts when the engine closes
+CUT_OFF = "the program stopped while it was being sent; the outcome is unknown"
+
+
+def split_replies(replies: Iterable[OutboxItem], platforms: Mapping[str, Platform]) -> tuple[OutboxItem, ...]:
+    """Split each reply by its platform's `split`. The parts share a reply id, which is the id of the first part."""
+    return tuple(part for reply in replies for part in _parts(reply, platforms.get(reply.reply.place.platform)))
+
+
+def _parts(item: OutboxItem, platform: Platform | None) -> list[OutboxItem]:
+    place = item.reply.place
+    parts = [replace(part, place=place) for part in _split(item.reply, platform)] if platform else [item.reply]
+    if len(parts) == 1:
+        return [replace(item, reply=parts[0])]
+    separators = separators_in(item.reply.text, [part.text for part in parts])
+    return [
+        replace(
+            item,
+            id=f"{item.id}.{number}" if number else item.id,
+            reply=part,
+            turns=() if number else item.turns,
+            reply_id=item.id,
+            part=number,
+            separator=separators[number],
+        )
+        for number, part in enumerate(parts)
+    ]
+
+
+def parse_message_id(given: object) -> str | None:
+    """Return the message id that a platform returned, also where it is a number; None for anything else."""
+    if isinstance(given, int) and not isinstance(given, bool):
+        given = str(given)
+    return given if isinstance(given, str) and given and given.isprintable() else None
+
+
+def edit_draft(draft: OutboxItem, deliveries: Sequence[OutboxItem], *, closing: OutboxItem) -> tuple[OutboxItem, ...]:
+    """Return the deliveries such that the first edits a visible draft. Its media become a message of their own.
+
+    If the answer has no text, the draft becomes the *closing* line.
+    """
+    if not deliveries or not deliveries[0].reply.text:
+        return (replace(closing, edits=draft.message_id), *deliveries)
+    first, *rest = deliveries
+    if first.reply.media:
+        name = first.reply_id or first.id
+        media = replace(first.reply, text="", reply_to=None)
+        beside = replace(first, id=f"{first.id}-media", reply=media, turns=(), reply_id=name, part=first.part + 1)
+        first = replace(first, reply=replace(first.reply, media=()), reply_id=name)
+        rest = [beside, *(replace(one, part=one.part + 1) if one.reply_id == name else one for one in rest)]
+    return (replace(first, edits=draft.message_id), *rest)
+
+
+def _split(reply: Reply, platform: Platform) -> Sequence[Reply]:
+    """Return the parts of a reply; the whole reply where `split` fails or returns an empty part."""
+    try:
+        with foreign_code(platform.name):
+            reply = with_media_as_text(reply, platform.capabilities_in(reply.place).media)
+            parts = list(platform.split(reply))
+    except Exception as error:  # noqa: BLE001 (a platform's own)
+        log.error("%s.split failed; the reply is sent whole: %s", platform.name, log_text(error))
+        return [reply]
+    is_valid = all(type_fault(part, Reply) is None and (part.text.strip() or part.media) for part in parts)
+    if parts == [reply] or (parts and is_valid):
+        return parts
+    log.error("%s.split returned %d parts, some invalid or empty; the reply is sent whole", platform.name, len(parts))
+    return [reply]
+
+
+def separators_in(text: str, parts: Sequence[str]) -> list[str]:
+    """Return the white space before each part in *text*; `GAP` where the parts are not pieces of it."""
+    separators: list[str] = []
+    end = 0
+    for part in parts:
+        start = text.find(part, end)
+        between = text[end:start] if start >= 0 else None
+        end = end if start < 0 else start + len(part)
+        separators.append(between if between is not None and not between.strip() else GAP)
+    return ["", *separators[1:]]
+
+
+class OutboxSender:
+    """Sends outbox items: those of one place in order, places concurrently."""
+
+    def __init__(
+        self,
+        outbox: OutboxStore,
+        platforms: Mapping[str, Platform],
+        *,
+        now: Callable[[], datetime],
+        doubtful: Literal["hold", "resend"] = "hold",
+        sleep: Sleep = asyncio.sleep,
+        send_timeout: float = SEND_TIMEOUT,
+        grace: float = GRACE,
+        aliases: PlaceAliases | None = None,
+        media: MediaStore | None = None,
+    ) -> None:
+        self._outbox = outbox
+        self._media = media
+        self._platforms = platforms
+        self._background = BackgroundTasks()
+        self._attempts = BackgroundTasks()
+        self._grace = grace
+        self._now = now
+        self._doubtful = doubtful
+        self._sleep = sleep
+        self._send_timeout = send_timeout
+        self._aliases = PlaceAliases() if aliases is None else aliases
+        self._queues: dict[PlaceKey, deque[OutboxItem]] = {}
+
+    async def recover(self) -> None:
+        """Enqueue the items that an earlier process left; first resolve those it was sending when it ended."""
+        for item in await self._outbox.unsent():
+            if item.reply.place.platform not in self._platforms:
+                continue
+            if item.status == "sending":
+                item = self._resolve_unknown_outcome(_count_unknown_attempt(item), CUT_OFF)
+                await self._outbox.change(item)
+            if item.status != "doubtful":
+                self.enqueue([item])
+
+    async def enqueue_retries(self) -> None:
+        """Enqueue the items that another process, as `tertulia outbox --send`, has set to be retried."""
+        for item in await self._outbox.to_retry():
+            if item.reply.place.platform in self._platforms:
+                self.enqueue([item])
+
+    def enqueue(self, replies: Iterable[OutboxItem]) -> None:
+        """Send stored items, each after those of its place that are queued already."""
+        for item in replies:
+            key = item.reply.place.key
+            if any(known.id == item.id for known in self._queues.get(key, ())):
+                continue
+            if key in self._queues:
+                self._queues[key].append(item)
+                continue
+            self._queues[key] = deque([item])
+            self._background.start(self._send_queue(key))
+
+    def is_idle(self, place: Place) -> bool:
+        """Return whether no item for a place is queued."""
+        return place.key not in self._queues
+
+    @property
+    def busy(self) -> bool:
+        return self._background.busy
+
+    async def done(self) -> None:
+        """Wait until the queues are empty."""
+        await self._background.done()
+
+    async def close(self) -> None:
+        """Stop; attempts that have begun have *grace* seconds to get their receipts."""
+        await self._background.stop()
+        await self._attempts.stop(grace=self._grace)
+
+    async def _send_queue(self, key: PlaceKey) -> None:
+        queue = self._queues[key]
+        try:
+            while queue:
+                try:
+                    await self._send_with_retries(queue[0])
+                except InvalidValue as error:  # removed or dropped meanwhile
+                    log.info("%s", error)
+                queue.popleft()
+        finally:
+            del self._queues[key]
+
+    async def _send_with_retries(self, item: OutboxItem) -> None:
+        """Send one item; retry with backoff until it is sent, dropped or doubtful."""
+        platform = self._platforms[item.reply.place.platform]
+        for failures in count(1):
+            item, wait = await asyncio.shield(self._attempts.start(self._attempt(platform, item, failures)))
+            if item.status not in ("waiting", "sending"):
+                return
+            pause = backoff(failures, first=FIRST_RETRY, longest=LONGEST_RETRY)
+            await self._sleep(wait if wait and 0 < wait <= LONGEST_RETRY_AFTER else pause)
+
+    async def _store_status(self, item: OutboxItem) -> None:
+        try:
+            await retry_forever(lambda: self._outbox.change(item), sleep=self._sleep)
+        except InvalidValue as error:
+            if item.status != "sent":
+                raise
+            log.error("%s is sent but not in the log: %s", item.id, error)  # another message has its id
+            await retry_forever(lambda: self._outbox.change(replace(item, author=None)), sleep=self._sleep)
+
+    async def _attempt(self, platform: Platform, item: OutboxItem, number: int) -> tuple[OutboxItem, float | None]:
+        """Make one attempt, from 1 on; store the item before and after. Cancelling the sender does not cancel it."""
+        if item.edits and self._is_in_former_place(item.reply.place, item.edits):
+            item = _without_draft(item, "the place has migrated since")
+        doubt = item.sent_at if item.status == "sending" else None  # when it may have been sent before
+        if doubt:
+            item = self._resolve_unknown_outcome(item, item.why)  # the idempotency window may be over
+        if item.status in ("doubtful", "dropped"):
+            await self._store_status(item)
+            return item, None
+        try:
+            delivery = await self._delivery(item, waits=number <= MAX_READS)
+        except NotSent as error:
+            log.info("%s not sent yet: %s", item.id, error)
+            item = replace(item, why=str(error))
+            await self._store_status(item)
+            return item, None
+        begun = replace(item, status="sending", attempts=item.attempts + 1, sent_at=doubt or self._now())
+        await self._store_status(begun)
+        ended, wait = await self._send_once(platform, begun, delivery)
+        if doubt and ended.status == "waiting":
+            ended = replace(ended, status="sending", sent_at=doubt)
+        await self._store_status(ended)
+        return ended, wait
+
+    async def _send_once(
+        self, platform: Platform, item: OutboxItem, delivery: Delivery
+    ) -> tuple[OutboxItem, float | None]:
+        """Return the item with the outcome of one attempt, and the seconds that the platform asks us to wait."""
+        try:
+            async with asyncio.timeout(self._send_timeout):
+                with foreign_code(platform.name):
+                    receipt = await platform.send(delivery)
+                message_id = _receipt(receipt, item)
+        except NotSent as error:
+            log.info("%s not sent yet: %s", item.id, error)
+            return replace(item, status="waiting", sent_at=None, why=str(error)), error.retry_after
+        except SendRefused as error:
+            log.warning("%s refused by %s: %s", item.id, platform.name, error)
+            if error.left:
+                await retry_forever(lambda: self._outbox.leave(item.reply.place, at=self._now()), sleep=self._sleep)
+            elif item.edits is not None:
+                return _without_draft(item, str(error)), None
+            return replace(item, status="dropped", sent_at=None, why=str(error)), None
+        except asyncio.CancelledError:
+            if is_cancelled():
+                raise
+            return self._resolve_unknown_outcome(
+                _count_unknown_attempt(item), "cancelled by the platform, not by shutdown"
+            ), None
+        except Exception as error:  # noqa: BLE001 (foreign code; the outcome is unknown)
+            log.warning("%s failed to send %s: %s", platform.name, item.id, log_text(error))
+            why = str(error) if isinstance(error, TertuliaError) else ""
+            why = why or f"{type(error).__name__} while sending"
+            return self._resolve_unknown_outcome(_count_unknown_attempt(item), why), None
+        return replace(item, status="sent", message_id=message_id, sent_at=self._now(), why=""), None
+
+    async def _delivery(self, item: OutboxItem, *, waits: bool) -> Delivery:
+        """Return the delivery of an item, with the bytes of its media; in a place that has migrated it quotes nothing.
+
+        A file that is gone goes in words. Where one cannot be read now, raise `NotSent` if it *waits*; else words go.
+        """
+        media = [await self._with_bytes(one, waits=waits) for one in item.reply.media]
+        sent = tuple(one for one in media if one.data or one.sha256 is None)
+        words = [cut(one.caption, MAX_WORDS) for one in media if one not in sent]
+        reply = replace(item.reply, text="\n\n".join(filter(None, [item.reply.text, *words])), media=sent)
+        if reply.reply_to and self._is_in_former_place(reply.place, reply.reply_to):
+            reply = replace(reply, reply_to=None)
+        reply = replace(reply, place=self._aliases.current(reply.place))
+        return Delivery(
+            id=item.id,
+            run_id=item.run,
+            kind=item.kind,
+            reply=reply,
+            edits=item.edits,
+            streamed=item.streamed,
+        )
+
+    async def _with_bytes(self, media: Media, *, waits: bool) -> Media:
+        if media.sha256 is None or media.data or self._media is None:
+            return media
+        try:
+            async with asyncio.timeout(self._send_timeout):
+                return replace(media, data=await self._media.read(media.sha256, at=self._now()))
+        except (StoreTrouble, TimeoutError) as error:
+            why = str(error) or f"it takes more than {self._send_timeout:g} seconds"
+            if waits:
+                raise NotSent(f"the file of a {media.kind_word} cannot be read: {why}") from error
+            log.warning("the file of a %s cannot be read, and goes in words: %s", media.kind_word, why)
+            return media
+
+    def _is_in_former_place(self, place: Place, message_id: str) -> bool:
+        """Return whether a message is from before the place migrated, and so cannot be quoted or edited."""
+        return self._aliases.has_moved(place) or self._aliases.is_former_message(place, message_id)
+
+    def _resolve_unknown_outcome(self, item: OutboxItem, why: str) -> OutboxItem:
+        """Return the item as "sending" where a retry is safe or wanted, else as "doubtful"."""
+        platform = self._platforms[item.reply.place.platform]
+        age = None if item.sent_at is None else self._now() - item.sent_at
+        window = platform.capabilities.idempotency_window
+        is_safe = age is not None and timedelta(0) <= age < window  # negative where the clock was set back
+        is_safe = is_safe or (item.edits is not None and item.unknown_attempts < MAX_EDIT_RETRIES)
+        again = is_safe or (self._doubtful == "resend" and item.unknown_attempts < MAX_COPIES)
+        if again and item.kind != "draft":  # the answer is sent as a new message
+            return replace(item, status="sending", why=why)
+        log.warning("the outcome of sending %s is unknown (%s); `tertulia outbox` lists it", item.id, why)
+        return replace(item, status="doubtful", why=why)
+
+
+def _count_unknown_attempt(item: OutboxItem) -> OutboxItem:
+    """Return the item after an attempt with an unknown outcome."""
+    return replace(item, unknown_attempts=item.unknown_attempts + 1)
+
+
+def _without_draft(item: OutboxItem, why: str) -> OutboxItem:
+    """Return the item as a new message: its draft cannot be edited. A line that only ends the draft is dropped."""
+    if item.author is None:
+        return replace(item, status="dropped", sent_at=None, why=why)
+    return replace(item, status="waiting", sent_at=None, edits=None, why=why)
+
+
+def _receipt(given: object, item: OutboxItem) -> str:
+    """Return the id of a sent message; an id of ours where the platform returned none."""
+    if (message_id := parse_message_id(given)) is not None:
+        return message_id
+    log.warning("%s was sent, but the platform returned %r, not a message id", item.id, given)
+    return item.edits or f"{item.id}-unknown"

@@ -1,0 +1,128 @@
+"""Owner commands: what the owners of a bot may ask of it, as `/block` and `/usage`."""
+
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, date, datetime, timedelta
+
+from msgspec.structs import replace
+
+from tertulia.context.log import with_current_quote
+from tertulia.engine.identity import Identity
+from tertulia.engine.languages.lines import Lines
+from tertulia.engine.limits import CurrentLimits, Spend
+from tertulia.engine.store_protocols import Command, StoreProtocol
+from tertulia.errors import InvalidValue
+from tertulia.messages import Author
+from tertulia.models.prices import Prices, price_of
+from tertulia.tasks.due_times import format_minute
+
+USAGE_DAYS = 7
+
+OwnerHandler = Callable[[Command, Lines], Awaitable[tuple[str, ...]]]
+
+
+class OwnerCommands:
+    """Carries out the commands of owners; what they set holds until the process ends."""
+
+    def __init__(
+        self,
+        store: StoreProtocol,
+        identity: Identity,
+        limits: CurrentLimits,
+        *,
+        prices: Prices,
+        zone: str,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._store = store
+        self._identity = identity
+        self._limits = limits
+        self._prices = prices
+        self._zone = zone
+        self._now = now
+        self._started_at = now()
+        self._anywhere: Mapping[str, OwnerHandler] = {"block": self._block, "unblock": self._unblock}
+        self._in_direct_chats: Mapping[str, OwnerHandler] = {
+            **self._anywhere,
+            "limit": self._limit,
+            "persona": self._persona,
+            "stats": self._stats,
+            "usage": self._usage,
+        }
+
+    def handler(self, command: Command) -> OwnerHandler | None:
+        """Return what carries a command out; None if it is no command of owners there, or not by one of them."""
+        message = command.message
+        if not self._identity.is_owner(message.place, message.author):
+            return None
+        known = self._in_direct_chats if message.place.kind == "direct" else self._anywhere
+        return known.get(command.name)
+
+    async def _block(self, command: Command, lines: Lines) -> tuple[str, ...]:
+        message = command.message
+        if not (author_id := await self._named_author(command)):
+            return (lines.block_whom.format(command=command.name),)
+        author = Author(id=author_id, name="")
+        if author_id == self._identity.author_on(message.place.platform).id or self._identity.is_owner(
+            message.place, author
+        ):
+            return (lines.block_nobody,)
+        await self._store.place_settings.block(message.place.author_namespace, author_id, at=self._now())
+        return (lines.blocked.format(id=author_id),)
+
+    async def _unblock(self, command: Command, lines: Lines) -> tuple[str, ...]:
+        if not (author_id := await self._named_author(command)):
+            return (lines.block_whom.format(command=command.name),)
+        await self._store.place_settings.unblock(command.message.place.author_namespace, author_id)
+        return (lines.unblocked.format(id=author_id),)
+
+    async def _named_author(self, command: Command) -> str:
+        """Return the id that a command names, else that of the author it replies to; empty if there is neither."""
+        if given := command.argument.strip():
+            return given.removeprefix(f"{command.message.place.author_namespace}:") if " " not in given else ""
+        quote = (await with_current_quote(self._store.log, command.message)).reply_to
+        return quote.author.id if quote and quote.author else ""
+
+    async def _limit(self, command: Command, lines: Lines) -> tuple[str, ...]:
+        limits = self._limits.value
+        if not command.argument.strip():
+            return (_limits_line(self._limits, lines),)
+        try:
+            messages, *rest = command.argument.split()
+            seconds = float(rest[0]) if rest else limits.seconds
+            if len(rest) > 1 or not math.isfinite(seconds):
+                return (lines.limit_how,)
+            self._limits.value = replace(limits, messages=int(messages), seconds=seconds)
+        except (ValueError, InvalidValue):
+            return (lines.limit_how,)
+        return _limits_line(self._limits, lines), lines.until_restart
+
+    async def _persona(self, command: Command, lines: Lines) -> tuple[str, ...]:
+        if text := command.argument.strip():
+            self._identity.persona = replace(self._identity.persona, text=text)
+            return (lines.until_restart,)
+        return (self._identity.persona.text or lines.no_persona,)
+
+    async def _stats(self, _: Command, lines: Lines) -> tuple[str, ...]:
+        counts = await self._store.count_rows()
+        numbers = {name: f"{counts[name]:,}" for name in ("messages", "runs", "replies", "places")}
+        return (lines.stats.format(**numbers, moment=format_minute(self._started_at, self._zone)),)
+
+    async def _usage(self, _: Command, lines: Lines) -> tuple[str, ...]:
+        since = self._now().astimezone(UTC).date() - timedelta(days=USAGE_DAYS - 1)
+        sums: dict[tuple[date, str], Spend] = {}
+        for row in await self._store.usage.listed(since):
+            spent, tokens = sums.get((row.day, row.model), Spend()), row.input + row.output + row.thought
+            sums[row.day, row.model] = Spend(tokens=spent.tokens + tokens, money=spent.money + row.money)
+        rows = [
+            lines.usage.format(day=day, model=model, tokens=f"{spent.tokens:,}", money=self._cost(model, spent))
+            for (day, model), spent in sorted(sums.items())
+        ]
+        return tuple(rows) or (lines.no_usage,)
+
+    def _cost(self, model: str, spent: Spend) -> str:
+        return f"${spent.money:.4f}" if spent.money or price_of(model, self._prices) else "?"
+
+
+def _limits_line(limits: CurrentLimits, lines: Lines) -> str:
+    return lines.limits.format(messages=limits.value.messages, seconds=f"{limits.value.seconds:g}")

@@ -1,0 +1,262 @@
+"""Platform runner: runs platforms side by side, each with its inbox, and restarts one that fails.
+
+The inbox of a platform attributes changes, stores them in one transaction, then acts on them.
+"""
+
+import asyncio
+import logging
+import signal
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime, timedelta
+from inspect import currentframe
+from typing import Any, TypeVar, assert_never
+
+from msgspec.structs import replace
+
+from tertulia.backoff import backoff
+from tertulia.code_location import error_location, user_line
+from tertulia.engine.allowed_places import AllowedPlaces
+from tertulia.engine.background import BackgroundTasks, Sleep, foreign_code, is_cancelled, log_text, retry_forever
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.command_list import announced_commands
+from tertulia.engine.identity import Identity
+from tertulia.engine.store_protocols import UpdateStore
+from tertulia.errors import InvalidValue, OperatorMustAct, TertuliaError
+from tertulia.messages import Message, Place
+from tertulia.platform import (
+    Change,
+    Commanded,
+    Deleted,
+    Edited,
+    Inbox,
+    PlaceJoined,
+    PlaceLeft,
+    PlaceMigrated,
+    Platform,
+    Reacted,
+    Received,
+    Stopped,
+    Update,
+    places_of,
+    type_fault,
+)
+
+log = logging.getLogger(__name__)
+
+FIRST_RESTART, LONGEST_RESTART = 1.0, 60.0  # seconds until a platform that failed is restarted
+GRACE = 3.0  # seconds that a cancelled platform may take to end
+
+T = TypeVar("T")
+
+
+class PlatformInbox:
+    """The inbox of one platform: `tertulia.platform.Inbox`."""
+
+    def __init__(
+        self,
+        platform: str,
+        updates: UpdateStore,
+        identity: Identity,
+        *,
+        allowed: AllowedPlaces,
+        keep: timedelta,
+        applied: Callable[[Sequence[Change]], None],
+        tasks: BackgroundTasks,
+        now: Callable[[], datetime],
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._platform = platform
+        self._updates = updates
+        self._identity = identity
+        self._allowed = allowed
+        self._keep = keep
+        self._applied = applied  # called with stored changes
+        self._tasks = tasks  # updates that are stored and acted on
+        self._now = now
+        self._sleep = sleep  # between retries of a write
+
+    async def apply(self, changes: Sequence[Change], *, key: str, raw: bytes | None = None) -> bool:
+        if not isinstance(changes, Sequence) or isinstance(changes, str | bytes):
+            raise InvalidValue(f"changes must be a list, not {type(changes).__name__}")
+        if raw is not None and not isinstance(raw, bytes):
+            raise InvalidValue(f"raw must be the bytes of the update, not {raw!r:.200}")
+        fault = next(filter(None, map(self._fault, changes)), "")
+        made = [] if fault else [self._attribute(change) for change in changes]
+        where = user_line(currentframe()) if fault else ""
+        if len(stored := self._allowed.filter(made)) < len(made):
+            made, raw = stored, None  # it tells of a place that is not allowed
+            if not made:
+                return False
+        applying = self._tasks.start(self._apply(made, key, raw, f"{fault} {where and f'({where})'}".strip()))
+        return await asyncio.shield(applying)  # it continues where the caller is cancelled
+
+    async def _apply(self, changes: Sequence[Change], key: str, raw: bytes | None, fault: str) -> bool:
+        at, updates = self._now(), self._updates
+        outcome = await self._retry(
+            lambda: updates.apply(self._platform, changes, key=key, raw=raw, at=at, keep=self._keep)
+        )
+        if refused := fault or outcome.refused:
+            log.error("update %s of %s is stored unread: %s", key, self._platform, refused)
+        elif outcome.new:
+            self._applied(changes)
+        return outcome.new
+
+    async def last(self, place: Place) -> Message | None:
+        return await self._retry(lambda: self._updates.last(place))
+
+    async def unread(self) -> Sequence[Update]:
+        return await self._retry(lambda: self._updates.unread(self._platform))
+
+    async def _retry(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Retry while the store is full or locked: a platform can do nothing about that."""
+        return await retry_forever(work, sleep=self._sleep)
+
+    def _fault(self, change: Change) -> str | None:
+        """Return why a change cannot be stored; None if it can."""
+        if fault := type_fault(change, Change):
+            return fault
+        others = {place.platform for place in places_of(change)} - {self._platform}
+        return f"a place of platform {others.pop()!r}: write Place(platform=self.name, …)" if others else None
+
+    def _attribute(self, change: Change) -> Change:
+        """Return the change with our persona on our own messages, and with the service of its place."""
+        identity = self._identity
+        match change:
+            case Received(message=message) | Edited(message=message) | Commanded(message=message):
+                return replace(change, message=identity.attribute(message))
+            case PlaceMigrated(old=old, new=new):
+                return PlaceMigrated(old=identity.with_service(old), new=identity.with_service(new))
+            case Deleted() | Reacted() | PlaceJoined() | PlaceLeft() | Stopped():
+                return replace(change, place=identity.with_service(change.place))
+            case _:
+                assert_never(change)
+
+
+async def announce_commands(platform: Platform, behavior: Behavior, identity: Identity) -> None:
+    """Let a platform announce the commands; an error is logged, and changes nothing."""
+    try:
+        with foreign_code(platform.name):
+            await platform.announce(announced_commands(behavior), owners=identity.owners_on(platform.name))
+    except Exception as error:  # noqa: BLE001 (a platform's own)
+        log.warning("%s could not announce the commands: %s", platform.name, log_text(error))
+
+
+@asynccontextmanager
+async def stop_signals() -> AsyncIterator[asyncio.Event]:
+    """Yield an event that SIGTERM and Ctrl-C set. Outside the main thread nothing sets it."""
+    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+    before: dict[signal.Signals, Any] = {}
+    for name in (signal.SIGTERM, signal.SIGINT):
+        with suppress(ValueError):
+            before[name] = signal.signal(name, lambda *_: loop.call_soon_threadsafe(stopped.set))
+    try:
+        yield stopped
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler or signal.SIG_DFL)
+
+
+async def runs_before(event: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
+    """Run *work*, and cancel it when *event* is set; return whether it came to its end."""
+    tasks = [working, _] = [asyncio.ensure_future(work), asyncio.ensure_future(event.wait())]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    if working.cancelled() and event.is_set():
+        return False
+    working.result()
+    return True
+
+
+async def open_platform(platform: Platform) -> None:
+    """Open a platform; an `open` that ignores its cancellation is left behind."""
+    opening = asyncio.create_task(_open(platform), name=f"{platform.name}.open")
+    try:
+        await asyncio.shield(opening)
+    finally:
+        await _stop(opening)
+
+
+async def close_platform(platform: Platform) -> None:
+    """Close a platform; an error is only logged, and a `close` that takes too long is left behind."""
+    closing = asyncio.create_task(_close(platform), name=f"{platform.name}.close")
+    await asyncio.wait([closing], timeout=GRACE)
+    await _stop(closing)
+
+
+async def _close(platform: Platform) -> None:
+    try:
+        with foreign_code(platform.name):
+            await platform.close()
+    except Exception as error:  # noqa: BLE001 (a platform's own)
+        log.error("%s.close failed: %s", platform.name, log_text(error))
+
+
+async def _open(platform: Platform) -> None:
+    with foreign_code(platform.name):
+        await platform.open()
+
+
+async def _stop(*tasks: "asyncio.Task[Any]") -> None:
+    """Cancel tasks, and wait for them a while; log those that go on."""
+    for task in tasks:
+        task.cancel()
+    _, running = await asyncio.wait(tasks, timeout=GRACE)
+    for task in running:
+        log.error("%s does not stop when it is cancelled: it must not catch CancelledError", task.get_name())
+
+
+async def run_platforms(
+    platforms: Mapping[Platform, Inbox],
+    *,
+    until: asyncio.Event,
+    sleep: Sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
+    """Run platforms until *until* is set or all have ended.
+
+    Raise the error of a platform that only an operator can fix, as a refused token.
+    """
+    running = [
+        asyncio.create_task(_run(platform, inbox, sleep, clock), name=f"{platform.name}.run")
+        for platform, inbox in platforms.items()
+    ]
+    stopping = asyncio.create_task(until.wait())
+    tasks: list[asyncio.Task[Any]] = [stopping, *running]
+    log.info("%s: receiving messages", ", ".join(platform.name for platform in platforms))
+    try:
+        while not stopping.done() and not all(task.done() for task in running):
+            await asyncio.wait([task for task in tasks if not task.done()], return_when=asyncio.FIRST_COMPLETED)
+            for task in running:
+                if task.done():
+                    task.result()
+    finally:
+        await _stop(*tasks)
+
+
+async def _run(platform: Platform, inbox: Inbox, sleep: Sleep, clock: Callable[[], float]) -> None:
+    """Run a platform; restart it with backoff, which begins anew once it has run for `LONGEST_RESTART`."""
+    failures = 0
+    while True:
+        began = clock()
+        try:
+            with foreign_code(platform.name):
+                await platform.run(inbox)
+            return
+        except OperatorMustAct:
+            raise
+        except (Exception, asyncio.CancelledError) as error:  # foreign code: it must not end the other platforms
+            if is_cancelled():
+                raise asyncio.CancelledError from error
+            if clock() - began > LONGEST_RESTART:
+                failures = 0
+            failures += 1
+            pause = backoff(failures, first=FIRST_RESTART, longest=LONGEST_RESTART)
+            where = f"{error_location(error)}: " if isinstance(error, TertuliaError) else ""  # else a traceback follows
+            log.error("%s failed and is restarted in %g s: %s%s", platform.name, pause, where, log_text(error))
+        await sleep(pause)

@@ -1,0 +1,136 @@
+"""Prompt builder: gathers the context of a batch and lays it out by the profile."""
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+
+from msgspec.structs import replace
+
+from tertulia.context import sources
+from tertulia.context.gather import ContextOptions, SourceInputs, collect
+from tertulia.context.log import Log, with_current_quotes
+from tertulia.context.media_budget import count_by_files, fit_batch, fit_request, request_limits
+from tertulia.context.repeated_media import show_media_once
+from tertulia.context.values import Context
+from tertulia.engine.batches import Batch
+from tertulia.engine.context_media import ContextMedia
+from tertulia.engine.identity import Identity
+from tertulia.engine.log_views import LogSlice
+from tertulia.engine.media_descriptions import MediaDescriber, Waiting, at_once
+from tertulia.engine.places import DelimiterCache
+from tertulia.messages import Message, Place
+from tertulia.models.base import Model, media_taken
+from tertulia.profiles import Profile
+from tertulia.prompt.layers import batch_turns, place_style
+from tertulia.timezones import zone_named
+from tertulia.turns import Prompt, Settings, ToolSpec, Turn
+
+log = logging.getLogger("tertulia")
+
+
+def build_prompt(
+    context: Context,
+    profile: Profile,
+    *,
+    tools: tuple[ToolSpec, ...] = (),
+    settings: Settings | None = None,
+) -> Prompt:
+    """Return the prompt that a profile makes of a context."""
+    prompt = replace(profile.build(context), tools=tools, settings=settings or Settings())
+    if log.isEnabledFor(logging.DEBUG):
+        history = sum(len(layer.turns) for layer in prompt.layers if layer.name == "buffered")
+        sizes = {"history_length": history, "system_context_length": len(prompt.instruction)}
+        used = "multi-level context" if context.levels else "the plain window"
+        log.debug("Using %s for Gemini history_length=%d system_context_length=%d", used, *sizes.values(), extra=sizes)
+    return prompt
+
+
+class PromptBuilder:
+    """Builds prompts by one profile."""
+
+    def __init__(
+        self,
+        messages: Log,
+        knowledge: sources.Knowledge,
+        delimiters: DelimiterCache,
+        identity: Identity,
+        describer: MediaDescriber,
+        media: ContextMedia,
+        *,
+        profile: Profile,
+        options: ContextOptions,
+        zone: str,
+        now: Callable[[], datetime],
+        task_blocks: tuple[str, ...] = (),
+    ) -> None:
+        zone_named(zone)
+        self.profile = profile
+        self._messages = messages  # the visible ones
+        self._knowledge = knowledge
+        self._delimiters = delimiters
+        self._identity = identity
+        self._describer = describer
+        self._media = media
+        self._options = options
+        self._zone = zone
+        self._task_blocks = task_blocks
+        self._now = now
+
+    async def gather_context(
+        self, batch: Batch, models: Sequence[Model], *, while_waiting: Waiting = at_once
+    ) -> Context:
+        """Gather the context of *batch* for *models*. Messages that came after its snapshot are not in it.
+
+        It is inside the context manager *while_waiting* while it waits for media and for their descriptions.
+        """
+        target, beginning = batch.target, batch.snapshot.beginning
+        messages = LogSlice(self._messages, beginning, batch.snapshot.count)
+        inputs = SourceInputs(log=messages, memory=self._knowledge, options=self._options, files=self._media)
+        scene = await self._scene(target.place, models)
+        descriptions = partial(self._describer.add_descriptions, beginning=beginning)
+        all_sources: list[sources.AnySource] = [
+            scene,
+            *self.profile.sources(inputs),
+            *self._options.sources,
+            descriptions,
+        ]
+        context = await collect(target, all_sources, self._now(), batch=batch.all_messages)
+        context = await self._describer.describe(
+            context, messages, models, beginning=beginning, while_waiting=while_waiting
+        )
+        context = await self._media.add_files(context, while_waiting=while_waiting)
+        return show_media_once(fit_request(context, request_limits(self._options.budget)))
+
+    def build(self, context: Context, tools: tuple[ToolSpec, ...], settings: Settings) -> Prompt:
+        return build_prompt(context, self.profile, tools=tools, settings=settings)
+
+    async def render_turns(self, messages: Sequence[Message], models: Sequence[Model]) -> tuple[Turn, ...]:
+        """Return messages of one place as turns that continue a prompt, with their quotes and media that fit."""
+        limits = request_limits(self._options.budget)
+
+        async def fit(context: Context) -> Context:
+            return fit_batch(context, limits, await count_by_files(context, (), self._media))[0]
+
+        all_sources: list[sources.AnySource] = [
+            await self._scene(messages[0].place, models),
+            partial(with_current_quotes, self._messages),
+            fit,
+            self._describer.add_descriptions,
+        ]
+        context = await collect(messages[-1], all_sources, self._now(), batch=messages)
+        context = await self._describer.describe(context, self._messages, models)
+        context = show_media_once(fit_request(await self._media.add_files(context), limits))
+        return batch_turns(context, place_style(context), (), told=())
+
+    async def _scene(self, place: Place, models: Sequence[Model]) -> sources.Source:
+        delimiter = await self._delimiters.get(place)
+        return sources.agent_settings(
+            persona=self._identity.persona_on(place.platform),
+            account=self._identity.author_on(place.platform).id,
+            zone=self._zone,
+            delimiter=delimiter,
+            task_blocks=self._task_blocks,
+            model=models[0].name if models else "",
+            taken=media_taken(models[0]) if models else None,
+        )

@@ -1,0 +1,253 @@
+"""Run completion: ends a run with replies and tasks, an error notice, or nothing, stored before anything is sent."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tertulia.context.log import Log
+from tertulia.engine.background import log_text
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.context_media import ContextMedia
+from tertulia.engine.identity import Identity
+from tertulia.engine.languages.lines import Lines
+from tertulia.engine.languages.translator import Translator
+from tertulia.engine.outbox_sender import edit_draft, split_replies
+from tertulia.engine.places import DelimiterCache
+from tertulia.engine.store_protocols import (
+    DRAFT_END,
+    PROPOSAL,
+    OutboxItem,
+    OutboxStore,
+    PromptOutdated,
+    ProposalStore,
+    RunStore,
+)
+from tertulia.errors import InvalidValue, TertuliaError
+from tertulia.memory.facts import Fact
+from tertulia.messages import Message, Reply
+from tertulia.parts import ToolResult
+from tertulia.platform import DeliveryKind, Platform
+from tertulia.run.cleaner import clean
+from tertulia.run.journal import Run
+from tertulia.run.loop import RunAnswered
+from tertulia.run.outcome import MOST_MEDIA, ParsedTexts, reply_to_id, run_outcome
+from tertulia.tasks.task import FORGET_CONFIRMED, Task
+
+log = logging.getLogger(__name__)
+
+
+class RunOutput(Struct, frozen=True, kw_only=True):
+    """The replies and tasks of a run."""
+
+    replies: tuple[OutboxItem, ...] = ()
+    tasks: tuple[Task, ...] = ()
+
+
+Answer = tuple[Run, RunOutput, Message]  # a run to complete, its output, and the message it answers
+
+
+class RunCompletion:
+    """Stores the ends of runs, then calls *sent* with the replies, and *planned* where there are tasks."""
+
+    def __init__(
+        self,
+        runs: RunStore,
+        proposals: ProposalStore,
+        messages: Log,
+        delimiters: DelimiterCache,
+        identity: Identity,
+        behavior: Behavior,
+        translator: Translator,
+        media: ContextMedia,
+        *,
+        platforms: Mapping[str, Platform],
+        outbox: OutboxStore,
+        sent: Callable[[Iterable[OutboxItem]], None],
+        planned: Callable[[], None],
+        now: Callable[[], datetime],
+        failed: Callable[[Run, TertuliaError], None] = lambda run, error: None,
+    ) -> None:
+        self._runs = runs
+        self._proposals = proposals
+        self._messages = messages
+        self._delimiters = delimiters
+        self._identity = identity
+        self._behavior = behavior
+        self._translator = translator
+        self._media = media
+        self._platforms = platforms
+        self._outbox = outbox
+        self._sent = sent
+        self._planned = planned
+        self._now = now
+        self._failed = failed  # called with the error of a run that failed
+
+    async def close_drafts(self) -> None:
+        """Replace the drafts of runs that ended, or were withdrawn, without an answer."""
+        for draft in await self._outbox.abandoned_drafts():
+            platform = self._platforms.get(draft.reply.place.platform)
+            if platform is not None and platform.capabilities_in(draft.reply.place).drafts:
+                line = await self._stop_line(draft)
+                await self._outbox.put(line)
+                self._sent([line])
+
+    async def make_output(
+        self, answered: RunAnswered, target: Message, texts: ParsedTexts, *, markers: Collection[str] = frozenset()
+    ) -> RunOutput:
+        """Return the replies and tasks of an answer."""
+        run = answered.run
+        turns = await self._media.add_files_to_turns(answered.turns, target.place.platform)
+        found = run_outcome(
+            turns,
+            run,
+            target,
+            now=self._now(),
+            delimiter=await self._delimiters.get(target.place),
+            texts=texts,
+            markers=markers,
+        )
+        made = [await self._media.add_files_to_reply(reply) for reply in found.replies]
+        if found.unsent:
+            line = (await self._translator.lines_for(target)).more_media.format(count=found.unsent, most=MOST_MEDIA)
+            made[0] = replace(made[0], text="\n\n".join(filter(None, [made[0].text, line])))
+        replies = tuple(
+            replace(self._make_item(run, number, reply), streamed=streamed)
+            for number, (reply, streamed) in enumerate(zip(made, found.streamed, strict=True))
+        )
+        if replies:
+            replies = (replace(replies[0], turns=found.turns), *replies[1:])
+        ran_tools = any(isinstance(part, ToolResult) for turn in answered.turns for part in turn.parts)
+        if ran_tools and (proposed := await self._forget_proposal(run, target)):  # only tools make proposals
+            replies = (*replies, proposed)
+        if not (replies or found.tasks or found.silent):
+            lines = await self._translator.lines_for(target)
+            replies = (self._line(run, target, lines.nothing_to_say, kind="notice"),)
+        return RunOutput(replies=replies, tasks=found.tasks)
+
+    async def _forget_proposal(self, run: Run, target: Message) -> OutboxItem | None:
+        """Return the line that asks a person to confirm what the model proposes to forget."""
+        facts = await self._proposals.made_by(run.id)
+        if not facts:
+            return None
+        lines = await self._translator.lines_for(target)
+        words = clean(self._behavior.forget_line(facts, lines), delimiter=await self._delimiters.get(target.place))
+        return replace(self._line(run, target, words, kind="notice"), id=f"{run.id}{PROPOSAL}")
+
+    async def complete_with_forgetting(self, run: Run, target: Message, facts: Sequence[Fact]) -> None:
+        """End a run with a task that forgets the facts that *target* confirms."""
+        language = await self._translator.language_of(target.place, target.author)
+        args = {"facts": [fact.id for fact in facts], "reply_to": reply_to_id(target), "language": language}
+        task = Task(
+            id=f"{run.id}{PROPOSAL}",
+            kind=FORGET_CONFIRMED,
+            place=target.place,
+            due_at=self._now(),
+            args=args,
+            made_by=run.id,
+        )
+        await self._end(replace(run, status="done"), RunOutput(tasks=(task,)))
+
+    async def complete(self, run: Run, output: RunOutput, target: Message) -> None:
+        """End a run with its output; with an error notice where the store refuses it: a person was forgotten."""
+        try:
+            await self._end(replace(run, status="done"), output)
+        except PromptOutdated:
+            raise
+        except InvalidValue as error:
+            await self.complete_with_error(run, target, error)
+
+    async def complete_with_error(self, run: Run, target: Message, error: TertuliaError) -> None:
+        """End a run with a line about the error, by `Behavior.error_text`."""
+        self._failed(run, error)
+        lines = await self._translator.lines_for(target)
+        try:
+            words = self._behavior.error_line(error, lines)
+            words = words if words.strip() else lines.failed
+        except Exception as failure:  # noqa: BLE001 (the function is the user's)
+            log.error("Behavior.error_text failed for %s: %s", error, log_text(failure))
+            words = lines.failed
+        await self._fail(run, str(error)[:1000], self._line(run, target, words, kind="error"))
+
+    async def complete_with_notice(self, run: Run, target: Message, line: Callable[[Lines], str], *, why: str) -> None:
+        """End a run with a notice that is not an error."""
+        words = line(await self._translator.lines_for(target))
+        await self._fail(run, why, self._line(run, target, words, kind="notice"))
+
+    async def complete_silently(self, run: Run, *, why: str) -> None:
+        await self._fail(run, why)
+
+    async def _fail(self, run: Run, why: str, *lines: OutboxItem) -> None:
+        await self._end(replace(run, status="failed", why=why), RunOutput(replies=lines))
+
+    def _line(self, run: Run, target: Message, words: str, *, kind: DeliveryKind) -> OutboxItem:
+        line = self._make_item(run, 0, Reply(place=target.place, text=words, reply_to=reply_to_id(target)))
+        return replace(line, kind=kind)
+
+    def _make_item(self, run: Run, number: int, reply: Reply) -> OutboxItem:
+        me = self._identity.author_on(reply.place.platform)
+        return OutboxItem(id=f"{run.id}-{number}", reply=reply, made_at=self._now(), run=run.id, author=me)
+
+    async def _end(self, run: Run, output: RunOutput) -> None:
+        """Store the end of a run. A cancelled caller waits for that, since a write that has begun is not undone."""
+        ending = asyncio.ensure_future(self._store_end(run, output.replies, output.tasks))
+        try:
+            await asyncio.shield(ending)
+        except asyncio.CancelledError:
+            await asyncio.wait([ending])
+            if trouble := ending.exception():
+                log.error("run %s is not ended: %s", run.id, trouble)
+            raise
+
+    async def _store_end(self, run: Run, replies: Sequence[OutboxItem], tasks: Sequence[Task]) -> None:
+        if run.status == "failed":
+            run = await self._as_begun(run)
+            replies = [
+                replace(line, reply=replace(line.reply, reply_to=None if line.reply.reply_to is None else run.target))
+                for line in replies
+            ]
+        deliveries = await self._edit_draft(run, split_replies(replies, self._platforms))
+        await self._runs.end(replace(run, ended_at=self._now()), replies=deliveries, tasks=tasks)
+        self._sent(deliveries)
+        if tasks:
+            self._planned()
+
+    async def _edit_draft(self, run: Run, deliveries: tuple[OutboxItem, ...]) -> tuple[OutboxItem, ...]:
+        """Return the deliveries; where a draft of the run is visible, the first one edits it."""
+        platform = self._platforms.get(run.place.platform)
+        if platform is None or not platform.capabilities_in(run.place).drafts:
+            return deliveries
+        draft = await self._outbox.draft(run.id)
+        if draft is None or draft.status != "sent" or draft.message_id is None:
+            return deliveries
+        return edit_draft(draft, deliveries, closing=await self._stop_line(draft))
+
+    async def _stop_line(self, draft: OutboxItem) -> OutboxItem:
+        """Return the line that replaces a draft without an answer; it does not enter the log."""
+        asked = await self._asked(draft)
+        lines = await self._translator.lines_for(asked) if asked else self._behavior.lines_in("")
+        return OutboxItem(
+            id=f"{draft.id}{DRAFT_END}",
+            reply=replace(draft.reply, text=lines.stopped_draft),
+            made_at=self._now(),
+            run=draft.run,
+            kind="notice",
+            edits=draft.message_id,
+        )
+
+    async def _asked(self, draft: OutboxItem) -> Message | None:
+        """Return the message that a draft was to answer; None where it is not known any more."""
+        journal = await self._runs.journal(draft.run) if draft.run else None
+        target = journal.run.target if journal else draft.reply.reply_to
+        return await self._messages.get(draft.reply.place, target) if target else None
+
+    async def _as_begun(self, run: Run) -> Run:
+        """Return the run with its target and messages as stored: those it was made with may have been deleted."""
+        journal = await self._runs.journal(run.id)
+        if journal is None:  # it never began
+            return replace(run, horizon=0)
+        begun = journal.run
+        return replace(run, target=begun.target, taken=begun.taken, horizon=begun.horizon)

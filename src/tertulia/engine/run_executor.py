@@ -1,0 +1,286 @@
+"""Run executor: runs the loop of a run within its timeout, publishes its events, and returns its output.
+
+Live text is the part of streaming responses that may be shown, without our markup.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from datetime import datetime, timedelta
+from functools import partial
+
+from tertulia.engine.answer_preview import AnswerPreview, AnswerPreviews
+from tertulia.engine.background import Sleep, Slot, foreign_code
+from tertulia.engine.behavior import Behavior
+from tertulia.engine.event_stream import EventStream
+from tertulia.engine.limits import CurrentLimits
+from tertulia.engine.run_completion import Answer, RunCompletion
+from tertulia.engine.store_protocols import RunStore
+from tertulia.errors import InvalidValue, RunTimedOut, TertuliaError
+from tertulia.events import Delta, ResponseReceived, Waiting
+from tertulia.media.amounts import MediaAmount
+from tertulia.media.attachments import Attachments
+from tertulia.messages import Message, Place
+from tertulia.models.base import Model, Response
+from tertulia.parts import Part, Text
+from tertulia.prompt.escape import markup
+from tertulia.run.cleaner import Cleaner
+from tertulia.run.fallbacks import ExpiredFiles
+from tertulia.run.journal import Journal, Run, ToolRun, run_context
+from tertulia.run.loop import Join, RunAnswered, RunLoop
+from tertulia.run.model_calls import AttemptFailed, ModelCalls
+from tertulia.run.outcome import Kinds, ParsedTexts
+from tertulia.run.tool_runs import StoreMedia
+from tertulia.tasks.blocks import may_be_outer_fence, parse
+from tertulia.tasks.kinds import KINDS, Kind
+from tertulia.toolbox.toolbox import Toolbox
+
+log = logging.getLogger(__name__)
+
+
+def as_models(given: Model | Sequence[Model]) -> tuple[Model, ...]:
+    models = tuple(given) if isinstance(given, Sequence) else (given,)
+    if not models or not all(hasattr(one, "respond") for one in models):
+        raise InvalidValue(f"models must be a model or a list of models, not {given!r}")
+    if len({one.name for one in models}) < len(models):
+        raise InvalidValue("two models of the engine have the same name")
+    return models
+
+
+def new_run(messages: Sequence[Message], target: Message, *, at: datetime, model: str, profile: str) -> Run:
+    """Return a run that takes *messages* and answers *target*; it has not begun."""
+    return Run(
+        id=secrets.token_hex(10),
+        place=target.place,
+        target=target.id,
+        taken=tuple(message.id for message in messages),
+        began_at=at,
+        horizon=0,
+        model=model,
+        profile=profile,
+    )
+
+
+def live_events(run: Run, piece: Part | Response | AttemptFailed, text: str) -> Iterator[Delta | ResponseReceived]:
+    """Return the events of a piece of an answer; *text* is what it adds to the visible text."""
+    if text:
+        yield Delta(place=run.place, run_id=run.id, part=Text(text=text))
+    match piece:
+        case Response():
+            yield ResponseReceived(place=run.place, run_id=run.id, response=piece)
+        case Text() | AttemptFailed():
+            pass
+        case _:
+            yield Delta(place=run.place, run_id=run.id, part=piece)
+
+
+class LiveText:
+    """One response. Task blocks in a fence are not shown: they become replies."""
+
+    def __init__(
+        self, delimiter: str, *, kinds: Mapping[str, Kind] = KINDS, markers: Collection[str] = frozenset()
+    ) -> None:
+        self.shown = ""
+        self._kinds = kinds
+        self._cleaner = Cleaner(delimiter=delimiter, kinds=kinds, markers=markers)
+        self._held: str | None = ""  # the start, until it is known whether a fence of blocks begins there
+        self._in_fence: str | None = None  # the whole text, if one begins
+        self._blank = ""  # at the end; shown when text follows
+
+    def feed(self, text: str) -> str:
+        """Return what may be shown now."""
+        return self._show(self._cleaner.feed(text))
+
+    def finish(self) -> str:
+        """Return what was held back: the text has ended."""
+        return self._show(self._cleaner.finish(), ended=True)
+
+    def _show(self, text: str, *, ended: bool = False) -> str:
+        if self._held is not None:
+            self._held += text
+            is_fence = may_be_outer_fence(f"{self._held}\n" if ended else self._held, self._kinds)
+            if is_fence is None and not ended:
+                return ""
+            text, self._held = self._held, None
+            self._in_fence = "" if is_fence else None
+        if self._in_fence is None:
+            return self._hold_blank_end(text)
+        self._in_fence += text
+        if not ended:
+            return ""
+        parsed = parse(self._in_fence, kinds=self._kinds)
+        if not (parsed.blocks or parsed.problems or parsed.skipped):  # for example, the fence is not closed
+            return self._hold_blank_end(self._in_fence)
+        return ""
+
+    def _hold_blank_end(self, text: str) -> str:
+        text = self._blank + text
+        shown = text.rstrip()
+        self._blank = text[len(shown) :]
+        self.shown += shown
+        return shown
+
+
+class LiveTexts:
+    """The texts of all responses of a run. *begin* returns a new `LiveText` for each."""
+
+    def __init__(self, begin: Callable[[], LiveText]) -> None:
+        self._begin = begin
+        self._ended: list[str] = []
+        self._is_response_last = False  # the last piece was a response
+        self._live: LiveText | None = None
+
+    @property
+    def text(self) -> str:
+        """The shown text of each usable response, and of the one that streams in."""
+        texts = [*self._ended, self._live.shown if self._live else ""]
+        return "\n\n".join(text for text in texts if text.strip())
+
+    def feed(self, piece: Part | Response | AttemptFailed) -> str:
+        """Add a piece; return what may be shown now."""
+        if isinstance(piece, AttemptFailed):
+            if self._is_response_last:
+                self._ended.pop()  # it was not usable
+            self._live, self._is_response_last = None, False
+            return ""
+        live = self._live = self._live or self._begin()
+        self._is_response_last = isinstance(piece, Response)
+        if not isinstance(piece, Response):
+            return live.feed(piece.text) if isinstance(piece, Text) else ""
+        rest = live.finish()
+        self._ended.append(live.shown)
+        self._live = None
+        return rest
+
+
+class RunExecutor:
+    """Executes the runs of all places."""
+
+    def __init__(
+        self,
+        runs: RunStore,
+        completion: RunCompletion,
+        *,
+        kinds: Kinds,
+        now: Callable[[], datetime],
+        tool_ended: Callable[[], None],
+        events: EventStream,
+        delimiter: Callable[[Place], Awaitable[str]],
+        previews: AnswerPreviews,
+        behavior: Behavior,
+        limits: CurrentLimits,
+        attachments: Attachments | None = None,
+        media_limits: MediaAmount | None = None,
+        store_media: StoreMedia | None = None,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self.expired_files = ExpiredFiles()
+        self._runs = runs
+        self._completion = completion
+        self._kinds = kinds
+        self._now = now
+        self._tool_ended = tool_ended
+        self._events = events
+        self._delimiter = delimiter
+        self._previews = previews
+        self._prices = behavior.prices
+        self._limits = limits
+        self._store_media = store_media
+        self._attachments = attachments
+        self._media_limits = media_limits  # of one request
+        self._sleep = sleep
+
+    async def execute(
+        self,
+        journal: Journal,
+        target: Message,
+        *,
+        models: Sequence[Model],
+        toolbox: Toolbox,
+        slot: Slot,
+        join: Join | None = None,
+    ) -> Answer:
+        """Run from the end of the journal to the model's answer; return the run, its output and its target.
+
+        The *slot* is released during model calls. *join* takes new messages into the run.
+        """
+        texts = ParsedTexts(self._kinds)
+        delimiter = await self._delimiter(journal.run.place)
+        loop = RunLoop(
+            journal,
+            store=self._runs,
+            models=models,
+            toolbox=toolbox,
+            now=self._now,
+            calls=ModelCalls(
+                streaming=self._is_watched(journal.run.place),
+                timeout=self._limits.value.call_timeout,
+                sleep=self._sleep,
+                on_retry=partial(self._publish_retry, journal.run),
+            ),
+            while_waiting=slot.release,
+            join=join,
+            correction=texts.correction,
+            tool_ended=self._on_tool_ended,
+            expired_files=self.expired_files,
+            attachments=self._attachments
+            and self._attachments.for_run(partial(markup, delimiter=delimiter), limits=self._media_limits),
+            prices=self._prices,
+            context=partial(run_context, message=target),
+            store_media=self._store_media,
+        )
+        async with self._previews.show(journal.run, target) as preview:
+            with foreign_code(models[0].name):
+                answer = await self._run_within_timeout(loop, preview, delimiter)
+        written = (part.text for turn in answer.turns for part in turn.parts if isinstance(part, Text))
+        markers = loop.markers() if any("[" in text for text in written) else frozenset()  # each has a bracket
+        return answer.run, await self._completion.make_output(answer, target, texts, markers=markers), target
+
+    async def _run_within_timeout(self, loop: RunLoop, preview: AnswerPreview | None, delimiter: str) -> RunAnswered:
+        limit = asyncio.timeout(self._limits.value.run_timeout - loop.journal.run.seconds)
+        try:
+            async with limit:
+                return await self._run_loop(loop, preview, delimiter)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        raise RunTimedOut(f"the run took longer than {self._limits.value.run_timeout:g} seconds")
+
+    async def _run_loop(self, loop: RunLoop, preview: AnswerPreview | None, delimiter: str) -> RunAnswered:
+        if not self._is_watched(loop.journal.run.place):
+            return await loop.run_to_end()
+        run = loop.journal.run
+        texts = LiveTexts(lambda: LiveText(delimiter, kinds=self._kinds, markers=loop.markers()))
+        try:
+            async with aclosing(loop.run()) as events:
+                async for event in events:
+                    if isinstance(event, RunAnswered):
+                        return event
+                    if isinstance(event, Part | Response | AttemptFailed):
+                        text = texts.feed(event)
+                        for seen in live_events(run, event, text):
+                            self._events.publish(seen)
+                        if isinstance(event, AttemptFailed):
+                            self._events.discard(run.id)
+                        if text and preview:
+                            preview.show(texts.text)
+        finally:
+            self._events.discard(run.id)
+        raise AssertionError  # the loop ends with an answer, or raises
+
+    def _is_watched(self, place: Place) -> bool:
+        return self._events.has_readers or self._previews.is_visible(place)
+
+    def _on_tool_ended(self, run: Run, tool: ToolRun) -> None:
+        self._tool_ended()
+        result, took = tool.result, (tool.ended_at or self._now()) - tool.began_at
+        how = f"failed: {result.value!s:.200}" if result and result.failed else "done"
+        about = {"place": run.place, "run_id": run.id}
+        log.info("tool %s, %d ms, %s", tool.call.name, took / timedelta(milliseconds=1), how, extra=about)
+
+    def _publish_retry(self, run: Run, seconds: float, error: TertuliaError) -> None:
+        if not self._events.has_readers:
+            log.info("%s; retried in %g s", error, seconds, extra={"place": run.place, "run_id": run.id})
+        self._events.publish(Waiting(place=run.place, run_id=run.id, seconds=seconds, why=str(error)))

@@ -1,0 +1,121 @@
+"""Spend caps: model calls are counted, and held to what a day may cost for a place, a person, and in total."""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from datetime import UTC, date, datetime
+
+from tertulia.engine.limits import Cap, CurrentLimits, Limits, UsageStore
+from tertulia.errors import InvalidValue, SpendCapReached
+from tertulia.messages import Author, Message, Place
+from tertulia.models.base import File, Model, Response, TakesMedia, UploadsFiles
+from tertulia.models.prices import PRICES, Prices, price_of
+from tertulia.parts import Media, Part
+from tertulia.run.journal import call_cost
+from tertulia.run.model_calls import CALL_TIMEOUT, ModelCalls
+from tertulia.turns import Prompt, Role
+
+
+class SpendTracker:
+    """Counts model calls, and says whether a cap is reached and who got the notice about it."""
+
+    def __init__(
+        self, usages: UsageStore, limits: CurrentLimits, *, prices: Prices = PRICES, now: Callable[[], datetime]
+    ) -> None:
+        self._usages = usages
+        self._limits = limits
+        self._prices = prices
+        self._now = now
+
+    def require_prices(self, models: Iterable[Model], limits: Limits | None = None) -> None:
+        """Raise `InvalidValue` if money is capped and a model has no price; *limits* defaults to the current ones."""
+        limits = limits or self._limits.value
+        if all(cap.money is None for cap in (limits.place, limits.person, limits.total)):
+            return
+        for model in models:
+            if price_of(model.name, self._prices) is None:
+                raise InvalidValue(f"money is capped, but {model.name} has no price: set it in Behavior(prices=…)")
+
+    async def is_reached(self, place: Place, author: Author | None) -> bool:
+        """Return whether a cap for *place*, *author* (if any) or the total is reached."""
+        caps, day = self._limits.value, self._day()
+        if not caps.has_caps:
+            return False
+        if caps.total != Cap() and caps.total.is_reached(await self._usages.spent(day)):
+            return True
+        if caps.place != Cap() and caps.place.is_reached(await self._usages.spent(day, place=place)):
+            return True
+        if caps.person == Cap() or author is None:
+            return False
+        return caps.person.is_reached(await self._usages.spent(day, place=place, author=author))
+
+    async def has_notice(self, message: Message) -> bool:
+        """Return whether the author got the notice in this place today."""
+        return await self._usages.has_notice(message, self._day())
+
+    async def add_notice(self, message: Message) -> None:
+        await self._usages.add_notice(message, self._day())
+
+    async def count(self, response: Response, model: Model, place: Place, author: Author | None) -> None:
+        spent = call_cost(model.name, response.usage, self._prices)
+        if spent:
+            await self._usages.add(spent, place=place, author=author, at=self._now())
+
+    def _day(self) -> date:
+        return self._now().astimezone(UTC).date()
+
+
+class MeteredModel:
+    """A model for calls in a place that belong to no run, counted for *author* if one is given.
+
+    Each call has *timeout* seconds. Raise `SpendCapReached` once a cap is reached.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        spend_tracker: SpendTracker,
+        place: Place,
+        author: Author | None = None,
+        *,
+        timeout: float = CALL_TIMEOUT,
+    ) -> None:
+        self.name = model.name
+        self._model = model
+        self._spend_tracker = spend_tracker
+        self._place = place
+        self._author = author
+        self._calls = ModelCalls(retries=0, timeout=timeout)
+
+    def takes(self, media: Media, role: Role) -> bool:
+        return self._model.takes(media, role) if isinstance(self._model, TakesMedia) else media.has_content
+
+    @property
+    def account(self) -> str:
+        return self._model.account if isinstance(self._model, UploadsFiles) else ""
+
+    async def upload(self, data: bytes, *, mime: str, name: str = "") -> File:
+        return await self._uploader.upload(data, mime=mime, name=name)
+
+    def is_own_file(self, uri: str) -> bool:
+        return isinstance(self._model, UploadsFiles) and self._model.is_own_file(uri)
+
+    async def get_file(self, name: str) -> File:
+        return await self._uploader.get_file(name)
+
+    async def delete_file(self, name: str) -> None:
+        await self._uploader.delete_file(name)
+
+    @property
+    def _uploader(self) -> UploadsFiles:
+        if not isinstance(self._model, UploadsFiles):
+            raise InvalidValue(f"{self.name} takes no files")
+        return self._model
+
+    async def respond(self, prompt: Prompt) -> Response:
+        if await self._spend_tracker.is_reached(self._place, self._author):
+            raise SpendCapReached(f"{self.name} is not called until tomorrow: a spend cap is reached")
+        response = await self._calls.respond(self._model, prompt)
+        await self._spend_tracker.count(response, self._model, self._place, self._author)
+        return response
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
+        yield await self.respond(prompt)

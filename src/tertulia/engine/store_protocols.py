@@ -1,0 +1,397 @@
+"""Protocols that a store implements for the engine, and their values. Pure."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from tertulia.context.log import Log
+from tertulia.context.values import LeftOut
+from tertulia.engine.limits import UsageStore
+from tertulia.engine.places import Ownership, StopRequests
+from tertulia.engine.rate_limit import RateLimitStore
+from tertulia.errors import InvalidValue, TertuliaError
+from tertulia.events import DurableEvent
+from tertulia.media.descriptions import DescriptionStore
+from tertulia.media.values import MediaStore
+from tertulia.memory.episodes import Episodes, WindowPasts
+from tertulia.memory.facts import Cursors, Fact, Facts, Summaries
+from tertulia.memory.retrieval.index import IndexReader, IndexWriter
+from tertulia.messages import Author, Message, Place, PlaceKey, Reply
+from tertulia.platform import Change, DeliveryKind, Update
+from tertulia.run.journal import Journal, JournalStore, PromptStore, Run
+from tertulia.tasks.task import REPEATABLE, Policy, Task, cancels_sends
+from tertulia.turns import Prompt, Turn
+
+DRAFT_END = "-end"  # suffix of the id of the line that replaces a draft, after the id of the draft
+PROPOSAL = "-forget"  # suffix of the id of the reply that proposes to forget facts, after the id of the run
+
+SendStatus = Literal[
+    "waiting",  # to be sent
+    "sending",  # given to the platform; no receipt yet
+    "sent",  # with its receipt
+    "doubtful",  # it is unknown whether it was sent, and a retry might duplicate it
+    "dropped",  # by a decision, or refused by the platform
+]
+
+
+class WaitingMessage(Struct, frozen=True, kw_only=True):
+    """A message that no run has taken yet."""
+
+    message: Message
+    since: datetime  # when it was received
+    number: int  # in its place
+
+
+class OutboxItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A reply in the outbox: one message to send, with its status."""
+
+    id: str  # also the idempotency key, on platforms that have one
+    reply: Reply
+    made_at: datetime
+    run: str | None = None
+    task: str | None = None
+    kind: DeliveryKind = "answer"
+    status: SendStatus = "waiting"
+    attempts: int = 0
+    unknown_attempts: int = 0  # attempts with an unknown outcome
+    message_id: str | None = None  # the platform's receipt
+    sent_at: datetime | None = None  # when it was given to the platform; with an unknown outcome, for the first time
+    why: str = ""
+    author: Author | None = None  # our account: with it, the sent reply becomes a message of the place
+    turns: tuple[Turn, ...] = ()  # the model's turns that wrote it; stored with that message
+    reply_id: str | None = None  # shared by the parts of a split reply; None for a whole one
+    part: int = 0  # its number in a split reply
+    separator: str = ""  # the text between the previous part and this one
+    edits: str | None = None  # the platform's id of the draft that it replaces
+    streamed: bool = False  # see `Delivery`; not stored
+
+
+MessageState = Literal["waiting", "taken", "passed", "own"]
+
+
+class PlaceSnapshot(Struct, frozen=True, kw_only=True):
+    """The messages that wait in a place, the oldest first, and the counts of the place, in one read."""
+
+    waiting: tuple[WaitingMessage, ...]
+    count: int  # of all messages
+    changes: int  # of edits and deletions
+    beginning: int = 0  # see `PlaceSettings.beginning`
+
+
+class Command(Struct, frozen=True, kw_only=True):
+    """A command that a person gave and that is not carried out yet."""
+
+    id: int
+    message: Message
+    name: str
+    argument: str
+    horizon: int  # the number of messages in the place at that time
+
+
+class UpdateResult(Struct, frozen=True, kw_only=True):
+    """The result of `UpdateStore.apply`."""
+
+    new: bool  # False for a key that was applied before
+    refused: str = ""  # why its changes were refused; then the update is stored unread
+
+
+class PromptOutdated(InvalidValue):
+    """The prompt of a run shows text that was edited, deleted or forgotten since. The run starts over."""
+
+
+class InboxStore(Protocol):
+    async def receive(self, message: Message, *, at: datetime) -> bool:
+        """Store a message; return whether it is new. A duplicate changes nothing."""
+        ...
+
+    async def edit(self, message: Message, *, at: datetime) -> bool:
+        """Replace the parts of a message; return whether it exists."""
+        ...
+
+    async def delete(self, place: Place, message_id: str, *, at: datetime) -> bool: ...
+
+    async def places(self) -> Sequence[Place]:
+        """Return the places in which messages wait."""
+        ...
+
+    async def waiting(self, place: Place) -> Sequence[WaitingMessage]:
+        """Return the messages that wait in a place, the oldest first."""
+        ...
+
+    async def snapshot(self, place: Place, *, most: int | None = None) -> PlaceSnapshot:
+        """Return at most *most* of the waiting messages and the counts of the place, in one transaction."""
+        ...
+
+    async def album(self, place: Place, author_id: str, album: str) -> Sequence[tuple[Message, MessageState]]:
+        """Return the messages of an album that are not deleted, the oldest first, each with its state."""
+        ...
+
+    async def skip(self, place: Place, message_ids: Sequence[str]) -> None: ...
+
+
+class UpdateStore(Protocol):
+    """Updates of platforms, and the commands of people in them."""
+
+    async def apply(
+        self, platform: str, changes: Sequence[Change], *, key: str, raw: bytes | None, at: datetime, keep: timedelta
+    ) -> UpdateResult:
+        """Store an update of a platform and apply its changes, in one transaction; *raw* is removed after *keep*."""
+        ...
+
+    async def remove_old(self, keep: timedelta, *, at: datetime) -> None:
+        """Remove raw updates that were stored for longer than *keep*."""
+        ...
+
+    async def unread(self, platform: str) -> Sequence[Update]: ...
+
+    async def last(self, place: Place) -> Message | None: ...
+
+    async def migrated_places(self) -> Mapping[PlaceKey, Place]:
+        """Return the places that have migrated, by their former keys."""
+        ...
+
+    async def commands(self) -> Sequence[Command]:
+        """Return the commands that are not carried out yet, the oldest first."""
+        ...
+
+    async def end(self, command: Command, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
+        """End a command and store its replies and tasks, in one transaction."""
+        ...
+
+
+class EventStore(Protocol):
+    """Durable events, numbered per place."""
+
+    def subscribe(
+        self, published: Callable[[Sequence[DurableEvent]], None], troubled: Callable[[TertuliaError], None]
+    ) -> Callable[[], None]:
+        """Call the functions with the events of each commit and with errors, in any thread; return how to stop."""
+        ...
+
+    async def read(
+        self, *, after: str, place: Place | None = None, run_id: str | None = None
+    ) -> Sequence[DurableEvent]:
+        """Return some events after a cursor, the oldest first; none at the end. `""` is before all."""
+        ...
+
+    async def last(self) -> str:
+        """Return the cursor of the newest event."""
+        ...
+
+
+class RunStore(JournalStore, Protocol):
+    """Runs: begin, resume, end, and the journal between."""
+
+    async def begin(
+        self,
+        run: Run,
+        prompt: Prompt,
+        *,
+        at: datetime,
+        cancels: Policy = cancels_sends,
+        changes: int | None = None,
+        left_out: Sequence[LeftOut] = (),
+    ) -> None:
+        """Begin a run with its first prompt and what was *left_out* of it, in one transaction.
+
+        Its messages no longer wait. Tasks of older plans for the place are cancelled as *cancels* says. Raise
+        `PromptOutdated`, and begin nothing, where the place has other *changes* than the prompt was built with.
+        """
+        ...
+
+    async def open(self) -> Sequence[Run]:
+        """Return the runs that have begun and not ended, the oldest first."""
+        ...
+
+    async def resume(self, run: Run) -> None:
+        """Store that a run is resumed once more."""
+        ...
+
+    async def journal(self, run_id: str) -> Journal | None: ...
+
+    async def end(self, run: Run, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
+        """End a run and store its replies and tasks, in one transaction; also a run that never began."""
+        ...
+
+
+class OutboxStore(Protocol):
+    async def unsent(self) -> Sequence[OutboxItem]:
+        """Return the replies with status "waiting" or "sending", the oldest first."""
+        ...
+
+    async def put(self, *item: OutboxItem) -> None:
+        """Store replies or their status, in one transaction. One with an author becomes a message once it is sent."""
+        ...
+
+    async def draft(self, run_id: str) -> OutboxItem | None:
+        """Return the draft of a run: the message that shows the answer while the model writes it."""
+        ...
+
+    async def abandoned_drafts(self) -> Sequence[OutboxItem]:
+        """Return the visible drafts of runs that were withdrawn, or ended without editing them."""
+        ...
+
+    async def change(self, item: OutboxItem) -> None:
+        """Store the status of a reply, not its text. Raise `InvalidValue` where the reply was removed."""
+        ...
+
+    async def leave(self, place: Place, *, at: datetime) -> None:
+        """Store that nothing can be sent to a place any more, and drop the replies that wait for it."""
+        ...
+
+    async def listed(self, *statuses: SendStatus) -> Sequence[OutboxItem]: ...
+
+    async def to_retry(self) -> Sequence[OutboxItem]:
+        """Return the replies that wait after a failed attempt, the oldest first."""
+        ...
+
+    async def decide(
+        self, outgoing_id: str, status: Literal["waiting", "dropped"], *, why: str = ""
+    ) -> OutboxItem | None:
+        """Make a doubtful or dropped reply wait again, or drop one that is not sent; None where there is none."""
+        ...
+
+
+class TaskStore(Protocol):
+    """Tasks. A change of one task also updates the tasks of its plan that depend on it.
+
+    With `platforms`, only the tasks of their places are affected.
+    """
+
+    async def add(self, tasks: Sequence[Task]) -> None:
+        """Store new tasks; one that exists stays as it is."""
+        ...
+
+    async def take(self, now: datetime, *, platforms: Collection[str] | None = None) -> Sequence[Task]:
+        """Set the tasks that are due and ready to running, and return them."""
+        ...
+
+    async def end(self, task: Task, *, replies: Sequence[OutboxItem] = ()) -> None:
+        """Store the end of a task and its replies, in one transaction."""
+        ...
+
+    async def next_due(self, *, platforms: Collection[str] | None = None) -> datetime | None:
+        """Return when the next task is due, which may be in the past; None without one."""
+        ...
+
+    async def recover(
+        self, repeatable: Collection[str] = REPEATABLE, *, platforms: Collection[str] | None = None
+    ) -> Sequence[Task]:
+        """Reset the tasks that a crash interrupted, and return them: pending if *repeatable*, else doubtful."""
+        ...
+
+    async def cancel(self, task_id: str, *, why: str) -> Task | None:
+        """Cancel a task that has not begun; None where there is no such task, `InvalidValue` where it has begun."""
+        ...
+
+    async def cancel_superseded(self, place: Place, policy: Policy) -> None:
+        """Cancel the tasks of a place that have not begun and that the policy names."""
+        ...
+
+    async def listed(self, place: Place | None = None) -> Sequence[Task]: ...
+
+
+class PlaceSettings(Protocol):
+    """Settings of places (delimiter, beginning), blocked authors, and the languages of authors."""
+
+    async def delimiter(self, place: Place) -> str:
+        """Return the word that tells our markup in a place from people's; it is made at random at the first call."""
+        ...
+
+    async def beginning(self, place: Place) -> int:
+        """Return the number of the first message since the place was cleared, or became a group or a direct chat."""
+        ...
+
+    async def clear(self, place: Place, beginning: int, *, at: datetime) -> None:
+        """Set the number of the first message of the conversation; a lower number than before changes nothing."""
+        ...
+
+    async def blocked(self) -> frozenset[tuple[str, str]]:
+        """Return namespace and id of the blocked authors."""
+        ...
+
+    async def block(self, platform: str, author_id: str, *, at: datetime) -> None: ...
+
+    async def unblock(self, platform: str, author_id: str) -> None: ...
+
+    async def language(self, platform: str, author_id: str) -> str:
+        """Return the language of an author's client; empty if it is unknown."""
+        ...
+
+
+class ProposalStore(Protocol):
+    """Proposals of a model to forget facts, which the person they are about may confirm."""
+
+    async def propose(self, run_id: str, fact_id: str, *, now: datetime, until: datetime, most: int) -> bool:
+        """Store that a run proposes to forget a fact, once, and at most *most* facts for a run."""
+        ...
+
+    async def made_by(self, run_id: str) -> Sequence[Fact]:
+        """Return the facts that a run proposes to forget and that still exist."""
+        ...
+
+    async def confirmed_by(self, message: Message, *, now: datetime) -> Sequence[Fact]:
+        """Return the facts that *message*, which says yes, confirms are to be forgotten.
+
+        The facts are about its author and were proposed in this place by a reply that was sent. The message is the
+        author's next one there and was not edited since. It quotes that reply; or it quotes nothing, and no other
+        reply of ours came after or was being sent.
+        """
+        ...
+
+
+class FactStore(Facts, Summaries, Protocol):
+    """Facts and summaries of people."""
+
+
+class StoreProtocol(Protocol):
+    """A store: one attribute for each protocol."""
+
+    @property
+    def log(self) -> Log: ...
+    @property
+    def inbox(self) -> InboxStore: ...
+    @property
+    def events(self) -> EventStore: ...
+    @property
+    def updates(self) -> UpdateStore: ...
+    @property
+    def runs(self) -> RunStore: ...
+    @property
+    def prompts(self) -> PromptStore: ...
+    @property
+    def outbox(self) -> OutboxStore: ...
+    @property
+    def tasks(self) -> TaskStore: ...
+    @property
+    def place_settings(self) -> PlaceSettings: ...
+    @property
+    def facts(self) -> FactStore: ...
+    @property
+    def proposals(self) -> ProposalStore: ...
+    @property
+    def cursors(self) -> Cursors: ...
+    @property
+    def episodes(self) -> Episodes: ...
+    @property
+    def window_pasts(self) -> WindowPasts: ...
+    @property
+    def index_reader(self) -> IndexReader: ...
+    @property
+    def index_writer(self) -> IndexWriter: ...
+    @property
+    def descriptions(self) -> DescriptionStore: ...
+    @property
+    def media(self) -> MediaStore: ...
+    @property
+    def usage(self) -> UsageStore: ...
+    @property
+    def ownership(self) -> Ownership: ...
+    @property
+    def rate_limits(self) -> RateLimitStore: ...
+    @property
+    def stop_requests(self) -> StopRequests: ...
+
+    async def count_rows(self) -> dict[str, int]: ...

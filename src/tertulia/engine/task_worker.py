@@ -1,0 +1,340 @@
+"""Task worker: runs each task once when it is due, and retries it with backoff when it fails.
+
+The handlers of the built-in kinds are here: send, sticker, remember, forget, block, unblock, clear-conversation.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from msgspec import Struct, ValidationError, convert
+
+from tertulia.context.log import Log
+from tertulia.engine.background import (
+    BackgroundTasks,
+    Sleep,
+    foreign_code,
+    is_cancelled,
+    log_text,
+    retry_forever,
+    wait_for_event,
+)
+from tertulia.engine.behavior import Behavior, IsAdministrator, require_right_to_clear
+from tertulia.engine.memory.recall import evidence_messages
+from tertulia.engine.outbox_sender import split_replies
+from tertulia.engine.places import DelimiterCache
+from tertulia.engine.store_protocols import OutboxItem, PlaceSettings, TaskStore
+from tertulia.errors import CallerMustAct, InvalidValue, StoreBroken, TertuliaError, seconds_to_wait
+from tertulia.memory.facts import MAX_FACT_LENGTH, Fact, Facts, default_scope, subject_of
+from tertulia.memory.verify.claims import unfit_reason
+from tertulia.memory.verify.clauses import supporting_messages
+from tertulia.messages import Author, Place, Reply
+from tertulia.platform import Platform
+from tertulia.redaction import redact_keys
+from tertulia.run.outcome import make_reply
+from tertulia.tasks import graph
+from tertulia.tasks.blocks import lines_for_model
+from tertulia.tasks.kinds import KINDS, Body, Kind, for_model
+from tertulia.tasks.task import FORGET_CONFIRMED, RETRY, Retry, Send, SendSticker, Task, block_of
+
+log = logging.getLogger(__name__)
+
+GRACE = 5.0  # seconds that running tasks may take to end when the engine closes
+CLOCK_CHECK = 30.0  # seconds between reads of the wall clock, which may have been set
+
+RunTask = Callable[[Task], Awaitable[Sequence[Reply] | None]]  # runs a task; returns the replies to send
+
+
+def raw_text(body: Body) -> object:
+    """Read a block whose body may be anything."""
+    return body.text
+
+
+class TaskHandler(Struct, frozen=True, kw_only=True):
+    """Runs the tasks of one kind, and reads its blocks."""
+
+    run: RunTask
+    read: Kind = raw_text
+    repeatable: bool = False  # whether it may run twice, after a crash with an unknown outcome
+    about: str | None = ""  # a line for the model about its blocks; None leaves it out
+
+
+def block_kinds(task_handlers: Mapping[str, TaskHandler], *, may: Collection[str] = ()) -> dict[str, Kind]:
+    """Return the block kinds that a model may use: the built-in ones and those of *task_handlers*."""
+    return for_model({**KINDS, **{kind: _logged(kind, work.read) for kind, work in task_handlers.items()}}, may=may)
+
+
+def _logged(name: str, read: Kind) -> Kind:
+    """Return *read* with logging: an error other than `ValueError`, which goes to the model, is logged."""
+
+    def logged(body: Body) -> object:
+        try:
+            return read(body)
+        except ValueError:
+            raise
+        except Exception as error:
+            log.warning("task block %s: read failed: %s", name, log_text(error))
+            raise
+
+    return logged
+
+
+def block_lines(task_handlers: Mapping[str, TaskHandler], kinds: Mapping[str, Kind]) -> tuple[str, ...]:
+    """Return the lines for the model about *kinds*."""
+    return lines_for_model(kinds, {kind: work.about for kind, work in task_handlers.items()})
+
+
+class TaskWorker:
+    """Runs due tasks. It reads the store only when a task is due or `wake` is called."""
+
+    def __init__(
+        self,
+        tasks: TaskStore,
+        task_handlers: Mapping[str, TaskHandler],
+        *,
+        platforms: Mapping[str, Platform],
+        me: Callable[[Place], Author],
+        sent: Callable[[Sequence[OutboxItem]], None],
+        now: Callable[[], datetime],
+        store_media: Callable[[Reply], Awaitable[Reply]] | None = None,
+        retry: Retry = RETRY,
+        sleep: Sleep = asyncio.sleep,
+        grace: float = GRACE,
+    ) -> None:
+        self._tasks = tasks
+        self._store_media = store_media  # returns a reply with files in place of bytes
+        self._grace = grace
+        self._handlers = task_handlers
+        self._platforms = platforms
+        self._background = BackgroundTasks()
+        self._me = me
+        self._sent = sent
+        self._now = now
+        self._retry = retry
+        self._sleep = sleep
+        self._woken = asyncio.Event()
+        self._asleep = asyncio.Event()  # set while no task is due
+
+    async def recover(self) -> None:
+        """Reset the tasks that an earlier process left running."""
+        repeatable = {kind for kind, handler in self._handlers.items() if handler.repeatable}
+        for task in await self._tasks.recover(repeatable, platforms=self._platforms):
+            if task.doubtful:
+                log.warning("task %s (%s): %s", task.id, task.kind, task.why)
+
+    def wake(self) -> None:
+        """Read the store again: a task was added, or one that others depend on has ended."""
+        self._asleep.clear()
+        self._woken.set()
+
+    async def done(self) -> None:
+        """Wait until no task is due or running."""
+        await self._asleep.wait()
+        await self._background.done()
+
+    @property
+    def busy(self) -> bool:
+        return self._background.busy or not self._asleep.is_set()
+
+    async def close(self) -> None:
+        """Stop; running tasks have *grace* seconds to end."""
+        await self._background.stop(grace=self._grace)
+
+    async def run(self) -> None:
+        """Run due tasks until cancelled."""
+        while True:
+            self._woken.clear()
+            self._asleep.clear()
+            try:
+                due = await self._start_due_tasks()
+            except StoreBroken as error:
+                log.error("tasks stop until the store is repaired: %s", error)
+                self._background.broken, due = error, None
+            except TertuliaError as error:  # of the store, which may work again later
+                log.error("tasks are read again in %g s: %s", CLOCK_CHECK, error)
+                due = self._now() + timedelta(seconds=CLOCK_CHECK)
+            if not self._woken.is_set():
+                self._asleep.set()
+            await self._sleep_until(due)
+
+    async def _start_due_tasks(self) -> datetime | None:
+        """Start all tasks that are due; return when the next one is."""
+        while True:
+            due = await self._tasks.next_due(platforms=self._platforms)
+            if due is None or due > self._now():
+                return due
+            for task in await self._tasks.take(self._now(), platforms=self._platforms):
+                self._asleep.clear()
+                self._background.start(self._run_task(task))
+
+    async def _sleep_until(self, due: datetime | None) -> None:
+        if due is None:
+            await self._woken.wait()
+            return
+        while not self._woken.is_set() and (left := (due - self._now()).total_seconds()) > 0:
+            await wait_for_event(self._woken, min(left, CLOCK_CHECK), sleep=self._sleep)
+
+    async def _run_task(self, task: Task) -> None:
+        """Run one task, and store its end."""
+        try:
+            ended, replies = graph.finish(task), await self._make_items(task, await self._call_handler(task))
+        except CallerMustAct as error:
+            ended, replies = self._failed(task, error, permanent=True), []
+        except asyncio.CancelledError:
+            if is_cancelled():
+                raise
+            ended, replies = self._failed(task, TertuliaError("cancelled by the handler, not by shutdown")), []
+        except Exception as error:  # noqa: BLE001 (the handler is foreign code; the task is retried)
+            ended, replies = self._failed(task, error), []
+        await self._end(task, ended, replies)
+        self.wake()
+
+    async def _end(self, task: Task, ended: Task, replies: Sequence[OutboxItem]) -> None:
+        """Store the end of a task; where the store refuses its replies, the task has failed."""
+        try:
+            await retry_forever(lambda: self._tasks.end(ended, replies=replies), sleep=self._sleep)
+            self._sent(replies)
+        except InvalidValue as error:
+            if not replies:  # it was removed meanwhile
+                log.info("%s", error)
+                return
+            await self._end(task, self._failed(task, error, permanent=True), ())
+
+    async def _call_handler(self, task: Task) -> Sequence[Reply]:
+        handler = self._handlers.get(task.kind)
+        if handler is None:
+            raise CallerMustAct(f"no handler for tasks of kind {task.kind!r}")
+        with foreign_code(task.kind):
+            return await handler.run(task) or ()
+
+    async def _make_items(self, task: Task, replies: Sequence[Reply]) -> Sequence[OutboxItem]:
+        if not isinstance(replies, list | tuple) or not all(isinstance(reply, Reply) for reply in replies):
+            raise InvalidValue(f"the handler of {task.kind!r} must return a list of replies or None, not {replies!r}")
+        if unknown := {reply.place.platform for reply in replies} - set(self._platforms):
+            raise InvalidValue(f"the engine has no platform {', '.join(sorted(unknown))}")
+        items = [
+            OutboxItem(
+                id=f"{task.id}-{number}",
+                reply=await self._store_media(reply) if reply.media and self._store_media else reply,
+                made_at=self._now(),
+                task=task.id,
+                kind="task",
+                author=self._me(reply.place),
+            )
+            for number, reply in enumerate(replies)
+        ]
+        return split_replies(items, self._platforms)
+
+    def _failed(self, task: Task, error: Exception, *, permanent: bool = False) -> Task:
+        why = redact_keys(str(error) if isinstance(error, TertuliaError) else f"{type(error).__name__}: {error}")
+        pause = timedelta(seconds=seconds_to_wait(getattr(error, "retry_after", None)) or 0.0)  # any error may have it
+        failed = graph.fail(task, now=self._now(), why=why, permanent=permanent, pause=pause, retry=self._retry)
+        log.warning("task %s (%s), %s: %s", task.id, task.kind, failed.status, log_text(error))
+        return failed
+
+
+class BuiltinTasks:
+    """Handlers of the task kinds that every agent has. `handlers` has them by kind."""
+
+    def __init__(
+        self,
+        place_settings: PlaceSettings,
+        facts: Facts,
+        messages: Log,
+        behavior: Behavior,
+        *,
+        delimiters: DelimiterCache,
+        is_administrator: IsAdministrator,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._place_settings = place_settings
+        self._facts = facts
+        self._messages = messages
+        self._now = now
+        self._behavior = behavior
+        self._administers = is_administrator
+        self._delimiters = delimiters
+        self.handlers: Mapping[str, TaskHandler] = {
+            kind: TaskHandler(run=run, repeatable=True)
+            for kind, run in (
+                ("send", self._say),
+                ("sticker", self._say),
+                ("remember", self._remember),
+                ("block", self._block),
+                ("unblock", self._unblock),
+                ("clear-conversation", self._clear),
+                (FORGET_CONFIRMED, self._forget),
+            )
+        }
+
+    async def _say(self, task: Task) -> Sequence[Reply]:
+        step = block_of(task)
+        if not isinstance(step, Send | SendSticker):
+            raise InvalidValue(f"task {task.id}: kind {task.kind} sends nothing")
+        reply = make_reply(step, task.place, None, delimiter=await self._delimiters.get(task.place))
+        return [reply] if reply else []
+
+    async def _remember(self, task: Task) -> None:
+        texts, source = task.args.get("facts"), task.args.get("source")
+        if not isinstance(texts, list) or not isinstance(source, str):
+            raise InvalidValue(f"task {task.id} has no facts to remember")
+        author = _author(task)
+        evidence = await evidence_messages(self._messages, author, place=task.place, target=source)
+        found = [
+            (number, text, await asyncio.to_thread(supporting_messages, text, author, evidence))
+            for number, text in enumerate(map(str, texts))
+        ]
+        facts = [
+            Fact(
+                id=f"{task.id}-{number}",
+                subject=subject_of(author, task.place),
+                text=text[:MAX_FACT_LENGTH],
+                place=task.place,
+                sources=tuple(message.id for message in sources),
+                learned_at=self._now(),
+                scope=default_scope(task.place),
+            )
+            for number, text, sources in found
+            if sources and not unfit_reason(text)  # rejects claims without support, instructions and secrets
+        ]
+        if len(facts) < len(found):
+            log.info("task %s: %d of %d facts rejected", task.id, len(found) - len(facts), len(found))
+        await self._facts.learn(facts)
+
+    async def _forget(self, task: Task) -> Sequence[Reply]:
+        facts, near = task.args.get("facts"), task.args.get("reply_to")
+        if not isinstance(facts, list):
+            raise InvalidValue(f"task {task.id} has no list of facts to forget")
+        await self._facts.forget(list(map(str, facts)), at=self._now())
+        lines = self._behavior.lines_in(str(task.args.get("language") or ""))
+        return [Reply(place=task.place, text=lines.forgotten, reply_to=near)]
+
+    def _refuse_models(self, task: Task) -> None:
+        """Raise `InvalidValue` for a destructive task of a model that `model_may` does not allow now."""
+        if task.run is not None and task.kind not in self._behavior.model_may:
+            raise InvalidValue(f"task {task.id}: Behavior.model_may does not allow {task.kind}")
+
+    async def _block(self, task: Task) -> None:
+        self._refuse_models(task)
+        await self._place_settings.block(task.place.author_namespace, _author(task).id, at=self._now())
+
+    async def _unblock(self, task: Task) -> None:
+        await self._place_settings.unblock(task.place.author_namespace, _author(task).id)
+
+    async def _clear(self, task: Task) -> None:
+        self._refuse_models(task)
+        beginning = task.args.get("beginning")
+        if not isinstance(beginning, int):
+            raise InvalidValue(f"task {task.id} has no number at which the conversation begins")
+        if task.run is not None and task.place.kind != "direct":  # planned by a model, so its author needs the right
+            await require_right_to_clear(task.place, _author(task), self._administers)
+        await self._place_settings.clear(task.place, beginning, at=self._now())
+
+
+def _author(task: Task) -> Author:
+    """Return the author of the message that led to the task."""
+    try:
+        return convert(task.args.get("author"), Author)
+    except ValidationError as error:
+        raise InvalidValue(f"task {task.id} has no author") from error

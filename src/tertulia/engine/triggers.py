@@ -1,0 +1,97 @@
+"""Triggers: whether a message is addressed to the agent. Pure."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from inspect import isawaitable
+from typing import Literal
+
+from msgspec import Struct
+
+from tertulia.characters import is_blank, visible
+from tertulia.errors import InvalidValue
+from tertulia.messages import Author, Message
+from tertulia.parts import cut_text
+
+Decision = Literal[
+    "answer",
+    "not addressed",  # to us, in a group
+    "our own",
+    "an agent's turn too many",  # after `agents_in_a_row` messages of agents
+    "blocked",
+    "too many",  # the rate limit of the author is reached
+]
+Rule = Callable[[Message], bool]
+
+
+class Triggers(Struct, frozen=True, kw_only=True):
+    """Decides whether a message is for the agent: by its author, its place, and the names and the rule of the agent."""
+
+    me: Author
+    names: tuple[str, ...] = ()  # other names that people use for us
+    rule: Rule | None = None  # answers further messages in groups
+    blocked: frozenset[tuple[str, str]] = frozenset()  # platforms and ids of authors
+    agents_in_a_row: int = 2  # messages of agents after which we wait for a person
+
+    def decide(self, message: Message, before: Sequence[Message] = ()) -> Decision:
+        """Return the decision about *message*, given the messages *before* it."""
+        if self._is_own(message.author):
+            return "our own"
+        if (message.place.author_namespace, message.author.id) in self.blocked:
+            return "blocked"
+        if not self._is_addressed(message):
+            return "not addressed"
+        if message.author.persona is not None and self._are_agents_alone(before):
+            return "an agent's turn too many"
+        return "answer"
+
+    def _is_own(self, author: Author) -> bool:
+        """Return whether the author is our account: only the id counts, not a name or a persona."""
+        return author.id == self.me.id
+
+    def _is_addressed(self, message: Message) -> bool:
+        """Return whether *message* is for us. A name in forwarded words was not meant for us here."""
+        if message.place.kind == "direct":
+            return True
+        quote = message.reply_to
+        if quote is not None and quote.author is not None and self._is_own(quote.author):
+            return True
+        if message.forwarded_from is None and self._is_named(message):
+            return True
+        return self.rule is not None and rule_result(self.rule(message))
+
+    def _is_named(self, message: Message) -> bool:
+        text = visible(cut_text(message.parts)).casefold()
+        return any(name_pattern(name).search(text) for name in self._names())
+
+    def _names(self) -> Iterable[str]:
+        if self.me.username:
+            yield "@" + self.me.username.lstrip("@")
+        own = (name.rstrip("*") for name in (self.me.name, self.me.persona or ""))  # no patterns
+        yield from (name for name in (*own, *self.names) if not is_blank(name))
+
+    def _are_agents_alone(self, before: Sequence[Message]) -> bool:
+        """Return whether the last `agents_in_a_row` messages are all by agents."""
+        last = before[-self.agents_in_a_row :] if self.agents_in_a_row else ()
+        return len(last) >= self.agents_in_a_row and all(
+            message.author.persona is not None or self._is_own(message.author) for message in last
+        )
+
+
+def rule_result(result: object) -> bool:
+    """Return what a rule returned, as a bool; raise `InvalidValue` for a coroutine."""
+    if isawaitable(result):
+        raise InvalidValue("Behavior.answer_if must be a plain function: this one returns an awaitable")
+    return bool(result)
+
+
+@lru_cache(maxsize=256)
+def name_pattern(name: str) -> re.Pattern[str]:
+    """Return a pattern that finds the name as a whole word, in text that is visible and casefolded.
+
+    Any ending may follow a name that ends in `*`. There is one such place in a pattern, at its end, so that the time it
+    takes grows with the text alone.
+    """
+    stem = name.removesuffix("*")
+    ending = r"\w*" if stem != name else ""
+    return re.compile(rf"(?<![\w@]){re.escape(visible(stem).casefold())}{ending}(?!\w)")

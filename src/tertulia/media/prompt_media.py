@@ -1,0 +1,82 @@
+"""Media of a prompt: found and changed; no service gets addresses of others, or bytes that nobody checked. Pure."""
+
+from collections.abc import Callable, Iterator
+from operator import is_
+
+from msgspec.structs import replace
+
+from tertulia.media.address_rules import is_youtube
+from tertulia.models.base import Model, UploadsFiles
+from tertulia.parts import Media, Part, ToolResult, media_in
+from tertulia.turns import Prompt, Role, Turn
+from tertulia.value_cache import cached
+
+
+def without_foreign_uris(prompt: Prompt, model: Model) -> Prompt:
+    """Return the prompt without the URIs that no service may get, see `is_foreign`; itself if it has none."""
+
+    def hide(media: Media, role: Role) -> Media:
+        if not is_foreign(media, role, model):
+            return media
+        has_bytes = media.data or media.sha256
+        return replace(media, uri=None, raw=None) if has_bytes else media.without_content()
+
+    return with_each_medium(prompt, hide)
+
+
+def is_foreign(media: Media, role: Role, model: Model) -> bool:
+    """Return whether a service must not get the URI of media: it is no video of YouTube, and no file of the service.
+
+    Only what the model returned itself can be a file of its service. Any other URI is fetched by us, or becomes words:
+    a server of one's own would fetch it from inside our network, or read a file of its disk.
+    """
+    if not media.uri or is_youtube(media.uri):
+        return False
+    return not (role == "model" and isinstance(model, UploadsFiles) and model.is_own_file(media.uri))
+
+
+def without_unchecked_bytes(prompt: Prompt) -> Prompt:
+    """Return the prompt without bytes that are in no stored file: nobody knows what they are. A model gets its own."""
+    return with_each_medium(
+        prompt, lambda media, role: media.without_content() if media.data and role == "user" else media
+    )
+
+
+def with_each_medium(prompt: Prompt, change: Callable[[Media, Role], Media]) -> Prompt:
+    """Return the prompt with its media changed, where *change* does not return them as they are; else itself."""
+
+    def change_part(part: Part, role: Role) -> Part:
+        new = tuple(change(one, role) for one in media_in(part))
+        if all(map(is_, new, media_in(part))):
+            return part
+        return replace(part, media=new) if isinstance(part, ToolResult) else new[0]
+
+    return with_each_part(prompt, change_part)
+
+
+def with_each_part(prompt: Prompt, change: Callable[[Part, Role], Part]) -> Prompt:
+    """Return the prompt with the parts changed of turns that have media; itself where *change* changes none."""
+
+    def change_turn(turn: Turn) -> Turn:
+        parts = tuple(change(part, turn.role) for part in turn.parts) if media_in_turn(turn) else turn.parts
+        return turn if all(map(is_, parts, turn.parts)) else replace(turn, parts=parts)
+
+    changed = [tuple(map(change_turn, layer.turns)) for layer in prompt.layers]
+    if all(all(map(is_, turns, layer.turns)) for turns, layer in zip(changed, prompt.layers, strict=True)):
+        return prompt
+    layers = (replace(layer, turns=turns) for layer, turns in zip(prompt.layers, changed, strict=True))
+    return replace(prompt, layers=tuple(layers))
+
+
+def is_stored(media: Media) -> bool:
+    """Return whether its file is to be attached."""
+    return bool(media.sha256) and not media.data
+
+
+def media_in_turn(turn: Turn) -> tuple[Media, ...]:
+    """Return the media of a turn; cached."""
+    return cached(turn, "media", lambda one: tuple(media for part in one.parts for media in media_in(part)))
+
+
+def all_media(prompt: Prompt) -> Iterator[Media]:
+    return (media for turn in prompt.turns for media in media_in_turn(turn))

@@ -1,0 +1,330 @@
+"""Facts about people: where each was said, who may see it, how facts are merged and superseded. Pure."""
+
+import hashlib
+import math
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Literal, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tertulia.errors import InvalidValue
+from tertulia.memory.patterns import is_first_person
+from tertulia.memory.verify.comparison import comparable_words, frame, is_about_same, is_past
+from tertulia.messages import Author, Message, Place
+
+MAX_FACTS = 100  # about one person from one place
+MAX_FACT_LENGTH = 4000  # characters
+MAX_SOURCES = 32  # of one fact, the newest
+SINGLE_KEYS = frozenset(  # one value at a time
+    "name home origin nationality work pronouns birthday age gender timezone family:marriage".split()
+)
+PAST_PREFIX = "past:"  # of the key of a fact about the past: `past:home`
+SINGLE_KINDS = frozenset(
+    "taste favourite allergy diet learning plays".split()
+)  # one value for each key of the kind: `favourite:colour`
+
+Scope = Literal[
+    "chat",  # only where it was said
+    "direct",  # in the direct chats of the person it is about
+    "everywhere",  # wherever that person asks; never what was said in a direct chat
+]
+
+CursorKind = Literal["facts", "episodes"]  # what messages are read for
+
+
+class Subject(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A person on a platform, with the name at the time when the fact was learned."""
+
+    platform: str
+    id: str
+    name: str = ""
+
+
+class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing that is known about a person, with the messages it was learned from."""
+
+    id: str
+    subject: Subject
+    text: str  # a short sentence in the third person, or the words that were asked to be remembered
+    place: Place  # where it was said
+    sources: tuple[str, ...]  # the ids of the messages there that say so
+    learned_at: datetime  # aware
+    scope: Scope = "chat"
+    confidence: float = 1.0  # from 0 to 1
+    hearsay: bool = False  # only others say so; it never supersedes what the person said
+    key: str = ""  # what it is about (`name`, `home`, `work`, …): a newer fact of the same key supersedes the older one
+    held_from: datetime | None = None
+    held_until: datetime | None = None  # no longer true since then
+    superseded_by: str | None = None  # the id of the newer fact
+
+
+class Summary(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A person in a few sentences, made of the facts that are visible in *place*, and shown only there."""
+
+    subject: Subject
+    place: Place
+    text: str
+    facts: int  # how many it was made from
+    digest: str  # of those facts; the summary is stale if `facts_digest` is another now
+    made_at: datetime  # aware
+
+
+class UnreadRange(Struct, frozen=True, kw_only=True):
+    """Messages of a place, from number *start* up to *stop*, that are to be read for facts."""
+
+    place: Place
+    start: int
+    stop: int
+    changes: int  # the place's counter of changed messages when the range was read
+
+
+class Facts(Protocol):
+    """The store of facts."""
+
+    async def learn(self, facts: Sequence[Fact], *, reading: UnreadRange | None = None) -> Sequence[Fact]:
+        """Store facts, merged with those that are known (`merge_facts`); return those that were added or changed.
+
+        With *reading*, its messages count as read, in the same transaction. If one of them has changed meanwhile,
+        nothing is stored and they stay unread. Facts from deleted messages or about blocked people are left out.
+        """
+        ...
+
+    async def about(
+        self,
+        subject: Subject,
+        *,
+        place: Place,
+        asked_by: Subject | None = None,
+        limit: int = 50,
+        at: datetime | None = None,
+    ) -> Sequence[Fact]:
+        """Current facts about a person that *asked_by* may see in *place*, the most useful first.
+
+        Without *asked_by*: what everybody there may see; in a direct chat, what its person may see.
+        """
+        ...
+
+    async def listed(self, subject: Subject | None = None, place: Place | None = None) -> Sequence[Fact]:
+        """Return all facts, also those that are no longer current."""
+        ...
+
+    async def get(self, fact_id: str) -> Fact | None: ...
+
+    async def why(self, fact_id: str) -> Sequence[Message]:
+        """Return the messages a fact was learned from, oldest first."""
+        ...
+
+    async def forget(self, fact_ids: Sequence[str], *, at: datetime | None = None) -> int:
+        """Remove facts from the file, with those they superseded; return how many."""
+        ...
+
+    async def forget_all(self, subject: Subject, *, at: datetime | None = None) -> int:
+        """Remove all facts about a person and the episodes of their direct chats; return how many facts."""
+        ...
+
+
+class Summaries(Protocol):
+    """The store of summaries."""
+
+    async def summary(self, subject: Subject, *, place: Place, at: datetime | None = None) -> Summary | None:
+        """Return the summary of a person in *place*; None if one of its facts is no longer current at *at*."""
+        ...
+
+    async def summarise(self, summary: Summary, *, made_of: Sequence[str] = ()) -> None:
+        """Store a summary, replacing the previous one."""
+        ...
+
+
+class Cursors(Protocol):
+    """Reading cursors: up to which message each place was read."""
+
+    async def next_range(self, place: Place, *, most: int | None = None) -> UnreadRange | None:
+        """Return the next range to read for facts: the oldest message that changed since it was read, or else unread
+        ones.
+
+        At most *most* messages; None if nothing is left.
+        """
+        ...
+
+    async def unread(self) -> Sequence[Place]:
+        """Places with messages to read for facts."""
+        ...
+
+
+def subject_of(author: Author, place: Place) -> Subject:
+    return Subject(platform=place.author_namespace, id=author.id, name=author.name)
+
+
+def default_scope(place: Place) -> Scope:
+    return "direct" if place.kind == "direct" else "chat"
+
+
+def is_same_place(one: Place, other: Place) -> bool:
+    """Return whether two places are the same, whatever their title; a direct chat is never the same as a group."""
+    return _key(one) == _key(other)
+
+
+def is_same_person(one: Subject, other: Subject) -> bool:
+    return (one.platform, one.id) == (other.platform, other.id)
+
+
+def is_current(fact: Fact, now: datetime) -> bool:
+    """Return whether a fact is true now: not superseded, and not ended."""
+    return fact.superseded_by is None and (fact.held_until is None or fact.held_until > now)
+
+
+def is_single_key(key: str) -> bool:
+    """Return whether a person has only one current fact of that key."""
+    kind, _, each = key.partition(":")
+    return key in SINGLE_KEYS or bool(each and kind in SINGLE_KINDS)
+
+
+def fact_key(kind: str, text: str) -> str:
+    """Return the key of a fact of that kind; `past:` before it if the text is about the past."""
+    return PAST_PREFIX + kind if kind in SINGLE_KEYS and is_past(text) else kind
+
+
+def check_fact(fact: Fact) -> Fact:
+    """Return the fact; raise `InvalidValue` if it cannot be one."""
+    if not fact.text.strip():
+        raise InvalidValue("a fact needs words")
+    if len(fact.text) > MAX_FACT_LENGTH:
+        raise InvalidValue(f"a fact has at most {MAX_FACT_LENGTH:,} characters")
+    if not fact.sources:
+        raise InvalidValue("a fact needs a message that says so")
+    if fact.subject.platform != fact.place.author_namespace:
+        raise InvalidValue("a fact is about somebody on the platform where it was said")
+    if fact.scope == "everywhere" and fact.place.kind == "direct":
+        raise InvalidValue("what was said in a direct chat is not for everywhere")
+    if not (math.isfinite(fact.confidence) and 0 <= fact.confidence <= 1):
+        raise InvalidValue(f"a confidence is from 0 to 1, not {fact.confidence}")
+    if any(moment and moment.tzinfo is None for moment in (fact.learned_at, fact.held_from, fact.held_until)):
+        raise InvalidValue("the moments of a fact need a time zone")
+    return fact
+
+
+# How facts are merged. Each new fact is compared with all known ones.
+#
+# - The same id: it was learned from the same messages before. Only sources are added.
+# - The same words about the same person, in the same place and scope (`_is_same`): the known fact stays. It gets the
+#   new sources, the higher confidence and the later moment, and is no hearsay if either is none.
+# - Rivals (`_is_rival`) are seen by the same people and cannot both be true: two values of a single key, the same
+#   words with another value ("likes tea", "hates tea"), or `home` and `past:home` of one town. They form a chain by
+#   rank (`_rank`): what a person says outranks hearsay, then the newer fact outranks the older. Each fact is
+#   superseded by the next one in the chain; the last is current. A new fact is inserted at its rank, so that an old
+#   message that is read late does not supersede what was said after it.
+# - Anything else is added.
+
+
+def merge_facts(known: Iterable[Fact], new: Iterable[Fact]) -> list[Fact]:
+    """Merge *new* facts into *known* ones; facts that a newer one supersedes are marked, none is removed."""
+    facts = {fact.id: fact for fact in known}
+    for fact in new:
+        same = facts.get(fact.id)
+        changed = _insert(list(facts.values()), fact) if same is None else [_add_sources(same, fact)]
+        facts.update((one.id, one) for one in changed)
+    return list(facts.values())
+
+
+def facts_to_drop(facts: Iterable[Fact], limit: int = MAX_FACTS) -> list[Fact]:
+    """Return the facts beyond *limit*, which are removed: the ended ones first, then the least confident, then the
+    oldest.
+    """
+    return sorted(facts, key=_worth, reverse=True)[max(limit, 0) :]
+
+
+def facts_digest(facts: Iterable[Fact]) -> str:
+    """Return a digest of facts, which changes when one is added, removed or reworded."""
+    texts = "\0".join(sorted(f"{fact.id}\0{fact.text}" for fact in facts))
+    return hashlib.sha256(texts.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+def _key(place: Place) -> tuple[str, str, str | None, bool]:
+    return place.platform, place.id, place.thread, place.kind == "direct"
+
+
+def _worth(fact: Fact) -> tuple[bool, float, datetime]:
+    if fact.superseded_by is None and fact.held_until is None:
+        return True, fact.confidence, fact.learned_at
+    return False, 0.0, fact.held_until or fact.learned_at
+
+
+def _insert(known: Sequence[Fact], new: Fact) -> list[Fact]:
+    """Return the facts that change when *new* is added to the known ones, *new* included."""
+    same = next((fact for fact in known if _is_same(fact, new)), None)
+    if same is not None:
+        return [_join(same, new)]
+    rivals = [fact for fact in known if _is_rival(fact, new)]
+    above = _next_above(new, rivals)
+    links = (None, above and above.id)
+    below = [fact for fact in rivals if fact.superseded_by in links and _rank(fact) <= _rank(new)]
+    return [*(_supersede(fact, new) for fact in below), _supersede(new, above) if above else new]
+
+
+def _next_above(new: Fact, rivals: Sequence[Fact]) -> Fact | None:
+    """Return the lowest-ranked fact of the current chain that outranks *new*: follow the chain down from the current
+    fact.
+    """
+    higher = [fact for fact in rivals if _rank(fact) > _rank(new)]
+    found, below = None, min((fact for fact in higher if fact.superseded_by is None), key=_rank, default=None)
+    while below is not None:
+        found, below = below, min((fact for fact in higher if fact.superseded_by == below.id), key=_rank, default=None)
+    return found
+
+
+def _rank(fact: Fact) -> tuple[bool, datetime]:
+    return not fact.hearsay, _since(fact)
+
+
+def _since(fact: Fact) -> datetime:
+    return fact.held_from or fact.learned_at
+
+
+def _supersede(old: Fact, by: Fact) -> Fact:
+    return replace(old, superseded_by=by.id, held_until=max(_since(old), _since(by)))
+
+
+def _add_sources(known: Fact, again: Fact) -> Fact:
+    return replace(known, sources=tuple(dict.fromkeys((*known.sources, *again.sources)))[-MAX_SOURCES:])
+
+
+def _join(known: Fact, again: Fact) -> Fact:
+    return replace(
+        _add_sources(known, again),
+        text=again.text if is_first_person(known.text) else known.text,
+        confidence=max(known.confidence, again.confidence),
+        hearsay=known.hearsay and again.hearsay,
+        learned_at=max(known.learned_at, again.learned_at),
+        key=known.key or again.key,
+        held_from=known.held_from or again.held_from,
+        held_until=known.held_until or again.held_until,
+    )
+
+
+def _is_same(known: Fact, new: Fact) -> bool:
+    """Return whether both say the same. A superseded fact is only the same as one from its own messages, read again."""
+    return (
+        is_same_person(known.subject, new.subject)
+        and is_same_place(known.place, new.place)
+        and known.scope == new.scope
+        and _words(known) == _words(new)
+        and (known.superseded_by is None or set(new.sources) <= set(known.sources))
+    )
+
+
+def _is_rival(old: Fact, new: Fact) -> bool:
+    """Return whether both are seen by the same people and only one can be true."""
+    if not is_same_person(old.subject, new.subject) or old.scope != new.scope:
+        return False
+    if old.scope == "chat" and not is_same_place(old.place, new.place):
+        return False
+    common = frame(_words(new))
+    if (old.key == new.key and is_single_key(new.key)) or (common and frame(_words(old)) == common):
+        return True
+    return (PAST_PREFIX + old.key == new.key or old.key == PAST_PREFIX + new.key) and is_about_same(old.text, new.text)
+
+
+def _words(fact: Fact) -> tuple[str, ...]:
+    return comparable_words(fact.text, fact.subject.name)

@@ -1,0 +1,398 @@
+"""The loop of a run: ask the model, persist the response, run the tools it calls, ask again; fall back when it fails.
+
+**Resuming.** All state of a run is its journal, and each change of it is persisted before anything follows from it: the
+prompt before it is sent, the response before its tools run, each tool when it begins and when it ends. So the loop
+begins the same way for a new run and for one that a crash interrupted. It looks at the last step of the journal: a
+response that is recorded is not asked for again; a tool with a result is not run again; a tool that began without a
+result has an unknown outcome, and runs again only if it is repeatable.
+
+**Fallbacks.** A response that cannot be used, or a refusal, leads to one more step with another prompt or another
+model. The fallbacks of `run/fallbacks.py` are tried in order, each at most as often as it is listed, until a usable
+response comes; then all may be tried again. What was tried is in the journal, so a resumed run goes on with the next.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from datetime import datetime
+from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tertulia.errors import (
+    FileGone,
+    HandleGone,
+    KeyMissing,
+    KeyRefused,
+    ModelUnavailable,
+    ModelUnknown,
+    PlaceRefused,
+    QuotaExhausted,
+    RequestRefused,
+    ResponseUnreadable,
+    TertuliaError,
+)
+from tertulia.models.base import Finish, Model, Outcome, Response, TakesMedia
+from tertulia.models.prices import PRICES, Prices
+from tertulia.parts import Media, Part, Text, ToolCall
+from tertulia.prompt.media_markers import markers_in
+from tertulia.run.fallbacks import (
+    FALLBACKS,
+    SAME_PROMPT,
+    UPLOAD_AGAIN,
+    WITHOUT_FILE,
+    WITHOUT_HANDLES,
+    ExpiredFiles,
+    Fallbacks,
+    may_be_one_file,
+    next_prompt,
+)
+from tertulia.run.journal import (
+    NEXT_MODEL,
+    CallCost,
+    FallbackStep,
+    Journal,
+    JournalStore,
+    Run,
+    ToolRun,
+    call_cost,
+    response_of,
+    run_context,
+)
+from tertulia.run.model_calls import AttachesMedia, AttemptFailed, ModelCalls, received_turn
+from tertulia.run.tool_runs import EndedToolRuns, StoreMedia, ToolRuns, cut_call_result, results_after_cancel
+from tertulia.toolbox.run_context import RunContext
+from tertulia.toolbox.toolbox import Toolbox
+from tertulia.turns import Layer, Prompt, Record, Settings, Turn, cut_turn, user
+
+log = logging.getLogger(__name__)
+
+STEPS = 10  # rounds of tools, after which the model is asked once more without them
+LONGEST_WHY = 1000  # characters of an error that are persisted
+
+_UNUSABLE: frozenset[Outcome] = frozenset({"blocked", "prompt_blocked", "malformed", "empty", "incomplete"})
+
+# Errors after which another model may answer.
+MODEL_DOWN = (ModelUnavailable, QuotaExhausted, KeyMissing, KeyRefused, ModelUnknown, PlaceRefused)
+
+Correction = Callable[[Response], str | None]  # a text for the model about its response, if it needs one
+
+
+class NoAnswer(ResponseUnreadable):
+    """No response could be used, after all fallbacks."""
+
+
+class RunAnswered(Struct, frozen=True, kw_only=True):
+    """The last event of a run that has an answer."""
+
+    run: Run  # still open, for the caller to end
+    response: Response  # the last one
+    turns: tuple[Turn, ...]  # of the model, and the results of its tools
+    tried: tuple[FallbackStep, ...] = ()  # in order
+
+
+class ToolsStopped(Struct, frozen=True, kw_only=True):
+    """Results of calls that did not run to their end: the run was cancelled, or the calls may be cut."""
+
+    results: Turn
+
+
+# Pieces as they arrive, each response once it is persisted, the results of each step, and the answer at the end.
+RunEvent = Part | Response | AttemptFailed | Turn | ToolsStopped | RunAnswered
+
+
+class Join(Protocol):
+    async def __call__(self, run: Run) -> tuple[Run, tuple[Turn, ...]]:
+        """Return the run with the messages that it takes in before its next step, and those messages as turns."""
+
+
+class RunLoop:
+    """Runs one run from the end of its *journal* to its answer.
+
+    After *steps* rounds of tools the model is asked once more with tools switched off. The same happens after a call
+    whose arguments and result were the same twice before; it is not run a third time. A response that calls a tool
+    which the caller is to answer ends the run. `tool_choice="any"` holds for the first round; then it is `"auto"`.
+
+    An unusable response and a refusal lead to the next of the *fallbacks*. After the last one an unusable response
+    raises `NoAnswer`. Without fallbacks every valid response is usable, except for calls that may be cut. If one of
+    several *models* is down, out of quota or refuses, the next one is asked for the rest of the run. Only the last
+    model is retried with waits, and gets all fallbacks. No prompt names a file of *expired_files*. Media get their
+    content from *attachments* before each call; a file that the service lost is uploaded again.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        store: JournalStore,
+        models: Sequence[Model],
+        toolbox: Toolbox,
+        now: Callable[[], datetime],
+        steps: int = STEPS,
+        fallbacks: Fallbacks = FALLBACKS,
+        calls: ModelCalls | None = None,
+        while_waiting: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+        join: Join | None = None,
+        correction: Correction | None = None,
+        tool_ended: Callable[[Run, ToolRun], None] | None = None,
+        expired_files: ExpiredFiles | None = None,
+        attachments: AttachesMedia | None = None,
+        prices: Prices = PRICES,
+        context: Callable[[Run, ToolRun], RunContext] | None = None,
+        store_media: StoreMedia | None = None,
+    ) -> None:
+        self.journal = journal
+        self._store = store
+        self._models = models
+        self._toolbox = toolbox
+        self._now = now
+        self._steps = steps
+        self._fallbacks = fallbacks
+        self._calls = calls or ModelCalls()
+        self._while_waiting = while_waiting  # entered while a model is awaited
+        self._began = self._before = 0.0  # when it began, by the loop's clock; seconds in earlier processes
+        self._join = join
+        self._correction = correction
+        self._expired_files = expired_files or ExpiredFiles()
+        self._attachments = attachments
+        self._sent: Prompt | None = None  # the last prompt with its media
+        self._prices = prices
+        self._tools = ToolRuns(
+            store, toolbox, now=now, context=context or run_context, ended=tool_ended, store_media=store_media
+        )
+        self._response: Response | None = None  # to the last prompt
+
+    async def run_to_end(self) -> RunAnswered:
+        """Run to the end and return the answer, without the other events."""
+        async with aclosing(self.run()) as events:
+            async for event in events:
+                if isinstance(event, RunAnswered):
+                    return event
+        raise AssertionError  # a run ends with an answer, or raises
+
+    async def run(self) -> AsyncGenerator[RunEvent, None]:
+        """Yield the events of the run until the model has answered."""
+        self._began, self._before = asyncio.get_running_loop().time(), self.journal.run.seconds
+        while True:
+            try:
+                async with aclosing(self._ask()) as events:
+                    async for event in events:
+                        yield event
+            except (RequestRefused, ResponseUnreadable, ModelUnavailable):
+                if not self.journal.was_corrected:
+                    raise
+                yield self._answer(self.journal.last_answer())  # the answer before the correction stands
+                return
+            response = self._response
+            assert response is not None  # noqa: S101 (_ask gives one, or raises)
+            calls = self._runnable_calls(response)
+            ended: EndedToolRuns = {}
+            try:
+                if calls:
+                    self.journal = await self._tools.run(self.journal, calls, ended)
+            except asyncio.CancelledError:
+                yield ToolsStopped(results=user(*results_after_cancel(calls, ended)))
+                raise
+            if calls:
+                yield user(*(tool.result for tool in ended.values() if tool.result is not None))
+            if len(calls) < len(response.function_calls) or not (calls or await self._correct(response)):
+                yield self._answer(response)
+                return
+            await self._ask_next()
+
+    def _answer(self, response: Response) -> RunAnswered:
+        journal = self.journal
+        return RunAnswered(run=journal.run, response=response, turns=journal.turns, tried=journal.tried)
+
+    def markers(self) -> frozenset[str]:
+        """Return the words that stood for media in the last prompt."""
+        takes = self._model.takes if isinstance(self._model, TakesMedia) else None
+        return markers_in(self._sent or self.journal.last_prompt, takes=takes)
+
+    async def _correct(self, response: Response) -> bool:
+        """Record a correction of a bad response, once a run; return whether the model must be asked again."""
+        journal = self.journal
+        if journal.was_corrected:
+            step, last = journal.records[-1]
+            return last.turn.role == "user" and step == journal.step
+        text = self._correction(response) if self._correction else None
+        if text is None:
+            return False
+        await self._record(Record(turn=user(text), at=self._now(), run=journal.run.id))
+        return True
+
+    async def _ask_next(self) -> None:
+        """Persist the next step: the prompt with the last response and its results."""
+        journal = self.journal
+        run: Run = journal.run
+        joined: tuple[Turn, ...] = ()
+        if self._join:
+            async with self._while_waiting():  # media in messages that join may have to be described first
+                run, joined = await self._join(run)
+        prompt = self._expired_files.without(append_turns(journal.last_prompt, *journal.last_turns, *joined))
+        prompt = replace(prompt, settings=optional_tools(prompt.settings))
+        self.journal = replace(journal, run=run)
+        is_last = journal.rounds >= self._steps or any(
+            self._tools.is_last(journal, tool) for tool in journal.tools_of(journal.step)
+        )
+        await self._begin_step(without_tools(prompt) if is_last else prompt)
+
+    async def _begin_step(self, prompt: Prompt, tried: FallbackStep | None = None) -> None:
+        """Persist a new step before its prompt is sent."""
+        journal, step = self.journal, self.journal.step + 1
+        run = replace(journal.run, seconds=self._before + asyncio.get_running_loop().time() - self._began)
+        await self._store.ask(run, step, prompt, at=self._now(), tried=tried)
+        all_tried = (*journal.tried, *([tried] if tried else []))
+        self.journal = replace(journal, run=run, prompt=prompt, step=step, tried=all_tried)
+
+    async def _record(self, record: Record, spent: CallCost | None = None) -> None:
+        journal = self.journal
+        await self._store.add_record(journal.run, journal.step, record, spent=spent)
+        self.journal = replace(journal, records=(*journal.records, (journal.step, record)))
+
+    async def _ask(self) -> AsyncGenerator[RunEvent, None]:
+        """Get a usable response to the last prompt: from the journal, or from the model, with fallbacks if needed."""
+        while True:
+            trouble: TertuliaError
+            has_begun = False  # pieces were yielded
+            try:
+                if (record := self.journal.last_record()) is not None:
+                    self._response, usable = response_of(record), record.valid
+                else:
+                    async with self._while_waiting(), aclosing(self._request()) as pieces:
+                        async for piece in pieces:
+                            has_begun = True
+                            if not isinstance(piece, Response):
+                                yield piece
+                                continue
+                            self._response = response = replace(piece, turn=received_turn(piece.turn))
+                            usable = await self._record_response(response)
+                    yield response
+                if usable:
+                    return
+                assert self._response is not None  # noqa: S101 (a request gives one, or raises)
+                finish = self._response.finish
+                trouble = NoAnswer(f"{self._model.name} gave no answer that can be used{_reason(finish)}")
+                if not self._fallbacks and (cut := self._cut_calls(self._response)):
+                    yield ToolsStopped(results=user(*map(cut_call_result, cut)))
+            except (RequestRefused, ResponseUnreadable, HandleGone, *MODEL_DOWN) as error:
+                trouble = error
+            await self._fall_back(trouble, has_begun=has_begun)
+            if has_begun:
+                yield AttemptFailed()
+
+    async def _request(self) -> AsyncGenerator[Part | Response | AttemptFailed, None]:
+        """Send the last prompt with its media."""
+        model, prompt = self._model, self.journal.last_prompt
+        self._sent = sent = await self._attachments.attach(prompt, model) if self._attachments else prompt
+        retries = 0 if self._next_model else None  # only the last model is waited for
+        async with aclosing(self._calls.request(model, sent, retries=retries)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Response) and self._attachments:
+                    self._attachments.accept(prompt, sent, model)
+                yield piece
+
+    @property
+    def _model(self) -> Model:
+        """The model that is asked: the first, or the last that a fallback switched to."""
+        name = next((one.model for one in reversed(self.journal.tried) if one.fallback == NEXT_MODEL), None)
+        return next((model for model in self._models if model.name == name), self._models[0])
+
+    @property
+    def _next_model(self) -> Model | None:
+        return next(iter(self._models[self._models.index(self._model) + 1 :]), None)
+
+    async def _fall_back(self, trouble: TertuliaError, *, has_begun: bool) -> None:
+        """Begin a step with the next fallback after *trouble*; raise *trouble* if none is left."""
+        journal, model, next_model = self.journal, self._model, self._next_model
+        found: tuple[str, Prompt] | None
+        gone = trouble if isinstance(trouble, FileGone) and not has_begun else None
+        if gone and self._attachments and await self._attachments.renew(gone, self._sent or journal.last_prompt, model):
+            found = UPLOAD_AGAIN, journal.last_prompt
+        elif gone and self._expired_files.add(gone, journal.last_prompt):
+            found = WITHOUT_HANDLES, self._expired_files.without(journal.last_prompt)
+        else:
+            fallbacks = [] if isinstance(trouble, MODEL_DOWN) else self._fallbacks
+            fallbacks = [one for one in fallbacks if not next_model or one[0] in SAME_PROMPT]
+            found = next_prompt(journal.last_prompt, trouble, journal.tried_since_answer, fallbacks)
+            if found and may_be_one_file(found[0], trouble) and self._leave_out(trouble):
+                found = WITHOUT_FILE, journal.last_prompt
+        if found is None and next_model:
+            found = NEXT_MODEL, replace(journal.last_prompt, cached=None)
+        if found is None:
+            raise trouble
+        name, prompt = found
+        about = {"place": journal.run.place, "run_id": journal.run.id}
+        log.warning("fallback %r is tried: %s", name, trouble, extra=about)
+        model = next_model if next_model and name == NEXT_MODEL else model
+        why = str(trouble)[:LONGEST_WHY]
+        await self._begin_step(prompt, FallbackStep(step=journal.step + 1, fallback=name, why=why, model=model.name))
+
+    def _leave_out(self, trouble: TertuliaError) -> bool:
+        """Return whether the same prompt is to be sent with words for media that may have been refused."""
+        if not (self._attachments and self._sent and isinstance(trouble, RequestRefused)):
+            return False
+        journal = self.journal
+        attempt = journal.tried_since_answer.count(WITHOUT_FILE)
+        return self._attachments.leave_out(trouble, journal.last_prompt, self._sent, self._model, attempt=attempt)
+
+    async def _record_response(self, response: Response) -> bool:
+        """Persist a response; return whether it is usable."""
+        usable = self._is_usable(response)
+        run, name = self.journal.run.id, self._model.name
+        record = Record(turn=response.turn, at=self._now(), valid=usable, raw=response.raw, run=run)
+        await self._record(record, call_cost(name, response.usage, self._prices))
+        return usable
+
+    def _is_usable(self, response: Response) -> bool:
+        """Return whether it has text or media, or calls that may run. Calls may be cut where the token limit was
+        reached.
+        """
+        if not response.valid:
+            return False
+        if not self._fallbacks:
+            return not self._cut_calls(response)
+        if response.finish.outcome in _UNUSABLE:
+            return False
+        if response.function_calls and self._may_call:
+            return response.finish.outcome != "cut"
+        return any(isinstance(part, Media) or (isinstance(part, Text) and part.text.strip()) for part in response.parts)
+
+    def _cut_calls(self, response: Response) -> list[ToolCall]:
+        """Return the calls of ours that are not run because the token limit was reached and they may be cut."""
+        if response.finish.outcome != "cut" or not response.valid or not self._may_call:
+            return []
+        return [call for call in response.function_calls if not self._toolbox.is_for_caller(call)]
+
+    @property
+    def _may_call(self) -> bool:
+        return self.journal.last_prompt.settings.tool_choice != "none"
+
+    def _runnable_calls(self, response: Response) -> list[tuple[int, ToolCall]]:
+        """Return the calls that we run, with their numbers; none if tools were switched off."""
+        if not self._may_call:
+            return []
+        calls = enumerate(response.function_calls)
+        return [(number, call) for number, call in calls if not self._toolbox.is_for_caller(call)]
+
+
+def without_tools(prompt: Prompt) -> Prompt:
+    """Return the prompt with tools switched off. They stay declared, so that the prefix of the request stays."""
+    return replace(prompt, settings=replace(prompt.settings, tool_choice="none"))
+
+
+def optional_tools(settings: Settings) -> Settings:
+    """Return the settings after a round of tools: none must be called again."""
+    return replace(settings, tool_choice="auto") if settings.tool_choice == "any" else settings
+
+
+def append_turns(prompt: Prompt, *turns: Turn) -> Prompt:
+    """Return the prompt with more turns at its end, long texts cut."""
+    return replace(prompt, layers=(*prompt.layers, Layer(name="run", turns=tuple(map(cut_turn, turns)))))
+
+
+def _reason(finish: Finish) -> str:
+    text = " ".join(filter(None, (finish.outcome, finish.reason, finish.message)))
+    return "" if finish == Finish(outcome="other") else f": {text}"

@@ -1,0 +1,170 @@
+"""Model calls, each with a timeout, and with retries and backoff when the model is unavailable; media of prompts."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
+from itertools import count
+from math import inf
+from secrets import token_hex
+from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tertulia.backoff import backoff
+from tertulia.errors import (
+    FileGone,
+    HostUnknown,
+    ModelUnavailable,
+    RequestRefused,
+    ResponseUnreadable,
+    TertuliaError,
+    TimedOut,
+    seconds_to_wait,
+)
+from tertulia.jsonio import jsonable
+from tertulia.models.base import Model, Response
+from tertulia.parts import Media, Part, made_media
+from tertulia.turns import Prompt, Turn
+
+log = logging.getLogger(__name__)
+
+RETRIES = 4  # of one request
+MAX_RETRY_WAIT = 60.0  # seconds before a retry; a service that asks for more is not retried
+CALL_TIMEOUT = 600.0  # seconds; models may think for minutes
+
+T = TypeVar("T")
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class AttemptFailed(Struct, frozen=True):
+    """An attempt failed and is repeated: discard the pieces that came since the last usable response."""
+
+
+class AttachesMedia(Protocol):
+    """Puts the content of media into prompts, just before these are sent; stored prompts are without it."""
+
+    async def attach(self, prompt: Prompt, model: Model) -> Prompt:
+        """Return the prompt as it is sent to *model*."""
+        ...
+
+    async def renew(self, error: FileGone, prompt: Prompt, model: Model) -> bool:
+        """Forget what the service lost of an attached *prompt*; return whether another `attach` can help."""
+        ...
+
+    def leave_out(self, error: RequestRefused, prompt: Prompt, sent: Prompt, model: Model, *, attempt: int) -> bool:
+        """Let media of *prompt* go in words that may be refused; return whether another `attach` can help."""
+        ...
+
+    def accept(self, prompt: Prompt, sent: Prompt, model: Model) -> None:
+        """Note that the service accepted a prompt as it was *sent*."""
+        ...
+
+
+class ModelCalls:
+    """Calls models. *timeout* limits one call in all, also where a service sends keep-alives."""
+
+    def __init__(
+        self,
+        *,
+        streaming: bool = False,
+        retries: int = RETRIES,
+        timeout: float | None = CALL_TIMEOUT,
+        sleep: Sleep = asyncio.sleep,
+        on_retry: Callable[[float, TertuliaError], None] | None = None,
+    ) -> None:
+        self._on_retry = on_retry  # called with the seconds before a retry, and the error
+        self._streaming = streaming
+        self._retries = retries
+        self._timeout = timeout
+        self._sleep = sleep
+
+    async def request(
+        self, model: Model, prompt: Prompt, *, retries: int | None = None
+    ) -> AsyncGenerator[Part | Response | AttemptFailed, None]:
+        """Yield the pieces of the response, then the response. An unavailable model is asked again *retries* times."""
+        most = self._retries if retries is None else retries
+        for failures in count():
+            has_begun = False
+            try:
+                if not self._streaming:
+                    yield _require_type(
+                        await self._within(self._timeout, model.respond(prompt), model), Response, model
+                    )
+                    return
+                async with aclosing(self._pieces(model, prompt)) as pieces:
+                    async for piece in pieces:
+                        has_begun = True
+                        yield _require_type(piece, Part | Response, model)
+                        if isinstance(piece, Response):
+                            return
+                raise ResponseUnreadable(f"{model.name} ended its stream without a response")
+            except ModelUnavailable as error:
+                requested = seconds_to_wait(error.retry_after)
+                seconds = backoff(failures + 1, first=1.0, longest=inf) if requested is None else requested
+                enough = min(most, 1) if isinstance(error, HostUnknown) else most
+                if failures >= enough or seconds > MAX_RETRY_WAIT:
+                    raise
+                if self._on_retry:
+                    self._on_retry(seconds, error)
+                else:
+                    log.info("%s; retried in %g s", error, seconds)
+            if has_begun:
+                yield AttemptFailed()
+            await self._sleep(seconds)
+
+    async def respond(self, model: Model, prompt: Prompt) -> Response:
+        """Return the response."""
+        async with aclosing(self.request(model, prompt)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Response):
+                    return piece
+        raise AssertionError  # a request ends in a response, or raises
+
+    async def _pieces(self, model: Model, prompt: Prompt) -> AsyncGenerator[Part | Response, None]:
+        """Yield the pieces of a stream. The timeout counts only the time spent waiting for the model."""
+        clock, left = asyncio.get_running_loop().time, self._timeout
+        async with closing(model.stream(prompt)) as pieces:
+            while True:
+                began = clock()
+                piece = await self._within(left, anext(pieces, None), model)
+                if piece is None:
+                    return
+                left = None if left is None else left - (clock() - began)
+                yield piece
+
+    async def _within(self, seconds: float | None, work: Awaitable[T], model: Model) -> T:
+        limit = asyncio.timeout(seconds)
+        try:
+            async with limit:
+                return await work
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        raise TimedOut(f"{model.name} gave no whole answer within {self._timeout:g} seconds")
+
+
+def _require_type(given: T, kind: Any, model: Model) -> T:
+    """Return *given* if it has the right type: a model may be foreign code."""
+    if not isinstance(given, kind):
+        raise ResponseUnreadable(f"{model.name} gave a {type(given).__name__} where a response belongs")
+    return given
+
+
+def received_turn(turn: Turn) -> Turn:
+    """Return the turn of a response as it is recorded; its media name no file, which may be another person's."""
+    if any(isinstance(part, Media) for part in turn.parts):
+        named = (made_media(part, name=token_hex(16)) if isinstance(part, Media) else part for part in turn.parts)
+        turn = replace(turn, parts=tuple(named))
+    return jsonable(turn)
+
+
+@asynccontextmanager
+async def closing(pieces: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
+    """Close an iterator at the end of the block."""
+    try:
+        yield pieces
+    finally:
+        if isinstance(pieces, AsyncGenerator):
+            await pieces.aclose()

@@ -1,0 +1,60 @@
+"""A strict simulator of the Gemini API."""
+
+from tertulia.sim.behaviours import Actor, Answer, Ask, Behaviour, Call, Echo, Raw, Script
+from tertulia.sim.faults import (
+    BlockedPrompt,
+    ContentFilter,
+    ContextTooLong,
+    CutStream,
+    Deadline,
+    Empty,
+    EmptyCandidates,
+    ErrorFrame,
+    Finish,
+    Hang,
+    Internal,
+    MalformedCall,
+    MaxTokens,
+    Overloaded,
+    Quota,
+    RateLimited,
+    UsageOnlyLast,
+)
+from tertulia.sim.gemini.catalogue import MODELS, Model
+from tertulia.sim.gemini.sim import BAD_KEYS, Fault, GeminiSim
+from tertulia.sim.server import Clock, Received
+
+__all__ = [
+    "BAD_KEYS",
+    "MODELS",
+    "Actor",
+    "Answer",
+    "Ask",
+    "Behaviour",
+    "BlockedPrompt",
+    "Call",
+    "Clock",
+    "ContentFilter",
+    "ContextTooLong",
+    "CutStream",
+    "Deadline",
+    "Echo",
+    "Empty",
+    "EmptyCandidates",
+    "ErrorFrame",
+    "Fault",
+    "Finish",
+    "GeminiSim",
+    "Hang",
+    "Internal",
+    "MalformedCall",
+    "MaxTokens",
+    "Model",
+    "Overloaded",
+    "Quota",
+    "RateLimited",
+    "Raw",
+    "Received",
+    "Script",
+    "UsageOnlyLast",
+]

@@ -1,0 +1,151 @@
+"""Encodes values as JSON text and decodes them, without loss. Pure."""
+
+import json
+import math
+import re
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from tertulia.context.values import LeftOut
+from tertulia.errors import InvalidValue, StoreBroken
+from tertulia.messages import Author, Message, Place, Quote, Reply
+from tertulia.parts import Part, ToolCall, ToolResult
+from tertulia.run.chat_history import HistoryEntry
+from tertulia.run.stored_chat import OpenExchange
+from tertulia.tasks.task import Task
+from tertulia.turns import Layer, Settings, ToolSpec, Turn
+
+T = TypeVar("T")
+S = TypeVar("S", bound=Struct)
+
+_SURROGATE = re.compile("[\ud800-\udfff]")  # of a character: UTF-8 has no word for it
+
+
+class JsonType(Generic[T]):
+    """Decoder of one type of value."""
+
+    def __init__(self, kind: Any) -> None:
+        self._kind = kind
+        self._decode = msgspec.json.Decoder(kind).decode
+
+    def loads(self, text: str) -> T:
+        try:
+            found: T = self._decode(text)
+            return found
+        except (msgspec.MsgspecError, UnicodeEncodeError):
+            pass
+        try:
+            again: T = msgspec.convert(json.loads(text), self._kind)
+            return again
+        except (ValueError, RecursionError) as error:
+            raise StoreBroken(f"it holds something that cannot be read: {error}") from error
+
+
+PARTS = JsonType[tuple[Part, ...]](tuple[Part, ...])
+QUOTE = JsonType[Quote](Quote)
+AUTHOR = JsonType[Author](Author)
+PLACE = JsonType[Place](Place)
+MESSAGE = JsonType[Message](Message)
+TURN = JsonType[Turn](Turn)
+TURNS = JsonType[tuple[Turn, ...]](tuple[Turn, ...])
+CALL = JsonType[ToolCall](ToolCall)
+RESULT = JsonType[ToolResult](ToolResult)
+LAYER = JsonType[Layer](Layer)
+TOOLS = JsonType[tuple[ToolSpec, ...]](tuple[ToolSpec, ...])
+REPLY = JsonType[Reply](Reply)
+TASK = JsonType[Task](Task)
+STRINGS = JsonType[tuple[str, ...]](tuple[str, ...])
+ENTRY = JsonType[HistoryEntry](HistoryEntry)
+EXCHANGE = JsonType[OpenExchange](OpenExchange)
+LEFT_OUT = JsonType[tuple[LeftOut, ...]](tuple[LeftOut, ...])
+ANY = JsonType[Any](Any)
+_SETTINGS = JsonType[Settings](Settings)
+
+
+def validate(value: S) -> S:
+    """Return *value*, built from columns, if its fields have their types: SQLite stores any type in any column."""
+    try:
+        msgspec.convert(msgspec.structs.asdict(value), type(value))
+    except msgspec.ValidationError as error:
+        raise StoreBroken(f"it holds something that cannot be read: {error}") from error
+    return value
+
+
+def dumps(value: Any) -> str:
+    """Encode *value* as JSON; lone surrogates, NaN and Infinity are written as Python's `json` does."""
+    return dump_bytes(value).decode()
+
+
+def dump_bytes(value: Any) -> bytes:
+    """Encode *value* as JSON in UTF-8."""
+    try:
+        data = msgspec.json.encode(value)
+        if b"null" not in data or _is_finite(value):  # msgspec says null for a number that is none
+            return data
+    except UnicodeEncodeError:
+        pass
+    except (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise InvalidValue(f"{type(value).__name__} holds something that cannot be kept: {error}") from error
+    return _dumps_python(value).encode()
+
+
+def clean(text: str) -> str:
+    """Replace what a text column cannot hold (NUL, lone surrogates); for columns that no value is decoded from."""
+    if "\0" not in text:
+        try:
+            text.isascii() or text.encode()
+            return text
+        except UnicodeEncodeError:
+            pass
+    return text.replace("\0", "\ufffd").encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def validate_id(text: str, what: str) -> str:
+    """Return *text* if it can be stored unchanged, as an id must; else raise `InvalidValue`."""
+    if isinstance(text, str) and text.isascii() and "\0" not in text:
+        return text
+    if not isinstance(text, str) or clean(text) != text:
+        article = "an" if what[0] in "aeiou" else "a"
+        raise InvalidValue(f"{text!r} cannot be kept as the id of {article} {what}")
+    return text
+
+
+def load_settings(text: str) -> Settings:
+    """Decode settings. A temperature of 1 stays an integer: 1.0 would be another request."""
+    read = _SETTINGS.loads(text)
+    given = ANY.loads(text)
+    whole = {name: given[name] for name in ("temperature", "top_p") if isinstance(given.get(name), int)}
+    return msgspec.structs.replace(read, **whole) if whole else read
+
+
+def parse_time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
+def format_time(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat()
+
+
+def _dumps_python(value: Any) -> str:
+    try:
+        text = json.dumps(msgspec.to_builtins(value), separators=(",", ":"), ensure_ascii=False)
+        return _SURROGATE.sub(lambda half: f"\\u{ord(half.group()):04x}", text)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InvalidValue(f"{type(value).__name__} holds something that cannot be kept: {error}") from error
+
+
+def _is_finite(value: Any) -> bool:
+    match value:
+        case float():
+            return math.isfinite(value)
+        case dict():
+            return all(map(_is_finite, value.values()))
+        case list() | tuple():
+            return all(map(_is_finite, value))
+        case Struct():
+            return all(_is_finite(getattr(value, name)) for name in value.__struct_fields__)
+        case _:
+            return True

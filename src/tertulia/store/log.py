@@ -1,0 +1,264 @@
+"""The log of messages, read through an identity map.
+
+Identity map. Rendering and token counts are cached on the message objects themselves, so an unchanged message must be
+the same object at every read. `LogCache` holds the newest messages of the places that were read last. Every change of a
+message increases `places.changes`. A read compares that number with the one its `PlaceCache` has seen, drops the
+messages that have changed since, and fetches only what is missing. The cache belongs to the reader thread: it is used
+in a transaction, so that the number and the messages are of one state.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
+
+from tertulia.context.edits import LogChange, MessageChange
+from tertulia.context.log import Log
+from tertulia.engine.log_views import placeholder_of
+from tertulia.errors import InvalidValue
+from tertulia.messages import Message, Place, PlaceKey
+from tertulia.store import message_rows
+from tertulia.store.encoding import MESSAGE, TURNS
+from tertulia.store.identities import IdentityCache, place_key, read_place
+from tertulia.store.message_rows import FIND_MESSAGE, MESSAGE_COLUMNS, decode_message
+from tertulia.store.sqlite.connection import Database
+from tertulia.store.sqlite.writer import ConnectionThread
+from tertulia.turns import Turn
+
+T = TypeVar("T")
+
+MAX_PLACES = 64  # places in the cache
+MAX_MESSAGES = 640  # messages of each: a window and what precedes it
+_MAX_IDS = 500  # ids in one query
+CHANGES = """SELECT e.id, e.number, e.position, e.before FROM message_changes e
+    WHERE e.place = ? AND e.number >= ? AND e.seen = 1 AND e.kind IN ('edited', 'deleted') AND e.before IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = e.message AND m.hidden = 1) AND NOT EXISTS (
+        SELECT 1 FROM message_changes l WHERE l.message = e.message AND l.change > e.change
+        AND l.kind IN ('said', 'removed')
+    ) ORDER BY e.change"""
+
+
+class LogEntry(NamedTuple):
+    message: Message
+    turns: tuple[Turn, ...]
+
+
+class PlaceCache:
+    """The newest messages of one place, as of its change `seen`."""
+
+    def __init__(self, row: int) -> None:
+        self.row = row  # of the place; another one once the place was removed and came again
+        self.seen = 0
+        self.entries: dict[int, LogEntry] = {}
+        self.numbers: dict[str, int] = {}
+        self.edits: dict[int, MessageChange] = {}  # by the rows of their changes, in order
+        self.changes: Sequence[LogChange] = ()  # these, and the reactions
+        self.changes_since: int | None = None  # of which message on these are; None: something has happened since
+
+    def put(self, number: int, entry: LogEntry) -> None:
+        self.entries[number] = entry
+        self.numbers[entry.message.id] = number
+
+    def drop(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            gone = self.entries.pop(number, None)
+            if gone:
+                self.numbers.pop(gone.message.id, None)
+
+    def shrink(self, most: int) -> None:
+        if len(self.entries) > most:
+            self.drop(sorted(self.entries)[: len(self.entries) - most])
+
+
+class SqlLog(Log):
+    """Implements `context.log.Log`."""
+
+    def __init__(self, reader: ConnectionThread, cache: "LogCache | None" = None) -> None:
+        self._reader = reader
+        self._cache = cache or LogCache()
+
+    async def count(self, place: Place) -> int:
+        return await self.in_snapshot(lambda log: log.count(place))
+
+    async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
+        return await self.in_snapshot(lambda log: log.read(place, start, stop))
+
+    async def number(self, message: Message) -> int | None:
+        return await self.in_snapshot(lambda log: log.number(message))
+
+    async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
+        return await self.in_snapshot(lambda log: log.find(place, message_ids))
+
+    async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
+        return await self.in_snapshot(lambda log: log.turns(messages)) if messages else {}
+
+    async def changes(self, place: Place, since: int) -> Sequence[LogChange]:
+        return await self.in_snapshot(lambda log: log.changes(place, since))
+
+    async def in_snapshot(self, reading: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
+        return await self._reader.run(lambda database: _run_sync(reading(Snapshot(database, self._cache))))
+
+    async def clear_cache(self) -> None:
+        """Forget everything that was read."""
+        await self._reader.run(lambda _: self._cache.clear())
+
+
+class LogCache:
+    """The caches of the places that were read last; used in the reader thread only."""
+
+    def __init__(self, *, places: int = MAX_PLACES, messages: int = MAX_MESSAGES) -> None:
+        self.messages = messages  # of each place
+        self.by_place: OrderedDict[str, PlaceCache] = OrderedDict()
+        self._places = places
+        self.identities = IdentityCache()
+
+    def clear(self) -> None:
+        self.by_place.clear()
+        self.identities.clear()
+
+    def cache_of(self, database: Database, place: Place) -> tuple[int, int, PlaceCache] | None:
+        """Return the place's row, its number of messages, and its cache without messages that have changed since."""
+        key = place_key(place)
+        found = read_place(database, place, "id, messages, changes")
+        if found is None:
+            return None
+        row, count, changes = found
+        cached = self.by_place.pop(key, None)
+        if cached is None or cached.row != row:
+            cached = PlaceCache(row)
+        self.by_place[key] = cached
+        if len(self.by_place) > self._places:
+            self.by_place.popitem(last=False)
+        if changes > cached.seen:
+            changed = "SELECT number FROM message_changes WHERE place = ? AND change > ?"
+            cached.drop(number for (number,) in database.execute(changed, (row, cached.seen)).fetchall())
+            cached.seen = changes
+            cached.changes_since = None
+        return row, count, cached
+
+
+class Snapshot(Log):
+    """The log in one transaction, in which nothing changes; its methods never suspend."""
+
+    def __init__(self, database: Database, cache: LogCache) -> None:
+        self._database = database
+        self._cache = cache
+        self._found: dict[PlaceKey, tuple[int, int, PlaceCache] | None] = {}
+
+    async def count(self, place: Place) -> int:
+        found = self._place_cache(place)
+        return found[1] if found else 0
+
+    async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
+        found = self._place_cache(place)
+        if found is None:
+            return []
+        row, count, cached = found
+        wanted = range(max(start, 0), min(stop, count))
+        read = [cached.entries.get(number) for number in wanted]
+        if not all(read):
+            missing = [number for number in wanted if number not in cached.entries]
+            self._fetch(cached, row, (missing[0], missing[-1] + 1))
+            read = [cached.entries[number] for number in wanted]
+            cached.shrink(self._cache.messages)
+        return [entry.message for entry in read if entry]
+
+    async def number(self, message: Message) -> int | None:
+        found = self._place_cache(message.place)
+        return self._number(found[0], found[2], message.id) if found else None
+
+    async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
+        found = self._place_cache(place)
+        if found is None:
+            return []
+        row, _, cached = found
+        numbered: list[tuple[int, Message]] = []
+        for message_id in message_ids:
+            number = self._number(row, cached, message_id)
+            if number is None:
+                continue
+            if number not in cached.entries:
+                self._fetch(cached, row, (number, number + 1))
+            numbered.append((number, cached.entries[number].message))
+        cached.shrink(self._cache.messages)
+        return numbered
+
+    async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
+        found = self._place_cache(messages[0].place) if messages else None
+        if found is None:
+            return {}
+        row, _, cached = found
+        made: dict[str, tuple[Turn, ...]] = {}
+        missing: list[str] = []
+        for message in messages:
+            number = cached.numbers.get(message.id)
+            if number is None:
+                missing.append(message.id)
+            elif turns := cached.entries[number].turns:
+                made[message.id] = turns
+        return made | _read_turns(self._database, row, missing) if missing else made
+
+    async def changes(self, place: Place, since: int) -> Sequence[LogChange]:
+        found = self._place_cache(place)
+        if found is None:
+            return ()
+        row, _, cached = found
+        if cached.changes_since != since:
+            rows = self._database.execute(CHANGES, (row, since)).fetchall()
+            cached.edits = {
+                change: cached.edits.get(change)
+                or MessageChange(number=number, position=position, before=MESSAGE.loads(before))
+                for change, number, position, before in rows
+            }
+            shown = message_rows.read_reactions(self._database, row, since, self._cache.identities)
+            cached.changes = (*cached.edits.values(), *shown)
+            cached.changes_since = since
+        return cached.changes
+
+    async def in_snapshot(self, reading: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
+        return await reading(self)
+
+    def _place_cache(self, place: Place) -> tuple[int, int, PlaceCache] | None:
+        key = place.key
+        if key not in self._found:
+            self._found[key] = self._cache.cache_of(self._database, place)
+        return self._found[key]
+
+    def _number(self, row: int, cached: PlaceCache, message_id: str) -> int | None:
+        number = cached.numbers.get(message_id)
+        if number is not None:
+            return number
+        select = f"SELECT number FROM messages WHERE id = {FIND_MESSAGE}"
+        found = self._database.execute(select, {"place": row, "message_id": message_id}).fetchone()
+        return found[0] if found else None
+
+    def _fetch(self, cached: PlaceCache, place: int, between: tuple[int, int]) -> None:
+        select = f"""SELECT {MESSAGE_COLUMNS}, m.hidden, t.turns FROM messages m LEFT JOIN turns t ON t.message = m.id
+            WHERE m.place = ? AND m.number >= ? AND m.number < ? ORDER BY m.number"""
+        for row in self._database.execute(select, (place, *between)).fetchall():
+            if row[1] not in cached.entries:
+                *columns, hidden, turns = row
+                message = decode_message(self._database, tuple(columns), self._cache.identities)
+                made = () if hidden or turns is None else TURNS.loads(turns)
+                cached.put(row[1], LogEntry(placeholder_of(message) if hidden else message, made))
+
+
+def _run_sync(reading: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never suspends, and return its result."""
+    try:
+        reading.send(None)
+    except StopIteration as done:
+        value: T = done.value
+        return value
+    reading.close()
+    raise InvalidValue("what reads a snapshot of the log may await nothing else")
+
+
+def _read_turns(database: Database, place: int, message_ids: Iterable[str]) -> dict[str, tuple[Turn, ...]]:
+    made: dict[str, tuple[Turn, ...]] = {}
+    left = iter(message_ids)
+    while some := list(islice(left, _MAX_IDS)):
+        select = f"""SELECT m.message_id, t.turns FROM messages m JOIN turns t ON t.message = m.id
+            WHERE m.place = ? AND m.hidden = 0 AND m.message_id IN ({", ".join("?" * len(some))})"""
+        made |= {row[0]: TURNS.loads(row[1]) for row in database.execute(select, (place, *some))}
+    return made

@@ -1,0 +1,267 @@
+"""Integrity checks, counts and the export of all rows."""
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from tertulia.errors import StoreBroken
+from tertulia.memory.facts import check_fact
+from tertulia.run.stored_chat import SERVICE
+from tertulia.store.encoding import (
+    ANY,
+    CALL,
+    LAYER,
+    LEFT_OUT,
+    MESSAGE,
+    PARTS,
+    REPLY,
+    RESULT,
+    STRINGS,
+    TASK,
+    TOOLS,
+    TURN,
+    TURNS,
+    JsonType,
+    clean,
+    load_settings,
+)
+from tertulia.store.fact_rows import FACT_COLUMNS, FACT_TABLES, decode_fact
+from tertulia.store.identities import IMPORTS, IdentityCache
+from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_message
+from tertulia.store.prompts import layer_content, layer_digest
+from tertulia.store.search_index import find_inconsistent
+from tertulia.store.sqlite import connection
+from tertulia.store.sqlite.connection import Database
+from tertulia.store.tasks import PLAN_PREFIX, group_by_plan
+from tertulia.tasks.graph import without_open_dependencies
+from tertulia.tasks.task import Task
+
+TABLES = (
+    "places titles authors names messages message_parts message_changes turns media descriptions "
+    "files media_files file_forms handles description_positions description_failures "
+    "runs records tool_runs layers toolsets prompts prompt_layers outbox tasks "
+    "usage cap_notices chats chat_entries blocked_authors facts fact_sources proposals fact_exclusions summaries "
+    "episodes window_pasts reading_cursors reactions commands place_aliases hidden_sentences place_events"
+).split()
+NOT_EXPORTED = (  # the index, which can be rebuilt, the raw updates of services, what SQLite and migrations need
+    "media_folder search_places search_messages search_terms search_vectors search_progress search_embedder "
+    "updates update_places migrations sqlite_sequence"
+).split()
+
+_JSON = {
+    "places": {"place_key"},
+    "titles": {"body"},
+    "names": {"body"},
+    "messages": {"media", "reply", "parts", "forwarded_from"},
+    "message_parts": {"content"},
+    "message_changes": {"before"},
+    "turns": {"turns"},
+    "descriptions": {"body"},
+    "runs": {"message_ids"},
+    "chats": {"exchange"},
+    "chat_entries": {"entry"},
+    "records": {"turn", "raw"},
+    "tool_runs": {"call", "result"},
+    "toolsets": {"tools"},
+    "prompts": {"settings", "left_out"},
+    "outbox": {"author", "turns", "reply"},
+    "tasks": {"body"},
+    "episodes": {"people", "tags"},
+    "window_pasts": {"people"},
+    "reactions": {"emojis"},
+    "commands": {"message"},
+    "place_aliases": {"place_key"},
+    "place_events": {"body"},
+}
+_VALUES: tuple[tuple[str, str, JsonType[Any]], ...] = (
+    ("message_changes", "before", MESSAGE),
+    ("message_parts", "content", PARTS),
+    ("records", "turn", TURN),
+    ("records", "raw", ANY),
+    ("tool_runs", "call", CALL),
+    ("tool_runs", "result", RESULT),
+    ("toolsets", "tools", TOOLS),
+    ("prompts", "left_out", LEFT_OUT),
+    ("outbox", "reply", REPLY),
+    ("outbox", "turns", TURNS),
+    ("tasks", "body", TASK),
+    ("episodes", "people", STRINGS),
+    ("episodes", "tags", STRINGS),
+    ("window_pasts", "people", STRINGS),
+    ("reactions", "emojis", STRINGS),
+)
+_SECRET = {"places": ("delimiter",)}  # who knows it can write what looks like our own markup
+_PAGE = 200
+_Names = list[tuple[str, str | None]]  # platform and name
+
+COUNTED = ("places", "messages", "runs", "replies", "tasks", "files")
+
+
+def check(database: Database) -> list[str]:
+    """Check the file, the numbers of messages, tasks, the index and every value; return the faults."""
+    return (
+        connection.find_faults(database)
+        or [
+            *_miscounted(database),
+            *_unreadable_messages(database),
+            *_unreadable_facts(database),
+            *_unreadable_values(database),
+            *_unreadable_layers(database),
+            *_misplaced_tasks(database),
+            *_misindexed(database),
+        ]
+        or list(_unexportable(database))
+    )
+
+
+def count_rows(database: Database) -> dict[str, int]:
+    """Count the places, messages, runs, replies, tasks and files; deleted messages are not counted."""
+    select = """SELECT (SELECT count(*) FROM places), (SELECT count(*) FROM messages WHERE deleted = 0),
+        (SELECT count(*) FROM runs), (SELECT count(*) FROM outbox), (SELECT count(*) FROM tasks),
+        (SELECT count(*) FROM files)"""
+    return dict(zip(COUNTED, database.execute(select).fetchone(), strict=True))
+
+
+def names_by_platform(database: Database, author_id: str) -> dict[str, list[str]]:
+    """Return the platforms that have an author of that id, each with the names of the author there, oldest first.
+
+    The person of a chat with a name has that name as id, and no name.
+    """
+    select = """SELECT a.platform, n.name FROM authors a LEFT JOIN names n ON n.author = a.id
+        WHERE a.author_id = ? ORDER BY a.platform, n.id"""
+    if not author_id or clean(author_id) != author_id:  # no stored id is like that
+        return {}
+    is_chat = database.execute("SELECT 1 FROM chats WHERE name = ?", (author_id,)).fetchone() is not None
+    found: dict[str, list[str]] = {SERVICE: []} if is_chat else {}
+    for platform, name in msgspec.convert(database.execute(select, (author_id,)).fetchall(), _Names):
+        names = found.setdefault(platform, [])
+        if name is not None and name not in names:
+            names.append(name)
+    return found
+
+
+def export_rows(database: Database) -> Iterator[dict[str, Any]]:
+    """Yield every row of every table but `NOT_EXPORTED`; JSON decoded, layers whole."""
+    for table in TABLES:
+        yield from _export_table(database, table)
+
+
+def _export_table(database: Database, table: str) -> Iterator[dict[str, Any]]:
+    names = connection.columns(database, table)
+    order = "id" if "id" in names else ", ".join(names[:2])
+    for row in database.execute(f"SELECT * FROM {table} ORDER BY {order}"):
+        yield {"table": table, **_decode_row(database, table, dict(zip(names, row, strict=True)))}
+
+
+class Pages:
+    """The rows of one state, page by page; the transaction ends with the connection."""
+
+    def __init__(self, database: Database) -> None:
+        database.execute("BEGIN")
+        self._rows = export_rows(database)
+
+    def next(self) -> list[dict[str, Any]]:
+        return [row for _, row in zip(range(_PAGE), self._rows, strict=False)]
+
+
+def _decode_row(database: Database, table: str, row: dict[str, Any]) -> dict[str, Any]:
+    if table == "layers":
+        content = layer_content(database, row["id"])
+        layer = None if content is None else json.loads(content)
+        return {"id": row["id"], "hash": row["hash"], "name": row["name"], "layer": layer}
+    for name in _SECRET.get(table, ()):
+        del row[name]
+    read = {name: json.loads(row[name]) for name in _JSON.get(table, ()) if row[name] is not None}
+    return {**row, **read}
+
+
+def _miscounted(database: Database) -> Iterator[str]:
+    select = """SELECT p.id, p.messages, count(m.id), max(m.number) FROM places p
+        LEFT JOIN messages m ON m.place = p.id WHERE p.platform <> ? GROUP BY p.id, p.messages"""
+    for place, expected, found, last in database.execute(select, (IMPORTS,)):
+        if found != expected or (found and last != found - 1):
+            yield f"place {place} should have {expected} messages numbered from 0, and has {found} up to number {last}"
+
+
+def _unreadable_messages(database: Database) -> Iterator[str]:
+    identities = IdentityCache()
+    for row in database.execute(f"SELECT {MESSAGE_COLUMNS} FROM messages m ORDER BY m.id"):
+        try:
+            decode_message(database, row, identities)
+        except (StoreBroken, *connection.DECODE_ERRORS) as error:
+            yield f"message {row[0]}: {error}"
+
+
+def _unreadable_facts(database: Database) -> Iterator[str]:
+    identities = IdentityCache()
+    for row in database.execute(f"SELECT {FACT_COLUMNS} {FACT_TABLES} ORDER BY f.id").fetchall():
+        try:
+            check_fact(decode_fact(database, row, identities))
+        except (StoreBroken, *connection.DECODE_ERRORS) as error:
+            yield f"fact {row[1]}: {error}"
+
+
+def _unreadable_values(database: Database) -> Iterator[str]:
+    for table, column, kind in (*_VALUES, ("turns", "turns", TURNS)):
+        key = "message" if table in ("turns", "message_parts") else "id"
+        for text, row in database.execute(f"SELECT {column}, {key} FROM {table}"):
+            try:
+                text is None or kind.loads(text)
+            except StoreBroken as error:
+                yield f"{column} of row {row} of {table}: {error}"
+    for text, row in database.execute("SELECT settings, id FROM prompts"):
+        try:
+            load_settings(text)
+        except StoreBroken as error:
+            yield f"settings of prompt {row}: {error}"
+
+
+def _unreadable_layers(database: Database) -> Iterator[str]:
+    for row, known, removed in database.execute("SELECT id, hash, removed FROM layers ORDER BY id"):
+        content = layer_content(database, row)
+        if content is None and not removed:
+            yield f"layer {row} is built on one that was removed"
+        if content is None:
+            continue
+        if layer_digest(content) != known:
+            yield f"layer {row} is no longer what it was"
+            continue
+        try:
+            LAYER.loads(content.decode())
+        except StoreBroken as error:
+            yield f"layer {row}: {error}"
+
+
+def _misplaced_tasks(database: Database) -> Iterator[str]:
+    """Tasks whose columns do not match their values."""
+    columns: dict[str, tuple[Any, ...]] = {}
+    readable: list[Task] = []
+    for task_id, body, *found in database.execute("SELECT task_id, body, run_id, status, due_at, free FROM tasks"):
+        with suppress(StoreBroken):  # reported already
+            readable.append(TASK.loads(body))
+            columns[task_id] = tuple(found)
+    named = group_by_plan(database, readable)
+    unbound = {task.id for plan in named.values() for task in without_open_dependencies(plan)}
+    for name, task in ((name, task) for name, plan in named.items() for task in plan):
+        belongs = name if task.run is not None or name.startswith(PLAN_PREFIX) else f"{PLAN_PREFIX}{task.id}"
+        expected = (belongs, task.status, task.due_at.isoformat(), int(task.id in unbound))
+        if columns.get(task.id) != expected:
+            yield f"task {task.id} is kept as if it were another: {columns.get(task.id)} instead of {expected}"
+
+
+def _misindexed(database: Database) -> Iterator[str]:
+    for place, count in find_inconsistent(database).items():
+        yield f"the index of place {place} has {count} rows too few or too many: `tertulia index` makes it anew"
+
+
+def _unexportable(database: Database) -> Iterator[str]:
+    """Tables with a row that an export cannot write."""
+    for table in TABLES:
+        try:
+            for _ in _export_table(database, table):
+                pass
+        except (StoreBroken, *connection.DECODE_ERRORS) as error:
+            yield f"the table {table} holds something that cannot be read: {error}"

@@ -1,0 +1,360 @@
+"""Files of media: their rows, their forms and their handles at services; the bytes are in a `FileFolder`.
+
+A row is added only where the file is on the disk, and a file is removed only where it has no row. Both are decided in
+the writer thread, on committed rows, so an addition and a removal of the same file cannot cross: whoever comes second
+sees what the first one did. An addition whose file was removed just before its row is added writes it again.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
+
+from tertulia.errors import StoreBroken, StoreBusy, StoreRefused, StoreTrouble, TertuliaError
+from tertulia.media.file_folder import FileFolder, is_hash
+from tertulia.media.values import FetchFailure, FileForm, Handle, StoredFile
+from tertulia.store import file_garbage
+from tertulia.store.encoding import clean, parse_time, validate
+from tertulia.store.file_garbage import GRACE, PAGE, time_text
+from tertulia.store.sqlite.connection import Database
+from tertulia.store.sqlite.writer import ConnectionThread, Repository
+
+log = logging.getLogger(__name__)
+
+_USE = timedelta(days=1)  # between two changes of `used_at`
+_UPLOAD = timedelta(minutes=10)  # in which the upload of a file may be under way
+_ATTEMPTS = 5  # to add a file that is removed meanwhile
+_REMOVED = 100  # files that are removed at once, while no row is written
+
+_FACTS = ("size", "mime", "width", "height", "seconds", "pages", "frames", "has_metadata")
+_COLUMNS = ", ".join(f"f.{name}" for name in ("sha256", *_FACTS))
+_HANDLE = "sha256, account, name, uri, mime, expires_at"
+_SOME = "(SELECT value FROM json_each(?))"
+
+
+class SqlMedia(Repository):
+    """Implements `media.values.MediaStore`."""
+
+    def __init__(
+        self, writer: ConnectionThread, reader: ConnectionThread, folder: FileFolder, *, beside: bool = False
+    ) -> None:
+        super().__init__(writer, reader)
+        self.folder = folder
+        self._beside = beside
+        self._forgotten: set[str] = set()  # media of people who were forgotten while this process may fetch them
+
+    def forget(self, unique_ids: Collection[str]) -> None:
+        """Store no more of media, unless a message has them: a fetch of them may be under way."""
+        self._forgotten |= set(unique_ids)
+
+    def is_forgotten(self, database: Database, unique_id: str) -> bool:
+        """Return whether media are of somebody who was forgotten meanwhile, and no message or quote has them."""
+        return clean(unique_id) in self._forgotten and clean(unique_id) not in file_garbage.shown_ids(database)
+
+    async def find(
+        self, unique_ids: Collection[str], *, at: datetime | None = None
+    ) -> Mapping[str, StoredFile | FetchFailure]:
+        if not unique_ids:
+            return {}
+        found = await self._reader.run(lambda database: _find(database, unique_ids))
+        await self._use([one.sha256 for one in found.values() if isinstance(one, StoredFile)], at)
+        return found
+
+    async def get(self, sha256s: Collection[str]) -> Mapping[str, StoredFile]:
+        return await self._reader.run(lambda database: _get(database, sha256s)) if sha256s else {}
+
+    async def add(self, unique_id: str, data: bytes, file: StoredFile, *, at: datetime) -> StoredFile:
+        def insert(database: Database, stored: StoredFile) -> bool:
+            if self.is_forgotten(database, unique_id):
+                return False
+            _insert_file(database, stored, at)
+            upsert = """INSERT INTO media_files (unique_id, sha256, at) VALUES (?, ?, ?) ON CONFLICT (unique_id)
+                DO UPDATE SET sha256 = excluded.sha256, failure = '', failures = 0, retry_at = NULL, at = excluded.at"""
+            database.execute(upsert, (clean(unique_id), stored.sha256, time_text(at)))
+            return True
+
+        stored = await self._store(data, file, insert)
+        if stored is None:
+            raise StoreRefused("the person who sent a file was forgotten while it was fetched")
+        return stored
+
+    async def fail(self, unique_id: str, failure: FetchFailure, *, at: datetime) -> None:
+        upsert = """INSERT INTO media_files (unique_id, failure, failures, retry_at, at) VALUES (?, ?, ?, ?, ?)
+            ON CONFLICT (unique_id) DO UPDATE SET failure = excluded.failure, failures = excluded.failures,
+            retry_at = excluded.retry_at, at = excluded.at WHERE sha256 IS NULL"""
+        retry_at = time_text(failure.retry_at) if failure.retry_at else None
+        row = (clean(unique_id), clean(failure.why), failure.failures, retry_at, time_text(at))
+
+        def insert(database: Database) -> None:
+            if not self.is_forgotten(database, unique_id):
+                database.execute(upsert, row)
+
+        await self._writer.run(insert)
+
+    async def read(self, sha256: str, *, at: datetime) -> bytes | None:
+        data = await asyncio.to_thread(self.folder.read, sha256, clean=not self._beside)
+        if data is not None:
+            await self._use([sha256], at)
+        elif not self._beside:
+            with _optional():
+                await self._writer.run(lambda database: self._remove_missing(database, sha256))
+        return data
+
+    async def form(self, source: str, form: str) -> FileForm | None:
+        return await self._reader.run(lambda database: _form(database, source, form))
+
+    async def add_form(
+        self, source: str, form: str, made: FileForm, *, data: bytes | None = None, at: datetime
+    ) -> None:
+        def insert(database: Database, stored: StoredFile | None) -> bool:
+            if database.execute("SELECT 1 FROM files WHERE sha256 = ?", (source,)).fetchone() is None:
+                return False
+            if stored:
+                _insert_file(database, stored, at)
+            upsert = """INSERT INTO file_forms (source, form, sha256, text, failure, at) VALUES (?, ?, ?, ?, ?, ?)
+                ON CONFLICT (source, form) DO UPDATE SET sha256 = excluded.sha256, text = excluded.text,
+                failure = excluded.failure, at = excluded.at"""
+            row = (source, clean(form), stored and stored.sha256, clean(made.text), clean(made.failure), time_text(at))
+            database.execute(upsert, row)
+            return True
+
+        if made.file and data is not None:
+            await self._store(data, made.file, insert)
+        else:
+            await self._writer.run(lambda database: insert(database, None))
+
+    async def handle(self, sha256: str, account: str, *, at: datetime | None = None) -> Handle | None:
+        select = f"""SELECT {_HANDLE} FROM handles WHERE sha256 = ? AND account = ? AND unwanted = 0
+            AND uri IS NOT NULL ORDER BY at DESC"""
+        found = await self._reader.run(lambda database: database.execute(select, (sha256, account)).fetchone())
+        if found is None:
+            return None
+        await self._use([sha256], at)
+        return _decode_handle(found)
+
+    async def begin_handle(self, handle: Handle, *, at: datetime) -> None:
+        await self._writer.run(lambda database: _write_handle(database, handle, at))
+
+    async def add_handle(self, handle: Handle, *, at: datetime) -> None:
+        await self._writer.run(lambda database: _add_handle(database, handle, at))
+
+    async def drop_handle(self, account: str, name: str) -> bool:
+        update = "UPDATE handles SET uri = NULL WHERE account = ? AND (name = ? OR uri = ?)"
+        return await self._writer.run(lambda database: database.execute(update, (account, name, name)).rowcount > 0)
+
+    async def unwanted_handles(self, *, at: datetime | None = None) -> Sequence[Handle]:
+        select = f"""SELECT {_HANDLE} FROM handles WHERE unwanted = 1
+            AND (uri IS NOT NULL OR ? IS NULL OR at NOT BETWEEN ? AND ?) ORDER BY at"""
+        now, before = at and time_text(at), at and time_text(at - _UPLOAD)
+        rows = await self._reader.run(lambda database: database.execute(select, (now, before, now)).fetchall())
+        return [_decode_handle(row) for row in rows]
+
+    async def remove_handle(self, handle: Handle) -> None:
+        delete = "DELETE FROM handles WHERE account = ? AND name = ? AND unwanted = 1"
+        await self._writer.run(lambda database: database.execute(delete, (handle.account, handle.name)) and None)
+
+    async def sweep(self, *, unused_since: datetime, at: datetime) -> int:
+        self._refuse_beside()
+        gone = set() if await self._reader.run(_is_empty) else await self._remove_rows(unused_since, at)
+        await self.remove_strays()
+        return len(gone)
+
+    async def _remove_rows(self, unused_since: datetime, at: datetime) -> set[str]:
+        """Remove the rows of files that are not needed; return their hashes."""
+        garbage = await self._find_garbage(at - GRACE)
+
+        def remove_rows(database: Database) -> set[str]:
+            file_garbage.correct_uses(database, at)
+            file_garbage.remove_old_rows(database, since=unused_since, at=at)
+            found = file_garbage.find_unreferenced(database, at - GRACE, among=garbage)
+            found |= file_garbage.find_unused(database, unused_since)
+            named = file_garbage.named_hashes(database) if found else set()
+            return file_garbage.remove_files(database, found - named, keep=named)
+
+        return await self._writer.run(remove_rows)
+
+    async def remove_strays(self) -> None:
+        """Remove the files without a row."""
+        self._refuse_beside()
+        names = await asyncio.to_thread(self.folder.names)
+        strays = await self._reader.run(lambda database: _without_row(database, [*names]))
+        for start in range(0, len(strays), _REMOVED):
+            await self._remove_stray(strays[start : start + _REMOVED])
+
+    async def _remove_stray(self, sha256s: Sequence[str]) -> None:
+        """Remove those of the files that have no committed row."""
+
+        def remove(database: Database) -> None:
+            self.folder.remove(_without_row(database, sha256s))
+
+        await self._writer.run(remove, autocommit=True)
+
+    async def check(self) -> list[str]:
+        """Return a line for each file that is missing or damaged; it is fetched again when it is needed."""
+        select = "SELECT sha256 FROM files ORDER BY sha256"
+        rows = [sha256 for (sha256,) in await self._reader.run(lambda database: database.execute(select).fetchall())]
+        damaged = await asyncio.to_thread(lambda: [row for row in rows if not self._is_whole(row)])
+        still = await self.get(damaged)  # a running bot may have removed it meanwhile
+        return [f"the file {sha256} in {self.folder.path} is missing or damaged" for sha256 in still]
+
+    def _is_whole(self, sha256: str) -> bool:
+        return is_hash(sha256) and self.folder.read(sha256, clean=False) is not None
+
+    async def _store(
+        self, data: bytes, file: StoredFile, insert: Callable[[Database, StoredFile], bool]
+    ) -> StoredFile | None:
+        """Write a file, and then its rows; None, and no file, where *insert* does not want them.
+
+        Who is cancelled waits until both are there or neither: a file without a row would stay until the next sweep.
+        """
+        self._refuse_beside()
+        storing = asyncio.ensure_future(self._write(data, file, insert))
+        try:
+            return await asyncio.shield(storing)
+        except asyncio.CancelledError:
+            await asyncio.gather(storing, return_exceptions=True)
+            raise
+
+    async def _write(
+        self, data: bytes, file: StoredFile, insert: Callable[[Database, StoredFile], bool]
+    ) -> StoredFile | None:
+        def add_rows(database: Database, stored: StoredFile) -> bool | None:
+            is_there = self.folder.size(stored.sha256) == stored.size
+            return insert(database, stored) if is_there else None
+
+        for _ in range(_ATTEMPTS):
+            sha256 = await asyncio.to_thread(self.folder.write, data)
+            stored = replace(file, sha256=sha256, size=len(data))
+            is_stored: bool | None = False
+            try:
+                is_stored = await self._writer.run(partial(add_rows, stored=stored))
+            finally:
+                if is_stored is False:
+                    with suppress(TertuliaError):  # the disk of the rows may be full
+                        await self._remove_stray([sha256])
+            if is_stored is not None:
+                return stored if is_stored else None
+        raise StoreTrouble(f"the folder of media {self.folder.path}: somebody removes the files that are written there")
+
+    def _remove_missing(self, database: Database, sha256: str) -> None:
+        """Remove the rows of a file that is not on the disk."""
+        if self.folder.size(sha256) is None:
+            file_garbage.remove_files(database, [sha256])
+
+    async def _use(self, sha256s: Collection[str], at: datetime | None) -> None:
+        """Store that files were used, and the files that they are forms of; once a day is enough."""
+        if not sha256s or at is None or self._beside:
+            return
+        which, before, now = json.dumps([*sha256s]), time_text(at - _USE), time_text(at)
+        select = f"""SELECT sha256 FROM files WHERE used_at < ? AND (sha256 IN {_SOME}
+            OR sha256 IN (SELECT source FROM file_forms WHERE sha256 IN {_SOME}))"""
+        stale = await self._reader.run(lambda database: database.execute(select, (before, which, which)).fetchall())
+        if stale:
+            update = f"UPDATE files SET used_at = ? WHERE sha256 IN {_SOME} AND used_at < ?"
+            rows = json.dumps([sha256 for (sha256,) in stale])
+            with _optional():
+                await self._writer.run(lambda database: database.execute(update, (now, rows, now)) and None)
+
+    async def _find_garbage(self, before: datetime) -> set[str]:
+        """Return the files that no message, quote or turn has, read page by page, so that others can read meanwhile."""
+        found = await self._reader.run(lambda database: file_garbage.find_unreferenced(database, before))
+        last = await self._reader.run(file_garbage.last_message) if found else 0
+        for start in range(0, last, PAGE):
+            page = (start, start + PAGE)
+            found -= await self._reader.run(partial(file_garbage.find_repeated, sha256s=found, page=page))
+        return found
+
+    def _refuse_beside(self) -> None:
+        if self._beside:
+            raise StoreBusy("files of media are added and removed only by the process that has the store")
+
+
+@contextmanager
+def _optional() -> Iterator[None]:
+    """Let what can be written later fail while the disk is full: a file is read all the same."""
+    try:
+        yield
+    except StoreBroken:
+        raise
+    except StoreTrouble as trouble:
+        log.info("that a file was used, or is gone, is stored later: %s", trouble)
+
+
+def _without_row(database: Database, sha256s: Sequence[str]) -> list[str]:
+    select = "SELECT value FROM json_each(?) WHERE value NOT IN (SELECT sha256 FROM files)"
+    return [sha256 for (sha256,) in database.execute(select, (json.dumps(sha256s),))]
+
+
+def _is_empty(database: Database) -> bool:
+    select = "SELECT 1 FROM files UNION ALL SELECT 1 FROM media_files UNION ALL SELECT 1 FROM handles LIMIT 1"
+    return database.execute(select).fetchone() is None
+
+
+def _find(database: Database, unique_ids: Collection[str]) -> dict[str, StoredFile | FetchFailure]:
+    asked = {clean(unique_id): unique_id for unique_id in unique_ids}
+    select = f"""SELECT w.unique_id, w.failure, w.failures, w.retry_at, {_COLUMNS} FROM media_files w
+        LEFT JOIN files f ON f.sha256 = w.sha256 WHERE w.unique_id IN {_SOME}"""
+    found: dict[str, StoredFile | FetchFailure] = {}
+    for unique_id, why, failures, retry_at, *file in database.execute(select, (json.dumps([*asked]),)):
+        failure = FetchFailure(why=why, failures=failures, retry_at=parse_time(retry_at))
+        found[asked[unique_id]] = validate(_decode_file(file) if file[0] else failure)
+    return found
+
+
+def _get(database: Database, sha256s: Collection[str]) -> dict[str, StoredFile]:
+    select = f"SELECT {_COLUMNS} FROM files f WHERE f.sha256 IN {_SOME}"
+    rows = database.execute(select, (json.dumps([*sha256s]),))
+    return {row[0]: _decode_file(row) for row in rows}
+
+
+def _form(database: Database, source: str, form: str) -> FileForm | None:
+    select = f"""SELECT o.text, o.failure, {_COLUMNS} FROM file_forms o LEFT JOIN files f ON f.sha256 = o.sha256
+        WHERE o.source = ? AND o.form = ?"""
+    row = database.execute(select, (source, clean(form))).fetchone()
+    if row is None:
+        return None
+    text, failure, *file = row
+    return FileForm(file=_decode_file(file) if file[0] else None, text=text, failure=failure)
+
+
+def _decode_file(row: Sequence[Any]) -> StoredFile:
+    facts = dict(zip(("sha256", *_FACTS), row, strict=True))
+    return validate(StoredFile(**facts | {"has_metadata": bool(facts["has_metadata"])}))
+
+
+def _decode_handle(row: Sequence[Any]) -> Handle:
+    sha256, account, name, uri, mime, expires_at = row
+    return validate(
+        Handle(sha256=sha256, account=account, name=name, uri=uri or "", mime=mime, expires_at=parse_time(expires_at))
+    )
+
+
+def _insert_file(database: Database, file: StoredFile, at: datetime) -> None:
+    """Store a file; of one that is stored, that it is used."""
+    insert = f"""INSERT INTO files (sha256, {", ".join(_FACTS)}, at, used_at) VALUES (?{", ?" * (len(_FACTS) + 2)})
+        ON CONFLICT (sha256) DO UPDATE SET used_at = max(used_at, excluded.used_at)"""
+    facts = [getattr(file, name) for name in _FACTS]
+    database.execute(insert, (file.sha256, *facts, time_text(at), time_text(at)))
+
+
+def _add_handle(database: Database, handle: Handle, at: datetime) -> None:
+    older = "UPDATE handles SET unwanted = 1 WHERE sha256 = ? AND account = ? AND name <> ?"
+    database.execute(older, (handle.sha256, handle.account, handle.name))
+    _write_handle(database, handle, at)
+
+
+def _write_handle(database: Database, handle: Handle, at: datetime) -> None:
+    """Write the row of a handle; it is unwanted if its file is gone."""
+    is_gone = database.execute("SELECT 1 FROM files WHERE sha256 = ?", (handle.sha256,)).fetchone() is None
+    upsert = f"""INSERT INTO handles ({_HANDLE}, at, unwanted) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (account, name) DO UPDATE SET sha256 = excluded.sha256, uri = excluded.uri, mime = excluded.mime,
+        expires_at = excluded.expires_at, at = excluded.at, unwanted = excluded.unwanted"""
+    expires_at = time_text(handle.expires_at) if handle.expires_at else None
+    fields = (handle.sha256, handle.account, handle.name, handle.uri or None, handle.mime, expires_at)
+    database.execute(upsert, (*fields, time_text(at), int(is_gone)))

@@ -1,0 +1,362 @@
+"""Messages: received once, edited, deleted, claimed by runs; the agent's own; and their media."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from msgspec.structs import replace
+
+from tertulia.characters import is_blank
+from tertulia.engine.store_protocols import MessageState, PlaceSnapshot, WaitingMessage
+from tertulia.errors import InvalidValue
+from tertulia.events import MessageReceived
+from tertulia.media.values import file_key
+from tertulia.messages import Message, Place, Quote
+from tertulia.parts import Media
+from tertulia.store import events, message_rows, search_index
+from tertulia.store.encoding import PLACE, clean, dumps, format_time, validate_id
+from tertulia.store.forget import retraction
+from tertulia.store.identities import (
+    IdentityCache,
+    conversation_start,
+    conversation_start_column,
+    find_place,
+    read_place,
+    upsert_author,
+    upsert_name,
+    upsert_place,
+    upsert_title,
+)
+from tertulia.store.message_rows import FIND_MESSAGE, MESSAGE_COLUMNS, ChangeKind, decode_message, insert_change
+from tertulia.store.sqlite.connection import Database, insert_row
+from tertulia.store.sqlite.writer import Repository
+
+CONTENT = (  # what an edit replaces
+    "text media name title sent_at edited_at deleted reply_to reply_author reply parts album "
+    "forwarded_from forward_author"
+).split()
+_FIXED = "place number message_id role state received_at".split()
+INSERT_MESSAGE = f"""INSERT INTO messages ({", ".join(_FIXED + CONTENT)})
+    VALUES ({", ".join("?" * len(_FIXED + CONTENT))})"""
+_REWRITE = f"UPDATE messages SET {', '.join(f'{column} = ?' for column in CONTENT)} WHERE id = ?"
+_COUNT = f"""UPDATE places SET messages = messages + 1, {{}} = messages + 1, events = events + :events
+    WHERE id = :place AND {FIND_MESSAGE} IS NULL RETURNING messages, events"""
+_COUNT_DIRECT, _COUNT_OPEN = _COUNT.format("direct_until"), _COUNT.format("open_until")
+
+
+class SqlInbox(Repository):
+    """Implements `engine.store_protocols.InboxStore`."""
+
+    async def receive(self, message: Message, *, at: datetime) -> bool:
+        row = MessageRow(message)
+        require_ids(message)
+        return await self._writer.run(lambda database: add(database, row, at, "waiting") is not None)
+
+    async def edit(self, message: Message, *, at: datetime) -> bool:
+        MessageRow(message)  # raises before anything is written
+        return await self._writer.run(lambda database: edit(database, message, at))
+
+    async def delete(self, place: Place, message_id: str, *, at: datetime) -> bool:
+        validate_id(message_id, "message")
+        return await self._writer.run(lambda database: delete(database, place, message_id, at))
+
+    async def places(self) -> Sequence[Place]:
+        return await self._reader.run(waiting_places)
+
+    async def waiting(self, place: Place) -> Sequence[WaitingMessage]:
+        return list((await self.snapshot(place)).waiting)
+
+    async def snapshot(self, place: Place, *, most: int | None = None) -> PlaceSnapshot:
+        return await self._reader.run(lambda database: snapshot(database, place, most))
+
+    async def album(self, place: Place, author_id: str, album: str) -> Sequence[tuple[Message, MessageState]]:
+        return await self._reader.run(lambda database: _album(database, place, author_id, album))
+
+    async def skip(self, place: Place, message_ids: Sequence[str]) -> None:
+        await self._writer.run(lambda database: claim(database, place, message_ids, "passed"))
+
+
+def require_ids(message: Message) -> None:
+    """Raise `InvalidValue` if the id of the message, its author or its place is blank.
+
+    New messages only: messages that older versions stored without ids can still be read, answered and edited.
+    """
+    ids = ("its own", message.id), ("its author", message.author.id), ("its place", message.place.id)
+    for whose, one in ids:
+        if is_blank(one):
+            raise InvalidValue(f"message {message.id!r} needs an id of {whose}, not {one!r}")
+
+
+class MessageRow:
+    """A message about to be stored: validated at once, encoded later in the writer thread."""
+
+    def __init__(self, message: Message) -> None:
+        if not validate_id(message.id, "message"):
+            raise InvalidValue("a message needs an id, by which it is known again")
+        if _is_naive(message.sent_at) or _is_naive(message.edited_at):
+            raise InvalidValue(f"message {message.id!r} has a time without a zone; give aware ones")
+        validate_id(message.place.id, "place")
+        validate_id(message.author.id, "author")
+        if message.album:
+            validate_id(message.album, "album")
+        if message.reply_to:
+            validate_id(message.reply_to.message_id, "message")
+        if message.forwarded_from:
+            validate_id(message.forwarded_from.id, "author")
+        self.message = without_languages(message)
+        self.author = message.author  # with the language of their client
+        self.medias = [part for part in message.parts if isinstance(part, Media)]
+
+    def content(self, database: Database, place: int, at: datetime | None) -> tuple[Any, ...]:
+        """Return the values of `CONTENT`."""
+        message, quote, media = self.message, _with_known_id(database, place, self.message.reply_to), self.medias
+        if quote and _is_invisible(database, message.place, quote.message_id):
+            quote = Quote(message_id=quote.message_id, author=quote.author)
+        cited, origin, service = quote.author if quote else None, message.forwarded_from, message.place.author_namespace
+        return (
+            text_of(message),
+            dumps([replace(part, data=None, signature=None, raw=None) for part in media]) if media else None,
+            upsert_name(database, service, self.author, at),
+            upsert_title(database, message.place, place),
+            format_time(message.sent_at),
+            format_time(message.edited_at),
+            int(message.deleted),
+            clean(quote.message_id) if quote else None,
+            upsert_author(database, service, cited.id) if cited else None,
+            dumps(quote) if quote else None,
+            dumps(message.parts),
+            message.album,
+            dumps(origin) if origin else None,
+            upsert_author(database, service, origin.id) if origin and not origin.unknown else None,
+        )
+
+
+def _is_naive(at: datetime | None) -> bool:
+    return at is not None and at.tzinfo is None
+
+
+def without_languages(message: Message) -> Message:
+    """Return a message as it is stored: the language of a person's client is a column of their account."""
+    quote, origin = message.reply_to, message.forwarded_from
+    named = (message.author, origin, quote and quote.author, quote and quote.forwarded_from)
+    if not any(author.language for author in named if author):
+        return message
+    author, origin, *cited = [replace(one, language="") if one else None for one in named]
+    quote = quote and replace(quote, author=cited[0], forwarded_from=cited[1])
+    return replace(message, author=author, reply_to=quote, forwarded_from=origin)
+
+
+def _with_known_id(database: Database, place: int, quote: Quote | None) -> Quote | None:
+    """Return the quote with the id of the whole message, if a part of it was quoted."""
+    if quote is None or (name := message_rows.whole_id(database, place, quote.message_id)) == quote.message_id:
+        return quote
+    return replace(quote, message_id=name)
+
+
+def text_of(message: Message) -> str:
+    return clean(message.text)
+
+
+def add(database: Database, row: MessageRow, at: datetime | None, state: MessageState) -> int | None:
+    """Append a new message to its place; return its row, or None if it is stored already."""
+    message, is_own = row.message, state == "own"
+    place = upsert_place(database, message.place)
+    count = _COUNT_DIRECT if message.place.kind == "direct" else _COUNT_OPEN
+    values = {"place": place, "message_id": message.id, "events": 0 if is_own else 1}
+    counted = database.execute(count, values).fetchone()
+    if counted is None:
+        return None
+    messages, event = counted
+    role = "model" if is_own or message.author.persona is not None else "user"
+    fixed = (place, messages - 1, message.id, role, "passed" if message.deleted else state, format_time(at))
+    row_id = insert_row(database, INSERT_MESSAGE, (*fixed, *row.content(database, place, at)))
+    insert_media(database, row_id, row.medias)
+    if not is_own:
+        events.add(database, MessageReceived(place=message.place, message_id=message.id), at=at, number=event)
+    return row_id
+
+
+def edit(database: Database, message: Message, at: datetime) -> bool:
+    """Replace the content of a message; an edit older than the stored one changes nothing."""
+    found = _find(database, message.place, message.id)
+    if found is None:
+        return False
+    row_id, before = found
+    message = without_languages(message)
+    if before.author.id and message.author.id != before.author.id:
+        raise InvalidValue(
+            f"message {message.id!r} is by {before.author.id!r}; by {message.author.id!r} it cannot be edited"
+        )
+    place = upsert_place(database, message.place)
+    is_part = message_rows.is_part(database, place, message.id)
+    parts = message_rows.join_parts(database, row_id, {message.id: message.parts}) if is_part else message.parts
+    now = replace(
+        message,
+        id=before.id,
+        place=before.place,  # the audience of the original message
+        parts=parts,
+        sent_at=before.sent_at if is_part else message.sent_at or before.sent_at,
+        reply_to=_with_known_id(database, place, message.reply_to) or before.reply_to,
+        album=message.album or before.album,
+        forwarded_from=message.forwarded_from or before.forwarded_from,
+        deleted=message.deleted or before.deleted,
+    )
+    if _is_newer(now, before, at):
+        rewrite(database, row_id, before, MessageRow(replace(now, edited_at=now.edited_at or at)), at, "edited")
+        if is_part:
+            message_rows.change_part(database, row_id, message.id, message.parts)
+        if now.deleted or now.parts != before.parts:
+            retraction.retract(database, row_id)
+        retraction.unhide_edited(database, row_id, text_of(now), at)
+    return True
+
+
+def _is_newer(now: Message, before: Message, at: datetime) -> bool:
+    if replace(now, edited_at=now.edited_at or before.edited_at) == before:
+        return False
+    return before.edited_at is None or (now.edited_at or at) >= before.edited_at
+
+
+def delete(database: Database, place: Place, message_id: str, at: datetime) -> bool:
+    """Mark a message as deleted and no longer waiting; of a split message only this part is deleted."""
+    found = _find(database, place, message_id)
+    if found is None:
+        return False
+    row_id, before = found
+    if not before.deleted and message_rows.join_parts(database, row_id, {message_id: ()}):
+        then = max(at, before.edited_at or at)
+        return edit(database, replace(before, id=message_id, parts=(), edited_at=then), at)
+    if not before.deleted:
+        insert_change(database, row_id, "deleted", at, before)
+        passed = "CASE WHEN state = 'waiting' THEN 'passed' ELSE state END"
+        database.execute(f"UPDATE messages SET deleted = 1, state = {passed} WHERE id = ?", (row_id,))
+        retraction.retract(database, row_id)
+        search_index.reindex(database, row_id)
+    return True
+
+
+def insert_own(database: Database, row: MessageRow, turns: str | None) -> int:
+    """Store a message of the agent; return its row. A copy that the platform sent before becomes that message."""
+    row_id = add(database, row, row.message.sent_at, "own")
+    if row_id is None:
+        row_id = _claim_as_own(database, row, turns)
+    if turns:
+        upsert_turns(database, row_id, turns)
+    return row_id
+
+
+def _claim_as_own(database: Database, row: MessageRow, turns: str | None) -> int:
+    message = row.message
+    found = _find(database, message.place, message.id)
+    if found is None:
+        raise AssertionError  # `add` would have stored it
+    row_id, before = found
+    if before.author.id != message.author.id:
+        raise InvalidValue(f"{message.id!r} is the id of a message of somebody else")
+    if before != message or turns:
+        rewrite(database, row_id, before, row, message.sent_at, "said")
+    database.execute("UPDATE messages SET state = 'own', role = 'model' WHERE id = ?", (row_id,))
+    return row_id
+
+
+def upsert_turns(database: Database, message: int, turns: str) -> None:
+    upsert = """INSERT INTO turns (message, turns) VALUES (?, ?)
+        ON CONFLICT (message) DO UPDATE SET turns = excluded.turns"""
+    database.execute(upsert, (message, turns))
+
+
+def claim(
+    database: Database, place: Place, message_ids: Iterable[str], state: MessageState, run_id: str | None = None
+) -> None:
+    """Set the state of waiting messages; raise `InvalidValue` for one that another run has claimed."""
+    row = find_place(database, place)
+    update = "UPDATE messages SET state = ?, run_id = ? WHERE place = ? AND message_id = ? AND state = 'waiting'"
+    select = "SELECT run_id FROM messages WHERE place = ? AND message_id = ? AND state = 'taken'"
+    for message_id in message_ids:
+        if database.execute(update, (state, run_id, row, message_id)).rowcount or run_id is None:
+            continue
+        other = database.execute(select, (row, message_id)).fetchone()
+        if other and other[0] != run_id:
+            raise InvalidValue(f"message {message_id!r} was taken by run {other[0]!r} already")
+
+
+def waiting_places(database: Database) -> list[Place]:
+    select = """SELECT t.body FROM (
+            SELECT place, max(number) AS newest, min(id) AS first FROM messages WHERE state = 'waiting' GROUP BY place
+        ) w JOIN messages m ON m.place = w.place AND m.number = w.newest JOIN titles t ON t.id = m.title
+        ORDER BY w.first"""
+    return [PLACE.loads(body) for (body,) in database.execute(select)]
+
+
+def snapshot(database: Database, place: Place, most: int | None) -> PlaceSnapshot:
+    known = read_place(database, place, f"id, messages, changes, {conversation_start_column(place)}")
+    row, count, changes, first = known or (None, 0, 0, 0)
+    select = f"""SELECT {MESSAGE_COLUMNS}, m.received_at FROM messages m
+        WHERE m.place = ? AND m.state = 'waiting' ORDER BY m.number LIMIT ?"""
+    identities = IdentityCache()
+    waiting = tuple(
+        WaitingMessage(
+            message=decode_message(database, found[:-1], identities),
+            since=datetime.fromisoformat(found[-1]),
+            number=found[1],
+        )
+        for found in database.execute(select, (row, -1 if most is None else most))
+    )
+    return PlaceSnapshot(waiting=waiting, count=count, changes=changes, beginning=first)
+
+
+def _album(database: Database, place: Place, author_id: str, album: str) -> list[tuple[Message, MessageState]]:
+    select = f"""SELECT {MESSAGE_COLUMNS}, m.state FROM messages m JOIN names n ON n.id = m.name
+        JOIN authors a ON a.id = n.author
+        WHERE m.place = ? AND m.album = ? AND a.author_id = ? AND m.deleted = 0 AND m.hidden = 0
+        ORDER BY m.number"""
+    identities = IdentityCache()
+    values = (find_place(database, place), album, author_id)
+    return [
+        (decode_message(database, row[:-1], identities), row[-1]) for row in database.execute(select, values).fetchall()
+    ]
+
+
+def rewrite(
+    database: Database, row_id: int, before: Message | None, row: MessageRow, at: datetime | None, kind: ChangeKind
+) -> None:
+    """Replace a stored message, and store what it was as a change."""
+    insert_change(database, row_id, kind, at, before)
+    values = row.content(database, upsert_place(database, row.message.place), at)
+    database.execute(_REWRITE, (*values, row_id))
+    insert_media(database, row_id, row.medias)
+    search_index.reindex(database, row_id)
+
+
+def quote_of(database: Database, place: Place, message_id: str) -> Quote:
+    """Return the quote of a message; only its id if it is deleted, hidden or unknown."""
+    found = _find(database, place, message_id)
+    if found is None:
+        return Quote(message_id=message_id)
+    message = found[1]
+    if message.deleted or _is_invisible(database, place, message.id):
+        return Quote(message_id=message.id)
+    return Quote(
+        message_id=message.id, author=message.author, parts=message.parts, forwarded_from=message.forwarded_from
+    )
+
+
+def _is_invisible(database: Database, place: Place, message_id: str) -> bool:
+    """Return whether a message is hidden or older than the conversation of its place."""
+    select = "SELECT hidden, number FROM messages WHERE place = ? AND message_id = ?"
+    row = database.execute(select, (find_place(database, place), message_id)).fetchone()
+    return row is not None and (bool(row[0]) or row[1] < conversation_start(database, place))
+
+
+def _find(database: Database, place: Place, message_id: str) -> tuple[int, Message] | None:
+    select = f"SELECT {MESSAGE_COLUMNS} FROM messages m WHERE m.id = {FIND_MESSAGE}"
+    row = database.execute(select, {"place": find_place(database, place), "message_id": message_id}).fetchone()
+    return None if row is None else (row[0], decode_message(database, row, IdentityCache()))
+
+
+def insert_media(database: Database, row_id: int, medias: Iterable[Media]) -> None:
+    """Store which media a message has, by their ids and by those of their files."""
+    insert = "INSERT INTO media (message, unique_id, media_kind) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+    for media in medias:
+        for unique_id in {media.unique_id, file_key(media)}:
+            database.execute(insert, (row_id, clean(unique_id), clean(media.media_kind)))

@@ -1,0 +1,376 @@
+"""The outbox: replies with their status, and the receipts of sent ones."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from msgspec.structs import replace
+
+from tertulia.engine.store_protocols import DRAFT_END, OutboxItem, SendStatus
+from tertulia.errors import InvalidValue
+from tertulia.events import DurableEvent, ReplyDoubtful, ReplyQueued, ReplyRefused, ReplySent
+from tertulia.messages import Message, Place
+from tertulia.parts import Text
+from tertulia.store import events, message_rows, messages, places, search_index
+from tertulia.store.encoding import (
+    AUTHOR,
+    REPLY,
+    STRINGS,
+    TURNS,
+    clean,
+    dumps,
+    format_time,
+    parse_time,
+    validate,
+    validate_id,
+)
+from tertulia.store.forget.retraction import hide_message
+from tertulia.store.identities import IdentityCache, upsert_place
+from tertulia.store.message_rows import insert_change
+from tertulia.store.sqlite.connection import Database
+from tertulia.store.sqlite.writer import Repository
+
+_COLUMNS = """outgoing_id, run_id, task_id, kind, status, attempts, made_at, sent_at, message_id, why, author,
+    turns, reply, reply_id, part, separator, edits, unknown_attempts FROM outbox"""
+
+Decision = Literal["waiting", "dropped"]
+_DECIDABLE: Mapping[Decision, tuple[SendStatus, SendStatus]] = {
+    "waiting": ("doubtful", "dropped"),
+    "dropped": ("doubtful", "waiting"),
+}
+
+OutboxRow = tuple[OutboxItem, dict[str, Any]]  # a reply, and its columns
+
+
+class SqlOutbox(Repository):
+    """Implements `engine.store_protocols.OutboxStore`."""
+
+    async def unsent(self) -> Sequence[OutboxItem]:
+        return await self.listed("waiting", "sending")
+
+    async def put(self, *outgoing: OutboxItem) -> None:
+        rows = [as_row(one) for one in outgoing]
+        await self._writer.run(lambda database: put(database, rows))
+
+    async def draft(self, run_id: str) -> OutboxItem | None:
+        return await self._reader.run(lambda database: _draft(database, run_id))
+
+    async def abandoned_drafts(self) -> Sequence[OutboxItem]:
+        return await self._reader.run(_abandoned_drafts)
+
+    async def change(self, outgoing: OutboxItem) -> None:
+        row = outgoing, _mutable_columns(outgoing)
+        await self._writer.run(lambda database: change(database, row))
+
+    async def leave(self, place: Place, *, at: datetime) -> None:
+        await self._writer.run(lambda database: _leave(database, place, at))
+
+    async def decide(self, outgoing_id: str, status: Decision, *, why: str = "") -> OutboxItem | None:
+        reason = clean(why)
+        return await self._writer.run(lambda database: decide(database, outgoing_id, status, reason))
+
+    async def listed(self, *statuses: SendStatus) -> Sequence[OutboxItem]:
+        return await self._reader.run(lambda database: listed(database, statuses))
+
+    async def to_retry(self) -> Sequence[OutboxItem]:
+        return await self._reader.run(to_retry)
+
+
+def as_row(outgoing: OutboxItem) -> OutboxRow:
+    return outgoing, _mutable_columns(outgoing) | {
+        "run_id": None if outgoing.run is None else validate_id(outgoing.run, "run"),
+        "task_id": None if outgoing.task is None else validate_id(outgoing.task, "task"),
+        "kind": outgoing.kind,
+        "text": clean(outgoing.reply.text),
+        "made_at": outgoing.made_at.isoformat(),
+        "turns": dumps(outgoing.turns),
+        "reply": dumps(outgoing.reply),
+        "reply_id": None if outgoing.reply_id is None else validate_id(outgoing.reply_id, "reply"),
+        "part": outgoing.part,
+        "separator": clean(outgoing.separator),
+    }
+
+
+def _mutable_columns(outgoing: OutboxItem) -> dict[str, Any]:
+    """Return the id of a reply and its columns that may change later; its content never does."""
+    return {
+        "outgoing_id": validate_id(outgoing.id, "reply"),
+        "status": outgoing.status,
+        "attempts": outgoing.attempts,
+        "unknown_attempts": outgoing.unknown_attempts,
+        "sent_at": format_time(outgoing.sent_at),
+        "message_id": None if outgoing.message_id is None else validate_id(outgoing.message_id, "message"),
+        "why": clean(outgoing.why),
+        "author": None if outgoing.author is None else dumps(outgoing.author),
+        "edits": None if outgoing.edits is None else validate_id(outgoing.edits, "message"),
+    }
+
+
+_COLUMN_NAMES = """outgoing_id place run_id task_id kind status attempts text made_at sent_at message_id why author
+    turns reply reply_id part separator edits unknown_attempts""".split()
+_INSERT = f"""INSERT INTO outbox ({", ".join(_COLUMN_NAMES)})
+    VALUES ({", ".join(f":{column}" for column in _COLUMN_NAMES)}) ON CONFLICT (outgoing_id) DO NOTHING"""
+_MUTABLE = "status attempts unknown_attempts sent_at message_id why author edits".split()
+_UPDATE = f"""UPDATE outbox SET {", ".join(f"{column} = :{column}" for column in _MUTABLE)}
+    WHERE outgoing_id = :outgoing_id AND status != 'sent'
+    AND (status != 'dropped' OR :status NOT IN ('waiting', 'sending'))"""
+
+
+def add(database: Database, row: OutboxRow) -> bool:
+    """Store a reply if it is new; return whether it was."""
+    outgoing, columns = row
+    values = {"place": upsert_place(database, outgoing.reply.place), **columns}
+    added = database.execute(_INSERT, values).rowcount > 0
+    if added:
+        _apply_status(database, outgoing)
+    return added
+
+
+def put(database: Database, rows: Sequence[OutboxRow]) -> None:
+    """Store replies or update their status; a sent reply becomes a message and stays sent."""
+    for row in rows:
+        if not add(database, row):
+            change(database, row)
+
+
+def change(database: Database, row: OutboxRow) -> None:
+    """Update the status of a stored reply."""
+    outgoing, columns = row
+    written = database.execute(_UPDATE, columns).rowcount > 0
+    if written and outgoing.status in ("waiting", "sending") and outgoing.attempts:
+        return  # nothing follows from an attempt
+    found = database.execute(f"SELECT {_COLUMNS} WHERE outgoing_id = ?", (outgoing.id,)).fetchone()
+    if found is None:
+        raise InvalidValue(f"there is no reply {outgoing.id!r}; it was forgotten with its place")
+    stored = _decode(found)
+    if written:
+        _apply_status(database, replace(outgoing, reply=stored.reply, turns=stored.turns))
+        if outgoing.status == "sent" and stored.kind == "notice" and stored.author is None and stored.run is None:
+            _blank(database, stored)
+        if outgoing.status == "dropped":
+            _drop_rest(database, stored)
+        return
+    if stored.status == "dropped":
+        raise InvalidValue(f"reply {outgoing.id!r} was dropped; it is not sent unless somebody decides so")
+    if outgoing.status != "sent":
+        raise InvalidValue(f"reply {outgoing.id!r} was sent already; it cannot be {outgoing.status} again")
+
+
+def _blank(database: Database, notice: OutboxItem) -> None:
+    """Remove the text of a sent notice: the answer to `/memory` must not outlive forgotten facts."""
+    blank = replace(notice.reply, text="", media=())
+    update = "UPDATE outbox SET text = '', reply = ? WHERE outgoing_id = ?"
+    database.execute(update, (dumps(blank), notice.id))
+
+
+def _apply_status(database: Database, outgoing: OutboxItem) -> None:
+    """Apply a new status: store the message of a sent reply, and the event."""
+    if outgoing.status == "sent":
+        _add_message(database, outgoing)
+    if event := _event(outgoing):
+        events.add(database, event, at=outgoing.sent_at or outgoing.made_at)
+
+
+def _event(outgoing: OutboxItem) -> DurableEvent | None:
+    """Return the event of a reply's new status; None while it is being sent."""
+    place, run, name = outgoing.reply.place, outgoing.run, outgoing.id
+    if outgoing.kind == "draft" and outgoing.status != "doubtful":
+        return None
+    match outgoing.status:
+        case "waiting" if outgoing.attempts == 0:
+            return ReplyQueued(place=place, run_id=run, delivery_id=name, delivery_kind=outgoing.kind)
+        case "sent":
+            return ReplySent(place=place, run_id=run, delivery_id=name, message_id=outgoing.message_id or "")
+        case "doubtful":
+            return ReplyDoubtful(place=place, run_id=run, delivery_id=name)
+        case "dropped":
+            return ReplyRefused(place=place, run_id=run, delivery_id=name)
+        case _:
+            return None
+
+
+def decide(database: Database, outgoing_id: str, status: Decision, why: str) -> OutboxItem | None:
+    """Queue a doubtful or dropped reply again, or drop a doubtful or waiting one."""
+    select = f"SELECT {_COLUMNS} WHERE outgoing_id = ?"
+    row = database.execute(select, (outgoing_id,)).fetchone() if clean(outgoing_id) == outgoing_id else None
+    if row is None:
+        return None
+    if status == "waiting" and _is_empty(_decode(row)):
+        raise InvalidValue(f"reply {outgoing_id!r} says nothing any more: {row[9]}")
+    if status == "waiting" and row[3] == "draft":
+        raise InvalidValue(f"reply {outgoing_id!r} is a draft, which is never sent again: its answer was sent anew")
+    one, other = _DECIDABLE[status]
+    update = "UPDATE outbox SET status = ?, why = ? WHERE outgoing_id = ? AND status IN (?, ?)"
+    if database.execute(update, (status, why, outgoing_id, one, other)).rowcount:
+        decided = _decode(database.execute(select, (outgoing_id,)).fetchone())
+        if status == "dropped":
+            _drop_rest(database, decided)
+        if event := _event(decided):
+            events.add(database, event)
+        return decided
+    what = "sent again" if status == "waiting" else "dropped"
+    raise InvalidValue(f"reply {outgoing_id!r} is {row[4]}; only one that is {one} or {other} can be {what}")
+
+
+def _draft(database: Database, run_id: str) -> OutboxItem | None:
+    select = f"SELECT {_COLUMNS} WHERE run_id = ? AND kind = 'draft'"
+    row = database.execute(select, (run_id,)).fetchone()
+    return None if row is None else _decode(row)
+
+
+def _abandoned_drafts(database: Database) -> list[OutboxItem]:
+    select = f"""SELECT {_COLUMNS} AS d WHERE kind = 'draft' AND status = 'sent'
+        AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.run_id = d.run_id AND r.status = 'open')
+        AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.place = d.place AND o.edits = d.message_id)
+        AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.outgoing_id = d.outgoing_id || '{DRAFT_END}') ORDER BY id"""
+    return [_decode(row) for row in database.execute(select)]
+
+
+def _leave(database: Database, place: Place, at: datetime) -> None:
+    """Store that nothing can be sent to a place any more, and drop what waits for it."""
+    places.leave_place(database, place, at)
+    update = """UPDATE outbox SET status = 'dropped', why = 'nothing can be sent to this place any more'
+        WHERE place = ? AND status = 'waiting' RETURNING outgoing_id, run_id"""
+    for name, run in database.execute(update, (upsert_place(database, place),)).fetchall():
+        events.add(database, ReplyRefused(place=place, run_id=run, delivery_id=name))
+
+
+def _drop_rest(database: Database, outgoing: OutboxItem) -> None:
+    """Drop the waiting parts after a dropped one."""
+    update = """UPDATE outbox SET status = 'dropped', why = ? WHERE reply_id = ? AND part > ? AND status = 'waiting'
+        RETURNING outgoing_id"""
+    values = (f"part {outgoing.part + 1} of the reply was dropped", outgoing.reply_id, outgoing.part)
+    place, run = outgoing.reply.place, outgoing.run
+    for (name,) in database.execute(update, values).fetchall():
+        events.add(database, ReplyRefused(place=place, run_id=run, delivery_id=name))
+
+
+def listed(database: Database, statuses: Sequence[SendStatus]) -> list[OutboxItem]:
+    """Return the replies with these statuses, or all; oldest first."""
+    chosen = f"WHERE status IN ({', '.join('?' * len(statuses))})" if statuses else ""
+    select = f"SELECT {_COLUMNS} {chosen} ORDER BY id"
+    return [_decode(row) for row in database.execute(select, tuple(statuses))]
+
+
+def to_retry(database: Database) -> list[OutboxItem]:
+    """Return the waiting replies with at least one attempt; oldest first."""
+    select = f"SELECT {_COLUMNS} WHERE status = 'waiting' AND attempts > 0 ORDER BY id"
+    return [_decode(row) for row in database.execute(select)]
+
+
+def _add_message(database: Database, outgoing: OutboxItem) -> None:
+    """Store a sent reply as a message of its place."""
+    if outgoing.message_id is None or outgoing.author is None or _is_empty(outgoing):
+        return
+    select = f"SELECT state FROM messages WHERE id = {message_rows.FIND_MESSAGE}"
+    row, reply = upsert_place(database, outgoing.reply.place), outgoing.reply
+    known = database.execute(select, {"place": row, "message_id": outgoing.message_id}).fetchone()
+    if known == ("own",):
+        raise InvalidValue(f"{outgoing.message_id!r} is the id of another reply")
+    message = Message(
+        id=outgoing.message_id,
+        place=reply.place,
+        author=outgoing.author,
+        sent_at=outgoing.sent_at,
+        parts=(*([Text(text=reply.text)] if reply.text else []), *reply.media),
+        reply_to=None if reply.reply_to is None else messages.quote_of(database, reply.place, reply.reply_to),
+    )
+    if outgoing.reply_id is None:
+        turns = dumps(outgoing.turns) if outgoing.turns else None
+        message_row = messages.insert_own(database, messages.MessageRow(message), turns)
+    else:
+        message_row = _add_part(database, outgoing, messages.MessageRow(message), outgoing.reply_id)
+    if outgoing.run is not None and _answers_hidden(database, row, outgoing.run):
+        hide_message(database, message_row, outgoing.sent_at)
+
+
+def _add_part(database: Database, outgoing: OutboxItem, row: messages.MessageRow, reply_id: str) -> int:
+    """Store the first sent part as a message, and add later parts to it; return the row of the message.
+
+    The turns of the model are stored with the message once all parts are sent.
+    """
+    select = "SELECT message_id, status, turns FROM outbox WHERE reply_id = ? ORDER BY part"
+    parts = database.execute(select, (reply_id,)).fetchall()
+    is_whole = all(status == "sent" for _, status, _ in parts)
+    turns = next((turns for _, _, turns in parts if is_whole and turns != "[]"), None)
+    place, at = upsert_place(database, row.message.place), (outgoing.part, outgoing.separator)
+    others = [one for one, status, _ in parts if status == "sent" and one != outgoing.message_id]
+    known = [found for one in others if (found := message_rows.find_message(database, place, one)) is not None]
+    if known:
+        _extend(database, known[0], row, at, turns)
+        return known[0]
+    message_row = messages.insert_own(database, row, turns)
+    message_rows.add_part(database, place, message_row, row.message.id, row.message.parts, at)
+    return message_row
+
+
+def _extend(database: Database, message: int, row: messages.MessageRow, at: tuple[int, str], turns: str | None) -> None:
+    """Add a part to a message of the agent; *at* is its number and the separator before it."""
+    sent = row.message
+    place = upsert_place(database, sent.place)
+    select = f"SELECT {message_rows.MESSAGE_COLUMNS} FROM messages m WHERE m.id = ?"
+    before = message_rows.decode_message(database, database.execute(select, (message,)).fetchone(), IdentityCache())
+    if shown := message_rows.find_message(
+        database, place, sent.id
+    ):  # the platform has shown it to us already, as a message of its own
+        _remove_shown(database, shown, sent)
+    message_rows.add_part(database, place, message, sent.id, sent.parts, at)
+    quote = before.reply_to or sent.reply_to
+    whole = messages.MessageRow(replace(before, parts=message_rows.join_parts(database, message), reply_to=quote))
+    messages.rewrite(database, message, before, whole, sent.sent_at, "said")
+    if turns:
+        messages.upsert_turns(database, message, turns)
+
+
+def _remove_shown(database: Database, row: int, sent: Message) -> None:
+    """Empty a message that is a part of another one; its number stays in use."""
+    author = "SELECT a.author_id FROM messages m JOIN names n ON n.id = m.name JOIN authors a ON a.id = n.author"
+    (by,) = database.execute(f"{author} WHERE m.id = ?", (row,)).fetchone()
+    if by != sent.author.id:
+        raise InvalidValue(f"{sent.id!r} is the id of a message of somebody else")
+    insert_change(database, row, "removed", sent.sent_at, None)
+    update = """UPDATE messages SET message_id = message_id || ' (part)', hidden = 1, deleted = 1, state = 'passed',
+        text = '', parts = '[]' WHERE id = ?"""
+    database.execute(update, (row,))
+    search_index.reindex(database, row)
+
+
+def _answers_hidden(database: Database, place: int, run: str) -> bool:
+    """Return whether a message of a run is hidden; then its reply is hidden too."""
+    row = database.execute("SELECT message_ids FROM runs WHERE run_id = ? AND place = ?", (run, place)).fetchone()
+    taken = STRINGS.loads(row[0]) if row else ()
+    select = "SELECT hidden FROM messages WHERE place = ? AND message_id = ?"  # a join would read the whole place
+    found = (database.execute(select, (place, message_id)).fetchone() for message_id in taken)
+    return any(hidden and hidden[0] for hidden in found)
+
+
+def _is_empty(outgoing: OutboxItem) -> bool:
+    """Return whether the content of a reply was removed."""
+    return not outgoing.reply.text and not outgoing.reply.media
+
+
+def _decode(row: tuple[Any, ...]) -> OutboxItem:
+    outgoing_id, run, task, kind, status, attempts, made_at, sent_at, message_id, why, author, turns, *rest = row
+    reply, reply_id, part, separator, edits, unknown_attempts = rest
+    return validate(
+        OutboxItem(
+            id=outgoing_id,
+            reply=REPLY.loads(reply),
+            made_at=datetime.fromisoformat(made_at),
+            run=run,
+            task=task,
+            kind=kind,
+            status=status,
+            attempts=attempts,
+            unknown_attempts=unknown_attempts,
+            message_id=message_id,
+            sent_at=parse_time(sent_at),
+            why=why,
+            author=None if author is None else AUTHOR.loads(author),
+            turns=TURNS.loads(turns),
+            reply_id=reply_id,
+            part=part,
+            separator=separator,
+            edits=edits,
+        )
+    )

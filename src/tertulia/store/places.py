@@ -1,0 +1,360 @@
+"""Places: their settings (delimiter, start of the conversation), blocked authors, and migration to another id.
+
+A place migrates with its history, memory and tasks. The row of the old place becomes the row of the new one, so that
+all references stay valid. An alias leads from the old key to that row. The service counts the messages of the new place
+anew, so the ids of the old messages get the old place's id in front of them. Where messages of the new place came
+first, they are appended to those of the old one.
+"""
+
+import secrets
+import string
+from collections.abc import Callable
+from datetime import datetime
+from functools import reduce
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
+
+from tertulia.messages import Message, Place, PlaceKey, Quote, Reply
+from tertulia.platform import Change, Commanded, Deleted, Edited, Reacted, Received
+from tertulia.store import episodes, usage
+from tertulia.store.encoding import MESSAGE, PLACE, QUOTE, REPLY, STRINGS, TASK, clean, dumps, format_time
+from tertulia.store.forget.retraction import strip_quotes
+from tertulia.store.identities import (
+    conversation_start,
+    current_place,
+    find_author,
+    find_place,
+    language_of,
+    place_key,
+    read_place,
+    upsert_author,
+    upsert_place,
+)
+from tertulia.store.sqlite.connection import Database, clear_cache
+from tertulia.store.sqlite.writer import ConnectionThread, Repository
+from tertulia.tasks.task import Task
+from tertulia.timezones import utc
+
+C = TypeVar("C", bound=Change)
+
+_WITH_MESSAGE_ID = ("outbox", "fact_sources", "reactions", "message_parts")  # tables with a message_id and a place
+_WITH_TITLE = ("messages", "runs", "facts", "episodes")  # tables with a title
+_DERIVED = (
+    "search_terms search_messages search_vectors search_progress search_places episodes window_pasts reading_cursors"
+).split()
+_MOVED = "facts fact_sources runs outbox tasks reactions commands titles messages message_parts".split()
+
+_LETTERS = string.ascii_lowercase + string.digits
+_LENGTH = 16
+_CACHE_SIZE = 4096  # delimiters, which never change
+
+
+class SqlPlaceSettings(Repository):
+    """Implements `engine.store_protocols.PlaceSettings`."""
+
+    def __init__(self, writer: ConnectionThread, reader: ConnectionThread) -> None:
+        super().__init__(writer, reader)
+        self._delimiters: dict[str, str] = {}
+        self._blocked: frozenset[tuple[str, str]] | None = None  # None: not read yet
+
+    async def delimiter(self, place: Place) -> str:
+        key = place_key(place)
+        if key in self._delimiters:
+            return self._delimiters[key]
+        row = await self._reader.run(lambda database: read_place(database, place, "delimiter"))
+        delimiter: str | None = row[0] if row else None
+        if delimiter is None:
+            made = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
+            delimiter = await self._writer.run(lambda database: _set_delimiter(database, place, made))
+        if len(self._delimiters) >= _CACHE_SIZE:
+            self._delimiters.clear()
+        self._delimiters[key] = delimiter
+        return delimiter
+
+    async def beginning(self, place: Place) -> int:
+        return await self._reader.run(lambda database: conversation_start(database, place))
+
+    async def clear(self, place: Place, beginning: int, *, at: datetime) -> None:
+        await self._writer.run(lambda database: _clear(database, place, beginning, utc(at)))
+
+    async def blocked(self) -> frozenset[tuple[str, str]]:
+        if self._blocked is None:
+            found = await self._reader.run(_blocked)
+            if self._blocked is None:  # nobody was blocked meanwhile
+                self._blocked = found
+        return self._blocked
+
+    async def block(self, platform: str, author_id: str, *, at: datetime) -> None:
+        self._blocked = await self._writer.run(lambda database: _block(database, platform, author_id, at))
+
+    async def unblock(self, platform: str, author_id: str) -> None:
+        self._blocked = await self._writer.run(lambda database: _unblock(database, platform, author_id))
+
+    async def language(self, platform: str, author_id: str) -> str:
+        return await self._reader.run(lambda database: language_of(database, platform, author_id))
+
+    def clear_cache(self) -> None:
+        """Forget what was read."""
+        self._delimiters.clear()
+        self._blocked = None
+
+
+def _set_delimiter(database: Database, place: Place, made: str) -> str:
+    """Set the delimiter of *place* to *made* if it has none; return its delimiter."""
+    update = "UPDATE places SET delimiter = coalesce(delimiter, ?) WHERE id = ? RETURNING delimiter"
+    delimiter: str = database.execute(update, (made, upsert_place(database, place))).fetchone()[0]
+    return delimiter
+
+
+def _clear(database: Database, place: Place, first: int, at: datetime) -> None:
+    """Begin the conversation with number *first*; later messages lose their quotes of earlier ones."""
+    row = upsert_place(database, place)
+    update = "UPDATE places SET beginning = ? WHERE id = ? AND beginning < ?"
+    if not database.execute(update, (first, row, first)).rowcount:
+        return
+    episodes.remove_spanning(database, row, first)
+    quoting = """SELECT m.id, m.reply FROM messages m JOIN messages q ON q.place = m.place
+        AND q.message_id = m.reply_to WHERE m.place = ? AND m.number >= ? AND q.number < ?"""
+    strip_quotes(database, database.execute(quoting, (row, first, first)).fetchall(), at)
+
+
+def _blocked(database: Database) -> frozenset[tuple[str, str]]:
+    select = "SELECT a.platform, a.author_id FROM blocked_authors b JOIN authors a ON a.id = b.author"
+    return frozenset(database.execute(select).fetchall())
+
+
+def _block(database: Database, platform: str, author_id: str, at: datetime) -> frozenset[tuple[str, str]]:
+    """Block an author; return all blocked ones."""
+    insert = "INSERT INTO blocked_authors (author, at) VALUES (?, ?) ON CONFLICT DO NOTHING"
+    database.execute(insert, (upsert_author(database, platform, author_id), utc(at).isoformat()))
+    return _blocked(database)
+
+
+def _unblock(database: Database, platform: str, author_id: str) -> frozenset[tuple[str, str]]:
+    """Unblock an author; return all blocked ones."""
+    author = find_author(database, clean(platform), clean(author_id))
+    if author is not None and database.execute("DELETE FROM blocked_authors WHERE author = ?", (author,)).rowcount:
+        episodes.remove_without(database, author)
+    return _blocked(database)
+
+
+def leave_place(database: Database, place: Place, at: datetime) -> None:
+    """Store that we can no longer write to a place and its threads; their waiting messages are not answered."""
+    upsert_place(database, place)
+    update = "UPDATE places SET left_at = ? WHERE platform = ? AND place_id = ? RETURNING id"
+    for (row,) in database.execute(update, (format_time(at), clean(place.platform), place.id)).fetchall():
+        database.execute("UPDATE messages SET state = 'passed' WHERE place = ? AND state = 'waiting'", (row,))
+
+
+def migrate_place(database: Database, old: Place, new: Place) -> None:
+    """Continue the place *old* as *new*. A repeated call changes nothing."""
+    row, there = find_place(database, old), find_place(database, new)
+    if place_key(old) == place_key(new) or (row is not None and row == there and _is_migrated(database, row, old)):
+        return
+    if there is not None and row != there:
+        new = current_place(database, new)
+    if row is None:  # without messages
+        row = there if there is not None else upsert_place(database, new)
+        _add_alias(database, place_key(old), row)
+    else:
+        _move(database, row, current_place(database, old), new)
+    clear_cache(database)
+
+
+def _move(database: Database, row: int, old: Place, new: Place) -> None:
+    """Continue the place in *row* as *new*."""
+    there = find_place(database, new)
+    _rename_messages(database, row, old)
+    if there is not None and there != row:
+        _append(database, there, row)
+    database.execute("DELETE FROM place_aliases WHERE place_key = ?", (place_key(new),))
+    values = (place_key(new), clean(new.platform), clean(new.author_namespace), new.id, new.thread, row)
+    update = "UPDATE places SET place_key = ?, platform = ?, service = ?, place_id = ?, thread = ? WHERE id = ?"
+    database.execute(update, values)
+    _rewrite_places(database, row, new)
+    _add_alias(database, place_key(old), row)
+
+
+def _add_alias(database: Database, key: str, row: int) -> None:
+    database.execute("INSERT INTO place_aliases (place_key, place) VALUES (?, ?)", (key, row))
+
+
+def migrated_places(database: Database) -> dict[PlaceKey, Place]:
+    """Return the places that have migrated, by their old keys."""
+    select = """SELECT a.place_key, p.platform, p.place_id, p.thread, p.service,
+            (SELECT t.body FROM titles t WHERE t.place = p.id ORDER BY t.id DESC LIMIT 1)
+        FROM place_aliases a JOIN places p ON p.id = a.place"""
+    found: dict[PlaceKey, Place] = {}
+    for key, platform, place_id, thread, service, body in database.execute(select).fetchall():
+        old_platform, old_id, *old_thread = STRINGS.loads(key)
+        last = PLACE.loads(body) if body else Place(platform=platform, id=place_id, kind="group")
+        space = "" if service == platform else service
+        new = replace(last, platform=platform, id=place_id, thread=thread, service=space)
+        found[old_platform, old_id, old_thread[0] if old_thread else None] = new
+    return found
+
+
+def _is_migrated(database: Database, row: int, old: Place) -> bool:
+    """Return whether the place of *row* no longer has the id *old*; if it has, it migrates back to an earlier id."""
+    (now,) = database.execute("SELECT place_key FROM places WHERE id = ?", (row,)).fetchone()
+    return bool(now != place_key(old))
+
+
+def redirect_change(database: Database, change: C) -> C:
+    """Return a late change from a place that has migrated, as a change of the current place."""
+    match change:
+        case Received(message=message) | Edited(message=message) | Commanded(message=message):
+            if (name := _id_renamer(database, message.place)) is None:
+                return change
+            place = current_place(database, message.place)
+            return replace(change, message=replace(_message(message, name), place=place))
+        case Deleted(place=place, message_id=message_id) | Reacted(place=place, message_id=message_id):
+            if (name := _id_renamer(database, place)) is None:
+                return change
+            return replace(change, place=current_place(database, place), message_id=name(message_id))
+        case _:
+            return change
+
+
+def _id_renamer(database: Database, place: Place) -> Callable[[str], str] | None:
+    """Return a function from old to current ids of messages of a migrated place; None if it has not migrated."""
+    select = """SELECT l.place_key FROM place_aliases a JOIN place_aliases l ON l.place = a.place AND l.rowid >= a.rowid
+        WHERE a.place_key = ? ORDER BY l.rowid"""
+    ids = [STRINGS.loads(key)[1] for (key,) in database.execute(select, (place_key(place),))]
+    return (lambda message_id: reduce(lambda name, one: migrated_id(one, name), ids, message_id)) if ids else None
+
+
+def migrated_id(place_id: str, message_id: str) -> str:
+    """Return the id of a message of a place that has migrated."""
+    return f"{place_id}:{message_id}"
+
+
+def _rename_messages(database: Database, row: int, old: Place) -> None:
+    """Prefix the ids of all messages of a place with its id."""
+    prefix = f"{old.id}:"
+    database.execute("UPDATE messages SET message_id = ? || message_id WHERE place = ?", (prefix, row))
+    database.execute(
+        "UPDATE messages SET reply_to = ? || reply_to WHERE place = ? AND reply_to IS NOT NULL", (prefix, row)
+    )
+    for table in _WITH_MESSAGE_ID:
+        update = f"UPDATE {table} SET message_id = ? || message_id WHERE place = ? AND message_id IS NOT NULL"
+        database.execute(update, (prefix, row))
+    edits = (
+        "CASE WHEN status IN ('waiting', 'sending') THEN NULL ELSE ? || edits END"  # unsent edits become new messages
+    )
+    database.execute(f"UPDATE outbox SET edits = {edits} WHERE place = ? AND edits IS NOT NULL", (prefix, row))
+    database.execute("UPDATE runs SET target = ? || target WHERE place = ?", (prefix, row))
+
+    def name(message_id: str) -> str:
+        return migrated_id(old.id, message_id)
+
+    _rewrite(database, row, "runs", "message_ids", lambda text: dumps([name(one) for one in STRINGS.loads(text)]))
+    _rewrite(database, row, "messages", "reply", lambda text: dumps(_quote(QUOTE.loads(text), name)))
+    _rewrite(database, row, "message_changes", "before", lambda text: dumps(_message(MESSAGE.loads(text), name)))
+
+
+def _quote(quote: Quote, name: Callable[[str], str]) -> Quote:
+    return replace(quote, message_id=name(quote.message_id))
+
+
+def _message(message: Message, name: Callable[[str], str]) -> Message:
+    quote = None if message.reply_to is None else _quote(message.reply_to, name)
+    return replace(message, id=name(message.id), reply_to=quote)
+
+
+def _append(database: Database, there: int, row: int) -> None:
+    """Append the place *there* to the place *row* and remove it; derived data is built again."""
+    select = "SELECT messages, changes FROM places WHERE id = ?"
+    count, changes = database.execute(select, (row,)).fetchone()
+    more, changed = database.execute(select, (there,)).fetchone()
+    for table in _DERIVED:
+        database.execute(f"DELETE FROM {table} WHERE place = ?", (there,))
+    summaries = "DELETE FROM summaries WHERE place IN (?, ?)"  # they are made anew from all that is known
+    database.execute(summaries, (there, row))
+    database.execute("UPDATE messages SET place = ?, number = number + ? WHERE place = ?", (row, count, there))
+    events = """UPDATE message_changes SET place = ?, change = change + ?, number = number + ?, position = position + ?
+        WHERE place = ?"""
+    database.execute(events, (row, changes, count, count, there))
+    database.execute("UPDATE reactions SET position = position + ? WHERE place = ?", (count, there))
+    database.execute("UPDATE runs SET horizon = horizon + ? WHERE place = ? AND horizon > 0", (count, there))
+    _append_positions(database, there, row, count)
+    for table in _MOVED:
+        database.execute(f"UPDATE {table} SET place = ? WHERE place = ?", (row, there))
+    grown = "UPDATE places SET events = events + (SELECT events FROM places WHERE id = ?) WHERE id = ?"
+    (before,) = database.execute("SELECT events FROM places WHERE id = ?", (row,)).fetchone()
+    database.execute(grown, (there, row))
+    numbered = "UPDATE place_events SET place = ?, number = number + ? WHERE place = ?"
+    database.execute(numbered, (row, before, there))
+    usage.move(database, there, row)
+    links = "INSERT INTO update_places SELECT update_row, ? FROM update_places WHERE place = ? ON CONFLICT DO NOTHING"
+    database.execute(links, (row, there))
+    database.execute("DELETE FROM update_places WHERE place = ?", (there,))
+    database.execute("UPDATE place_aliases SET place = ? WHERE place = ?", (row, there))
+    counts = """UPDATE places SET messages = messages + ?, changes = changes + ?,
+        direct_until = max(direct_until, (SELECT CASE WHEN o.direct_until > 0 THEN o.direct_until + ? ELSE 0 END
+            FROM places o WHERE o.id = ?)),
+        open_until = max(open_until, (SELECT CASE WHEN o.open_until > 0 THEN o.open_until + ? ELSE 0 END
+            FROM places o WHERE o.id = ?))
+        WHERE id = ?"""
+    database.execute(counts, (more, changed, count, there, count, there, row))
+    database.execute("DELETE FROM places WHERE id = ?", (there,))
+
+
+def _append_positions(database: Database, there: int, row: int, count: int) -> None:
+    """Move the positions of descriptions; of media that both places have shown, the later one holds."""
+    upsert = """INSERT INTO description_positions SELECT unique_id, made_by, ?, position + ?
+        FROM description_positions WHERE place = ?
+        ON CONFLICT (unique_id, made_by, place) DO UPDATE SET position = excluded.position"""
+    database.execute(upsert, (row, count, there))
+    database.execute("DELETE FROM description_positions WHERE place = ?", (there,))
+
+
+def _rewrite_places(database: Database, row: int, new: Place) -> None:
+    """Replace the old place by the new one in all stored values, also in replies that are not sent yet."""
+
+    def in_new_place(place: Place) -> Place:
+        return replace(place, platform=new.platform, id=new.id, thread=new.thread, service=new.service)
+
+    for title, body in database.execute("SELECT id, body FROM titles WHERE place = ?", (row,)).fetchall():
+        _rewrite_title(database, title, dumps(in_new_place(PLACE.loads(body))))
+
+    def rewrite_message(text: str) -> str:
+        message = MESSAGE.loads(text)
+        return dumps(replace(message, place=in_new_place(message.place)))
+
+    _rewrite(database, row, "message_changes", "before", rewrite_message)
+    _rewrite(database, row, "outbox", "reply", lambda text: dumps(_migrated_reply(REPLY.loads(text), in_new_place)))
+    _rewrite(database, row, "tasks", "body", lambda text: dumps(_migrated_task(TASK.loads(text), in_new_place)))
+
+
+def _rewrite_title(database: Database, title: int, body: str) -> None:
+    same = database.execute("SELECT id FROM titles WHERE body = ? AND id <> ?", (body, title)).fetchone()
+    if same is None:
+        database.execute("UPDATE titles SET body = ? WHERE id = ?", (body, title))
+        return
+    for table in _WITH_TITLE:
+        database.execute(f"UPDATE {table} SET title = ? WHERE title = ?", (same[0], title))
+    database.execute("DELETE FROM titles WHERE id = ?", (title,))
+
+
+def _migrated_reply(reply: Reply, in_new_place: Callable[[Place], Place]) -> Reply:
+    """Return the reply in the new place, without the message it answers, which is not there."""
+    place = in_new_place(reply.place)
+    return reply if place == reply.place else replace(reply, place=place, reply_to=None)
+
+
+def _migrated_task(task: Task, in_new_place: Callable[[Place], Place]) -> Task:
+    place = in_new_place(task.place)
+    if place == task.place:
+        return task
+    args: dict[str, Any] = {**task.args, **({"reply_to": None} if "reply_to" in task.args else {})}
+    if isinstance(source := args.get("source"), str):
+        args["source"] = migrated_id(task.place.id, source)
+    return replace(task, place=place, args=args)
+
+
+def _rewrite(database: Database, place: int, table: str, column: str, change: Callable[[str], str]) -> None:
+    select = f"SELECT id, {column} FROM {table} WHERE place = ? AND {column} IS NOT NULL"
+    rows = [(change(text), row) for row, text in database.execute(select, (place,)).fetchall()]
+    database.executemany(f"UPDATE {table} SET {column} = ? WHERE id = ?", rows)

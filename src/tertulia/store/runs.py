@@ -1,0 +1,375 @@
+"""Runs and their journals: prompts, records of responses, tool runs.
+
+Resuming a run. Each step of a run is stored before the engine acts on it: `begin` stores the run with its first prompt
+and claims its messages, in one transaction; `ask` stores each later prompt before the model is called; a tool is stored
+when it starts and again when it ends; `end` stores replies and tasks together with the end of the run. After a crash
+the engine reads the open runs, and `journal` gives the last prompt, all records and all tool runs: the run goes on
+after its last stored step, and a tool that has ended does not run again. A message is claimed by one run, so
+no other run answers it. A run whose prompts were removed, because they showed a forgotten fact, cannot
+continue: it may only end with an error notice.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from tertulia.context.budget import group_reports
+from tertulia.context.values import LeftOut
+from tertulia.engine.store_protocols import OutboxItem, PromptOutdated
+from tertulia.errors import InvalidValue
+from tertulia.events import DurableEvent, FallbackTried, PromptSent, RunEnded, RunStarted, ToolFinished, ToolStarted
+from tertulia.messages import Place
+from tertulia.run.journal import CallCost, FallbackStep, Journal, Run, ToolRun
+from tertulia.store import events, outbox, prompts, tasks, usage
+from tertulia.store.encoding import (
+    ANY,
+    CALL,
+    PLACE,
+    RESULT,
+    STRINGS,
+    TURN,
+    clean,
+    dumps,
+    format_time,
+    parse_time,
+    validate,
+    validate_id,
+)
+from tertulia.store.identities import find_place, upsert_place, upsert_title
+from tertulia.store.message_rows import FIND_MESSAGE
+from tertulia.store.messages import claim
+from tertulia.store.prompts import SqlPrompts, last_prompt
+from tertulia.store.sqlite.connection import Database
+from tertulia.store.sqlite.writer import ConnectionThread, Repository
+from tertulia.tasks.task import Policy, Task, cancels_sends
+from tertulia.turns import Prompt, Record
+
+_COLUMNS = """r.run_id, r.target, r.message_ids, r.began_at, r.horizon, r.model, r.profile, r.status, r.ended_at, r.why,
+    r.seconds, r.resumes, t.body FROM runs r JOIN titles t ON t.id = r.title"""
+
+
+class StoredRun(NamedTuple):
+    """The stored status and messages of a run, read before a write."""
+
+    status: str
+    taken: str
+    has_prompts: int  # 0 once they are removed, because they showed a forgotten fact
+
+
+class SqlRuns(Repository):
+    """Implements `engine.store_protocols.RunStore`."""
+
+    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, prompts: SqlPrompts) -> None:
+        super().__init__(writer, reader)
+        self._prompts = prompts
+
+    async def begin(
+        self,
+        run: Run,
+        prompt: Prompt,
+        *,
+        at: datetime,
+        cancels: Policy = cancels_sends,
+        changes: int | None = None,
+        left_out: Sequence[LeftOut] = (),
+    ) -> None:
+        _validate_ids(run)
+        prepared = self._prompts.prepare(run, 0, prompt, at=at)
+        if left_out:
+            prepared = prepared._replace(left_out=dumps(group_reports(left_out)))
+        rows = await self._writer.run(lambda database: _begin(database, run, prepared, cancels, changes, at))
+        if rows is not None:
+            self._prompts.cache_layers(prepared, rows)
+
+    async def open(self) -> Sequence[Run]:
+        select = f"SELECT {_COLUMNS} WHERE r.status = 'open' ORDER BY r.id"
+        return await self._reader.run(lambda database: [_decode_run(row) for row in database.execute(select)])
+
+    async def failed(self, place: Place, targets: Sequence[str]) -> Sequence[Run]:
+        """Return the runs of a place that failed or were stopped, and whose targets are these messages."""
+        select = f"SELECT {_COLUMNS} WHERE r.status = 'failed' AND r.target IN (SELECT value FROM json_each(?))"
+
+        def read(database: Database) -> list[Run]:
+            return [_decode_run(row) for row in database.execute(select, (dumps(list(targets)),))]
+
+        return [run for run in await self._reader.run(read) if run.place == place]
+
+    async def resume(self, run: Run) -> None:
+        await self._writer.run(lambda database: _resume(database, run))
+
+    async def ask(
+        self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: FallbackStep | None = None
+    ) -> None:
+        _validate_ids(run)
+        prepared = self._prompts.prepare(run, step, prompt, at=at, tried=tried)
+        asked = [PromptSent(place=run.place, run_id=run.id, step=step)]
+        fallbacks = [FallbackTried(place=run.place, run_id=run.id, step=step, fallback=tried.fallback)] if tried else []
+        rows = await self._writer.run(lambda database: _ask(database, run, prepared, [*fallbacks, *asked], at))
+        self._prompts.cache_layers(prepared, rows)
+
+    async def add_record(self, run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None:
+        raw = None if record.raw is None else dumps(record.raw)
+        row = (run.id, step, int(record.valid), record.at.isoformat(), record.run, dumps(record.turn), raw)
+        insert = "INSERT INTO records (run_id, step, valid, at, record_run_id, turn, raw) VALUES (?, ?, ?, ?, ?, ?, ?)"
+
+        def write(database: Database) -> None:
+            _write_row(database, run, insert, row)
+            if spent:
+                usage.add(database, run, record.at, spent)
+
+        await self._writer.run(write)
+
+    async def begin_tool(self, run: Run, tool: ToolRun) -> None:
+        started = ToolStarted(place=run.place, run_id=run.id, step=tool.step, call=tool.number, name=tool.call.name)
+        await self._write_tool(run, tool, started, tool.began_at)
+
+    async def end_tool(self, run: Run, tool: ToolRun) -> None:
+        finished = ToolFinished(
+            place=run.place,
+            run_id=run.id,
+            step=tool.step,
+            call=tool.number,
+            name=tool.call.name,
+            failed=bool(tool.result and tool.result.failed),
+        )
+        await self._write_tool(run, tool, finished, tool.ended_at)
+
+    async def journal(self, run_id: str) -> Journal | None:
+        return await self._reader.run(lambda database: _read_journal(database, run_id))
+
+    async def end(self, run: Run, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
+        _validate_ids(run)
+        sending, planned = [outbox.as_row(reply) for reply in replies], list(tasks)
+        await self._writer.run(lambda database: _end(database, run, sending, planned))
+
+    async def _write_tool(self, run: Run, tool: ToolRun, event: DurableEvent, at: datetime | None) -> None:
+        result = None if tool.result is None else dumps(tool.result)
+        began, ended = tool.began_at.isoformat(), format_time(tool.ended_at)
+        row = (run.id, tool.step, tool.number, dumps(tool.call), began, result, ended)
+
+        def write(database: Database) -> None:
+            _write_row(database, run, _UPSERT_TOOL, row)
+            events.add(database, event, at=at)
+
+        await self._writer.run(write)
+
+
+_COLUMN_NAMES = (
+    "run_id place title target message_ids began_at horizon model profile status ended_at why seconds resumes".split()
+)
+_INSERT = f"""INSERT INTO runs ({", ".join(_COLUMN_NAMES)}) VALUES ({", ".join("?" * len(_COLUMN_NAMES))})
+    ON CONFLICT (run_id) DO NOTHING"""
+_UPDATE = (
+    "UPDATE runs SET message_ids = ?, status = ?, ended_at = ?, why = ?, seconds = ?, resumes = ? WHERE run_id = ?"
+)
+_UPSERT_TOOL = """INSERT INTO tool_runs (run_id, step, number, call, began_at, result, ended_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id, step, number) DO UPDATE SET
+    call = excluded.call, began_at = excluded.began_at, result = excluded.result, ended_at = excluded.ended_at"""
+
+
+def _validate_ids(run: Run) -> None:
+    """Raise `InvalidValue` for ids that cannot be stored, before anything is written."""
+    validate_id(run.id, "run")
+    for message_id in (run.target, *run.taken):
+        validate_id(message_id, "message")
+
+
+def _write_row(database: Database, run: Run, statement: str, row: tuple[Any, ...]) -> None:
+    _require_prompts(run, _find(database, run.id))
+    database.execute(statement, row)
+
+
+def _require_prompts(run: Run, stored: StoredRun | None) -> None:
+    """Raise if a run does not exist, was withdrawn, or has lost its prompts because a fact was forgotten."""
+    if stored is None:
+        raise PromptOutdated(f"no run {run.id!r} was begun")
+    if not stored.has_prompts:
+        raise InvalidValue(f"run {run.id!r} showed what was forgotten since; it cannot go on")
+
+
+def _begin(
+    database: Database, run: Run, prepared: prompts.PreparedPrompt, cancels: Policy, changes: int | None, at: datetime
+) -> list[int] | None:
+    """Begin a run; return the rows of its layers, or None if it was begun before."""
+    place, values = _row_of(database, run)
+    if not database.execute(_INSERT, values).rowcount:
+        return None
+    select = f"SELECT changes, {FIND_MESSAGE} FROM places WHERE id = :place"
+    seen, target = database.execute(select, {"place": place, "message_id": run.target}).fetchone()
+    if changes is not None and (seen != changes or target is None):
+        raise PromptOutdated(f"what run {run.id!r} would ask has changed")
+    try:
+        claim(database, run.place, run.taken, "taken", run.id)
+    except InvalidValue as error:
+        raise PromptOutdated(str(error)) from error
+    tasks.cancel_superseded(database, run.place, place, cancels)
+    started = RunStarted(place=run.place, run_id=run.id, message_id=run.target)
+    events.add(database, started, PromptSent(place=run.place, run_id=run.id, step=0), at=at)
+    return prompts.insert_prompt(database, prepared)
+
+
+def _resume(database: Database, run: Run) -> None:
+    update = "UPDATE runs SET resumes = ? WHERE run_id = ?"
+    if not database.execute(update, (run.resumed, run.id)).rowcount:
+        raise InvalidValue(f"no run {run.id!r} was begun")
+
+
+def _ask(
+    database: Database, run: Run, prepared: prompts.PreparedPrompt, made: Sequence[DurableEvent], at: datetime
+) -> list[int]:
+    stored = _find(database, run.id)
+    if stored and stored.status != "open":
+        raise InvalidValue(f"run {run.id!r} has ended")
+    _require_prompts(run, stored)
+    _upsert(database, run, stored)
+    events.add(database, *made, at=at)
+    return prompts.insert_prompt(database, prepared)
+
+
+def _end(database: Database, run: Run, replies: list[outbox.OutboxRow], planned: list[Task]) -> None:
+    """End a run and store its replies and tasks; a run that has ended stays as it is.
+
+    A run that showed a fact forgotten since may end as failed, not as done.
+    """
+    stored = _find(database, run.id)
+    if stored and stored.status != "open":
+        return
+    if stored is None and find_place(database, run.place) is None:
+        return  # it was forgotten with its place
+    if run.status == "done" and (stored or run.horizon):
+        _require_prompts(run, stored)
+    _upsert(database, run, stored)
+    for reply in replies:
+        outbox.add(database, reply)
+    tasks.add(database, planned)
+    if run.status != "open":
+        ended = RunEnded(place=run.place, run_id=run.id, failed=run.status == "failed")
+        events.add(database, ended, at=run.ended_at)
+
+
+def _upsert(database: Database, run: Run, stored: StoredRun | None) -> None:
+    """Store the run and claim the messages that it has taken since.
+
+    A run only ever takes more. Messages that it took before are not written again: those of a place that has migrated
+    meanwhile have other ids than the run knows.
+    """
+    if stored is None:
+        _, values = _row_of(database, run)
+        database.execute(_INSERT, values)
+        claim(database, run.place, run.taken, "taken", run.id)
+        started = RunStarted(place=run.place, run_id=run.id, message_id=run.target)  # and ends: no model is asked
+        events.add(database, started, at=run.began_at)
+        return
+    before = STRINGS.loads(stored.taken)
+    more = run.taken[len(before) :]
+    taken = dumps((*before, *more)) if more else stored.taken
+    values = (taken, run.status, format_time(run.ended_at), clean(run.why), run.seconds, run.resumed, run.id)
+    database.execute(_UPDATE, values)
+    claim(database, run.place, more, "taken", run.id)
+
+
+def _find(database: Database, run_id: str) -> StoredRun | None:
+    select = """SELECT status, message_ids, EXISTS (SELECT 1 FROM prompts WHERE run_id = runs.run_id)
+        FROM runs WHERE run_id = ?"""
+    row = database.execute(select, (run_id,)).fetchone()
+    return StoredRun(*row) if row else None
+
+
+def _row_of(database: Database, run: Run) -> tuple[int, tuple[Any, ...]]:
+    """Return the row of the place, and the values of the row of the run."""
+    place = upsert_place(database, run.place)
+    return place, (
+        run.id,
+        place,
+        upsert_title(database, run.place, place),
+        run.target,
+        dumps(run.taken),
+        run.began_at.isoformat(),
+        run.horizon,
+        run.model,
+        run.profile,
+        run.status,
+        format_time(run.ended_at),
+        clean(run.why),
+        run.seconds,
+        run.resumed,
+    )
+
+
+def _decode_run(row: tuple[Any, ...]) -> Run:
+    run_id, target, taken, began_at, horizon, model, profile, status, ended_at, why, seconds, resumed, place = row
+    return validate(
+        Run(
+            id=run_id,
+            place=PLACE.loads(place),
+            target=target,
+            taken=STRINGS.loads(taken),
+            began_at=datetime.fromisoformat(began_at),
+            horizon=horizon,
+            model=model,
+            profile=profile,
+            status=status,
+            ended_at=parse_time(ended_at),
+            why=why,
+            seconds=seconds,
+            resumed=resumed,
+        )
+    )
+
+
+def _read_journal(database: Database, run_id: str) -> Journal | None:
+    row = database.execute(f"SELECT {_COLUMNS} WHERE r.run_id = ?", (run_id,)).fetchone()
+    if row is None:
+        return None
+    asked = last_prompt(database, run_id)
+    return Journal(
+        run=_decode_run(row),
+        prompt=asked[1] if asked else None,
+        step=asked[0] if asked else 0,
+        records=tuple(_read_records(database, run_id)),
+        tools=tuple(_read_tools(database, run_id)),
+        tried=tuple(_read_fallbacks(database, run_id)),
+    )
+
+
+def _read_records(database: Database, run_id: str) -> list[tuple[int, Record]]:
+    select = "SELECT step, valid, at, record_run_id, turn, raw FROM records WHERE run_id = ? ORDER BY id"
+    return [
+        (
+            step,
+            validate(
+                Record(
+                    turn=TURN.loads(turn),
+                    at=datetime.fromisoformat(at),
+                    valid=bool(valid),
+                    raw=None if raw is None else ANY.loads(raw),
+                    run=named,
+                )
+            ),
+        )
+        for step, valid, at, named, turn, raw in database.execute(select, (run_id,))
+    ]
+
+
+def _read_fallbacks(database: Database, run_id: str) -> list[FallbackStep]:
+    select = "SELECT step, fallback, why, model FROM prompts WHERE run_id = ? AND fallback IS NOT NULL ORDER BY id"
+    rows = database.execute(select, (run_id,))
+    return [validate(FallbackStep(step=step, fallback=name, why=why, model=model)) for step, name, why, model in rows]
+
+
+def _read_tools(database: Database, run_id: str) -> list[ToolRun]:
+    select = """SELECT step, number, call, began_at, result, ended_at FROM tool_runs WHERE run_id = ?
+        ORDER BY step, number"""
+    return [
+        validate(
+            ToolRun(
+                step=step,
+                number=number,
+                call=CALL.loads(call),
+                began_at=datetime.fromisoformat(began_at),
+                result=None if result is None else RESULT.loads(result),
+                ended_at=parse_time(ended_at),
+            )
+        )
+        for step, number, call, began_at, result, ended_at in database.execute(select, (run_id,))
+    ]

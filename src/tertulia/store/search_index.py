@@ -1,0 +1,387 @@
+"""The search index: messages are added in batches, changed ones indexed again, an inconsistent index built anew.
+
+Every query of `SqlIndexReader` includes the place and the author who asks.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tertulia.characters import INVISIBLE
+from tertulia.memory.retrieval.index import (
+    MAX_INDEXED_LENGTH,
+    IndexBatch,
+    IndexEntry,
+    IndexProgress,
+    MessageText,
+    PlaceView,
+    Posting,
+    Row,
+    WantedTerm,
+    index_entry,
+)
+from tertulia.messages import Author, Message, Place
+from tertulia.store.encoding import PLACE, clean, parse_time
+from tertulia.store.identities import IdentityCache, conversation_start, find_place, place_key
+from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_message, description_of, with_descriptions
+from tertulia.store.sqlite.connection import Database
+from tertulia.store.sqlite.writer import ConnectionThread, Repository
+
+_INCONSISTENT = """WITH astray (place) AS (
+    SELECT m.place FROM messages m JOIN search_places p ON p.place = m.place AND m.number < p.indexed_to
+        LEFT JOIN search_messages s ON s.place = m.place AND s.number = m.number
+        WHERE (m.deleted OR m.hidden) = (s.number IS NOT NULL)
+    UNION ALL SELECT s.place FROM search_messages s LEFT JOIN search_places p ON p.place = s.place
+        LEFT JOIN messages m ON m.place = s.place AND m.number = s.number AND m.name = s.name
+        WHERE m.id IS NULL OR s.number >= coalesce(p.indexed_to, 0)
+    UNION ALL SELECT s.place FROM search_messages s WHERE s.length > 0 AND NOT EXISTS (
+        SELECT 1 FROM search_terms w WHERE w.place = s.place AND w.number = s.number)
+    UNION ALL SELECT w.place FROM search_terms w WHERE NOT EXISTS (
+        SELECT 1 FROM search_messages s WHERE s.place = w.place AND s.number = w.number)
+    UNION ALL SELECT s.place FROM search_progress e JOIN search_messages s
+        ON s.place = e.place AND s.number < e.embedded_to WHERE NOT EXISTS (SELECT 1 FROM search_vectors v
+            WHERE v.place = s.place AND v.embedder = e.embedder AND v.number = s.number)
+    UNION ALL SELECT v.place FROM search_vectors v WHERE NOT EXISTS (
+        SELECT 1 FROM search_messages s WHERE s.place = v.place AND s.number = v.number)
+) SELECT place, count(*) FROM astray GROUP BY place ORDER BY place"""
+
+
+def find_inconsistent(database: Database) -> dict[int, int]:
+    """Return the places whose index has missing or extra rows, with their number."""
+    return dict(database.execute(_INCONSISTENT).fetchall())
+
+
+def clear_index(database: Database, places: Iterable[int]) -> None:
+    """Remove the index of *places*, so that it is built again."""
+    for place in places:
+        for table in ("search_terms", "search_messages", "search_vectors", "search_progress"):
+            database.execute(f"DELETE FROM {table} WHERE place = ?", (place,))
+        database.execute("UPDATE search_places SET indexed_to = 0, edition = edition + 1 WHERE place = ?", (place,))
+
+
+_SELECT_MESSAGES = f"""SELECT m.number, m.name, n.name, coalesce(m.sent_at, m.received_at),
+    substr(m.text, 1, {MAX_INDEXED_LENGTH}), m.media
+    FROM messages m JOIN names n ON n.id = m.name"""
+_UPSERT_PROGRESS = """INSERT INTO search_progress (place, embedder, embedded_to) VALUES (?, ?, ?)
+    ON CONFLICT (place, embedder) DO UPDATE SET embedded_to = excluded.embedded_to"""
+
+
+class SqlIndexWriter(Repository):
+    """Implements `memory.retrieval.index.IndexWriter`."""
+
+    async def embedder(self) -> str:
+        return await self._reader.run(chosen_embedder)
+
+    async def choose(self, embedder: str) -> None:
+        upsert = """INSERT INTO search_embedder (id, embedder) VALUES (1, ?)
+            ON CONFLICT (id) DO UPDATE SET embedder = excluded.embedder"""
+        await self._writer.run(lambda database: database.execute(upsert, (clean(embedder),)) and None)
+
+    async def unread(self, embedder: str | None) -> Sequence[Place]:
+        return await self._reader.run(lambda database: _unread(database, embedder))
+
+    async def unindexed(self, place: Place, *, most: int) -> IndexBatch | None:
+        return await self._reader.run(lambda database: _unindexed(database, place, most))
+
+    async def add(self, stretch: IndexBatch, entries: Sequence[IndexEntry]) -> bool:
+        return await self._writer.run(lambda database: _add(database, stretch, entries))
+
+    async def unembedded(self, place: Place, embedder: str, *, most: int) -> IndexBatch | None:
+        return await self._reader.run(lambda database: _unembedded(database, place, embedder, most))
+
+    async def embed(self, stretch: IndexBatch, embedder: str, vectors: Mapping[int, bytes]) -> None:
+        await self._writer.run(lambda database: _embed(database, stretch, embedder, vectors))
+
+    async def drop(self, place: Place, *, but: str | None) -> None:
+        await self._writer.run(lambda database: _drop(database, place, but))
+
+    async def rebuild_broken(self) -> None:
+        if places := await self._reader.run(find_inconsistent):
+            await self._writer.run(lambda database: clear_index(database, places))
+
+    async def progress(self, embedder: str | None) -> IndexProgress:
+        return await self._reader.run(lambda database: _progress(database, embedder))
+
+
+def reindex(database: Database, message: int) -> None:
+    """Update the index of a changed message that was indexed before."""
+    select = """SELECT m.place, m.number, m.deleted OR m.hidden FROM messages m
+        JOIN search_places s ON s.place = m.place WHERE m.id = ? AND m.number < s.indexed_to"""
+    row = database.execute(select, (message,)).fetchone()
+    if row is None:
+        return
+    place, number, gone = row
+    for table in ("search_terms", "search_messages", "search_vectors"):
+        database.execute(f"DELETE FROM {table} WHERE place = ? AND number = ?", (place, number))
+    database.execute("UPDATE search_places SET edition = edition + 1 WHERE place = ?", (place,))
+    database.execute("UPDATE search_progress SET embedded_to = min(embedded_to, ?) WHERE place = ?", (number, place))
+    if not gone:
+        messages = _read_texts(database, f"{_SELECT_MESSAGES} WHERE m.id = ?", (message,))
+        _insert(database, place, map(index_entry, messages))
+
+
+def reindex_invisible(database: Database) -> None:
+    """Update the index of messages with invisible characters, which once split words."""
+    hidden = f"*[{INVISIBLE}]*"
+    select = """SELECT m.id FROM messages m JOIN search_messages s ON s.place = m.place AND s.number = m.number
+        WHERE m.text GLOB ? OR m.media GLOB ? OR m.media IS NOT NULL AND EXISTS (
+            SELECT 1 FROM descriptions d WHERE d.body GLOB ?)"""
+    for (message,) in database.execute(select, (hidden, hidden, hidden)).fetchall():
+        if not _is_up_to_date(database, message):
+            reindex(database, message)
+
+
+def _is_up_to_date(database: Database, message: int) -> bool:
+    (indexed,) = _read_texts(database, f"{_SELECT_MESSAGES} WHERE m.id = ?", (message,))
+    now = index_entry(indexed)
+    numbers = """SELECT s.place, s.length, s.traits, s.first, s.last FROM search_messages s
+        JOIN messages m ON m.place = s.place AND m.number = s.number WHERE m.id = ?"""
+    place, *before = database.execute(numbers, (message,)).fetchone()
+    words = "SELECT term, packed FROM search_terms WHERE place = ? AND number = ?"
+    same = before == [now.length, now.traits, now.first, now.last]
+    return same and dict(database.execute(words, (place, now.number)).fetchall()) == now.words
+
+
+def chosen_embedder(database: Database) -> str:
+    """Return the name of the chosen embedder; empty for the default."""
+    row = database.execute("SELECT embedder FROM search_embedder WHERE id = 1").fetchone()
+    return row[0] if row else ""
+
+
+def _unread(database: Database, embedder: str | None) -> list[Place]:
+    lacking = "OR p.messages > coalesce(e.embedded_to, 0)" if embedder else ""
+    select = f"""SELECT t.body FROM places p LEFT JOIN search_places s ON s.place = p.id
+        LEFT JOIN search_progress e ON e.place = p.id AND e.embedder = ?
+        JOIN messages m ON m.place = p.id AND m.number = p.messages - 1 JOIN titles t ON t.id = m.title
+        WHERE p.messages > coalesce(s.indexed_to, 0) {lacking} OR EXISTS (
+            SELECT 1 FROM search_progress o WHERE o.place = p.id AND o.embedder <> ?
+        ) ORDER BY m.id DESC"""
+    return [PLACE.loads(body) for (body,) in database.execute(select, (embedder, embedder or ""))]
+
+
+def _unindexed(database: Database, place: Place, most: int) -> IndexBatch | None:
+    select = """SELECT p.messages, p.changes, coalesce(s.indexed_to, 0) FROM places p
+        LEFT JOIN search_places s ON s.place = p.id WHERE p.id = ?"""
+    row = find_place(database, place)
+    found = database.execute(select, (row,)).fetchone()
+    if row is None or found is None or found[2] >= found[0]:
+        return None
+    count, changes, start = found
+    stop = min(count, start + most)
+    between = f"""{_SELECT_MESSAGES} WHERE m.place = ? AND m.number >= ? AND m.number < ?
+        AND m.deleted = 0 AND m.hidden = 0 ORDER BY m.number"""
+    messages = _read_texts(database, between, (row, start, stop))
+    return IndexBatch(row=row, start=start, stop=stop, changes=changes, said=messages)
+
+
+def _add(database: Database, stretch: IndexBatch, entries: Sequence[IndexEntry]) -> bool:
+    known = "SELECT coalesce(s.indexed_to, 0) FROM places p LEFT JOIN search_places s ON s.place = p.id WHERE p.id = ?"
+    stands = database.execute(known, (stretch.row,)).fetchone() == (stretch.start,)  # it may be forgotten meanwhile
+    if not stands or _changed_numbers(database, stretch):
+        return False
+    _insert(database, stretch.row, entries)
+    upsert = """INSERT INTO search_places (place, indexed_to) VALUES (?, ?)
+        ON CONFLICT (place) DO UPDATE SET indexed_to = excluded.indexed_to"""
+    database.execute(upsert, (stretch.row, stretch.stop))
+    return True
+
+
+def _insert(database: Database, place: int, entries: Iterable[IndexEntry]) -> None:
+    messages: list[tuple[int, ...]] = []
+    words: list[tuple[int, str, int, int]] = []
+    for one in entries:
+        messages.append((place, one.number, one.name, one.at, one.length, one.traits, one.first, one.last))
+        words.extend((place, term, one.number, packed) for term, packed in one.words.items())
+    words.sort()
+    upsert = """INSERT INTO search_messages (place, number, name, at, length, traits, first, last)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
+    database.executemany(upsert, messages)
+    database.executemany("INSERT INTO search_terms (place, term, number, packed) VALUES (?, ?, ?, ?)", words)
+
+
+def _unembedded(database: Database, place: Place, embedder: str, most: int) -> IndexBatch | None:
+    row = find_place(database, place)
+    select = """SELECT p.changes, s.indexed_to, coalesce(e.embedded_to, 0) FROM places p
+        JOIN search_places s ON s.place = p.id
+        LEFT JOIN search_progress e ON e.place = p.id AND e.embedder = ? WHERE p.id = ?"""
+    found = database.execute(select, (embedder, row)).fetchone()
+    if row is None or found is None or found[2] >= found[1]:
+        return None
+    changes, stop, start = found
+    lacking = f"""{_SELECT_MESSAGES} JOIN search_messages s ON s.place = m.place AND s.number = m.number
+        WHERE s.place = ? AND s.number >= ? AND s.number < ? AND NOT EXISTS (
+            SELECT 1 FROM search_vectors v WHERE v.place = s.place AND v.embedder = ? AND v.number = s.number
+        ) ORDER BY s.number LIMIT ?"""
+    messages = _read_texts(database, lacking, (row, start, stop, embedder, most))
+    return IndexBatch(
+        row=row,
+        start=start,
+        stop=stop if len(messages) < most else messages[-1].number + 1,
+        changes=changes,
+        said=messages,
+    )
+
+
+def _embed(database: Database, stretch: IndexBatch, embedder: str, vectors: Mapping[int, bytes]) -> None:
+    place = stretch.row
+    if database.execute("SELECT 1 FROM places WHERE id = ?", (place,)).fetchone() is None:
+        return  # forgotten meanwhile
+    changed = _changed_numbers(database, stretch)
+    _reset_on_new_length(database, place, embedder, vectors)
+    upsert = """INSERT INTO search_vectors (place, embedder, number, vector)
+        SELECT place, ?, number, ? FROM search_messages WHERE place = ? AND number = ?
+        ON CONFLICT (place, embedder, number) DO UPDATE SET vector = excluded.vector"""
+    rows = [(embedder, vector, place, number) for number, vector in vectors.items() if number not in changed]
+    database.executemany(upsert, rows)
+    select = "SELECT embedded_to FROM search_progress WHERE place = ? AND embedder = ?"
+    done = (database.execute(select, (place, embedder)).fetchone() or (0,))[0]
+    if done == stretch.start:  # else something before it has changed, and is read again
+        database.execute(_UPSERT_PROGRESS, (place, embedder, min(changed, default=stretch.stop)))
+
+
+def _reset_on_new_length(database: Database, place: int, embedder: str, vectors: Mapping[int, bytes]) -> None:
+    """Remove the vectors of a place if the embedder now makes vectors of another length."""
+    vector_length = "SELECT length(vector) FROM search_vectors WHERE place = ? AND embedder = ? LIMIT 1"
+    row = database.execute(vector_length, (place, embedder)).fetchone()
+    if row is None or all(len(vector) == row[0] for vector in vectors.values()):
+        return
+    database.execute("DELETE FROM search_vectors WHERE place = ? AND embedder = ?", (place, embedder))
+    database.execute(_UPSERT_PROGRESS, (place, embedder, 0))
+    database.execute("UPDATE search_places SET edition = edition + 1 WHERE place = ?", (place,))
+
+
+def _changed_numbers(database: Database, stretch: IndexBatch) -> set[int]:
+    """Return the numbers of the messages of a batch that have changed since it was read."""
+    select = "SELECT number FROM message_changes WHERE place = ? AND change > ? AND number >= ? AND number < ?"
+    asked = (stretch.row, stretch.changes, stretch.start, stretch.stop)
+    return {number for (number,) in database.execute(select, asked)}
+
+
+def _drop(database: Database, place: Place, but: str | None) -> None:
+    row = find_place(database, place)
+    for table in ("search_vectors", "search_progress"):
+        database.execute(f"DELETE FROM {table} WHERE place = ? AND embedder <> ?", (row, but or ""))
+
+
+def _progress(database: Database, embedder: str | None) -> IndexProgress:
+    def total(select: str, *values: str | None) -> int:
+        return int(database.execute(select, values).fetchone()[0] or 0)
+
+    indexed = total("SELECT count(*) FROM search_messages")
+    deleted = total("SELECT sum(indexed_to) FROM search_places") - indexed  # so far as that is known
+    embedded = """SELECT count(*) FROM search_progress e JOIN search_messages s
+        ON s.place = e.place AND s.number < e.embedded_to WHERE e.embedder = ?"""
+    return IndexProgress(
+        messages=total("SELECT sum(messages) FROM places") - deleted,
+        indexed=indexed,
+        embedded=total(embedded, embedder) if embedder else 0,
+    )
+
+
+def _read_texts(database: Database, select: str, values: tuple[object, ...]) -> tuple[MessageText, ...]:
+    return tuple(
+        MessageText(
+            number=number, name=name, author=author, at=parse_time(at), text=text, shown=_media_text(database, media)
+        )
+        for number, name, author, at, text, media in database.execute(select, values).fetchall()
+    )
+
+
+def _media_text(database: Database, media: str | None) -> str:
+    """Return the text of media: their labels, and what they show as received, or as described."""
+    if media is None:
+        return ""
+    words: list[str] = []
+    for one in json.loads(media):
+        text = one.get("rendered_text") or description_of(database, one.get("unique_id", ""))
+        words += [clean(one.get("label") or ""), clean(text)]
+    return " ".join(filter(None, words))
+
+
+MAX_POSTINGS = 20_000  # postings of a term in a place; only the newest are read
+_LAST_CHARACTER = "\U0010ffff"
+
+_SELECT_VIEW = """SELECT p.id, s.indexed_to, s.edition FROM places p JOIN search_places s ON s.place = p.id
+    JOIN messages m ON m.place = p.id AND m.number = p.messages - 1 JOIN titles t ON t.id = m.title
+    WHERE p.place_key = ? AND NOT EXISTS (
+        SELECT 1 FROM authors a JOIN blocked_authors b ON b.author = a.id
+        WHERE a.platform = p.service AND a.author_id = ?
+    ) AND ((? <> 'direct' AND json_extract(t.body, '$.kind') <> 'direct') OR p.place_id = ? OR EXISTS (
+        SELECT 1 FROM search_messages w JOIN names n ON n.id = w.name JOIN authors a ON a.id = n.author
+        WHERE w.place = p.id AND a.author_id = ?
+    ))"""  # a direct chat is visible to its members only
+_SELECT_ROWS = """SELECT s.number, n.author, s.at, s.length, s.traits, s.first, s.last FROM search_messages s
+    JOIN names n ON n.id = s.name WHERE s.place = ? AND s.number >= ?
+    AND NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author = n.author) ORDER BY s.number"""
+_SELECT_NAMES = """SELECT n.author, n.name, n.username FROM names n
+    WHERE n.id IN (SELECT name FROM search_messages WHERE place = ? AND number >= ?)
+    AND NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author = n.author)"""
+_SELECT_VECTORS = """SELECT number, vector FROM search_vectors
+    WHERE place = ? AND embedder = ? AND number >= ? ORDER BY number"""
+_SELECT_TERM = """SELECT term, number, packed FROM search_terms WHERE place = ? AND term = ?
+    ORDER BY number DESC LIMIT ?"""
+_SELECT_PREFIX = """SELECT term, number, packed FROM search_terms WHERE place = ? AND term >= ? AND term < ?
+    ORDER BY number DESC LIMIT ?"""
+
+
+class SqlIndexReader:
+    """Implements `memory.retrieval.index.IndexReader`."""
+
+    def __init__(self, reader: ConnectionThread, *, most: int = MAX_POSTINGS) -> None:
+        self._reader = reader
+        self._most = most
+
+    async def view(self, place: Place, author: Author) -> PlaceView | None:
+        return await self._reader.run(lambda database: _view(database, place, author))
+
+    async def rows(self, row: int, since: int) -> Sequence[Row]:
+        return await self._asked(_SELECT_ROWS, row, since)
+
+    async def names(self, row: int, since: int) -> Sequence[tuple[int, str]]:
+        found = await self._asked(_SELECT_NAMES, row, since)
+        return [(author, name) for author, *names in found for name in names if name]
+
+    async def vectors(self, row: int, embedder: str, since: int) -> Sequence[tuple[int, bytes]]:
+        return await self._asked(_SELECT_VECTORS, row, embedder, since)
+
+    async def postings(self, row: int, wanted: Sequence[WantedTerm]) -> Sequence[Sequence[Posting]]:
+        return await self._reader.run(lambda database: [_postings(database, row, *one, self._most) for one in wanted])
+
+    async def messages(self, row: int, numbers: Sequence[int]) -> Mapping[int, Message]:
+        return await self._reader.run(lambda database: _read_messages(database, row, numbers))
+
+    async def _asked(self, select: str, *values: Any) -> list[Any]:
+        return await self._reader.run(lambda database: database.execute(select, values).fetchall())
+
+
+def _view(database: Database, place: Place, author: Author) -> PlaceView | None:
+    who = clean(author.id)
+    found = database.execute(_SELECT_VIEW, (place_key(place), who, place.kind, who, who)).fetchone()
+    if found is None:
+        return None
+    row, size, edition = found
+    embedded = database.execute("SELECT embedder, embedded_to FROM search_progress WHERE place = ?", (row,))
+    return PlaceView(
+        row=row,
+        first=conversation_start(database, place),
+        size=size,
+        edition=edition,
+        blocked=frozenset(blocked for (blocked,) in database.execute("SELECT author FROM blocked_authors")),
+        embedded=dict(embedded.fetchall()),
+        embedder=chosen_embedder(database),
+    )
+
+
+def _postings(database: Database, place: int, prefix: str, whole: bool, most: int) -> list[Posting]:
+    if whole:
+        return database.execute(_SELECT_TERM, (place, prefix, most)).fetchall()
+    return database.execute(_SELECT_PREFIX, (place, prefix, prefix + _LAST_CHARACTER, most)).fetchall()
+
+
+def _read_messages(database: Database, place: int, numbers: Sequence[int]) -> dict[int, Message]:
+    select = f"""SELECT {MESSAGE_COLUMNS} FROM messages m JOIN names n ON n.id = m.name
+        WHERE m.place = ? AND m.number IN ({", ".join("?" * len(numbers))}) AND m.deleted = 0 AND m.hidden = 0
+        AND NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author = n.author)"""
+    identities = IdentityCache()
+    rows = database.execute(select, (place, *numbers)).fetchall()
+    return {row[1]: with_descriptions(database, decode_message(database, row, identities)) for row in rows}

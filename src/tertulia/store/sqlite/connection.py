@@ -1,0 +1,298 @@
+"""Connections to SQLite: pragmas, translated errors, integrity checks, copies."""
+
+import os
+import sqlite3
+from collections.abc import Hashable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any, cast
+
+from tertulia.errors import InvalidValue, StoreBroken, StoreBusy, StoreFull, StoreRefused, StoreTooNew, TertuliaError
+from tertulia.files import create_atomically
+
+Database = sqlite3.Connection
+DatabaseError = sqlite3.Error
+DECODE_ERRORS = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    RecursionError,
+)  # what reading a damaged row raises
+
+
+class CachingConnection(sqlite3.Connection):
+    """A connection that caches the ids of immutable rows; valid because only this process deletes rows."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self.cache: dict[Hashable, Any] = {}
+        self.events: list[Any] = []  # of the current transaction, published after its commit
+
+
+MEMORY = ":memory:"
+BEGIN = "BEGIN IMMEDIATE"  # a plain BEGIN takes the write lock only at the first write
+SEQUENCE = "INTEGER PRIMARY KEY AUTOINCREMENT"  # ids that are never reused
+BYTES = "BLOB"
+BY_KEY = "WITHOUT ROWID"  # rows are stored in the order of their key
+APPLICATION_ID = 0x504C5652  # `PLVR` in the header of the file
+
+_CACHE_SIZE = 16384  # cached rows
+_MIN_VERSION = (3, 35, 0)  # the first with RETURNING
+_CHECKPOINT_PAGES = (
+    4096  # pages in the log before they are copied into the file: a page that is written often is copied once
+)
+_STATEMENT_CACHE = 256  # prepared statements
+_MAX_ERROR_LENGTH = 500  # characters
+_BUSY_TIMEOUT = 5.0  # seconds to wait for another writer of the file
+_FULL = {sqlite3.SQLITE_FULL}
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_REFUSED = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
+_IOERR = sqlite3.SQLITE_IOERR
+_SYNC_FAILURES = {sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC}
+
+
+def connect(path: str, *, durable: bool = True) -> Database:
+    """Connect for writing; the file is not changed yet."""
+    if sqlite3.sqlite_version_info < _MIN_VERSION:
+        raise StoreRefused(f"the store needs SQLite 3.35 or newer; this Python has {sqlite3.sqlite_version}")
+    safety = "FULL" if durable else "NORMAL"
+    pragmas = (
+        "foreign_keys = ON",
+        "secure_delete = ON",
+        f"synchronous = {safety}",
+        f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
+    )
+    return _connect(path, *pragmas, kind=CachingConnection)
+
+
+def connect_read_only(path: str) -> Database:
+    """Connect for reading only; a read sees all earlier commits."""
+    return _connect(path, "query_only = ON")
+
+
+def connect_beside(path: str) -> Database:
+    """Connect to an existing file that another process may have open; wait for its writes."""
+    pragmas = ("foreign_keys = ON", "secure_delete = ON", "synchronous = FULL")
+    return _connect(f"{Path(path).as_uri()}?mode=rw", *pragmas, uri=True)
+
+
+def connect_read_only_beside(path: str) -> Database:
+    """Connect for reading only. In a folder without write permission, and without a WAL file, only the file is read."""
+    database = _connect(f"{Path(path).as_uri()}?mode=rw", "query_only = ON", uri=True)
+    try:
+        database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        return database
+    except sqlite3.Error as error:
+        database.close()
+        if (error.sqlite_errorcode & 0xFF) not in _REFUSED or os.path.exists(f"{path}-wal"):
+            raise
+    return _connect(f"{Path(path).as_uri()}?mode=ro&immutable=1", "query_only = ON", uri=True)
+
+
+def connect_foreign(path: Path) -> Database:
+    """Connect to the file of another program, for reading only."""
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+
+
+def enable_wal(database: Database) -> None:
+    """Enable the write-ahead log: readers and the writer do not wait for each other."""
+    database.execute("PRAGMA journal_mode = WAL").fetchone()
+
+
+def is_new(database: Database) -> bool:
+    """Return whether the file is empty; raise `StoreBroken` for a database of another program."""
+    found = database.execute("PRAGMA application_id").fetchone()[0]
+    tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if found != APPLICATION_ID and (found or tables):
+        raise StoreBroken("it is a database of another program")
+    return bool(found != APPLICATION_ID)
+
+
+def write_application_id(database: Database) -> None:
+    """Write our application id into the header of the file."""
+    database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+
+
+def find_faults(database: Database) -> list[str]:
+    """Run the integrity checks of SQLite; return the faults."""
+    try:
+        broken = [str(row[0]) for row in database.execute("PRAGMA integrity_check") if row[0] != "ok"]
+        orphans = database.execute("PRAGMA foreign_key_check").fetchall()
+    except sqlite3.DatabaseError as error:
+        return [str(translate_error(error, database))]
+    return broken + [f"row {row[1]} of {row[0]} refers to a row of {row[2]} that is not there" for row in orphans]
+
+
+def columns(database: Database, table: str) -> list[str]:
+    return [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
+
+
+def vacuum(database: Database) -> None:
+    """Rewrite the file, so that neither it nor its log contains removed bytes."""
+    database.execute("VACUUM")
+    if database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+        raise StoreBusy("somebody still reads what was removed; forget once more when that has ended")
+
+
+def checkpoint(database: Database) -> None:
+    """Copy the log into the file and empty it, as far as no reader needs it."""
+    database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+
+@contextmanager
+def created(path: Path) -> Iterator[Path]:
+    """Yield the path of an empty temporary file; it becomes the file at *path*, completely or not at all."""
+    try:
+        with create_atomically(path) as temporary:
+            yield temporary
+    except FileExistsError as error:
+        raise InvalidValue(f"{path} is there already; a backup replaces no file") from error
+    except OSError as error:
+        raise _translate(error, f"{path} could not be written") from error
+
+
+def copy(database: Database, path: Path, name: Path) -> None:
+    """Copy the committed state into an empty file; *name* is what errors call it."""
+    try:
+        with closing(sqlite3.connect(path)) as target:
+            database.backup(target)
+            target.execute("PRAGMA journal_mode = DELETE").fetchone()
+    except (OSError, sqlite3.Error) as error:
+        raise _translate(error, f"{name} could not be written") from error
+
+
+@contextmanager
+def translate_errors(what: str) -> Iterator[None]:
+    """Translate errors of SQLite, the system and decoding into ours, in one line that begins with *what*."""
+    try:
+        yield
+    except (StoreBroken, StoreBusy, StoreRefused, StoreTooNew) as error:
+        raise type(error)(f"{what}: {error}") from error.__cause__
+    except TertuliaError:
+        raise
+    except (sqlite3.Error, OSError, *DECODE_ERRORS) as error:
+        raise _translate(error, what) from error
+
+
+def with_path(error: StoreBroken, database: Database) -> StoreBroken:
+    """Return the same error with the path of the database."""
+    found = StoreBroken(f"{_describe(database)}: {error}")
+    found.__cause__ = error.__cause__
+    return found
+
+
+def translate_error(error: Exception, database: Database) -> TertuliaError:
+    """Translate an error of SQLite or of decoding into ours, with the path of the database."""
+    return _translate(error, _describe(database))
+
+
+def breaks_transaction(error: sqlite3.Error) -> bool:
+    """Return whether an error concerns the whole transaction, and not only one statement."""
+    return not isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.InterfaceError)
+
+
+def is_sync_failure(error: sqlite3.Error) -> bool:
+    """Return whether a sync to the disk failed: later reports of the disk cannot be trusted."""
+    return getattr(error, "sqlite_errorcode", 0) in _SYNC_FAILURES
+
+
+def insert_row(database: Database, statement: str, values: Any) -> int:
+    """Insert a row and return its id. `RETURNING` takes twice as long."""
+    return cast("int", database.execute(statement, values).lastrowid)
+
+
+def insert_new_row(database: Database, statement: str, values: Any) -> int | None:
+    """Insert a row `ON CONFLICT DO NOTHING`; return its id, or None if it exists."""
+    cursor = database.execute(statement, values)
+    return cursor.lastrowid if cursor.rowcount else None
+
+
+def continue_sequence(database: Database, table: str, before: str) -> None:
+    """Continue the ids of a new table after the last id of the table *before* it."""
+    select = "SELECT seq FROM sqlite_sequence WHERE name = ?"
+    row = database.execute(select, (before,)).fetchone()
+    database.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
+    database.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, row[0] if row else 0))
+
+
+def cache_get(database: Database, what: Hashable) -> Any:
+    """Return the cached value of a key; None if there is none."""
+    return database.cache.get(what) if isinstance(database, CachingConnection) else None
+
+
+def cache_put(database: Database, what: Hashable, row: Any) -> None:
+    if isinstance(database, CachingConnection):
+        if len(database.cache) >= _CACHE_SIZE:
+            database.cache.clear()
+        database.cache[what] = row
+
+
+def clear_cache(database: Database) -> None:
+    """Clear the cache: cached rows may have been rolled back or removed."""
+    if isinstance(database, CachingConnection):
+        database.cache.clear()
+
+
+def _connect(path: str, *pragmas: str, uri: bool = False, kind: type[Database] = sqlite3.Connection) -> Database:
+    database = sqlite3.connect(
+        path,
+        timeout=_BUSY_TIMEOUT,
+        isolation_level=None,
+        check_same_thread=False,
+        uri=uri,
+        factory=kind,
+        cached_statements=_STATEMENT_CACHE,
+    )
+    try:
+        for pragma in pragmas:
+            database.execute(f"PRAGMA {pragma}")
+    except sqlite3.Error:
+        database.close()
+        raise
+    return database
+
+
+def _describe(database: Database) -> str:
+    """Name the store by the path of its file; without one if it is in memory or closed."""
+    with suppress(sqlite3.Error):
+        path = next(str(path) for _, name, path in database.execute("PRAGMA database_list") if name == "main")
+        return f"the store {path}".strip()
+    return "the store"
+
+
+def _translate(error: Exception, what: str) -> TertuliaError:
+    code = getattr(error, "sqlite_errorcode", None)
+    kind, said = (code or 0) & 0xFF, _one_line(str(error))
+    if isinstance(error, PermissionError | FileNotFoundError | IsADirectoryError | NotADirectoryError):
+        return StoreRefused(f"{what}: {error.strerror}")
+    if isinstance(error, OSError):
+        return StoreFull(f"{what}: {error.strerror or said}")
+    if kind in _FULL:
+        return StoreFull(f"{what}: there is no room left on the disk ({said})")
+    if kind == _IOERR:
+        return StoreFull(f"{what}: the disk does not take or give what it should; is it full? ({said})")
+    if kind in _DAMAGED:
+        return StoreBroken(f"{what}: the file is damaged, or no store at all ({said})")
+    if kind in _BUSY:
+        return StoreBusy(f"{what}: another program is writing to it ({said})")
+    if kind in _REFUSED:
+        return StoreRefused(f"{what}: it may not be opened or written ({said})")
+    return _translate_other(error, f"{what}: ", said)
+
+
+def _translate_other(error: Exception, what: str, message: str) -> TertuliaError:
+    if isinstance(error, sqlite3.IntegrityError):
+        return InvalidValue(f"{what}it does not fit what is kept ({message})")
+    if isinstance(error, sqlite3.OperationalError):
+        return StoreBroken(f"{what}{message}")
+    if isinstance(error, sqlite3.Error):
+        return InvalidValue(f"{what}{message}")
+    return StoreBroken(f"{what}it holds something that cannot be read ({type(error).__name__}: {message})")
+
+
+def _one_line(text: str) -> str:
+    """Return the text of an error on one line; it may quote anything that the file contains."""
+    shown = "".join(character if character.isprintable() else " " for character in text[:_MAX_ERROR_LENGTH])
+    return " ".join(shown.split())

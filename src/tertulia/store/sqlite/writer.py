@@ -1,0 +1,278 @@
+"""The writer thread with group commit, and the reader thread: each owns one connection.
+
+Group commit. A synced commit waits for the disk, so one commit for each write would limit the store to a few hundred
+writes a second. The writer takes all jobs that were queued during the last commit, runs them in one transaction and
+commits once. A caller gets its result only after that commit, so the change is on the disk by then.
+
+One job must not fail because of another. If a job raises, the transaction is rolled back and all jobs run again, each
+in a savepoint: the failed ones are rolled back alone, the others are committed. If SQLite ends the transaction itself
+(the disk is full), each job runs in a transaction of its own. A job may therefore run more than once, so it must change
+nothing but the database. After a failed fsync nobody knows what the disk holds: the writer then refuses all writes.
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, NamedTuple, TypeVar
+
+from tertulia.errors import InvalidValue, StoreBroken, StoreTrouble, TertuliaError
+from tertulia.store.sqlite import connection
+from tertulia.store.sqlite.connection import Database
+
+T = TypeVar("T")
+Operation = Callable[[Database], T]
+
+MAX_BATCH = 512  # jobs in one commit at most
+
+
+class Job(NamedTuple):
+    """An operation that is applied completely or not at all, and the future of its caller."""
+
+    operation: Operation[Any]
+    future: "asyncio.Future[Any]"
+    autocommit: bool  # runs outside of any transaction
+
+
+class Outcome(NamedTuple):
+    """The result of an operation, or its error."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+
+class ConnectionThread(ABC):
+    """A thread with a connection: it takes jobs from a queue and sets the results of their futures."""
+
+    def __init__(self, database: Database, name: str) -> None:
+        self.database = database
+        self._queue: SimpleQueue[Job | None] = SimpleQueue()
+        self._closed = False
+        self.error_listeners: list[Callable[[TertuliaError], None]] = []  # are called in this thread
+        self._thread = Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    async def run(self, operation: Operation[T], *, autocommit: bool = False) -> T:
+        """Run *operation* and return its result; it also runs to its end when the caller is cancelled."""
+        if self._closed:
+            raise InvalidValue("the store is closed")
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._queue.put(Job(operation, future, autocommit))
+        return await future
+
+    async def close(self) -> None:
+        """Finish the queued jobs and end the thread."""
+        if not self._closed:
+            self._closed = True
+            self._queue.put(None)
+        while self._thread.is_alive():
+            await asyncio.to_thread(self._thread.join)
+
+    @abstractmethod
+    def run_batch(self, jobs: list[Job]) -> list[Outcome]:
+        """Run jobs and return the outcome of each."""
+
+    def _run(self) -> None:
+        for jobs in self._batches():
+            outcomes = self.run_batch(jobs)
+            self._report_errors(outcomes)
+            _deliver_outcomes(jobs, outcomes)
+        self.database.close()
+
+    def _report_errors(self, outcomes: list[Outcome]) -> None:
+        errors = {id(one.error): one.error for one in outcomes if isinstance(one.error, StoreTrouble | StoreBroken)}
+        for error in errors.values():
+            for listener in tuple(self.error_listeners):
+                listener(error)
+
+    def _batches(self) -> Iterator[list[Job]]:
+        """Yield the jobs that were queued while the batch before was run."""
+        jobs: list[Job] = []
+        while True:
+            try:
+                job = self._queue.get(block=not jobs)
+            except Empty:
+                yield jobs
+                jobs = []
+                continue
+            if jobs and (job is None or job.autocommit or len(jobs) == MAX_BATCH):
+                yield jobs
+                jobs = []
+            if job is None:
+                return
+            if job.autocommit:
+                yield [job]
+            else:
+                jobs.append(job)
+
+
+class ReaderThread(ConnectionThread):
+    """Reads. The jobs of a batch see one state of the store, with all commits from before they were queued."""
+
+    def run_batch(self, jobs: list[Job]) -> list[Outcome]:
+        if jobs[0].autocommit:
+            return [_attempt(jobs[0].operation, self.database)]
+        found = [self._read(job) for job in jobs]
+        _rollback(self.database)
+        return found
+
+    def _read(self, job: Job) -> Outcome:
+        """Run a job in the transaction of the batch; after a failed one a new transaction begins."""
+        if not self.database.in_transaction:
+            start = _attempt(_begin, self.database)
+            if start.error:
+                return start
+        outcome = _attempt(job.operation, self.database)
+        if outcome.error:
+            _rollback(self.database)
+        return outcome
+
+
+class WriterThread(ConnectionThread):
+    """Writes a batch of jobs with one commit, and delivers their outcomes after it."""
+
+    failed: TertuliaError | None = None  # why all writes are refused
+
+    def __init__(self, database: Database, name: str) -> None:
+        self.commit_listeners: list[Callable[[list[Any]], None]] = []  # get the events of each commit, in this thread
+        super().__init__(database, name)
+
+    def run_batch(self, jobs: list[Job]) -> list[Outcome]:
+        if self.failed:
+            return [Outcome(error=self.failed) for _ in jobs]
+        if jobs[0].autocommit:
+            return [_attempt(jobs[0].operation, self.database)]
+        return self._commit_batch(jobs)
+
+    def _commit_batch(self, jobs: list[Job]) -> list[Outcome]:
+        """Run jobs in one transaction; if SQLite fails it, run each job in a transaction of its own."""
+        start = _attempt(lambda database: database.execute(connection.BEGIN), self.database)
+        if start.error:
+            return [start] * len(jobs)
+        try:
+            found = self._run_all(jobs) or self._run_in_savepoints(jobs)
+            self.database.execute("COMMIT")
+            self._publish()
+        except connection.DatabaseError as error:
+            _rollback(self.database)
+            if connection.is_sync_failure(error):
+                return self._fail_for_good(error, jobs)
+            if len(jobs) > 1:
+                return [outcome for job in jobs for outcome in self.run_batch([job])]
+            return [Outcome(error=connection.translate_error(error, self.database))]
+        return found
+
+    def _run_all(self, jobs: list[Job]) -> list[Outcome]:
+        """Run jobs one after another; return nothing if one of them failed."""
+        found: list[Outcome] = []
+        for job in jobs:
+            outcome = self._run_job(job)
+            if outcome.error:
+                return []
+            found.append(outcome)
+        return found
+
+    def _run_in_savepoints(self, jobs: list[Job]) -> list[Outcome]:
+        """Roll back and run the jobs again, each in a savepoint, so that a failed one is rolled back alone."""
+        _rollback(self.database)
+        self.database.execute(connection.BEGIN)
+        return [self._run_in_savepoint(job) for job in jobs]
+
+    def _run_in_savepoint(self, job: Job) -> Outcome:
+        self.database.execute("SAVEPOINT job")
+        before = len(pending_events(self.database))
+        outcome = self._run_job(job)
+        if outcome.error:
+            del pending_events(self.database)[before:]
+            connection.clear_cache(self.database)
+            self.database.execute("ROLLBACK TO SAVEPOINT job")
+        self.database.execute("RELEASE SAVEPOINT job")
+        return outcome
+
+    def _run_job(self, job: Job) -> Outcome:
+        outcome = _attempt(job.operation, self.database)
+        if outcome.error is None:
+            return outcome
+        cause = outcome.error.__cause__
+        if isinstance(cause, connection.DatabaseError) and (
+            connection.breaks_transaction(cause) or not self.database.in_transaction
+        ):
+            raise cause
+        return outcome
+
+    def _publish(self) -> None:
+        """Call the commit listeners with the events of this commit, before any outcome is delivered."""
+        events = pending_events(self.database)
+        if events:
+            made = list(events)
+            events.clear()
+            for listener in tuple(self.commit_listeners):
+                listener(made)
+
+    def _fail_for_good(self, error: connection.DatabaseError, jobs: list[Job]) -> list[Outcome]:
+        """Refuse all writes from now on: after a failed sync the state of the disk is unknown until the next start."""
+        self.failed = StoreBroken(f"the disk failed while writing; nothing is written until the next start ({error})")
+        self.failed.__cause__ = error
+        return [Outcome(error=self.failed) for _ in jobs]
+
+
+class Repository:
+    """Base of the store's members: reads and writes through the two threads."""
+
+    def __init__(self, writer: ConnectionThread, reader: ConnectionThread) -> None:
+        self._writer = writer
+        self._reader = reader
+
+
+def _begin(database: Database) -> None:
+    database.execute("BEGIN")
+
+
+def _attempt(operation: Operation[Any], database: Database) -> Outcome:
+    try:
+        return Outcome(operation(database))
+    except StoreBroken as error:
+        return Outcome(error=connection.with_path(error, database))
+    except (TertuliaError, UnicodeEncodeError) as error:  # the value cannot be stored; the file is fine
+        return Outcome(error=error)
+    except (connection.DatabaseError, *connection.DECODE_ERRORS) as error:
+        translated = connection.translate_error(error, database)
+        translated.__cause__ = error
+        return Outcome(error=translated)
+    except BaseException as error:  # noqa: BLE001 (raised again where the result is awaited)
+        return Outcome(error=error)
+
+
+def pending_events(database: Database) -> list[Any]:
+    """Return the events of the current transaction, not published yet."""
+    return database.events if isinstance(database, connection.CachingConnection) else []
+
+
+def _rollback(database: Database) -> None:
+    connection.clear_cache(database)
+    pending_events(database).clear()
+    if database.in_transaction:
+        with suppress(connection.DatabaseError):
+            database.execute("ROLLBACK")
+
+
+def _deliver_outcomes(jobs: list[Job], outcomes: list[Outcome]) -> None:
+    """Set the results of all futures, with one call for each event loop."""
+    waiting: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Outcome]]] = {}
+    for job, outcome in zip(jobs, outcomes, strict=True):
+        waiting.setdefault(job.future.get_loop(), []).append((job.future, outcome))
+    for loop, pairs in waiting.items():
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            loop.call_soon_threadsafe(_set_results, pairs)
+
+
+def _set_results(pairs: "list[tuple[asyncio.Future[Any], Outcome]]") -> None:
+    for future, outcome in pairs:
+        if future.done():
+            continue
+        if outcome.error is None:
+            future.set_result(outcome.value)
+        else:
+            future.set_exception(outcome.error)

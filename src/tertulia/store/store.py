@@ -1,0 +1,350 @@
+"""The store: one SQLite file, opened by one process, with a member for each protocol of the engine."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Generator
+from contextlib import ExitStack, closing, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Thread
+from typing import Any, Self
+
+from tertulia.errors import StoreBusy, StoreRefused
+from tertulia.media.file_folder import FileFolder
+from tertulia.store import maintenance
+from tertulia.store.chats import SqlChats
+from tertulia.store.cursors import SqlCursors
+from tertulia.store.descriptions import SqlDescriptions
+from tertulia.store.episodes import SqlEpisodes, SqlWindowPasts
+from tertulia.store.events import SqlEvents
+from tertulia.store.facts import SqlFacts, SqlProposals
+from tertulia.store.file_garbage import remove_garbage, shown_ids
+from tertulia.store.forget import person
+from tertulia.store.forget.export import export_person
+from tertulia.store.forget.person import Forgotten
+from tertulia.store.imports import SqlImports
+from tertulia.store.log import SqlLog
+from tertulia.store.media_files import SqlMedia
+from tertulia.store.media_folder import copy_folder, find_folder, open_folder, refuse_existing, remove_unfinished
+from tertulia.store.messages import SqlInbox
+from tertulia.store.migrations import migrate, refuse_newer, refuse_older
+from tertulia.store.outbox import SqlOutbox
+from tertulia.store.places import SqlPlaceSettings
+from tertulia.store.process_state import LocalOwnership, LocalRateLimits, LocalStopRequests
+from tertulia.store.prompts import SqlPrompts
+from tertulia.store.runs import SqlRuns
+from tertulia.store.search_index import SqlIndexReader, SqlIndexWriter
+from tertulia.store.sqlite import connection
+from tertulia.store.sqlite.connection import MEMORY, Database
+from tertulia.store.sqlite.lock import FileUse, Lock, create_file
+from tertulia.store.sqlite.writer import ConnectionThread, ReaderThread, WriterThread
+from tertulia.store.tasks import SqlTasks
+from tertulia.store.updates import SqlUpdates
+from tertulia.store.usage import SqlUsage
+
+
+class Store:
+    """All stored state: `async with Store.open(path) as store: await store.inbox.receive(message, at=now)`."""
+
+    def __init__(
+        self,
+        writer: ConnectionThread,
+        reader: ConnectionThread,
+        *,
+        path: str,
+        folder: FileFolder,
+        lock: Lock | FileUse | None,
+        beside: bool = False,
+    ) -> None:
+        self.path = path
+        self._lock = lock
+        self._beside = beside
+        self.writer = writer  # runs functions on the connection that writes, for SQL that no member has
+        self.reader = reader  # the same on the connection that reads
+        self.log = SqlLog(self.reader)
+        self.inbox = SqlInbox(self.writer, self.reader)
+        self.prompts = SqlPrompts(self.writer, self.reader)
+        self.events = SqlEvents(self.writer, self.reader)
+        self.updates = SqlUpdates(self.writer, self.reader, moved=self._clear_caches)
+        self.runs = SqlRuns(self.writer, self.reader, self.prompts)
+        self.outbox = SqlOutbox(self.writer, self.reader)
+        self.tasks = SqlTasks(self.writer, self.reader)
+        self.place_settings = SqlPlaceSettings(self.writer, self.reader)
+        self.facts = SqlFacts(self.writer, self.reader)
+        self.proposals = SqlProposals(self.writer, self.reader)
+        self.cursors = SqlCursors(self.writer, self.reader)
+        self.episodes = SqlEpisodes(self.writer, self.reader)
+        self.window_pasts = SqlWindowPasts(self.writer, self.reader)
+        self.index_reader = SqlIndexReader(self.reader)
+        self.index_writer = SqlIndexWriter(self.writer, self.reader)
+        self.media = SqlMedia(self.writer, self.reader, folder, beside=beside)
+        self.descriptions = SqlDescriptions(self.writer, self.reader, is_forgotten=self.media.is_forgotten)
+        self.usage = SqlUsage(self.writer, self.reader)
+        self.imports = SqlImports(self.writer, self.reader, moved=self._clear_caches)
+        self.chats = SqlChats(self.writer, self.reader, self.prompts)
+        self.ownership = LocalOwnership()
+        self.rate_limits = LocalRateLimits()
+        self.stop_requests = LocalStopRequests()
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        media_folder: str | os.PathLike[str] | None = None,
+        durable: bool = True,
+        beside: bool = False,
+    ) -> "StoreOpener":
+        """Open a store, created if it does not exist. Without `durable`, a power loss may lose the last commits.
+
+        Files of media are in *media_folder*, or where they were before: at first in `<path>-media`.
+        `beside=True` opens a store that another process may have open: it is neither created nor migrated.
+        """
+        folder = None if media_folder is None else os.fspath(media_folder)
+        return StoreOpener(os.fspath(path), media_folder=folder, durable=durable, beside=beside)
+
+    async def check(self) -> list[str]:
+        """Check the store and its files of media; return the faults."""
+        return await self.reader.run(maintenance.check) or await self.media.check()
+
+    async def count_rows(self) -> dict[str, int]:
+        """Count the places, messages, runs, replies, tasks and files; deleted messages are not counted."""
+        return await self.reader.run(maintenance.count_rows)
+
+    async def names_by_platform(self, author_id: str) -> dict[str, list[str]]:
+        """Return the platforms that have an author of that id, each with the names of the author there."""
+        return await self.reader.run(lambda database: maintenance.names_by_platform(database, author_id))
+
+    async def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the store to a new file while it is in use, and its files of media to `<path>-media`."""
+        copy = Path(path)
+        with connection.translate_errors(f"{copy} could not be written"):
+            remove_unfinished(copy)
+            refuse_existing(copy)
+        with connection.created(copy) as unfinished:
+            await self._fill(unfinished, copy)
+            await asyncio.to_thread(self._copy_files, unfinished, copy)
+
+    async def _fill(self, path: Path, name: Path) -> None:
+        """Copy the committed state into an empty file; *name* is what errors call it."""
+        await self.reader.run(lambda database: connection.copy(database, path, name), autocommit=True)
+
+    def _copy_files(self, unfinished: Path, copy: Path) -> None:
+        with connection.translate_errors(f"the copy {copy}"), closing(connection.connect(str(unfinished))) as database:
+            copy_folder(database, copy, self.media.folder)
+
+    async def export(self) -> AsyncIterator[dict[str, Any]]:
+        """Yield the rows of all tables but the index and the raw updates of services, all of one state of the store."""
+        if self.path == MEMORY:
+            for row in await self.reader.run(lambda database: list(maintenance.export_rows(database))):
+                yield row
+            return
+        connected = _read_beside(self.path) if self._beside else connection.connect_read_only(self.path)
+        own = ReaderThread(connected, "tertulia store, reading")
+        try:
+            pages = await own.run(maintenance.Pages, autocommit=True)
+            while page := await own.run(lambda _: pages.next(), autocommit=True):
+                for row in page:
+                    yield row
+        finally:
+            await own.close()
+
+    async def export_person(self, author_id: str, platform: str, *, at: datetime | None = None) -> dict[str, Any]:
+        """Return everything that is known of a person: what `forget` would remove. It works on a copy of the store."""
+        now = at or datetime.now(UTC)
+        with TemporaryDirectory(prefix="tertulia-") as folder:  # nobody else may read it
+            copy = Path(folder) / "copy.db"
+            await self._fill(copy, copy)
+            return await asyncio.to_thread(export_person, copy, platform, author_id, now)
+
+    async def forget(self, author_id: str, platform: str, *, at: datetime | None = None) -> Forgotten:
+        """Remove a person from all rows, from the bytes of the file and from the folder of media.
+
+        Return what was removed. What this process does not get done is done when the store is opened next.
+        """
+        if self._beside:
+            raise StoreBusy(
+                f"the store {self.path}: nobody is forgotten while another process may use it; stop that first"
+            )
+        now = at or datetime.now(UTC)
+        _create_vacuum_marker(self.path)
+
+        def remove_rows(database: Database) -> Forgotten:
+            before = shown_ids(database)
+            report = person.forget(database, platform, author_id, now)
+            self.media.forget(before - shown_ids(database))
+            remove_garbage(database)
+            return report
+
+        report = await self.writer.run(remove_rows)
+        await self._clear_caches()
+        await self.media.remove_strays()
+        await self.vacuum()
+        return report
+
+    async def vacuum(self) -> None:
+        """Rewrite the file, so that it is as small as its content."""
+        await self.writer.run(lambda database: _vacuum(self.path, database), autocommit=True)
+
+    async def _clear_caches(self) -> None:
+        """Clear the caches of the members."""
+        self.prompts.clear_cache()
+        self.place_settings.clear_cache()
+        await self.log.clear_cache()
+
+    async def close(self) -> None:
+        """Finish queued jobs and release the file."""
+        if self.reader is not self.writer:
+            await self.reader.close()
+        await self.writer.close()
+        await asyncio.to_thread(self.media.folder.close)
+        if self._lock:
+            self._lock.release()
+            self._lock = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+class StoreOpener:
+    """Opens a store: with `await`, `async with`, or `with` in scripts that do not await."""
+
+    def __init__(self, path: str, *, media_folder: str | None, durable: bool, beside: bool) -> None:
+        self._path = path
+        self._media_folder = media_folder
+        self._durable = durable
+        self._beside = beside
+        self._store: Store | None = None
+
+    def __await__(self) -> Generator[Any, None, Store]:
+        return self._opened().__await__()
+
+    async def __aenter__(self) -> Store:
+        self._store = await self._opened()
+        return self._store
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._store:
+            await self._store.close()
+
+    def __enter__(self) -> Store:
+        self._store = self._open()
+        return self._store
+
+    def __exit__(self, *_: object) -> None:
+        if self._store:
+            closing = Thread(target=asyncio.run, args=(self._store.close(),))  # this thread may have a loop that runs
+            closing.start()
+            closing.join()
+
+    async def _opened(self) -> Store:
+        opening = asyncio.ensure_future(asyncio.to_thread(self._open))
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            await (await opening).close()  # nobody else could
+            raise
+
+    def _open(self) -> Store:
+        if self._beside:
+            return _open_beside(self._path)
+        return _open(self._path, self._media_folder, self._durable)
+
+
+def _open(path: str, media_folder: str | None, durable: bool) -> Store:
+    with connection.translate_errors(f"the store {path}"):
+        if path == MEMORY:
+            alone = WriterThread(_connect_migrated(path, durable), "tertulia store")
+            return Store(alone, alone, path=path, folder=FileFolder(durable=False), lock=None)
+        if os.path.isdir(path):
+            raise StoreRefused("it is a folder")
+        path = os.path.realpath(path)
+        with ExitStack() as undo:
+            lock = Lock(path)
+            undo.callback(lock.release)
+            writing = _connect_migrated(path, durable)
+            undo.callback(writing.close)
+            folder = open_folder(writing, path, media_folder, durable=durable)
+            undo.callback(folder.close)
+            reading = connection.connect_read_only(path)
+            undo.pop_all()
+        writer = WriterThread(writing, "tertulia store, writing")
+        reader = ReaderThread(reading, "tertulia store, reading")
+        return Store(writer, reader, path=path, folder=folder, lock=lock)
+
+
+def _open_beside(path: str) -> Store:
+    if path == MEMORY or not os.path.exists(path) or (os.path.isfile(path) and os.path.getsize(path) == 0):
+        raise StoreRefused(f"there is no store at {path}")
+    with connection.translate_errors(f"the store {path}"):
+        if os.path.isdir(path):
+            raise StoreRefused("it is a folder")
+        path = os.path.realpath(path)
+        use = FileUse(os.stat(path))
+        try:
+            reading = _read_beside(path)
+            try:
+                folder = find_folder(reading, path)
+                writing = _write_beside(path)
+            except BaseException:
+                reading.close()
+                raise
+        except BaseException:
+            use.release()
+            raise
+        owners = WriterThread(writing, "tertulia store, writing"), ReaderThread(reading, "tertulia store, reading")
+        return Store(*owners, path=path, folder=folder, lock=use, beside=True)
+
+
+def _connect_migrated(path: str, durable: bool) -> Database:
+    """Connect to a file and run its migrations."""
+    database = connection.connect(path, durable=durable)
+    try:
+        refuse_newer(database)
+        connection.enable_wal(database)
+        migrate(database)
+        if os.path.exists(_vacuum_marker(path)):
+            _vacuum(path, database)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _vacuum_marker(path: str) -> str:
+    """Return the path of an empty file that exists while a person is being forgotten."""
+    return f"{path}-forgetting"
+
+
+def _create_vacuum_marker(path: str) -> None:
+    """Create the marker: the file is vacuumed at the next start if this process ends before that."""
+    if path != MEMORY:
+        with connection.translate_errors(f"the store {path}"):
+            os.close(create_file(_vacuum_marker(path)))
+
+
+def _vacuum(path: str, database: Database) -> None:
+    connection.vacuum(database)
+    with suppress(FileNotFoundError):
+        os.unlink(_vacuum_marker(path))
+
+
+def _write_beside(path: str) -> Database:
+    try:
+        return connection.connect_beside(path)
+    except connection.DatabaseError:
+        return connection.connect_read_only_beside(path)  # a write then raises
+
+
+def _read_beside(path: str) -> Database:
+    database = connection.connect_read_only_beside(path)
+    try:
+        refuse_older(database)
+    except BaseException:
+        database.close()
+        raise
+    return database

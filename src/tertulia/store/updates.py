@@ -1,0 +1,242 @@
+"""Updates of chat services: each is applied once, in one transaction."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from tertulia.characters import is_blank
+from tertulia.engine.store_protocols import Command, OutboxItem, UpdateResult
+from tertulia.errors import InvalidValue
+from tertulia.messages import Message, Place, PlaceKey
+from tertulia.platform import (
+    Change,
+    Commanded,
+    Deleted,
+    Edited,
+    PlaceJoined,
+    PlaceLeft,
+    PlaceMigrated,
+    Reacted,
+    Received,
+    Stopped,
+    Update,
+    places_of,
+)
+from tertulia.store import message_rows, messages, outbox, places, tasks
+from tertulia.store.encoding import MESSAGE, clean, dumps, validate_id
+from tertulia.store.identities import IdentityCache, find_place, upsert_name, upsert_place, upsert_title
+from tertulia.store.messages import MessageRow, require_ids
+from tertulia.store.sqlite.connection import Database
+from tertulia.store.sqlite.writer import ConnectionThread, Repository
+from tertulia.tasks.task import Task
+from tertulia.timezones import utc
+
+log = logging.getLogger(__name__)
+
+KEY_RETENTION = timedelta(days=90)  # of the keys of updates
+REMOVAL_INTERVAL = timedelta(minutes=1)  # between updates that also remove old ones
+
+
+class SqlUpdates(Repository):
+    """Implements `engine.store_protocols.UpdateStore`."""
+
+    def __init__(
+        self, writer: ConnectionThread, reader: ConnectionThread, *, moved: Callable[[], Awaitable[None]]
+    ) -> None:
+        super().__init__(writer, reader)
+        self._moved = moved  # is awaited after a place has migrated: clears the caches
+        self._removed_at: datetime | None = None  # when an update removed old ones last
+
+    async def apply(
+        self, platform: str, changes: Sequence[Change], *, key: str, raw: bytes | None, at: datetime, keep: timedelta
+    ) -> UpdateResult:
+        validate_id(key, "update")
+        now = utc(at)
+        is_due = self._removed_at is None or abs(now - self._removed_at) >= REMOVAL_INTERVAL
+        self._removed_at = now if is_due else self._removed_at
+        too_old = keep if is_due else None
+
+        async def write(some: Sequence[Change]) -> bool:
+            return await self._writer.run(lambda database: _apply(database, platform, some, key, raw, now, too_old))
+
+        try:
+            for change in changes:
+                _require_valid(change)
+            new = await write(changes)
+        except (InvalidValue, UnicodeEncodeError) as error:
+            return UpdateResult(new=await write(()), refused=str(error))
+        if new and any(isinstance(change, PlaceMigrated) for change in changes):
+            await self._moved()
+        return UpdateResult(new=new)
+
+    async def remove_old(self, keep: timedelta, *, at: datetime) -> None:
+        await self._writer.run(lambda database: _remove_old(database, utc(at), keep))
+
+    async def unread(self, platform: str) -> Sequence[Update]:
+        return await self._reader.run(lambda database: _unread(database, platform))
+
+    async def last(self, place: Place) -> Message | None:
+        return await self._reader.run(lambda database: _last(database, place))
+
+    async def migrated_places(self) -> Mapping[PlaceKey, Place]:
+        return await self._reader.run(places.migrated_places)
+
+    async def commands(self) -> Sequence[Command]:
+        return await self._reader.run(_commands)
+
+    async def end(self, command: Command, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
+        sending, planned = [outbox.as_row(reply) for reply in replies], list(tasks)
+        await self._writer.run(lambda database: _end(database, command, sending, planned))
+
+
+def _require_valid(change: Change) -> None:
+    """Raise `InvalidValue` for a change that cannot be stored."""
+    for place in places_of(change):
+        validate_id(place.thread or "", "thread")
+        if is_blank(validate_id(place.id, "place")):
+            raise InvalidValue(f"a place needs an id, not {place.id!r}")
+    match change:
+        case Received(message=message) | Edited(message=message) | Commanded(message=message):
+            MessageRow(message)
+            require_ids(message)
+        case Reacted(message_id=message_id, author=author, at=at):
+            validate_id(message_id, "message")
+            if is_blank(validate_id(author.id, "author")) or (at is not None and at.tzinfo is None):
+                raise InvalidValue(f"a reaction to {message_id!r} needs the id of an author and a time with a zone")
+        case Deleted(message_id=message_id):
+            validate_id(message_id, "message")
+        case PlaceMigrated() | PlaceJoined() | PlaceLeft() | Stopped():
+            pass
+        case _:
+            assert_never(change)
+
+
+def _apply(
+    database: Database,
+    platform: str,
+    changes: Sequence[Change],
+    key: str,
+    raw: bytes | None,
+    at: datetime,
+    too_old: timedelta | None,
+) -> bool:
+    """Store an update and apply its changes; return whether it is new. Remove updates that are *too_old*, if given."""
+    if too_old is not None:
+        _remove_old(database, at, too_old)
+    name = clean(platform)
+    select = "SELECT id, is_read FROM updates WHERE platform = ? AND update_key = ?"
+    found = database.execute(select, (name, key)).fetchone()
+    if found and (found[1] or not changes):
+        return False
+    if found:
+        row = found[0]
+        database.execute("UPDATE updates SET is_read = 1, raw = coalesce(?, raw) WHERE id = ?", (raw, row))
+    else:
+        insert = """INSERT INTO updates (platform, update_key, at, is_read, raw) VALUES (?, ?, ?, ?, ?) RETURNING id"""
+        row = database.execute(insert, (name, key, at.isoformat(), int(bool(changes)), raw)).fetchone()[0]
+    for change in changes:
+        _apply_change(database, places.redirect_change(database, change), at)
+    link = "INSERT INTO update_places (update_row, place) VALUES (?, ?) ON CONFLICT DO NOTHING"
+    database.executemany(
+        link, [(row, upsert_place(database, place)) for change in changes for place in places_of(change)]
+    )
+    return True
+
+
+def _apply_change(database: Database, change: Change, at: datetime) -> None:
+    match change:
+        case Received(message=message):
+            messages.add(database, MessageRow(message), at, "waiting")
+            _join(database, message.place)
+        case Edited(message=message):
+            _edit(database, message, at)
+        case Deleted(place=place, message_id=message_id):
+            messages.delete(database, place, message_id, at)
+        case Reacted():
+            message_rows.add_reaction(database, change, at)
+        case Commanded():
+            _add_command(database, change, at)
+        case PlaceMigrated(old=old, new=new):
+            places.migrate_place(database, old, new)
+        case PlaceJoined(place=place):
+            upsert_place(database, place)
+            _join(database, place)
+        case PlaceLeft(place=place):
+            places.leave_place(database, place, at)
+        case Stopped():
+            pass  # it stops a run in progress, and changes nothing that is stored
+        case _:
+            assert_never(change)
+
+
+def _edit(database: Database, message: Message, at: datetime) -> None:
+    """Store an edit. An unknown message is stored without being answered."""
+    try:
+        known = messages.edit(database, message, at)
+    except InvalidValue as error:  # another author's message; nothing was written yet
+        log.warning("an edit is left out: %s", error)
+        return
+    if not known:
+        messages.add(database, MessageRow(message), at, "passed")
+
+
+def _add_command(database: Database, change: Commanded, at: datetime) -> None:
+    message = change.message
+    place = upsert_place(database, message.place)
+    upsert_title(database, message.place, place)
+    values = {
+        "place": place,
+        "name": upsert_name(database, message.place.author_namespace, message.author, at),
+        "message": dumps(message),
+        "command": clean(change.name),
+        "argument": clean(change.argument),
+        "horizon": database.execute("SELECT messages FROM places WHERE id = ?", (place,)).fetchone()[0],
+    }
+    insert = f"INSERT INTO commands ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
+    database.execute(insert, tuple(values.values()))
+
+
+def _join(database: Database, place: Place) -> None:
+    """Store that we can write to a place, and so to its threads."""
+    update = "UPDATE places SET left_at = NULL WHERE id = ? AND left_at IS NOT NULL"
+    if database.execute(update, (find_place(database, place),)).rowcount:
+        threads = "UPDATE places SET left_at = NULL WHERE platform = ? AND place_id = ?"
+        database.execute(threads, (clean(place.platform), place.id))
+
+
+def _remove_old(database: Database, now: datetime, keep: timedelta) -> None:
+    """Remove raw updates older than *keep*, also unread ones, and keys older than `KEY_RETENTION`."""
+    update = "UPDATE updates SET raw = NULL WHERE at < ? AND raw IS NOT NULL"
+    database.execute(update, ((now - keep).isoformat(),))
+    database.execute("DELETE FROM updates WHERE at < ?", ((now - max(keep, KEY_RETENTION)).isoformat(),))
+
+
+def _unread(database: Database, platform: str) -> list[Update]:
+    select = """SELECT update_key, raw FROM updates
+        WHERE platform = ? AND is_read = 0 AND raw IS NOT NULL ORDER BY id"""
+    return [Update(key=key, raw=raw) for key, raw in database.execute(select, (clean(platform),))]
+
+
+def _last(database: Database, place: Place) -> Message | None:
+    select = f"""SELECT {message_rows.MESSAGE_COLUMNS} FROM messages m
+        WHERE m.place = ? AND m.state <> 'own' ORDER BY m.number DESC LIMIT 1"""
+    row = database.execute(select, (find_place(database, place),)).fetchone()
+    return None if row is None else message_rows.decode_message(database, row, IdentityCache())
+
+
+def _commands(database: Database) -> list[Command]:
+    select = "SELECT id, message, command, argument, horizon FROM commands ORDER BY id"
+    return [
+        Command(id=row, message=MESSAGE.loads(message), name=name, argument=argument, horizon=horizon)
+        for row, message, name, argument, horizon in database.execute(select)
+    ]
+
+
+def _end(database: Database, command: Command, replies: Sequence[outbox.OutboxRow], planned: Sequence[Task]) -> None:
+    """Remove a command, and store its replies and tasks. A missing one is refused: its author was forgotten."""
+    if not database.execute("DELETE FROM commands WHERE id = ?", (command.id,)).rowcount:
+        raise InvalidValue(f"there is no command {command.id}; it was carried out, or its author was forgotten")
+    for row in replies:
+        outbox.add(database, row)
+    tasks.add(database, planned)

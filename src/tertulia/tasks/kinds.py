@@ -1,0 +1,174 @@
+"""The kinds of task blocks: how the body of each is read and written, and what a model is told of it. Pure."""
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
+
+from msgspec import Struct, json
+
+from tertulia.errors import InvalidValue
+from tertulia.tasks.task import (
+    BlockAuthor,
+    ClearConversation,
+    Custom,
+    Remember,
+    Send,
+    SendSticker,
+    TaskBlock,
+    Think,
+    UnblockAuthor,
+    Wait,
+)
+
+LONGEST_WAIT = 10 * 365 * 24 * 60 * 60  # seconds, one wait or all of a plan
+
+_BLANK_LINES = re.compile(r"(?:[ \t\r]*+\n)*+")
+_DELAY = re.compile(r"[ \t]*+delay[ \t]*+:(.*)", re.IGNORECASE)
+_AMOUNT = re.compile(r"(?P<whole>[0-9]++)(?:[.,](?P<part>[0-9]{1,6}+))?+\s*+(?P<unit>[^\W\d_]*+)\.?+")
+_UNITS: dict[str, int] = {
+    unit: seconds
+    for seconds, units in {
+        1: "s sec secs second seconds с сек секунда секунди секунду секунд",
+        60: "m min mins minute minutes хв хвилина хвилини хвилину хвилин",
+        3600: "h hr hrs hour hours год година години годину годин",
+        86_400: "d day days доба доби добу день дні днів",
+    }.items()
+    for unit in units.split()
+} | {"": 1}
+_SHOWN = 40  # characters of a wrong value that are repeated
+
+
+class Body(Struct, frozen=True, kw_only=True):
+    """The text below a heading, without the blank lines around it, and the id in the heading."""
+
+    text: str
+    id: str | None = None
+
+
+Kind = Callable[[Body], object]  # returns a block, or a value that JSON can hold; or raises InvalidValue
+
+DESTRUCTIVE = frozenset({"block", "clear-conversation"})  # a model may use these kinds only where the owner allows it
+
+
+def not_allowed(_: Body) -> TaskBlock:
+    """Refuse a block: the model may not use its kind."""
+    raise InvalidValue("it is not allowed here")
+
+
+def for_model(kinds: Mapping[str, Kind], *, may: Collection[str] = ()) -> dict[str, Kind]:
+    """Return the kinds for a model. The destructive ones that are not in *may* are refused when they are read."""
+    return {name: not_allowed if name in DESTRUCTIVE and name not in may else kind for name, kind in kinds.items()}
+
+
+def is_usable(kind: Kind) -> bool:
+    return kind is not not_allowed
+
+
+def usable_kinds(kinds: Mapping[str, Kind]) -> list[str]:
+    """Return the names of the kinds that a model may use, sorted."""
+    return sorted(name for name, kind in kinds.items() if is_usable(kind))
+
+
+def read_body(name: str, kind: Kind, body: Body) -> TaskBlock:
+    """Read *body* by the kind that is registered as *name*."""
+    try:
+        value = kind(body)
+    except ValueError:
+        raise
+    except Exception as error:  # a registered kind is foreign code
+        raise InvalidValue(f"{type(error).__name__}: {error}") from error
+    if isinstance(value, TaskBlock):
+        return value
+    return Custom(name=name, id=body.id, body=body.text, value=json.decode(json.encode(value)))
+
+
+def trim(text: str) -> str:
+    """Remove blank lines at the start and white space at the end."""
+    found = _BLANK_LINES.match(text)
+    return text[found.end() if found else 0 :].rstrip(" \t\r\n")
+
+
+def _send(body: Body) -> Send:
+    if not body.text.strip():
+        raise InvalidValue("there is no text below it to send")
+    return Send(text=body.text, reply_to=body.id)
+
+
+def _wait(body: Body) -> Wait:
+    found = [delay[1].strip() for line in body.text.split("\n") if (delay := _DELAY.match(line))]
+    if len(found) != 1:
+        raise InvalidValue(f"it needs one line `delay: N` with whole seconds, and has {len(found) or 'none'}")
+    return Wait(seconds=_seconds(found[0]))
+
+
+def _seconds(delay: str) -> float:
+    """Read `90`, `1.5`, `10 seconds` or `2 min` as seconds."""
+    amount = _AMOUNT.fullmatch(delay)
+    unit = _UNITS.get(amount["unit"].casefold()) if amount else None
+    may_be_thousands = re.match(r"[0-9]+,[0-9]{3}", delay) is not None  # `1,500` is not one and a half
+    if amount is None or unit is None or (amount["part"] is not None and may_be_thousands):
+        raise InvalidValue(f"the delay is whole seconds in digits, not {_short(delay)}")
+    whole = amount["whole"].lstrip("0") or "0"
+    if len(whole) <= len(str(LONGEST_WAIT)):
+        seconds = float(f"{whole}.{amount['part'] or 0}") * unit
+        if seconds <= LONGEST_WAIT:
+            return int(seconds) if seconds.is_integer() else seconds
+    raise InvalidValue(f"the delay is at most {LONGEST_WAIT} seconds, not {_short(delay)}")
+
+
+def _sticker(body: Body) -> SendSticker:
+    lines = _lines(body.text)
+    if len(lines) < 2:
+        raise InvalidValue("it needs two lines, the sticker's set and its name")
+    return SendSticker(set=lines[0], name=lines[1], reply_to=body.id)
+
+
+def _remember(body: Body) -> Remember:
+    facts = _lines(body.text)
+    if not facts:
+        raise InvalidValue("there is no fact below it, one a line")
+    return Remember(facts=tuple(facts))
+
+
+def _without_id(block: TaskBlock) -> Kind:
+    def kind(body: Body) -> TaskBlock:
+        if body.id is not None:
+            raise InvalidValue("it takes no number")
+        return block
+
+    return kind
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.split("\n") if line.strip()]
+
+
+def _short(value: str) -> str:
+    return repr(value) if len(value) <= _SHOWN else f"{value[:_SHOWN]!r}…"
+
+
+KINDS: MappingProxyType[str, Kind] = MappingProxyType(
+    {
+        "send": _send,
+        "wait": _wait,
+        "sticker": _sticker,
+        "remember": _remember,
+        "think": lambda body: Think(text=body.text),
+        "block": _without_id(BlockAuthor()),
+        "unblock": _without_id(UnblockAuthor()),
+        "clear-conversation": _without_id(ClearConversation()),
+    }
+)
+
+ABOUT: MappingProxyType[str, str] = MappingProxyType(
+    {
+        "send": "one more message, with its text below; `# «send» 123` replies to the message with the id 123",
+        "wait": "what follows comes later; below it a line `delay: N` with whole seconds",
+        "sticker": "a sticker; below it two lines, its set and its name",
+        "remember": "what should be remembered about the author, one fact a line",
+        "think": "thoughts that nobody sees; alone, it means that you say nothing",
+        "block": "the author is not answered any more",
+        "unblock": "the author is answered again",
+        "clear-conversation": "the conversation begins anew, and what was said is no longer shown to you",
+    }
+)

@@ -1,0 +1,24 @@
+"""Reminders: tasks that send a text to their place when it is due, made by a model's tool or a person. Pure."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from tertulia.errors import InvalidValue
+from tertulia.messages import Place
+from tertulia.tasks.task import Send, Task, args_of, kind_of
+
+PREFIX = "reminder-"  # of the ids of the tasks
+MAX_REMINDER_TEXT = 4000  # characters of a text
+MOST = 200  # open reminders of one place
+
+
+def refuse_too_many(tasks: Iterable[Task]) -> None:
+    """Raise `InvalidValue` if the tasks of a place have so many open reminders that there can be no more."""
+    open_ones = sum(task.status == "pending" and task.id.startswith(PREFIX) for task in tasks)
+    if open_ones >= MOST:
+        raise InvalidValue(f"{open_ones} reminders are still to come here, and there can be no more than {MOST}")
+
+
+def reminder_task(task_id: str, place: Place, block: Send, *, due_at: datetime, made_by: str | None = None) -> Task:
+    """Return a task that belongs to no plan, so that the next message does not cancel it."""
+    return Task(id=task_id, kind=kind_of(block), place=place, due_at=due_at, args=args_of(block), made_by=made_by)
