@@ -184,7 +184,8 @@ FIRST = (
         why TEXT NOT NULL,
         author TEXT,
         turns TEXT NOT NULL,
-        reply TEXT NOT NULL
+        reply TEXT NOT NULL,
+        position INTEGER  -- how many messages the place had when it was sent
     )""",
     "CREATE INDEX outbox_by_status ON outbox (status, id)",
     f"""CREATE TABLE tasks (
