@@ -23,7 +23,6 @@ from tertulia.errors import Overloaded, StoreFull, TertuliaError
 from tertulia.messages import Reply
 from tertulia.models.base import Response
 from tertulia.models.scripted import Scripted
-from tertulia.parts import Text
 from tertulia.profiles import PROFILES
 from tertulia.run.journal import Run
 from tertulia.run.loop import RunAnswered
@@ -234,7 +233,9 @@ async def test_an_excuse_is_a_reply_to_the_message_and_what_went_wrong_is_kept_w
 
     await completion(store, ended).complete_with_error(the_run(place=place), target, TertuliaError("x" * 5_000))
 
-    assert ended.sent == [a_line(FAILED, kind="error", author=None, reply=Reply(place=place, text=FAILED, reply_to=beside))]
+    assert ended.sent == [
+        a_line(FAILED, kind="error", author=None, reply=Reply(place=place, text=FAILED, reply_to=beside))
+    ]
     run = await kept_run(store)
     assert (run.status, run.why, run.ended_at) == ("failed", "x" * 1_000, NOON)
 
