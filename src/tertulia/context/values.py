@@ -84,11 +84,11 @@ class Background(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Workspace(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """JSON values that the tools of the agent made."""
+    """What the agent works on, as JSON values."""
 
-    file_references: tuple[Any, ...] = ()
-    artifacts: tuple[Any, ...] = ()
-    todos: tuple[Any, ...] = ()
+    file_references: tuple[Any, ...] = ()  # files that it may need, by name or with their content
+    artifacts: tuple[Any, ...] = ()  # what it has made
+    todos: tuple[Any, ...] = ()  # what is left to do
 
 
 class AvailableSticker(Struct, frozen=True, kw_only=True, omit_defaults=True):
