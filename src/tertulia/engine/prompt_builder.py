@@ -23,7 +23,7 @@ from tertulia.engine.store_protocols import PlaceSnapshot
 from tertulia.messages import Message, Place
 from tertulia.models.base import Model, media_taken
 from tertulia.profiles import Profile
-from tertulia.prompt.layers import batch_turns, place_style
+from tertulia.prompt.layers import batch_turns
 from tertulia.run.dynamic_layer import DynamicLayer
 from tertulia.run.journal import Run
 from tertulia.timezones import zone_named
@@ -104,11 +104,7 @@ class PromptBuilder:
         """Return the dynamic layer of a run that begins with this context; None if no source is volatile."""
         if not gathered.volatile:
             return None
-
-        async def gather() -> Gathered:
-            return gathered
-
-        return DynamicLayer(gather, self.profile.build, now=self._now, shown_at=gathered.context.now)
+        return DynamicLayer(gathered, self.profile.build, now=self._now, shown_at=gathered.context.now)
 
     def resumed_layer(
         self, run: Run, target: Message, models: Sequence[Model], beginning: Callable[[Place], Awaitable[int]]
@@ -155,7 +151,7 @@ class PromptBuilder:
         context = await collect(messages[-1], all_sources, self._now(), batch=messages)
         context = await self._describer.describe(context, self._messages, models)
         context = show_media_once(fit_request(await self._media.add_files(context), limits))
-        return batch_turns(context, place_style(context), (), told=())
+        return batch_turns(context, self.profile.joined(context), (), told=())
 
     async def _scene(self, place: Place, models: Sequence[Model]) -> sources.Source:
         delimiter = await self._delimiters.get(place)
