@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tertulia.errors import NotSent, ResponseUnreadable, TertuliaError, TimedOut
-from tertulia.platforms.telegram import client as client_module
 from tertulia.platforms.telegram.client import LONGEST_HOLD, LONGEST_WAIT, ApiError, BotClient, Pace, Pacer
 from tertulia.sim.server import Served
 
@@ -190,12 +189,10 @@ CALLS: dict[str, Callable[[BotClient], Awaitable[object]]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-async def test_a_call_has_a_total_deadline_however_the_answer_drips(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_module, "CALL_DEADLINE", 0.3)
-    monkeypatch.setattr(client_module, "POLL_DEADLINE", 0.3)
+async def test_a_call_has_a_total_deadline_however_the_answer_drips(name: str) -> None:
     service = Dripping()
     async with Served(service) as served:
-        client = BotClient("42:secret", base_url=served.url)
+        client = BotClient("42:secret", base_url=served.url, deadline=0.3)
         with pytest.raises(TimedOut, match=f"did not answer {name} within 0.3 seconds"):
             await asyncio.wait_for(CALLS[name](client), 20)
         await client.aclose()

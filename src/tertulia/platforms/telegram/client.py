@@ -110,7 +110,9 @@ class BotClient:
         base_url: str = DEFAULT_BASE_URL,
         pace: Pace = Pace(),  # noqa: B008 (frozen)
         sleep: Sleep = asyncio.sleep,
+        deadline: float = CALL_DEADLINE,
     ) -> None:
+        self._deadline = deadline  # seconds of a call in all
         self._token = token
         self._base_url = base_url.rstrip("/")
         self._pacer = Pacer(pace, sleep=sleep)
@@ -132,7 +134,9 @@ class BotClient:
         """Wait for updates from *offset* on; that confirms those before it. Return their numbers and raw forms."""
         params = {"offset": offset, "timeout": POLL_TIMEOUT, "allowed_updates": list(allowed)}
         timeout = httpx2.Timeout(POLL_TIMEOUT + 20.0, connect=10.0)
-        response = await self._request("getUpdates", params, timeout=timeout, deadline=POLL_DEADLINE)
+        response = await self._request(
+            "getUpdates", params, timeout=timeout, deadline=min(self._deadline, POLL_DEADLINE)
+        )
         if (found := batches.updates_in(response.content)) is None:
             self._result("getUpdates", response)
             raise ResponseUnreadable("the answer to getUpdates has no updates with numbers")
@@ -203,7 +207,7 @@ class BotClient:
         files: Mapping[str, tuple[str, bytes]] | None = None,
     ) -> bytes:
         """Call a method; return its result as JSON."""
-        response = await self._request(method, params, files=files, timeout=CALL_TIMEOUT, deadline=CALL_DEADLINE)
+        response = await self._request(method, params, files=files, timeout=CALL_TIMEOUT, deadline=self._deadline)
         return self._result(method, response)
 
     async def _request(
@@ -229,7 +233,7 @@ class BotClient:
         headers = {"accept-encoding": "identity"}
         data = bytearray()
         async with (
-            self._failures("a download", CALL_DEADLINE),
+            self._failures("a download", self._deadline),
             self._client().stream("GET", url, headers=headers, timeout=DOWNLOAD_TIMEOUT) as response,
         ):
             if response.status_code != 200:  # the path is valid for an hour
