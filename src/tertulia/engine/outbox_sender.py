@@ -32,7 +32,7 @@ from tertulia.engine.background import (
     retry_forever,
 )
 from tertulia.engine.places import PlaceAliases
-from tertulia.engine.store_protocols import OutboxItem, OutboxStore
+from tertulia.engine.store_protocols import DRAFT_END, OutboxItem, OutboxStore
 from tertulia.errors import InvalidValue, NotSent, SendRefused, StoreTrouble, TertuliaError
 from tertulia.media.values import MediaStore
 from tertulia.messages import Place, PlaceKey, Reply
@@ -352,7 +352,7 @@ def _count_unknown_attempt(item: OutboxItem) -> OutboxItem:
 
 def _without_draft(item: OutboxItem, why: str) -> OutboxItem:
     """Return the item as a new message: its draft cannot be edited. A line that only ends the draft is dropped."""
-    if item.author is None:
+    if item.id.endswith(DRAFT_END):
         return replace(item, status="dropped", sent_at=None, why=why)
     return replace(item, status="waiting", sent_at=None, edits=None, why=why)
 

@@ -58,6 +58,7 @@ class TaskHandler(Struct, frozen=True, kw_only=True):
     read: Kind = raw_text
     repeatable: bool = False  # whether it may run twice, after a crash with an unknown outcome
     about: str | None = ""  # a line for the model about its blocks; None leaves it out
+    notices: bool = False  # whether its replies are notices, which are no part of the conversation
 
 
 def block_kinds(task_handlers: Mapping[str, TaskHandler], *, may: Collection[str] = ()) -> dict[str, Kind]:
@@ -213,14 +214,15 @@ class TaskWorker:
             raise InvalidValue(f"the handler of {task.kind!r} must return a list of replies or None, not {replies!r}")
         if unknown := {reply.place.platform for reply in replies} - set(self._platforms):
             raise InvalidValue(f"the engine has no platform {', '.join(sorted(unknown))}")
+        notices = self._handlers[task.kind].notices
         items = [
             OutboxItem(
                 id=f"{task.id}-{number}",
                 reply=await self._store_media(reply) if reply.media and self._store_media else reply,
                 made_at=self._now(),
                 task=task.id,
-                kind="task",
-                author=self._me(reply.place),
+                kind="notice" if notices else "task",
+                author=None if notices else self._me(reply.place),
             )
             for number, reply in enumerate(replies)
         ]
@@ -256,7 +258,7 @@ class BuiltinTasks:
         self._administers = is_administrator
         self._delimiters = delimiters
         self.handlers: Mapping[str, TaskHandler] = {
-            kind: TaskHandler(run=run, repeatable=True)
+            kind: TaskHandler(run=run, repeatable=True, notices=kind == FORGET_CONFIRMED)
             for kind, run in (
                 ("send", self._say),
                 ("sticker", self._say),

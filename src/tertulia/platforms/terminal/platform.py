@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tertulia import errors
 from tertulia.engine.place_worker import STOPPED
-from tertulia.errors import SendRefused, TertuliaError
+from tertulia.errors import TertuliaError
 from tertulia.events import (
     Delta,
     DurableEvent,
@@ -355,7 +355,8 @@ class Terminal(Platform):
     async def send(self, delivery: Delivery) -> str:
         await self._events.catch_up(delivery)
         if delivery.kind == "error":
-            await self._send_error(delivery)
+            await self._show_error(delivery)
+            return uuid4().hex
         if delivery.kind == "notice" and delivery.run_id is None:
             await self._output.show_above_input(partial(self._display.note, *delivery.reply.text.splitlines()))
             return uuid4().hex
@@ -369,11 +370,10 @@ class Terminal(Platform):
             await self._output.show_above_input(partial(self._display.reply, reply))
         return uuid4().hex
 
-    async def _send_error(self, delivery: Delivery) -> None:
+    async def _show_error(self, delivery: Delivery) -> None:
         self.failed = True
         failure = self._events.failure_of(delivery)
         error = failure.error if failure else TertuliaError.__name__
         wait = failure.retry_after if failure else None
         display = partial(self._display.error, delivery.reply.text, error=error, retry_after=wait)
         await self._output.show_above_input(display)
-        raise SendRefused("shown as an error, which is no message of the conversation")
