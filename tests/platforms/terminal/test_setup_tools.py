@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -89,7 +90,7 @@ def test_services_read_what_was_said_themselves(name: str, reads: bool) -> None:
 
 async def test_qwen_is_not_offered_what_it_calls_wrongly() -> None:
     async with Store.open(":memory:") as store:
-        tools = [calculate, *memory_tools(store, lambda: NOON, "UTC")]
+        tools: list[Any] = [calculate, *memory_tools(store, lambda: NOON, "UTC")]
         offered = {name: [spec.name for spec in toolbox_for(choice, tools).specs] for name, choice in MODELS.items()}
 
     assert offered == {
