@@ -10,6 +10,7 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tertulia.context.budget import buffer_cut
 from tertulia.context.gather import (
     ContextBlock,
     ContextOptions,
@@ -19,7 +20,7 @@ from tertulia.context.gather import (
     window_sources,
     worded_sources,
 )
-from tertulia.context.stable_prefix import BUFFER, Marks, keep_results_with_calls
+from tertulia.context.stable_prefix import BUFFER, BufferMarks
 from tertulia.context.values import Context, Persona
 from tertulia.errors import InvalidValue
 from tertulia.formats.context_block import block
@@ -41,16 +42,15 @@ class Profile(Struct, frozen=True, kw_only=True):
     joined: Callable[[Context], Style] = place_style  # of messages that join a run in progress
 
 
-def layered(context: Context, *, buffer: Marks = BUFFER) -> Prompt:
+def layered(context: Context, *, buffer: BufferMarks = BUFFER) -> Prompt:
     """Lay out as static, dynamic, buffered, trigger.
 
     Old messages move from the buffer to the static layer in chunks, each once, so that the prefix stays stable. The
-    chunks are those of `Marks`: a function of message numbers alone.
+    chunks are those of `BufferMarks`: a function of the numbers of messages and of their tokens.
     """
     style = place_style(context)
     window = context.window
-    promoted = max(0, buffer.start(context.window_start + len(window)) - context.window_start)
-    promoted = keep_results_with_calls(window, min(promoted, len(window)))
+    promoted, _ = buffer_cut(window, context.window_start, context.turns, buffer)
     instructed = static(context)
     quotes = context.unshown_quotes(window)
     old = history_turns(context.window_with_notices(0, promoted), context, quotes)

@@ -78,6 +78,8 @@ def batch_turns(
 ) -> tuple[Turn, ...]:
     """Return the turns of the batch, each with its quote where the quoted message is not among those *shown*.
 
+    A message whose turns the context has goes as these.
+
     *told*: ids of quotes whose text is in another layer, so only their media are added. By default that is the quote of
     the whole batch, unless the style is `attached`.
     """
@@ -87,6 +89,9 @@ def batch_turns(
     seen = {message.id: message for message in (*shown, *context.batch)} if replies else {}
     turns: list[Turn] = []
     for message in with_albums(context.batch):
+        if given := context.turns.get(message.id):
+            turns += given
+            continue
         quote = message.reply_to
         written = context.written(quote) if quote else None
         added = quote_parts(written, seen, style, without_text=quote is not None and quote.message_id in told)
