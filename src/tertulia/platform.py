@@ -10,6 +10,7 @@ from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from tertulia.errors import InvalidValue, MediaUnavailable
+from tertulia.markdown import split_text
 from tertulia.messages import Author, Message, Place, Reply
 from tertulia.parts import Media
 
@@ -270,29 +271,10 @@ def _is_sent(media: Media, kinds: frozenset[str]) -> bool:
 
 
 def split_reply(reply: Reply, length: int | None) -> tuple[Reply, ...]:
-    """Split the text of a reply at paragraphs, lines or blanks; the first part quotes, the last one has the media."""
+    """Split the text of a reply by `split_text`; the first part quotes, the last one has the media."""
     if length is None or len(reply.text) <= length:
         return (reply,)
     *texts, last = split_text(reply.text, length)
     parts = [replace(reply, text=text, media=()) for text in texts]
     first, *rest = [*parts, replace(reply, text=last)]
     return first, *(replace(part, reply_to=None) for part in rest)
-
-
-def split_text(text: str, length: int) -> list[str]:
-    """Split *text* into pieces of at most *length* characters; only the separator between two is left out."""
-    pieces: list[str] = []
-    while len(text) > length:
-        end, separator = _end_of_piece(text, length)
-        pieces.append(text[:end])
-        text = text[end:].removeprefix(separator)
-    return [piece for piece in (*pieces, text) if piece.strip()] or [text]
-
-
-def _end_of_piece(text: str, length: int) -> tuple[int, str]:
-    """Return the end of a piece of *text*, after a third of *length* if possible, and the separator behind it."""
-    for separator in ("\n\n", "\n", " "):
-        end = text.rfind(separator, length // 3, length + len(separator))
-        if end > 0:
-            return end, separator
-    return length, ""
