@@ -22,7 +22,7 @@ $(BIN)/.ready: requirements/dev.txt requirements/local.txt pyproject.toml
 	  || { echo "tertulia needs Python 3.11 or newer; say which one with: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@echo "setting up, once; a minute or two"
 	@echo "[1/4] .venv..."
-	@[ -e $@ ] || rm -rf .venv
+	@[ -e $@ ] && [ ! -e $(BIN)/palaver ] || rm -rf .venv # made anew where the program still has its former name
 	@rm -f $@
 	@$(PYTHON) -m venv .venv
 	@echo "[2/4] packages..."

@@ -110,7 +110,7 @@ def damages(path: Path) -> Iterator[tuple[str, Damage]]:
     yield "a log of its own, cut", beside_it("-wal", log[: len(log) // 2 + 7])
     yield "a log of its own, damaged", beside_it("-wal", log[:2000] + bytes(500) + log[2500:])
     yield "a text", lambda path: path.write_text("hello\n" * 5000)
-    yield "a newer schema", lambda path: execute(path, "INSERT INTO migrations VALUES (99, 'm099', '2030')")
+    yield "a newer schema", lambda path: execute(path, "INSERT INTO migrations VALUES (99, 'm099', '2030', 1)")
     yield "a schema without a number", lambda path: execute(path, "UPDATE migrations SET name = x'ff', at = x'ff'")
     yield from lost_tables(path)
     yield from strange_values(path)

@@ -215,7 +215,7 @@ def one_line_about(here: Here, path: Path, command: tuple[str, ...]) -> str:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_store_of_a_newer_program_is_one_line_and_left_alone(here: Here, db: Path, command: tuple[str, ...]) -> None:
-    execute(db, "INSERT INTO migrations VALUES (99, 'm099_later', '2030-01-01')")
+    execute(db, "INSERT INTO migrations VALUES (99, 'm099_later', '2030-01-01', 1)")
     before = db.read_bytes()
 
     assert one_line_about(here, db, command).startswith("a newer program has written it: its tables have version 99")

@@ -395,6 +395,17 @@ async def test_blocks_become_replies_and_work_for_later(store: Store) -> None:
     assert (await KnownFacts(store.facts).background(said("hm", 99))).memories == ("likes tea",)
 
 
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_what_was_cut_from_an_answer_is_in_no_later_request(profile: str) -> None:
+    platform, model = RecordedPlatform(), Scripted('[meta] chat_id=-1 user_id=4 name="Olha" Привіт.', "Так.", "Ні.")
+
+    async with engine_with(model, platform, profile=profile) as engine:
+        await talked(engine, said("hi"), said("and now?", 2), said("really?", 3))
+
+    assert platform.texts == ["Привіт.", "Так.", "Ні."]
+    assert not [prompt for prompt in model.prompts if "Olha" in str(prompt)]
+
+
 async def test_waits_add_up_and_a_new_message_calls_off_what_was_to_be_sent(store: Store) -> None:
     now = datetime(2026, 11, 15, 12, tzinfo=UTC)
     platform = RecordedPlatform()

@@ -76,21 +76,7 @@ async def forget(store: Store, where: str) -> None:
     await store.forget(ALICE.id, "telegram")
 
 
-def die_at(statement: str) -> None:
-    """End as if killed when a statement that begins so is about to be run."""
-    connect = connection.connect
-
-    def watched(path: str, *, durable: bool = True) -> connection.Database:
-        database = connect(path, durable=durable)
-        database.set_trace_callback(lambda sql: os._exit(9) if sql.startswith(statement) else None)
-        return database
-
-    connection.connect = watched
-
-
 async def main(path: str, what: str) -> None:
-    if what.startswith("die at "):
-        die_at(what.removeprefix("die at "))
     async with Store.open(path) as store:
         say("open")
         match what:

@@ -11,15 +11,12 @@ from hypothesis import strategies as st
 from memory.known import a_fact
 from people import NOON, a_message
 from store.builders import files_hold
-from store.older import revert
 from tertulia.chat import Chat
 from tertulia.errors import InvalidValue
 from tertulia.messages import Author
 from tertulia.models.scripted import Scripted
 from tertulia.parts import ToolCall, ToolResult
 from tertulia.store import Store
-from tertulia.store.migrations import migrate
-from tertulia.store.migrations.steps import m023_chat_editions
 from tertulia.turns import ToolSpec, Turn, model, user
 
 NAME = "alice"
@@ -166,16 +163,3 @@ async def test_a_forgotten_fact_is_stated_in_no_chat(store: Store) -> None:
     await store.facts.forget([fact.id])
 
     assert await reread(store) == (*exchange("I am allergic to peanuts.", "Noted."), *exchange("bye", "Bye."))
-
-
-async def test_chats_of_an_older_file_go_on(store: Store) -> None:
-    await talked(store, ("hi", "Hello."))
-
-    def older(database: Any) -> None:
-        revert(database, m023_chat_editions)
-        migrate(database)
-
-    await store.writer.run(older, autocommit=True)
-    await (chat := Chat(Scripted("Bye."), store=store, name=NAME)).send_message("bye")
-
-    assert chat.history == (*exchange("hi", "Hello."), *exchange("bye", "Bye."))

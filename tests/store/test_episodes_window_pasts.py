@@ -1,19 +1,13 @@
 """The pasts of windows: what was said before each begins."""
 
-import sqlite3
-from contextlib import closing
-from pathlib import Path
-
 import pytest
 from msgspec.structs import replace
 
 from people import ALICE, GROUP, NOON
-from store.older import revert
 from store.test_episodes import an_episode, seen, talked
 from tertulia.memory.episodes import WindowPast
 from tertulia.store import Store
 from tertulia.store.episodes import PAST_RETENTION
-from tertulia.store.migrations.steps import m022_window_pasts
 
 
 async def test_the_past_of_a_window_stays_as_it_was_first_kept() -> None:
@@ -83,25 +77,3 @@ async def test_the_past_of_a_window_long_ago_is_removed() -> None:
 
         found = [await store.window_pasts.find(GROUP, 0, start) for start in (8, 9, 9 + PAST_RETENTION)]
         assert [past and past.start for past in found] == [None, 9, 9 + PAST_RETENTION]
-
-
-async def test_pasts_that_an_older_program_stored_as_episodes_are_found(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    first, second = (WindowPast(since=since, start=8, text=f"from {since}", people=(ALICE.id,)) for since in (0, 2))
-    async with Store.open(path) as store:
-        await talked(store)
-        await store.episodes.add(an_episode(), seen=await seen(store))
-    with closing(sqlite3.connect(path, isolation_level=None)) as database:
-        revert(database, m022_window_pasts)
-        insert = """INSERT INTO episodes
-            (episode_id, place, title, start, stop, topic, summary, importance, people, tags)
-            SELECT ?, place, title, ?, ?, '', ?, 0, ?, '[]' FROM episodes WHERE episode_id = 'e1'"""
-        for past in (first, second):
-            row = (f"past {past.since}", -1 - past.since, past.start, past.text, f'["{ALICE.id}"]')
-            database.execute(insert, row)
-
-    async with Store.open(path) as store:
-        assert [await store.window_pasts.find(GROUP, since, 8) for since in (0, 2, 1)] == [first, second, None]
-        assert [episode.id for episode in await store.episodes.listed(GROUP)] == ["e1"]
-        assert [row["start"] async for row in store.export() if row["table"] == "episodes"] == [0]
-        assert await store.check() == []

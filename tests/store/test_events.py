@@ -1,17 +1,11 @@
 """Durable events: their numbers and cursors, who reads which, and how many are kept."""
 
-import sqlite3
-from contextlib import closing
-from pathlib import Path
-
 import pytest
 
 from people import GROUP, NOON, a_message
-from store.older import revert
 from tertulia.events import DurableEvent, MessageReceived, PromptSent, RunStarted
 from tertulia.messages import Place
 from tertulia.store import Store, events
-from tertulia.store.migrations.steps import m028_events_by_sequence
 from tertulia.store.sqlite.connection import Database
 
 OTHER = Place(platform=GROUP.platform, id="other", kind="group")
@@ -64,27 +58,6 @@ async def test_the_newest_events_of_all_places_are_kept(store: Store, monkeypatc
     assert [one.cursor for one in await store.events.read(after="")] == ["5", "6", "7", "8"]
     assert await store.events.read(after="", place=GROUP) == []
     assert [one.number for one in await store.events.read(after="", place=OTHER)] == [4, 5, 6, 7]
-
-
-async def test_events_that_an_older_program_stored_are_there_and_cursors_go_on(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    async with Store.open(path) as store:
-        await receive(store, GROUP, OTHER, GROUP)
-        before = await store.events.read(after="")
-    with closing(sqlite3.connect(path, isolation_level=None)) as database:
-        revert(database, m028_events_by_sequence)
-        database.execute("CREATE UNIQUE INDEX older ON place_events (place, number)")
-        database.execute("CREATE INDEX place_events_by_run ON place_events (run_id) WHERE run_id IS NOT NULL")
-        database.execute("DELETE FROM place_events WHERE id = 3")  # whose cursor a reader may have
-
-    async with Store.open(path) as store:
-        await store.inbox.receive(a_message(id="m3", place=GROUP), at=NOON)
-
-        assert await store.events.read(after="") == [*before[:2], received(GROUP, "m3", 3, 4)]
-        assert await store.check() == []
-    with closing(sqlite3.connect(path)) as database:
-        tables = "SELECT name FROM sqlite_master WHERE tbl_name LIKE '%\\_events' ESCAPE '\\'"
-        assert database.execute(tables).fetchall() == [("place_events",)]
 
 
 async def test_an_event_of_a_unit_that_fails_is_neither_stored_nor_published(store: Store) -> None:

@@ -1,9 +1,7 @@
 """Facts as they are kept: with their sources, for those who may hear them, and gone when they must be."""
 
 import random
-import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,15 +14,13 @@ from memory.visibility import may_hear
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_talk
 from sizes import EXAMPLES, size
 from store.builders import add_own, cursor, files_hold, set_cursor
-from store.older import revert
 from tertulia.context.values import Background
 from tertulia.engine.memory.recall import KnownFacts
 from tertulia.errors import InvalidValue
 from tertulia.memory.facts import MAX_FACTS, MAX_SOURCES, Fact, Subject, Summary, UnreadRange, facts_digest
 from tertulia.messages import Author, Place
-from tertulia.store import Store, migrations
+from tertulia.store import Store
 from tertulia.store.facts import SqlFacts
-from tertulia.store.migrations.steps import MIGRATIONS, m005_again, m030_plain_names
 
 LATER = NOON + timedelta(days=1)
 ELSEWHERE = Place(platform="telegram", id="-5", kind="group", title="Elsewhere")
@@ -594,68 +590,6 @@ async def test_the_background_is_what_may_be_heard(store: Store) -> None:
         key_facts={"Home": "lives in Kyiv"}, fact_ids={"Home": ("kyiv",)}
     )
     assert await KnownFacts(store.facts).background(a_message(id="now", place=DIRECT, author=BOB)) == Background()
-
-
-async def test_facts_of_an_older_file_are_carried_over(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    with closing(sqlite3.connect(path, isolation_level=None)) as database:
-        migrations.migrate(database, MIGRATIONS[:2])
-        for statement in (
-            "INSERT INTO places VALUES (1, '[\"telegram\",\"-100123\"]', 'telegram', '-100123', NULL, 0, 0, NULL, 0)",
-            "INSERT INTO places VALUES (2, '[\"telegram\",\"7\"]', 'telegram', '7', NULL, 0, 0, NULL, 0)",
-            "INSERT INTO places VALUES (3, '[\"telegram\",\"9\"]', 'telegram', '9', NULL, 0, 0, NULL, 0)",
-            """INSERT INTO titles VALUES (1, 1, 'Old', '{"platform":"telegram","id":"-100123","kind":"group"}')""",
-            """INSERT INTO titles VALUES (2, 1, 'Friends',
-                '{"platform":"telegram","id":"-100123","kind":"group","title":"Friends"}')""",
-            """INSERT INTO titles VALUES (3, 2, '', '{"platform":"telegram","id":"7","kind":"direct"}')""",
-            "INSERT INTO authors VALUES (1, 'telegram', 'u123')",
-            "INSERT INTO facts VALUES (1, 1, 1, 'likes tea', 'm1', 'r1', '2025-01-15T14:00:00+02:00')",
-            "INSERT INTO facts VALUES (4, 2, 1, 'is shy', 'm2', NULL, '2025-01-15T12:00:00')",
-            "INSERT INTO facts VALUES (5, 3, 1, 'is odd', 'm3', NULL, '2025-01-15T12:00:00')",
-        ):
-            database.execute(statement)
-    nameless = Subject(platform="telegram", id="u123")
-    unknown = Place(platform="telegram", id="9", kind="direct")
-
-    async with Store.open(path) as store:
-        assert await store.facts.listed() == [
-            a_fact("likes tea", id="kept-1", subject=nameless),
-            a_fact("is shy", id="kept-4", subject=nameless, place=DIRECT, sources=("m2",)),
-            a_fact("is odd", id="kept-5", subject=nameless, place=unknown, sources=("m3",)),
-        ]
-        assert await heard(store) == ["likes tea"]
-        assert await store.check() == []
-
-
-async def test_what_an_older_file_holds_counts_as_read(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    async with Store.open(path) as store:
-        await said(store, "one", "two")
-    with closing(sqlite3.connect(path, isolation_level=None)) as database:
-        revert(database, m030_plain_names)
-        for table in ("fact_sources", "facts", "summaries", "episodes", "learned"):
-            database.execute(f"DROP TABLE {table}")
-        database.execute("DELETE FROM migrations WHERE number > 2")
-        database.execute("CREATE TABLE facts (id INTEGER PRIMARY KEY, place, about, text, source, run_id, learned_at)")
-        migrations.migrate(database, MIGRATIONS[:3])
-        assert database.execute("SELECT facts, episodes FROM learned").fetchall() == [(2, 2)]
-
-
-async def test_what_is_edited_in_an_older_file_is_read_again(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    async with Store.open(path) as store:
-        await said(store, "one", "two")
-        await all_read(store)
-    with closing(sqlite3.connect(path, isolation_level=None)) as database:
-        revert(database, m005_again)
-
-    async with Store.open(path) as store:
-        assert await store.cursors.unread() == []
-        await store.inbox.edit(a_message("1", id="m1"), at=LATER)
-
-    async with Store.open(path) as store:
-        assert await store.cursors.unread() == [GROUP]
-        assert await store.check() == []
 
 
 PEOPLE = [Author(id=f"p{number}", name=f"Person{number}") for number in range(5)]

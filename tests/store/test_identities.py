@@ -17,7 +17,6 @@ from tertulia.messages import Author, Message, Place
 from tertulia.store import Store
 from tertulia.store.identities import audience_start, find_place, upsert_name, upsert_place, upsert_title
 from tertulia.store.messages import MessageRow, add, waiting_places
-from tertulia.store.migrations.table_changes import KINDS
 from tertulia.store.sqlite.connection import Database, clear_cache
 from tertulia.store.sqlite.writer import ConnectionThread
 
@@ -126,14 +125,6 @@ async def test_a_conversation_begins_after_what_was_said_where_the_place_was_of_
 
         direct = max((number for number, kind in enumerate(kinds, 1) if kind == "direct"), default=0)
         others = max((number for number, kind in enumerate(kinds, 1) if kind != "direct"), default=0)
-        assert await store.reader.run(found) == [others, direct, direct]
-
-        def forget_kinds(database: Database) -> None:
-            database.execute("UPDATE places SET direct_until = 0, open_until = 0")
-            for statement in KINDS[2:]:  # as an older file is brought up to date
-                database.execute(statement)
-
-        await store.writer.run(forget_kinds)
         assert await store.reader.run(found) == [others, direct, direct]
 
 

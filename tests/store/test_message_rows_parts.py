@@ -8,14 +8,11 @@ from msgspec.structs import replace
 from memory.known import a_fact
 from people import ALICE, GROUP, GRYAG, NOON, a_message
 from store.builders import an_outgoing
-from store.older import revert
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.messages import Message, Quote
 from tertulia.parts import Text
 from tertulia.platform import PlaceMigrated
 from tertulia.store import Store
-from tertulia.store.migrations import migrate
-from tertulia.store.migrations.steps import m018_parts
 from tertulia.turns import model
 
 TURNS = (model("one two three", by="m"),)
@@ -131,18 +128,6 @@ async def test_a_forgotten_person_is_in_no_part(store: Store) -> None:
     select = "SELECT content FROM message_parts"
     rows = await store.reader.run(lambda database: database.execute(select).fetchall())
     assert rows == [("[]",)] * 3
-
-
-async def test_an_older_file_has_whole_replies(store: Store) -> None:
-    await store.outbox.put(an_outgoing(author=GRYAG))
-
-    def older(database: Any) -> None:
-        revert(database, m018_parts)
-        migrate(database)
-
-    await store.writer.run(older, autocommit=True)
-
-    assert await store.outbox.listed() == [an_outgoing(author=GRYAG)]
 
 
 async def test_in_a_place_that_moves_the_parts_stay_one_message_and_an_edit_becomes_a_new_one(store: Store) -> None:

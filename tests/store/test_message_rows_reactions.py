@@ -1,24 +1,19 @@
 """Reactions: to any part of a message, as they are shown now and as they were told."""
 
-import sqlite3
-from contextlib import closing
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
 from people import ALICE, BOB, GROUP, NOON, a_message
 from store.builders import a_run, files_hold
-from store.older import revert
 from store.test_message_rows_parts import in_parts, send
 from tertulia.context.edits import Reaction
 from tertulia.messages import Author
 from tertulia.platform import Change, PlaceMigrated, Reacted, Received
 from tertulia.store import Store
 from tertulia.store.message_rows import MAX_REACTIONS_SHOWN
-from tertulia.store.migrations.steps import m026_reactions
 from tertulia.turns import Prompt
 
 KEYS = count()
@@ -116,25 +111,6 @@ async def test_of_somebody_who_only_reacted_nothing_is_left(tmp_path: Path) -> N
         assert await store.check() == []
     assert not files_hold(tmp_path, "Evelyn")
     assert not files_hold(tmp_path, "u-eve-1")
-
-
-async def test_reactions_of_an_older_file_are_told_from_now_on(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    async with Store.open(path) as store:
-        await send(store, *await in_parts(store))
-        await apply(store, reacted("s2", "👍"), reacted("unknown", "👍"))
-        await apply(store, Received(message=a_message(id="1")))
-    with closing(sqlite3.connect(path, isolation_level=None)) as database:
-        older(database)
-
-    async with Store.open(path) as store:
-        assert await told(store) == [(0, 2, ALICE.id, ("👍",))]
-        assert await shown(store) == [("s2", ["👍"]), ("unknown", ["👍"])]
-        assert await store.check() == []
-
-
-def older(database: Any) -> None:
-    revert(database, m026_reactions)
 
 
 async def test_a_reaction_in_a_thread_is_found_where_the_service_does_not_name_the_thread(store: Store) -> None:

@@ -1,8 +1,5 @@
 """What was kept comes back exactly: any message, turn, record and prompt."""
 
-import sqlite3
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +10,6 @@ from msgspec.structs import replace
 from people import GROUP, NOON, a_message
 from sizes import EXAMPLES, size
 from store.builders import PROMPT, a_record, a_run, add_own, begin, prompt_sent
-from store.older import revert
 from strategies import GEMINI_MODELS, OPENAI_MODELS, parts, turns
 from tertulia.context.budget import MAX_IDS
 from tertulia.context.values import LeftOut
@@ -24,7 +20,6 @@ from tertulia.parts import Media, Part, Text, ToolResult
 from tertulia.prompt.ledger import layer_entries
 from tertulia.run.journal import FallbackStep, Journal, SentPrompt
 from tertulia.store import Store, prompts
-from tertulia.store.migrations.steps import m024_left_out
 from tertulia.store.runs import SqlRuns
 from tertulia.turns import Layer, Prompt, Settings, ToolSpec, Turn, model, user
 
@@ -175,7 +170,7 @@ async def test_a_prompt_is_read_with_its_layers_and_what_was_left_out_of_it_in_e
     )
     async with Store.open(":memory:") as store:
         await store.runs.begin(a_run(model="gemini-3.8-flash"), PROMPT, at=NOON, left_out=left)
-        await store.runs.ask(a_run(model="gemini-3.8-flash"), 1, second, at=NOON, tried=again)
+        await store.runs.ask(a_run(model="gpt-5"), 1, second, at=NOON, tried=again)
         await store.runs.begin(a_run(id="r2"), PROMPT, at=NOON)
 
         found = [
@@ -193,18 +188,6 @@ async def test_a_prompt_is_read_with_its_layers_and_what_was_left_out_of_it_in_e
     ]
     assert [layer.name for layer in sent.layers] == [layer.name for layer in PROMPT.layers]
     assert sent.layers == layer_entries(PROMPT)
-
-
-async def test_prompts_of_an_older_file_have_nothing_left_out(tmp_path: Path) -> None:
-    async with Store.open(tmp_path / "s.db") as store:
-        await begin(store, a_run())
-    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as database:
-        revert(database, m024_left_out)
-
-    async with Store.open(tmp_path / "s.db") as store:
-        sent = await store.prompts.sent("r1", 0)
-
-    assert sent == SentPrompt(run_id="r1", step=0, at=NOON, model="", prompt=PROMPT)
 
 
 async def test_a_layer_is_kept_once_and_one_that_grew_only_as_what_it_adds() -> None:

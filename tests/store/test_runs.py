@@ -1,24 +1,19 @@
-import sqlite3
-from contextlib import closing
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 from msgspec.structs import replace
 
 from people import DIRECT, GROUP, GRYAG, NOON, a_message, a_photo
-from store.builders import PROMPT, a_record, a_run, a_task, a_tool_run, an_outgoing, begin, prompt_sent
-from store.older import revert
+from store.builders import PROMPT, a_record, a_run, a_task, a_tool_run, an_outgoing, begin
 from tertulia.engine.store_protocols import OutboxItem, SendStatus
 from tertulia.errors import InvalidValue
 from tertulia.messages import Quote, Reply
 from tertulia.parts import Text, ToolCall, ToolResult
-from tertulia.run.journal import FallbackStep, Journal
+from tertulia.run.journal import Journal
 from tertulia.store import Store
-from tertulia.store.migrations.steps import m012_tried
 from tertulia.tasks.task import cancels_everything, cancels_nothing
-from tertulia.turns import Layer, Prompt, model, user
+from tertulia.turns import Prompt, model, user
 
 LATER = NOON + timedelta(minutes=5)
 TURNS = (model(ToolCall(name="look", id="a"), by="gemini-3.8-flash"), user(ToolResult(name="look", id="a", value=1)))
@@ -282,31 +277,6 @@ async def test_a_reply_that_somebody_dropped_meanwhile_is_not_sent(store: Store)
     await store.outbox.decide("o1", "waiting")
     await store.outbox.put(an_outgoing(status="sending"))
     assert await store.outbox.unsent() == [an_outgoing(status="sending")]
-
-
-async def test_what_an_older_program_marked_with_empty_layers_is_what_was_tried(tmp_path: Path) -> None:
-    path, run = tmp_path / "s.db", a_run()
-    again, flatten = Layer(name="rung: again"), Layer(name="rung: flatten")
-    after = Layer(name="run", turns=(user("Well?"),))
-    steps = [(), (again,), (again, flatten), (again, flatten, after)]
-    async with Store.open(path) as store:
-        await begin(store, run)
-        for step, layers in enumerate(steps[1:], start=1):
-            await store.runs.ask(run, step, replace(PROMPT, layers=(*PROMPT.layers, *layers)), at=NOON)
-    with closing(sqlite3.connect(path, isolation_level=None)) as database:
-        revert(database, m012_tried)
-
-    async with Store.open(path) as store:
-        journal = await store.runs.journal(run.id)
-        assert await store.check() == []
-        rebuilt = [await prompt_sent(store, run.id, step) for step in range(4)]
-
-    assert journal
-    assert journal.tried == (
-        FallbackStep(step=1, fallback="again", why=""),
-        FallbackStep(step=2, fallback="flatten", why=""),
-    )
-    assert rebuilt == [PROMPT, PROMPT, PROMPT, replace(PROMPT, layers=(*PROMPT.layers, after))]
 
 
 async def test_replies_to_retry_are_those_that_wait_after_an_attempt(store: Store) -> None:

@@ -13,16 +13,11 @@ from msgspec.structs import replace
 from memory.searching import Letters, a_search, found, hear, index, no_embedder, talk
 from people import ALICE, BOB, GROUP, NOON, a_message, a_photo
 from store.builders import files_hold
-from store.older import revert
-from tertulia.memory.retrieval import dates
-from tertulia.memory.retrieval import index as index_module
-from tertulia.memory.retrieval import terms as terms_module
 from tertulia.memory.retrieval.index import index_entry
 from tertulia.memory.retrieval.terms import terms
 from tertulia.messages import Author, Place
 from tertulia.parts import Text
 from tertulia.store import Store
-from tertulia.store.migrations.steps import m004_search, m014_invisible
 from tertulia.store.search_index import SqlIndexReader
 
 HER = Author(id="u777001", name="Xanthippe")
@@ -177,17 +172,6 @@ async def test_vectors_of_a_place_that_was_forgotten_meanwhile_are_not_kept(stor
     assert (await store.index_writer.progress("letters")).embedded == 0
 
 
-async def test_a_file_from_before_the_index_is_indexed_later(path: Path) -> None:
-    async with Store.open(path) as store:
-        await hear(store, *talk("xylophone lessons"))
-        await store.writer.run(lambda database: revert(database, m004_search))
-
-    async with Store.open(path) as store:
-        assert await found(store, "xylophone") == []
-        await index(store)
-        assert await found(store, "xylophone") == ["0"]
-
-
 UNSEEN = ["pea\u200bnuts?\u200f", "see you to\u00admorrow", "glad \u2764\ufe0f", "peanuts"]
 
 
@@ -196,50 +180,6 @@ async def test_what_is_said_or_asked_with_characters_that_nobody_sees_is_found(s
     await index(store)
 
     assert (await found(store, "peanuts"))[:2] == (await found(store, "pea\u200bnuts"))[:2] == ["0", "3"]
-
-
-async def test_what_an_older_program_has_indexed_with_characters_that_nobody_sees_is_found(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def said(database: Any) -> list[Any]:
-        tables = ("search_terms", "search_messages", "search_vectors", "search_progress")
-        return [database.execute(f"SELECT * FROM {table} ORDER BY 1, 2, 3").fetchall() for table in tables]  # noqa: S608
-
-    async with Store.open(path.with_name("new.db")) as store:
-        await hear(store, *talk(*UNSEEN))
-        await index(store)
-        wanted = await store.reader.run(said)
-    async with Store.open(path) as store:
-        await hear(store, *talk(*UNSEEN))
-        with monkeypatch.context() as older:
-            for module in (terms_module, dates, index_module):
-                older.setattr(module, "visible", str)
-            await index(store)
-        assert await store.reader.run(said) != wanted
-        await store.writer.run(lambda database: revert(database, m014_invisible))
-
-    async with Store.open(path) as store:
-        assert await store.reader.run(said) == wanted
-        assert (await found(store, "peanuts"))[:2] == ["0", "3"]
-        assert await store.check() == []
-
-
-async def test_vectors_are_made_anew_only_for_what_is_indexed_anew(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with Store.open(path) as store:
-        await hear(store, *talk(*UNSEEN))
-        with monkeypatch.context() as older:
-            for module in (terms_module, dates, index_module):
-                older.setattr(module, "visible", str)
-            await index(store, lambda _: LETTERS)
-        await store.writer.run(lambda database: revert(database, m014_invisible))
-
-    async with Store.open(path) as store:
-        select = "SELECT number FROM search_vectors ORDER BY number"
-        left = await store.reader.run(lambda database: database.execute(select).fetchall())
-        await index(store, lambda _: LETTERS)
-
-        assert left == [(2,), (3,)]
-        assert (await counts(store))[1:] == (4, 4)
 
 
 WORDS = st.lists(st.sampled_from("sea sun dog cat море книжка книжку 北京 2024 yesterday".split()), max_size=5).map(

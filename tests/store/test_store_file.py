@@ -13,7 +13,7 @@ from people import GROUP, NOON, a_message, a_talk
 from store.builders import names_in
 from tertulia import errors
 from tertulia.store import Store, migrations
-from tertulia.store.migrations.steps import MIGRATIONS, Migration
+from tertulia.store.migrations.steps import EDITION, MIGRATIONS, Migration
 from tertulia.store.sqlite import connection
 from tertulia.store.sqlite.connection import Database
 
@@ -43,13 +43,43 @@ async def test_a_new_store_is_one_file_that_only_its_owner_reads(tmp_path: Path)
 async def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     await a_file(tmp_path / "s.db")
     with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as database:
-        database.execute("INSERT INTO migrations VALUES (99, 'm099_later', '2030-01-01')")
+        database.execute("INSERT INTO migrations VALUES (99, 'm099_later', '2030-01-01', 1)")
     before = (tmp_path / "s.db").read_bytes()
 
     said = await refusal(tmp_path / "s.db", errors.StoreTooNew)
 
     known = len(MIGRATIONS)
     assert said == f"a newer program has written it: its tables have version 99, this program knows {known}"
+    assert (tmp_path / "s.db").read_bytes() == before
+
+
+async def test_tables_of_another_unreleased_edition_are_refused_and_left_alone(tmp_path: Path) -> None:
+    await a_file(tmp_path / "s.db")
+    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as database:
+        database.execute("UPDATE migrations SET edition = edition - 1")
+    before = (tmp_path / "s.db").read_bytes()
+
+    said = await refusal(tmp_path / "s.db", errors.StoreRefused)
+
+    assert said == (
+        f"an unreleased version of this program has made it (tables of edition {EDITION - 1}, this one has {EDITION}), "
+        "and there is no way from one to the other: move the file away to begin a new one"
+    )
+    assert (tmp_path / "s.db").read_bytes() == before
+
+
+async def test_a_file_of_the_former_name_is_refused_and_left_alone(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as database:
+        database.execute(f"PRAGMA application_id = {0x504C5652}")
+        database.execute("CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT, at TEXT)")
+    before = (tmp_path / "s.db").read_bytes()
+
+    said = await refusal(tmp_path / "s.db", errors.StoreRefused)
+
+    assert said == (
+        "it was made when this program was unreleased and called Palaver, and cannot be read any more: "
+        "move the file away to begin a new one"
+    )
     assert (tmp_path / "s.db").read_bytes() == before
 
 

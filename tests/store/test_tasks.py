@@ -1,9 +1,6 @@
 """Work for later, as it is kept: begun once, ended once, and every plan settled after each change."""
 
-import sqlite3
-from contextlib import closing
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +12,7 @@ from people import DIRECT, GROUP, NOON
 from sizes import size
 from store.builders import a_run, a_task, an_outgoing, begin
 from tertulia.errors import InvalidValue
-from tertulia.store import Store, migrations
-from tertulia.store.encoding import dumps
-from tertulia.store.migrations.steps import MIGRATIONS
+from tertulia.store import Store
 from tertulia.store.sqlite.connection import Database
 from tertulia.store.tasks import MAX_BATCH
 from tertulia.tasks import graph
@@ -200,29 +195,6 @@ async def test_what_is_due_is_found_without_reading_all_that_is_not(store: Store
     await store.tasks.add([a_task(id=f"t{n}", due_at=MUCH_LATER) for n in range(1000)])
 
     assert ["tasks_due" in way for way in await store.reader.run(ways)] == [True]
-
-
-async def test_the_tasks_of_an_older_file_get_their_plans(tmp_path: Path) -> None:
-    plan = a_plan(3)
-    old = [
-        replace(plan[0], status="done"), plan[1], plan[2], a_task(id="alone", due_at=LATER),
-        a_task(id="f1", run="r2", status="failed", why="no"), a_task(id="f2", run="r2", after=("f1",)),
-    ]  # fmt: skip
-    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as database:
-        migrations.migrate(database, MIGRATIONS[:1])
-        database.execute("INSERT INTO places (place_key, platform, place_id) VALUES (?, ?, ?)", (
-            dumps([GROUP.platform, GROUP.id]), GROUP.platform, GROUP.id,
-        ))  # fmt: skip
-        insert = "INSERT INTO tasks (place, task_id, kind, status, due_at, body) VALUES (1, ?, ?, ?, ?, ?)"
-        rows = [(task.id, task.kind, task.status, task.due_at.isoformat(), dumps(task)) for task in old]
-        database.executemany(insert, rows)
-
-    async with Store.open(tmp_path / "s.db") as store:
-        assert [task.id for task in await store.tasks.take(LATER)] == ["t1", "alone"]
-        assert (await standing(store))["f2"] == "cancelled"
-        await begin(store, a_run(id="r9", taken=()))
-        assert (await standing(store))["t2"] == "cancelled"
-        assert await store.check() == []
 
 
 moves = st.lists(

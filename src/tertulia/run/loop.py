@@ -175,6 +175,7 @@ class RunLoop:
     async def run(self) -> AsyncGenerator[RunEvent, None]:
         """Yield the events of the run until the model has answered."""
         self._began, self._before = asyncio.get_running_loop().time(), self.journal.run.seconds
+        await self._change_model()
         while True:
             try:
                 async with aclosing(self._ask()) as events:
@@ -242,7 +243,8 @@ class RunLoop:
     async def _begin_step(self, prompt: Prompt, tried: FallbackStep | None = None) -> None:
         """Persist a new step before its prompt is sent."""
         journal, step = self.journal, self.journal.step + 1
-        run = replace(journal.run, seconds=self._before + asyncio.get_running_loop().time() - self._began)
+        seconds = self._before + asyncio.get_running_loop().time() - self._began
+        run = replace(journal.run, model=tried.model if tried else self._model.name, seconds=seconds)
         await self._store.ask(run, step, prompt, at=self._now(), tried=tried)
         all_tried = (*journal.tried, *([tried] if tried else []))
         self.journal = replace(journal, run=run, prompt=prompt, step=step, tried=all_tried)
@@ -323,12 +325,25 @@ class RunLoop:
             found = NEXT_MODEL, replace(journal.last_prompt, cached=None)
         if found is None:
             raise trouble
-        name, prompt = found
+        model = next_model if next_model and found[0] == NEXT_MODEL else model
+        await self._begin_fallback(*found, why=str(trouble), model=model)
+
+    async def _begin_fallback(self, name: str, prompt: Prompt, *, why: str, model: Model) -> None:
+        journal = self.journal
         about = {"place": journal.run.place, "run_id": journal.run.id}
-        log.warning("fallback %r is tried: %s", name, trouble, extra=about)
-        model = next_model if next_model and name == NEXT_MODEL else model
-        why = str(trouble)[:LONGEST_WHY]
-        await self._begin_step(prompt, FallbackStep(step=journal.step + 1, fallback=name, why=why, model=model.name))
+        log.warning("fallback %r is tried: %s", name, why, extra=about)
+        tried = FallbackStep(step=journal.step + 1, fallback=name, why=why[:LONGEST_WHY], model=model.name)
+        await self._begin_step(prompt, tried)
+
+    async def _change_model(self) -> None:
+        """Begin another step if the last one is not answered yet and another model is asked now: the run is resumed
+        by a process with other models.
+        """
+        journal, model = self.journal, self._model
+        if journal.run.model in ("", model.name) or journal.last_record() is not None:
+            return
+        why = f"the run was begun with {journal.run.model}, and is resumed with {model.name}"
+        await self._begin_fallback(NEXT_MODEL, replace(journal.last_prompt, cached=None), why=why, model=model)
 
     def _leave_out(self, trouble: TertuliaError) -> bool:
         """Return whether the same prompt is to be sent with words for media that may have been refused."""

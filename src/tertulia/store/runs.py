@@ -222,6 +222,7 @@ def _ask(
         raise InvalidValue(f"run {run.id!r} has ended")
     _require_prompts(run, stored)
     _upsert(database, run, stored)
+    database.execute("UPDATE runs SET model = ? WHERE run_id = ?", (clean(run.model), run.id))
     events.add(database, *made, at=at)
     return prompts.insert_prompt(database, prepared)
 

@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tertulia.characters import INVISIBLE
 from tertulia.memory.retrieval.index import (
     MAX_INDEXED_LENGTH,
     IndexBatch,
@@ -118,28 +117,6 @@ def reindex(database: Database, message: int) -> None:
     if not gone:
         messages = _read_texts(database, f"{_SELECT_MESSAGES} WHERE m.id = ?", (message,))
         _insert(database, place, map(index_entry, messages))
-
-
-def reindex_invisible(database: Database) -> None:
-    """Update the index of messages with invisible characters, which once split words."""
-    hidden = f"*[{INVISIBLE}]*"
-    select = """SELECT m.id FROM messages m JOIN search_messages s ON s.place = m.place AND s.number = m.number
-        WHERE m.text GLOB ? OR m.media GLOB ? OR m.media IS NOT NULL AND EXISTS (
-            SELECT 1 FROM descriptions d WHERE d.body GLOB ?)"""
-    for (message,) in database.execute(select, (hidden, hidden, hidden)).fetchall():
-        if not _is_up_to_date(database, message):
-            reindex(database, message)
-
-
-def _is_up_to_date(database: Database, message: int) -> bool:
-    (indexed,) = _read_texts(database, f"{_SELECT_MESSAGES} WHERE m.id = ?", (message,))
-    now = index_entry(indexed)
-    numbers = """SELECT s.place, s.length, s.traits, s.first, s.last FROM search_messages s
-        JOIN messages m ON m.place = s.place AND m.number = s.number WHERE m.id = ?"""
-    place, *before = database.execute(numbers, (message,)).fetchone()
-    words = "SELECT term, packed FROM search_terms WHERE place = ? AND number = ?"
-    same = before == [now.length, now.traits, now.first, now.last]
-    return same and dict(database.execute(words, (place, now.number)).fetchall()) == now.words
 
 
 def chosen_embedder(database: Database) -> str:

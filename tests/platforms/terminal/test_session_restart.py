@@ -119,7 +119,7 @@ def newer(file: Path) -> None:
 
     asyncio.run(made())
     with closing(sqlite3.connect(file, isolation_level=None)) as database:
-        database.execute("INSERT INTO migrations VALUES (99, 'm099_later', '2030-01-01')")
+        database.execute("INSERT INTO migrations VALUES (99, 'm099_later', '2030-01-01', 1)")
 
 
 def broken(file: Path) -> None:

@@ -10,13 +10,10 @@ from engine.engines import ALICE, BOB, DIRECT, GROUP, ME, said
 from memory import known
 from people import NOON
 from store.builders import add_own
-from store.older import revert
 from tertulia.memory.facts import Fact, subject_of
 from tertulia.messages import Author, Message, Place, Quote
 from tertulia.parts import Text, ToolCall, ToolResult
 from tertulia.store import Store
-from tertulia.store.migrations import migrate
-from tertulia.store.migrations.steps import m029_hidden_sentences
 from tertulia.turns import Turn
 
 AGENT = replace(ME, persona="Gryag")
@@ -259,23 +256,3 @@ async def test_a_message_with_two_forgotten_facts_is_seen_again_without_both(sto
         shown.append(await seen(store, DIRECT))
 
     assert shown == [[], [], ["Hello!"]]
-
-
-async def test_messages_that_an_older_file_hides_are_seen_again_once_they_say_something_else(store: Store) -> None:
-    await tell(store, said(f"I walk a lot. {SECRET}", 0))
-    fact = a_fact("Is allergic to peanuts.")
-    await store.facts.learn([fact])
-    await store.facts.forget([fact.id])
-
-    def older(database: Any) -> None:
-        revert(database, m029_hidden_sentences)
-        migrate(database)
-
-    await store.writer.run(older, autocommit=True)
-    shown = []
-    for number, text in enumerate(("I walk a lot.", "Never mind."), 1):
-        at = NOON + timedelta(minutes=number)
-        await store.inbox.edit(said(text, 0, edited_at=at), at=at)
-        shown.append(await seen(store, DIRECT))
-
-    assert shown == [[], ["Never mind."]]

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from functools import cache
 
 from tertulia.errors import StoreRefused, StoreTooNew
-from tertulia.store.migrations.steps import MIGRATIONS, Migration
+from tertulia.store.migrations.steps import EDITION, MIGRATIONS, Migration
 from tertulia.store.sqlite import connection
 from tertulia.store.sqlite.connection import Database
 
@@ -19,13 +19,23 @@ def version(database: Database) -> int:
 
 
 def refuse_newer(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> int:
-    """Return the version of the file; raise `StoreTooNew` if this program does not know it."""
+    """Return the version of the file; raise if this program does not know it, or knows another edition of it."""
     found = version(database)
+    _refuse_other_edition(database, found)
     if found > len(migrations):
         raise StoreTooNew(
             f"a newer program has written it: its tables have version {found}, this program knows {len(migrations)}"
         )
     return found
+
+
+def _refuse_other_edition(database: Database, found: int) -> None:
+    edition = database.execute("SELECT edition FROM migrations WHERE number = 1").fetchone()[0] if found else EDITION
+    if edition != EDITION:
+        raise StoreRefused(
+            f"an unreleased version of this program has made it (tables of edition {edition}, this one has {EDITION}), "
+            "and there is no way from one to the other: move the file away to begin a new one"
+        )
 
 
 def refuse_older(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> None:
@@ -69,7 +79,10 @@ def _run_all(database: Database, migrations: Sequence[Migration], done: int) -> 
 def _run(database: Database, number: int, step: Migration) -> None:
     if number == 1:
         connection.write_application_id(database)
-        database.execute("CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, at TEXT NOT NULL)")
+        database.execute(
+            "CREATE TABLE migrations "
+            "(number INTEGER PRIMARY KEY, name TEXT NOT NULL, at TEXT NOT NULL, edition INTEGER NOT NULL DEFAULT 1)"
+        )
     step(database)
-    row = (number, step.__name__, datetime.now(UTC).isoformat())
-    database.execute("INSERT INTO migrations (number, name, at) VALUES (?, ?, ?)", row)
+    row = (number, step.__name__, datetime.now(UTC).isoformat(), EDITION if number == 1 else 1)
+    database.execute("INSERT INTO migrations (number, name, at, edition) VALUES (?, ?, ?, ?)", row)

@@ -1,4 +1,4 @@
-"""The tables of versions 1 to 8, in SQL that more than one database understands; `table_changes` has newer ones. Pure.
+"""The tables of conversations, runs and chats, in SQL that more than one database understands. Pure.
 
 `id` is always a local sequence; the ids that platforms and the engine give are text, under names of their own. JSON is
 exact and for the program; the columns beside it are for people, and for finding things.
@@ -6,7 +6,7 @@ exact and for the program; the columns beside it are for people, and for finding
 
 from tertulia.store.sqlite.connection import BY_KEY, BYTES, SEQUENCE
 
-FIRST = (
+CONVERSATIONS = (
     f"""CREATE TABLE places (
         id {SEQUENCE},
         place_key TEXT NOT NULL UNIQUE,  -- platform, place and thread as JSON
@@ -14,7 +14,14 @@ FIRST = (
         place_id TEXT NOT NULL,
         thread TEXT,
         messages INTEGER NOT NULL DEFAULT 0,  -- how many were ever kept, the number of the next one
-        changes INTEGER NOT NULL DEFAULT 0  -- how many events there were
+        changes INTEGER NOT NULL DEFAULT 0,  -- how many events there were
+        delimiter TEXT,
+        beginning INTEGER NOT NULL DEFAULT 0,  -- of the conversation: the number of a message
+        direct_until INTEGER NOT NULL DEFAULT 0,  -- after its last message as a direct chat
+        open_until INTEGER NOT NULL DEFAULT 0,  -- after its last message as a group
+        service TEXT NOT NULL DEFAULT '',  -- where the ids of its people are unique
+        left_at TEXT,  -- since when we cannot write there
+        events INTEGER NOT NULL DEFAULT 0  -- how many there were
     )""",
     f"""CREATE TABLE titles (
         id {SEQUENCE},
@@ -22,10 +29,12 @@ FIRST = (
         title TEXT NOT NULL,
         body TEXT NOT NULL UNIQUE  -- Place as JSON
     )""",
+    "CREATE INDEX titles_place ON titles (place)",
     f"""CREATE TABLE authors (
         id {SEQUENCE},
         platform TEXT NOT NULL,
         author_id TEXT NOT NULL,
+        language TEXT NOT NULL DEFAULT '',  -- of their client, as the service says
         UNIQUE (platform, author_id)
     )""",
     f"""CREATE TABLE names (
@@ -57,6 +66,11 @@ FIRST = (
         reply_author INTEGER REFERENCES authors (id),
         reply TEXT,
         parts TEXT NOT NULL,
+        stale INTEGER NOT NULL DEFAULT 0,  -- changed since it was read for facts
+        album TEXT,  -- the id that messages sent as one album share
+        hidden INTEGER NOT NULL DEFAULT 0,  -- from all that models are shown
+        forwarded_from TEXT,  -- whose words a message is, as JSON
+        forward_author INTEGER REFERENCES authors (id),  -- NULL: the account is unknown
         UNIQUE (place, message_id),
         UNIQUE (place, number)
     )""",
@@ -64,7 +78,10 @@ FIRST = (
     "CREATE INDEX messages_by_name ON messages (name)",
     "CREATE INDEX messages_by_reply ON messages (place, reply_to) WHERE reply_to IS NOT NULL",
     "CREATE INDEX messages_by_reply_author ON messages (reply_author) WHERE reply_author IS NOT NULL",
-    f"""CREATE TABLE events (
+    "CREATE INDEX messages_by_album ON messages (place, album) WHERE album IS NOT NULL",
+    "CREATE INDEX messages_stale ON messages (place, number) WHERE stale = 1",
+    "CREATE INDEX messages_by_forward_author ON messages (forward_author) WHERE forward_author IS NOT NULL",
+    f"""CREATE TABLE message_changes (
         id {SEQUENCE},
         place INTEGER NOT NULL REFERENCES places (id),
         change INTEGER NOT NULL,  -- counted in the place, from 1
@@ -73,9 +90,22 @@ FIRST = (
         kind TEXT NOT NULL CHECK (kind IN ('edited', 'deleted', 'said', 'removed')),
         at TEXT,
         before TEXT,  -- Message as JSON, as it was until then
+        position INTEGER NOT NULL DEFAULT 0,  -- messages of the place when it happened
+        seen INTEGER NOT NULL DEFAULT 0,  -- whether a run had shown the message by then
         UNIQUE (place, change)
     )""",
-    "CREATE INDEX events_by_message ON events (message)",
+    "CREATE INDEX message_changes_by_message ON message_changes (message)",
+    "CREATE INDEX message_changes_seen ON message_changes (place, number) WHERE seen = 1",
+    f"""CREATE TABLE message_parts (  -- the messages of a service that one message of ours was sent as
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        message_id TEXT NOT NULL,  -- the platform's
+        message INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
+        part INTEGER NOT NULL,
+        separator TEXT NOT NULL,
+        content TEXT NOT NULL,  -- its parts as JSON; [] once it is deleted
+        PRIMARY KEY (place, message_id)
+    ) {BY_KEY}""",
+    "CREATE INDEX message_parts_by_message ON message_parts (message, part)",
     """CREATE TABLE turns (
         message INTEGER PRIMARY KEY REFERENCES messages (id),
         turns TEXT NOT NULL  -- what the model did and said to write it
@@ -87,20 +117,83 @@ FIRST = (
         PRIMARY KEY (unique_id, message)
     )""",
     "CREATE INDEX media_by_message ON media (message)",
-    """CREATE TABLE descriptions (
-        unique_id TEXT PRIMARY KEY,
-        words TEXT NOT NULL,
-        body TEXT NOT NULL,  -- the words as JSON
-        made_by TEXT NOT NULL,
+    f"""CREATE TABLE reactions (
+        id {SEQUENCE},
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        message_id TEXT NOT NULL,
+        name INTEGER NOT NULL REFERENCES names (id),
+        emojis TEXT NOT NULL,  -- JSON: all that they show
+        at TEXT,
+        message INTEGER REFERENCES messages (id) ON DELETE CASCADE,  -- none: not known
+        position INTEGER,  -- messages of the place then; none: no prompt tells of it
+        current INTEGER NOT NULL DEFAULT 1  -- 0: they show others now
+    )""",
+    "CREATE INDEX reactions_by_message ON reactions (place, message_id)",
+    "CREATE INDEX reactions_by_name ON reactions (name)",
+    "CREATE INDEX reactions_by_row ON reactions (message) WHERE message IS NOT NULL",
+    "CREATE INDEX reactions_by_position ON reactions (place, position) WHERE position IS NOT NULL",
+    f"""CREATE TABLE commands (  -- to be carried out
+        id {SEQUENCE},
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        name INTEGER NOT NULL REFERENCES names (id),
+        message TEXT NOT NULL,
+        command TEXT NOT NULL,
+        argument TEXT NOT NULL,
+        horizon INTEGER NOT NULL  -- messages of the place when it was given
+    )""",
+    "CREATE INDEX commands_by_name ON commands (name)",
+    "CREATE INDEX commands_by_place ON commands (place)",
+    """CREATE TABLE place_aliases (
+        place_key TEXT PRIMARY KEY,  -- of a place that goes on as another one
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE
+    )""",
+    "CREATE INDEX place_aliases_by_place ON place_aliases (place)",
+    f"""CREATE TABLE place_events (
+        id {SEQUENCE},
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        number INTEGER NOT NULL,  -- in its place, from 1
+        run_id TEXT,
+        at TEXT,
+        body TEXT NOT NULL  -- its kind and ids as JSON
+    )""",
+    f"""CREATE TABLE updates (
+        id {SEQUENCE},
+        platform TEXT NOT NULL,
+        update_key TEXT NOT NULL,  -- the service's
+        at TEXT NOT NULL,  -- UTC
+        is_read INTEGER NOT NULL,  -- whether its changes were applied; 0: it could not be read
+        raw {BYTES},  -- as it came; removed after a while
+        UNIQUE (platform, update_key)
+    )""",
+    "CREATE INDEX updates_by_time ON updates (at)",
+    "CREATE INDEX updates_raw ON updates (at) WHERE raw IS NOT NULL",
+    "CREATE INDEX updates_unread ON updates (platform, id) WHERE is_read = 0",
+    f"""CREATE TABLE update_places (
+        update_row INTEGER NOT NULL REFERENCES updates (id) ON DELETE CASCADE,
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        PRIMARY KEY (update_row, place)
+    ) {BY_KEY}""",
+    "CREATE INDEX update_places_by_place ON update_places (place)",
+    """CREATE TABLE blocked_authors (
+        author INTEGER PRIMARY KEY REFERENCES authors (id),
         at TEXT NOT NULL
     )""",
+    """CREATE TABLE cap_notices (  -- whom we told that a cap on what may be spent is reached
+        day TEXT NOT NULL,  -- in UTC
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        author INTEGER NOT NULL REFERENCES authors (id) ON DELETE CASCADE,
+        PRIMARY KEY (day, place, author)
+    )""",
+)
+
+RUNS = (
     f"""CREATE TABLE runs (
         id {SEQUENCE},
         run_id TEXT NOT NULL UNIQUE,
         place INTEGER NOT NULL REFERENCES places (id),
         title INTEGER NOT NULL REFERENCES titles (id),
         target TEXT NOT NULL,
-        taken TEXT NOT NULL,
+        message_ids TEXT NOT NULL,
         began_at TEXT NOT NULL,
         horizon INTEGER NOT NULL,
         model TEXT NOT NULL,
@@ -108,7 +201,9 @@ FIRST = (
         status TEXT NOT NULL CHECK (status IN ('open', 'done', 'failed')),
         ended_at TEXT,
         why TEXT NOT NULL,
-        rungs TEXT NOT NULL
+        resumes INTEGER NOT NULL DEFAULT 0,
+        seconds REAL NOT NULL DEFAULT 0,  -- that processes have worked on it
+        prompts_removed_at TEXT  -- when they had become too old
     )""",
     "CREATE INDEX runs_open ON runs (id) WHERE status = 'open'",
     "CREATE INDEX runs_by_place ON runs (place)",
@@ -118,7 +213,7 @@ FIRST = (
         step INTEGER NOT NULL,
         valid INTEGER NOT NULL,
         at TEXT NOT NULL,
-        named TEXT,  -- the run that the record itself names
+        record_run_id TEXT,  -- the run that the record itself names
         turn TEXT NOT NULL,
         raw TEXT,
         removed INTEGER NOT NULL DEFAULT 0
@@ -141,9 +236,9 @@ FIRST = (
         hash TEXT NOT NULL UNIQUE,
         name TEXT NOT NULL,
         base INTEGER REFERENCES layers (id),  -- the layer it begins like
-        shared INTEGER NOT NULL DEFAULT 0,  -- how many bytes of that one it begins with
+        prefix_length INTEGER NOT NULL DEFAULT 0,  -- how many bytes of that one it begins with
         depth INTEGER NOT NULL DEFAULT 0,  -- how many layers must be read to rebuild it, besides itself
-        rest TEXT NOT NULL,  -- Layer as JSON, from there on
+        suffix TEXT NOT NULL,  -- Layer as JSON, from there on
         removed INTEGER NOT NULL DEFAULT 0
     )""",
     "CREATE INDEX layers_by_base ON layers (base) WHERE base IS NOT NULL",
@@ -159,7 +254,11 @@ FIRST = (
         at TEXT NOT NULL,
         toolset INTEGER NOT NULL REFERENCES toolsets (id),
         settings TEXT NOT NULL,
-        cached TEXT
+        cached TEXT,
+        fallback TEXT,  -- the fallback, if the step before failed
+        why TEXT NOT NULL DEFAULT '',  -- why it was needed
+        model TEXT NOT NULL DEFAULT '',  -- the model of that request
+        left_out TEXT  -- of the context, and why: JSON; none: as in the step before
     )""",
     "CREATE INDEX prompts_by_run ON prompts (run_id, step)",
     """CREATE TABLE prompt_layers (
@@ -184,9 +283,18 @@ FIRST = (
         why TEXT NOT NULL,
         author TEXT,
         turns TEXT NOT NULL,
-        reply TEXT NOT NULL
+        reply TEXT NOT NULL,
+        kind TEXT NOT NULL DEFAULT 'answer',  -- answer, error, notice, task
+        reply_id TEXT,  -- shared by the parts of a reply that was split
+        part INTEGER NOT NULL DEFAULT 0,
+        separator TEXT NOT NULL DEFAULT '',  -- between it and the part before it
+        edits TEXT,  -- the id of our own message that it replaces
+        unknown_attempts INTEGER NOT NULL DEFAULT 0  -- of which nobody knows the outcome
     )""",
     "CREATE INDEX outbox_by_status ON outbox (status, id)",
+    "CREATE INDEX outbox_by_reply ON outbox (reply_id, part) WHERE reply_id IS NOT NULL",
+    "CREATE INDEX outbox_drafts ON outbox (run_id) WHERE kind = 'draft'",
+    "CREATE INDEX outbox_edits ON outbox (place, edits) WHERE edits IS NOT NULL",
     f"""CREATE TABLE tasks (
         id {SEQUENCE},
         task_id TEXT NOT NULL UNIQUE,
@@ -194,174 +302,40 @@ FIRST = (
         kind TEXT NOT NULL,
         status TEXT NOT NULL,
         due_at TEXT,  -- UTC
-        body TEXT NOT NULL
+        body TEXT NOT NULL,
+        run_id TEXT,  -- whose plan it belongs to
+        free INTEGER NOT NULL DEFAULT 0  -- whether it waits for nothing but its time
     )""",
-    "CREATE INDEX tasks_by_status ON tasks (status)",
     "CREATE INDEX tasks_by_place ON tasks (place)",
-)
-
-ENGINE = (
-    "ALTER TABLE runs ADD COLUMN resumed INTEGER NOT NULL DEFAULT 0",
-    "ALTER TABLE places ADD COLUMN delimiter TEXT",
-    "ALTER TABLE places ADD COLUMN beginning INTEGER NOT NULL DEFAULT 0",  # of the conversation: a message's number
-    "ALTER TABLE events ADD COLUMN position INTEGER NOT NULL DEFAULT 0",  # messages of the place when it happened
-    "ALTER TABLE events ADD COLUMN seen INTEGER NOT NULL DEFAULT 0",  # whether a run had shown the message by then
-    "CREATE INDEX events_seen ON events (place, number) WHERE seen = 1",
-    "ALTER TABLE tasks ADD COLUMN run_id TEXT",  # whose plan it belongs to
-    "ALTER TABLE tasks ADD COLUMN free INTEGER NOT NULL DEFAULT 0",  # whether it waits for nothing but its time
-    "DROP INDEX tasks_by_status",  # it would be preferred to the next two
     "CREATE INDEX tasks_running ON tasks (id) WHERE status = 'running'",
     "CREATE INDEX tasks_due ON tasks (due_at) WHERE status = 'pending' AND free = 1",
     "CREATE INDEX tasks_by_run ON tasks (run_id) WHERE run_id IS NOT NULL",
     "CREATE INDEX tasks_to_call_off ON tasks (place) WHERE status = 'pending' AND run_id IS NOT NULL",
-    """CREATE TABLE blocked (
-        author INTEGER PRIMARY KEY REFERENCES authors (id),
-        at TEXT NOT NULL
-    )""",
-    f"""CREATE TABLE facts (
-        id {SEQUENCE},
-        place INTEGER NOT NULL REFERENCES places (id),
-        about INTEGER NOT NULL REFERENCES authors (id),
-        text TEXT NOT NULL,
-        source TEXT NOT NULL,  -- the id of the message it was learned from
-        run_id TEXT,
-        learned_at TEXT NOT NULL,
-        UNIQUE (place, about, text)
-    )""",
-    "CREATE INDEX facts_by_about ON facts (about)",
-)
-
-MEMORY = (
-    f"""CREATE TABLE facts (
-        id {SEQUENCE},
-        fact_id TEXT NOT NULL UNIQUE,
-        place INTEGER NOT NULL REFERENCES places (id),  -- where it was said
-        title INTEGER NOT NULL REFERENCES titles (id),
-        direct INTEGER NOT NULL,  -- whether that is a direct chat
-        about INTEGER NOT NULL REFERENCES authors (id),
-        name TEXT NOT NULL,  -- what they went by
-        text TEXT NOT NULL,
-        key TEXT NOT NULL,
-        scope TEXT NOT NULL CHECK (scope IN ('chat', 'direct', 'everywhere')),
-        confidence REAL NOT NULL,
-        learned_at TEXT NOT NULL,  -- UTC, like all moments of facts: they are compared
-        held_from TEXT,
-        held_until TEXT,
-        superseded_by TEXT,  -- the id of the newer fact
-        CHECK (direct = 0 OR scope <> 'everywhere')
-    )""",
-    "CREATE INDEX facts_by_about ON facts (about)",
-    "CREATE INDEX facts_by_place ON facts (place)",
-    "CREATE INDEX facts_superseded ON facts (superseded_by) WHERE superseded_by IS NOT NULL",
-    f"""CREATE TABLE fact_sources (
-        id {SEQUENCE},
-        fact INTEGER NOT NULL REFERENCES facts (id),
-        place INTEGER NOT NULL REFERENCES places (id),
-        message_id TEXT NOT NULL,
-        UNIQUE (fact, message_id)
-    )""",
-    "CREATE INDEX fact_sources_by_message ON fact_sources (place, message_id)",
-    f"""CREATE TABLE summaries (
-        id {SEQUENCE},
-        about INTEGER NOT NULL REFERENCES authors (id),
-        place INTEGER NOT NULL REFERENCES places (id),  -- where it may be told: it was made of what may be heard there
-        direct INTEGER NOT NULL,
-        text TEXT NOT NULL,
-        facts INTEGER NOT NULL,  -- how many it was made of
-        digest TEXT NOT NULL,  -- of those
-        made_at TEXT NOT NULL,
-        UNIQUE (about, place, direct)
-    )""",
-    "CREATE INDEX summaries_by_place ON summaries (place)",
-    f"""CREATE TABLE episodes (
-        id {SEQUENCE},
-        episode_id TEXT NOT NULL UNIQUE,
-        place INTEGER NOT NULL REFERENCES places (id),
-        title INTEGER NOT NULL REFERENCES titles (id),
-        start INTEGER NOT NULL,  -- the number of its first message
-        stop INTEGER NOT NULL,  -- the number after its last one
-        began_at TEXT,
-        ended_at TEXT,
-        topic TEXT NOT NULL,
-        summary TEXT NOT NULL,
-        importance REAL NOT NULL,
-        people TEXT NOT NULL,  -- JSON: the ids of those who spoke
-        tags TEXT NOT NULL  -- JSON
-    )""",
-    "CREATE INDEX episodes_by_place ON episodes (place, start)",
-    """CREATE TABLE learned (
-        place INTEGER PRIMARY KEY REFERENCES places (id),
-        facts INTEGER NOT NULL DEFAULT 0,  -- the number up to which its messages were read for facts
-        episodes INTEGER NOT NULL DEFAULT 0  -- and for episodes
+    """CREATE TABLE usage (  -- of model calls, summed up
+        day TEXT NOT NULL,  -- in UTC
+        place INTEGER REFERENCES places (id),  -- none: forgotten since
+        author INTEGER REFERENCES authors (id),  -- who was answered; none: forgotten since
+        model TEXT NOT NULL,
+        calls INTEGER NOT NULL,
+        input INTEGER NOT NULL,  -- tokens, the cached among them
+        cached INTEGER NOT NULL,
+        output INTEGER NOT NULL,
+        thought INTEGER NOT NULL,
+        money REAL NOT NULL,  -- dollars, where the price was known
+        UNIQUE (day, place, author, model)
     )""",
 )
 
-SEARCH = (
-    """CREATE TABLE search_places (
-        place INTEGER PRIMARY KEY REFERENCES places (id),
-        words INTEGER NOT NULL DEFAULT 0,  -- the number up to which its messages are indexed
-        edition INTEGER NOT NULL DEFAULT 0  -- how often something was changed that had been indexed
+CHATS = (
+    """CREATE TABLE chats (
+        name TEXT PRIMARY KEY,
+        exchange TEXT,  -- the one under way, as JSON
+        edition INTEGER NOT NULL DEFAULT 0  -- changes when something in it is forgotten
     )""",
-    f"""CREATE TABLE search_words (
-        place INTEGER NOT NULL,
-        term TEXT NOT NULL,
-        number INTEGER NOT NULL,  -- of the message in its place
-        packed INTEGER NOT NULL,  -- the weight of the term there, and where it stands
-        PRIMARY KEY (place, term, number)
-    ) {BY_KEY}""",
-    "CREATE INDEX search_words_by_message ON search_words (place, number)",
-    f"""CREATE TABLE search_said (
-        place INTEGER NOT NULL REFERENCES places (id),
+    """CREATE TABLE chat_entries (
+        chat TEXT NOT NULL REFERENCES chats (name),
         number INTEGER NOT NULL,
-        name INTEGER NOT NULL REFERENCES names (id),
-        at INTEGER NOT NULL,  -- seconds
-        length INTEGER NOT NULL,
-        traits INTEGER NOT NULL,
-        first INTEGER NOT NULL,  -- the days it speaks of
-        last INTEGER NOT NULL,
-        PRIMARY KEY (place, number)
-    ) {BY_KEY}""",
-    "CREATE INDEX search_said_by_name ON search_said (name)",
-    f"""CREATE TABLE search_vectors (
-        place INTEGER NOT NULL,
-        embedder TEXT NOT NULL,
-        number INTEGER NOT NULL,
-        vector {BYTES} NOT NULL,  -- 8 bits a number, of length 127
-        PRIMARY KEY (place, embedder, number)
-    ) {BY_KEY}""",
-    """CREATE TABLE search_embedded (
-        place INTEGER NOT NULL REFERENCES places (id),
-        embedder TEXT NOT NULL,
-        done INTEGER NOT NULL,  -- the number up to which all that is indexed has vectors
-        PRIMARY KEY (place, embedder)
+        entry TEXT NOT NULL,  -- Entry as JSON
+        PRIMARY KEY (chat, number)
     )""",
-    """CREATE TABLE search_embedder (
-        id INTEGER PRIMARY KEY CHECK (id = 1),
-        embedder TEXT NOT NULL  -- the one that was chosen
-    )""",
-)
-
-AGAIN = (
-    "ALTER TABLE messages ADD COLUMN again INTEGER NOT NULL DEFAULT 0",  # changed since it was read for facts
-    "CREATE INDEX messages_again ON messages (place, number) WHERE again = 1",
-    "CREATE INDEX titles_place ON titles (place)",
-    """CREATE TABLE forgotten (
-        about INTEGER NOT NULL REFERENCES authors (id),
-        what TEXT NOT NULL,  -- the digest of a fact; nothing: all that could be learned of them
-        last INTEGER NOT NULL,  -- the id of the last message it is not learned from again
-        PRIMARY KEY (about, what)
-    )""",
-)
-
-HIDDEN = ("ALTER TABLE messages ADD COLUMN hidden INTEGER NOT NULL DEFAULT 0",)  # from all that models are shown
-
-PROPOSALS = (
-    f"""CREATE TABLE proposals (  -- what a model would forget
-        id {SEQUENCE},
-        run_id TEXT NOT NULL REFERENCES runs (run_id) ON DELETE CASCADE,
-        fact INTEGER NOT NULL REFERENCES facts (id) ON DELETE CASCADE,
-        until TEXT NOT NULL,  -- UTC
-        UNIQUE (run_id, fact)
-    )""",
-    "CREATE INDEX proposals_by_fact ON proposals (fact)",
 )

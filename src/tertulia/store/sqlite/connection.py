@@ -35,7 +35,8 @@ BEGIN = "BEGIN IMMEDIATE"  # a plain BEGIN takes the write lock only at the firs
 SEQUENCE = "INTEGER PRIMARY KEY AUTOINCREMENT"  # ids that are never reused
 BYTES = "BLOB"
 BY_KEY = "WITHOUT ROWID"  # rows are stored in the order of their key
-APPLICATION_ID = 0x504C5652  # `PLVR` in the header of the file
+APPLICATION_ID = 0x5452544C  # `TRTL` in the header of the file
+_PALAVER_ID = 0x504C5652  # `PLVR`: the name of the program before its first release
 
 _CACHE_SIZE = 16384  # cached rows
 _MIN_VERSION = (3, 35, 0)  # the first with RETURNING
@@ -102,8 +103,13 @@ def enable_wal(database: Database) -> None:
 
 
 def is_new(database: Database) -> bool:
-    """Return whether the file is empty; raise `StoreBroken` for a database of another program."""
+    """Return whether the file is empty; raise for a database of another program, or of this one's former name."""
     found = database.execute("PRAGMA application_id").fetchone()[0]
+    if found == _PALAVER_ID:
+        raise StoreRefused(
+            "it was made when this program was unreleased and called Palaver, and cannot be read any more: "
+            "move the file away to begin a new one"
+        )
     tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if found != APPLICATION_ID and (found or tables):
         raise StoreBroken("it is a database of another program")
