@@ -26,7 +26,7 @@ from tertulia.formats.context_block import block
 from tertulia.formats.single import single
 from tertulia.prompt import escape, sections
 from tertulia.prompt.layers import batch_turns, dynamic, history_turns, past_turns, place_style, static, trigger_turns
-from tertulia.prompt.render import delimiter_mark, turns_of, turns_without_opening_call
+from tertulia.prompt.render import Style, delimiter_mark, turns_of, turns_without_opening_call
 from tertulia.turns import Layer, Prompt, user
 
 Build = Callable[[Context], Prompt]
@@ -38,6 +38,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     name: str
     build: Build
     sources: SourceList = window_sources
+    joined: Callable[[Context], Style] = place_style  # of messages that join a run in progress
 
 
 def layered(context: Context, *, buffer: Marks = BUFFER) -> Prompt:
@@ -82,9 +83,9 @@ def tail(context: Context) -> Prompt:
 
 
 def native(context: Context) -> Prompt:
-    """Lay out as a Markdown instruction and bare turns: this format has no authors and quotes in the history."""
+    """Lay out as a Markdown instruction and bare turns: what people wrote, without authors, quotes and notices."""
+    context = context.as_now()
     shown = context.history
-    trigger = batch_turns if context.levels else trigger_turns
     layers = (
         Layer(
             name="static",
@@ -92,8 +93,8 @@ def native(context: Context) -> Prompt:
                 sections.instruction(sections.NATIVE_SECTIONS, context), context.delimiter
             ),
         ),
-        Layer(name="buffered", turns=turns_without_opening_call(shown, context, "verbatim")),
-        Layer(name="trigger", turns=trigger(context, "verbatim", shown)),
+        Layer(name="buffered", turns=turns_without_opening_call(shown, context, "bare")),
+        Layer(name="trigger", turns=batch_turns(context, "bare", shown)),
     )
     return Prompt(layers=layers)
 
@@ -150,11 +151,16 @@ def _persona_text(persona: Persona) -> str:
     return "\n\n".join(filter(None, written))
 
 
+def _verbatim(_: Context) -> Style:
+    return "verbatim"
+
+
 def _block(options: ContextBlock) -> Profile:
     return Profile(
         name="block",
         sources=partial(block_sources, most=options.max_messages),
         build=partial(block, max_messages=options.max_messages, include_meta=options.include_meta),
+        joined=_verbatim,
     )
 
 
@@ -165,7 +171,7 @@ _ALL = (
         build=layered,
     ),
     Profile(name="tail", build=tail),
-    Profile(name="native", sources=level_sources, build=native),
+    Profile(name="native", sources=level_sources, build=native, joined=_verbatim),
     _block(ContextBlock()),
     Profile(name="headers", sources=worded_sources, build=headers),
     Profile(name="single", sources=worded_sources, build=single),

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import update_wrapper
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -49,6 +50,25 @@ DELIMITER = re.compile(r"[A-Za-z0-9]{6,64}")
 
 Source = Callable[[Context], Awaitable[Context]]
 AnySource = Callable[[Context], Context | Awaitable[Context]]  # what users give: it need not be awaited
+
+
+class Volatile:
+    """A source that is asked again before each step of a run; `volatile` makes one."""
+
+    def __init__(self, source: AnySource) -> None:
+        update_wrapper(self, source)
+        self._source = source
+
+    def __call__(self, context: Context) -> Context | Awaitable[Context]:
+        return self._source(context)
+
+
+def volatile(source: AnySource) -> Volatile:
+    """Mark a source as volatile: it is asked again before each step of a run, for the dynamic layer.
+
+    Volatile sources run after all others. What they change in another layer is shown from the next run on.
+    """
+    return Volatile(source)
 
 
 class MessageSearch(Protocol):

@@ -27,6 +27,7 @@ from tertulia.models.base import Model, Response
 from tertulia.parts import Part, Text
 from tertulia.prompt.escape import markup
 from tertulia.run.cleaner import Cleaner
+from tertulia.run.dynamic_layer import DynamicLayer
 from tertulia.run.fallbacks import ExpiredFiles
 from tertulia.run.journal import Journal, Run, ToolRun, run_context
 from tertulia.run.loop import Join, RunAnswered, RunLoop
@@ -201,10 +202,12 @@ class RunExecutor:
         toolbox: Toolbox,
         slot: Slot,
         join: Join | None = None,
+        dynamic: DynamicLayer | None = None,
     ) -> Answer:
         """Run from the end of the journal to the model's answer; return the run, its output and its target.
 
-        The *slot* is released during model calls. *join* takes new messages into the run.
+        The *slot* is released during model calls. *join* takes new messages into the run. *dynamic* rebuilds the
+        dynamic layer of its prompts.
         """
         texts = ParsedTexts(self._kinds)
         delimiter = await self._delimiter(journal.run.place)
@@ -222,6 +225,7 @@ class RunExecutor:
             ),
             while_waiting=slot.release,
             join=join,
+            refresh=dynamic.refresh if dynamic else None,
             correction=texts.correction,
             tool_ended=self._on_tool_ended,
             expired_files=self.expired_files,

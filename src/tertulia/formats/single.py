@@ -241,7 +241,7 @@ def _quote(context: Context) -> QuoteWords | None:
     if quote is None:
         return None
     text = strip_controls(cut(quote.excerpt)) if quote.excerpt else _text(quote.parts)
-    media = quote_media(_media(quote.parts))
+    media = quote_media(_media(context.written(quote).parts))
     if quote.author is None and not text and not media:
         return None
     voice = _voice(quote.author, context)

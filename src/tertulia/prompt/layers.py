@@ -88,12 +88,15 @@ def batch_turns(
     turns: list[Turn] = []
     for message in with_albums(context.batch):
         quote = message.reply_to
-        added = quote_parts(quote, seen, style, without_text=quote is not None and quote.message_id in told)
+        written = context.written(quote) if quote else None
+        added = quote_parts(written, seen, style, without_text=quote is not None and quote.message_id in told)
         if not added or quote is None:
             turns += turns_of_message(message, context, style)
             continue
         turns += render_message(message, context, style, beside=added)
         seen[quote.message_id] = replace(message, parts=quote.parts)
+    if style == "bare" and not turns:  # nobody wrote anything, but a prompt ends with a turn
+        return batch_turns(context, "verbatim", shown, told=told)
     return tuple(turns)
 
 

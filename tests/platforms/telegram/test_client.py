@@ -1,10 +1,13 @@
 """The client of the Bot API: turns, and what answers mean."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from tertulia.errors import NotSent, ResponseUnreadable, TertuliaError
+from tertulia.errors import NotSent, ResponseUnreadable, TertuliaError, TimedOut
+from tertulia.platforms.telegram import client as client_module
 from tertulia.platforms.telegram.client import LONGEST_HOLD, LONGEST_WAIT, ApiError, BotClient, Pace, Pacer
 from tertulia.sim.server import Served
 
@@ -163,6 +166,41 @@ ODD_ANSWERS = {
 async def test_an_odd_answer_is_an_error_of_ours(service: Answers) -> None:
     with pytest.raises(TertuliaError):
         await post_to(service)
+
+
+class Dripping:
+    """A service that sends a byte of its answer now and then, and never all of it."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while True:
+            await send({"type": "http.response.body", "body": b" ", "more_body": True})
+            self.sent += 1
+            await asyncio.sleep(0.01)
+
+
+CALLS: dict[str, Callable[[BotClient], Awaitable[object]]] = {
+    "getUpdates": lambda client: client.updates(0, ()),
+    "getMe": lambda client: client.me(),
+    "sendMessage": lambda client: client.post("sendMessage", {"chat_id": 7, "text": "hello"}),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+async def test_a_call_has_a_total_deadline_however_the_answer_drips(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "CALL_DEADLINE", 0.3)
+    monkeypatch.setattr(client_module, "POLL_DEADLINE", 0.3)
+    service = Dripping()
+    async with Served(service) as served:
+        client = BotClient("42:secret", base_url=served.url)
+        with pytest.raises(TimedOut, match=f"did not answer {name} within 0.3 seconds"):
+            await asyncio.wait_for(CALLS[name](client), 20)
+        await client.aclose()
+
+    assert service.sent > 3
 
 
 async def test_updates_that_cannot_be_confirmed_are_an_error_of_ours() -> None:
