@@ -13,7 +13,7 @@ response comes; then all may be tried again. What was tried is in the journal, s
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from datetime import datetime
 from typing import Protocol
@@ -33,6 +33,7 @@ from tertulia.errors import (
     RequestRefused,
     ResponseUnreadable,
     TertuliaError,
+    reason_of,
 )
 from tertulia.models.base import Finish, Model, Outcome, Response, TakesMedia
 from tertulia.models.prices import PRICES, Prices
@@ -78,6 +79,7 @@ _UNUSABLE: frozenset[Outcome] = frozenset({"blocked", "prompt_blocked", "malform
 MODEL_DOWN = (ModelUnavailable, QuotaExhausted, KeyMissing, KeyRefused, ModelUnknown, PlaceRefused)
 
 Correction = Callable[[Response], str | None]  # a text for the model about its response, if it needs one
+Refresh = Callable[[Prompt], Awaitable[Prompt]]  # a prompt with its dynamic layer as it is now
 
 
 class NoAnswer(ResponseUnreadable):
@@ -118,8 +120,9 @@ class RunLoop:
     An unusable response and a refusal lead to the next of the *fallbacks*. After the last one an unusable response
     raises `NoAnswer`. Without fallbacks every valid response is usable, except for calls that may be cut. If one of
     several *models* is down, out of quota or refuses, the next one is asked for the rest of the run. Only the last
-    model is retried with waits, and gets all fallbacks. No prompt names a file of *expired_files*. Media get their
-    content from *attachments* before each call; a file that the service lost is uploaded again.
+    model is retried with waits, and gets all fallbacks. *refresh* brings the prompt of each later step up to date. No
+    prompt names a file of *expired_files*. Media get their content from *attachments* before each call; a file that the
+    service lost is uploaded again.
     """
 
     def __init__(
@@ -135,6 +138,7 @@ class RunLoop:
         calls: ModelCalls | None = None,
         while_waiting: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
         join: Join | None = None,
+        refresh: Refresh | None = None,
         correction: Correction | None = None,
         tool_ended: Callable[[Run, ToolRun], None] | None = None,
         expired_files: ExpiredFiles | None = None,
@@ -154,6 +158,7 @@ class RunLoop:
         self._while_waiting = while_waiting  # entered while a model is awaited
         self._began = self._before = 0.0  # when it began, by the loop's clock; seconds in earlier processes
         self._join = join
+        self._refresh = refresh
         self._correction = correction
         self._expired_files = expired_files or ExpiredFiles()
         self._attachments = attachments
@@ -242,6 +247,7 @@ class RunLoop:
 
     async def _begin_step(self, prompt: Prompt, tried: FallbackStep | None = None) -> None:
         """Persist a new step before its prompt is sent."""
+        prompt = await self._refresh(prompt) if self._refresh else prompt
         journal, step = self.journal, self.journal.step + 1
         seconds = self._before + asyncio.get_running_loop().time() - self._began
         run = replace(journal.run, model=tried.model if tried else self._model.name, seconds=seconds)
@@ -326,7 +332,7 @@ class RunLoop:
         if found is None:
             raise trouble
         model = next_model if next_model and found[0] == NEXT_MODEL else model
-        await self._begin_fallback(*found, why=str(trouble), model=model)
+        await self._begin_fallback(*found, why=reason_of(trouble), model=model)
 
     async def _begin_fallback(self, name: str, prompt: Prompt, *, why: str, model: Model) -> None:
         journal = self.journal
