@@ -9,7 +9,7 @@ KILLS ?= 1000
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test snapshots reference demo chat sim check format bench embedder recording torture hostile-addresses hostile-files media-kills coverage lock clean
+.PHONY: help setup test snapshots reference demo chat sim check format bench soak embedder recording torture hostile-addresses hostile-files media-kills coverage lock clean
 
 help:  ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|' 2>/dev/null \
@@ -80,6 +80,9 @@ bench: $(BIN)/.bench-ready  ## measure speed beside the peers; prints tables
 
 embedder: $(BIN)/.bench-ready  ## make the embedder's file anew, its weights quantized to 8 bit
 	$(BIN)/python bench/quantize_minilm.py
+
+soak: $(BIN)/.ready  ## run a bot for an hour against the simulators; print its memory once a minute
+	$(BIN)/python bench/soak.py
 
 recording: $(BIN)/.ready  ## play the demo and record it as docs/demo.svg
 	$(BIN)/python bench/recording.py

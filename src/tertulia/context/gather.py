@@ -15,7 +15,7 @@ from tertulia.context.media_budget import KnownFiles
 from tertulia.context.repeated_media import show_media_once
 from tertulia.context.selection import IMMEDIATE
 from tertulia.context.sources import AnySource, Knowledge, Source, Volatile, drop_repeated_hits
-from tertulia.context.stable_prefix import Marks
+from tertulia.context.stable_prefix import BufferMarks
 from tertulia.context.values import Background, Context, RecalledEpisode, RelevantMessage
 from tertulia.errors import InvalidValue
 from tertulia.messages import Message, Place
@@ -85,7 +85,7 @@ class InMemoryKnowledge:
 SourceList = Callable[[SourceInputs], Sequence[Source]]
 
 
-def window_sources(given: SourceInputs, *, buffer: Marks | None = None) -> list[Source]:
+def window_sources(given: SourceInputs, *, buffer: BufferMarks | None = None) -> list[Source]:
     """Return the sources of a long history: the window, what was said before it, and memory."""
     budget = given.budget
     history = [

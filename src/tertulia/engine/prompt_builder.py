@@ -105,11 +105,7 @@ class PromptBuilder:
         """Return the dynamic layer of a run that begins with this context; None if no source is volatile."""
         if not gathered.volatile:
             return None
-
-        async def gather() -> Gathered:
-            return gathered
-
-        return DynamicLayer(gather, self.profile.build, now=self._now, shown_at=gathered.context.now)
+        return DynamicLayer(gathered, self.profile.build, now=self._now, shown_at=gathered.context.now)
 
     def resumed_layer(
         self, run: Run, target: Message, models: Sequence[Model], beginning: Callable[[Place], Awaitable[int]]

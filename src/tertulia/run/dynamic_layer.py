@@ -19,30 +19,31 @@ NAME = "dynamic"
 
 
 class DynamicLayer:
-    """Rebuilds the dynamic layer of the prompts of one run. *gather* is called at the first step that it is needed in.
+    """Rebuilds the dynamic layer of the prompts of one run.
 
-    *shown_at* is the time that the first prompt shows; None, in a resumed run, if it is not known.
+    *context* is that of the run, or gathers it when it is needed first, in a run that is resumed. *shown_at* is the
+    time that the first prompt shows; None if it is not known.
     """
 
     def __init__(
         self,
-        gather: Callable[[], Awaitable[Gathered]],
+        context: Gathered | Callable[[], Awaitable[Gathered]],
         build: Callable[[Context], Prompt],
         *,
         now: Callable[[], datetime],
         shown_at: datetime | None = None,
     ) -> None:
-        self._gather = gather
+        self._context = context
         self._build = build
         self._now = now
         self._shown_at = shown_at
-        self._gathered: Gathered | None = None
 
     async def refresh(self, prompt: Prompt) -> Prompt:
         """Return the prompt with the dynamic layer as it is now."""
-        gathered = self._gathered = self._gathered or await self._gather()
+        if not isinstance(self._context, Gathered):
+            self._context = await self._context()
         now = self._now()
-        context = await gathered.latest(now)
+        context = await self._context.latest(now)
         if self._shown_at is not None and context.now == now:  # no source tells another time
             same_time = self._build(replace(context, now=self._shown_at))
             if _layers(same_time) == _layers(prompt):

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tertulia.errors import NotSent, ResponseUnreadable, TertuliaError, TimedOut
-from tertulia.platforms.telegram import client as client_module
 from tertulia.platforms.telegram.client import LONGEST_HOLD, LONGEST_WAIT, ApiError, BotClient, Pace, Pacer
 from tertulia.sim.server import Served
 
@@ -190,12 +189,10 @@ CALLS: dict[str, Callable[[BotClient], Awaitable[object]]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-async def test_a_call_has_a_total_deadline_however_the_answer_drips(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_module, "CALL_DEADLINE", 0.3)
-    monkeypatch.setattr(client_module, "POLL_DEADLINE", 0.3)
+async def test_a_call_has_a_total_deadline_however_the_answer_drips(name: str) -> None:
     service = Dripping()
     async with Served(service) as served:
-        client = BotClient("42:secret", base_url=served.url)
+        client = BotClient("42:secret", base_url=served.url, deadline=0.3)
         with pytest.raises(TimedOut, match=f"did not answer {name} within 0.3 seconds"):
             await asyncio.wait_for(CALLS[name](client), 20)
         await client.aclose()
@@ -223,3 +220,18 @@ async def test_when_two_chats_are_asked_to_wait_at_once_all_wait_a_little() -> N
     await pacer.turn("9")
 
     assert (alone, time.slept) == ([], [LONGEST_HOLD])
+
+
+UNREACHABLE = "://bot:hunter2@127.0.0.1:9"
+
+
+@pytest.mark.parametrize("address", ["http" + UNREACHABLE, "gopher" + UNREACHABLE])
+async def test_no_error_has_the_password_of_the_address(address: str, caplog: pytest.LogCaptureFixture) -> None:
+    client = BotClient("42:secret", base_url=address)
+
+    with caplog.at_level("DEBUG"), pytest.raises(TertuliaError) as caught:
+        await client.post("sendMessage", {"chat_id": 7, "text": "hello"})
+    await client.aclose()
+
+    assert "hunter2" not in f"{caught.value}{caplog.text}"
+    assert "127.0.0.1:9" in str(caught.value) or address.startswith("gopher")

@@ -24,7 +24,9 @@ from tertulia.errors import (
     TimedOut,
     seconds_to_wait,
 )
+from tertulia.models.http import public_url
 from tertulia.platforms.telegram import batches, types
+from tertulia.redaction import redact_keys
 
 T = TypeVar("T")
 
@@ -108,13 +110,16 @@ class BotClient:
         base_url: str = DEFAULT_BASE_URL,
         pace: Pace = Pace(),  # noqa: B008 (frozen)
         sleep: Sleep = asyncio.sleep,
+        deadline: float = CALL_DEADLINE,
     ) -> None:
+        self._deadline = deadline  # seconds of a call in all
         self._token = token
         self._base_url = base_url.rstrip("/")
         self._pacer = Pacer(pace, sleep=sleep)
         self._http: httpx2.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._filter = _TokenFilter(token)
+        self._shown_url = public_url(self._base_url)  # for errors
+        self._filter = _TokenFilter(self._hide)
 
     async def aclose(self) -> None:
         logging.getLogger("httpx2").removeFilter(self._filter)
@@ -129,7 +134,9 @@ class BotClient:
         """Wait for updates from *offset* on; that confirms those before it. Return their numbers and raw forms."""
         params = {"offset": offset, "timeout": POLL_TIMEOUT, "allowed_updates": list(allowed)}
         timeout = httpx2.Timeout(POLL_TIMEOUT + 20.0, connect=10.0)
-        response = await self._request("getUpdates", params, timeout=timeout, deadline=POLL_DEADLINE)
+        response = await self._request(
+            "getUpdates", params, timeout=timeout, deadline=min(self._deadline, POLL_DEADLINE)
+        )
         if (found := batches.updates_in(response.content)) is None:
             self._result("getUpdates", response)
             raise ResponseUnreadable("the answer to getUpdates has no updates with numbers")
@@ -200,7 +207,7 @@ class BotClient:
         files: Mapping[str, tuple[str, bytes]] | None = None,
     ) -> bytes:
         """Call a method; return its result as JSON."""
-        response = await self._request(method, params, files=files, timeout=CALL_TIMEOUT, deadline=CALL_DEADLINE)
+        response = await self._request(method, params, files=files, timeout=CALL_TIMEOUT, deadline=self._deadline)
         return self._result(method, response)
 
     async def _request(
@@ -226,7 +233,7 @@ class BotClient:
         headers = {"accept-encoding": "identity"}
         data = bytearray()
         async with (
-            self._failures("a download", CALL_DEADLINE),
+            self._failures("a download", self._deadline),
             self._client().stream("GET", url, headers=headers, timeout=DOWNLOAD_TIMEOUT) as response,
         ):
             if response.status_code != 200:  # the path is valid for an hour
@@ -244,17 +251,17 @@ class BotClient:
             async with asyncio.timeout(deadline):
                 yield
         except TimeoutError:
-            raise TimedOut(f"{self._base_url} did not answer {what} within {deadline:g} seconds") from None
+            raise TimedOut(f"{self._shown_url} did not answer {what} within {deadline:g} seconds") from None
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
             raise NotSent(
-                f"no connection to {self._base_url}: {self._hide(str(error)) or type(error).__name__}"
+                f"no connection to {self._shown_url}: {self._hide(str(error)) or type(error).__name__}"
             ) from None
         except httpx2.TimeoutException:
-            raise TimedOut(f"{self._base_url} did not answer {what} in time") from None
+            raise TimedOut(f"{self._shown_url} did not answer {what} in time") from None
         except httpx2.InvalidURL as error:
             raise KeyRefused(f"this is no token of a Telegram bot: {self._hide(str(error))}") from None
         except httpx2.RequestError as error:
-            raise ConnectionLost(f"the connection to {self._base_url} broke off: {self._hide(str(error))}") from None
+            raise ConnectionLost(f"the connection to {self._shown_url} broke off: {self._hide(str(error))}") from None
 
     def _result(self, method: str, response: httpx2.Response) -> bytes:
         try:
@@ -279,7 +286,8 @@ class BotClient:
         )
 
     def _hide(self, text: str) -> str:
-        return text.replace(self._token, "***")
+        """Return *text* without the token, and without user and password of an address."""
+        return redact_keys(text.replace(self._token, "***"))
 
     def _client(self) -> httpx2.AsyncClient:
         """Return the connections of the running event loop."""
@@ -349,13 +357,14 @@ class Pacer:
 class _TokenFilter(logging.Filter):
     """Removes the token from the lines that the HTTP client logs: it is a part of each address."""
 
-    def __init__(self, token: str) -> None:
+    def __init__(self, hide: Callable[[str], str]) -> None:
         super().__init__()
-        self._token = token
+        self._hide = hide
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if self._token in (text := record.getMessage()):
-            record.msg, record.args = text.replace(self._token, "***"), ()
+        shown = self._hide(text := record.getMessage())
+        if shown != text:
+            record.msg, record.args = shown, ()
         return True
 
 
