@@ -489,9 +489,10 @@ def test_a_context_has_media_wherever_they_are_and_none_where_they_are_words() -
     made = Turn(role="model", parts=(a_photo(),))
     result = Turn(role="user", parts=(ToolResult(name="draw", media=(a_photo(),)),))
     quoting = a_message("look", reply_to=replace(a_quote(""), parts=(a_photo(),)))
-    levels = ("window", "recent", "immediate", "newer")
+    shown = (a_message(id="m"), photo)
+    levels = (a_context(window=shown), a_context(recent=shown), a_context(immediate=shown), a_context(newer=shown))
 
-    assert [has_media(a_context(**{level: (a_message(id="m"), photo)})) for level in levels] == [True] * 4
+    assert [*map(has_media, levels)] == [True] * 4
     assert [has_media(a_context(turns={"m": (made,)})), has_media(a_context(turns={"m": (result,)}))] == [True] * 2
     assert [has_media(a_context(photo)), has_media(a_context(quoting))] == [True] * 2
     assert not has_media(a_context(message_in_words(photo), window=(message_in_words(photo), quoting)))
