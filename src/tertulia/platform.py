@@ -48,6 +48,7 @@ class Delivery(Struct, frozen=True, kw_only=True):
     reply: Reply
     edits: str | None = None  # the id of our message that this one replaces
     streamed: bool = False  # whether the deltas of its run had all of its text; false after a restart
+    plain: bool = False  # whether `send` refused it: without quote and media, to be sent without markup
 
 
 class Received(Struct, frozen=True, kw_only=True, tag_field="kind", tag="received"):
@@ -211,8 +212,8 @@ class Platform(ABC):
         this text already, the delivery counts as sent.
 
         Raise `errors.NotSent` if the message was certainly not sent and can be retried, `errors.SendRefused` if it
-        never can be sent, with `left=True` if nothing can be sent to this place. Let any other error propagate: the
-        message may have arrived.
+        never can be sent, with `left=True` if nothing can be sent to this place. What is refused comes once more as
+        `plain`. Let any other error propagate: the message may have arrived.
         """
 
     async def fetch(self, media: Media, *, limit: int) -> bytes:
