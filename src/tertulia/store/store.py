@@ -38,13 +38,13 @@ from tertulia.store.search_index import SqlIndexReader, SqlIndexWriter
 from tertulia.store.sqlite import connection
 from tertulia.store.sqlite.connection import MEMORY, Database
 from tertulia.store.sqlite.lock import FileUse, Lock, create_file
-from tertulia.store.sqlite.writer import ConnectionThread, ReaderThread, WriterThread
+from tertulia.store.sqlite.writer import CheckedCalls, ConnectionThread, ReaderThread, WriterThread
 from tertulia.store.tasks import SqlTasks
 from tertulia.store.updates import SqlUpdates
 from tertulia.store.usage import SqlUsage
 
 
-class Store:
+class Store(CheckedCalls):
     """All stored state: `async with Store.open(path) as store: await store.inbox.receive(message, at=now)`."""
 
     def __init__(
