@@ -46,9 +46,12 @@ CALLS: dict[str, Callable[[Engine, Any], Any]] = {
 @pytest.mark.parametrize("wrong", [RecordedPlatform(), 7], ids=["a platform", "a number"])
 async def test_a_wrong_argument_of_the_engine_is_the_callers_mistake(store: Store, name: str, wrong: Any) -> None:
     async with engine_with(Scripted(), store=store) as engine:
+
+        async def call() -> None:
+            await CALLS[name](engine, wrong)
+
         with pytest.raises(InvalidValue):
-            made = CALLS[name](engine, wrong)
-            await made
+            await call()
 
 
 async def test_the_inbox_of_a_platform_is_that_of_its_name(store: Store) -> None:

@@ -150,7 +150,7 @@ class Store(CheckedCalls):
         finally:
             await own.close()
 
-    async def export_person(self, author_id: str, platform: str, *, at: datetime | None = None) -> dict[str, Any]:
+    async def export_person(self, *, platform: str, author_id: str, at: datetime | None = None) -> dict[str, Any]:
         """Return everything that is known of a person: what `forget` would remove. It works on a copy of the store."""
         now = at or datetime.now(UTC)
         with TemporaryDirectory(prefix="tertulia-") as folder:  # nobody else may read it
@@ -158,10 +158,11 @@ class Store(CheckedCalls):
             await self._fill(copy, copy)
             return await asyncio.to_thread(export_person, copy, platform, author_id, now)
 
-    async def forget(self, author_id: str, platform: str, *, at: datetime | None = None) -> Forgotten:
+    async def forget(self, *, platform: str, author_id: str, at: datetime | None = None) -> Forgotten:
         """Remove a person from all rows, from the bytes of the file and from the folder of media.
 
-        Return what was removed. What this process does not get done is done when the store is opened next.
+        Return what was removed, and whether the person was known. What this process does not get done is done when the
+        store is opened next.
         """
         if self._beside:
             raise StoreBusy(
