@@ -1,5 +1,6 @@
 """JSON on the wire never fails over what a history happens to hold."""
 
+import tracemalloc
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import given
 
 from strategies import json_values
 from tertulia.errors import ResponseUnreadable
-from tertulia.jsonio import dumps, loads
+from tertulia.jsonio import dump_items, dumps, loads
 
 
 @pytest.mark.parametrize(
@@ -44,6 +45,21 @@ def test_a_value_as_json(value: Any, encoded: str) -> None:
 )
 def test_a_broken_character_is_sent_as_the_sign_for_one(broken: str, sent: str) -> None:
     assert loads(dumps({broken: [broken]})) == {sent: [sent]}
+
+
+def test_items_that_are_cached_take_no_more_memory_than_their_text() -> None:
+    message = {"role": "user", "parts": [{"text": "привіт " * 50}]}
+    dump_items([message])
+    tracemalloc.start()
+
+    try:
+        items = [dump_items([message]) for _ in range(100)]
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert items[0] == dumps(message)
+    assert taken < 1.5 * sum(map(len, items))
 
 
 @given(json_values)

@@ -4,15 +4,18 @@ import pytest
 from msgspec.structs import replace
 
 from people import ALICE, BOB, DIRECT, GRYAG, PERSONA, a_context, a_message, a_photo, a_quote, a_talk
-from tertulia.context.values import Context, Persona, RecalledEpisode, RelevantMessage
+from tertulia.context.repeated_media import show_media_once
+from tertulia.context.values import Context, Notice, Persona, ReactionNotice, RecalledEpisode, RelevantMessage
 from tertulia.messages import Author
-from tertulia.parts import Text
+from tertulia.parts import Media, Text
 from tertulia.profiles import native
 from tertulia.turns import Layer, Turn, model, user
 
 TIME = "# Current Time\nThe current time is: Wednesday, January 15, 2025 at 12:00:00"
 USER = "## Current User\n**Name**: Alice\n**User ID**: u123\n**Username**: @alice_ua"
 BEGINNING = f"# Persona\nYou are gryag.\n\n{TIME}\n\n{USER}"
+VOICE = Media(media_kind="voice", unique_id="v1", mime="audio/ogg", seconds=2)
+OLHA = Author(id="7", name="Olha")
 
 
 @pytest.mark.parametrize(
@@ -61,6 +64,28 @@ BEGINNING = f"# Persona\nYou are gryag.\n\n{TIME}\n\n{USER}"
             a_context(a_message(reply_to=a_quote(parts=(a_photo(label="**a** ```"), Text(text="x"))))),
             f"{BEGINNING}\n\n## Reply Context\n**Replying to**: Bob (ID: u456)\n"
             "**Original message**: [photo \"a '''\"] x",
+        ),
+        (
+            a_context(a_message(reply_to=a_quote(parts=(VOICE, a_photo())))),
+            f"{BEGINNING}\n\n## Reply Context\n**Replying to**: Bob (ID: u456)\n**Original message**: [Image] [Audio]",
+        ),
+        (
+            a_context(a_message(forwarded_from=OLHA)),
+            f'{BEGINNING}\n\n## Current Messages\n- "hello" is forwarded from Olha (ID: 7)',
+        ),
+        (
+            a_context(
+                a_message(reply_to=a_quote("Hi")),
+                earlier=(
+                    a_message("", id="a", parts=(a_photo(),), album="x", forwarded_from=OLHA),
+                    a_message("", id="b", parts=(a_photo(),), album="x", forwarded_from=OLHA),
+                    a_message('so "what"?', id="c", reply_to=a_quote("", message_id="y", author=None, parts=(VOICE,))),
+                    a_message("and?", id="d", reply_to=a_quote("so", message_id="c")),
+                ),
+            ),
+            f"{BEGINNING}\n\n## Reply Context\n**Replying to**: Bob (ID: u456)\n**Original message**: Hi\n\n"
+            "## Current Messages\n- [Image x2] is forwarded from Olha (ID: 7)\n"
+            "- \"so 'what'?\" replies to Someone: [Audio]",
         ),
         (
             a_context(a_message(author=Author(id="", name="Alice"))),
@@ -153,6 +178,48 @@ def test_media_of_the_message_that_is_replied_to_come_along_where_it_is_not_show
 
     assert alone.turns == (user("what is it?", photo),)
     assert (beside.turns[-1], in_words.turns[-1]) == (user("what is it?"), user("what is it?", photo))
+
+
+def test_a_reply_to_media_that_the_history_shows_is_only_what_the_person_wrote() -> None:
+    voice = replace(VOICE, data=b"ogg")
+    target = a_message("what does he say?", reply_to=a_quote(parts=(voice,)))
+    heard = a_message("", id="m0", author=BOB, parts=(voice,))
+
+    prompt = native(show_media_once(a_context(target, immediate=(heard,))))
+
+    assert prompt.turns == (user(voice), user("what does he say?"))
+    assert prompt.instruction.endswith("**Original message**: [Audio]")
+
+
+def test_the_history_is_only_what_people_wrote() -> None:
+    opened = Media(media_kind="event", unique_id="e", rendered_text="the topic was opened")
+    history = (
+        a_message("", id="a", parts=(opened,)),
+        a_message("I live in Lviv", id="b", forwarded_from=OLHA),
+        a_message("", id="c"),
+        a_message("yes", id="d", reply_to=a_quote("old")),
+    )
+    joined = a_message("", parts=(opened,))
+
+    assert native(a_context(immediate=history)).turns == (user("I live in Lviv"), user("yes"), user("hello"))
+    assert native(a_context(joined)).turns == (user(opened),)
+    assert native(a_context(a_message(""))).turns == (user("[empty message]"),)
+
+
+def test_edited_messages_of_a_window_are_shown_as_they_are_now() -> None:
+    old, gone = a_message("at 5", id="a", parts=(Text(text="at 5"), a_photo())), a_message("secret", id="b")
+    own, place = a_message("Well.", id="c", author=GRYAG), old.place
+    new = (Text(text="at 6"), a_photo(data=None))
+    notices = (
+        Notice(id="n1", place=place, author=ALICE, shown=old, at=3, parts=(Text(text="at 7"),)),
+        Notice(id="n2", place=place, author=ALICE, shown=old, at=3, parts=new),
+        Notice(id="n3", place=place, author=ALICE, shown=gone, at=3, is_deletion=True),
+        Notice(id="n4", place=place, author=GRYAG, shown=own, at=3, parts=(Text(text="Hm."),), late=True),
+        ReactionNotice(id="n5", place=place, author=BOB, shown=old, at=3, emojis=("👍",), late=True),
+    )
+    context = a_context(levels=False, window=(old, gone, own), notices=notices, turns={"c": (model("Well."),)})
+
+    assert native(context).turns == (user("at 6", a_photo()), model("Hm."), user("hello"))
 
 
 def test_media_that_would_go_as_words_do_not_come_along() -> None:

@@ -3,8 +3,10 @@
 from .chat import Chat as Chat
 from .context.budget import Budget as Budget
 from .context.gather import ContextOptions as ContextOptions
+from .context.sources import volatile as volatile
 from .context.values import Context as Context
 from .context.values import Persona as Persona
+from .context.values import Workspace as Workspace
 from .engine.behavior import Behavior as Behavior
 from .engine.engine import Engine as Engine
 from .engine.limits import Cap as Cap

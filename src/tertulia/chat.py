@@ -9,9 +9,10 @@ from typing import Any, Self, TypeVar, overload
 
 from msgspec.structs import replace
 
+from tertulia.chat_context import ChatContext, ChatLayers
+from tertulia.context.gather import ContextOptions
 from tertulia.errors import AnswerUnfit, InvalidValue
 from tertulia.media.large_data import LargeData
-from tertulia.messages import Place
 from tertulia.models import model_named
 from tertulia.models.base import Model, Response, Usage
 from tertulia.parts import Part, Text, Thought, ToolCall, ToolResult
@@ -19,16 +20,24 @@ from tertulia.run.answer_type import AnswerType
 from tertulia.run.chat_history import Exchange, History, MessageInput, Pieces, user_turn
 from tertulia.run.fallbacks import ExpiredFiles
 from tertulia.run.journal import InMemoryJournal, Journal, Run, ToolRun
-from tertulia.run.loop import STEPS, NoAnswer, RunAnswered, RunLoop, ToolsStopped, optional_tools, without_tools
+from tertulia.run.loop import (
+    STEPS,
+    NoAnswer,
+    Refresh,
+    RunAnswered,
+    RunLoop,
+    ToolsStopped,
+    optional_tools,
+    without_tools,
+)
 from tertulia.run.model_calls import CALL_TIMEOUT, AttemptFailed, ModelCalls
-from tertulia.run.stored_chat import ChatStore, OpenExchange, StoredChat, give_up, replay
+from tertulia.run.stored_chat import ChatStore, OpenExchange, StoredChat, UnstoredChat, give_up, replay
 from tertulia.toolbox.run_context import RunContext
 from tertulia.toolbox.toolbox import Function, Tool, Toolbox
 from tertulia.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, cut_turn, user
 
 T = TypeVar("T")
 
-_PLACE = Place(platform="chat", id="", kind="direct")  # of the runs of a chat without a store
 Opening = Callable[[History], Turn | None]  # returns the turn to send; appends results itself, and returns None
 
 
@@ -54,6 +63,9 @@ class Chat:
     With a *store* and a *name* the chat is durable: a chat opened with the same name has the same history, and `resume`
     finishes an exchange that was open when a process ended. A message is stored before the model is asked.
 
+    With a *context* its prompts have the four layers of an engine: the instruction with old messages in words, what the
+    sources give, the newest turns, and the message. Without one they are the instruction and all turns.
+
     A model call that takes longer than *call_timeout* seconds in all raises `TimedOut`.
 
     An uploaded file that has expired is named in no later request: its bytes are sent instead, or words. Media that are
@@ -68,6 +80,7 @@ class Chat:
         system: str = "",
         tools: Toolbox | Iterable[Function | Tool | ToolSpec] = (),
         history: Iterable[Turn] = (),
+        context: ContextOptions | None = None,
         settings: Settings | None = None,
         steps: int = STEPS,
         call_timeout: float | None = CALL_TIMEOUT,
@@ -96,6 +109,8 @@ class Chat:
         self._exchange: Exchange | None = None  # the last one
         self._history.add(history)
         self._stored = StoredChat(store, name) if store is not None else None
+        self._home = self._stored or UnstoredChat()
+        self._context = ChatContext(context, self._home, now=now)
         self._is_loaded = store is None
         self._left_open: tuple[OpenExchange, Journal | None] | None = None  # by an earlier process
 
@@ -263,7 +278,7 @@ class Chat:
             (exchange, journal), self._left_open = self._left_open, None
             give_up(self._history, exchange.asked, journal)
         asked = opening(self._history)
-        async with aclosing(self._run(asked, settings=settings, streaming=streaming)) as pieces:
+        async with aclosing(self._run(asked, self._layers(asked), settings=settings, streaming=streaming)) as pieces:
             async for piece in pieces:
                 yield piece
 
@@ -271,14 +286,16 @@ class Chat:
         """Run the exchange that an earlier process left open, from where its journal ends."""
         assert self._left_open is not None  # noqa: S101 (who calls it has looked)
         (exchange, journal), self._left_open = self._left_open, None
+        layers = self._layers(exchange.asked)
         asked = replay(self._history, exchange.asked, journal)
-        async with aclosing(self._run(asked, journal)) as pieces:
+        async with aclosing(self._run(asked, layers, journal)) as pieces:
             async for piece in pieces:
                 yield piece
 
     async def _run(
         self,
         asked: Turn | None,
+        layers: ChatLayers,
         journal: Journal | None = None,
         *,
         settings: Settings | None = None,
@@ -286,7 +303,8 @@ class Chat:
     ) -> Pieces:
         """Run the loop from the end of *journal*, or from its start, and append each step to the history."""
         history = self._history  # if it is cleared meanwhile, the steps of this exchange go with it
-        loop = self._loop(journal or self._new_journal(asked, settings), streaming=streaming)
+        begun = journal or self._new_journal(await layers.build(), settings)
+        loop = self._loop(begun, layers.refresh, streaming=streaming)
         if self._stored is not None and journal is None:
             await self._stored.begin(history, loop.journal, asked)
         arrived: list[Part] = []  # of the response that streams in
@@ -325,22 +343,28 @@ class Chat:
         assert response is not None  # noqa: S101 (a run yields one, or raises)
         yield response
 
-    def _new_journal(self, asked: Turn | None, settings: Settings | None) -> Journal:
+    def _layers(self, asked: Turn | None) -> ChatLayers:
+        """Return the layers of an exchange that begins with *asked*, or with the last turn of the history."""
         sent = self._history.sent
         turns = (*sent, cut_turn(asked)) if asked is not None else tuple(sent)
-        layers = (
-            Layer(name="static", instruction=self.system),
-            Layer(name="buffered", turns=turns[:-1]),
-            Layer(name="trigger", turns=turns[-1:]),
-        )
+        return self._context.layers(self.system, turns, self.model)
+
+    def _new_journal(self, layers: tuple[Layer, ...], settings: Settings | None) -> Journal:
         prompt = Prompt(layers=layers, tools=self._toolbox.specs, settings=settings or self.settings)
         prompt = self._expired_files.without(prompt)
         first = prompt if self._steps > 0 else without_tools(prompt)
-        place, name = self._stored.place if self._stored else _PLACE, self.model.name
-        run = Run(id=token_hex(10), place=place, target="", taken=(), began_at=self._now(), horizon=0, model=name)
+        run = Run(
+            id=token_hex(10),
+            place=self._home.place,
+            target="",
+            taken=(),
+            began_at=self._now(),
+            horizon=0,
+            model=self.model.name,
+        )
         return Journal(run=run, prompt=first)
 
-    def _loop(self, journal: Journal, *, streaming: bool) -> RunLoop:
+    def _loop(self, journal: Journal, refresh: Refresh | None, *, streaming: bool) -> RunLoop:
         return RunLoop(
             journal,
             store=self._stored.runs if self._stored else InMemoryJournal(),
@@ -350,6 +374,7 @@ class Chat:
             steps=self._steps,
             fallbacks=(),
             calls=ModelCalls(streaming=streaming, retries=0, timeout=self._call_timeout),
+            refresh=refresh,
             expired_files=self._expired_files,
             attachments=self._large_data,
             context=_context,

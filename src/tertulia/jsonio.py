@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, NoReturn, TypeVar
 
 import msgspec
@@ -21,6 +21,13 @@ def dumps(value: Any) -> bytes:
     except (orjson.JSONEncodeError, RecursionError):
         text = json.dumps(_jsonable(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode()
+
+
+def dump_items(values: Iterable[Any]) -> bytes:
+    """Encode *values*, with commas between them, as bytes to be cached: copied, since orjson's have up to eight times
+    the memory of their text.
+    """
+    return bytes(memoryview(b",".join(map(dumps, values))))
 
 
 def loads(data: bytes | str) -> Any:

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tertulia.characters import is_blank
 from tertulia.errors import InvalidValue
@@ -60,6 +61,15 @@ class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def inline_text(self) -> str:
         """The quoted texts, separated by spaces: a quote is shown on one line."""
         return joined_text(self.parts, " ")
+
+    def beside(self, *, deleted: bool | None) -> "Quote | None":
+        """Return what a reply shows of the quote: all of it, or the marked passage where the message is shown too.
+
+        *deleted* says whether the message, which stands beside the reply, was deleted; None: it does not stand there.
+        """
+        if deleted is None:
+            return self
+        return replace(self, parts=()) if self.excerpt and not deleted else None
 
     def update_from(self, message: "Message") -> "Quote":
         """Return the quote with the current parts of *message*, which it quotes: edited since, or deleted."""

@@ -27,6 +27,7 @@ _QUOTES = str.maketrans(dict.fromkeys('"“”„‟″＂', "'"))
 _LINK = re.compile(r"https?://[^\s/?#@\\]+(?:[/?#]\S*)?", re.IGNORECASE)
 SAME_AS = ", the same as "  # the same, before where they are shown already
 
+EVENT = "event"  # the kind of what happened in a place and nobody wrote: a topic was opened, somebody joined
 RECORDINGS = frozenset({"voice", "audio", "music", "video", "video_note"})  # kinds whose length says something
 USUAL_MIME = {  # what media of a kind mostly are, where nothing says
     "photo": "image/jpeg",

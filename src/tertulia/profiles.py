@@ -10,6 +10,7 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tertulia.context.budget import buffer_cut
 from tertulia.context.gather import (
     ContextBlock,
     ContextOptions,
@@ -19,14 +20,14 @@ from tertulia.context.gather import (
     window_sources,
     worded_sources,
 )
-from tertulia.context.stable_prefix import BUFFER, Marks, keep_results_with_calls
+from tertulia.context.stable_prefix import BUFFER, BufferMarks
 from tertulia.context.values import Context, Persona
 from tertulia.errors import InvalidValue
 from tertulia.formats.context_block import block
 from tertulia.formats.single import single
 from tertulia.prompt import escape, sections
 from tertulia.prompt.layers import batch_turns, dynamic, history_turns, past_turns, place_style, static, trigger_turns
-from tertulia.prompt.render import delimiter_mark, turns_of, turns_without_opening_call
+from tertulia.prompt.render import Style, delimiter_mark, turns_of, turns_without_opening_call
 from tertulia.turns import Layer, Prompt, user
 
 Build = Callable[[Context], Prompt]
@@ -38,18 +39,18 @@ class Profile(Struct, frozen=True, kw_only=True):
     name: str
     build: Build
     sources: SourceList = window_sources
+    joined: Callable[[Context], Style] = place_style  # of messages that join a run in progress
 
 
-def layered(context: Context, *, buffer: Marks = BUFFER) -> Prompt:
+def layered(context: Context, *, buffer: BufferMarks = BUFFER) -> Prompt:
     """Lay out as static, dynamic, buffered, trigger.
 
     Old messages move from the buffer to the static layer in chunks, each once, so that the prefix stays stable. The
-    chunks are those of `Marks`: a function of message numbers alone.
+    chunks are those of `BufferMarks`: a function of the numbers of messages and of their tokens.
     """
     style = place_style(context)
     window = context.window
-    promoted = max(0, buffer.start(context.window_start + len(window)) - context.window_start)
-    promoted = keep_results_with_calls(window, min(promoted, len(window)))
+    promoted, _ = buffer_cut(window, context.window_start, context.turns, buffer)
     instructed = static(context)
     quotes = context.unshown_quotes(window)
     old = history_turns(context.window_with_notices(0, promoted), context, quotes)
@@ -82,9 +83,9 @@ def tail(context: Context) -> Prompt:
 
 
 def native(context: Context) -> Prompt:
-    """Lay out as a Markdown instruction and bare turns: this format has no authors and quotes in the history."""
+    """Lay out as a Markdown instruction and bare turns: what people wrote, without authors, quotes and notices."""
+    context = context.as_now()
     shown = context.history
-    trigger = batch_turns if context.levels else trigger_turns
     layers = (
         Layer(
             name="static",
@@ -92,15 +93,17 @@ def native(context: Context) -> Prompt:
                 sections.instruction(sections.NATIVE_SECTIONS, context), context.delimiter
             ),
         ),
-        Layer(name="buffered", turns=turns_without_opening_call(shown, context, "verbatim")),
-        Layer(name="trigger", turns=trigger(context, "verbatim", shown)),
+        Layer(name="buffered", turns=turns_without_opening_call(shown, context, "bare")),
+        Layer(name="trigger", turns=batch_turns(context, "bare", shown)),
     )
     return Prompt(layers=layers)
 
 
 def headers(context: Context) -> Prompt:
     """Lay out with a header before each message of others, and markers for media; the trigger is last, with media."""
-    instruction = escape.without_delimiter(sections.instruction(sections.HEADERS_SECTIONS, context), context.delimiter)
+    known = escape.without_delimiter(sections.instruction(sections.HEADERS_SECTIONS, context), context.delimiter)
+    told = (known, sections.changes(context), sections.memory_sections(context))
+    instruction = "\n\n".join(filter(None, told))
     quotes = context.unshown_quotes(context.window)
     layers = (
         Layer(name="static", instruction=instruction),
@@ -130,12 +133,10 @@ def plain(context: Context) -> Prompt:
 def _memory_layer(context: Context) -> tuple[Layer, ...]:
     """Return a layer with quote and memory behind the history, so that they do not change the stable prefix."""
     quote = context.quote
-    outside = (
-        quote is not None
-        and bool(quote.parts or quote.excerpt)
-        and all(message.deleted or message.id != quote.message_id for message in context.window)
+    told = quote is not None and bool(
+        quote.excerpt or (quote.parts and all(one.deleted or one.id != quote.message_id for one in context.window))
     )
-    replied = escape.without_delimiter(sections.reply_context(context), context.delimiter) if outside else ""
+    replied = escape.without_delimiter(sections.reply_context(context), context.delimiter) if told else ""
     words = "\n\n".join(filter(None, (replied, sections.memory_sections(context))))
     return (
         (Layer(name="dynamic", turns=(user(f"{delimiter_mark(context.delimiter)} {words}".lstrip()),)),)
@@ -150,11 +151,16 @@ def _persona_text(persona: Persona) -> str:
     return "\n\n".join(filter(None, written))
 
 
+def _verbatim(_: Context) -> Style:
+    return "verbatim"
+
+
 def _block(options: ContextBlock) -> Profile:
     return Profile(
         name="block",
         sources=partial(block_sources, most=options.max_messages),
         build=partial(block, max_messages=options.max_messages, include_meta=options.include_meta),
+        joined=_verbatim,
     )
 
 
@@ -165,7 +171,7 @@ _ALL = (
         build=layered,
     ),
     Profile(name="tail", build=tail),
-    Profile(name="native", sources=level_sources, build=native),
+    Profile(name="native", sources=level_sources, build=native, joined=_verbatim),
     _block(ContextBlock()),
     Profile(name="headers", sources=worded_sources, build=headers),
     Profile(name="single", sources=worded_sources, build=single),

@@ -1,4 +1,5 @@
 import asyncio
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -250,7 +251,9 @@ async def test_what_joins_a_run_comes_with_the_words_and_media_it_replies_to(pro
         await engine.settled()
 
     *words, shown = model.prompts[1].turns[-1].parts
-    assert words == [Text(text="and what is this?"), Text(text="[replied to: Bob (2)]"), Text(text="Guess!")]
+    said_of_quote = [re.sub(r"\[#\w+\] ", "[#] ", part.text) for part in words if isinstance(part, Text)]
+    mark = "[#] " if profile in ("native", "block") else ""  # their turns have no other markup
+    assert said_of_quote == ["and what is this?", f"{mark}[replied to: Bob (2)]", "Guess!"]
     assert isinstance(shown, Media)
     assert (shown.unique_id, shown.data) == ("p", photo.data)
 
@@ -393,6 +396,17 @@ async def test_blocks_become_replies_and_work_for_later(store: Store) -> None:
         ("send", "pending"),
     ]
     assert (await KnownFacts(store.facts).background(said("hm", 99))).memories == ("likes tea",)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_what_was_cut_from_an_answer_is_in_no_later_request(profile: str) -> None:
+    platform, model = RecordedPlatform(), Scripted('[meta] chat_id=-1 user_id=4 name="Olha" Привіт.', "Так.", "Ні.")
+
+    async with engine_with(model, platform, profile=profile) as engine:
+        await talked(engine, said("hi"), said("and now?", 2), said("really?", 3))
+
+    assert platform.texts == ["Привіт.", "Так.", "Ні."]
+    assert not [prompt for prompt in model.prompts if "Olha" in str(prompt)]
 
 
 async def test_waits_add_up_and_a_new_message_calls_off_what_was_to_be_sent(store: Store) -> None:

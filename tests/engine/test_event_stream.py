@@ -242,7 +242,9 @@ class Breaking(Scripted):
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
         self.attempts += 1
-        yield Text(text=f"Attempt {self.attempts} ")
+        yield Text(
+            text=f"Attempt {self.attempts}. "
+        )  # a full stop: the end of a text waits if a delimiter may begin so
         if self.attempts > 1:
             self.asked_again.set()
             await self.go_on.wait()
@@ -261,7 +263,7 @@ async def test_the_answer_so_far_is_that_of_the_attempt_under_way(store: Store) 
         await asyncio.sleep(0)
 
     assert isinstance(so_far, AnswerSoFar)
-    assert so_far.text == "Attempt 2"
+    assert so_far.text == "Attempt 2."
     assert [one for one in await late.ended() if isinstance(one, AnswerSoFar)] == []
 
 
@@ -420,3 +422,42 @@ async def test_an_event_that_is_stored_and_published_meanwhile_is_read_once_what
     stream.close()
 
     assert await reader.ended() == events.made
+
+
+class SlowEvents(OpaqueEvents):
+    """Calls *meanwhile* before it says which event is the newest."""
+
+    def __init__(self, meanwhile: Callable[[], None]) -> None:
+        super().__init__()
+        self._meanwhile = meanwhile
+
+    async def last(self) -> str:
+        self._meanwhile()
+        return await super().last()
+
+
+def deltas(*texts: str, run: str = "r") -> list[Delta]:
+    return [Delta(place=DIRECT, run_id=run, part=Text(text=text)) for text in texts]
+
+
+async def test_a_reader_who_comes_while_an_answer_is_written_reads_each_word_once() -> None:
+    once, upon = deltas("Once ", "upon ")
+    stream = EventStream(SlowEvents(lambda: stream.publish(upon)))
+    stream.publish(once)
+    reader = stream.read()
+
+    assert [await anext(reader), await anext(reader)] == [AnswerSoFar(place=DIRECT, run_id="r", text="Once "), upon]
+
+
+async def test_an_answer_that_begins_while_a_reader_is_told_of_another_is_read_too() -> None:
+    stream = EventStream(OpaqueEvents())
+    for delta in deltas("One. ", run="a") + deltas("Two. ", run="b"):
+        stream.publish(delta)
+    reader, (three,) = stream.read(), deltas("Three. ", run="c")
+
+    seen = [await anext(reader)]
+    stream.publish(three)
+    seen += [await anext(reader), await anext(reader)]
+
+    so_far = [AnswerSoFar(place=DIRECT, run_id=run, text=text) for run, text in (("a", "One. "), ("b", "Two. "))]
+    assert seen == [*so_far, three]

@@ -23,7 +23,6 @@ from tertulia.errors import Overloaded, StoreFull, TertuliaError
 from tertulia.messages import Reply
 from tertulia.models.base import Response
 from tertulia.models.scripted import Scripted
-from tertulia.parts import Text
 from tertulia.profiles import PROFILES
 from tertulia.run.journal import Run
 from tertulia.run.loop import RunAnswered
@@ -102,8 +101,8 @@ async def test_words_that_come_to_nothing_are_an_honest_line_unless_the_model_ch
 
     assert [one.reply.text for one in found.replies] == replies
     assert [task.kind for task in found.tasks] == tasks
-    assert all(one.author == US for one in found.replies)
-    assert all((one.kind == "notice") == (one.reply.text == NOTHING_TO_SAY) for one in found.replies)
+    expected = {True: ("notice", None), False: ("answer", US)}
+    assert all((one.kind, one.author) == expected[one.reply.text == NOTHING_TO_SAY] for one in found.replies)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +118,10 @@ async def test_media_that_are_too_many_for_an_answer_are_counted(store: Store, l
 
     found = await completion(store, language=language).make_output(answered, said("hi"), ParsedTexts())
 
-    assert [(one.reply.text, len(one.reply.media)) for one in found.replies] == [(f"Look.\n\n{line}", 10)]
+    assert [(one.kind, one.reply.text, len(one.reply.media)) for one in found.replies] == [
+        ("answer", "Look.", 10),
+        ("notice", line, 0),
+    ]
 
 
 async def test_an_end_is_kept_with_its_replies_and_tasks_before_they_are_carried_out(store: Store) -> None:
@@ -231,7 +233,9 @@ async def test_an_excuse_is_a_reply_to_the_message_and_what_went_wrong_is_kept_w
 
     await completion(store, ended).complete_with_error(the_run(place=place), target, TertuliaError("x" * 5_000))
 
-    assert ended.sent == [a_line(FAILED, kind="error", reply=Reply(place=place, text=FAILED, reply_to=beside))]
+    assert ended.sent == [
+        a_line(FAILED, kind="error", author=None, reply=Reply(place=place, text=FAILED, reply_to=beside))
+    ]
     run = await kept_run(store)
     assert (run.status, run.why, run.ended_at) == ("failed", "x" * 1_000, NOON)
 
@@ -257,7 +261,7 @@ async def test_an_excuse_that_fails_is_excused_too(store: Store, error_text: Any
 
     await completion(store, ended, error_text=error_text).complete_with_error(the_run(), said("hi"), Overloaded("?"))
 
-    assert ended.sent == [a_line(words, kind="error")]
+    assert ended.sent == [a_line(words, kind="error", author=None)]
     assert (await kept_run(store)).status == "failed"
 
 
@@ -329,7 +333,8 @@ async def test_an_edit_after_a_run_that_never_began_leaves_the_beginning_of_the_
 ) -> None:
     asked = Scripted("One.", "Three.")
     named: dict[str, Any] = {"store": store, "profile": unless_second, "now": lambda: NOON}  # prompts tell the second
-    async with engine_with(asked, limits=limit, **named) as engine:
+    platform = RecordedPlatform()
+    async with engine_with(asked, platform, limits=limit, **named) as engine:
         await talked(engine, said("my first words", 1), said("two", 2))
     async with engine_with(asked, **named) as engine:
         await engine.edit(said("my changed words", 1))
@@ -338,4 +343,4 @@ async def test_an_edit_after_a_run_that_never_began_leaves_the_beginning_of_the_
     first, second = (texts_of(prompt.turns) for prompt in asked.prompts)
     assert second[: len(first)] == first
     assert any("my changed words" in text for text in second[len(first) :])
-    assert [message.parts for message in await store.log.read(DIRECT, 3, 4)] == [(Text(text=line),)]
+    assert platform.texts == ["One.", line]

@@ -30,9 +30,9 @@ SHOWN: dict[str, Turn] = {
     "layered": user(HEADER, LABEL, "I live in Lviv"),
     "tail": user(HEADER, LABEL, "I live in Lviv"),
     "headers": user(HEADER, LABEL, "I live in Lviv"),
-    "native": user(MARKED, "I live in Lviv"),
+    "native": user("I live in Lviv"),
     "plain": user(MARKED, "I live in Lviv"),
-    "block": user(MARKED, "I live in Lviv"),
+    "block": user("I live in Lviv"),
     "single": user('Forwarded from Olha:\n"I live in Lviv"'),
 }
 

@@ -42,7 +42,38 @@ def test_headers_tell_in_brief_what_a_message_of_the_history_replies_to(quote: Q
     reply = in_history(quote)
 
     assert history(headers(a_context(window=(reply,)))) == (user(HEADER, "yes", LABEL, *told),)
-    assert history(headers(a_context(window=(a_message(id="m0"), reply))))[1:] == (user(HEADER, "yes"),)
+    marked = (LABEL, quote.excerpt) if quote.excerpt else ()
+    assert history(headers(a_context(window=(a_message(id="m0"), reply))))[1:] == (user(HEADER, "yes", *marked),)
+
+
+MARKED = a_quote(parts=(Text(text="see you at 5, Bob"), a_photo()), excerpt="at 5")
+
+
+@pytest.mark.parametrize("place", [GROUP, DIRECT], ids=["group", "direct"])
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_marked_passage_is_shown_also_where_the_message_is(profile: str, place: Place) -> None:
+    quoted = a_message(id="m0", author=BOB, place=place, parts=MARKED.parts)
+    target = a_message("why?", id="9", place=place, reply_to=MARKED)
+    context = a_context(target, window=(quoted,), levels=False)
+
+    prompt = PROFILES[profile].build(context)
+
+    said = "\n".join([prompt.instruction, *(text for turn in prompt.turns for text in texts(turn.parts))])
+    assert said.replace("see you at 5, Bob", "").count("at 5") == (2 if profile == "block" else 1)
+    assert sum(isinstance(part, Media) for turn in prompt.turns for part in turn.parts) <= 1
+
+
+@pytest.mark.parametrize("profile", TELLING)
+def test_so_it_is_in_the_history_unless_the_message_was_deleted(profile: str) -> None:
+    quoted = a_message(id="m0", author=BOB, parts=MARKED.parts)
+
+    def told(*window: Message) -> list[str]:
+        turn = history(PROFILES[profile].build(a_context(window=window, levels=False)))[-1]
+        return [text for text in texts(turn.parts) if not text.startswith("From")]
+
+    mark = f"[#{DELIMITER}] " if profile == "plain" else ""
+    assert told(quoted, in_history(MARKED)) == ["yes", f"{mark}{LABEL}", "at 5"]
+    assert told(replace(quoted, deleted=True, parts=()), in_history(MARKED)) == ["yes"]
 
 
 def test_plain_tells_it_behind_the_mark_of_the_place() -> None:

@@ -35,7 +35,8 @@ class Slept(list[float]):
 
 async def ran_with(runs: RunStore, answering: Model, prompt: Prompt, **changes: Any) -> RunAnswered:
     fields: dict[str, Any] = {"toolbox": toolbox(lambda _: None), "now": lambda: NOON, "sleep": Slept()}
-    return await run_to_end(runs, RUN, prompt, **{"models": [answering]} | fields | changes)
+    run = replace(RUN, model=answering.name)
+    return await run_to_end(runs, run, prompt, **{"models": [answering]} | fields | changes)
 
 
 TOOLS = toolbox(lambda _: None).specs

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from run.loop_child import MODEL
+from people import NOON
+from run.loop_child import MODEL, toolbox
+from run.loops import resumed
 from run.scripted_runs import LOOK, OLD_CALL, RUN, TALK, TOOLS, Slept, names, ran_with
 from tertulia.engine.store_protocols import RunStore
 from tertulia.errors import (
@@ -28,6 +30,7 @@ from tertulia.run.loop import (
 from tertulia.sim import faults
 from tertulia.sim.gemini import Fault, GeminiSim, Script
 from tertulia.sim.gemini import Model as Served
+from tertulia.store import Store
 from tertulia.turns import Prompt, model, user
 
 WAITED: list[tuple[list[TertuliaError], list[float]]] = [
@@ -195,6 +198,35 @@ async def test_where_the_first_model_does_not_answer_the_next_does_for_the_rest_
         == (FallbackStep(step=1, fallback="next model", why=str(error), model="second"),)
     )
     assert (slept, second.prompts[0]) == ([], TALK)
+
+
+async def test_every_step_is_stored_with_the_model_that_was_asked() -> None:
+    first, second = Scripted([LOOK], Overloaded("busy"), name="first"), Scripted([LOOK], "Green.", name="second")
+    async with Store.open(":memory:") as store:
+        await ran_with(store.runs, first, TALK, models=[first, second])
+        sent, journal = await store.prompts.sent_by(RUN.id), await store.runs.journal(RUN.id)
+
+    assert journal
+    assert [one.model for one in sent] == ["first", "first", "second", "second"]
+    assert [record.turn.model for _, record in journal.records] == ["first", "second", "second"]
+    assert journal.run.model == "second"
+
+
+async def test_a_run_resumed_with_other_models_has_a_step_of_its_own_for_the_model_that_answers() -> None:
+    begun, prompt = replace(RUN, model="first"), replace(TALK, cached="a handle of the first")
+    async with Store.open(":memory:") as store:
+        await store.runs.begin(begun, prompt, at=NOON)
+        journal = await store.runs.journal(RUN.id)
+        assert journal
+        await resumed(store.runs, journal, model=Scripted("Here.", name="second"), toolbox=toolbox(lambda _: None))
+        sent = await store.prompts.sent_by(RUN.id)
+
+    assert [(one.step, one.model, one.prompt.cached) for one in sent] == [
+        (0, "first", "a handle of the first"),
+        (1, "second", None),
+    ]
+    why = "the run was begun with first, and is resumed with second"
+    assert sent[1].tried == FallbackStep(step=1, fallback="next model", why=why, model="second")
 
 
 async def test_a_model_that_says_nothing_is_asked_again_before_the_next_one(runs: RunStore) -> None:

@@ -10,7 +10,7 @@ from people import ALICE, DIRECT, GROUP, NOON, a_message, a_photo
 from store.builders import a_run
 from tertulia.messages import Message, Reply
 from tertulia.models.base import Response
-from tertulia.parts import Media, ToolCall, ToolResult
+from tertulia.parts import Media, Text, Thought, ToolCall, ToolResult
 from tertulia.run.outcome import MOST_PROBLEMS, MOST_STEPS, ParsedTexts, RunOutcome, reply_to_id, run_outcome
 from tertulia.tasks.blocks import parse
 from tertulia.tasks.kinds import KINDS, LONGEST_WAIT
@@ -154,6 +154,43 @@ def test_a_reply_is_kept_with_everything_that_is_known_of_it() -> None:
     assert said(*turns, target=a_message(place=GROUP)) == RunOutcome(
         replies=(Reply(place=GROUP, text="Green.", reply_to="m1"),), turns=tuple(turns), streamed=(True,)
     )
+
+
+META = '[meta] chat_id=-1 user_id=4 name="Olha" '
+SIGNED = model(Thought(text="hm", signature="t"), Text(text="Green.", signature="s"), by="gemini-3.8-flash")
+
+
+@pytest.mark.parametrize(
+    ("turns", "stored"),
+    [
+        ([model(f"{META}Hi.", by="m")], [model("Hi.", by="m")]),
+        ([model(f"{META}Hi.\n[#7f3a9c2e51b0] You\nBye.", by="m")], [model("Hi.\nBye.", by="m")]),
+        ([model("<think>hm</think>Hi.")], [model("Hi.")]),
+        ([model("A cat. [photo]")], [model("A cat.")]),
+        ([model("a", f"{META}a", "a")], [model("a aa")]),
+        # what is not changed keeps its signature, and so do calls
+        ([SIGNED], [SIGNED]),
+        ([CALL, RESULT, SIGNED], [CALL, RESULT, SIGNED]),
+        (
+            [model(Text(text=f"{META}Look.", signature="x"), *CALL.parts), RESULT, SIGNED],
+            [model("Look.", *CALL.parts), RESULT, SIGNED],
+        ),
+        ([model(META.strip(), *CALL.parts), RESULT, SIGNED], [model(*CALL.parts), RESULT, SIGNED]),
+        (
+            [model(Text(text=META), Text(text="Hi."), a_photo(signature="p"), Text(text="", signature="e"))],
+            [model("Hi.", a_photo(signature="p"), Text(text="", signature="e"))],
+        ),
+        # where the answer has blocks, the text beside a call is cleaned as well
+        (
+            [model(f"{META}Look.\n# «send»\nThere.", *CALL.parts), RESULT],
+            [model("Look.\n# «send»\nThere.", *CALL.parts), RESULT, model("Look.")],
+        ),
+    ],
+)
+def test_what_the_cleaner_cut_does_not_go_back_to_the_model(turns: list[Turn], stored: list[Turn]) -> None:
+    found = said(*turns, delimiter="7f3a9c2e51b0", markers={"[photo]"})
+
+    assert found.turns == tuple(stored)
 
 
 def test_of_several_replies_the_first_goes_with_the_tools_and_each_with_its_own_words() -> None:

@@ -16,8 +16,10 @@ from tertulia.context.edits import MessageChange
 from tertulia.context.log import InMemoryLog, Log
 from tertulia.errors import InvalidValue
 from tertulia.messages import Message, Place
+from tertulia.parts import Text
 from tertulia.store import Store
 from tertulia.store import log as kept_log
+from tertulia.store.identities import place_key
 from tertulia.turns import Turn, model
 
 Add = Callable[[Message, Iterable[Turn]], Awaitable[None]]
@@ -293,6 +295,29 @@ async def test_what_is_at_hand_is_bounded_and_still_right() -> None:
 
         assert len(cache.by_place) == 2
         assert all(len(place.entries) == 4 for place in cache.by_place.values())
+
+
+async def test_the_cache_is_bounded_in_bytes_however_long_the_messages_are() -> None:
+    cache = kept_log.LogCache(size=200_000)
+    places = [Place(platform="p", id=str(n), kind="group") for n in range(5)]
+    talks = [[replace(one, parts=(Text(text="ї" * 2_000),)) for one in a_talk(5, place=place)] for place in places]
+    long = [replace(one, parts=(Text(text="ї" * 40_000),)) for one in talks[0]]
+    async with Store.open(":memory:") as store:
+        for message in (one for talk in talks for one in talk):
+            await store.inbox.receive(message, at=NOON)
+        log = kept_log.SqlLog(store.reader, cache)
+
+        for talk in talks * 2:
+            assert list(await log.read(talk[0].place, 0, 5)) == talk
+            assert sum(place.size for place in cache.by_place.values()) <= 200_000
+        many = [len(place.entries) for place in cache.by_place.values()]
+        for message in long:
+            await store.inbox.edit(message, at=NOON)
+        read = list(await log.read(places[0], 0, 5))
+
+        assert many == [5]
+        assert [one.parts for one in read] == [one.parts for one in long]
+        assert len(cache.by_place[place_key(places[0])].entries) == 0
 
 
 async def test_more_messages_than_one_question_takes_have_their_turns() -> None:

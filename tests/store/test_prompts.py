@@ -170,7 +170,7 @@ async def test_a_prompt_is_read_with_its_layers_and_what_was_left_out_of_it_in_e
     )
     async with Store.open(":memory:") as store:
         await store.runs.begin(a_run(model="gemini-3.8-flash"), PROMPT, at=NOON, left_out=left)
-        await store.runs.ask(a_run(model="gemini-3.8-flash"), 1, second, at=NOON, tried=again)
+        await store.runs.ask(a_run(model="gpt-5"), 1, second, at=NOON, tried=again)
         await store.runs.begin(a_run(id="r2"), PROMPT, at=NOON)
 
         found = [

@@ -14,8 +14,8 @@ from tertulia.context.log import Log
 from tertulia.context.media_budget import KnownFiles
 from tertulia.context.repeated_media import show_media_once
 from tertulia.context.selection import IMMEDIATE
-from tertulia.context.sources import AnySource, Knowledge, Source, drop_repeated_hits
-from tertulia.context.stable_prefix import Marks
+from tertulia.context.sources import AnySource, Knowledge, Source, Volatile, drop_repeated_hits
+from tertulia.context.stable_prefix import BufferMarks
 from tertulia.context.values import Background, Context, RecalledEpisode, RelevantMessage
 from tertulia.errors import InvalidValue
 from tertulia.messages import Message, Place
@@ -85,7 +85,7 @@ class InMemoryKnowledge:
 SourceList = Callable[[SourceInputs], Sequence[Source]]
 
 
-def window_sources(given: SourceInputs, *, buffer: Marks | None = None) -> list[Source]:
+def window_sources(given: SourceInputs, *, buffer: BufferMarks | None = None) -> list[Source]:
     """Return the sources of a long history: the window, what was said before it, and memory."""
     budget = given.budget
     history = [
@@ -163,10 +163,36 @@ async def collect(
     if at is None:
         raise InvalidValue(f"the batch does not hold message {message.id!r}, which is to be answered")
     context = Context(target=message, earlier=taken[:at], later=taken[at + 1 :], now=now, place=message.place)
+    return drop_repeated_hits(await _add_each(sources, context))
+
+
+class Gathered(Struct, frozen=True, kw_only=True):
+    """The context of a run, and the volatile sources that complete it before each step."""
+
+    context: Context  # without them
+    volatile: tuple[AnySource, ...] = ()
+
+    async def latest(self, now: datetime) -> Context:
+        """Return the context with what the volatile sources know *now*."""
+        if not self.volatile:
+            return self.context
+        return drop_repeated_hits(await _add_each(self.volatile, replace(self.context, now=now)))
+
+
+def split_volatile(sources: Iterable[AnySource]) -> tuple[list[AnySource], tuple[AnySource, ...]]:
+    """Return the sources that are asked once a run, and the volatile ones."""
+    given = list(sources)
+    return (
+        [one for one in given if not isinstance(one, Volatile)],
+        tuple(one for one in given if isinstance(one, Volatile)),
+    )
+
+
+async def _add_each(sources: Iterable[AnySource], context: Context) -> Context:
     for source in sources:
         given = source(context)
         context = await given if isawaitable(given) else given
         if not isinstance(context, Context):
             name = getattr(source, "__name__", type(source).__name__)
             raise InvalidValue(f"the source {name} gave {context!r}; a source gives the context it was given, changed")
-    return drop_repeated_hits(context)
+    return context

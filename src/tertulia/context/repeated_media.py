@@ -15,7 +15,7 @@ from tertulia.context.media_budget import message_in_words
 from tertulia.context.turn_media import turn_media
 from tertulia.context.values import Context
 from tertulia.media.sent_forms import is_shown_itself
-from tertulia.messages import Message
+from tertulia.messages import Message, Quote
 from tertulia.parts import Media, change_media
 from tertulia.turns import Role, Turn
 from tertulia.value_cache import cached_for
@@ -37,11 +37,20 @@ def show_media_once(context: Context) -> Context:
     history = (context.window, context.recent, context.immediate, context.newer)
     window, recent, immediate, newer = (tuple(map(shown.once, messages)) for messages in history)
     batch: list[Message] = []
+    quoted: dict[str, Quote] = {}
     for _, album in groupby(context.batch, key=lambda one: (one.author.id, one.album or one.id, one.forwarded_from)):
         once = [shown.once(message) for message in album]  # an album is shown as one message, its quote behind all
-        batch += map(shown.quote_once, once)
-    context = context.with_batch(batch)
-    return replace(context, window=window, recent=recent, immediate=immediate, newer=newer, turns=shown.turns)
+        batch += once
+        quoted |= {message.id: shown.quote_once(message.reply_to) for message in once if message.reply_to}
+    return replace(
+        context.with_batch(batch),
+        window=window,
+        recent=recent,
+        immediate=immediate,
+        newer=newer,
+        turns=shown.turns,
+        written_quotes=quoted,
+    )
 
 
 def _all_media(context: Context) -> Iterator[tuple[Media, Role]]:
@@ -94,16 +103,14 @@ class _ShownMedia:
         )
         return turn if parts is turn.parts else cached_for(turn, "once", parts, lambda: replace(turn, parts=parts))
 
-    def quote_once(self, message: Message) -> Message:
-        """Return the message with words for media of its quote that go already.
+    def quote_once(self, quote: Quote) -> Quote:
+        """Return the quote as it is written beside a message, with words for media that go already.
 
         Media of a message that is itself in the prompt, with its id, stay as they are there: they are not repeated.
         """
-        if (quote := message.reply_to) is None:
-            return message
         before = len(self._media)
         parts = change_media(quote.parts, lambda media: self._shown(media, quote.message_id, before=before))
-        return message if parts is quote.parts else replace(message, reply_to=replace(quote, parts=parts))
+        return quote if parts is quote.parts else replace(quote, parts=parts)
 
     def _shown(self, media: Media, message_id: str, role: Role = "user", *, before: int = 0) -> Media:
         """Return media, or words if they go already; as they go if that is one of those *before* a quote of them."""

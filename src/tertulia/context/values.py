@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tertulia.characters import is_blank, visible
 from tertulia.errors import InvalidValue
 from tertulia.messages import Author, Message, Place, Quote
-from tertulia.parts import Text
+from tertulia.parts import Media, Text
 from tertulia.turns import Turn
 from tertulia.value_cache import cached_for
 from tertulia.wire.media_limits import ANY_MODEL, MediaTaken
@@ -84,11 +84,11 @@ class Background(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Workspace(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """JSON values that the tools of the agent made."""
+    """What the agent works on, as JSON values."""
 
-    file_references: tuple[Any, ...] = ()
-    artifacts: tuple[Any, ...] = ()
-    todos: tuple[Any, ...] = ()
+    file_references: tuple[Any, ...] = ()  # files that it may need, by name or with their content
+    artifacts: tuple[Any, ...] = ()  # what it has made
+    todos: tuple[Any, ...] = ()  # what is left to do
 
 
 class AvailableSticker(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -158,6 +158,7 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     settled_after: int = 1  # after how many further messages the words of one must not change any more
     past: str = ""  # a summary of what came before the window; the same while the window begins there
     turns: dict[str, tuple[Turn, ...]] = {}  # by the id of an own message: the turns of the model that wrote it
+    written_quotes: dict[str, Quote] = {}  # by the id of a message of the batch: its quote as written beside it
     relevant: tuple[RelevantMessage, ...] = ()
     memories: tuple[str, ...] = ()
     summary: str = ""
@@ -203,6 +204,11 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
         quotes = [message.reply_to for message in (*self.earlier, *self.later, self.target) if message.reply_to]
         return next((quote for quote in reversed(quotes) if quote.message_id not in ids), None)
 
+    def written(self, quote: Quote) -> Quote:
+        """Return a quote of the batch as it is written beside its message: media that go already are words."""
+        replies = (message.id for message in self.batch if message.reply_to == quote)
+        return self.written_quotes.get(next(replies, ""), quote)
+
     @property
     def question(self) -> Message:
         """The batch as one message: the target with the parts of all of them."""
@@ -218,16 +224,26 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
             return (*self.recent, *self.immediate, *self.newer)
         return tuple(message for message in self.window_with_notices() if not message.deleted)
 
+    def as_now(self) -> "Context":
+        """Return the context with the notices of edits and deletions applied to the window, and without notices."""
+        edits = {one.shown.id: one for one in self.notices if not isinstance(one, ReactionNotice)}
+        window = tuple(_as_now(one, edits[one.id]) if one.id in edits else one for one in self.window)
+        turns = {name: made for name, made in self.turns.items() if name not in edits}
+        return replace(self, window=window, turns=turns, notices=()) if self.notices else self
+
     def unshown_quotes(self, history: Sequence[Message]) -> dict[str, Quote]:
         """Return, by message id, the quotes of a *history* whose quoted message is neither in it nor in the batch.
 
-        A deleted message is still in the window, so quotes of it are not shown.
+        Of a message that is shown, only a marked passage is quoted. A deleted message is still in the window, so quotes
+        of it are not shown.
         """
         replies = [message for message in history if message.reply_to is not None and not message.deleted]
         if not replies:
             return {}
-        shown = {message.id for message in (*history, *self.batch)}
-        return {one.id: quote for one in replies if (quote := one.reply_to) and quote.message_id not in shown}
+        shown = {message.id: message.deleted for message in (*history, *self.batch)}
+        quotes = ((one.id, one.reply_to) for one in replies if one.reply_to)
+        told = ((name, quote.beside(deleted=shown.get(quote.message_id))) for name, quote in quotes)
+        return {name: quote for name, quote in told if quote is not None}
 
     @property
     def recollections(self) -> tuple[str, ...]:
@@ -252,6 +268,15 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
                 shown += (*self.window[start : notice.at], notice)
                 start = notice.at
         return (*shown, *self.window[start:stop])
+
+
+def _as_now(message: Message, change: Notice) -> Message:
+    """Return the message after *change*, whose media are words; those that it had stay as they were shown."""
+    if change.is_deletion:
+        return replace(message, parts=(), deleted=True)
+    known = {part.unique_id: part for part in message.parts if isinstance(part, Media)}
+    parts = (known.get(part.unique_id, part) if isinstance(part, Media) else part for part in change.parts)
+    return replace(message, parts=tuple(parts))
 
 
 def with_albums(messages: Sequence[Message]) -> Sequence[Message]:

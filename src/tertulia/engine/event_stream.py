@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 
 from tertulia.engine.store_protocols import EventStore
-from tertulia.errors import StoreBroken, TertuliaError
+from tertulia.errors import StoreBroken, TertuliaError, reason_of
 from tertulia.events import (
     AnswerSoFar,
     Delta,
@@ -56,7 +56,7 @@ class EventStream:
 
         def troubled(error: TertuliaError) -> None:
             damaged = isinstance(error, StoreBroken)
-            trouble = StoreUnavailable(why=str(error), error=type(error).__name__, damaged=damaged)
+            trouble = StoreUnavailable(why=reason_of(error), error=type(error).__name__, damaged=damaged)
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(self.publish, trouble)
 
@@ -89,6 +89,7 @@ class EventStream:
         """Yield events from now on, or all after a cursor; only those of a place or a run, if one is given."""
         reader = _Reader(place.key if place else None, run_id)
         self._readers.add(reader)
+        so_far = self._answers_so_far(reader)  # what is written from now on is put into its queue
         if self._is_closed:
             reader.end()
         try:
@@ -96,10 +97,8 @@ class EventStream:
             if after is not None:
                 async for stored in self._stored(reader, place):
                     yield stored
-            for run, (where, texts) in self._answers.items():
-                so_far = AnswerSoFar(place=where, run_id=run, text="".join(texts)[:MAX_ANSWER])
-                if reader.wants(so_far):
-                    yield so_far
+            for answer in so_far:
+                yield answer
             while True:
                 event = await reader.next()
                 if event is None:
@@ -112,6 +111,13 @@ class EventStream:
                     yield event
         finally:
             self._readers.discard(reader)
+
+    def _answers_so_far(self, reader: "_Reader") -> list[AnswerSoFar]:
+        answers = (
+            AnswerSoFar(place=place, run_id=run, text="".join(texts)[:MAX_ANSWER])
+            for run, (place, texts) in self._answers.items()
+        )
+        return [answer for answer in answers if reader.wants(answer)]
 
     async def _stored(self, reader: "_Reader", place: Place | None) -> AsyncIterator[Event]:
         while events := await self._events.read(after=reader.last, place=place, run_id=reader.run_id):

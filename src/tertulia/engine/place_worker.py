@@ -34,12 +34,12 @@ from tertulia.engine.run_completion import Answer, RunCompletion
 from tertulia.engine.run_executor import RunExecutor, new_run
 from tertulia.engine.spend_caps import SpendTracker
 from tertulia.engine.store_protocols import PromptOutdated, StoreProtocol
-from tertulia.errors import StoreBroken, StoreTrouble, TertuliaError
+from tertulia.errors import StoreBroken, StoreTrouble, TertuliaError, reason_of
 from tertulia.events import Recalled
 from tertulia.memory.facts import Fact
 from tertulia.messages import Message, Place, PlaceKey
 from tertulia.models.base import Model
-from tertulia.redaction import redact_keys
+from tertulia.run.dynamic_layer import DynamicLayer
 from tertulia.run.journal import Journal, Run
 from tertulia.toolbox.toolbox import Toolbox
 from tertulia.turns import Settings, Turn
@@ -206,7 +206,11 @@ class PlaceWorker:
             parts.resumed.add(run.id)
             log.info("run resumed", extra={"place": run.place, "run_id": run.id})
         await parts.rate_limiter.count_answer(target)
-        await self._run_in_slot(run, target, lambda slot: self._execute(replace(journal, run=run), target, slot))
+        dynamic = parts.prompt_builder.resumed_layer(
+            run, target, parts.setup.models, parts.store.place_settings.beginning
+        )
+        begun = replace(journal, run=run)
+        await self._run_in_slot(run, target, lambda slot: self._execute(begun, target, dynamic, slot))
 
     async def _run_in_slot(
         self, run: Run, target: Message, execute: Callable[[Slot], Awaitable[Answer | None]]
@@ -226,14 +230,17 @@ class PlaceWorker:
             self.wake()  # its messages wait again
             await self._parts.completion.close_drafts()
 
-    async def _begin(self, run: Run, batch: Batch | None, slot: Slot) -> tuple[Journal, Message] | None:
-        """Gather the context of a batch, build the prompt and store the run; return its journal and its target.
+    async def _begin(
+        self, run: Run, batch: Batch | None, slot: Slot
+    ) -> tuple[Journal, Message, DynamicLayer | None] | None:
+        """Gather the context of a batch, build the prompt and store the run; return its journal, target and state.
 
         Read the batch again where a message was edited or deleted since. None where no message of it is left.
         """
         parts, setup = self._parts, self._parts.setup
         while batch is not None:
-            context = await parts.prompt_builder.gather_context(batch, setup.models, while_waiting=slot.release)
+            gathered = await parts.prompt_builder.gather_context(batch, setup.models, while_waiting=slot.release)
+            context = await gathered.latest(gathered.context.now)
             prompt = parts.prompt_builder.build(context, setup.toolbox.specs, setup.settings)
             prompt = parts.executor.expired_files.without(prompt)
             if setup.memory:
@@ -254,15 +261,15 @@ class PlaceWorker:
             except PromptOutdated:
                 batch = await self._debounce.refresh(batch)
                 continue
-            return Journal(run=begun, prompt=prompt), batch.target
+            return Journal(run=begun, prompt=prompt), batch.target, parts.prompt_builder.dynamic_layer(gathered)
         return None
 
-    async def _execute(self, journal: Journal, target: Message, slot: Slot) -> Answer:
+    async def _execute(self, journal: Journal, target: Message, dynamic: DynamicLayer | None, slot: Slot) -> Answer:
         """Execute a run from the end of its journal."""
         setup = self._parts.setup
         join = self.join if self._parts.behavior.during_run == "next_step" else None
         return await self._parts.executor.execute(
-            journal, target, models=setup.models, toolbox=setup.toolbox, slot=slot, join=join
+            journal, target, models=setup.models, toolbox=setup.toolbox, slot=slot, join=join, dynamic=dynamic
         )
 
     @asynccontextmanager
@@ -284,8 +291,7 @@ class PlaceWorker:
             await completion.complete_with_error(run, target, error)
         except Exception as error:  # noqa: BLE001 (of a model, a tool or a platform)
             log.error("run %s: %s", run.id, log_text(error))
-            why = redact_keys(f"{type(error).__name__}: {error}")
-            await completion.complete_with_error(run, target, TertuliaError(why))
+            await completion.complete_with_error(run, target, TertuliaError(reason_of(error)))
 
     async def _forget(self, facts: Sequence[Fact], batch: Batch) -> None:
         """Forget the facts that the first message of a batch confirms, and answer the other messages."""

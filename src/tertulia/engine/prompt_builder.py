@@ -1,14 +1,14 @@
 """Prompt builder: gathers the context of a batch and lays it out by the profile."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from functools import partial
 
 from msgspec.structs import replace
 
 from tertulia.context import sources
-from tertulia.context.gather import ContextOptions, SourceInputs, collect
+from tertulia.context.gather import ContextOptions, Gathered, SourceInputs, collect, split_volatile
 from tertulia.context.log import Log, with_current_quotes
 from tertulia.context.media_budget import count_by_files, fit_batch, fit_request, request_limits
 from tertulia.context.repeated_media import show_media_once
@@ -19,10 +19,13 @@ from tertulia.engine.identity import Identity
 from tertulia.engine.log_views import LogSlice
 from tertulia.engine.media_descriptions import MediaDescriber, Waiting, at_once
 from tertulia.engine.places import DelimiterCache
+from tertulia.engine.store_protocols import PlaceSnapshot
 from tertulia.messages import Message, Place
 from tertulia.models.base import Model, media_taken
 from tertulia.profiles import Profile
-from tertulia.prompt.layers import batch_turns, place_style
+from tertulia.prompt.layers import batch_turns
+from tertulia.run.dynamic_layer import DynamicLayer
+from tertulia.run.journal import Run
 from tertulia.timezones import zone_named
 from tertulia.turns import Prompt, Settings, ToolSpec, Turn
 
@@ -79,28 +82,55 @@ class PromptBuilder:
 
     async def gather_context(
         self, batch: Batch, models: Sequence[Model], *, while_waiting: Waiting = at_once
-    ) -> Context:
+    ) -> Gathered:
         """Gather the context of *batch* for *models*. Messages that came after its snapshot are not in it.
 
         It is inside the context manager *while_waiting* while it waits for media and for their descriptions.
         """
         target, beginning = batch.target, batch.snapshot.beginning
         messages = LogSlice(self._messages, beginning, batch.snapshot.count)
-        inputs = SourceInputs(log=messages, memory=self._knowledge, options=self._options, files=self._media)
+        once, volatile = self._sources(messages)
         scene = await self._scene(target.place, models)
         descriptions = partial(self._describer.add_descriptions, beginning=beginning)
-        all_sources: list[sources.AnySource] = [
-            scene,
-            *self.profile.sources(inputs),
-            *self._options.sources,
-            descriptions,
-        ]
-        context = await collect(target, all_sources, self._now(), batch=batch.all_messages)
+        context = await collect(target, [scene, *once, descriptions], self._now(), batch=batch.all_messages)
         context = await self._describer.describe(
             context, messages, models, beginning=beginning, while_waiting=while_waiting
         )
         context = await self._media.add_files(context, while_waiting=while_waiting)
-        return show_media_once(fit_request(context, request_limits(self._options.budget)))
+        context = show_media_once(fit_request(context, request_limits(self._options.budget)))
+        return Gathered(context=context, volatile=volatile)
+
+    def dynamic_layer(self, gathered: Gathered) -> DynamicLayer | None:
+        """Return the dynamic layer of a run that begins with this context; None if no source is volatile."""
+        if not gathered.volatile:
+            return None
+        return DynamicLayer(gathered, self.profile.build, now=self._now, shown_at=gathered.context.now)
+
+    def resumed_layer(
+        self, run: Run, target: Message, models: Sequence[Model], beginning: Callable[[Place], Awaitable[int]]
+    ) -> DynamicLayer | None:
+        """Return the dynamic layer of a run that an earlier process began; its context is gathered anew if needed.
+
+        *beginning* returns how many messages of a place came before its conversation.
+        """
+        if not self._sources(self._messages)[1] or run.profile != self.profile.name:
+            return None
+
+        async def gather() -> Gathered:
+            found = sorted(await self._messages.find(run.place, run.taken), key=lambda one: one[0])
+            batch = Batch(
+                messages=tuple(one for number, one in found if number < run.horizon),  # later ones have joined it
+                target=target,
+                snapshot=PlaceSnapshot(waiting=(), count=run.horizon, changes=0, beginning=await beginning(run.place)),
+            )
+            return await self.gather_context(batch, models)
+
+        return DynamicLayer(gather, self.profile.build, now=self._now)
+
+    def _sources(self, messages: Log) -> tuple[list[sources.AnySource], tuple[sources.AnySource, ...]]:
+        """Return the sources of the profile and the user's: those that are asked once, and the volatile ones."""
+        inputs = SourceInputs(log=messages, memory=self._knowledge, options=self._options, files=self._media)
+        return split_volatile((*self.profile.sources(inputs), *self._options.sources))
 
     def build(self, context: Context, tools: tuple[ToolSpec, ...], settings: Settings) -> Prompt:
         return build_prompt(context, self.profile, tools=tools, settings=settings)
@@ -121,7 +151,7 @@ class PromptBuilder:
         context = await collect(messages[-1], all_sources, self._now(), batch=messages)
         context = await self._describer.describe(context, self._messages, models)
         context = show_media_once(fit_request(await self._media.add_files(context), limits))
-        return batch_turns(context, place_style(context), (), told=())
+        return batch_turns(context, self.profile.joined(context), (), told=())
 
     async def _scene(self, place: Place, models: Sequence[Model]) -> sources.Source:
         delimiter = await self._delimiters.get(place)

@@ -26,7 +26,7 @@ from tertulia.engine.store_protocols import (
     ProposalStore,
     RunStore,
 )
-from tertulia.errors import InvalidValue, TertuliaError
+from tertulia.errors import InvalidValue, TertuliaError, reason_of
 from tertulia.memory.facts import Fact
 from tertulia.messages import Message, Reply
 from tertulia.parts import ToolResult
@@ -111,15 +111,15 @@ class RunCompletion:
             markers=markers,
         )
         made = [await self._media.add_files_to_reply(reply) for reply in found.replies]
-        if found.unsent:
-            line = (await self._translator.lines_for(target)).more_media.format(count=found.unsent, most=MOST_MEDIA)
-            made[0] = replace(made[0], text="\n\n".join(filter(None, [made[0].text, line])))
         replies = tuple(
             replace(self._make_item(run, number, reply), streamed=streamed)
             for number, (reply, streamed) in enumerate(zip(made, found.streamed, strict=True))
         )
         if replies:
             replies = (replace(replies[0], turns=found.turns), *replies[1:])
+        if found.unsent:
+            line = (await self._translator.lines_for(target)).more_media.format(count=found.unsent, most=MOST_MEDIA)
+            replies = (*replies, replace(self._line(run, target, line, kind="notice"), id=f"{run.id}-more"))
         ran_tools = any(isinstance(part, ToolResult) for turn in answered.turns for part in turn.parts)
         if ran_tools and (proposed := await self._forget_proposal(run, target)):  # only tools make proposals
             replies = (*replies, proposed)
@@ -170,7 +170,7 @@ class RunCompletion:
         except Exception as failure:  # noqa: BLE001 (the function is the user's)
             log.error("Behavior.error_text failed for %s: %s", error, log_text(failure))
             words = lines.failed
-        await self._fail(run, str(error)[:1000], self._line(run, target, words, kind="error"))
+        await self._fail(run, reason_of(error)[:1000], self._line(run, target, words, kind="error"))
 
     async def complete_with_notice(self, run: Run, target: Message, line: Callable[[Lines], str], *, why: str) -> None:
         """End a run with a notice that is not an error."""
@@ -184,8 +184,9 @@ class RunCompletion:
         await self._end(replace(run, status="failed", why=why), RunOutput(replies=lines))
 
     def _line(self, run: Run, target: Message, words: str, *, kind: DeliveryKind) -> OutboxItem:
+        """Return a line of the agent itself; without an author it does not enter the log."""
         line = self._make_item(run, 0, Reply(place=target.place, text=words, reply_to=reply_to_id(target)))
-        return replace(line, kind=kind)
+        return replace(line, kind=kind, author=None)
 
     def _make_item(self, run: Run, number: int, reply: Reply) -> OutboxItem:
         me = self._identity.author_on(reply.place.platform)

@@ -18,7 +18,7 @@ from tertulia.engine.event_stream import EventStream
 from tertulia.engine.limits import CurrentLimits
 from tertulia.engine.run_completion import Answer, RunCompletion
 from tertulia.engine.store_protocols import RunStore
-from tertulia.errors import InvalidValue, RunTimedOut, TertuliaError
+from tertulia.errors import InvalidValue, RunTimedOut, TertuliaError, reason_of
 from tertulia.events import Delta, ResponseReceived, Waiting
 from tertulia.media.amounts import MediaAmount
 from tertulia.media.attachments import Attachments
@@ -27,6 +27,7 @@ from tertulia.models.base import Model, Response
 from tertulia.parts import Part, Text
 from tertulia.prompt.escape import markup
 from tertulia.run.cleaner import Cleaner
+from tertulia.run.dynamic_layer import DynamicLayer
 from tertulia.run.fallbacks import ExpiredFiles
 from tertulia.run.journal import Journal, Run, ToolRun, run_context
 from tertulia.run.loop import Join, RunAnswered, RunLoop
@@ -201,10 +202,12 @@ class RunExecutor:
         toolbox: Toolbox,
         slot: Slot,
         join: Join | None = None,
+        dynamic: DynamicLayer | None = None,
     ) -> Answer:
         """Run from the end of the journal to the model's answer; return the run, its output and its target.
 
-        The *slot* is released during model calls. *join* takes new messages into the run.
+        The *slot* is released during model calls. *join* takes new messages into the run. *dynamic* rebuilds the
+        dynamic layer of its prompts.
         """
         texts = ParsedTexts(self._kinds)
         delimiter = await self._delimiter(journal.run.place)
@@ -222,6 +225,7 @@ class RunExecutor:
             ),
             while_waiting=slot.release,
             join=join,
+            refresh=dynamic.refresh if dynamic else None,
             correction=texts.correction,
             tool_ended=self._on_tool_ended,
             expired_files=self.expired_files,
@@ -283,4 +287,4 @@ class RunExecutor:
     def _publish_retry(self, run: Run, seconds: float, error: TertuliaError) -> None:
         if not self._events.has_readers:
             log.info("%s; retried in %g s", error, seconds, extra={"place": run.place, "run_id": run.id})
-        self._events.publish(Waiting(place=run.place, run_id=run.id, seconds=seconds, why=str(error)))
+        self._events.publish(Waiting(place=run.place, run_id=run.id, seconds=seconds, why=reason_of(error)))

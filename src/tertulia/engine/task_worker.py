@@ -25,13 +25,12 @@ from tertulia.engine.memory.recall import evidence_messages
 from tertulia.engine.outbox_sender import split_replies
 from tertulia.engine.places import DelimiterCache
 from tertulia.engine.store_protocols import OutboxItem, PlaceSettings, TaskStore
-from tertulia.errors import CallerMustAct, InvalidValue, StoreBroken, TertuliaError, seconds_to_wait
+from tertulia.errors import CallerMustAct, InvalidValue, StoreBroken, TertuliaError, reason_of, seconds_to_wait
 from tertulia.memory.facts import MAX_FACT_LENGTH, Fact, Facts, default_scope, subject_of
 from tertulia.memory.verify.claims import unfit_reason
 from tertulia.memory.verify.clauses import supporting_messages
 from tertulia.messages import Author, Place, Reply
 from tertulia.platform import Platform
-from tertulia.redaction import redact_keys
 from tertulia.run.outcome import make_reply
 from tertulia.tasks import graph
 from tertulia.tasks.blocks import lines_for_model
@@ -58,6 +57,7 @@ class TaskHandler(Struct, frozen=True, kw_only=True):
     read: Kind = raw_text
     repeatable: bool = False  # whether it may run twice, after a crash with an unknown outcome
     about: str | None = ""  # a line for the model about its blocks; None leaves it out
+    notices: bool = False  # whether its replies are notices, which are no part of the conversation
 
 
 def block_kinds(task_handlers: Mapping[str, TaskHandler], *, may: Collection[str] = ()) -> dict[str, Kind]:
@@ -213,21 +213,22 @@ class TaskWorker:
             raise InvalidValue(f"the handler of {task.kind!r} must return a list of replies or None, not {replies!r}")
         if unknown := {reply.place.platform for reply in replies} - set(self._platforms):
             raise InvalidValue(f"the engine has no platform {', '.join(sorted(unknown))}")
+        notices = self._handlers[task.kind].notices
         items = [
             OutboxItem(
                 id=f"{task.id}-{number}",
                 reply=await self._store_media(reply) if reply.media and self._store_media else reply,
                 made_at=self._now(),
                 task=task.id,
-                kind="task",
-                author=self._me(reply.place),
+                kind="notice" if notices else "task",
+                author=None if notices else self._me(reply.place),
             )
             for number, reply in enumerate(replies)
         ]
         return split_replies(items, self._platforms)
 
     def _failed(self, task: Task, error: Exception, *, permanent: bool = False) -> Task:
-        why = redact_keys(str(error) if isinstance(error, TertuliaError) else f"{type(error).__name__}: {error}")
+        why = reason_of(error)
         pause = timedelta(seconds=seconds_to_wait(getattr(error, "retry_after", None)) or 0.0)  # any error may have it
         failed = graph.fail(task, now=self._now(), why=why, permanent=permanent, pause=pause, retry=self._retry)
         log.warning("task %s (%s), %s: %s", task.id, task.kind, failed.status, log_text(error))
@@ -256,7 +257,7 @@ class BuiltinTasks:
         self._administers = is_administrator
         self._delimiters = delimiters
         self.handlers: Mapping[str, TaskHandler] = {
-            kind: TaskHandler(run=run, repeatable=True)
+            kind: TaskHandler(run=run, repeatable=True, notices=kind == FORGET_CONFIRMED)
             for kind, run in (
                 ("send", self._say),
                 ("sticker", self._say),

@@ -19,10 +19,10 @@ from tertulia.prompt import escape, sections
 from tertulia.prompt.layers import batch_turns
 from tertulia.prompt.media_markers import marker_line
 from tertulia.prompt.render import delimiter_mark, forward_label, has_words, notice_subject, notice_text, quote_text
+from tertulia.prompt.sections import SOMEONE
 from tertulia.turns import Layer, Prompt
 
 NAMES, OTHERS = 100, 120  # how long values may be
-SOMEONE = Author(id="", name="Someone")
 
 _READ = 1_000  # characters of a value from which it is cut
 _NUMBER = re.compile(r"-?[0-9]+")
@@ -202,17 +202,17 @@ def block(context: Context, *, max_messages: int = MAX_MESSAGES, include_meta: b
         filter(
             None,
             (
-                escape.without_delimiter(sections.instruction(sections.NATIVE_SECTIONS, context), context.delimiter),
+                escape.without_delimiter(sections.instruction(sections.BLOCK_SECTIONS, context), context.delimiter),
+                sections.changes(context) if context.notices else "",
                 f"Here is the current conversation context (last up to {max_messages} messages):",
                 "```\n" + "\n".join(_lines(context, max_messages, include_meta=include_meta)) + "\n```",
                 "[RESPOND]",
             ),
         )
     )
-    quoted = frozenset(message.reply_to.message_id for message in context.batch if message.reply_to)  # shown as lines
     layers = (
         Layer(name="static", instruction=instruction),
-        Layer(name="trigger", turns=batch_turns(context, "verbatim", (), told=quoted)),
+        Layer(name="trigger", turns=batch_turns(context, "bare", ())),
     )
     return Prompt(layers=layers)
 

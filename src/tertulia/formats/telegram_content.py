@@ -5,7 +5,7 @@ from typing import Any
 
 from tertulia.formats import telegram_words as words
 from tertulia.media.file_names import safe_name
-from tertulia.parts import Media, Part, Text
+from tertulia.parts import EVENT, Media, Part, Text
 
 _KINDS = {
     "sticker": "sticker",
@@ -49,7 +49,7 @@ def event_of(entry: dict[str, Any]) -> tuple[Part, ...]:
             told = f"the chat is now called {_string(entry, 'title')}"
         case _:
             return ()
-    return (words.marker("event", told),)
+    return (words.marker(EVENT, told),)
 
 
 def text_of(entry: dict[str, Any], key: str = "text") -> str:
@@ -111,7 +111,7 @@ def _spoken(entry: dict[str, Any]) -> Iterator[Part]:
         yield from words.listing("poll", text_of(poll, "question"), _answers(poll))
     if isinstance(tasks := entry.get("todo_list"), dict):
         yield from words.listing("checklist", text_of(tasks, "title"), _answers(tasks))
-    yield from (words.marker("event", event) for key, event in _EVENTS.items() if key in entry)
+    yield from (words.marker(EVENT, event) for key, event in _EVENTS.items() if key in entry)
 
 
 def _answers(listed: dict[str, Any]) -> Iterator[str]:

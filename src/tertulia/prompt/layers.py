@@ -40,7 +40,7 @@ from tertulia.prompt.render import (
     turns_of,
     turns_of_message,
 )
-from tertulia.prompt.sections import relevance, task_blocks
+from tertulia.prompt.sections import NOTICES, relevance, task_blocks
 from tertulia.turns import Layer, Turn, user
 from tertulia.value_cache import cached_for
 
@@ -78,6 +78,8 @@ def batch_turns(
 ) -> tuple[Turn, ...]:
     """Return the turns of the batch, each with its quote where the quoted message is not among those *shown*.
 
+    A message whose turns the context has goes as these.
+
     *told*: ids of quotes whose text is in another layer, so only their media are added. By default that is the quote of
     the whole batch, unless the style is `attached`.
     """
@@ -87,13 +89,19 @@ def batch_turns(
     seen = {message.id: message for message in (*shown, *context.batch)} if replies else {}
     turns: list[Turn] = []
     for message in with_albums(context.batch):
+        if given := context.turns.get(message.id):
+            turns += given
+            continue
         quote = message.reply_to
-        added = quote_parts(quote, seen, style, without_text=quote is not None and quote.message_id in told)
+        written = context.written(quote) if quote else None
+        added = quote_parts(written, seen, style, without_text=quote is not None and quote.message_id in told)
         if not added or quote is None:
             turns += turns_of_message(message, context, style)
             continue
         turns += render_message(message, context, style, beside=added)
         seen[quote.message_id] = replace(message, parts=quote.parts)
+    if style == "bare" and not turns:  # nobody wrote anything, but a prompt ends with a turn
+        return batch_turns(context, "verbatim", shown, told=told)
     return tuple(turns)
 
 
@@ -111,7 +119,8 @@ def place_style(context: Context) -> Style:
 def _static_text(*, persona: Persona, delimiter: str, group: bool, task_blocks: str) -> str:
     """Return the instruction: texts of the operator and ours, none of people."""
     template = _environment().get_template("static.j2")
-    return template.render(persona=persona, delimiter=delimiter, group=group, task_blocks=task_blocks).strip()
+    texts = {"task_blocks": task_blocks, "notices": NOTICES}
+    return template.render(persona=persona, delimiter=delimiter, group=group, **texts).strip()
 
 
 @cache

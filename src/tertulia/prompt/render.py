@@ -17,15 +17,16 @@ from msgspec.structs import replace
 from tertulia.context.budget import BRIEF_LENGTH, media_in_brief
 from tertulia.context.values import Album, Context, Notice, ReactionNotice, with_albums
 from tertulia.messages import Author, Message, Quote
-from tertulia.parts import DESCRIBED, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, cut, cut_parts
+from tertulia.parts import DESCRIBED, EVENT, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, cut, cut_parts
 from tertulia.prompt import escape
 from tertulia.timezones import zone_named
 from tertulia.turns import Turn, cut_turn
 from tertulia.value_cache import cached, cached_for
 
 Style = Literal[
-    "verbatim",  # the parts alone; as in all styles, without the delimiter
-    "direct",  # the same, with quote labels escaped
+    "bare",  # what people wrote alone; as in all styles, without the delimiter
+    "verbatim",  # the same, with quotes, forwards and events behind the delimiter mark
+    "direct",  # the same without the mark: labels that people wrote are escaped
     "headed",  # with a header
     "worded",  # with a header, and markers for media
     "attached",  # the same, and behind each marker the media themselves, if they have content
@@ -35,6 +36,7 @@ Voice = Literal["author", "model", "results"]  # who speaks in a part of a messa
 Safe = Callable[[str], str]
 
 EMPTY = "[empty message]"
+NOTE = "A note, not a message: "
 EMOJIS = 4  # of one reaction
 EMOJI_LENGTH = 32  # characters: some services give names
 QUOTE_LENGTH = 2_000  # characters of a quote
@@ -141,10 +143,14 @@ def _turn_of_voice(voice: Voice, message: Message, context: Context, style: Styl
 
 
 def turn_of(message: Message, context: Context, style: Style, *, beside: Sequence[Part] = ()) -> Turn | None:
-    """Return the turn of one message, with the parts *beside* it at its end; None for an empty own one."""
+    """Return the turn of one message, with the parts *beside* it at its end; None where an own or bare one is empty."""
     if context.is_own(message):
         parts = [*_own_parts(message.parts, context.delimiter, style)]
         return Turn(role="model", parts=tuple(parts)) if parts else None
+    if style == "bare":
+        said = tuple(part for part in message.parts if not isinstance(part, Media) or part.media_kind != EVENT)
+        parts = [*_escape_parts((*said, *beside), context, style)]
+        return Turn(role="user", parts=tuple(parts)) if parts else None
     parts = [*_forward_parts(message, context, style), *_escape_parts(message.parts, context, style)]
     if style in ("headed", "worded", "attached") and (words := header(message, context.zone, context.delimiter)):
         parts.insert(0, Text(text=words))
@@ -171,7 +177,8 @@ def _notice_turn(notice: Notice, context: Context, style: Style) -> Turn:
     """Return the turn of a notice: a line behind the delimiter mark, then the new parts."""
     parts = tuple(_escape_parts(notice.parts, context, style)) or (Text(text=EMPTY),)
     rest = (*_forward_parts(notice.shown, context, style), *parts) if has_words(notice) else ()
-    return Turn(role="user", parts=(Text(text=notice_line(notice, context)), *rest))
+    lead = NOTE if style == "verbatim" else ""  # no instruction explains it
+    return Turn(role="user", parts=(Text(text=notice_line(notice, context, lead=lead)), *rest))
 
 
 def has_words(notice: Notice) -> bool:
@@ -179,13 +186,13 @@ def has_words(notice: Notice) -> bool:
     return not notice.is_deletion and not isinstance(notice, ReactionNotice)
 
 
-def notice_line(notice: Notice, context: Context) -> str:
+def notice_line(notice: Notice, context: Context, *, lead: str = "") -> str:
     """`[#7f3a9c2e] From: Alice (u123) — id: m1 — 2025-01-15 14:27 — edited: "see you at 5" now says`.
 
     Of a reaction: `[#7f3a9c2e] From: Bob (u456) — reacted 👍 to id: m1`.
     """
     news = f"{speaker(notice_subject(notice), context)} — {notice_text(notice, context)}"
-    return f"{delimiter_mark(context.delimiter)} {escape.without_delimiter(news, context.delimiter)}"
+    return f"{delimiter_mark(context.delimiter)} {lead}{escape.without_delimiter(news, context.delimiter)}"
 
 
 def notice_subject(notice: Notice) -> Message:
@@ -311,14 +318,16 @@ def shorten(text: str, most: int) -> str:
 def quote_parts(
     quote: Quote | None, shown: Mapping[str, Message], style: Style, *, without_text: bool
 ) -> tuple[Part, ...]:
-    """Return the text and media of a quote, unless the quoted message is among those *shown*, by id.
+    """Return the text and media of a quote; where the quoted message is among those *shown*, only a marked passage.
 
     *without_text*: another layer has the text, so only the media are returned.
     """
     if quote is None:
         return ()
-    words = () if without_text or quote.message_id in shown else tuple(_quoted_text(quote, QUOTE_LENGTH))
-    return (*words, *_quote_media(quote, shown, style))
+    seen = shown.get(quote.message_id)
+    told = None if without_text or style == "bare" else quote.beside(deleted=seen.deleted if seen else None)
+    words = tuple(_quoted_text(told, QUOTE_LENGTH)) if told else ()
+    return (*words, *_quote_media(quote, seen, style))
 
 
 def brief_quote(quote: Quote) -> tuple[Part, ...]:
@@ -333,10 +342,11 @@ def _quoted_text(quote: Quote, most: int) -> Iterator[Text]:
         yield Text(text=quoted if len(quoted) <= most else f"{quoted[:most]}…")
 
 
-def _quote_media(quote: Quote, shown: Mapping[str, Message], style: Style) -> tuple[Media, ...]:
+def _quote_media(quote: Quote, seen: Message | None, style: Style) -> tuple[Media, ...]:
     media = tuple(part for part in quote.parts if isinstance(part, Media))
-    seen = shown.get(quote.message_id)
-    if style == "verbatim" or (style == "attached" and seen):  # the words are the author's own, or shown already
+    if style == "bare":
+        media = tuple(filter(_is_sendable, media))
+    elif style == "verbatim" or (style == "attached" and seen):  # the words are the author's own, or shown already
         media = tuple(one for one in media if one.has_content or one.same_as)
     return tuple(part for part in media if seen is None or part not in seen.parts)  # older media are shown in words
 
@@ -367,7 +377,7 @@ def _own_parts(parts: Iterable[Part], delimiter: str, style: Style) -> Iterator[
 
 def _escape_parts(parts: Iterable[Part], context: Context, style: Style) -> Iterator[Part]:
     def safe(text: str) -> str:
-        if style in ("verbatim", "direct"):
+        if style in ("bare", "verbatim", "direct"):
             rest = escape.without_delimiter(text, context.delimiter)
             return escape.without_labels(rest) if style == "direct" else rest
         return escape.markup(text, context.delimiter)

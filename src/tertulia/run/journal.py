@@ -32,7 +32,7 @@ class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
     taken: tuple[str, ...]  # the ids of all messages it answers, the target among them
     began_at: datetime
     horizon: int  # messages in the place when it began: later ones are not in its prompt; 0 if it never did
-    model: str = ""
+    model: str = ""  # that its last step asked
     profile: str = ""
     status: RunStatus = "open"
     ended_at: datetime | None = None
@@ -203,7 +203,9 @@ class JournalStore(Protocol):
     async def ask(
         self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: FallbackStep | None = None
     ) -> None:
-        """Persist a prompt before it is sent, its fallback, and the messages that the run has taken in."""
+        """Persist a prompt before it is sent to `run.model`, its fallback, and the messages that the run has taken
+        in.
+        """
         ...
 
     async def add_record(self, run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None: ...

@@ -13,7 +13,7 @@ response comes; then all may be tried again. What was tried is in the journal, s
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from datetime import datetime
 from typing import Protocol
@@ -33,6 +33,7 @@ from tertulia.errors import (
     RequestRefused,
     ResponseUnreadable,
     TertuliaError,
+    reason_of,
 )
 from tertulia.models.base import Finish, Model, Outcome, Response, TakesMedia
 from tertulia.models.prices import PRICES, Prices
@@ -78,6 +79,7 @@ _UNUSABLE: frozenset[Outcome] = frozenset({"blocked", "prompt_blocked", "malform
 MODEL_DOWN = (ModelUnavailable, QuotaExhausted, KeyMissing, KeyRefused, ModelUnknown, PlaceRefused)
 
 Correction = Callable[[Response], str | None]  # a text for the model about its response, if it needs one
+Refresh = Callable[[Prompt], Awaitable[Prompt]]  # a prompt with its dynamic layer as it is now
 
 
 class NoAnswer(ResponseUnreadable):
@@ -118,8 +120,9 @@ class RunLoop:
     An unusable response and a refusal lead to the next of the *fallbacks*. After the last one an unusable response
     raises `NoAnswer`. Without fallbacks every valid response is usable, except for calls that may be cut. If one of
     several *models* is down, out of quota or refuses, the next one is asked for the rest of the run. Only the last
-    model is retried with waits, and gets all fallbacks. No prompt names a file of *expired_files*. Media get their
-    content from *attachments* before each call; a file that the service lost is uploaded again.
+    model is retried with waits, and gets all fallbacks. *refresh* brings the prompt of each later step up to date. No
+    prompt names a file of *expired_files*. Media get their content from *attachments* before each call; a file that the
+    service lost is uploaded again.
     """
 
     def __init__(
@@ -135,6 +138,7 @@ class RunLoop:
         calls: ModelCalls | None = None,
         while_waiting: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
         join: Join | None = None,
+        refresh: Refresh | None = None,
         correction: Correction | None = None,
         tool_ended: Callable[[Run, ToolRun], None] | None = None,
         expired_files: ExpiredFiles | None = None,
@@ -154,6 +158,7 @@ class RunLoop:
         self._while_waiting = while_waiting  # entered while a model is awaited
         self._began = self._before = 0.0  # when it began, by the loop's clock; seconds in earlier processes
         self._join = join
+        self._refresh = refresh
         self._correction = correction
         self._expired_files = expired_files or ExpiredFiles()
         self._attachments = attachments
@@ -175,6 +180,7 @@ class RunLoop:
     async def run(self) -> AsyncGenerator[RunEvent, None]:
         """Yield the events of the run until the model has answered."""
         self._began, self._before = asyncio.get_running_loop().time(), self.journal.run.seconds
+        await self._change_model()
         while True:
             try:
                 async with aclosing(self._ask()) as events:
@@ -241,8 +247,10 @@ class RunLoop:
 
     async def _begin_step(self, prompt: Prompt, tried: FallbackStep | None = None) -> None:
         """Persist a new step before its prompt is sent."""
+        prompt = await self._refresh(prompt) if self._refresh else prompt
         journal, step = self.journal, self.journal.step + 1
-        run = replace(journal.run, seconds=self._before + asyncio.get_running_loop().time() - self._began)
+        seconds = self._before + asyncio.get_running_loop().time() - self._began
+        run = replace(journal.run, model=tried.model if tried else self._model.name, seconds=seconds)
         await self._store.ask(run, step, prompt, at=self._now(), tried=tried)
         all_tried = (*journal.tried, *([tried] if tried else []))
         self.journal = replace(journal, run=run, prompt=prompt, step=step, tried=all_tried)
@@ -323,12 +331,25 @@ class RunLoop:
             found = NEXT_MODEL, replace(journal.last_prompt, cached=None)
         if found is None:
             raise trouble
-        name, prompt = found
+        model = next_model if next_model and found[0] == NEXT_MODEL else model
+        await self._begin_fallback(*found, why=reason_of(trouble), model=model)
+
+    async def _begin_fallback(self, name: str, prompt: Prompt, *, why: str, model: Model) -> None:
+        journal = self.journal
         about = {"place": journal.run.place, "run_id": journal.run.id}
-        log.warning("fallback %r is tried: %s", name, trouble, extra=about)
-        model = next_model if next_model and name == NEXT_MODEL else model
-        why = str(trouble)[:LONGEST_WHY]
-        await self._begin_step(prompt, FallbackStep(step=journal.step + 1, fallback=name, why=why, model=model.name))
+        log.warning("fallback %r is tried: %s", name, why, extra=about)
+        tried = FallbackStep(step=journal.step + 1, fallback=name, why=why[:LONGEST_WHY], model=model.name)
+        await self._begin_step(prompt, tried)
+
+    async def _change_model(self) -> None:
+        """Begin another step if the last one is not answered yet and another model is asked now: the run is resumed
+        by a process with other models.
+        """
+        journal, model = self.journal, self._model
+        if journal.run.model in ("", model.name) or journal.last_record() is not None:
+            return
+        why = f"the run was begun with {journal.run.model}, and is resumed with {model.name}"
+        await self._begin_fallback(NEXT_MODEL, replace(journal.last_prompt, cached=None), why=why, model=model)
 
     def _leave_out(self, trouble: TertuliaError) -> bool:
         """Return whether the same prompt is to be sent with words for media that may have been refused."""

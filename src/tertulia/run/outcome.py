@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tertulia.messages import Message, Place, Reply
 from tertulia.models.base import Response
-from tertulia.parts import Media, ToolCall, ToolResult
+from tertulia.parts import Media, Text, ToolCall, ToolResult
 from tertulia.run.cleaner import clean
 from tertulia.run.journal import Run
 from tertulia.tasks.blocks import ParsedText, parse
@@ -109,12 +109,13 @@ def run_outcome(
         streamed = streamed if replies else [True]
         text = "\n\n".join(filter(None, [first.text, "\n".join(words)]))
         replies[:1] = [replace(first, text=text, media=first.media + media[:MOST_MEDIA])]
+    turns = _clean_turns(turns, delimiter=delimiter, markers=markers)
     plain = len(steps) <= 1 and len(replies) == 1 and not any(one.blocks or one.problems for _, one in parsed)
     return RunOutcome(
         replies=tuple(replies),
         unsent=max(0, len(media) - MOST_MEDIA - len(words)),
         streamed=tuple(streamed),
-        turns=tuple(turns) if plain else _tool_turns(turns, replies[0].text) if replies else (),
+        turns=turns if plain else _tool_turns(turns, replies[0].text) if replies else (),
         tasks=tuple(_plan(later_steps, run, target, now)),
         silent=silent,
     )
@@ -213,6 +214,29 @@ def _split_at_wait(steps: Sequence[TaskBlock]) -> tuple[list[tuple[int, Sendable
     first = list(takewhile(lambda step: not isinstance(step, Wait | Custom), steps))
     sendable = [(number, step) for number, step in enumerate(first) if isinstance(step, Sendable)]
     return sendable, [step for step in first if not isinstance(step, Sendable)] + list(steps[len(first) :])
+
+
+def _clean_turns(turns: Sequence[Turn], *, delimiter: str, markers: Collection[str]) -> tuple[Turn, ...]:
+    """Return the turns as the model is shown them later: its texts without our markup, with their blocks.
+
+    A model that is shown its own leaks learns to leak. A text that changes loses its signature; calls, media and
+    thoughts keep theirs.
+    """
+    return tuple(
+        _with_text(turn, clean(turn.text, delimiter=delimiter, kinds=(), markers=markers))
+        if turn.role == "model"
+        else turn
+        for turn in turns
+    )
+
+
+def _with_text(turn: Turn, text: str) -> Turn:
+    """Return the turn with *text* in place of all its texts; the same turn where that changes nothing."""
+    if text == turn.text:
+        return turn
+    first = next(number for number, part in enumerate(turn.parts) if isinstance(part, Text) and part.text)
+    others = (part for part in turn.parts[first + 1 :] if not isinstance(part, Text) or not part.text)
+    return replace(turn, parts=(*turn.parts[:first], *([Text(text=text)] if text else []), *others))
 
 
 def _tool_turns(turns: Sequence[Turn], text: str) -> tuple[Turn, ...]:

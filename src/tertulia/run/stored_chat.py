@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import takewhile
+from secrets import token_hex
 from typing import Protocol
 
 from msgspec import Struct
@@ -66,11 +67,40 @@ class ChatRuns(JournalStore, Protocol):
     async def end(self, run: Run) -> None: ...
 
 
+class Delimiters(Protocol):
+    async def delimiter(self, place: Place) -> str:
+        """Return the word that tells our own markup in a place from people's text; the same in every process."""
+        ...
+
+
 class ChatStore(Protocol):
     @property
     def chats(self) -> Chats: ...
     @property
     def runs(self) -> ChatRuns: ...
+    @property
+    def place_settings(self) -> Delimiters: ...
+
+
+class ChatHome(Protocol):
+    """Where the runs of a chat are: its place, and the delimiter of that."""
+
+    @property
+    def place(self) -> Place: ...
+
+    async def delimiter(self) -> str: ...
+
+
+class UnstoredChat:
+    """The home of a chat that no store has."""
+
+    place = Place(platform=SERVICE, id="", kind="direct")
+
+    def __init__(self) -> None:
+        self._delimiter = token_hex(6)
+
+    async def delimiter(self) -> str:
+        return self._delimiter
 
 
 class StoredChat:
@@ -80,10 +110,15 @@ class StoredChat:
         self.runs = store.runs
         self.place = place_of_chat(name)
         self._chats = store.chats
+        self._store = store
         self._name = name
         self._saved: list[HistoryEntry] = []
         self._edition: int | None = None
         self._is_empty = False
+
+    async def delimiter(self) -> str:
+        """Return the delimiter of the chat."""
+        return await self._store.place_settings.delimiter(self.place)
 
     def clear(self) -> None:
         """Let the next `save` replace all entries."""

@@ -301,19 +301,18 @@ def _upsert_summary(database: Database, summary: Summary, made_of: Sequence[str]
     database.execute(upsert, (author, upsert_place(database, summary.place), direct, *values))
 
 
-# *s* is the message that showed the proposal, *y* the one that may confirm it: the next message of the person there,
-# not edited since. Without a quote it confirms only the last message of the agent; replies that are being sent count,
+# *o* is the reply that showed the proposal, *y* the message that may confirm it: the next one of the person there, not
+# edited since. Without a quote it confirms only the last message of the agent; replies that are being sent count,
 # because people may see a reply before we know that it was sent. Answers to commands, without author and run, do not.
 _CONFIRMED = f"""f.id IN (
     SELECT p.fact FROM proposals p JOIN runs r ON r.run_id = p.run_id AND r.status = 'done'
         JOIN outbox o ON o.outgoing_id = p.run_id || '{PROPOSAL}' AND o.status = 'sent'
-        JOIN messages s ON s.place = r.place AND s.message_id = o.message_id AND s.deleted = 0
-        JOIN messages y ON y.place = r.place AND y.message_id = :message AND y.number > s.number
+        JOIN messages y ON y.place = r.place AND y.message_id = :message AND y.number >= o.position
             AND y.deleted = 0 AND y.text = :text
         JOIN names n ON n.id = y.name
     WHERE r.place = :place AND n.author = f.about AND p.until > :now AND (
-        y.reply_to = s.message_id OR (y.reply_to IS NULL AND NOT EXISTS (
-            SELECT 1 FROM messages b WHERE b.place = y.place AND b.number > s.number AND b.number < y.number
+        y.reply_to = o.message_id OR (y.reply_to IS NULL AND NOT EXISTS (
+            SELECT 1 FROM messages b WHERE b.place = y.place AND b.number >= o.position AND b.number < y.number
             AND b.role = 'model'
         ) AND NOT EXISTS (
             SELECT 1 FROM outbox b WHERE b.place = y.place AND b.id > o.id AND b.made_at <= y.received_at
@@ -322,7 +321,7 @@ _CONFIRMED = f"""f.id IN (
         ))
     ) AND NOT EXISTS (
         SELECT 1 FROM messages b JOIN names m ON m.id = b.name
-        WHERE b.place = y.place AND b.number > s.number AND b.number < y.number AND m.author = n.author
+        WHERE b.place = y.place AND b.number >= o.position AND b.number < y.number AND m.author = n.author
     )
 )"""
 

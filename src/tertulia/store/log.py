@@ -5,8 +5,13 @@ the same object at every read. `LogCache` holds the newest messages of the place
 message increases `places.changes`. A read compares that number with the one its `PlaceCache` has seen, drops the
 messages that have changed since, and fetches only what is missing. The cache belongs to the reader thread: it is used
 in a transaction, so that the number and the messages are of one state.
+
+Its size is estimated, since walking over what hangs on a message would take longer than reading it again: a message
+takes `_MESSAGE_BYTES`, and `_FORMS` times its columns, for what is rendered, repaired and encoded of it. Over
+`MAX_BYTES`, the places that were not read for longest are dropped.
 """
 
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from itertools import islice
@@ -27,8 +32,11 @@ from tertulia.turns import Turn
 
 T = TypeVar("T")
 
-MAX_PLACES = 64  # places in the cache
-MAX_MESSAGES = 640  # messages of each: a window and what precedes it
+MAX_BYTES = 64 * 2**20  # of all messages in the cache
+MAX_PLACES = 1024  # places in the cache
+MAX_MESSAGES = 640  # messages of each place: a window and what precedes it
+_PLACE_BYTES = 2_000  # of a place without its messages
+_MESSAGE_BYTES, _FORMS = 1_300, 3  # measured with all forms of the profile `layered`, encoded for one model
 _MAX_IDS = 500  # ids in one query
 CHANGES = """SELECT e.id, e.number, e.position, e.before FROM message_changes e
     WHERE e.place = ? AND e.number >= ? AND e.seen = 1 AND e.kind IN ('edited', 'deleted') AND e.before IS NOT NULL
@@ -41,6 +49,7 @@ CHANGES = """SELECT e.id, e.number, e.position, e.before FROM message_changes e
 class LogEntry(NamedTuple):
     message: Message
     turns: tuple[Turn, ...]
+    size: int  # bytes, estimated
 
 
 class PlaceCache:
@@ -48,26 +57,34 @@ class PlaceCache:
 
     def __init__(self, row: int) -> None:
         self.row = row  # of the place; another one once the place was removed and came again
+        self.size = _PLACE_BYTES  # with the messages and the edits
         self.seen = 0
         self.entries: dict[int, LogEntry] = {}
         self.numbers: dict[str, int] = {}
         self.edits: dict[int, MessageChange] = {}  # by the rows of their changes, in order
+        self.edits_size = 0
         self.changes: Sequence[LogChange] = ()  # these, and the reactions
         self.changes_since: int | None = None  # of which message on these are; None: something has happened since
 
     def put(self, number: int, entry: LogEntry) -> None:
         self.entries[number] = entry
         self.numbers[entry.message.id] = number
+        self.size += entry.size
 
     def drop(self, numbers: Iterable[int]) -> None:
         for number in numbers:
             gone = self.entries.pop(number, None)
             if gone:
                 self.numbers.pop(gone.message.id, None)
+                self.size -= gone.size
 
-    def shrink(self, most: int) -> None:
-        if len(self.entries) > most:
-            self.drop(sorted(self.entries)[: len(self.entries) - most])
+    def shrink(self, *, messages: int, size: int) -> None:
+        """Drop the oldest messages beyond these numbers."""
+        if len(self.entries) > messages or self.size > size:
+            for number in sorted(self.entries):
+                if len(self.entries) <= messages and self.size <= size:
+                    return
+                self.drop([number])
 
 
 class SqlLog(Log):
@@ -106,10 +123,11 @@ class SqlLog(Log):
 class LogCache:
     """The caches of the places that were read last; used in the reader thread only."""
 
-    def __init__(self, *, places: int = MAX_PLACES, messages: int = MAX_MESSAGES) -> None:
-        self.messages = messages  # of each place
-        self.by_place: OrderedDict[str, PlaceCache] = OrderedDict()
+    def __init__(self, *, size: int = MAX_BYTES, places: int = MAX_PLACES, messages: int = MAX_MESSAGES) -> None:
+        self.by_place: OrderedDict[str, PlaceCache] = OrderedDict()  # that which was read last is the last
+        self._size = size
         self._places = places
+        self._messages = messages  # of each place
         self.identities = IdentityCache()
 
     def clear(self) -> None:
@@ -136,6 +154,14 @@ class LogCache:
             cached.changes_since = None
         return row, count, cached
 
+    def shrink(self, read: PlaceCache) -> None:
+        """Drop what is too much after a place was *read*: its oldest messages, and the places read longest ago."""
+        read.shrink(messages=self._messages, size=self._size)
+        size = sum(one.size for one in self.by_place.values())
+        while size > self._size and len(self.by_place) > 1:
+            _, gone = self.by_place.popitem(last=False)
+            size -= gone.size
+
 
 class Snapshot(Log):
     """The log in one transaction, in which nothing changes; its methods never suspend."""
@@ -160,7 +186,7 @@ class Snapshot(Log):
             missing = [number for number in wanted if number not in cached.entries]
             self._fetch(cached, row, (missing[0], missing[-1] + 1))
             read = [cached.entries[number] for number in wanted]
-            cached.shrink(self._cache.messages)
+            self._cache.shrink(cached)
         return [entry.message for entry in read if entry]
 
     async def number(self, message: Message) -> int | None:
@@ -180,7 +206,7 @@ class Snapshot(Log):
             if number not in cached.entries:
                 self._fetch(cached, row, (number, number + 1))
             numbered.append((number, cached.entries[number].message))
-        cached.shrink(self._cache.messages)
+        self._cache.shrink(cached)
         return numbered
 
     async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
@@ -213,6 +239,10 @@ class Snapshot(Log):
             shown = message_rows.read_reactions(self._database, row, since, self._cache.identities)
             cached.changes = (*cached.edits.values(), *shown)
             cached.changes_since = since
+            size = _FORMS * sum(sys.getsizeof(before) for *_, before in rows)
+            cached.size += size - cached.edits_size
+            cached.edits_size = size
+            self._cache.shrink(cached)
         return cached.changes
 
     async def in_snapshot(self, reading: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
@@ -240,7 +270,9 @@ class Snapshot(Log):
                 *columns, hidden, turns = row
                 message = decode_message(self._database, tuple(columns), self._cache.identities)
                 made = () if hidden or turns is None else TURNS.loads(turns)
-                cached.put(row[1], LogEntry(placeholder_of(message) if hidden else message, made))
+                texts = sum(sys.getsizeof(column) for column in columns if isinstance(column, str))
+                size = _MESSAGE_BYTES + _FORMS * (texts + sys.getsizeof(turns))
+                cached.put(row[1], LogEntry(placeholder_of(message) if hidden else message, made, size))
 
 
 def _run_sync(reading: Coroutine[Any, Any, T]) -> T:

@@ -111,7 +111,8 @@ _COLUMN_NAMES = """outgoing_id place run_id task_id kind status attempts text ma
 _INSERT = f"""INSERT INTO outbox ({", ".join(_COLUMN_NAMES)})
     VALUES ({", ".join(f":{column}" for column in _COLUMN_NAMES)}) ON CONFLICT (outgoing_id) DO NOTHING"""
 _MUTABLE = "status attempts unknown_attempts sent_at message_id why author edits".split()
-_UPDATE = f"""UPDATE outbox SET {", ".join(f"{column} = :{column}" for column in _MUTABLE)}
+_UPDATE = f"""UPDATE outbox SET {", ".join(f"{column} = :{column}" for column in _MUTABLE)},
+    position = CASE WHEN :status = 'sent' THEN (SELECT messages FROM places WHERE id = place) END
     WHERE outgoing_id = :outgoing_id AND status != 'sent'
     AND (status != 'dropped' OR :status NOT IN ('waiting', 'sending'))"""
 

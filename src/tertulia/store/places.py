@@ -286,7 +286,8 @@ def _append(database: Database, there: int, row: int) -> None:
     events = """UPDATE message_changes SET place = ?, change = change + ?, number = number + ?, position = position + ?
         WHERE place = ?"""
     database.execute(events, (row, changes, count, count, there))
-    database.execute("UPDATE reactions SET position = position + ? WHERE place = ?", (count, there))
+    for table in ("reactions", "outbox"):
+        database.execute(f"UPDATE {table} SET position = position + ? WHERE place = ?", (count, there))
     database.execute("UPDATE runs SET horizon = horizon + ? WHERE place = ? AND horizon > 0", (count, there))
     _append_positions(database, there, row, count)
     for table in _MOVED:

@@ -99,9 +99,9 @@ class SqlPrompts(Repository):
         """Encode a prompt and compare its layers with the cached ones."""
         place = place_key(run.place)
         keys = [(place, position, layer.name) for position, layer in enumerate(prompt.layers)]
-        fallback = (clean(tried.fallback), clean(tried.why), clean(tried.model)) if tried else (None, "", "")
+        fallback = (clean(tried.fallback), clean(tried.why)) if tried else (None, "")
         return PreparedPrompt(
-            row=(run.id, step, at.isoformat(), dumps(prompt.settings), prompt.cached, *fallback),
+            row=(run.id, step, at.isoformat(), dumps(prompt.settings), prompt.cached, *fallback, clean(run.model)),
             tools=dumps(prompt.tools),
             keys=keys,
             layers=[self._prepare_layer(key, layer) for key, layer in zip(keys, prompt.layers, strict=True)],
@@ -166,11 +166,10 @@ def common_prefix(one: bytes, other: bytes) -> int:
 
 def _read_sent(database: Database, run_id: str, step: int) -> SentPrompt | None:
     """Return the last prompt of a step. `left_out` is that of the newest prompt before it which has one."""
-    select = """SELECT p.id, p.at, coalesce(nullif(p.model, ''), r.model), p.fallback, p.why, (
+    select = """SELECT p.id, p.at, p.model, p.fallback, p.why, (
             SELECT l.left_out FROM prompts l WHERE l.run_id = p.run_id AND l.id <= p.id AND l.left_out IS NOT NULL
             ORDER BY l.id DESC LIMIT 1
-        ) FROM prompts p JOIN runs r ON r.run_id = p.run_id WHERE p.run_id = ? AND p.step = ?
-        ORDER BY p.id DESC LIMIT 1"""
+        ) FROM prompts p WHERE p.run_id = ? AND p.step = ? ORDER BY p.id DESC LIMIT 1"""
     found = database.execute(select, (run_id, step)).fetchone()
     if found is None:
         _refuse_removed(database, run_id)

@@ -226,7 +226,9 @@ def _ask(
     if stored and stored.status != "open":
         raise InvalidValue(f"run {run.id!r} has ended")
     _require_prompts(run, stored)
-    events.add(database, *_upsert(database, run, stored, at), *made, at=at)
+    decided = _upsert(database, run, stored, at)
+    database.execute("UPDATE runs SET model = ? WHERE run_id = ?", (clean(run.model), run.id))
+    events.add(database, *decided, *made, at=at)
     return prompts.insert_prompt(database, prepared)
 
 

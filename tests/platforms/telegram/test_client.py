@@ -1,10 +1,12 @@
 """The client of the Bot API: turns, and what answers mean."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from tertulia.errors import NotSent, ResponseUnreadable, TertuliaError
+from tertulia.errors import NotSent, ResponseUnreadable, TertuliaError, TimedOut
 from tertulia.platforms.telegram.client import LONGEST_HOLD, LONGEST_WAIT, ApiError, BotClient, Pace, Pacer
 from tertulia.sim.server import Served
 
@@ -165,6 +167,39 @@ async def test_an_odd_answer_is_an_error_of_ours(service: Answers) -> None:
         await post_to(service)
 
 
+class Dripping:
+    """A service that sends a byte of its answer now and then, and never all of it."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while True:
+            await send({"type": "http.response.body", "body": b" ", "more_body": True})
+            self.sent += 1
+            await asyncio.sleep(0.01)
+
+
+CALLS: dict[str, Callable[[BotClient], Awaitable[object]]] = {
+    "getUpdates": lambda client: client.updates(0, ()),
+    "getMe": lambda client: client.me(),
+    "sendMessage": lambda client: client.post("sendMessage", {"chat_id": 7, "text": "hello"}),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+async def test_a_call_has_a_total_deadline_however_the_answer_drips(name: str) -> None:
+    service = Dripping()
+    async with Served(service) as served:
+        client = BotClient("42:secret", base_url=served.url, deadline=0.3)
+        with pytest.raises(TimedOut, match=f"did not answer {name} within 0.3 seconds"):
+            await asyncio.wait_for(CALLS[name](client), 20)
+        await client.aclose()
+
+    assert service.sent > 3
+
+
 async def test_updates_that_cannot_be_confirmed_are_an_error_of_ours() -> None:
     async with Served(Answers(200, b'{"ok":true,"result":[{"message":{}}]}')) as served:
         client = BotClient("42:secret", base_url=served.url)
@@ -185,3 +220,18 @@ async def test_when_two_chats_are_asked_to_wait_at_once_all_wait_a_little() -> N
     await pacer.turn("9")
 
     assert (alone, time.slept) == ([], [LONGEST_HOLD])
+
+
+UNREACHABLE = "://bot:hunter2@127.0.0.1:9"
+
+
+@pytest.mark.parametrize("address", ["http" + UNREACHABLE, "gopher" + UNREACHABLE])
+async def test_no_error_has_the_password_of_the_address(address: str, caplog: pytest.LogCaptureFixture) -> None:
+    client = BotClient("42:secret", base_url=address)
+
+    with caplog.at_level("DEBUG"), pytest.raises(TertuliaError) as caught:
+        await client.post("sendMessage", {"chat_id": 7, "text": "hello"})
+    await client.aclose()
+
+    assert "hunter2" not in f"{caught.value}{caplog.text}"
+    assert "127.0.0.1:9" in str(caught.value) or address.startswith("gopher")

@@ -17,6 +17,7 @@ from tertulia.platform import Change, CommandInfo, Delivery, PlaceMigrated, Rece
 from tertulia.platforms.telegram.client import BotClient
 from tertulia.platforms.telegram.parameters import files, method_of
 from tertulia.platforms.telegram.platform import Telegram
+from tertulia.sim.server import Served
 from tertulia.sim.telegram import SimUser, TelegramSim, image
 
 
@@ -127,6 +128,59 @@ async def test_a_token_that_telegram_does_not_know_is_said_without_it(sim: Teleg
     await unknown.close()
     assert "secret-of-nobody" not in str(caught.value)
     assert "BotFather" in str(caught.value)
+
+
+ODD_STARTS = {  # what is no "this token is unknown" of the Bot API
+    "a page": (200, b"<html>log in</html>"),
+    "nothing": (200, b""),
+    "no user": (200, b'{"ok":true,"result":{}}'),
+    "other JSON": (200, b"[]"),
+    "a refusal without a code": (200, b'{"ok":false}'),
+    "a redirect": (302, b""),
+    "400 of the service": (400, b'{"ok":false,"error_code":400,"description":"Bad Request"}'),
+    "401 of a proxy": (401, b"<html>Unauthorized</html>"),
+    "401 of a proxy in JSON": (401, b'{"message":"Unauthorized"}'),
+    "403 of a proxy": (403, b"<html>Forbidden</html>"),
+    "404 of a proxy": (404, b"Not Found"),
+    "404 of a proxy in JSON": (404, b'{"description":"Not Found"}'),
+    "407 of a proxy": (407, b""),
+    "409": (409, b'{"ok":false,"error_code":409,"description":"Conflict"}'),
+    "429": (429, b'{"ok":false,"error_code":429,"description":"Too Many Requests","parameters":{"retry_after":1}}'),
+    "502": (502, b"<html>Bad Gateway</html>"),
+}
+
+
+async def test_no_odd_answer_at_a_start_ends_the_bot(caplog: pytest.LogCaptureFixture) -> None:
+    answers = list(ODD_STARTS.values())
+
+    async def service(scope: Any, receive: Any, send: Any) -> None:
+        status, body = answers.pop(0) if answers else (200, b'{"ok":true,"result":{"id":42,"first_name":"Bot"}}')
+        await send({"type": "http.response.start", "status": status, "headers": [(b"location", b"/elsewhere")]})
+        await send({"type": "http.response.body", "body": body})
+
+    async with Served(service) as served:
+        bot = Telegram("42:secret", base_url=served.url, sleep=short_sleep)
+        await bot.open()
+        await bot.close()
+
+    assert bot.me == Author(id="42", name="Bot")
+    assert caplog.text.count("Telegram is asked again in") == len(ODD_STARTS)
+
+
+@pytest.mark.parametrize("code", [401, 404])
+async def test_a_definite_refusal_of_the_token_is_final(code: int) -> None:
+    words = {401: "Unauthorized", 404: "Not Found"}[code]
+    body = f'{{"ok":false,"error_code":{code},"description":"{words}"}}'.encode()
+
+    async def service(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": code, "headers": []})
+        await send({"type": "http.response.body", "body": body})
+
+    async with Served(service) as served:
+        bot = Telegram("42:secret", base_url=served.url, sleep=short_sleep)
+        with pytest.raises(KeyRefused):
+            await bot.open()
+        await bot.close()
 
 
 async def test_the_token_is_in_no_line_of_the_log(

@@ -222,9 +222,13 @@ def term_prefix(term: str) -> tuple[str, bool]:
 _UNINFORMATIVE = frozenset(map(fold, UNINFORMATIVE))
 
 
-@lru_cache(maxsize=8_192)
 def term_set(text: str) -> frozenset[str]:
     """Return the informative terms of a text."""
+    return _term_set(text[:_MAX_TEXT])
+
+
+@lru_cache(maxsize=2_048)
+def _term_set(text: str) -> frozenset[str]:
     return frozenset(term for term, _ in _informative_terms(text))
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.errors import NothingToSend
-from tertulia.jsonio import dumps, join_items, limit_depth, lower_types
+from tertulia.jsonio import dump_items, dumps, join_items, limit_depth, lower_types
 from tertulia.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, is_generated_id
 from tertulia.turns import Layer, Prompt, Settings, ToolSpec, Turn
 from tertulia.value_cache import cached
@@ -55,7 +55,7 @@ def _key(model: str) -> str:
 
 def _fragment(turn: Turn, model: str) -> bytes:
     """Return the turn's contents as bytes; cached."""
-    return cached(turn, _key(model), lambda one: b",".join(dumps(content) for content in _contents(one, model)))
+    return cached(turn, _key(model), lambda one: dump_items(_contents(one, model)))
 
 
 def _contents(turn: Turn, model: str) -> Iterator[dict[str, Any]]:

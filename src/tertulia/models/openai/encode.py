@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 from tertulia.characters import one_line
-from tertulia.jsonio import dumps, join_items, lower_types
+from tertulia.jsonio import dump_items, dumps, join_items, lower_types
 from tertulia.models.openai.vendors import Vendor, vendor_of
 from tertulia.parts import MAX_LABEL, USUAL_MIME, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from tertulia.turns import Prompt, Settings, ToolSpec, Turn
@@ -54,7 +54,7 @@ def _fragment(turn: Turn, model: str, vendor: Vendor) -> bytes:
     def encode(turn: Turn) -> bytes:
         parts = drop_foreign_signatures(turn, model, "openai").parts
         messages = _assistant(parts, vendor) if turn.role == "model" else _user(parts, vendor)
-        return b",".join(dumps(message) for message in messages)
+        return dump_items(messages)
 
     return cached(turn, _key(model, vendor), encode)
 

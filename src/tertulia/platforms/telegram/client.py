@@ -4,9 +4,9 @@ import asyncio
 import logging
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import httpx2
@@ -24,12 +24,17 @@ from tertulia.errors import (
     TimedOut,
     seconds_to_wait,
 )
+from tertulia.models.http import public_url
 from tertulia.platforms.telegram import batches, types
+from tertulia.redaction import redact_keys
+
+T = TypeVar("T")
 
 DEFAULT_BASE_URL = "https://api.telegram.org"
 CALL_TIMEOUT = httpx2.Timeout(60.0, connect=10.0)
 DOWNLOAD_TIMEOUT = httpx2.Timeout(20.0, connect=10.0)
 POLL_TIMEOUT = 50  # seconds that a request for updates waits for the first one; the service allows no more
+CALL_DEADLINE, POLL_DEADLINE = 120.0, POLL_TIMEOUT + 30.0  # seconds of a call in all, however slowly its answer comes
 LONGEST_HOLD = 5.0  # seconds that all chats wait because the service asked for some
 LONGEST_WAIT = 20.0  # seconds that a call waits for its turn; beyond that it is not sent yet
 
@@ -44,8 +49,17 @@ class ApiError(TertuliaError):
         self.retry_after = seconds_to_wait(retry_after)  # as the service asked; None if it did not
         self.migrate_to = migrate_to  # the new id of a group
 
+    @property
+    def is_bad_request(self) -> bool:
+        """Whether the service itself says that what we sent is wrong, so that the same call is refused again."""
+        return self.code == 400 and not isinstance(self, GatewayError)
+
     def tells(self, *texts: str) -> bool:
         return any(text.casefold() in self.description.casefold() for text in texts)
+
+
+class GatewayError(ApiError):
+    """Something between us and the service refused a call: a proxy, or a gateway."""
 
 
 class Pace(Struct, frozen=True, kw_only=True):
@@ -96,13 +110,16 @@ class BotClient:
         base_url: str = DEFAULT_BASE_URL,
         pace: Pace = Pace(),  # noqa: B008 (frozen)
         sleep: Sleep = asyncio.sleep,
+        deadline: float = CALL_DEADLINE,
     ) -> None:
+        self._deadline = deadline  # seconds of a call in all
         self._token = token
         self._base_url = base_url.rstrip("/")
         self._pacer = Pacer(pace, sleep=sleep)
         self._http: httpx2.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._filter = _TokenFilter(token)
+        self._shown_url = public_url(self._base_url)  # for errors
+        self._filter = _TokenFilter(self._hide)
 
     async def aclose(self) -> None:
         logging.getLogger("httpx2").removeFilter(self._filter)
@@ -111,42 +128,45 @@ class BotClient:
             await http.aclose()
 
     async def me(self) -> types.User:
-        return _USER.decode(await self.call("getMe"))
+        return _decoded(_USER, "getMe", await self.call("getMe"))
 
     async def updates(self, offset: int, allowed: Sequence[str]) -> list[tuple[int, bytes]]:
         """Wait for updates from *offset* on; that confirms those before it. Return their numbers and raw forms."""
         params = {"offset": offset, "timeout": POLL_TIMEOUT, "allowed_updates": list(allowed)}
         timeout = httpx2.Timeout(POLL_TIMEOUT + 20.0, connect=10.0)
-        response = await self._request("getUpdates", params, timeout=timeout)
+        response = await self._request(
+            "getUpdates", params, timeout=timeout, deadline=min(self._deadline, POLL_DEADLINE)
+        )
         if (found := batches.updates_in(response.content)) is None:
             self._result("getUpdates", response)
             raise ResponseUnreadable("the answer to getUpdates has no updates with numbers")
         return found
 
     async def webhook(self) -> types.WebhookInfo:
-        return _WEBHOOK.decode(await self.call("getWebhookInfo"))
+        return _decoded(_WEBHOOK, "getWebhookInfo", await self.call("getWebhookInfo"))
 
     async def member(self, chat_id: str, user_id: str) -> types.ChatMember:
-        return _MEMBER.decode(await self.call("getChatMember", {"chat_id": chat_id, "user_id": user_id}))
+        params = {"chat_id": chat_id, "user_id": user_id}
+        return _decoded(_MEMBER, "getChatMember", await self.call("getChatMember", params))
 
     async def sticker(self, set_name: str, name: str) -> str:
         """Return the file id of a sticker, by its emoji or its unique id; empty where the set has none such."""
-        found = _STICKERS.decode(await self.call("getStickerSet", {"name": set_name})).stickers
+        found = _decoded(_STICKERS, "getStickerSet", await self.call("getStickerSet", {"name": set_name})).stickers
         return next((one.file_id for one in found if name in (one.emoji, one.file_unique_id)), "")
 
     async def file(self, file_id: str, *, limit: int) -> bytes:
         """Return the bytes of a file, at most *limit*. Raise `MediaUnavailable` if they cannot be had."""
         try:
-            found = _FILE.decode(await self.call("getFile", {"file_id": file_id}))
+            found = _decoded(_FILE, "getFile", await self.call("getFile", {"file_id": file_id}))
             if found.file_size > limit:
                 raise MediaUnavailable(f"the file has {found.file_size:,} bytes, more than {limit:,}")
             if not _RELATIVE_PATH.fullmatch(found.file_path) or ".." in found.file_path:
                 raise MediaUnavailable("the Bot API server gives paths on its own disk (--local), which are not read")
             return await self._download(found.file_path, limit)
         except ApiError as error:
-            is_final = error.code == 400 and not error.tells("temporarily unavailable")
+            is_final = error.is_bad_request and not error.tells("temporarily unavailable")
             raise MediaUnavailable(f"Telegram does not give the file: {error}", for_now=not is_final) from error
-        except (KeyRefused, NotSent, TimedOut, ConnectionLost, ResponseUnreadable, msgspec.MsgspecError) as error:
+        except (KeyRefused, NotSent, TimedOut, ConnectionLost, ResponseUnreadable) as error:
             raise MediaUnavailable(str(error), for_now=True) from error
 
     async def post(
@@ -161,7 +181,7 @@ class BotClient:
             if error.code == 429:
                 self._pacer.hold(chat, error.retry_after or 1.0)
             raise
-        return _POSTED.decode(result).message_id if result.lstrip().startswith(b"{") else None
+        return _decoded(_POSTED, method, result).message_id if result.lstrip().startswith(b"{") else None
 
     async def show(self, method: str, params: Mapping[str, Any]) -> None:
         """Show something that may be missed, unless the service asks us to wait."""
@@ -185,10 +205,10 @@ class BotClient:
         params: Mapping[str, Any] | None = None,
         *,
         files: Mapping[str, tuple[str, bytes]] | None = None,
-        timeout: httpx2.Timeout = CALL_TIMEOUT,
     ) -> bytes:
         """Call a method; return its result as JSON."""
-        return self._result(method, await self._request(method, params, files=files, timeout=timeout))
+        response = await self._request(method, params, files=files, timeout=CALL_TIMEOUT, deadline=self._deadline)
+        return self._result(method, response)
 
     async def _request(
         self,
@@ -197,9 +217,10 @@ class BotClient:
         *,
         files: Mapping[str, tuple[str, bytes]] | None = None,
         timeout: httpx2.Timeout,
+        deadline: float,
     ) -> httpx2.Response:
         url = f"{self._base_url}/bot{self._token}/{method}"
-        with self._failures(method):
+        async with self._failures(method, deadline):
             if files:
                 fields = {name: _form_value(value) for name, value in (params or {}).items()}
                 return await self._client().post(url, data=fields, files=files, timeout=timeout)
@@ -211,42 +232,50 @@ class BotClient:
         url = f"{self._base_url}/file/bot{self._token}/{quote(path)}"
         headers = {"accept-encoding": "identity"}
         data = bytearray()
-        with self._failures("a download"):
-            async with self._client().stream("GET", url, headers=headers, timeout=DOWNLOAD_TIMEOUT) as response:
-                if response.status_code != 200:  # the path is valid for an hour
-                    raise MediaUnavailable(f"Telegram answers {response.status_code} to a download", for_now=True)
-                async for piece in response.aiter_raw():
-                    data += piece
-                    if len(data) > limit:
-                        raise MediaUnavailable(f"the file has more than {limit:,} bytes")
+        async with (
+            self._failures("a download", self._deadline),
+            self._client().stream("GET", url, headers=headers, timeout=DOWNLOAD_TIMEOUT) as response,
+        ):
+            if response.status_code != 200:  # the path is valid for an hour
+                raise MediaUnavailable(f"Telegram answers {response.status_code} to a download", for_now=True)
+            async for piece in response.aiter_raw():
+                data += piece
+                if len(data) > limit:
+                    raise MediaUnavailable(f"the file has more than {limit:,} bytes")
         return bytes(data)
 
-    @contextmanager
-    def _failures(self, what: str) -> Iterator[None]:
-        """Raise our errors for those of the HTTP client; none of them holds the token."""
+    @asynccontextmanager
+    async def _failures(self, what: str, deadline: float) -> AsyncIterator[None]:
+        """End a call at its deadline; raise our errors for those of the HTTP client. None of them holds the token."""
         try:
-            yield
+            async with asyncio.timeout(deadline):
+                yield
+        except TimeoutError:
+            raise TimedOut(f"{self._shown_url} did not answer {what} within {deadline:g} seconds") from None
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
             raise NotSent(
-                f"no connection to {self._base_url}: {self._hide(str(error)) or type(error).__name__}"
+                f"no connection to {self._shown_url}: {self._hide(str(error)) or type(error).__name__}"
             ) from None
         except httpx2.TimeoutException:
-            raise TimedOut(f"{self._base_url} did not answer {what} in time") from None
+            raise TimedOut(f"{self._shown_url} did not answer {what} in time") from None
         except httpx2.InvalidURL as error:
             raise KeyRefused(f"this is no token of a Telegram bot: {self._hide(str(error))}") from None
         except httpx2.RequestError as error:
-            raise ConnectionLost(f"the connection to {self._base_url} broke off: {self._hide(str(error))}") from None
+            raise ConnectionLost(f"the connection to {self._shown_url} broke off: {self._hide(str(error))}") from None
 
     def _result(self, method: str, response: httpx2.Response) -> bytes:
         try:
             answer = _ANSWER.decode(response.content)
         except (msgspec.MsgspecError, RecursionError):
-            if response.status_code >= 400:  # of a gateway before the service
-                raise ApiError(response.status_code, response.reason_phrase or "no reason given") from None
-            raise ResponseUnreadable(f"the answer to {method} is no answer of the Bot API") from None
+            answer = _Answer()
         if answer.ok:
             return bytes(answer.result)
-        code, given = answer.error_code or response.status_code, answer.parameters
+        code, given = answer.error_code, answer.parameters
+        if not code and response.status_code >= 400:
+            reason = response.reason_phrase or "no reason given"
+            raise GatewayError(response.status_code, f"{reason} (of a gateway or proxy, not of the Bot API)")
+        if not code:
+            raise ResponseUnreadable(f"the answer to {method} is no answer of the Bot API")
         if code == 401 or (code == 404 and answer.description == "Not Found"):
             raise KeyRefused(
                 "Telegram does not know this token; BotFather shows the right one: "
@@ -257,7 +286,8 @@ class BotClient:
         )
 
     def _hide(self, text: str) -> str:
-        return text.replace(self._token, "***")
+        """Return *text* without the token, and without user and password of an address."""
+        return redact_keys(text.replace(self._token, "***"))
 
     def _client(self) -> httpx2.AsyncClient:
         """Return the connections of the running event loop."""
@@ -327,14 +357,22 @@ class Pacer:
 class _TokenFilter(logging.Filter):
     """Removes the token from the lines that the HTTP client logs: it is a part of each address."""
 
-    def __init__(self, token: str) -> None:
+    def __init__(self, hide: Callable[[str], str]) -> None:
         super().__init__()
-        self._token = token
+        self._hide = hide
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if self._token in (text := record.getMessage()):
-            record.msg, record.args = text.replace(self._token, "***"), ()
+        shown = self._hide(text := record.getMessage())
+        if shown != text:
+            record.msg, record.args = shown, ()
         return True
+
+
+def _decoded(decoder: msgspec.json.Decoder[T], method: str, result: bytes) -> T:
+    try:
+        return decoder.decode(result)
+    except msgspec.MsgspecError as error:
+        raise ResponseUnreadable(f"the answer to {method} is no answer of the Bot API: {error}") from None
 
 
 def _form_value(value: Any) -> str:

@@ -5,7 +5,7 @@ import logging
 import os
 import re
 import zlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import Any, TypeVar
@@ -38,7 +38,7 @@ from tertulia.platform import (
     Platform,
 )
 from tertulia.platforms.telegram import types
-from tertulia.platforms.telegram.client import DEFAULT_BASE_URL, ApiError, BotClient, Pace
+from tertulia.platforms.telegram.client import DEFAULT_BASE_URL, ApiError, BotClient, GatewayError, Pace
 from tertulia.platforms.telegram.markdown import render
 from tertulia.platforms.telegram.parameters import (
     ATTACHED,
@@ -80,6 +80,7 @@ _WITHOUT = {  # a field that is left out once, if the service refuses it with on
     "message_thread_id": ("message thread not found", "TOPIC_CLOSED", "TOPIC_DELETED"),
 }
 _GATEWAY = (502, 504)  # a gateway lost the answer of the service: the message may have been sent
+_PROXY = (401, 403, 404, 407, 408)  # of a proxy, which lets nothing through now, whatever we send
 _ROLES: dict[str, PlaceRole] = {"creator": "owner", "administrator": "administrator"}
 
 
@@ -130,7 +131,7 @@ class Telegram(Platform):
         return "telegram"
 
     async def open(self) -> None:
-        """Ask who we are; wait while the service cannot be reached."""
+        """Ask who we are, until the service says it, or that it does not know the token."""
         user = await self._retry(self._client.me)
         self.me = Author(id=str(user.id), name=name_of(user), username=user.username)
         self._account = replace(self._account, username=user.username or "")
@@ -205,7 +206,7 @@ class Telegram(Platform):
         """Set the menu of commands: for everybody, for administrators of groups, and for the owners."""
         for menu in command_menus(commands, owners):
             try:
-                await self._retry(partial(self._client.call, "setMyCommands", menu))
+                await self._retry(partial(self._set, "setMyCommands", menu))
             except InvalidValue as error:  # for an owner who has not written to the bot yet
                 log.info("a menu of commands is not set: %s", error)
 
@@ -256,13 +257,13 @@ class Telegram(Platform):
         kinds = list(types.ALLOWED_UPDATES)
         params = {"url": self._webhook, "secret_token": self._secret, "allowed_updates": kinds}
         told = (await self._retry(self._client.webhook)).last_error_date
-        await self._retry(partial(self._client.call, "setWebhook", params))
+        await self._retry(partial(self._set, "setWebhook", params))
         while True:
             await self._sleep(WEBHOOK_CHECK)
             found = await self._retry(self._client.webhook)
             if found.url != self._webhook:
                 log.warning("another program has removed the webhook of this bot: stop it, or give it another token")
-                await self._retry(partial(self._client.call, "setWebhook", params))
+                await self._retry(partial(self._set, "setWebhook", params))
             elif found.last_error_date > told:
                 told = found.last_error_date
                 log.warning("Telegram cannot post updates to %s: %s", self._webhook, found.last_error_message)
@@ -280,15 +281,22 @@ class Telegram(Platform):
         return changes
 
     async def _retry(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Call the service until it can be reached."""
+        """Call the service until it answers, whatever comes instead; `KeyRefused` is final."""
         for failures in count(1):
             try:
                 return await work()
-            except (NotSent, ConnectionLost, TimedOut, ApiError) as error:
-                if isinstance(error, ApiError) and error.code < 500 and error.code != 429:
-                    raise InvalidValue(f"Telegram refuses {self.name}: {error}") from error
+            except (NotSent, ConnectionLost, ResponseUnreadable, TimedOut, ApiError) as error:
                 await self._pause(failures, error)
         raise AssertionError
+
+    async def _set(self, method: str, params: Mapping[str, Any]) -> None:
+        """Set something; raise `InvalidValue` where the service says that it is wrong."""
+        try:
+            await self._client.call(method, params)
+        except ApiError as error:
+            if not error.is_bad_request:
+                raise
+            raise InvalidValue(f"Telegram refuses {method} of {self.name}: {error}") from error
 
     async def _recover(self, failures: int, error: Exception) -> None:
         """Do what lets updates come again: wait, or remove the webhook that takes them."""
@@ -369,6 +377,7 @@ class Telegram(Platform):
             await self._inbox.apply([moved], key=f"migration of {place.id}")
         if error.code in _GATEWAY:
             return ConnectionLost(f"the outcome is unknown: {error}")
-        if error.migrate_to or error.code == 429 or error.code >= 500:
+        is_on_the_way = isinstance(error, GatewayError) and error.code in _PROXY
+        if error.migrate_to or error.code == 429 or error.code >= 500 or is_on_the_way:
             return NotSent(str(error), retry_after=error.retry_after)
         return SendRefused(f"Telegram refuses it: {error}", left=error.code in (400, 403) and error.tells(*_GONE))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from tertulia.formats import telegram_words
 from tertulia.formats.telegram_words import marker
 from tertulia.media.file_names import safe_name
-from tertulia.parts import Media, Part, Text
+from tertulia.parts import EVENT, Media, Part, Text
 from tertulia.platforms.telegram.types import Content, File, Message, MessageEntity, Option, User
 
 MAX_VIDEOS = 3  # YouTube links of one message that the model may watch
@@ -152,16 +152,16 @@ def _task(task: Option) -> str:
 def _service(message: Message, fields: Sequence[str]) -> Iterator[Media]:
     """Yield the events that a message without content tells; an unknown kind by its name."""
     if message.new_chat_members:
-        yield marker("event", f"joined: {', '.join(map(name_of, message.new_chat_members))}")
+        yield marker(EVENT, f"joined: {', '.join(map(name_of, message.new_chat_members))}")
     if message.left_chat_member:
-        yield marker("event", f"left: {name_of(message.left_chat_member)}")
+        yield marker(EVENT, f"left: {name_of(message.left_chat_member)}")
     if message.new_chat_title:
-        yield marker("event", f"the chat is now called {message.new_chat_title}")
+        yield marker(EVENT, f"the chat is now called {message.new_chat_title}")
     if message.pinned_message is not None:
-        yield marker("event", "a message was pinned")
+        yield marker(EVENT, "a message was pinned")
     known = {"new_chat_members", "left_chat_member", "new_chat_title", "pinned_message", "new_chat_participant"}
     for name in fields:
         if name in _SERVICE:
-            yield marker("event", _SERVICE[name])
+            yield marker(EVENT, _SERVICE[name])
         elif name not in _NO_CONTENT and name not in known and not name.startswith("left_chat_"):
             yield marker("message", name.replace("_", " "))

@@ -299,7 +299,8 @@ RUNS = (
         part INTEGER NOT NULL DEFAULT 0,
         separator TEXT NOT NULL DEFAULT '',  -- between it and the part before it
         edits TEXT,  -- the id of our own message that it replaces
-        unknown_attempts INTEGER NOT NULL DEFAULT 0  -- of which nobody knows the outcome
+        unknown_attempts INTEGER NOT NULL DEFAULT 0,  -- of which nobody knows the outcome
+        position INTEGER  -- how many messages the place had when it was sent
     )""",
     "CREATE INDEX outbox_by_status ON outbox (status, id)",
     "CREATE INDEX outbox_by_reply ON outbox (reply_id, part) WHERE reply_id IS NOT NULL",
