@@ -81,7 +81,9 @@ def why(
 
 
 def runs(
-    place: Annotated[str | None, typer.Option(metavar="PLACE", help="Of one place: its title, id, or platform:id.")] = None,
+    place: Annotated[
+        str | None, typer.Option(metavar="PLACE", help="Of one place: its title, id, or platform:id.")
+    ] = None,
     failed: Annotated[bool, typer.Option("--failed", help="Only those that failed or were stopped.")] = False,
     last: Last = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of runs.")] = False,
