@@ -158,12 +158,18 @@ async def collect(
     """
     if now.tzinfo is None:
         raise InvalidValue("now is a time without a zone; give an aware one")
-    taken = tuple(batch) or (message,)
+    taken = tuple(map(_without_deleted, batch or (message,)))
     at = next((index for index, one in enumerate(taken) if one.id == message.id), None)
     if at is None:
         raise InvalidValue(f"the batch does not hold message {message.id!r}, which is to be answered")
-    context = Context(target=message, earlier=taken[:at], later=taken[at + 1 :], now=now, place=message.place)
+    target = _without_deleted(message)
+    context = Context(target=target, earlier=taken[:at], later=taken[at + 1 :], now=now, place=message.place)
     return drop_repeated_hits(await _add_each(sources, context))
+
+
+def _without_deleted(message: Message) -> Message:
+    """Return the message; of a deleted one only that it was there."""
+    return replace(message, parts=(), reply_to=None, forwarded_from=None) if message.deleted else message
 
 
 class Gathered(Struct, frozen=True, kw_only=True):
