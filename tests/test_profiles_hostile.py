@@ -18,7 +18,7 @@ from prompt import reader
 from prompt.hostile import CORPUS
 from prompt.reader import Tree
 from sizes import size
-from tertulia.context.stable_prefix import Marks
+from tertulia.context.stable_prefix import BufferMarks
 from tertulia.context.values import AvailableSticker, Context, RecalledEpisode, RelevantMessage, Workspace
 from tertulia.formats.context_block import block
 from tertulia.formats.single import single
@@ -33,8 +33,8 @@ EINSTEIN = Author(id="9", name="Einstein", persona="einstein")
 Changes = dict[str, Any]
 
 PROFILES: dict[str, tuple[Callable[[Context], Prompt], Callable[[Prompt], Tree], bool]] = {
-    "layered": (lambda context: layered(context, buffer=Marks(low=3, high=5)), reader.read_layered, True),
-    "layered, direct": (lambda context: layered(context, buffer=Marks(low=3, high=5)), reader.read_direct, False),
+    "layered": (lambda context: layered(context, buffer=BufferMarks(low=3, high=5)), reader.read_layered, True),
+    "layered, direct": (lambda context: layered(context, buffer=BufferMarks(low=3, high=5)), reader.read_direct, False),
     "tail": (tail, reader.read_tail, True),
     "tail, direct": (tail, reader.read_direct, False),
     "native": (native, lambda prompt: (reader.instruction(prompt.instruction), reader.roles(prompt)), True),

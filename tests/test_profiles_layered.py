@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from people import (
@@ -29,7 +30,7 @@ from tertulia.messages import Message, Place
 from tertulia.parts import Media, Part, Text, ToolCall, ToolResult
 from tertulia.profiles import Build, layered, tail
 from tertulia.prompt.media_markers import markers_in
-from tertulia.turns import Layer, Prompt, model, user
+from tertulia.turns import Layer, Prompt, Turn, model, user
 
 
 def layers_of(prompt: Prompt) -> dict[str, Layer]:
@@ -332,3 +333,32 @@ def test_an_edit_of_what_was_promoted_is_seen() -> None:
     told = layers_of(layered(a_context(window=tuple(talk))))["static"].turns[0]
 
     assert texts(told.parts)[3].endswith("\nedited")
+
+
+def an_agents_work(exchanges: int, size: int) -> Context:
+    """An agent's talk with one person: each answer read a file of that *size* with a tool."""
+    window, turns = list[Message](), dict[str, tuple[Turn, ...]]()
+    for number in range(exchanges):
+        window.append(a_message(f"read {number}", id=f"q{number}", place=DIRECT))
+        window.append(a_message(f"I have read {number}.", id=f"a{number}", place=DIRECT, author=GRYAG))
+        call = ToolCall(id=f"c{number}", name="read", args={"file": number})
+        result = ToolResult(id=f"c{number}", name="read", value=f"<{number}> " + "some words " * (size // 11))
+        turns[f"a{number}"] = (model(call), user(result), model(f"I have read {number}."))
+    return a_context(a_message("and now?", id="now", place=DIRECT), window=tuple(window), turns=turns, levels=False)
+
+
+def test_large_results_leave_the_buffer_long_before_its_messages_are_too_many() -> None:
+    prompts = [layered(an_agents_work(exchanges, 36_000)) for exchanges in range(1, 40)]
+
+    sent = [len(json.dumps(to_builtins(layer)).encode()) for prompt in prompts for layer in prompt.layers[1:]]
+    assert max(sent) < 40_000  # the last answer with its result, never more
+    assert all(any("read" in text for text in texts(prompt.layers[2].turns[-1].parts)) for prompt in prompts)
+
+
+@pytest.mark.parametrize("size", [0, 400, 4_000, 36_000])
+def test_the_static_layer_grows_at_its_end_alone_whatever_tools_return(size: int) -> None:
+    told = [layered(an_agents_work(exchanges, size)).layers[0].turns for exchanges in range(1, 40)]
+
+    parts = [turns[0].parts if turns else () for turns in told]
+    assert all(after[: len(before)] == before for before, after in pairwise(parts))
+    assert len({len(one) for one in parts}) <= {0: 6, 400: 6, 4_000: 14, 36_000: 40}[size]

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from types import FunctionType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
 from msgspec import Meta, Struct
@@ -23,7 +23,7 @@ from tertulia.errors import InvalidValue
 from tertulia.media.values import MediaOptions
 from tertulia.models.prices import PRICES
 from tertulia.toolbox.toolbox import Tool
-from tertulia.turns import Settings
+from tertulia.turns import Effort, Settings
 
 FILE = "tertulia.toml"
 DEFAULT_STORE = "tertulia.db"
@@ -57,7 +57,7 @@ class SettingsConfig(Settings, frozen=True, kw_only=True, omit_defaults=True):
     top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
     top_k: Annotated[int, Meta(ge=1)] | None = None
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
-    thinking: Annotated[int, Meta(ge=-1)] | Literal["minimal", "low", "medium", "high"] | None = None  # -1: it decides
+    thinking: Annotated[int, Meta(ge=-1)] | Effort | None = None  # -1: it decides
 
 
 class MemoryConfig(Struct, frozen=True, kw_only=True):

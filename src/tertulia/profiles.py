@@ -10,6 +10,7 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tertulia.context.budget import buffer_cut
 from tertulia.context.gather import (
     ContextBlock,
     ContextOptions,
@@ -19,7 +20,7 @@ from tertulia.context.gather import (
     window_sources,
     worded_sources,
 )
-from tertulia.context.stable_prefix import BUFFER, Marks, keep_results_with_calls
+from tertulia.context.stable_prefix import BUFFER, BufferMarks
 from tertulia.context.values import Context, Persona
 from tertulia.errors import InvalidValue
 from tertulia.formats.context_block import block
@@ -41,16 +42,15 @@ class Profile(Struct, frozen=True, kw_only=True):
     joined: Callable[[Context], Style] = place_style  # of messages that join a run in progress
 
 
-def layered(context: Context, *, buffer: Marks = BUFFER) -> Prompt:
+def layered(context: Context, *, buffer: BufferMarks = BUFFER) -> Prompt:
     """Lay out as static, dynamic, buffered, trigger.
 
     Old messages move from the buffer to the static layer in chunks, each once, so that the prefix stays stable. The
-    chunks are those of `Marks`: a function of message numbers alone.
+    chunks are those of `BufferMarks`: a function of the numbers of messages and of their tokens.
     """
     style = place_style(context)
     window = context.window
-    promoted = max(0, buffer.start(context.window_start + len(window)) - context.window_start)
-    promoted = keep_results_with_calls(window, min(promoted, len(window)))
+    promoted, _ = buffer_cut(window, context.window_start, context.turns, buffer)
     instructed = static(context)
     quotes = context.unshown_quotes(window)
     old = history_turns(context.window_with_notices(0, promoted), context, quotes)
@@ -101,7 +101,9 @@ def native(context: Context) -> Prompt:
 
 def headers(context: Context) -> Prompt:
     """Lay out with a header before each message of others, and markers for media; the trigger is last, with media."""
-    instruction = escape.without_delimiter(sections.instruction(sections.HEADERS_SECTIONS, context), context.delimiter)
+    known = escape.without_delimiter(sections.instruction(sections.HEADERS_SECTIONS, context), context.delimiter)
+    told = (known, sections.changes(context), sections.memory_sections(context))
+    instruction = "\n\n".join(filter(None, told))
     quotes = context.unshown_quotes(context.window)
     layers = (
         Layer(name="static", instruction=instruction),
@@ -131,12 +133,10 @@ def plain(context: Context) -> Prompt:
 def _memory_layer(context: Context) -> tuple[Layer, ...]:
     """Return a layer with quote and memory behind the history, so that they do not change the stable prefix."""
     quote = context.quote
-    outside = (
-        quote is not None
-        and bool(quote.parts or quote.excerpt)
-        and all(message.deleted or message.id != quote.message_id for message in context.window)
+    told = quote is not None and bool(
+        quote.excerpt or (quote.parts and all(one.deleted or one.id != quote.message_id for one in context.window))
     )
-    replied = escape.without_delimiter(sections.reply_context(context), context.delimiter) if outside else ""
+    replied = escape.without_delimiter(sections.reply_context(context), context.delimiter) if told else ""
     words = "\n\n".join(filter(None, (replied, sections.memory_sections(context))))
     return (
         (Layer(name="dynamic", turns=(user(f"{delimiter_mark(context.delimiter)} {words}".lstrip()),)),)

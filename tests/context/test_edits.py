@@ -20,7 +20,7 @@ from sizes import size
 from store.builders import PROMPT, a_run, add_own
 from tertulia.context import Context, gather, sources
 from tertulia.context.budget import Budget
-from tertulia.context.stable_prefix import Marks
+from tertulia.context.stable_prefix import BufferMarks, Marks
 from tertulia.context.values import Notice
 from tertulia.formats.context_block import block
 from tertulia.messages import Author, Message, Place
@@ -29,6 +29,7 @@ from tertulia.parts import Part, Text, ToolCall, ToolResult
 from tertulia.platform import Reacted
 from tertulia.profiles import PROFILES, Build, layered
 from tertulia.prompt.render import notice_line
+from tertulia.prompt.sections import NOTICES
 from tertulia.run.cleaner import clean
 from tertulia.store import Store
 from tertulia.turns import Prompt, Turn, model, user
@@ -152,7 +153,7 @@ async def test_old_notices_are_told_with_the_old_turns(store: Store) -> None:
     for number in range(3, 8):
         target = await talking.says(f"say {number}", str(number))
 
-    prompt = layered(await talking.runs(target), buffer=Marks(low=2, high=4))
+    prompt = layered(await talking.runs(target), buffer=BufferMarks(low=2, high=4))
 
     (told,) = layer(prompt, "static")
     header = f"[#{DELIMITER}] From: {{}} — id: {{}} — 2025-01-15 12:00\n{{}}"
@@ -388,7 +389,7 @@ def changed(old: str, new: str, *, name: str, place: Place, gone: bool) -> Conte
 @pytest.mark.parametrize("place", [GROUP, DIRECT], ids=["group", "direct"])
 @pytest.mark.parametrize("name", BY_WINDOW)
 def test_no_words_pass_for_a_notice_or_break_out_of_one(name: str, place: Place, gone: bool) -> None:
-    profile = partial(layered, buffer=Marks(low=0, high=0)) if name == "layered" else PROFILES[name].build
+    profile = partial(layered, buffer=BufferMarks(low=0, high=0)) if name == "layered" else PROFILES[name].build
     for text in CORPUS:
         prompt = profile(changed(text, f"{text}!", name=text, place=place, gone=gone))
         layers = [*layer(prompt, "static"), *layer(prompt, "buffered")]
@@ -490,7 +491,7 @@ async def test_in_a_direct_chat_and_in_the_old_turns_a_reaction_is_a_line(store:
     for number in range(3, 8):
         target = await talking.says(f"say {number}", str(number))
 
-    prompt = layered(await talking.runs(target), buffer=Marks(low=2, high=4))
+    prompt = layered(await talking.runs(target), buffer=BufferMarks(low=2, high=4))
 
     (told,) = layer(prompt, "static")
     assert texts(told.parts)[2] == f'[#{DELIMITER}] Person — reacted 👍 to "At 5."'
@@ -531,6 +532,26 @@ async def test_without_levels_a_block_has_a_line_for_a_reaction(store: Store) ->
     line = f": [#{DELIMITER}] reacted 👍 to id: 1"
     assert [one.splitlines()[1].endswith(line) for one in told] == [True, True]
     assert told[1].splitlines()[1] == f"Bob{line}"
+
+
+@pytest.mark.parametrize("place", [GROUP, DIRECT], ids=["group", "direct"])
+async def test_lines_for_changes_are_explained_in_every_profile_that_has_them(store: Store, place: Place) -> None:
+    talking = Talking(store, place=place)
+    first, second = await talking.says("at 5", "1"), await talking.says("fine", "2", author=BOB)
+    await talking.runs(await talking.says("when?", "3"))
+    await talking.edits(first, "at 6")
+    await talking.deletes(second)
+    await talking.reacts(first, BOB, "👍")
+    context = await talking.runs(await talking.says("so?", "4"))
+
+    for name in ("layered", "tail", "headers", "block"):
+        instruction = PROFILES[name].build(context).instruction
+        assert (f" with [#{DELIMITER}] " in instruction, NOTICES in instruction) == (True, True)
+    assert NOTICES not in PROFILES["block"].build(a_context()).instruction
+    lines = [text for turn in PROFILES["plain"].build(context).turns for text in texts(turn.parts) if "[#" in text]
+    assert [line.startswith(f"[#{DELIMITER}] A note, not a message: ") for line in lines] == [True] * 3
+    for name in ("native", "single"):
+        assert DELIMITER not in str(PROFILES[name].build(context))
 
 
 REACTED = re.compile(
@@ -643,6 +664,6 @@ class Story(Talking):
 async def test_whatever_happens_the_history_only_grows_and_the_newest_is_told(
     name: str, place: Place, steps: list[tuple[str, int]]
 ) -> None:
-    profile = partial(layered, buffer=Marks(low=2, high=4)) if name == "layered" else PROFILES[name].build
+    profile = partial(layered, buffer=BufferMarks(low=2, high=4)) if name == "layered" else PROFILES[name].build
     async with Store.open(":memory:") as store:
         await Story(store, profile, place).goes(steps)

@@ -9,7 +9,7 @@ from people import DIRECT, GROUP, GRYAG, NOON, a_context, a_message, a_photo, a_
 from tertulia.context import Context, gather, sources
 from tertulia.context.log import InMemoryLog
 from tertulia.context.media_words import undescribed_ids, with_descriptions
-from tertulia.context.stable_prefix import BUFFER, Marks
+from tertulia.context.stable_prefix import BUFFER, BufferMarks, Marks
 from tertulia.media.descriptions import Description
 from tertulia.messages import Message
 from tertulia.parts import Media, Text, ToolResult
@@ -108,7 +108,7 @@ def test_media_are_asked_for_once_and_not_where_they_are_described() -> None:
     ],
 )
 async def test_steps_are_those_of_the_media_or_of_the_buffer(
-    count: int, buffer: Marks | None, stable: int, since: int
+    count: int, buffer: BufferMarks | None, stable: int, since: int
 ) -> None:
     for place in (DIRECT, GROUP):
         window = sources.window(InMemoryLog(a_talk(count, place=place)), buffer=buffer)

@@ -12,10 +12,11 @@ from typing import Annotated, TypeVar
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from tertulia.context.stable_prefix import BufferMarks, keep_results_with_calls
 from tertulia.context.values import LeftOut, SourceName
 from tertulia.errors import InvalidValue
 from tertulia.messages import Message, Quote
-from tertulia.parts import Media, Text
+from tertulia.parts import Media, Part, Text, ToolResult, cut_parts, cut_results
 from tertulia.tokens import ESTIMATOR, Counter, message_tokens, parts_tokens, turn_tokens
 from tertulia.turns import Turn
 from tertulia.value_cache import cached, cached_for
@@ -29,6 +30,7 @@ EXCERPT_LENGTH = 40  # characters of an item without an id, in its report
 MAX_IDS = 20  # in a merged report
 OLDER = "older than what was left out"
 _WORDS = "tokens with room for descriptions"
+_SPOKEN = "tokens without media"
 BRIEF_LENGTH = 300  # characters of a quote beside a message of the history, and of what each of its media shows
 
 
@@ -85,6 +87,46 @@ def words_tokens(message: Message, counter: Counter) -> int:
     return (
         cached(message, _WORDS, lambda one: message_tokens(one) + _description_room(one)) if tokens is None else tokens
     )
+
+
+def spoken_tokens(message: Message, turns: Sequence[Turn] = ()) -> int:
+    """Return the tokens of a message, or of the turns behind it, without media; cached.
+
+    Media have a budget of their own, and their words may come later: what depends on this number does not depend on
+    either.
+    """
+    if message.deleted:
+        return 0
+    if turns:
+        return sum(cached(turn, _SPOKEN, lambda one: _spoken(cut_results(one.parts))) for turn in turns)
+    return cached(message, _SPOKEN, lambda one: _spoken(cut_parts(one.parts)))
+
+
+def _spoken(parts: Iterable[Part]) -> int:
+    return parts_tokens(
+        (
+            replace(part, media=()) if isinstance(part, ToolResult) and part.media else part
+            for part in parts
+            if not isinstance(part, Media)
+        ),
+        ESTIMATOR,
+    )
+
+
+def buffer_cut(
+    window: Sequence[Message], first: int, turns: Mapping[str, tuple[Turn, ...]], marks: BufferMarks
+) -> tuple[int, int]:
+    """Return how many messages of a window, whose first has the number *first*, are before the buffer of `layered`.
+
+    Return also how many messages there were when the buffer was cut there.
+    """
+
+    def tokens(number: int) -> int:
+        message = window[number - first]
+        return spoken_tokens(message, turns.get(message.id, ()))
+
+    start, since = marks.cut(first, first + len(window), tokens)
+    return keep_results_with_calls(window, max(0, start - first)), since
 
 
 def _description_room(message: Message) -> int:

@@ -9,11 +9,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from tertulia.context.budget import (
-    Budget,
-    report_item,
-    take_first,
-)
+from tertulia.context.budget import Budget, buffer_cut, report_item, take_first
 from tertulia.context.log import Log, read_around, read_window, unedited_turns, with_unshown_quotes
 from tertulia.context.media_boundary import media_marks_of, media_of_window
 from tertulia.context.media_budget import (
@@ -24,7 +20,7 @@ from tertulia.context.media_budget import (
     request_limits,
 )
 from tertulia.context.selection import IMMEDIATE, MAX_CANDIDATES, fit_levels, fit_window, select_messages
-from tertulia.context.stable_prefix import HISTORY_SIZE, Marks
+from tertulia.context.stable_prefix import HISTORY_SIZE, BufferMarks, Marks
 from tertulia.context.turn_media import OwnMedia
 from tertulia.context.values import (
     AvailableSticker,
@@ -176,7 +172,7 @@ def window(
     budget: Budget | None = None,
     media: bool = True,
     media_marks: Marks | None = None,
-    buffer: Marks | None = None,
+    buffer: BufferMarks | None = None,
     files: KnownFiles | None = None,
 ) -> Source:
     """Add the long history in place of levels: it grows to the high mark and is cut to the low one.
@@ -206,17 +202,18 @@ def window(
             counter=counter,
             pictures=pictures,
         )
-        count = start + len(messages)
+        seen, turns = own.shown(chosen, shown[cut:]), own.shown_turns(chosen)
+        stable, since = buffer_cut(seen, start + cut, turns, buffer) if buffer else (len(seen), start + cut + step)
         context = replace(
             fitted,
             levels=False,
-            window=own.shown(chosen, shown[cut:]),
+            window=seen,
             window_start=start + cut,
-            stable=max(0, buffer.start(count) - start - cut) if buffer else len(chosen),
-            stable_since=max(within.last_cut(count), buffer.last_cut(count) if buffer else start + cut + step),
+            stable=stable,
+            stable_since=max(within.last_cut(start + len(messages)), since),
             settled_after=newest.high + 1 if newest.low == newest.high else 1,
             notices=notices,
-            turns={**context.turns, **own.shown_turns(chosen)},
+            turns={**context.turns, **turns},
             left_out=context.left_out + left + in_words + old_in_words,
         )
         return await with_unshown_quotes(log, context, messages[:cut])

@@ -7,6 +7,11 @@ numbers alone: the same history is always cut at the same place, in every proces
 By count (`Marks`): the window grows up to the high mark. The next message cuts it to the low mark in one step. With the
 default marks (125 and 500) the prefix changes once in 376 messages.
 
+By both (`BufferMarks`): the buffer of `layered` is cut by the number of its messages as above, and by their tokens. For
+tokens one goes through the messages as they came: what is over the high mark moves the cut in one step, so far that the
+low mark is behind it. The cut goes forward only. One need not begin with the first message of the window: a cut by
+messages leaves no trace of those by tokens before it if what it leaves is within the low mark.
+
 By tokens (`stable_cut`): a window over its budget is cut at the first multiple of a step from which all fits. While the
 cut would leave less than a quarter of the budget in use, the step is halved. So a cut moves rarely, and few large
 messages do not empty the window.
@@ -15,7 +20,7 @@ Why the prefix stays: a deleted message keeps its number, an edit is shown as a 
 the turns behind a message move with it. No cut separates a tool result from its call.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 from msgspec import Struct
@@ -57,7 +62,50 @@ class Marks(Struct, frozen=True, kw_only=True):
         return cls(low=min(size, max(1, size // 4)), high=size)
 
 
-BUFFER = Marks(low=4, high=16)
+class BufferMarks(Marks, frozen=True, kw_only=True):
+    """The marks of a buffer, in messages and in tokens. The newest message stays in it, however large it is."""
+
+    low: int = 4
+    high: int = 16
+    low_tokens: int = 2_000
+    high_tokens: int = 8_000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.low_tokens <= self.high_tokens:
+            marks = f"{self.low_tokens}..{self.high_tokens}"
+            raise InvalidValue(f"the marks in tokens go from 0 up, the low one first, not {marks}")
+
+    def cut(self, first: int, count: int, tokens: Callable[[int], int]) -> tuple[int, int]:
+        """Return the number of the first message in the buffer, and the count of messages when it became that.
+
+        *first* is the number of the first message that is shown, *count* that of all; *tokens* returns the tokens of
+        the message with a number.
+        """
+        start, known = self._settled(first, count, tokens)
+        held, moved_at = sum(map(tokens, range(start, known))), 0
+        for newest in range(known, count):
+            end = max(start, self.start(newest + 1))
+            held += tokens(newest) - sum(map(tokens, range(start, end)))
+            if held > self.high_tokens:
+                while held > self.low_tokens and end < newest:
+                    held -= tokens(end)
+                    end += 1
+            if end > start:
+                start, moved_at = end, newest + 1
+        return start, max(moved_at, self.last_cut(count))
+
+    def _settled(self, first: int, count: int, tokens: Callable[[int], int]) -> tuple[int, int]:
+        """Return a cut that no earlier one has an effect on, and the count of messages just before it was made."""
+        start, behind = self.start(count), max(0, self.low - 1)
+        while start > first:
+            if sum(map(tokens, range(start, start + behind))) <= self.low_tokens:
+                return start, start + behind
+            start -= self.high - self.low + 1
+        return first, first
+
+
+BUFFER = BufferMarks()
 
 
 def keep_results_with_calls(messages: Sequence[Message], start: int) -> int:

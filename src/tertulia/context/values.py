@@ -234,13 +234,16 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def unshown_quotes(self, history: Sequence[Message]) -> dict[str, Quote]:
         """Return, by message id, the quotes of a *history* whose quoted message is neither in it nor in the batch.
 
-        A deleted message is still in the window, so quotes of it are not shown.
+        Of a message that is shown, only a marked passage is quoted. A deleted message is still in the window, so quotes
+        of it are not shown.
         """
         replies = [message for message in history if message.reply_to is not None and not message.deleted]
         if not replies:
             return {}
-        shown = {message.id for message in (*history, *self.batch)}
-        return {one.id: quote for one in replies if (quote := one.reply_to) and quote.message_id not in shown}
+        shown = {message.id: message.deleted for message in (*history, *self.batch)}
+        quotes = ((one.id, one.reply_to) for one in replies if one.reply_to)
+        told = ((name, quote.beside(deleted=shown.get(quote.message_id))) for name, quote in quotes)
+        return {name: quote for name, quote in told if quote is not None}
 
     @property
     def recollections(self) -> tuple[str, ...]:

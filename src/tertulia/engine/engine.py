@@ -29,7 +29,7 @@ from tertulia.engine.platform_runner import (
 from tertulia.engine.run_executor import as_models
 from tertulia.engine.store_protocols import OutboxItem, StoreProtocol
 from tertulia.engine.task_worker import TaskHandler
-from tertulia.errors import InvalidValue, TertuliaError, seconds_to_wait
+from tertulia.errors import InvalidValue, TertuliaError, reason_of, seconds_to_wait
 from tertulia.events import Event, MemoryBehind, RunFailed
 from tertulia.media.values import MediaOptions
 from tertulia.messages import Author, Message, Place, PlaceKey, Reply
@@ -286,7 +286,7 @@ class Engine:
         _require_types(message, Message)
         self._require_running(message.place)
         exists = await self._parts.store.inbox.edit(self._parts.identity.attribute(message), at=self._parts.now())
-        self._on_message_change(message.place)
+        self._on_edited(message.place)
         return exists
 
     async def delete(self, place: Place, message_id: str) -> bool:
@@ -338,7 +338,7 @@ class Engine:
 
     def _publish_failure(self, run: Run, error: TertuliaError) -> None:
         wait = seconds_to_wait(getattr(error, "retry_after", None))
-        why, kind = str(error), type(error).__name__
+        why, kind = reason_of(error), type(error).__name__
         if not self._parts.events.has_readers:
             log.warning("run %s failed: %s", run.id, why)
         self._parts.events.publish(RunFailed(place=run.place, run_id=run.id, error=kind, why=why, retry_after=wait))
@@ -365,7 +365,7 @@ class Engine:
                 case Received(message=message):
                     self._places.wake(message.place)
                 case Edited(message=message):
-                    self._on_message_change(message.place)
+                    self._on_edited(message.place)
                 case Deleted(place=place):
                     self._on_message_change(place)
                 case PlaceMigrated(old=old, new=new):
@@ -384,6 +384,11 @@ class Engine:
                     pass
                 case _:
                     assert_never(change)
+
+    def _on_edited(self, place: Place) -> None:
+        """Wake the place's worker: a message that names us since its edit waits."""
+        self._places.wake(place)
+        self._on_message_change(place)
 
     def _on_message_change(self, place: Place) -> None:
         self._places.wake_if_active(place)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tertulia.context import sources
 from tertulia.context.gather import ContextOptions, Gathered, SourceInputs, collect, split_volatile
 from tertulia.context.log import Log, with_current_quotes
-from tertulia.context.media_budget import count_by_files, fit_batch, fit_request, request_limits
+from tertulia.context.media_budget import count_by_files, fit_batch, fit_request, has_media, request_limits
 from tertulia.context.repeated_media import show_media_once
 from tertulia.context.values import Context
 from tertulia.engine.batches import Batch
@@ -96,8 +96,9 @@ class PromptBuilder:
         context = await self._describer.describe(
             context, messages, models, beginning=beginning, while_waiting=while_waiting
         )
-        context = await self._media.add_files(context, while_waiting=while_waiting)
-        context = show_media_once(fit_request(context, request_limits(self._options.budget)))
+        if has_media(context):
+            context = await self._media.add_files(context, while_waiting=while_waiting)
+            context = show_media_once(fit_request(context, request_limits(self._options.budget)))
         return Gathered(context=context, volatile=volatile)
 
     def dynamic_layer(self, gathered: Gathered) -> DynamicLayer | None:

@@ -203,6 +203,7 @@ def block(context: Context, *, max_messages: int = MAX_MESSAGES, include_meta: b
             None,
             (
                 escape.without_delimiter(sections.instruction(sections.BLOCK_SECTIONS, context), context.delimiter),
+                sections.changes(context) if context.notices else "",
                 f"Here is the current conversation context (last up to {max_messages} messages):",
                 "```\n" + "\n".join(_lines(context, max_messages, include_meta=include_meta)) + "\n```",
                 "[RESPOND]",

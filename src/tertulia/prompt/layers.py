@@ -40,7 +40,7 @@ from tertulia.prompt.render import (
     turns_of,
     turns_of_message,
 )
-from tertulia.prompt.sections import relevance, task_blocks
+from tertulia.prompt.sections import NOTICES, relevance, task_blocks
 from tertulia.turns import Layer, Turn, user
 from tertulia.value_cache import cached_for
 
@@ -119,7 +119,8 @@ def place_style(context: Context) -> Style:
 def _static_text(*, persona: Persona, delimiter: str, group: bool, task_blocks: str) -> str:
     """Return the instruction: texts of the operator and ours, none of people."""
     template = _environment().get_template("static.j2")
-    return template.render(persona=persona, delimiter=delimiter, group=group, task_blocks=task_blocks).strip()
+    texts = {"task_blocks": task_blocks, "notices": NOTICES}
+    return template.render(persona=persona, delimiter=delimiter, group=group, **texts).strip()
 
 
 @cache

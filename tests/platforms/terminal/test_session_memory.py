@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from people import a_context
 from platforms.terminal.pseudo import ENTER, terminal
 from platforms.terminal.test_main import FLASH, FORKED, beside, environment, piped, piped_here, texts
+from store.builders import skip
 from tertulia import Message, Store, Text
 from tertulia.config import Config, MemoryConfig
 from tertulia.context.values import RecalledEpisode, RelevantMessage
@@ -136,7 +137,7 @@ async def a_fact(store: Store, fact_id: str, text: str, *, place: Place = PLACE,
     """A fact that the person told in a message of the same id."""
     said = Message(id=fact_id, place=place, author=person(), sent_at=NOW, parts=(Text(text=f"So: {text}"),))
     await store.inbox.receive(said, at=NOW)
-    await store.inbox.skip(place, [fact_id])
+    await skip(store, place, fact_id)
     fact = Fact(
         id=fact_id,
         subject=subject_of(person(), place),
@@ -160,6 +161,17 @@ async def test_what_is_learned_at_the_prompt_and_recalled_is_shown_once() -> Non
     assert seen == ["Nice.", LVIV, remembered, "In Lviv.", "Still there."]
     assert "- Home: Lives in Lviv." in str(model.prompts[1].layers[2])
     assert [layer.name for layer in model.prompts[0].layers] == ["static", "buffered", "trigger"]
+
+
+async def test_recalled_facts_are_shown_only_where_they_fit_the_message() -> None:
+    model = Scripted("391.", "In Lviv.")
+    async with Store.open(":memory:") as store:
+        await a_fact(store, "3f9a1c2e77", "Lives in Lviv.")
+        seen = await talked(model, "What is 17*23?", "Where do I live?", store=store)
+
+    assert seen[-3:] == ["391.", "(remembered: Lives in Lviv.)", "In Lviv."]
+    assert "remembered" not in "".join(seen[:-2])
+    assert "Lives in Lviv." in str(model.prompts[0])
 
 
 async def test_what_is_said_again_is_not_shown_as_learned_again(tmp_path: Path) -> None:
@@ -290,7 +302,7 @@ async def test_what_was_learned_elsewhere_is_neither_read_nor_shown() -> None:
     async with Store.open(":memory:") as store:
         said = Message(id="1", place=elsewhere, author=person(), parts=(Text(text="I live in Lviv."),))
         await store.inbox.receive(said, at=NOW)
-        await store.inbox.skip(elsewhere, ["1"])
+        await skip(store, elsewhere, "1")
         seen = await talked(Scripted("Hello."), "hi", store=store, interactive=False)
         assert await known(store) == []
 
@@ -461,9 +473,9 @@ async def test_in_a_terminal_it_is_learned_beside_a_line_that_is_typed_and_recal
             tty.type("it" + ENTER)
             assert await tty.left() == 0
 
-        status, out, errors = await piped(*gemma, *db, given="Where?\n", env=environment(sim, **env))
+        status, out, errors = await piped(*gemma, *db, given="Where do I live?\n", env=environment(sim, **env))
 
-    assert (status, out) == (0, "Where?\n")
+    assert (status, out) == (0, "Where do I live?\n")
     assert "(remembered: Lives in Lviv.)\n" in errors
     assert any("- Home: Lives in Lviv." in text for text in texts(sim.requests[-1]))
 
