@@ -122,7 +122,7 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
     counts["files"], descriptions = person_media.remove_lost_media(database, media, words.media)
     counts["descriptions"] += descriptions
     clear_cache(database)
-    return Forgotten(**counts)
+    return Forgotten(known=True, **counts)
 
 
 def _messages_of(database: Database, author: int) -> list[tuple[int, int, str]]:
