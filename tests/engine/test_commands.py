@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked, until
 from people import NOON
+from store.builders import skip
 from tertulia.engine.behavior import TOO_MANY, Behavior
 from tertulia.engine.command_list import HELP
 from tertulia.engine.engine import Engine
@@ -55,7 +56,7 @@ def fact(number: int, text: str, place: Place = DIRECT, author: Author = ALICE) 
 async def knowing(store: Store, *facts: Fact) -> None:
     for place in {one.place.key: one.place for one in facts}.values():
         await store.inbox.receive(said("so it is", 1, place=place), at=NOON)
-        await store.inbox.skip(place, ["1"])
+        await skip(store, place, "1")
     await store.facts.learn(facts)
 
 
@@ -263,7 +264,7 @@ async def test_a_reminder_is_forgotten_with_whoever_asked_for_it(store: Store) -
         await told(engine, platform, "/remind in 5 hours my secret tea", place=GROUP)
         await told(engine, platform, "/remind in 5 hours cake", place=GROUP, author=BOB, key="c2")
 
-    await store.forget(ALICE.id, GROUP.author_namespace)
+    await store.forget(platform=GROUP.author_namespace, author_id=ALICE.id)
 
     assert [(task.status, task.args.get("text")) for task in await store.tasks.listed()] == [
         ("cancelled", None),
@@ -437,7 +438,7 @@ async def test_a_command_that_was_stored_before_a_crash_is_carried_out_at_the_ne
 async def test_somebody_who_is_blocked_gets_no_answer_to_a_command_and_may_still_forget(store: Store) -> None:
     platform = RecordedPlatform()
     await knowing(store, fact(1, "Likes tea."))
-    await store.place_settings.block(DIRECT.platform, ALICE.id, at=NOON)
+    await store.place_settings.block(platform=DIRECT.platform, author_id=ALICE.id, at=NOON)
     async with engine_with(Scripted(), platform, store=store) as engine:
         for number, line in enumerate(["/help", "/memory", "/dance", "/forget all"]):
             assert await told(engine, platform, line, key=f"c{number}") == (

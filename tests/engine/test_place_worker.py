@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from engine.engine_world import World
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked
 from people import NOON
-from store.builders import a_run
+from store.builders import a_run, skip
 from tertulia import Engine
 from tertulia.context.values import Persona
+from tertulia.decisions import Decision
 from tertulia.engine.admission import Admission
 from tertulia.engine.batches import Batch
 from tertulia.engine.behavior import Behavior
@@ -50,7 +51,7 @@ class NotedWorker(PlaceWorker):
         self.done.append(("answer", list(batch.all_ids), batch.target.id))
         if self.during is not None:
             await self.during(batch.messages)
-        await self._parts.store.inbox.skip(batch.target.place, batch.ids)
+        await self._parts.store.inbox.skip(batch.target.place, batch.decided("answered"), at=NOON)
 
     async def cancel_old_plans(self) -> None:
         if self.waiting is not None:
@@ -64,7 +65,7 @@ class NotedWorker(PlaceWorker):
     async def read_open_runs(self) -> Sequence[Run]:
         return self.open
 
-    async def send_limit_notice(self, message: Message) -> None:
+    async def send_limit_notice(self, message: Message, decision: Decision) -> None:
         self.done.append(("too many", message.id))
 
 
@@ -169,7 +170,7 @@ async def test_messages_of_an_album_that_were_passed_over_are_answered_with_the_
     store: Store,
 ) -> None:
     await received(store, said("", 1, place=GROUP, album="a"), said("so", 2, place=GROUP))
-    await store.inbox.skip(GROUP, ["1", "2"])
+    await skip(store, GROUP, "1", "2")
     await received(store, said("Gryag?", 3, place=GROUP, album="a"))
 
     worker = a_worker(store, GROUP)
@@ -182,7 +183,7 @@ async def test_what_comes_of_an_album_after_its_answer_is_context(store: Store) 
     await received(store, said("look", 1, album="a"))
     worker = a_worker(store)
     await worker.run()
-    await store.writer.run(lambda database: database.execute("UPDATE messages SET state = 'taken', run_id = 'r1'"))
+    await store.writer.run(lambda database: database.execute("UPDATE decisions SET run_id = 'r1'"))
     await received(store, said("", 2, album="a"), said("well?", 3))
 
     await worker.run()
@@ -315,7 +316,7 @@ async def test_a_run_that_is_stopped_is_over_and_the_next_message_is_answered(st
 
     async def stopped(messages: Sequence[Message]) -> None:
         if messages[0].id == "1":
-            await store.inbox.skip(DIRECT, ["1"])
+            await skip(store, DIRECT, "1")
             worker.stop()
             await asyncio.sleep(0)
             pytest.fail("it goes on though it was stopped")
@@ -331,7 +332,7 @@ async def test_a_run_whose_end_was_not_kept_when_it_was_stopped_is_taken_up_agai
     worker = a_worker(store)
 
     async def stopped(_: Sequence[Message]) -> None:
-        await store.inbox.skip(DIRECT, ["1"])
+        await skip(store, DIRECT, "1")
         worker.open = [a_run(id="r1")]
         worker.stop()
         await asyncio.sleep(0)
@@ -489,7 +490,7 @@ async def test_nobody_who_was_forgotten_meanwhile_is_answered_and_the_next_is(st
     async with engine_with(endless, platform, store=store) as engine:
         await engine.receive(said("Gryag, my word is aubergine", place=place))
         await endless.asked.wait()
-    await store.forget(ALICE.id, "recorded")
+    await store.forget(platform="recorded", author_id=ALICE.id)
 
     model = Scripted("Yes.")
     async with engine_with(model, platform, store=store) as engine:
@@ -508,7 +509,7 @@ async def test_a_run_goes_to_its_end_though_its_person_is_forgotten_while_it_is_
     class Slow(Scripted):
         async def respond(self, prompt: Prompt) -> Response:
             if not self.prompts:
-                await store.forget(ALICE.id, "recorded")
+                await store.forget(platform="recorded", author_id=ALICE.id)
             return await super().respond(prompt)
 
     platform, model = RecordedPlatform(), Slow("First.", "Second.")
@@ -573,7 +574,7 @@ async def test_who_is_blocked_meanwhile_is_judged_again(store: Store) -> None:
     )
 
     async def cancel_old_plans() -> None:
-        await store.place_settings.block("recorded", said("hi").author.id, at=NOON)
+        await store.place_settings.block(platform="recorded", author_id=said("hi").author.id, at=NOON)
         worker.wake()
 
     worker.waiting = cancel_old_plans

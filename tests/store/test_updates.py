@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from people import ALICE, BOB, GROUP, NOON, a_message
+from tertulia.decisions import Decision
 from tertulia.engine.store_protocols import Command, UpdateResult
 from tertulia.errors import InvalidValue
 from tertulia.events import MessageReceived
@@ -92,11 +93,15 @@ async def test_a_key_is_known_for_its_platform_alone(store: Store) -> None:
     assert await apply(store, Received(message=a_message("one", id="1"))) == UpdateResult(new=True)
 
 
-async def test_an_edit_of_an_unknown_message_is_stored_and_not_answered(store: Store) -> None:
-    await apply(store, Edited(message=a_message("now", id="1", edited_at=NOON)))
+async def test_an_edit_of_an_unknown_message_is_stored_and_waits_if_it_came_in_time(store: Store) -> None:
+    for number, minutes in enumerate((0, 60, 61)):
+        edited_at = NOON + timedelta(minutes=minutes)
+        await apply(store, Edited(message=a_message("now", id=str(number), edited_at=edited_at)), key=str(number))
 
-    assert await texts(store) == ["now"]
-    assert await waiting(store) == []
+    assert await texts(store) == ["now", "now", "now"]
+    assert await waiting(store) == ["0", "1"]
+    (late,) = await store.inbox.decided(GROUP, "2", most=1)
+    assert late[1] == (Decision(reason="late edit", at=NOON),)
 
 
 async def test_an_edit_by_somebody_else_is_left_out_and_the_rest_is_applied(store: Store) -> None:
@@ -236,7 +241,7 @@ async def test_forgetting_somebody_takes_along_what_services_sent_of_them(store:
     await apply(store, key="u4", raw=f'{{"from": {ALICE.id!r}, "odd": "4417-9035"}}'.encode())
     await apply(store, key="u5", raw=b'{"odd": "of nobody"}')
 
-    await store.forget(ALICE.id, GROUP.platform)
+    await store.forget(platform=GROUP.platform, author_id=ALICE.id)
 
     rows = await store.reader.run(lambda database: database.execute("SELECT update_key, raw FROM updates").fetchall())
     assert rows == [("u1", None), ("u2", None), ("u3", None), ("u4", None), ("u5", b'{"odd": "of nobody"}')]
@@ -256,7 +261,7 @@ async def test_what_services_sent_of_somebody_who_never_wrote_is_removed_too(sto
     await apply(store, key="u7", raw=b"nobody")
 
     for author in (ALICE.id, BOB.id, "never-seen"):
-        await store.forget(author, GROUP.platform)
+        await store.forget(platform=GROUP.platform, author_id=author)
 
     select = "SELECT update_key FROM updates WHERE raw IS NOT NULL"
     assert await store.reader.run(lambda database: database.execute(select).fetchall()) == [("u7",)]
