@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from tertulia.characters import is_blank
 from tertulia.errors import InvalidValue
@@ -102,6 +102,8 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
             raise InvalidValue(f"message {self.id!r}: author must be of type Author, not {self.author!r}")
         if self.reply_to is not None and not isinstance(self.reply_to, Quote):
             raise InvalidValue(f"message {self.id!r}: reply_to must be of type Quote, not {self.reply_to!r}")
+        if self.reply_to is not None and self.reply_to.message_id == self.id:
+            force_setattr(self, "reply_to", None)  # it would be shown as a quote of itself
         if self.forwarded_from is not None and not isinstance(self.forwarded_from, Author):
             origin = self.forwarded_from
             raise InvalidValue(f"message {self.id!r}: forwarded_from must be of type Author, not {origin!r}")

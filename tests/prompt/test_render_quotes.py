@@ -5,9 +5,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, a_context, a_message, a_photo, a_quote, a_talk, texts
+from people import (
+    ALICE,
+    BOB,
+    DELIMITER,
+    DIRECT,
+    GROUP,
+    GRYAG,
+    NOON,
+    a_context,
+    a_message,
+    a_photo,
+    a_quote,
+    a_talk,
+    texts,
+)
 from sizes import EXAMPLES, size
 from tertulia.context.budget import BRIEF_LENGTH
+from tertulia.context.gather import InMemoryKnowledge, SourceInputs, gather
+from tertulia.context.log import InMemoryLog
 from tertulia.messages import Message, Place, Quote
 from tertulia.parts import Media, Text
 from tertulia.profiles import PROFILES, headers, layered, plain, tail
@@ -190,3 +206,25 @@ def test_every_reply_shows_its_quoted_message_or_its_words(
     shown = [one for one in (*window, talk[-1]) if not one.deleted and not one.author.persona]
     for quote in (one.reply_to for one in shown if one.reply_to):
         assert (f"words{quote.message_id}words" in said) == (quote.message_id not in hidden), quote
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_deleted_target_is_not_shown(profile: str) -> None:
+    gone = a_message("the secret", id="2", deleted=True, reply_to=a_quote("the old secret"))
+    log = InMemoryLog([a_message("hi", id="1"), gone])
+    inputs = SourceInputs(log=log, memory=InMemoryKnowledge())
+
+    prompt = PROFILES[profile].build(await gather(gone, PROFILES[profile].sources(inputs), NOON))
+
+    assert "secret" not in str(prompt)
+    assert prompt.turns[-1].role == "user"
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_reply_to_itself_is_a_message_without_a_quote(profile: str) -> None:
+    itself = a_message("hm, hm", id="1", reply_to=a_quote("hm, hm", message_id="1"))
+
+    assert itself == a_message("hm, hm", id="1")
+    prompt = PROFILES[profile].build(a_context(itself))
+    said = prompt.instruction + str(prompt.turns)
+    assert said.count("hm, hm") == (2 if profile == "block" else 1)  # a line, and the turn behind it
