@@ -44,6 +44,8 @@ TertuliaError
     └── AnswerUnfit          … or twice does not fit the answer type
 """
 
+from tertulia.redaction import redact_keys
+
 LONGEST_WAIT = 86_400.0  # seconds; longer waits are ignored
 
 
@@ -231,3 +233,8 @@ class ResponseUnreadable(TertuliaError):
 
 class AnswerUnfit(ResponseUnreadable):
     pass
+
+
+def reason_of(error: BaseException) -> str:
+    """Return an error as words that may be stored and shown, without keys; one that is not ours with its type."""
+    return redact_keys(str(error) if isinstance(error, TertuliaError) else f"{type(error).__name__}: {error}")

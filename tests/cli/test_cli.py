@@ -79,6 +79,7 @@ def test_every_command_has_help_with_an_example(command: tuple[str, ...]) -> Non
     done = tertulia(*command, "--help")
 
     assert f"Example: tertulia {' '.join(command)}" in done.stdout
+    assert tertulia(*command, "-h").stdout == done.stdout
 
 
 def test_the_version_is_told() -> None:

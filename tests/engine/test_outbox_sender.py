@@ -15,6 +15,7 @@ from tertulia.media.values import StoredFile
 from tertulia.messages import Place, Reply
 from tertulia.parts import Media
 from tertulia.platform import ALL_MEDIA, Capabilities, Delivery
+from tertulia.redaction import redact_keys
 from tertulia.store import Store
 from tertulia.testing import RecordedPlatform
 
@@ -110,6 +111,7 @@ UNKNOWN: list[tuple[BaseException, str]] = [
     (OSError("broken pipe"), "OSError while sending"),
     (ZeroDivisionError(), "ZeroDivisionError while sending"),
     (TertuliaError("the gateway said 502"), "the gateway said 502"),
+    (TertuliaError("http://bot:hunter2@proxy:81 is late"), "http://***@proxy:81 is late"),
     (KeyRefused(), "KeyRefused while sending"),
     (StoreFull("not ours: the platform's own"), "not ours: the platform's own"),
     (asyncio.CancelledError(), "cancelled by the platform, not by shutdown"),
@@ -128,6 +130,28 @@ async def test_whatever_else_a_platform_raises_nobody_knows_whether_it_went_out(
     assert first == item(status="doubtful", attempts=1, unknown_attempts=1, sent_at=NOON, why=why)
     assert (second.status, platform.texts) == ("sent", ["o1", "o2"])
     assert await store.log.count(DIRECT) == 1
+
+
+@pytest.mark.parametrize("kind", [NotSent, SendRefused])
+async def test_what_is_stored_of_a_failure_has_no_password(store: Store, kind: type[TertuliaError]) -> None:
+    platform = RecordedPlatform(kind("http://bot:hunter2@proxy:81 says no"))
+    whys: list[str] = []
+
+    class Watched(Slept):
+        async def __call__(self, seconds: float) -> None:
+            whys.extend(one.why for one in await store.outbox.listed())
+
+    (one,) = await carried(store, platform, item(), sleep=Watched())
+
+    assert [*whys, one.why][0] == "http://***@proxy:81 says no"
+
+
+async def test_the_id_of_a_doubtful_reply_is_in_the_log(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    name = "reminder-0123456789abcdef0123-1-0-0"
+
+    await carried(store, RecordedPlatform(OSError()), item(name))
+
+    assert f"the outcome of sending {name} is unknown" in redact_keys(caplog.text)
 
 
 async def test_a_platform_that_knows_keys_is_asked_again_under_the_same(store: Store) -> None:

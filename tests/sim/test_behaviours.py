@@ -134,11 +134,36 @@ def test_an_actor_calls_the_functions_in_turn(changes: dict[str, Any], names: li
     assert bool(answer.text) == (not names)
 
 
+POUR = Function(name="pour", description="Pours a drink into a cup.", schema={"properties": {"drink": {}}})
+CALCULATE = Function(name="calculate", description="Evaluates an arithmetic expression.")
+CLOCK = Function(name="current_time", description="Tells what time it is.")
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ({"last_text": "Pour me some tea, please."}, ["pour"]),
+        ({"last_text": "I would like a drink"}, ["pour"]),
+        ({"last_text": "Calculating is fun"}, ["calculate"]),
+        ({"last_text": "What is 6 * 7?"}, ["calculate"]),
+        ({"last_text": "What is the time?"}, ["current_time"]),
+        ({"last_text": "What are you?"}, []),
+        ({"last_text": "What are you?", "must_call": True}, ["calculate"]),
+        ({"last_text": "Pour me some tea", "steps": 1}, []),
+    ],
+)
+def test_an_actor_calls_the_function_that_fits_the_words_once(changes: dict[str, Any], names: list[str]) -> None:
+    answer = Actor().answer(an_ask(functions=[CALCULATE, CLOCK, POUR], **changes))
+
+    assert isinstance(answer, Answer)
+    assert [call.name for call in answer.calls] == names
+
+
 def test_the_arguments_of_an_actor_fit_their_schema() -> None:
     schema = {"properties": {"city": {"enum": ["Oslo"]}}, "required": ["city"]}
     ask = an_ask(functions=[Function(name="weather", schema=schema)])
 
-    assert Actor(parallel=1).answer(ask) == Answer(calls=[Call(name="weather", args={"city": "Oslo"})])
+    assert Actor(steps=1).answer(ask) == Answer(calls=[Call(name="weather", args={"city": "Oslo"})])
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ app = typer.Typer(
     name="tertulia",
     help="A conversation engine for chat agents.",
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,  # plain help: it answers three times as fast
     pretty_exceptions_enable=False,
 )

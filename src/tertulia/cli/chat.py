@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 
 def chat(
+    question: Annotated[
+        str | None, typer.Argument(help="Asked once, and answered on standard output.", show_default=False)
+    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -25,6 +28,16 @@ def chat(
     base_url: Annotated[str | None, typer.Option(help="Where the model is served.", metavar="URL")] = None,
     persona: Annotated[Path | None, typer.Option(help="A text that says who the model is.", metavar="FILE")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line; messages are lines too.")] = False,
+    attach: Annotated[
+        list[Path] | None,
+        typer.Option("--attach", help="A file for the first message; again for more.", metavar="FILE"),
+    ] = None,
+    conversation: Annotated[
+        str | None,
+        typer.Option(
+            help="Another conversation. Default: one for each local model, one for all others.", metavar="NAME"
+        ),
+    ] = None,
     choose: Annotated[bool, typer.Option("--choose", help="Ask again which model answers.")] = False,
     weather: Annotated[bool, typer.Option("--weather", help="Let the model ask open-meteo.com.")] = False,
     db: Annotated[
@@ -60,6 +73,9 @@ def chat(
         persona=persona,
         as_json=as_json,
         weather=weather,
+        question=question,
+        attached=attach or (),
+        conversation=conversation,
         db=db or _default_db_with_folder(),
         bot=bot,
         keys=load_choice().keys,
@@ -97,4 +113,4 @@ def _default_db_with_folder() -> Path:
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command(epilog="Example: tertulia chat --model gemini-3.8-flash")(chat)
+    app.command(epilog='Example: tertulia chat "What is on it?" --attach cat.jpg')(chat)

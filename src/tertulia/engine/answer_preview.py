@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from tertulia.engine.background import Sleep, foreign_code, is_cancelled, log_text
 from tertulia.engine.outbox_sender import parse_message_id
 from tertulia.engine.store_protocols import OutboxItem, OutboxStore
-from tertulia.errors import NotSent, SendRefused, TertuliaError
+from tertulia.errors import NotSent, SendRefused, TertuliaError, reason_of
 from tertulia.messages import Message, Place, Reply
 from tertulia.platform import Delivery, Platform
 from tertulia.run.journal import Run
@@ -161,7 +161,7 @@ class Draft:
         try:
             message_id = await self._deliver(begun)
         except (NotSent, SendRefused) as error:
-            self._row = replace(begun, status="dropped", sent_at=None, why=str(error))
+            self._row = replace(begun, status="dropped", sent_at=None, why=reason_of(error))
         except (Exception, asyncio.CancelledError) as error:
             if is_cancelled():
                 raise

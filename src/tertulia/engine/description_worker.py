@@ -19,11 +19,10 @@ from tertulia.backoff import backoff
 from tertulia.characters import is_blank, one_line
 from tertulia.engine.background import BackgroundTasks, foreign_code, log_text
 from tertulia.engine.limits import CurrentLimits
-from tertulia.errors import MediaUnavailable, SpendCapReached, StoreTrouble, TertuliaError
+from tertulia.errors import MediaUnavailable, SpendCapReached, StoreTrouble, reason_of
 from tertulia.media.descriptions import DescriptionFailure, DescriptionStore, is_made, shorten
 from tertulia.messages import Message
 from tertulia.parts import Media
-from tertulia.redaction import redact_keys
 
 log = logging.getLogger(__name__)
 
@@ -173,7 +172,7 @@ class DescriptionWorker:
             log.info("%s not described: %s", _name(wanted.media), error)
             return ""
         except MediaUnavailable as error:
-            words, why = "", str(error)
+            words, why = "", reason_of(error)
             log.info("%s not described: %s", _name(wanted.media), error)
         except Exception as error:  # noqa: BLE001 (a model and a user's function are foreign code)
             words, why = "", _reason(error, timeout)
@@ -194,5 +193,4 @@ def _name(media: Media) -> str:
 def _reason(error: Exception, timeout: float) -> str:
     if isinstance(error, TimeoutError):
         return f"no answer within {timeout:g} s"
-    shown = str(error) if isinstance(error, TertuliaError) else f"{type(error).__name__}: {error}"
-    return redact_keys(one_line(shown))[:300]
+    return one_line(reason_of(error))[:300]

@@ -29,7 +29,7 @@ from tertulia.engine.platform_runner import (
 from tertulia.engine.run_executor import as_models
 from tertulia.engine.store_protocols import OutboxItem, StoreProtocol
 from tertulia.engine.task_worker import TaskHandler
-from tertulia.errors import InvalidValue, TertuliaError, seconds_to_wait
+from tertulia.errors import InvalidValue, TertuliaError, reason_of, seconds_to_wait
 from tertulia.events import Event, MemoryBehind, RunFailed
 from tertulia.media.values import MediaOptions
 from tertulia.messages import Author, Message, Place, PlaceKey, Reply
@@ -338,7 +338,7 @@ class Engine:
 
     def _publish_failure(self, run: Run, error: TertuliaError) -> None:
         wait = seconds_to_wait(getattr(error, "retry_after", None))
-        why, kind = str(error), type(error).__name__
+        why, kind = reason_of(error), type(error).__name__
         if not self._parts.events.has_readers:
             log.warning("run %s failed: %s", run.id, why)
         self._parts.events.publish(RunFailed(place=run.place, run_id=run.id, error=kind, why=why, retry_after=wait))

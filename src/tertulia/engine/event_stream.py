@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 
 from tertulia.engine.store_protocols import EventStore
-from tertulia.errors import StoreBroken, TertuliaError
+from tertulia.errors import StoreBroken, TertuliaError, reason_of
 from tertulia.events import (
     AnswerSoFar,
     Delta,
@@ -56,7 +56,7 @@ class EventStream:
 
         def troubled(error: TertuliaError) -> None:
             damaged = isinstance(error, StoreBroken)
-            trouble = StoreUnavailable(why=str(error), error=type(error).__name__, damaged=damaged)
+            trouble = StoreUnavailable(why=reason_of(error), error=type(error).__name__, damaged=damaged)
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(self.publish, trouble)
 

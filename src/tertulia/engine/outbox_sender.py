@@ -33,7 +33,7 @@ from tertulia.engine.background import (
 )
 from tertulia.engine.places import PlaceAliases
 from tertulia.engine.store_protocols import DRAFT_END, OutboxItem, OutboxStore
-from tertulia.errors import InvalidValue, NotSent, SendRefused, StoreTrouble, TertuliaError
+from tertulia.errors import InvalidValue, NotSent, SendRefused, StoreTrouble, TertuliaError, reason_of
 from tertulia.media.values import MediaStore
 from tertulia.messages import Place, PlaceKey, Reply
 from tertulia.parts import Media, cut
@@ -250,7 +250,7 @@ class OutboxSender:
             delivery = await self._delivery(item, waits=number <= MAX_READS)
         except NotSent as error:
             log.info("%s not sent yet: %s", item.id, error)
-            item = replace(item, why=str(error))
+            item = replace(item, why=reason_of(error))
             await self._store_status(item)
             return item, None
         begun = replace(item, status="sending", attempts=item.attempts + 1, sent_at=doubt or self._now())
@@ -272,14 +272,14 @@ class OutboxSender:
                 message_id = _receipt(receipt, item)
         except NotSent as error:
             log.info("%s not sent yet: %s", item.id, error)
-            return replace(item, status="waiting", sent_at=None, why=str(error)), error.retry_after
+            return replace(item, status="waiting", sent_at=None, why=reason_of(error)), error.retry_after
         except SendRefused as error:
             log.warning("%s refused by %s: %s", item.id, platform.name, error)
             if error.left:
                 await retry_forever(lambda: self._outbox.leave(item.reply.place, at=self._now()), sleep=self._sleep)
             elif item.edits is not None:
-                return _without_draft(item, str(error)), None
-            return replace(item, status="dropped", sent_at=None, why=str(error)), None
+                return _without_draft(item, reason_of(error)), None
+            return replace(item, status="dropped", sent_at=None, why=reason_of(error)), None
         except asyncio.CancelledError:
             if is_cancelled():
                 raise
@@ -288,7 +288,7 @@ class OutboxSender:
             ), None
         except Exception as error:  # noqa: BLE001 (foreign code; the outcome is unknown)
             log.warning("%s failed to send %s: %s", platform.name, item.id, log_text(error))
-            why = str(error) if isinstance(error, TertuliaError) else ""
+            why = reason_of(error) if isinstance(error, TertuliaError) else ""
             why = why or f"{type(error).__name__} while sending"
             return self._resolve_unknown_outcome(_count_unknown_attempt(item), why), None
         return replace(item, status="sent", message_id=message_id, sent_at=self._now(), why=""), None

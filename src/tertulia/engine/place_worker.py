@@ -33,12 +33,11 @@ from tertulia.engine.run_completion import Answer, RunCompletion
 from tertulia.engine.run_executor import RunExecutor, new_run
 from tertulia.engine.spend_caps import SpendTracker
 from tertulia.engine.store_protocols import PromptOutdated, StoreProtocol
-from tertulia.errors import StoreBroken, StoreTrouble, TertuliaError
+from tertulia.errors import StoreBroken, StoreTrouble, TertuliaError, reason_of
 from tertulia.events import Recalled
 from tertulia.memory.facts import Fact
 from tertulia.messages import Message, Place, PlaceKey
 from tertulia.models.base import Model
-from tertulia.redaction import redact_keys
 from tertulia.run.dynamic_layer import DynamicLayer
 from tertulia.run.journal import Journal, Run
 from tertulia.toolbox.toolbox import Toolbox
@@ -289,8 +288,7 @@ class PlaceWorker:
             await completion.complete_with_error(run, target, error)
         except Exception as error:  # noqa: BLE001 (of a model, a tool or a platform)
             log.error("run %s: %s", run.id, log_text(error))
-            why = redact_keys(f"{type(error).__name__}: {error}")
-            await completion.complete_with_error(run, target, TertuliaError(why))
+            await completion.complete_with_error(run, target, TertuliaError(reason_of(error)))
 
     async def _forget(self, facts: Sequence[Fact], batch: Batch) -> None:
         """Forget the facts that the first message of a batch confirms, and answer the other messages."""

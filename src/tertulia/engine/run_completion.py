@@ -26,7 +26,7 @@ from tertulia.engine.store_protocols import (
     ProposalStore,
     RunStore,
 )
-from tertulia.errors import InvalidValue, TertuliaError
+from tertulia.errors import InvalidValue, TertuliaError, reason_of
 from tertulia.memory.facts import Fact
 from tertulia.messages import Message, Reply
 from tertulia.parts import ToolResult
@@ -170,7 +170,7 @@ class RunCompletion:
         except Exception as failure:  # noqa: BLE001 (the function is the user's)
             log.error("Behavior.error_text failed for %s: %s", error, log_text(failure))
             words = lines.failed
-        await self._fail(run, str(error)[:1000], self._line(run, target, words, kind="error"))
+        await self._fail(run, reason_of(error)[:1000], self._line(run, target, words, kind="error"))
 
     async def complete_with_notice(self, run: Run, target: Message, line: Callable[[Lines], str], *, why: str) -> None:
         """End a run with a notice that is not an error."""

@@ -18,7 +18,7 @@ from tertulia.engine.event_stream import EventStream
 from tertulia.engine.limits import CurrentLimits
 from tertulia.engine.run_completion import Answer, RunCompletion
 from tertulia.engine.store_protocols import RunStore
-from tertulia.errors import InvalidValue, RunTimedOut, TertuliaError
+from tertulia.errors import InvalidValue, RunTimedOut, TertuliaError, reason_of
 from tertulia.events import Delta, ResponseReceived, Waiting
 from tertulia.media.amounts import MediaAmount
 from tertulia.media.attachments import Attachments
@@ -287,4 +287,4 @@ class RunExecutor:
     def _publish_retry(self, run: Run, seconds: float, error: TertuliaError) -> None:
         if not self._events.has_readers:
             log.info("%s; retried in %g s", error, seconds, extra={"place": run.place, "run_id": run.id})
-        self._events.publish(Waiting(place=run.place, run_id=run.id, seconds=seconds, why=str(error)))
+        self._events.publish(Waiting(place=run.place, run_id=run.id, seconds=seconds, why=reason_of(error)))

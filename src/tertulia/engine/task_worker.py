@@ -25,13 +25,12 @@ from tertulia.engine.memory.recall import evidence_messages
 from tertulia.engine.outbox_sender import split_replies
 from tertulia.engine.places import DelimiterCache
 from tertulia.engine.store_protocols import OutboxItem, PlaceSettings, TaskStore
-from tertulia.errors import CallerMustAct, InvalidValue, StoreBroken, TertuliaError, seconds_to_wait
+from tertulia.errors import CallerMustAct, InvalidValue, StoreBroken, TertuliaError, reason_of, seconds_to_wait
 from tertulia.memory.facts import MAX_FACT_LENGTH, Fact, Facts, default_scope, subject_of
 from tertulia.memory.verify.claims import unfit_reason
 from tertulia.memory.verify.clauses import supporting_messages
 from tertulia.messages import Author, Place, Reply
 from tertulia.platform import Platform
-from tertulia.redaction import redact_keys
 from tertulia.run.outcome import make_reply
 from tertulia.tasks import graph
 from tertulia.tasks.blocks import lines_for_model
@@ -229,7 +228,7 @@ class TaskWorker:
         return split_replies(items, self._platforms)
 
     def _failed(self, task: Task, error: Exception, *, permanent: bool = False) -> Task:
-        why = redact_keys(str(error) if isinstance(error, TertuliaError) else f"{type(error).__name__}: {error}")
+        why = reason_of(error)
         pause = timedelta(seconds=seconds_to_wait(getattr(error, "retry_after", None)) or 0.0)  # any error may have it
         failed = graph.fail(task, now=self._now(), why=why, permanent=permanent, pause=pause, retry=self._retry)
         log.warning("task %s (%s), %s: %s", task.id, task.kind, failed.status, log_text(error))

@@ -22,7 +22,7 @@ from tertulia.context.values import Context
 from tertulia.messages import Author
 from tertulia.parts import USUAL_MIME, Media, Part, Text, cut, cut_parts
 from tertulia.prompt import sections
-from tertulia.prompt.escape import NAME_LENGTH, normalize
+from tertulia.prompt.escape import NAME_LENGTH, normalize, without_descriptions
 from tertulia.prompt.render import EMPTY
 from tertulia.turns import Layer, Prompt, user
 
@@ -72,7 +72,7 @@ def strip_controls(text: str) -> str:
 def display_name(name: str | None) -> str:
     """Return a name on one line, in typographic quotes where it would read as our own words; empty without one."""
     lines = (line.strip() for line in strip_controls(name or "").splitlines())
-    folded = " ".join(filter(None, lines))[:NAME_LENGTH].strip()
+    folded = without_descriptions(" ".join(filter(None, lines))[:NAME_LENGTH].strip())
     read = normalize(folded)
     if not read:
         return ""
@@ -147,7 +147,8 @@ def escape_speech(text: str, *, inside: bool = False) -> str:
 
 
 def _escape_quote(text: str) -> str:
-    """Return a quoted text with a typographic mark where it would end its quote and begin another."""
+    """Return a quoted text that neither ends its quote and begins another, nor describes media."""
+    text = without_descriptions(text)
     if '"' not in text:
         return text
     lines = text.splitlines(keepends=True)

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from tertulia.backoff import backoff
 from tertulia.characters import one_line
-from tertulia.errors import MediaUnavailable, MediaUnreadable, StoreBroken, StoreTrouble, TertuliaError
+from tertulia.errors import MediaUnavailable, MediaUnreadable, StoreBroken, StoreTrouble, TertuliaError, reason_of
 from tertulia.media.address_rules import is_youtube
 from tertulia.media.addresses import AddressFetcher
 from tertulia.media.content_types import TGS, content_type
@@ -29,7 +29,6 @@ from tertulia.media.values import FetchFailure, MediaOptions, MediaStore, Stored
 from tertulia.messages import Place, PlaceKey
 from tertulia.parts import MAX_FILE, Media
 from tertulia.platform import Platform
-from tertulia.redaction import redact_keys
 
 log = logging.getLogger(__name__)
 
@@ -169,7 +168,7 @@ class MediaFetcher:
     def _end(self, key: str, task: "asyncio.Task[StoredFile | None]") -> None:
         del self._fetching[key]
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("media %s: %s", one_line(key), redact_keys(f"{type(error).__name__}: {error}"))
+            log.error("media %s: %s", one_line(key), reason_of(error))
 
     async def _fetch_once(self, key: str, media: Media, platform: str, place: Place | None) -> StoredFile | None:
         known = (await self._store.find([key], at=self._now())).get(key)
@@ -234,8 +233,7 @@ class MediaFetcher:
             raise
         except BaseException as error:  # noqa: BLE001 (foreign code may raise anything)
             for_now = bool(getattr(error, "for_now", not isinstance(error, TertuliaError)))
-            why = str(error) if isinstance(error, TertuliaError) else f"{type(error).__name__}: {error}"
-            return MediaUnavailable(redact_keys(why), for_now=for_now)
+            return MediaUnavailable(reason_of(error), for_now=for_now)
 
     async def _foreign_bytes(self, media: Media, platform: str) -> object:
         if media.file_id:
@@ -298,7 +296,7 @@ class MediaFetcher:
         again = f"; tried again in {wait:g} s" if error.for_now else ""
         log.info("%s %s goes in words: %s%s", media.kind_word, one_line(key), error, again)
         try:
-            failure = FetchFailure(why=str(error)[:500], failures=failures, retry_at=retry_at)
+            failure = FetchFailure(why=reason_of(error)[:500], failures=failures, retry_at=retry_at)
             await self._store.fail(key, failure, at=self._now())
         except StoreBroken:
             raise

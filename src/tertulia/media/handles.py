@@ -17,11 +17,17 @@ from hashlib import sha256
 from math import inf
 from typing import Protocol
 
-from tertulia.errors import FileExists, FileGone, ResponseUnreadable, StoreBroken, StoreTrouble, TertuliaError
+from tertulia.errors import (
+    FileExists,
+    FileGone,
+    ResponseUnreadable,
+    StoreBroken,
+    StoreTrouble,
+    reason_of,
+)
 from tertulia.media.values import Handle, StoredFile
 from tertulia.models.base import File, Model, UploadsFiles
 from tertulia.platform import type_fault
-from tertulia.redaction import redact_keys
 from tertulia.turns import Prompt
 from tertulia.wire.media_limits import spelled
 from tertulia.wire.part_forms import file_uris, is_file, media_of
@@ -137,7 +143,7 @@ class Handles:
     def _end(self, key: Key, task: "asyncio.Task[Handle | None]") -> None:
         del self._uploads[key]
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a file was not uploaded: %s", redact_keys(f"{type(error).__name__}: {error}"))
+            log.error("a file was not uploaded: %s", reason_of(error))
 
     async def renew(self, error: FileGone, prompt: Prompt, model: Model) -> bool:
         """Forget the handles that the service lost; return whether any of them was ours.
@@ -220,10 +226,9 @@ class Handles:
 
     def _note_failure(self, key: Key, mime: str, error: BaseException) -> None:
         self._pause(key, LONG_PAUSE if isinstance(error, FileGone) else PAUSE)
-        why = str(error) if isinstance(error, TertuliaError) else f"{type(error).__name__}: {error}"
-        if isinstance(error, TimeoutError):
-            why = f"not within {self._timeout:g} seconds"
-        log.warning("a file of %s was not uploaded, and goes in another form: %s", mime, redact_keys(why))
+        late = f"not within {self._timeout:g} seconds"
+        why = late if isinstance(error, TimeoutError) else reason_of(error)
+        log.warning("a file of %s was not uploaded, and goes in another form: %s", mime, why)
 
     def _is_paused(self, key: Key) -> bool:
         until = self._paused.get(key)

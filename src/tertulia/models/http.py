@@ -11,7 +11,7 @@ import httpx2
 
 from tertulia import errors
 from tertulia.jsonio import loads
-from tertulia.models.key_mask import MIN_KEY_IN_ANSWER, MIN_KEY_IN_REFUSAL, NO_MASK, Mask, mask_for, secrets_in
+from tertulia.models.key_mask import NO_MASK, Mask, mask_for, secrets_in
 
 TIMEOUT = httpx2.Timeout(600.0, connect=10.0)  # models may think for minutes; an unreachable host is noticed soon
 
@@ -113,27 +113,26 @@ class Http:
         for name, value in sent.items():
             if not (value.isascii() and value.isprintable()):
                 raise errors.InvalidValue(f"the header {name} holds characters that no header can carry")
-        secrets = secrets_in(keys, self.base_url)
-        refusal_mask, self.mask = mask_for(secrets, MIN_KEY_IN_REFUSAL), mask_for(secrets, MIN_KEY_IN_ANSWER)
+        mask = self.mask = mask_for(secrets_in(keys, self.base_url))
         try:
             async with self._connection().stream(method, url, content=body, headers=sent) as response:
                 self._was_reached = True
                 if response.status_code >= 300:
-                    answer = refusal_mask(await _read_refusal(response))
+                    answer = mask(await _read_refusal(response))
                     raise self._decode_error(response.status_code, answer, response.headers, about)
-                yield response, self.mask
+                yield response, mask
         except httpx2.TimeoutException as error:
             raise errors.TimedOut(f"no answer in time from {self.public_url}") from error
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
             raise errors.InvalidValue(
-                f"the base URL {self.public_url!r} is not one that can be called: {refusal_mask.error(error)}"
+                f"the base URL {self.public_url!r} is not one that can be called: {mask.error(error)}"
             ) from error
         except httpx2.DecodingError as error:
             raise errors.ResponseUnreadable(
-                f"{self.public_url} sent what cannot be unpacked: {refusal_mask.error(error)}"
+                f"{self.public_url} sent what cannot be unpacked: {mask.error(error)}"
             ) from error
         except httpx2.TransportError as error:
-            reason = str(refusal_mask.error(error)) or type(error).__name__
+            reason = str(mask.error(error)) or type(error).__name__
             if not self._was_reached and _is_unresolved(error):
                 raise errors.HostUnknown(
                     f"{self.public_url} cannot be found ({reason}); is there a network, and is the address right?"

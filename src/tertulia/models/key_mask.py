@@ -3,7 +3,10 @@
 Which forms of a key are found: the key as it is; with characters escaped as JSON or a URL escapes them, also twice
 (JSON within JSON); wrapped over lines; and in base64. Base64 encodes groups of three bytes, so a key looks different
 for each of the three places in a group where it can begin; of each such text only the characters that depend on the
-key alone are searched for (`_base64_forms`).
+key alone are searched for (`_base64_forms`), if these are enough to tell.
+
+Which keys are masked: all, however short. One of fewer than `MIN_KEY_IN_WORD` characters is masked where it stands as a
+word of its own. Words that are given to servers which need no key (`PLACEHOLDERS`) are no secrets.
 
 How a stream is masked. A key may be spread over pieces, so a piece cannot be shown before it is known that its end is
 not the start of a key. `Mask.open_key_start` finds the first place from which on the text may be an unfinished form of
@@ -24,8 +27,12 @@ import msgspec
 from tertulia.models.base import Response
 
 REPLACEMENT = b"***"
-MIN_KEY_IN_REFUSAL = 4  # characters: shorter keys stay in a refusal …
-MIN_KEY_IN_ANSWER = 12  # … and in an answer: servers that need no key are given words such as `ollama`
+MIN_KEY_IN_WORD = 4  # characters of a key that is masked within a word too
+MIN_BASE64 = 12  # characters of base64 by which a key is told from other text
+PLACEHOLDERS = frozenset(
+    "ollama lm-studio lmstudio llama.cpp vllm none null no-key nokey no_key not-needed not_needed unused empty dummy"
+    " fake test example local key api-key api_key apikey token secret x xx xxx - sk-no-key-required".split()
+)
 
 _SECRET_NAME = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)  # of a header or a field of a URL
 _ESCAPES = (b"\\u00", b"\\U00", b"%", b"\\/", b'\\"', b"\\\\")
@@ -41,8 +48,8 @@ E = TypeVar("E", bound=BaseException)
 class Mask:
     """Replaces keys by `***`."""
 
-    def __init__(self, keys: Iterable[str], *, shortest: int) -> None:
-        found = [key.encode() for key in keys if len(key) >= shortest]
+    def __init__(self, keys: Iterable[str]) -> None:
+        found = [key.encode() for key in keys if key and key.casefold() not in PLACEHOLDERS]
         self._pattern = re.compile(b"|".join(map(_key_pattern, found))) if found else None
         self._probes = tuple(piece for key in found for piece in _probes(key))
         self._base64_forms = tuple(
@@ -85,10 +92,10 @@ class Mask:
         """
         if self._first is None:
             return len(data)
-        for found in self._first.finditer(data, max(0, len(data) - self._longest)):
-            if any(_may_become_key(data, found.start(), key) for key in self._steps):
-                return min(found.start(), *(_overlap_start(data, piece) for piece in self._base64_forms))
-        return min((_overlap_start(data, piece) for piece in self._base64_forms), default=len(data))
+        encoded = (_overlap_start(data, piece) for piece in self._base64_forms)
+        starts = (found.start() for found in self._first.finditer(data, max(0, len(data) - self._longest)))
+        begun = (start for start in starts if any(_may_become_key(data, start, key) for key in self._steps))
+        return min(next(begun, len(data)), *encoded, len(data))
 
 
 class StreamMask:
@@ -113,7 +120,7 @@ class StreamMask:
         return rest.decode("utf-8", "surrogatepass")
 
 
-NO_MASK = Mask((), shortest=0)
+NO_MASK = Mask(())
 
 
 def secrets_in(headers: Mapping[str, str], address: str) -> tuple[str, ...]:
@@ -124,12 +131,14 @@ def secrets_in(headers: Mapping[str, str], address: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def mask_for(keys: tuple[str, ...], shortest: int) -> Mask:
-    return Mask(keys, shortest=shortest)
+def mask_for(keys: tuple[str, ...]) -> Mask:
+    return Mask(keys)
 
 
 def _key_pattern(key: bytes) -> bytes:
     escaped = _LINE_BREAKS.join(_character_pattern(char) for char in key)
+    if len(key) < MIN_KEY_IN_WORD:
+        return rb"(?<![A-Za-z0-9])%b(?![A-Za-z0-9])" % escaped
     encoded = {piece for start in range(3) for piece in _base64_forms(key, start)}
     return b"|".join([escaped, *(re.escape(piece) for piece in sorted(encoded))])
 
@@ -181,7 +190,7 @@ def _base64_forms(key: bytes, start: int) -> Iterable[bytes]:
     """Yield the base64 of *key* at byte *start* of a group, without the characters that its neighbours decide."""
     first, end = -(-start * 8 // 6), (start + len(key)) * 8 // 6
     for encode in (b64encode, urlsafe_b64encode):
-        if end - first >= MIN_KEY_IN_ANSWER:
+        if end - first >= MIN_BASE64:
             yield encode(bytes(start) + key)[first:end]
 
 

@@ -45,6 +45,7 @@ _MARKER = re.compile(
     r"|.*\bpresent\s+uid\s*=.*|[\w -]{1,40}\s+part|#\s*(?:[a-z0-9]{6,64}|·+)?|relevance\s*:.*",
     re.DOTALL,
 )
+_DESCRIPTION = re.compile(rf"[\w -]{{1,40}}(?:\s*{_QUOTE}.*|\s+of\s+\d.*)?\s*described\s*:.*", re.DOTALL)
 _LABEL = re.compile(r"(?:replied\s+to|forwarded\s+from)\s*:|#\s*$")
 _LEAD = re.compile(r"[\W_]*+")  # what may stand before a header's first word
 _FROM = re.compile(r"from\s*+:")
@@ -112,6 +113,11 @@ def without_markers(text: str) -> str:
 def without_labels(text: str) -> str:
     """Return *text* with a round bracket before what would be a label of a quote or forward, or a delimiter mark."""
     return _LABELLED.sub("(", _BRACKETED.sub(_label_in_round, text))
+
+
+def without_descriptions(text: str) -> str:
+    """Return *text* with round brackets for the square ones around what would be a description of media."""
+    return _OPENED.sub("(", _BRACKETED.sub(_description_in_round, text))
 
 
 def without_brackets(text: str) -> str:
@@ -186,6 +192,10 @@ def _header_name(text: str) -> str:
 
 def _in_round(found: re.Match[str]) -> str:
     return f"({found[1]})" if _MARKER.fullmatch(normalize(found[1])) else found[0]
+
+
+def _description_in_round(found: re.Match[str]) -> str:
+    return f"({found[1]})" if _DESCRIPTION.fullmatch(normalize(found[1])) else found[0]
 
 
 def _label_in_round(found: re.Match[str]) -> str:

@@ -33,6 +33,7 @@ from tertulia.errors import (
     RequestRefused,
     ResponseUnreadable,
     TertuliaError,
+    reason_of,
 )
 from tertulia.models.base import Finish, Model, Outcome, Response, TakesMedia
 from tertulia.models.prices import PRICES, Prices
@@ -331,7 +332,7 @@ class RunLoop:
         if found is None:
             raise trouble
         model = next_model if next_model and found[0] == NEXT_MODEL else model
-        await self._begin_fallback(*found, why=str(trouble), model=model)
+        await self._begin_fallback(*found, why=reason_of(trouble), model=model)
 
     async def _begin_fallback(self, name: str, prompt: Prompt, *, why: str, model: Model) -> None:
         journal = self.journal

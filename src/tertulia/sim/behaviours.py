@@ -18,6 +18,12 @@ Output = Literal["text", "json", "enum"]
 
 THOUGHTS = "**Weighing the request**\n\nI look at what is asked, and choose what to do about it."
 DIMENSIONS = 3072
+_STEM = 5  # letters by which words are compared
+_COMMON = frozenset(
+    "and are but can did does for from had has have her him his how its let may not our out please reply she than that "
+    "the their them then there they this was what when where which who will with would you your".split()
+)
+_SUM = re.compile(r"\d\s*[-+*/×÷^%]\s*\d")  # what is 6*7?
 _RANGES = ((0, 128), (128, 768), (768, DIMENSIONS))
 
 
@@ -25,6 +31,7 @@ class Function(Struct, frozen=True, kw_only=True):
     """A function that a request declares; *schema* is that of its arguments, if it has one."""
 
     name: str
+    description: str = ""
     schema: Any = None
 
 
@@ -109,21 +116,48 @@ class Echo:
 
 
 class Actor:
-    """Calls the declared functions for some steps, several at a time, then answers in words; the same each time."""
+    """Calls the function that fits the words of the message best, if any does, then answers in words.
 
-    def __init__(self, *, steps: int = 2, parallel: int = 2, seed: int = 0) -> None:
+    With *steps* it calls functions in so many steps, *parallel* at a time, those that fit first. It does the same each
+    time.
+    """
+
+    def __init__(self, *, steps: int | None = None, parallel: int = 1, seed: int = 0) -> None:
         self._steps = steps
         self._parallel = parallel
         self._seed = seed
 
     def answer(self, ask: Ask) -> Answer | Raw:
         seed = f"{self._seed} {ask.model} {ask.steps} {ask.last_text}"
-        if not ask.functions or (ask.steps >= self._steps and not ask.must_call):
+        fit = _by_fit(ask)
+        calls = bool(fit and fit[0][0]) and not ask.steps if self._steps is None else ask.steps < self._steps
+        if not fit or not (calls or ask.must_call):
             return Answer(text=_text(ask, seed))
         number = self._parallel if ask.may_call_many else 1
         first = ask.steps * number
-        chosen = [ask.functions[(first + place) % len(ask.functions)] for place in range(number)]
+        chosen = [fit[(first + place) % len(fit)][1] for place in range(number)]
         return Answer(calls=[_call(function, f"{seed} {place}") for place, function in enumerate(chosen)])
+
+
+def _by_fit(ask: Ask) -> list[tuple[int, Function]]:
+    """Return the functions with how many words of the message they share, those that share most first."""
+    said = _words(_SUM.sub(" calculate ", ask.last_text))
+    scored = [(_shared(said, _words(one.name), 3) + _shared(said, _described(one), 1), one) for one in ask.functions]
+    return sorted(scored, key=lambda one: -one[0])
+
+
+def _described(function: Function) -> set[str]:
+    names = function.schema.get("properties") if isinstance(function.schema, Mapping) else None
+    return _words(" ".join([function.description, *(names if isinstance(names, Mapping) else ())]))
+
+
+def _words(text: str) -> set[str]:
+    return {word for word in re.findall(r"[^\W\d_]{3,}", text.lower()) if word not in _COMMON}
+
+
+def _shared(said: set[str], known: set[str], weight: int) -> int:
+    """Return the weight of each word that is said and known; longer words may end differently."""
+    return sum(weight for word in said if any(word[:_STEM] == other[:_STEM] for other in known))
 
 
 def _call(function: Function, seed: str) -> Call:

@@ -220,3 +220,18 @@ async def test_when_two_chats_are_asked_to_wait_at_once_all_wait_a_little() -> N
     await pacer.turn("9")
 
     assert (alone, time.slept) == ([], [LONGEST_HOLD])
+
+
+UNREACHABLE = "://bot:hunter2@127.0.0.1:9"
+
+
+@pytest.mark.parametrize("address", ["http" + UNREACHABLE, "gopher" + UNREACHABLE])
+async def test_no_error_has_the_password_of_the_address(address: str, caplog: pytest.LogCaptureFixture) -> None:
+    client = BotClient("42:secret", base_url=address)
+
+    with caplog.at_level("DEBUG"), pytest.raises(TertuliaError) as caught:
+        await client.post("sendMessage", {"chat_id": 7, "text": "hello"})
+    await client.aclose()
+
+    assert "hunter2" not in f"{caught.value}{caplog.text}"
+    assert "127.0.0.1:9" in str(caught.value) or address.startswith("gopher")

@@ -55,6 +55,33 @@ def test_a_terminal_shows_thoughts_dimmed_and_tools_with_their_time() -> None:
     )
 
 
+@pytest.mark.parametrize("length", [5, 500])
+def test_a_failed_call_is_one_line(length: int) -> None:
+    tty = Tty()
+    screen = ScreenDisplay(tty, tty, coloured=False)
+
+    screen.piece(ToolCall(id="a", name="remember", args={"text": "x" * length}))
+    screen.piece(ToolResult(id="a", name="remember", value=f"bad {'y' * length}", failed=True), 0.002)
+
+    (line,) = tty.getvalue().splitlines()
+    assert len(line) < 80
+    assert line.startswith('[remember(text="xxxxx')
+    assert "failed: bad yyyyy" in line
+
+
+def test_a_call_is_shown_with_its_result_and_without_one_when_nothing_is_awaited_any_more() -> None:
+    out = StringIO()
+    screen = ScreenDisplay(out, out, coloured=False)
+
+    for name in "ab":
+        screen.piece(ToolCall(id=name, name=name, args={}))
+    screen.piece(ToolResult(id="b", name="b", value=2))
+    screen.hide_waiting()
+    screen.hide_waiting()
+
+    assert out.getvalue().splitlines() == ["[b()]", "[b gave 2]", "[a()]"]
+
+
 def test_answers_alone_are_piped_on() -> None:
     out, notes = StringIO(), StringIO()
 

@@ -162,6 +162,17 @@ async def test_what_is_learned_at_the_prompt_and_recalled_is_shown_once() -> Non
     assert [layer.name for layer in model.prompts[0].layers] == ["static", "buffered", "trigger"]
 
 
+async def test_recalled_facts_are_shown_only_where_they_fit_the_message() -> None:
+    model = Scripted("391.", "In Lviv.")
+    async with Store.open(":memory:") as store:
+        await a_fact(store, "3f9a1c2e77", "Lives in Lviv.")
+        seen = await talked(model, "What is 17*23?", "Where do I live?", store=store)
+
+    assert seen[-3:] == ["391.", "(remembered: Lives in Lviv.)", "In Lviv."]
+    assert "remembered" not in "".join(seen[:-2])
+    assert "Lives in Lviv." in str(model.prompts[0])
+
+
 async def test_what_is_said_again_is_not_shown_as_learned_again(tmp_path: Path) -> None:
     async with Store.open(":memory:") as store:
         seen = await talked(Scripted("Nice.", "I know."), "I live in Lviv.", LEARN, "I live in Lviv.", store=store)
@@ -461,9 +472,9 @@ async def test_in_a_terminal_it_is_learned_beside_a_line_that_is_typed_and_recal
             tty.type("it" + ENTER)
             assert await tty.left() == 0
 
-        status, out, errors = await piped(*gemma, *db, given="Where?\n", env=environment(sim, **env))
+        status, out, errors = await piped(*gemma, *db, given="Where do I live?\n", env=environment(sim, **env))
 
-    assert (status, out) == (0, "Where?\n")
+    assert (status, out) == (0, "Where do I live?\n")
     assert "(remembered: Lives in Lviv.)\n" in errors
     assert any("- Home: Lives in Lviv." in text for text in texts(sim.requests[-1]))
 

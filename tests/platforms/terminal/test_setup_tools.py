@@ -2,15 +2,20 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from people import NOON
 from tertulia.config import local_zone, read_persona
 from tertulia.errors import InvalidValue
 from tertulia.model_choice import ModelChoice
-from tertulia.models import Scripted
-from tertulia.platforms.terminal.setup import memory_model_for, system_for, tool_names, toolbox_for
+from tertulia.models import Local, Scripted
+from tertulia.platforms.terminal.setup import PLACE, memory_model_for, place_for, system_for, tool_names, toolbox_for
+from tertulia.store import Store
 from tertulia.tools.calculator import calculate
+from tertulia.tools.memory import memory_tools
 
 READERS = {
     "smollm2": False, "qwen": False, "./model.gguf": False, "gemma-4-31b-it": False, "models/gemma-3-27b-it": False,
@@ -18,6 +23,7 @@ READERS = {
 }  # fmt: skip
 SMALL = ModelChoice(model=Scripted(), name="smollm2")
 LARGE = ModelChoice(model=Scripted(), name="gemini-3.8-flash")
+MODELS = {name: ModelChoice(model=Scripted(), name=name) for name in ("openai:gpt-5.6", "qwen")}
 
 
 @pytest.mark.parametrize(
@@ -80,3 +86,32 @@ def test_services_read_what_was_said_themselves(name: str, reads: bool) -> None:
     model = Scripted()
 
     assert memory_model_for(ModelChoice(model=model, name=name)) is (model if reads else None)
+
+
+async def test_qwen_is_not_offered_what_it_calls_wrongly() -> None:
+    async with Store.open(":memory:") as store:
+        tools: list[Any] = [calculate, *memory_tools(store, lambda: NOON, "UTC")]
+        offered = {name: [spec.name for spec in toolbox_for(choice, tools).specs] for name, choice in MODELS.items()}
+
+    assert offered == {
+        "openai:gpt-5.6": ["calculate", "remember", "recall", "why", "forget"],
+        "qwen": ["calculate", "recall", "why", "forget"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "conversation", "place"),
+    [
+        ("openai:gpt-5.6", None, "terminal"),
+        ("qwen", None, "qwen"),
+        ("smollm2", None, "smollm2"),
+        ("qwen", "terminal", "terminal"),
+        ("openai:gpt-5.6", "work", "work"),
+    ],
+)
+def test_a_local_model_has_a_conversation_of_its_own_unless_asked_otherwise(
+    name: str, conversation: str | None, place: str
+) -> None:
+    choice = ModelChoice(model=Scripted() if ":" in name else Local(name), name=name)
+
+    assert place_for(choice, conversation) == replace(PLACE, id=place)

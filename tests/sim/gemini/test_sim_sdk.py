@@ -128,12 +128,12 @@ async def test_automatic_function_calling_which_leaves_out_ids_works_where_they_
 
     assert answer.text is not None
     assert answer.text.startswith("Here is what I found: look gave ")
-    assert len(sim.requests) == 3
+    assert len(sim.requests) == 2
 
 
 async def test_forced_forbidden_and_allowed_calls() -> None:
     tools: list[Any] = [types.Tool(function_declarations=[a_tool("a"), a_tool("b")])]
-    async with GeminiSim() as sim, talking(sim) as client:
+    async with GeminiSim(behaviour=Actor(steps=1, parallel=2)) as sim, talking(sim) as client:
         called = {}
         for mode, allowed in (("NONE", None), ("ANY", ["b"]), ("AUTO", None)):
             calling = types.FunctionCallingConfig(mode=mode, allowed_function_names=allowed)  # type: ignore[arg-type]

@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator
 import openai
 import pytest
 
-from tertulia.sim.openai import OpenAISim
+from tertulia.sim.openai import Actor, OpenAISim
 
 
 @pytest.fixture
 async def sim() -> AsyncIterator[OpenAISim]:
-    async with OpenAISim() as running:
+    async with OpenAISim(behaviour=Actor(steps=2, parallel=2)) as running:
         yield running
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import openai
 import pytest
 
-from tertulia.sim.openai import OpenAISim, Script
+from tertulia.sim.openai import Actor, OpenAISim, Script
 
 MODEL = "gemini-3.8-flash"
 HI: Any = {"role": "user", "content": "hi"}
@@ -18,7 +18,7 @@ CORRUPTED = "Corrupted thought signature."
 @pytest.fixture
 async def client() -> AsyncIterator[openai.AsyncOpenAI]:
     async with (
-        OpenAISim() as sim,
+        OpenAISim(behaviour=Actor(steps=2, parallel=2)) as sim,
         openai.AsyncOpenAI(base_url=sim.url, api_key="key", max_retries=0) as connected,
     ):
         yield connected

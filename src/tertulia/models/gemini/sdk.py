@@ -13,7 +13,7 @@ from tertulia import errors
 from tertulia.jsonio import dumps, loads, object_or_empty
 from tertulia.models.gemini.decode import decode_error, decode_turn
 from tertulia.models.gemini.encode import encode_turn
-from tertulia.models.key_mask import MIN_KEY_IN_ANSWER, Mask, mask_for
+from tertulia.models.key_mask import Mask, mask_for
 from tertulia.turns import Turn
 from tertulia.wire.gemini_request import without_unknown_fields
 from tertulia.wire.rules import PLACEHOLDER_SIGNATURE
@@ -68,7 +68,7 @@ class GeminiSdkClient:
             raise errors.InvalidValue("client= takes a google.genai.Client")
         self._models = client.aio.models
         key = getattr(getattr(client, "_api_client", None), "api_key", None)
-        self.mask = mask_for((key,) if isinstance(key, str) else (), MIN_KEY_IN_ANSWER)
+        self.mask = mask_for((key,) if isinstance(key, str) else ())
 
     async def generate(self, model: str, body: bytes) -> dict[str, Any]:
         arguments = _arguments(body)

@@ -8,7 +8,7 @@ import openai
 
 from tertulia import errors
 from tertulia.jsonio import dumps, loads
-from tertulia.models.key_mask import MIN_KEY_IN_ANSWER, Mask, mask_for, secrets_in
+from tertulia.models.key_mask import Mask, mask_for, secrets_in
 from tertulia.models.openai.decode import decode_error, in_band_error
 
 
@@ -21,7 +21,7 @@ class OpenAISdkClient:
         self._completions = client.chat.completions
         headers = {name: value for name, value in client.default_headers.items() if isinstance(value, str)}
         keys = (client.api_key, *secrets_in(headers, str(client.base_url)))
-        self.mask = mask_for(tuple(key for key in keys if isinstance(key, str)), MIN_KEY_IN_ANSWER)
+        self.mask = mask_for(tuple(key for key in keys if isinstance(key, str)))
 
     async def complete(self, body: bytes) -> Any:
         fields = loads(body)

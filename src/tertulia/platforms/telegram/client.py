@@ -24,7 +24,9 @@ from tertulia.errors import (
     TimedOut,
     seconds_to_wait,
 )
+from tertulia.models.http import public_url
 from tertulia.platforms.telegram import batches, types
+from tertulia.redaction import redact_keys
 
 T = TypeVar("T")
 
@@ -116,7 +118,8 @@ class BotClient:
         self._pacer = Pacer(pace, sleep=sleep)
         self._http: httpx2.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._filter = _TokenFilter(token)
+        self._shown_url = public_url(self._base_url)  # for errors
+        self._filter = _TokenFilter(self._hide)
 
     async def aclose(self) -> None:
         logging.getLogger("httpx2").removeFilter(self._filter)
@@ -248,17 +251,17 @@ class BotClient:
             async with asyncio.timeout(deadline):
                 yield
         except TimeoutError:
-            raise TimedOut(f"{self._base_url} did not answer {what} within {deadline:g} seconds") from None
+            raise TimedOut(f"{self._shown_url} did not answer {what} within {deadline:g} seconds") from None
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
             raise NotSent(
-                f"no connection to {self._base_url}: {self._hide(str(error)) or type(error).__name__}"
+                f"no connection to {self._shown_url}: {self._hide(str(error)) or type(error).__name__}"
             ) from None
         except httpx2.TimeoutException:
-            raise TimedOut(f"{self._base_url} did not answer {what} in time") from None
+            raise TimedOut(f"{self._shown_url} did not answer {what} in time") from None
         except httpx2.InvalidURL as error:
             raise KeyRefused(f"this is no token of a Telegram bot: {self._hide(str(error))}") from None
         except httpx2.RequestError as error:
-            raise ConnectionLost(f"the connection to {self._base_url} broke off: {self._hide(str(error))}") from None
+            raise ConnectionLost(f"the connection to {self._shown_url} broke off: {self._hide(str(error))}") from None
 
     def _result(self, method: str, response: httpx2.Response) -> bytes:
         try:
@@ -283,7 +286,8 @@ class BotClient:
         )
 
     def _hide(self, text: str) -> str:
-        return text.replace(self._token, "***")
+        """Return *text* without the token, and without user and password of an address."""
+        return redact_keys(text.replace(self._token, "***"))
 
     def _client(self) -> httpx2.AsyncClient:
         """Return the connections of the running event loop."""
@@ -353,13 +357,14 @@ class Pacer:
 class _TokenFilter(logging.Filter):
     """Removes the token from the lines that the HTTP client logs: it is a part of each address."""
 
-    def __init__(self, token: str) -> None:
+    def __init__(self, hide: Callable[[str], str]) -> None:
         super().__init__()
-        self._token = token
+        self._hide = hide
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if self._token in (text := record.getMessage()):
-            record.msg, record.args = text.replace(self._token, "***"), ()
+        shown = self._hide(text := record.getMessage())
+        if shown != text:
+            record.msg, record.args = shown, ()
         return True
 
 

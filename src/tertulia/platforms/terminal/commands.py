@@ -10,6 +10,7 @@ HELP = """\
 /history            what has been said, shortly; the last 50 messages
 /prompt             the layers of the last request: tokens, what was new, what was left out
 /model [NAME [URL]] which model answers; with a name, another one goes on with the same conversation
+/attach PATH        send a file with your next message; without a path, none
 /tools              what the model can do besides talking
 /system [TEXT|-]    the instruction the model follows; with a text, another one; with -, none
 /remind TIME TEXT   a reminder, as in: /remind tomorrow 9:00 call mum
@@ -21,13 +22,15 @@ HELP = """\
 /quit               leave; so do Ctrl-D and Ctrl-C twice
 Ctrl-C stops an answer, and clears a line. A line that ends in \\ goes on in the next one; so it does with Alt-Enter.
 A message that begins like a command is sent as one with a space before it.
-(remembered: …) is what came to mind and had not for the message before, (learned: …) what is new in /memory."""
+A path to an image in a line is offered as a picture.
+(remembered: …) is what came to mind for your message, not for the one before, (learned: …) what is new in /memory."""
 
 MAX_WORDS = {
     "help": 0,
     "history": 0,
     "prompt": 0,
     "model": 2,
+    "attach": None,
     "tools": 0,
     "system": None,
     "remind": None,

@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -20,7 +20,9 @@ from msgspec.structs import replace
 
 from tertulia.config import Config, ConfigFile, from_environment, load_object, local_zone, read_persona
 from tertulia.errors import StoreBroken, StoreBusy, TertuliaError
+from tertulia.jsonio import dumps
 from tertulia.model_choice import CHAT_HINTS, START_HINTS, ModelChoice, choose_model, ollama_url, program_command
+from tertulia.platforms.terminal.attachments import read_attachment
 from tertulia.platforms.terminal.commands import parse_line
 from tertulia.platforms.terminal.found_model import FoundModel, takes_tools
 from tertulia.platforms.terminal.input import (
@@ -34,7 +36,7 @@ from tertulia.platforms.terminal.input import (
 )
 from tertulia.platforms.terminal.output import Display, JsonDisplay, ScreenDisplay, show_error, wants_colour
 from tertulia.platforms.terminal.session import INTERRUPTED, TerminalSession
-from tertulia.platforms.terminal.setup import LAST_MESSAGES, LEARN_TIMEOUT, SessionOptions, tool_names
+from tertulia.platforms.terminal.setup import LAST_MESSAGES, LEARN_TIMEOUT, SessionOptions, place_for, tool_names
 from tertulia.platforms.terminal.text import error_text
 from tertulia.store import Store
 from tertulia.tools import open_tools
@@ -55,6 +57,9 @@ class ChatOptions(Struct, frozen=True, kw_only=True):
     weather: bool = False
     db: str | Path = MEMORY  # messages are stored there, and the session continues from those that are there
     bot: ConfigFile | None = None  # a tertulia.toml, whose persona, tools, zone and context the chat uses
+    question: str | None = None  # asked once; None: what is typed or piped is
+    attached: Sequence[Path] = ()  # files that go with the first message
+    conversation: str | None = None  # None: a local model's own, or that of all other models
     keys: Mapping[str, str] = {}  # keys of services that are used where the environment has none
 
 
@@ -69,6 +74,9 @@ async def converse(options: ChatOptions, on_leave: Callable[[], None] = lambda: 
     choice = _choice(options, choose)
     stdin = sys.stdin or StringIO()  # a shell may have closed it
     _replace_unencodable(stdin, sys.stdout, sys.stderr)
+    if options.question is not None:
+        stdin = StringIO(dumps(options.question).decode())
+    attached = tuple(map(read_attachment, options.attached))
     interactive = stdin.isatty() and sys.stdout.isatty() and not options.as_json
     zone = config.zone or local_zone(environment)
     names = _tool_names(options, config, environment)
@@ -79,13 +87,15 @@ async def converse(options: ChatOptions, on_leave: Callable[[], None] = lambda: 
         session = TerminalSession(
             choice,
             store=store,
-            reader=_reader(stdin, interactive=interactive, as_json=options.as_json),
+            reader=_reader(stdin, interactive=interactive, as_json=options.as_json or options.question is not None),
             display=_display(interactive=interactive, as_json=options.as_json),
             options=SessionOptions(
                 choose=partial(choose, hints=CHAT_HINTS),
                 tools=tools,
                 system=_system(options),
                 parse_line=str.strip if options.as_json else parse_line,
+                place=place_for(choice, options.conversation),
+                attached=attached,
                 bot=str(options.bot.path) if options.bot else "",
                 interactive=interactive,
                 last_messages=LAST_MESSAGES if interactive else 0,

@@ -179,6 +179,7 @@ class ScreenDisplay:
         self._style = ""  # of that line
         self._wrapper: WordWrapper | None = None  # of that line, on a terminal
         self._last: type[Part] | None = None
+        self._calls: list[ToolCall] = []  # that run: shown with their results
         self._silent_since: float | None = None  # when a piece of the answer was shown last, while it is awaited
         self._spinner_is_shown = False
         self._retry = ""  # why the model is asked again
@@ -201,11 +202,30 @@ class ScreenDisplay:
             case Media():
                 self._write(self._out, piece.caption)
             case ToolCall():
-                self._line(f"[{call_text(piece)}]", CYAN)
+                self._calls.append(piece)
             case ToolResult():
-                self._line(f"[{result_text(piece, seconds)}]", RED if piece.failed else CYAN)
+                self._result(piece, seconds)
             case Opaque():
                 pass
+
+    def _result(self, result: ToolResult, seconds: float | None) -> None:
+        """Show a call with its result; a failed one in one line."""
+        calls = [call for call in self._calls if call.id == result.id] or self._calls[:1]
+        self._calls = [call for call in self._calls if call not in calls]
+        called = call_text(calls[0]) if calls else result.name
+        told = result_text(result, seconds)
+        if result.failed:
+            why = told.removeprefix(f"{result.name} ")
+            width = _columns(self._notes) - 1
+            called = cut(called, max(width // 2, width - len(why) - 3))
+            self._line(cut(f"[{called} {why}]", width), RED)
+            return
+        self._show_calls(calls)
+        self._line(f"[{told}]", CYAN)
+
+    def _show_calls(self, calls: Sequence[ToolCall]) -> None:
+        for call in calls:
+            self._line(f"[{call_text(call)}]", CYAN)
 
     def end(self, response: Response, said: str) -> None:
         self._end_line()
@@ -248,7 +268,8 @@ class ScreenDisplay:
         self._retry = f"(asked again in {seconds:g} s: {why})"  # it may be cut
 
     def show_waiting(self, doing: str = "") -> None:
-        now, doing = self._clock(), self._retry or doing
+        calling = ", ".join(f"[{call_text(call)}]" for call in self._calls)
+        now, doing = self._clock(), self._retry or doing or calling
         self._silent_since = now if self._silent_since is None else self._silent_since
         seconds = now - self._silent_since
         is_too_soon = seconds < SPINNER_DELAY and not doing
@@ -263,6 +284,8 @@ class ScreenDisplay:
     def hide_waiting(self) -> None:
         self._silent_since, self._retry, self._is_answered = None, "", False
         self._erase_spinner()
+        calls, self._calls = self._calls, []
+        self._show_calls(calls)  # which have no result
 
     def _erase_spinner(self) -> None:
         if self._spinner_is_shown:

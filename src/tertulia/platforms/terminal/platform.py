@@ -31,7 +31,8 @@ from tertulia.events import (
     Waiting,
 )
 from tertulia.memory.facts import is_current
-from tertulia.messages import Reply
+from tertulia.memory.retrieval.terms import term_set, words
+from tertulia.messages import Place, Reply
 from tertulia.models.base import Response, Usage
 from tertulia.parts import Media, Text
 from tertulia.platform import Capabilities, Delivery, Inbox, Platform
@@ -57,12 +58,13 @@ class EventReader:
     It shows the answer as it streams, tools, retries, and trouble with the store.
     """
 
-    def __init__(self, store: Store, output: Output, display: Display) -> None:
+    def __init__(self, store: Store, output: Output, display: Display, place: Place = PLACE) -> None:
         self.stuck = asyncio.Event()  # the store cannot be written
         self.broken: errors.StoreBroken | None = None  # the file of the store is damaged
         self.prompts: deque[tuple[str, int]] = deque(maxlen=2)  # the run and step of the last requests
         self.usage: Usage | None = None  # of the last response
         self._store = store
+        self._place = place
         self._output = output
         self._display = display
         self._cursor = ""  # of the last durable event
@@ -78,7 +80,7 @@ class EventReader:
     async def follow_open_run(self) -> None:
         """Follow the run that an earlier process left without a response: it does not start again, but streams."""
         for run in await self._store.runs.open():
-            journal = await self._store.runs.journal(run.id) if run.place == PLACE else None
+            journal = await self._store.runs.journal(run.id) if run.place == self._place else None
             if journal and not journal.records:
                 self._follow(run.id)
 
@@ -106,7 +108,7 @@ class EventReader:
 
     async def _pending(self) -> Sequence[DurableEvent]:
         """Return the durable events of the place that are not read yet."""
-        return await self._store.events.read(after=self._cursor, place=PLACE)
+        return await self._store.events.read(after=self._cursor, place=self._place)
 
     def unshown(self, delivery: Delivery) -> Reply:
         """Return what was not shown as it streamed: the whole reply, or files, and lines that are links to them."""
@@ -148,7 +150,7 @@ class EventReader:
             case RunFailed():
                 self._failed[event.run_id] = event
             case Recalled():
-                self._show_recalled(event.texts)
+                await self._show_recalled(event)
             case FactsLearned():
                 self._output.notify_later(partial(self._learned_facts, event.fact_ids))
             case StoreUnavailable():
@@ -199,10 +201,13 @@ class EventReader:
         why = next((one.why for one in journal.tried if one.step == event.step), "") if journal else ""
         self._note(f"{why}; asked again, differently")
 
-    def _show_recalled(self, texts: Sequence[str]) -> None:
-        """Show the recalled texts that were not recalled for the message before."""
-        fresh = [text for text in texts if text not in self._recalled_texts]
-        self._recalled_texts = set(texts)
+    async def _show_recalled(self, event: Recalled) -> None:
+        """Show the recalled texts that share a word with the message, and were not shown for the one before."""
+        found = await self._store.log.find(self._place, [event.message_id])
+        asked = _gist(" ".join(message.text for _, message in found))
+        fitting = [text for text in event.texts if _gist(text) & asked]
+        fresh = [text for text in fitting if text not in self._recalled_texts]
+        self._recalled_texts = set(fitting)
         if fresh:
             self._output.notify(partial(self._display.recollections, fresh))
 
@@ -234,14 +239,20 @@ def _calls_tools(response: Response) -> bool:
     return bool(response.function_calls) and response.finish.outcome == "complete"
 
 
+def _gist(text: str) -> set[str]:
+    """Return the terms of a text, and how its longer words begin: live, lives, living."""
+    return {*term_set(text), *(word[:4] for word in words(text) if len(word) > 3)}
+
+
 class HistoryView:
     """Reads the messages of the terminal's place from the store, as lines."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, place: Place = PLACE) -> None:
         self._store = store
+        self._place = place
 
     async def delimiter(self) -> str:
-        return await self._store.place_settings.delimiter(PLACE)
+        return await self._store.place_settings.delimiter(self._place)
 
     async def summary(self, now: datetime, *, anew: str, shown: int) -> list[str]:
         """Return how many messages there are, how old the last one is, and the last *shown* messages; nothing for an
@@ -250,7 +261,7 @@ class HistoryView:
         start, count = await self._span()
         if count <= start:
             return []
-        (last,) = await self._store.log.read(PLACE, count - 1, count)
+        (last,) = await self._store.log.read(self._place, count - 1, count)
         lines = [history_summary(count - start, last.sent_at, now, anew=f"{anew} begins anew")]
         first = await self._first_shown(start, count, shown)
         lines += [f"  {line}" for line in await self._lines(first, count)]
@@ -262,7 +273,7 @@ class HistoryView:
         if not shown:
             return first
         begin = max(start, first - MAX_MESSAGES)
-        messages = await self._store.log.read(PLACE, begin, first + 1)
+        messages = await self._store.log.read(self._place, begin, first + 1)
         return begin + max((n for n, one in enumerate(messages) if one.author.persona is None), default=first - begin)
 
     async def history(self) -> list[str]:
@@ -275,10 +286,10 @@ class HistoryView:
 
     async def _lines(self, first: int, end: int) -> list[str]:
         """Return the messages with these numbers, in short."""
-        messages = [message for message in await self._store.log.read(PLACE, first, end) if not message.deleted]
+        messages = [message for message in await self._store.log.read(self._place, first, end) if not message.deleted]
         turns = await self._store.log.turns(messages)
         hidden = await self.delimiter()
-        failed = await self._store.runs.failed(PLACE, [one.id for one in messages])
+        failed = await self._store.runs.failed(self._place, [one.id for one in messages])
         endings = {run.target: "stopped" if run.why == STOPPED else "no answer" for run in failed}
         return [
             line
@@ -288,11 +299,11 @@ class HistoryView:
 
     async def _span(self) -> tuple[int, int]:
         """Return the numbers of the first message of the conversation and of the next message."""
-        return await self._store.place_settings.beginning(PLACE), await self._store.log.count(PLACE)
+        return await self._store.place_settings.beginning(self._place), await self._store.log.count(self._place)
 
     async def _is_open(self) -> bool:
-        open_here = any(run.place == PLACE for run in await self._store.runs.open())
-        return open_here or bool(await self._store.inbox.waiting(PLACE))
+        open_here = any(run.place == self._place for run in await self._store.runs.open())
+        return open_here or bool(await self._store.inbox.waiting(self._place))
 
 
 def _clean_turns(turns: Sequence[Turn], hidden: str) -> Iterator[Turn]:

@@ -27,8 +27,9 @@ from tertulia.model_choice import (
 from tertulia.models import NAME_FORMS, provider_of
 from tertulia.models.local.client import Local
 from tertulia.models.local.weights import find_weights
-from tertulia.parts import Text
+from tertulia.parts import Media, Text
 from tertulia.platform import Commanded, Inbox, Received
+from tertulia.platforms.terminal.attachments import Attachments
 from tertulia.platforms.terminal.commands import HELP, HELP_INDENT, ChatCommand, parse_line, usage_error
 from tertulia.platforms.terminal.input import InputReader, on_interrupt
 from tertulia.platforms.terminal.output import Display, Output, count_seconds, show_error
@@ -90,13 +91,15 @@ class TerminalSession:
         self._store = store
         self._reader = reader
         self._display = display
+        self._attachments = Attachments(options.attached, reader=reader, display=display)
         self._person = person()
         self._system = options.system
         self._status = 0
         self._leaving = False
-        self._history_view = HistoryView(store)
+        self._place = options.place
+        self._history_view = HistoryView(store, options.place)
         self._output = Output(reader.show_above_input)
-        self._events = EventReader(store, self._output, display)
+        self._events = EventReader(store, self._output, display, options.place)
         files = SavedFiles(None if store.path == MEMORY else folder_of(store.path))
         self._terminal = Terminal(self._output, display, self._events, talk=self._read_lines, files=files)
         self._memory = self._create_memory(choice) if options.config.memory.enabled else None
@@ -104,7 +107,7 @@ class TerminalSession:
         self._use_model(choice)
 
     def _create_memory(self, choice: ModelChoice) -> Memory:
-        model, reads = memory_model_for(choice), partial(is_same_place, PLACE)
+        model, reads = memory_model_for(choice), partial(is_same_place, self._place)
         return Memory(self._store, model=model, reads=reads, clock=RealClock(sleep=self._options.sleep))
 
     def _create_engine(self, choice: ModelChoice) -> Engine:
@@ -140,7 +143,7 @@ class TerminalSession:
             self._display.note(line, indent=4)
         await self._events.follow_open_run()
         since = await self._store.events.last()
-        reading = asyncio.create_task(self._events.run(self._engine.events(place=PLACE, after=since)))
+        reading = asyncio.create_task(self._events.run(self._engine.events(place=self._place, after=since)))
         try:
             async with self._engine:
                 try:
@@ -211,7 +214,10 @@ class TerminalSession:
         return error_text(error, self._options.hints(self.choice))
 
     async def _answer(self, text: str, inbox: Inbox) -> None:
-        message = self._message(text)
+        left = await self._attachments.offer(text) if self._options.interactive else text
+        if left is None:
+            return
+        message = self._message(left, self._attachments.take())
         self._events.reset_trouble()
         applying = inbox.apply([Received(message=message)], key=message.id)
         await self._wait_for_answer(applying, lambda: doing_text(self.choice))
@@ -260,7 +266,7 @@ class TerminalSession:
         """Stop the answer; it is tried again and again, since a run may be about to start."""
         waited = 0.0
         while not settled.done() and waited < STOP_TIMEOUT:
-            self._engine.stop(PLACE)
+            self._engine.stop(self._place)
             await asyncio.wait([settled], timeout=0.05)
             waited += 0.05
         self._display.note("(stopped)")
@@ -286,6 +292,8 @@ class TerminalSession:
                 self._display.note(*await self._last_prompt())
             case "model":
                 await self._switch(command.rest)
+            case "attach":
+                self._attachments.add(command.rest)
             case "system":
                 self._set_persona(command.rest)
             case "quit" | "exit":
@@ -310,10 +318,11 @@ class TerminalSession:
             self._display.note(*gone)
 
     async def _facts(self) -> Sequence[Fact]:
-        return await self._store.facts.listed(subject_of(self._person, PLACE))
+        return await self._store.facts.listed(subject_of(self._person, self._place))
 
-    def _message(self, text: str) -> Message:
-        return Message(id=uuid4().hex, place=PLACE, author=self._person, sent_at=_now(), parts=(Text(text=text),))
+    def _message(self, text: str, media: Sequence[Media] = ()) -> Message:
+        parts = (*media, *((Text(text=text),) if text else ()))
+        return Message(id=uuid4().hex, place=self._place, author=self._person, sent_at=_now(), parts=parts)
 
     async def _last_prompt(self) -> list[str]:
         ledger = Ledger()

@@ -14,6 +14,7 @@ from tertulia.messages import Author, Place
 from tertulia.model_choice import CHAT_HINTS, START_HINTS, Hints, ModelChoice, choose_model, program_command
 from tertulia.models import Local
 from tertulia.models.base import Model
+from tertulia.parts import Media
 from tertulia.platforms.terminal.commands import ChatCommand, parse_line
 from tertulia.toolbox.toolbox import Function, Tool, Toolbox
 from tertulia.tools import SEARCH_URL
@@ -29,6 +30,7 @@ SYSTEM = (
 SMALL_SYSTEM = "You are a helpful assistant. Give short, plain answers."
 
 
+HARD_TOOLS = frozenset({"remember"})  # which Qwen calls for everything that is said, mostly in a wrong way
 Choose = Callable[[str | None, str | None], ModelChoice]
 
 CHOOSE_IN_CHAT: Choose = partial(choose_model, hints=CHAT_HINTS)
@@ -45,6 +47,8 @@ class SessionOptions(Struct, frozen=True, kw_only=True):
     system: str | None = None  # None: the instruction that suits the model
     parse_line: Callable[[str], ChatCommand | str] = parse_line
     interactive: bool = True  # a person reads along; else it is a pipe
+    place: Place = PLACE
+    attached: Sequence[Media] = ()  # goes with the first message
     bot: str = ""  # the tertulia.toml that the chat uses
     last_messages: int = LAST_MESSAGES  # that are shown when a conversation goes on
     config: Config = PLAIN_CONFIG
@@ -76,6 +80,12 @@ def person() -> Author:
     return Author(id=name, name=name)
 
 
+def place_for(choice: ModelChoice, conversation: str | None) -> Place:
+    """Return the place of a conversation. A local model has one of its own: small models copy what others said."""
+    name = (choice.model.name if choice.kind == "local" else None) if conversation is None else conversation
+    return replace(PLACE, id=name or PLACE.id)
+
+
 def tool_names(environment: Mapping[str, str], *, weather: bool, memory: bool) -> list[str]:
     """Return the tools of the chat: search and weather, which need the network, only if they are asked for."""
     search = bool(environment.get(SEARCH_URL))
@@ -85,9 +95,12 @@ def tool_names(environment: Mapping[str, str], *, weather: bool, memory: bool) -
 
 def toolbox_for(choice: ModelChoice, tools: Sequence[Function | Tool]) -> Toolbox:
     """Return the tools of a model: none for the small one, which calls them at random, and where the service refuses
-    them.
+    them; for another local one those that it can use.
     """
-    return Toolbox(() if choice.small or not choice.has_tools or _is_plain(choice) else tools)
+    if choice.small or not choice.has_tools or _is_plain(choice):
+        return Toolbox()
+    hard = HARD_TOOLS if choice.kind == "local" else ()
+    return Toolbox(one for one in tools if Toolbox([one]).specs[0].name not in hard)
 
 
 def memory_model_for(choice: ModelChoice) -> Model | None:

@@ -47,7 +47,11 @@ def ask_of(request: Wire, model: Model) -> Ask:
         functions=[]
         if mode == "NONE"
         else [
-            Function(name=one["name"], schema=one.get("parametersJsonSchema", one.get("parameters")))
+            Function(
+                name=one["name"],
+                description=str(one.get("description", "")),
+                schema=one.get("parametersJsonSchema", one.get("parameters")),
+            )
             for one in callable_now
         ],
         must_call=mode == "ANY",

@@ -52,7 +52,10 @@ def ask_of(request: Wire) -> Ask:
         model=request["model"],
         request=request,
         last_text=_text(messages[last]) if last >= 0 else "",
-        functions=[Function(name=one["name"], schema=one.get("parameters")) for one in functions],
+        functions=[
+            Function(name=one["name"], description=str(one.get("description", "")), schema=one.get("parameters"))
+            for one in functions
+        ],
         must_call=must_call,
         may_call_many=request.get("parallel_tool_calls") is not False and not names_one,
         steps=sum(bool(message.get("tool_calls")) for message in turn),
