@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tertulia import Author, Behavior, Engine, Message, Part, Place, Store, Text, Turn
+from tertulia.decisions import Decision
 from tertulia.engine.limits import Limits
 from tertulia.models.base import Finish, Response
 from tertulia.platform import Delivery, Inbox, Platform
@@ -28,6 +29,7 @@ from tertulia.turns import Prompt
 
 PLACES = 32
 ME = Author(id="bot", name="Bot")
+NOT_ADDRESSED = Decision(reason="not addressed")
 BEHAVIOR, LIMITS = Behavior(debounce=0.0), Limits(messages=10**9)
 
 
@@ -167,7 +169,7 @@ async def fill(store: Store, place: Place, first: int, count: int) -> None:
     for start in range(0, count, 256):
         some = ids[start : start + 256]
         await asyncio.gather(*(store.inbox.receive(_old(place, name), at=at) for name in some))
-        await store.inbox.skip(place, some)
+        await store.inbox.skip(place, dict.fromkeys(some, NOT_ADDRESSED), at=at)
 
 
 def _old(place: Place, name: str) -> Message:

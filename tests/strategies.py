@@ -33,7 +33,10 @@ GEMINI_MODELS = [
     "gemma-3-27b-it",
     "gemma-4-31b-it",
 ]
-OPENAI_MODELS = ["gpt-5.6", "gpt-4o", "o3-mini", "o1-mini", "compatible-1", "mistral-large-latest"]
+OPENAI_MODELS = [
+    *("gpt-5.6", "gpt-4o", "o3-mini", "o1-mini", "compatible-1", "mistral-large-latest"),
+    *("gpt-5-mini", "gpt-5.4", "gpt-6-luna", "gpt-6-astra"),
+]
 
 TEXTS = ["", "hi", "Привіт, світе", "😀", "\x00", '{"a": 1}', "x" * 50, "\u202eright to left"]
 SIGNATURES = [None, None, "", "c2ln", "sig_abc-123", "not base64 at all!"]

@@ -1,7 +1,11 @@
 """A bot process ends when it is asked to, whatever the code of its platforms does."""
 
 import asyncio
+import ctypes
+import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -123,3 +127,32 @@ def test_an_error_is_a_line_of_the_log(
     assert [(record.levelname, bool(record.exc_info)) for record in caplog.records] == [
         ("CRITICAL", isinstance(error, ZeroDivisionError))
     ]
+
+
+COUNT_HEAPS = """
+import ctypes, sys, threading
+from tertulia.bot_process import share_heaps
+libc = ctypes.CDLL(None)
+libc.fopen.restype = ctypes.c_void_p
+share_heaps()
+barrier = threading.Barrier(8)
+def allocate():
+    barrier.wait()
+    held = [bytearray(10_000) for _ in range(100)]
+    barrier.wait()
+threads = [threading.Thread(target=allocate) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+file = ctypes.c_void_p(libc.fopen(sys.argv[1].encode(), b"w"))
+libc.malloc_info(0, file)
+libc.fclose(file)
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_info"), reason="only glibc has a heap for each thread")
+def test_threads_share_two_heaps(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
+
+    subprocess.run([sys.executable, "-c", COUNT_HEAPS, tmp_path / "heaps"], check=True, env=environment)
+
+    assert (tmp_path / "heaps").read_text().count("<heap nr=") <= 2

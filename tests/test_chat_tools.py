@@ -152,6 +152,18 @@ async def test_results_without_ids_are_matched_by_name_and_order() -> None:
     )
 
 
+async def test_calls_that_get_no_result_are_named_in_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    calls = [ToolCall(id="a", name="book"), ToolCall(id="b", name="book"), ToolCall(id="c", name="add", args={"a": 1})]
+    chat = Chat(Scripted(calls, "Done.", calls, "Done."), tools=[BOOK, add])
+
+    await chat.send_message("Go.")
+    await chat.send_function_responses(ToolResult(id="a", name="book", value=1))
+    await chat.send_message("Again.")
+    await chat.send_function_responses([ToolResult(id=name, name="book", value=1) for name in "ab"])
+
+    assert caplog.messages == ["calls that got no result: book (id b); the model is told that none was recorded"]
+
+
 async def test_a_single_result_may_be_given_alone() -> None:
     chat = Chat(Scripted(ToolCall(id="a", name="book"), "Done."), tools=[BOOK])
 

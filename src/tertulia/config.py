@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from types import FunctionType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
 from msgspec import Meta, Struct
@@ -22,8 +22,9 @@ from tertulia.engine.limits import Limits
 from tertulia.errors import InvalidValue
 from tertulia.media.values import MediaOptions
 from tertulia.models.prices import PRICES
+from tertulia.tasks.kinds import KINDS
 from tertulia.toolbox.toolbox import Tool
-from tertulia.turns import Settings
+from tertulia.turns import Effort, Settings
 
 FILE = "tertulia.toml"
 DEFAULT_STORE = "tertulia.db"
@@ -57,7 +58,7 @@ class SettingsConfig(Settings, frozen=True, kw_only=True, omit_defaults=True):
     top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
     top_k: Annotated[int, Meta(ge=1)] | None = None
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
-    thinking: Annotated[int, Meta(ge=-1)] | Literal["minimal", "low", "medium", "high"] | None = None  # -1: it decides
+    thinking: Annotated[int, Meta(ge=-1)] | Effort | None = None  # -1: it decides
 
 
 class MemoryConfig(Struct, frozen=True, kw_only=True):
@@ -185,6 +186,9 @@ def read_config(text: str, environment: Mapping[str, str], *, path: Path | None 
     config = reader.read(Config, reader.tables)
     if config.behavior.prices is not PRICES:
         config = replace(config, behavior=replace(config.behavior, prices={**PRICES, **config.behavior.prices}))
+    if unknown := [name for name in config.behavior.blocks or () if name not in KINDS]:
+        where = reader.place_of(("behavior", "blocks"))
+        raise InvalidValue(f"{where}: behavior.blocks must hold some of {', '.join(KINDS)}, not {', '.join(unknown)}")
     folder = path.parent if path else Path()
     config = replace(config, persona=_with_text(config.persona, folder, reader))
     platforms = _platforms(config.platforms, reader, environment)

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from tertulia.decisions import Address, Reason
 from tertulia.messages import Place
 from tertulia.models.base import Response
 from tertulia.parts import Part
@@ -26,6 +27,16 @@ class _Durable(_Event, frozen=True, kw_only=True, tag_field="kind", omit_default
 
 class MessageReceived(_Durable, frozen=True, kw_only=True, tag="message received"):
     message_id: str
+
+
+class MessageDecided(_Durable, frozen=True, kw_only=True, tag="message decided"):
+    """It was decided whether an agent answers a message; `tertulia why` shows it."""
+
+    message_id: str
+    reason: Reason
+    address: Address | None = None  # how the message speaks to the agent
+    agent: str = ""
+    run_id: str | None = None  # the run that took it
 
 
 class RunStarted(_Durable, frozen=True, kw_only=True, tag="run started"):
@@ -182,6 +193,7 @@ class Missed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="missed"):
 
 DurableEvent = (
     MessageReceived
+    | MessageDecided
     | RunStarted
     | PromptSent
     | FallbackTried

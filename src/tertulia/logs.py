@@ -16,6 +16,7 @@ from tertulia.events import (
     Event,
     FactsLearned,
     MemoryBehind,
+    MessageDecided,
     PromptSent,
     ReplyDoubtful,
     ReplyRefused,
@@ -36,6 +37,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # what steers a termina
 
 _COLOURS = {logging.WARNING: "\x1b[33m", logging.ERROR: "\x1b[31m", logging.CRITICAL: "\x1b[31m"}
 _LEVELS: dict[type[Struct], int] = {
+    MessageDecided: logging.DEBUG,
     RunStarted: logging.INFO,
     RunFailed: logging.ERROR,
     ReplySent: logging.INFO,

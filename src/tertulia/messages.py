@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import force_setattr, replace
 
 from tertulia.characters import is_blank
 from tertulia.errors import InvalidValue
@@ -61,6 +62,15 @@ class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The quoted texts, separated by spaces: a quote is shown on one line."""
         return joined_text(self.parts, " ")
 
+    def beside(self, *, deleted: bool | None) -> "Quote | None":
+        """Return what a reply shows of the quote: all of it, or the marked passage where the message is shown too.
+
+        *deleted* says whether the message, which stands beside the reply, was deleted; None: it does not stand there.
+        """
+        if deleted is None:
+            return self
+        return replace(self, parts=()) if self.excerpt and not deleted else None
+
     def update_from(self, message: "Message") -> "Quote":
         """Return the quote with the current parts of *message*, which it quotes: edited since, or deleted."""
         parts = () if message.deleted else message.parts
@@ -92,6 +102,8 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
             raise InvalidValue(f"message {self.id!r}: author must be of type Author, not {self.author!r}")
         if self.reply_to is not None and not isinstance(self.reply_to, Quote):
             raise InvalidValue(f"message {self.id!r}: reply_to must be of type Quote, not {self.reply_to!r}")
+        if self.reply_to is not None and self.reply_to.message_id == self.id:
+            force_setattr(self, "reply_to", None)  # it would be shown as a quote of itself
         if self.forwarded_from is not None and not isinstance(self.forwarded_from, Author):
             origin = self.forwarded_from
             raise InvalidValue(f"message {self.id!r}: forwarded_from must be of type Author, not {origin!r}")

@@ -101,7 +101,9 @@ def native(context: Context) -> Prompt:
 
 def headers(context: Context) -> Prompt:
     """Lay out with a header before each message of others, and markers for media; the trigger is last, with media."""
-    instruction = escape.without_delimiter(sections.instruction(sections.HEADERS_SECTIONS, context), context.delimiter)
+    known = escape.without_delimiter(sections.instruction(sections.HEADERS_SECTIONS, context), context.delimiter)
+    told = (known, sections.changes(context), sections.memory_sections(context))
+    instruction = "\n\n".join(filter(None, told))
     quotes = context.unshown_quotes(context.window)
     layers = (
         Layer(name="static", instruction=instruction),
@@ -131,12 +133,10 @@ def plain(context: Context) -> Prompt:
 def _memory_layer(context: Context) -> tuple[Layer, ...]:
     """Return a layer with quote and memory behind the history, so that they do not change the stable prefix."""
     quote = context.quote
-    outside = (
-        quote is not None
-        and bool(quote.parts or quote.excerpt)
-        and all(message.deleted or message.id != quote.message_id for message in context.window)
+    told = quote is not None and bool(
+        quote.excerpt or (quote.parts and all(one.deleted or one.id != quote.message_id for one in context.window))
     )
-    replied = escape.without_delimiter(sections.reply_context(context), context.delimiter) if outside else ""
+    replied = escape.without_delimiter(sections.reply_context(context), context.delimiter) if told else ""
     words = "\n\n".join(filter(None, (replied, sections.memory_sections(context))))
     return (
         (Layer(name="dynamic", turns=(user(f"{delimiter_mark(context.delimiter)} {words}".lstrip()),)),)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from itertools import chain
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import force_setattr, replace
@@ -14,6 +14,9 @@ from tertulia.parts import Part, Text, cut_results, joined_text
 from tertulia.value_cache import cached
 
 Role = Literal["user", "model"]
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]  # how much a model thinks
+
+EFFORTS: tuple[str, ...] = get_args(Effort)
 
 TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
@@ -73,7 +76,7 @@ class ToolSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True)
 
 
 class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Settings of a request. Those that a model would refuse are left out of it."""
+    """Settings of a request. Those that a model would refuse are left out of it, and told once in the log."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -81,7 +84,7 @@ class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     seed: int | None = None
-    thinking: int | Literal["minimal", "low", "medium", "high"] | None = None  # a budget of tokens, or a level
+    thinking: int | Effort | None = None  # a budget of tokens, or how much; the nearest that the model takes
     thoughts: bool | None = None  # whether summaries of the thoughts are wanted
     answer: dict[str, Any] | None = None  # a JSON schema the answer must fit
     tool_choice: Literal["auto", "any", "none", "required"] | None = None  # required is another word for any

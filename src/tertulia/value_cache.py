@@ -15,7 +15,7 @@ alone; a changed copy begins with an empty cache. Threads may compute one result
 Why it pays: a result lives as long as its instance. `store.log` returns the same instance for a message as long as the
 message is unchanged, and its turn lives with it. So a request costs what is new in it.
 
-Nine hot loops go over a whole history (`tokens`, `render`, `repair` and `encode` among them). They read
+The hot loops that go over a whole history (`tokens`, `render`, `repair`, `encode`, those that look for media) read
 `value.__dict__.get(key)` themselves and call `cached` for what is missing, since a call for each of 500 turns costs
 more than the look. (`wire.repair` also stores the turns that a user turn was paired with.) No other module touches the
 `__dict__` of a value.

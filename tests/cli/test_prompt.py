@@ -5,14 +5,17 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cli.command import Here
 from cli.stores import a_store
 from engine.engines import said
+from media.media_files import image
 from people import NOON
 from store.builders import a_run
 from tertulia import Behavior, Engine, Media, Persona, Store, ToolCall
 from tertulia.context.values import LeftOut
+from tertulia.media.values import StoredFile
 from tertulia.models import Scripted
 from tertulia.testing import RecordedPlatform
 from tertulia.turns import Prompt, user
@@ -109,14 +112,46 @@ def test_media_count_as_they_go_to_the_model_and_reasons_are_whole(here: Here, t
 def test_what_a_model_that_reads_text_only_was_told_is_shown(here: Here, tmp_path: Path) -> None:
     blind = a_prompt_with_media(tmp_path / "a.db", "qwen")
     sees = a_prompt_with_media(tmp_path / "b.db", "gemini-3.8-flash")
-    notes = [
-        "qwen reads text only: media went in words; it was told so beside those that nothing describes",
-        "documents that went as the beginning of their text, which is not shown: 1",
-    ]
+    notes = ["qwen reads text only: media went in words; it was told so beside those that nothing describes"]
 
     _, shown, _ = here("prompt", "--db", blind)
 
     assert "[photo]\n(This photo has no description, and you read text only: say that you cannot see it.)" in shown
-    assert shown.splitlines()[-2:] == notes
+    assert shown.splitlines()[-1:] == notes
     assert json.loads(here("prompt", "--json", "--db", blind)[1])[0]["notes"] == notes
     assert json.loads(here("prompt", "--json", "--db", sees)[1])[0]["notes"] == []
+
+
+def test_media_are_shown_as_they_went(here: Here, tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    photo = Media(media_kind="photo", unique_id="p2", mime="image/jpeg")
+    paper = Media(media_kind="document", unique_id="d2", label="a.txt", mime="text/plain")
+    gone = replace(PHOTO, media_kind="sticker", label="🙂")
+    film = Media(media_kind="youtube", unique_id="y", uri="https://youtu.be/x")
+
+    async def send() -> None:
+        async with Store.open(path) as store:
+            file = StoredFile(sha256="", size=0, mime="image/jpeg", width=8, height=8)
+            seen = await store.media.add("p2", image("JPEG"), file, at=NOON)
+            read = await store.media.add("d2", b"one\ntwo", StoredFile(sha256="", size=0, mime="text/plain"), at=NOON)
+            turn = user(replace(photo, sha256=seen.sha256), replace(paper, sha256=read.sha256), gone, film)
+            await store.inbox.receive(said("Look!"), at=NOON)
+            await store.runs.begin(a_run(model="gemini-3.8-flash"), prompt=Prompt.of(turn), at=NOON)
+            await store.runs.begin(a_run(id="r2", model="qwen"), prompt=Prompt.of(turn), at=NOON)
+
+    asyncio.run(send())
+    shown = [json.loads(here("prompt", run, "--json", "--db", str(path))[1])[0]["media"] for run in ("r1", "r2")]
+
+    assert shown[0] == [
+        f"[photo] (sent as image/jpeg, {len(image('JPEG'))} bytes)",
+        '[document "a.txt"] (sent as text/plain, 7 bytes)',
+        '[sticker "🙂"] (sent as a picture, which is no longer stored)',
+        "[youtube] (sent as a video)",
+    ]
+    assert shown[1] == [
+        "[photo]\n(This photo has no description, and you read text only: say that you cannot see it.)",
+        '[document "a.txt"] (sent as its text)\n> one\n> two',
+        '[sticker "🙂"]',
+        "[youtube]",
+    ]
+    assert '[document "a.txt"] (sent as its text)\n> one\n> two\n' in here("prompt", "--db", str(path))[1]

@@ -29,6 +29,7 @@ from tertulia.parts import Part, Text, ToolCall, ToolResult
 from tertulia.platform import Reacted
 from tertulia.profiles import PROFILES, Build, layered
 from tertulia.prompt.render import notice_line
+from tertulia.prompt.sections import NOTICES
 from tertulia.run.cleaner import clean
 from tertulia.store import Store
 from tertulia.turns import Prompt, Turn, model, user
@@ -531,6 +532,26 @@ async def test_without_levels_a_block_has_a_line_for_a_reaction(store: Store) ->
     line = f": [#{DELIMITER}] reacted 👍 to id: 1"
     assert [one.splitlines()[1].endswith(line) for one in told] == [True, True]
     assert told[1].splitlines()[1] == f"Bob{line}"
+
+
+@pytest.mark.parametrize("place", [GROUP, DIRECT], ids=["group", "direct"])
+async def test_lines_for_changes_are_explained_in_every_profile_that_has_them(store: Store, place: Place) -> None:
+    talking = Talking(store, place=place)
+    first, second = await talking.says("at 5", "1"), await talking.says("fine", "2", author=BOB)
+    await talking.runs(await talking.says("when?", "3"))
+    await talking.edits(first, "at 6")
+    await talking.deletes(second)
+    await talking.reacts(first, BOB, "👍")
+    context = await talking.runs(await talking.says("so?", "4"))
+
+    for name in ("layered", "tail", "headers", "block"):
+        instruction = PROFILES[name].build(context).instruction
+        assert (f" with [#{DELIMITER}] " in instruction, NOTICES in instruction) == (True, True)
+    assert NOTICES not in PROFILES["block"].build(a_context()).instruction
+    lines = [text for turn in PROFILES["plain"].build(context).turns for text in texts(turn.parts) if "[#" in text]
+    assert [line.startswith(f"[#{DELIMITER}] A note, not a message: ") for line in lines] == [True] * 3
+    for name in ("native", "single"):
+        assert DELIMITER not in str(PROFILES[name].build(context))
 
 
 REACTED = re.compile(

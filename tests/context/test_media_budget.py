@@ -15,13 +15,14 @@ from tertulia.context import Context, gather, sources
 from tertulia.context.budget import Budget, count_tokens
 from tertulia.context.log import InMemoryLog
 from tertulia.context.media_boundary import MEDIA_MARKS
-from tertulia.context.media_budget import fit_request, message_in_words, request_limits
+from tertulia.context.media_budget import fit_request, has_media, message_in_words, request_limits
 from tertulia.context.values import LeftOut
 from tertulia.media.sent_forms import media_tokens
 from tertulia.media.values import FetchFailure, StoredFile
 from tertulia.messages import Message
-from tertulia.parts import Media
+from tertulia.parts import Media, ToolResult
 from tertulia.tokens import ESTIMATOR
+from tertulia.turns import Turn
 from tertulia.wire.media_limits import limits_of
 
 MODEL = "gemini-3.8-flash"
@@ -481,3 +482,18 @@ async def test_media_that_cannot_be_had_take_no_room(source: Any) -> None:
         shown.append([name for name in that_go(context.history) if name.startswith("p")])
 
     assert shown == [["p1", "p2", "p3"], ["p3"]]
+
+
+def test_a_context_has_media_wherever_they_are_and_none_where_they_are_words() -> None:
+    photo = a_message(id="p", parts=(a_photo(),))
+    made = Turn(role="model", parts=(a_photo(),))
+    result = Turn(role="user", parts=(ToolResult(name="draw", media=(a_photo(),)),))
+    quoting = a_message("look", reply_to=replace(a_quote(""), parts=(a_photo(),)))
+    shown = (a_message(id="m"), photo)
+    levels = (a_context(window=shown), a_context(recent=shown), a_context(immediate=shown), a_context(newer=shown))
+
+    assert [*map(has_media, levels)] == [True] * 4
+    assert [has_media(a_context(turns={"m": (made,)})), has_media(a_context(turns={"m": (result,)}))] == [True] * 2
+    assert [has_media(a_context(photo)), has_media(a_context(quoting))] == [True] * 2
+    assert not has_media(a_context(message_in_words(photo), window=(message_in_words(photo), quoting)))
+    assert not has_media(a_context(turns={"m": (Turn(role="model", parts=(a_photo().without_content(),)),)}))

@@ -70,8 +70,17 @@ class Kept(Struct, frozen=True, kw_only=True):
         of_run: dict[str, Rows] = defaultdict(list)
         for row in self.tables["outbox"]:
             of_run[row["run_id"] or ""].append(row)
-        said = [row for row in self.tables["messages"] if row["role"] == "user" and row["state"] != "passed"]
-        return {row["message_id"]: of_run[row["run_id"] or "nobody"] for row in said}
+        said = [row for row in self.tables["messages"] if row["role"] == "user"]
+        taken = [(row["message_id"], one) for row in said for one in self.decisions[row["id"]]]
+        return {name: of_run[one["run_id"] or "nobody"] for name, one in taken if one["reason"] != "not addressed"}
+
+    @property
+    def decisions(self) -> dict[int, Rows]:
+        """The decisions about each message, by its row."""
+        found: dict[int, Rows] = defaultdict(list)
+        for row in self.tables["decisions"]:
+            found[row["message"]].append(row)
+        return found
 
     def known(self, fact: str) -> int:
         """How often a fact is remembered."""
@@ -130,16 +139,28 @@ def _misplaced(kept: Kept) -> Iterator[str]:
     sent = [row["message_id"] for row in kept.tables["outbox"] if row["status"] == "sent"]
     if sorted(own) != sorted(sent):
         yield f"said {sorted(own)}, sent {sorted(sent)}"
-    passed = {row["message_id"] for row in kept.tables["messages"] if row["state"] == "passed"}
-    asides = {message.id for message in kept.service.messages if message.place.kind == "group"}
-    if passed != asides:
-        yield f"passed over {passed ^ asides}"
+    yield from _misdecided(kept)
     taken = Counter(name for row in kept.tables["runs"] for name in row["message_ids"])
     yield from (f"{name} was taken {count} times" for name, count in taken.items() if count > 1)
     yield from (f"run {row['run_id']} is open" for row in kept.tables["runs"] if row["status"] == "open")
     failed = [row for row in kept.tables["runs"] if row["status"] == "failed" and not _is_given_up(row)]
     yield from (f"run {row['run_id']}: {row['why']}" for row in failed)
-    yield from (f"{row['message_id']} waits" for row in kept.tables["messages"] if row["state"] == "waiting")
+
+
+def _misdecided(kept: Kept) -> Iterator[str]:
+    """Messages without the one decision that fits what has become of them."""
+    asides = {message.id for message in kept.service.messages if message.place.kind == "group"}
+    runs = {row["run_id"]: row["message_ids"] for row in kept.tables["runs"]}
+    for row in kept.tables["messages"]:
+        name, found = row["message_id"], kept.decisions[row["id"]]
+        if row["own"] or len(found) != 1:
+            yield from [f"{name} has {len(found)} decisions"] * (len(found) != 1 - row["own"])
+            continue
+        why = tuple(found[0][column] for column in ("reason", "address", "edited"))
+        if why != (("not addressed", None, 0) if name in asides else ("answered", "direct", 0)):
+            yield f"{name}: {why}"
+        if name not in asides and name not in runs.get(found[0]["run_id"], ()):
+            yield f"{name} was answered by {found[0]['run_id']}, which did not take it"
 
 
 def _misspoken(kept: Kept) -> Iterator[str]:

@@ -6,12 +6,12 @@ from engine.engines import ALICE, BOB, DIRECT, GROUP, ME, engine_with, said, tal
 from people import NOON
 from store.builders import add_own
 from tertulia.context.values import Persona
+from tertulia.decisions import Reason
 from tertulia.engine.admission import Admission
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.identity import Identity
 from tertulia.engine.limits import CurrentLimits
 from tertulia.engine.rate_limit import RateLimiter
-from tertulia.engine.triggers import Decision
 from tertulia.messages import Author, Message, Quote
 from tertulia.models.scripted import Scripted
 from tertulia.store import Store
@@ -38,30 +38,30 @@ async def received(store: Store, *authors: Author, deleted: bool = False) -> Mes
 
 OURS = Author(id=ME.id, name=ME.name, persona=ME.name)
 
-ALONE: list[tuple[list[Author], int, Decision]] = [
-    ([ROBO], 2, "answer"),
-    ([OURS, ROBO], 2, "answer"),
-    ([OURS, ROBO, OURS, ROBO], 2, "an agent's turn too many"),
-    ([ALICE, ROBO, ROBO], 2, "answer"),
-    ([ALICE, ROBO, ROBO, ROBO], 2, "an agent's turn too many"),
-    ([ROBO, ROBO, ROBO, ALICE, ROBO], 2, "answer"),
-    ([ROBO], 0, "an agent's turn too many"),
-    ([OURS, ROBO], 1, "an agent's turn too many"),
-    ([ROBO, ROBO, ROBO, ROBO], 9, "answer"),
-    ([ROBO, ROBO, ROBO, ALICE], 2, "answer"),
+ALONE: list[tuple[list[Author], int, Reason]] = [
+    ([ROBO], 2, "answered"),
+    ([OURS, ROBO], 2, "answered"),
+    ([OURS, ROBO, OURS, ROBO], 2, "agents in a row"),
+    ([ALICE, ROBO, ROBO], 2, "answered"),
+    ([ALICE, ROBO, ROBO, ROBO], 2, "agents in a row"),
+    ([ROBO, ROBO, ROBO, ALICE, ROBO], 2, "answered"),
+    ([ROBO], 0, "agents in a row"),
+    ([OURS, ROBO], 1, "agents in a row"),
+    ([ROBO, ROBO, ROBO, ROBO], 9, "answered"),
+    ([ROBO, ROBO, ROBO, ALICE], 2, "answered"),
 ]
 
 
 @pytest.mark.parametrize("deleted", [False, True])
-@pytest.mark.parametrize(("authors", "most", "decision"), ALONE)
+@pytest.mark.parametrize(("authors", "most", "reason"), ALONE)
 async def test_agents_are_answered_until_they_are_among_themselves_also_if_they_delete_what_they_said(
-    store: Store, authors: list[Author], most: int, decision: Decision, deleted: bool
+    store: Store, authors: list[Author], most: int, reason: Reason, deleted: bool
 ) -> None:
     last = await received(store, *authors, deleted=deleted)
 
     found = await admission(store, Behavior(agents_in_a_row=most)).decide_with_limit(last)
 
-    assert found == decision
+    assert found.reason == reason
 
 
 async def test_two_agents_that_delete_what_they_say_stop_too() -> None:
@@ -80,7 +80,7 @@ async def test_two_agents_that_delete_what_they_say_stop_too() -> None:
 
 @pytest.mark.parametrize("author", [OURS, ME, Author(id=ME.id, name="renamed", persona="renamed")])
 async def test_our_own_messages_are_not_answered(store: Store, author: Author) -> None:
-    assert await admission(store).decide_with_limit(said("Gryag?", author=author)) == "our own"
+    assert (await admission(store).decide_with_limit(said("Gryag?", author=author))).reason == "our own"
 
 
 async def test_who_is_blocked_is_blocked_on_that_platform(store: Store) -> None:
@@ -88,8 +88,8 @@ async def test_who_is_blocked_is_blocked_on_that_platform(store: Store) -> None:
     await store.place_settings.block("icq", BOB.id, at=NOON)
     made = admission(store)
 
-    assert await made.decide_with_limit(said("hi")) == "blocked"
-    assert await made.decide_with_limit(said("hi", author=BOB)) == "answer"
+    assert (await made.decide_with_limit(said("hi"))).reason == "blocked"
+    assert (await made.decide_with_limit(said("hi", author=BOB))).reason == "answered"
 
 
 async def awaited(_: Message) -> bool:
@@ -107,9 +107,9 @@ async def test_a_rule_that_fails_answers_nothing_and_does_not_stand_in_the_way_o
 ) -> None:
     made = admission(store, Behavior(answer_if=rule))
 
-    assert await made.decide_with_limit(said("hm", 5, place=GROUP)) == "not addressed"
-    assert await made.decide_with_limit(said("Gryag?", 6, place=GROUP)) == "answer"
-    assert await made.decide_with_limit(said("hm", 7, place=DIRECT)) == "answer"
+    assert (await made.decide_with_limit(said("hm", 5, place=GROUP))).reason == "not addressed"
+    assert (await made.decide_with_limit(said("Gryag?", 6, place=GROUP))).reason == "answered"
+    assert (await made.decide_with_limit(said("hm", 7, place=DIRECT))).reason == "answered"
     (logged,) = [record.getMessage() for record in caplog.records]
     assert logged.startswith("Behavior.answer_if failed on message 5, which is not answered: ")
 
@@ -120,9 +120,9 @@ async def test_a_reply_that_says_only_which_message_it_answers_is_for_whoever_wr
     await store.inbox.receive(theirs, at=NOON)
     replies = [said("And you?", 3 + at, place=GROUP, reply_to=Quote(message_id=one)) for at, one in enumerate("129")]
 
-    decisions = [await admission(store).decide_with_limit(reply) for reply in replies]
+    decisions = [(await admission(store).decide_with_limit(reply)).reason for reply in replies]
 
-    assert decisions == ["answer", "not addressed", "not addressed"]
+    assert decisions == ["answered", "not addressed", "not addressed"]
 
 
 async def test_the_persona_says_what_people_call_it_also_once_it_is_another(store: Store) -> None:

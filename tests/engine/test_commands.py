@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked, until
 from people import NOON
+from store.builders import skip
 from tertulia.engine.behavior import TOO_MANY, Behavior
 from tertulia.engine.command_list import HELP
 from tertulia.engine.engine import Engine
@@ -55,7 +56,7 @@ def fact(number: int, text: str, place: Place = DIRECT, author: Author = ALICE) 
 async def knowing(store: Store, *facts: Fact) -> None:
     for place in {one.place.key: one.place for one in facts}.values():
         await store.inbox.receive(said("so it is", 1, place=place), at=NOON)
-        await store.inbox.skip(place, ["1"])
+        await skip(store, place, "1")
     await store.facts.learn(facts)
 
 

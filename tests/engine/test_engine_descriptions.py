@@ -14,6 +14,7 @@ from engine.describing import Eyes
 from engine.engines import BOB, GROUP, engine_with, said, talked
 from media import media_files
 from people import NOON, a_photo
+from store.builders import skip
 from tertulia.engine.describers import by_model
 from tertulia.media.descriptions import Description
 from tertulia.media.values import MediaOptions
@@ -68,7 +69,7 @@ async def overheard(store: Store, *messages: Message) -> None:
     """Store messages that nobody answers."""
     for message in messages:
         await store.inbox.receive(message, at=NOON)
-        await store.inbox.skip(message.place, [message.id])
+        await skip(store, message.place, message.id)
 
 
 async def test_a_sticker_that_is_seen_a_thousand_times_is_described_once_by_its_still(store: Store) -> None:

@@ -12,6 +12,7 @@ from engine.engine_world import World
 from memory import known
 from people import ALICE, BOB, a_message
 from sizes import size
+from store.builders import skip
 from tertulia import Behavior, Engine, Message, Part, Place, Prompt, Reply, ToolCall
 from tertulia.engine.background import RealClock
 from tertulia.engine.behavior import FAILED
@@ -91,7 +92,7 @@ def told_before(world: World, place: Place = HERE) -> None:
 
     async def tell() -> None:
         await store.inbox.receive(source, at=world.now())
-        await store.inbox.skip(place, ["m0"])
+        await skip(store, place, "m0")
         await store.facts.learn([fact])
 
     world.loop.run(tell())

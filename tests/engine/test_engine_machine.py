@@ -403,7 +403,7 @@ class Conversations(RuleBasedStateMachine):
 
     def nothing_is_left(self) -> None:
         rows = self.world.rows
-        assert rows("SELECT place, message_id FROM messages WHERE state = 'waiting'") == []
+        assert rows("SELECT place, message FROM decisions WHERE reason = 'waiting'") == []
         assert rows("SELECT * FROM runs WHERE status = 'open'") == []
         assert rows("SELECT outgoing_id, status FROM outbox WHERE status IN ('waiting', 'sending')") == []
         assert rows("SELECT body FROM tasks WHERE status = 'running'") == []
@@ -418,12 +418,12 @@ class Conversations(RuleBasedStateMachine):
         self.due.clear()
 
     def is_answered(self, place: Place, name: str) -> None:
-        found = """SELECT m.state, m.run_id FROM messages m JOIN places p ON p.id = m.place
-            WHERE p.platform = ? AND p.place_id = ? AND m.message_id = ?"""
-        ((state, run),) = self.world.rows(found, place.platform, place.id, name)
-        if state == "passed" and self.world.rows("SELECT 1 FROM tasks WHERE kind = 'block'"):
+        found = """SELECT d.reason, d.run_id FROM messages m JOIN places p ON p.id = m.place
+            JOIN decisions d ON d.message = m.id WHERE p.platform = ? AND p.place_id = ? AND m.message_id = ?"""
+        ((reason, run),) = self.world.rows(found, place.platform, place.id, name)
+        if reason == "blocked" and self.world.rows("SELECT 1 FROM tasks WHERE kind = 'block'"):
             return
-        assert state == "taken", f"{name} is {state}"
+        assert run is not None, f"{name}: {reason}"
         ((status, why),) = self.world.rows("SELECT status, why FROM runs WHERE run_id = ?", run)
         if (status, why) == ("failed", STOPPED) and place in self.stopped:
             return
@@ -484,7 +484,12 @@ class Conversations(RuleBasedStateMachine):
         assert [one for one, times in Counter(taken).items() if times > 1] == []
         assert all(target in msgspec.json.decode(names) for _, _, target, names, _ in runs)
         by_run = {(run, name) for run, _, _, names, _ in runs for name in msgspec.json.decode(names)}
-        assert set(self.world.rows("SELECT run_id, message_id FROM messages WHERE state = 'taken'")) <= by_run
+        taken_by = """SELECT d.run_id, m.message_id FROM decisions d JOIN messages m ON m.id = d.message
+            WHERE d.run_id IS NOT NULL"""
+        assert set(self.world.rows(taken_by)) == by_run
+        undecided = """SELECT m.message_id FROM messages m WHERE m.own = 1
+            IS EXISTS (SELECT 1 FROM decisions d WHERE d.message = m.id)"""
+        assert self.world.rows(undecided) == []
         assert max(Counter(place for _, place, _, _, status in runs if status == "open").values(), default=0) <= 1
         early = "SELECT 1 FROM outbox JOIN runs USING (run_id) WHERE runs.status = 'open'"
         assert self.world.rows(early) == []
@@ -501,7 +506,7 @@ class Conversations(RuleBasedStateMachine):
             assert all(shown.get(message) == text for message, text in kept)
         wrong = """SELECT o.message_id FROM outbox o
             WHERE o.status = 'sent' AND (o.kind IN ('answer', 'task')) <> EXISTS (SELECT 1 FROM messages m
-            WHERE m.place = o.place AND m.message_id = o.message_id AND m.state = 'own')"""
+            WHERE m.place = o.place AND m.message_id = o.message_id AND m.own = 1)"""
         assert self.world.rows(wrong) == []  # an answer is in the log, a notice is not
 
     @invariant()

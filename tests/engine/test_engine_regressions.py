@@ -93,7 +93,8 @@ def test_a_run_that_ends_badly_keeps_the_messages_it_took_on_and_how_far_it_saw(
 
     ((taken, horizon, status),) = world.rows("SELECT message_ids, horizon, status FROM runs")
     assert (msgspec.json.decode(taken), horizon, status) == (["m1", "m2"], 1, "failed")
-    assert world.rows("SELECT DISTINCT run_id IS NULL, state FROM messages WHERE state != 'own'") == [(0, "taken")]
+    reasons = world.rows("SELECT run_id IS NULL, reason FROM decisions ORDER BY message")
+    assert reasons == [(0, "answered"), (0, "joined")]
 
 
 @pytest.mark.parametrize("says", ["key", "slow"])

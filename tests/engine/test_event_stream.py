@@ -20,6 +20,7 @@ from tertulia.events import (
     DurableEvent,
     Event,
     MemoryBehind,
+    MessageDecided,
     MessageReceived,
     Missed,
     PromptSent,
@@ -90,6 +91,7 @@ async def test_a_turn_is_told_in_order(store: Store) -> None:
 
     assert kinds(events) == [
         "message received",
+        "message decided",
         "run started",
         "prompt sent",
         *["delta"] * kinds(events).count("delta"),
@@ -271,7 +273,7 @@ async def test_who_comes_after_the_end_reads_what_is_stored_and_ends(store: Stor
 
     async with asyncio.timeout(10):
         seen = [type(event) async for event in engine.events(after="")]
-    assert seen == [MessageReceived, RunStarted, PromptSent, ReplyQueued, RunEnded, ReplySent]
+    assert seen == [MessageReceived, MessageDecided, RunStarted, PromptSent, ReplyQueued, RunEnded, ReplySent]
 
 
 async def test_a_run_that_asks_no_model_is_started_too(store: Store) -> None:
@@ -282,7 +284,8 @@ async def test_a_run_that_asks_no_model_is_started_too(store: Store) -> None:
     events = await store.events.read(after="")
     started = [event.run_id for event in events if isinstance(event, RunStarted)]
     assert started == [event.run_id for event in events if isinstance(event, RunEnded)]
-    assert kinds(events)[-5:] == ["message received", "run started", "reply queued", "run ended", "reply sent"]
+    decided = ["message received", "message decided"]
+    assert kinds(events)[-6:] == [*decided, "run started", "reply queued", "run ended", "reply sent"]
 
 
 @pytest.mark.parametrize("after", ["abc", "-1", "1.5", "²", "1 2"])

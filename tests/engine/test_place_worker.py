@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from engine.engine_world import World
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked
 from people import NOON
-from store.builders import a_run
+from store.builders import a_run, skip
 from tertulia import Engine
 from tertulia.context.values import Persona
+from tertulia.decisions import Decision
 from tertulia.engine.admission import Admission
 from tertulia.engine.batches import Batch
 from tertulia.engine.behavior import Behavior
@@ -50,7 +51,7 @@ class NotedWorker(PlaceWorker):
         self.done.append(("answer", list(batch.all_ids), batch.target.id))
         if self.during is not None:
             await self.during(batch.messages)
-        await self._parts.store.inbox.skip(batch.target.place, batch.ids)
+        await self._parts.store.inbox.skip(batch.target.place, batch.decided("answered"), at=NOON)
 
     async def cancel_old_plans(self) -> None:
         if self.waiting is not None:
@@ -64,7 +65,7 @@ class NotedWorker(PlaceWorker):
     async def read_open_runs(self) -> Sequence[Run]:
         return self.open
 
-    async def send_limit_notice(self, message: Message) -> None:
+    async def send_limit_notice(self, message: Message, decision: Decision) -> None:
         self.done.append(("too many", message.id))
 
 
@@ -169,7 +170,7 @@ async def test_messages_of_an_album_that_were_passed_over_are_answered_with_the_
     store: Store,
 ) -> None:
     await received(store, said("", 1, place=GROUP, album="a"), said("so", 2, place=GROUP))
-    await store.inbox.skip(GROUP, ["1", "2"])
+    await skip(store, GROUP, "1", "2")
     await received(store, said("Gryag?", 3, place=GROUP, album="a"))
 
     worker = a_worker(store, GROUP)
@@ -182,7 +183,7 @@ async def test_what_comes_of_an_album_after_its_answer_is_context(store: Store) 
     await received(store, said("look", 1, album="a"))
     worker = a_worker(store)
     await worker.run()
-    await store.writer.run(lambda database: database.execute("UPDATE messages SET state = 'taken', run_id = 'r1'"))
+    await store.writer.run(lambda database: database.execute("UPDATE decisions SET run_id = 'r1'"))
     await received(store, said("", 2, album="a"), said("well?", 3))
 
     await worker.run()
@@ -315,7 +316,7 @@ async def test_a_run_that_is_stopped_is_over_and_the_next_message_is_answered(st
 
     async def stopped(messages: Sequence[Message]) -> None:
         if messages[0].id == "1":
-            await store.inbox.skip(DIRECT, ["1"])
+            await skip(store, DIRECT, "1")
             worker.stop()
             await asyncio.sleep(0)
             pytest.fail("it goes on though it was stopped")
@@ -331,7 +332,7 @@ async def test_a_run_whose_end_was_not_kept_when_it_was_stopped_is_taken_up_agai
     worker = a_worker(store)
 
     async def stopped(_: Sequence[Message]) -> None:
-        await store.inbox.skip(DIRECT, ["1"])
+        await skip(store, DIRECT, "1")
         worker.open = [a_run(id="r1")]
         worker.stop()
         await asyncio.sleep(0)

@@ -124,7 +124,9 @@ async def test_the_same_update_again_is_not_answered_again(store: Store) -> None
     assert (first.texts, second.texts) == (["Hi."], [])
 
 
-async def test_an_edit_of_an_unknown_message_starts_no_run_and_is_in_the_next_prompt(store: Store) -> None:
+async def test_an_edit_of_an_unknown_message_of_an_unknown_time_starts_no_run_and_is_in_the_next_prompt(
+    store: Store,
+) -> None:
     model = Scripted("Hi.")
     platform = Told([Edited(message=said("edited", 1))], [Received(message=said("hello", 2))])
 

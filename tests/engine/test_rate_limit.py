@@ -82,10 +82,10 @@ async def test_admission_decides_by_the_rate_limit(store: Store, clock: Clock) -
     admission = Admission(store.log, store.place_settings, identity, Behavior(), made)
     await made.count_answer(said("hi"))
 
-    assert await admission.decide_with_limit(said("Gryag?", place=GROUP)) == "too many"
-    assert await admission.decide_with_limit(said("hi", author=BOB)) == "answer"
+    assert (await admission.decide_with_limit(said("Gryag?", place=GROUP))).reason == "rate limit"
+    assert (await admission.decide_with_limit(said("hi", author=BOB))).reason == "answered"
     clock.at = 60.0
-    assert await admission.decide_with_limit(said("Gryag?", place=GROUP)) == "answer"
+    assert (await admission.decide_with_limit(said("Gryag?", place=GROUP))).reason == "answered"
 
 
 async def test_of_too_many_messages_there_is_one_notice_then_silence_and_a_notice_again_after_an_answer(

@@ -1,17 +1,16 @@
 """Embedders make vectors of length 1: the one in this process, and services."""
 
 from collections.abc import Sequence
+from importlib.resources import files
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tertulia.errors import InvalidValue, ResponseUnreadable
 from tertulia.memory import embeddings
-from tertulia.memory.embeddings import MiniLM, RemoteEmbedder, batches, check_embedder, find_embedder
+from tertulia.memory.embeddings import MINILM, MiniLM, RemoteEmbedder, check_embedder, find_embedder
 from tertulia.memory.retrieval.features import pack_vectors, vector_matrix
 
 
@@ -42,6 +41,26 @@ async def test_what_means_the_same_is_near() -> None:
 
 
 @pytest.mark.skipif(not embeddings.is_minilm_installed(), reason="tertulia[search] is not installed")
+async def test_the_vector_of_a_text_does_not_depend_on_the_texts_beside_it() -> None:
+    texts = ["hi", "I bought a new car " * 20, "суп холодний"]
+    minilm = MiniLM()
+
+    assert np.array_equal(await minilm.embed(texts), np.concatenate([await minilm.embed([text]) for text in texts]))
+
+
+def test_the_weights_of_the_model_are_multiplied_as_eight_bits() -> None:
+    model = (files("tertulia.memory") / "learned" / "minilm.onnx").read_bytes()
+
+    assert model.count(b'"\rMatMulInteger') == 36  # six layers of four matrices of attention and two of a network
+    assert len(model) < 24_000_000
+
+
+@pytest.mark.skipif(not embeddings.is_minilm_installed(), reason="tertulia[search] is not installed")
+def test_the_default_embedder_and_the_one_that_vectors_name_are_one() -> None:
+    assert find_embedder("") is find_embedder(MINILM) is not None
+
+
+@pytest.mark.skipif(not embeddings.is_minilm_installed(), reason="tertulia[search] is not installed")
 async def test_any_text_has_a_vector() -> None:
     made = await MiniLM().embed(["", "\0", "🙂" * 3000, "слово"])
 
@@ -49,14 +68,14 @@ async def test_any_text_has_a_vector() -> None:
 
 
 @pytest.mark.skipif(not embeddings.is_minilm_installed(), reason="tertulia[search] is not installed")
-async def test_of_long_texts_so_many_characters_and_tokens_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[list[int]] = []
+async def test_of_long_texts_so_many_characters_and_tokens_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
     read: list[list[str]] = []
     minilm = MiniLM()
     tokenizer, run = minilm._tokenizer, embeddings._run
 
-    def watched(session: Any, tokens: list[list[int]]) -> Any:
-        asked.append([len(one) for one in tokens])
+    def watched(session: Any, tokens: list[int]) -> Any:
+        asked.append(len(tokens))
         return run(session, tokens)
 
     def encode(texts: list[str]) -> Any:
@@ -69,11 +88,11 @@ async def test_of_long_texts_so_many_characters_and_tokens_are_read_at_once(monk
 
     assert made.shape == (9, 384)
     assert [len(text) for text in read[0]] == [2_000] * 9
-    assert asked == [[128] * 4, [128] * 4, [128]]
+    assert asked == [128] * 9
 
 
 @pytest.mark.skipif(not embeddings.is_minilm_installed(), reason="tertulia[search] is not installed")
-def test_what_the_model_needed_for_one_batch_is_given_back() -> None:
+def test_what_the_model_needed_for_one_text_is_given_back() -> None:
     options = MiniLM()._session.get_session_options()
 
     assert (options.enable_cpu_mem_arena, options.enable_mem_pattern) == (False, False)
@@ -118,11 +137,3 @@ def test_vectors_are_laid_by_number_and_those_that_do_not_fit_are_left_out() -> 
     assert table is not None
     assert table.tolist() == [[1, 2], [0, 0], [3, 4]]
     assert vector_matrix([], 3) is None
-
-
-@given(st.lists(st.integers(2, 128), max_size=300))
-def test_so_many_tokens_go_through_the_model_at_once_and_no_text_is_left_out(lengths: list[int]) -> None:
-    found = batches(lengths)
-
-    assert sorted(at for batch in found for at in batch) == list(range(len(lengths)))
-    assert all(len(batch) * max(lengths[at] for at in batch) <= 512 for batch in found)

@@ -5,9 +5,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, a_context, a_message, a_photo, a_quote, a_talk, texts
+from people import (
+    ALICE,
+    BOB,
+    DELIMITER,
+    DIRECT,
+    GROUP,
+    GRYAG,
+    NOON,
+    a_context,
+    a_message,
+    a_photo,
+    a_quote,
+    a_talk,
+    texts,
+)
 from sizes import EXAMPLES, size
 from tertulia.context.budget import BRIEF_LENGTH
+from tertulia.context.gather import InMemoryKnowledge, SourceInputs, gather
+from tertulia.context.log import InMemoryLog
 from tertulia.messages import Message, Place, Quote
 from tertulia.parts import Media, Text
 from tertulia.profiles import PROFILES, headers, layered, plain, tail
@@ -42,7 +58,38 @@ def test_headers_tell_in_brief_what_a_message_of_the_history_replies_to(quote: Q
     reply = in_history(quote)
 
     assert history(headers(a_context(window=(reply,)))) == (user(HEADER, "yes", LABEL, *told),)
-    assert history(headers(a_context(window=(a_message(id="m0"), reply))))[1:] == (user(HEADER, "yes"),)
+    marked = (LABEL, quote.excerpt) if quote.excerpt else ()
+    assert history(headers(a_context(window=(a_message(id="m0"), reply))))[1:] == (user(HEADER, "yes", *marked),)
+
+
+MARKED = a_quote(parts=(Text(text="see you at 5, Bob"), a_photo()), excerpt="at 5")
+
+
+@pytest.mark.parametrize("place", [GROUP, DIRECT], ids=["group", "direct"])
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_marked_passage_is_shown_also_where_the_message_is(profile: str, place: Place) -> None:
+    quoted = a_message(id="m0", author=BOB, place=place, parts=MARKED.parts)
+    target = a_message("why?", id="9", place=place, reply_to=MARKED)
+    context = a_context(target, window=(quoted,), levels=False)
+
+    prompt = PROFILES[profile].build(context)
+
+    said = "\n".join([prompt.instruction, *(text for turn in prompt.turns for text in texts(turn.parts))])
+    assert said.replace("see you at 5, Bob", "").count("at 5") == (2 if profile == "block" else 1)
+    assert sum(isinstance(part, Media) for turn in prompt.turns for part in turn.parts) <= 1
+
+
+@pytest.mark.parametrize("profile", TELLING)
+def test_so_it_is_in_the_history_unless_the_message_was_deleted(profile: str) -> None:
+    quoted = a_message(id="m0", author=BOB, parts=MARKED.parts)
+
+    def told(*window: Message) -> list[str]:
+        turn = history(PROFILES[profile].build(a_context(window=window, levels=False)))[-1]
+        return [text for text in texts(turn.parts) if not text.startswith("From")]
+
+    mark = f"[#{DELIMITER}] " if profile == "plain" else ""
+    assert told(quoted, in_history(MARKED)) == ["yes", f"{mark}{LABEL}", "at 5"]
+    assert told(replace(quoted, deleted=True, parts=()), in_history(MARKED)) == ["yes"]
 
 
 def test_plain_tells_it_behind_the_mark_of_the_place() -> None:
@@ -159,3 +206,25 @@ def test_every_reply_shows_its_quoted_message_or_its_words(
     shown = [one for one in (*window, talk[-1]) if not one.deleted and not one.author.persona]
     for quote in (one.reply_to for one in shown if one.reply_to):
         assert (f"words{quote.message_id}words" in said) == (quote.message_id not in hidden), quote
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_deleted_target_is_not_shown(profile: str) -> None:
+    gone = a_message("the secret", id="2", deleted=True, reply_to=a_quote("the old secret"))
+    log = InMemoryLog([a_message("hi", id="1"), gone])
+    inputs = SourceInputs(log=log, memory=InMemoryKnowledge())
+
+    prompt = PROFILES[profile].build(await gather(gone, PROFILES[profile].sources(inputs), NOON))
+
+    assert "secret" not in str(prompt)
+    assert prompt.turns[-1].role == "user"
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_reply_to_itself_is_a_message_without_a_quote(profile: str) -> None:
+    itself = a_message("hm, hm", id="1", reply_to=a_quote("hm, hm", message_id="1"))
+
+    assert itself == a_message("hm, hm", id="1")
+    prompt = PROFILES[profile].build(a_context(itself))
+    said = prompt.instruction + str(prompt.turns)
+    assert said.count("hm, hm") == (2 if profile == "block" else 1)  # a line, and the turn behind it

@@ -156,37 +156,69 @@ REFUSED: list[tuple[str, str, Any]] = [
     ("unknown-parameter", OPENAI_ONLY, says(HELLO, extra_body={})),
 ]
 
+ASKED_TO_THINK = ["o1", "gpt-5", "gpt-5-mini", "gpt-5.1-chat-latest", "gpt-5.5", "gpt-5.6-sol", "gpt-6-luna", "gpt-9"]
 SETTINGS: list[tuple[str, str, Any]] = [  # a model, how it takes a setting, the request
     *[
         (model, when, says(HELLO, **setting))
         for when, models in {
-            "A": [
-                "o1",
-                "o3-mini",
-                "gpt-5",
-                "gpt-5-mini",
-                "gpt-5.5",
-                "gpt-5.6-sol",
-                "gpt-6-astra",
-                "gpt-6.1-sol",
-                "gpt-9",
-            ],
-            "S": ["gpt-5.1", "gpt-5.2-pro", "gpt-5.3-chat-latest"],
+            "A": [*ASKED_TO_THINK, "gpt-6-astra", "gpt-6.1-sol", "gpt-4o-search-preview"],
             "-": ["gpt-4o", "gpt-4.1-mini", "gpt-5-chat-latest", "chatgpt-4o-latest", "gpt-3.5-turbo", "openai/gpt-6"],
         }.items()
         for model in models
         for setting in ({"temperature": 0.5}, {"top_p": 0.9}, {"stop": ["x"]})
     ],
     *[
-        (model, when, says(HELLO, reasoning_effort="low"))
-        for when, models in {
-            "A": ["gpt-4o", "gpt-5-chat-latest", "gpt-4o-search-preview"],
-            "-": ["o3", "gpt-6-sol"],
-        }.items()
-        for model in models
+        (model, when, says(HELLO, **setting, reasoning_effort=effort))
+        for model, effort in [("gpt-5.1", None), ("gpt-5.4-mini", None), ("gpt-5.6", "none"), ("gpt-6.1-terra", "none")]
+        for when, setting in (("-", {"temperature": 0.5}), ("-", {"top_p": 0.9}), ("S", {"stop": ["x"]}))
     ],
-    ("gpt-4o-mini-search-preview", "A", says(HELLO, temperature=0)),
+    ("gpt-5.4", "A", says(HELLO, temperature=0.5, reasoning_effort="low")),
+    ("o3-mini", "A", says(HELLO, temperature=0.5)),
+    ("o3-mini", "-", says(HELLO, stop=["x"])),
     ("gpt-6-sol", "-", says(HELLO, temperature=1, top_p=1.0)),
+    *[
+        (model, "-" if effort in efforts.split() else "A", says(HELLO, reasoning_effort=effort))
+        for model, efforts in {
+            "gpt-4o": "",
+            "gpt-5-chat-latest": "",
+            "gpt-4o-search-preview": "",
+            "o3": "low medium high",
+            "gpt-5-nano": "minimal low medium high",
+            "gpt-5.1": "none low medium high",
+            "gpt-5.2-chat-latest": "medium",
+            "gpt-5.2": "none low medium high xhigh",
+            "gpt-5.6": "none low medium high xhigh",
+            "gpt-6-luna": "none low medium high xhigh",
+            "gpt-6-astra": "low medium high xhigh",
+            "gpt-6.1-sol": "low medium high xhigh",
+            "gpt-6.1-terra": "none low medium high xhigh",
+            "gpt-10": "none low medium high xhigh",
+        }.items()
+        for effort in ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+    ],
+]
+
+BESIDE_TOOLS: list[
+    tuple[str, bool, Any]
+] = [  # a model, whether it refuses function tools beside an effort, the request
+    *[
+        (model, effort not in taken, says(HELLO, tools=[a_tool()], reasoning_effort=effort))
+        for model, taken in {
+            "o3": (None, "low"),
+            "gpt-5": (None, "low"),
+            "gpt-5.3": (None, "none", "low"),
+            "gpt-5.4": (None, "none"),
+            "gpt-5.5": ("none",),
+            "gpt-5.6-mini": ("none",),
+            "gpt-6-luna": ("none",),
+            "gpt-6.1-terra": ("none",),
+            "gpt-6-astra": (),
+            "gpt-6.1-sol": (),
+            "openai/gpt-6-astra": (None, "none", "low"),
+        }.items()
+        for effort in (None, "low", *(["none"] if "none" in taken else []))
+    ],
+    ("gpt-5.6", False, says(HELLO, tools=[{"type": "web_search"}], reasoning_effort="low")),
 ]
 
 MISTRALS: list[Any] = [  # what Mistral takes, and the others do not

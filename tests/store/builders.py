@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from people import GROUP, NOON
+from tertulia.decisions import Decision
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.memory.facts import CursorKind
 from tertulia.messages import Message, Place, Reply
@@ -57,6 +58,11 @@ def an_outgoing(text: str = "Yes?", **changes: Any) -> OutboxItem:
 def a_task(**changes: Any) -> Task:
     fields: dict[str, Any] = {"id": "t1", "kind": "send", "place": GROUP, "due_at": NOON, "args": {"text": "hi"}}
     return Task(**fields | changes)
+
+
+async def skip(store: Store, place: Place, *message_ids: str) -> None:
+    """Let messages that wait be not addressed to us."""
+    await store.inbox.skip(place, dict.fromkeys(message_ids, Decision(reason="not addressed")), at=NOON)
 
 
 @asynccontextmanager

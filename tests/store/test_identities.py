@@ -146,7 +146,7 @@ async def steps_after(renames: int, folder: Path) -> dict[str, int]:
 
         def rename(database: Database) -> None:
             for number in range(renames):
-                add(database, MessageRow(said(number)), NOON, "passed")
+                add(database, MessageRow(said(number)), NOON, "not addressed")
             add(database, MessageRow(newest), NOON, "waiting")
 
         await store.writer.run(rename)

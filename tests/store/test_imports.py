@@ -77,11 +77,12 @@ async def test_messages_are_stored_as_they_were_sent_and_wake_nobody() -> None:
         assert await store.log.read(PLACE, 0, 99) == [first, second, own]
         assert (await store.inbox.snapshot(PLACE)).waiting == ()
         assert await store.inbox.places() == []
-        assert await rows(store, "SELECT role, state FROM messages ORDER BY number") == [
-            ("user", "passed"),
-            ("user", "passed"),
-            ("model", "own"),
+        assert await rows(store, "SELECT role, own FROM messages ORDER BY number") == [
+            ("user", 0),
+            ("user", 0),
+            ("model", 1),
         ]
+        assert await rows(store, "SELECT * FROM decisions") == []
         assert await store.check() == []
 
 

@@ -146,7 +146,9 @@ async def test_an_export_shows_one_moment(tmp_path: Path) -> None:
         await store.tasks.add([a_task(id="late")])
 
         assert [first, *[row async for row in rows]] == before
-        assert len(await exported(store)) == len(before) + 4  # a message, a task, and an event of each
+        assert (
+            len(await exported(store)) == len(before) + 5
+        )  # a message with its decision, a task, and an event of each
 
 
 async def test_a_backup_is_a_store_as_it_was(tmp_path: Path) -> None:

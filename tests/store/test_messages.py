@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
 from sizes import size
-from store.builders import a_record, a_run, add_own, begin
+from store.builders import a_record, a_run, add_own, begin, skip
 from tertulia.context.log import with_current_quote
 from tertulia.engine import store_protocols
 from tertulia.engine.store_protocols import WaitingMessage
@@ -132,10 +132,10 @@ async def test_messages_wait_until_a_run_takes_them_or_they_are_passed_over(stor
     ]
 
     await begin(store, a_run(target="1", taken=("0", "1")))
-    await store.inbox.skip(GROUP, ["2", "never seen"])
+    await skip(store, GROUP, "2", "never seen")
 
     assert list(await store.inbox.waiting(GROUP)) == [WaitingMessage(message=talk[3], since=NOON, number=3)]
-    await store.inbox.skip(GROUP, ["3"])
+    await skip(store, GROUP, "3")
     assert list(await store.inbox.places()) == [DIRECT]
 
 
@@ -358,7 +358,7 @@ async def test_no_message_is_lost_or_doubled_by_anything_that_happens(steps: lis
                         said[name] = replace(said[name], deleted=True)
                         waiting = [other for other in waiting if other != name]
                 case "pass":
-                    await store.inbox.skip(GROUP, [name])
+                    await skip(store, GROUP, name)
                     waiting = [other for other in waiting if other != name]
                 case "take":
                     await begin(store, a_run(id=f"r{number}", target=name, taken=tuple(waiting)))

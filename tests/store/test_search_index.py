@@ -156,6 +156,38 @@ async def test_vectors_of_what_was_said_before_an_edit_are_not_kept(store: Store
     assert [(one.number, one.whole) for one in again.said] == [(1, "Bob: never mind")]
 
 
+async def test_what_a_photo_shows_is_indexed_also_if_it_is_told_while_its_message_is_read(store: Store) -> None:
+    await hear(store, a_message(id="0", parts=(a_photo(),)))
+    stretch = await store.index_writer.unindexed(GROUP, most=9)
+    assert stretch is not None
+    await store.descriptions.describe("p1", "a xylophone", by="m", at=NOON)
+
+    assert not await store.index_writer.add(stretch, [index_entry(one) for one in stretch.said])
+    await index(store)
+    assert await found(store, "xylophone") == ["0"]
+
+
+async def test_no_vector_is_missing_or_old_after_photos_were_described_while_messages_were_embedded(
+    store: Store,
+) -> None:
+    photos = [a_message(id=str(at), parts=(a_photo(unique_id=f"p{at}"),)) for at in (1, 2)]
+    await hear(store, *talk("the sea"), *photos)
+    await index(store, lambda _: LETTERS)
+    await store.inbox.edit(a_message("the sun", id="0", author=ALICE), at=NOON)  # so all is looked at again
+    await store.descriptions.describe("p2", "a cat", by="m", at=NOON)
+    stretch = await store.index_writer.unembedded(GROUP, "letters", most=9)
+    assert stretch is not None
+    assert [one.number for one in stretch.said] == [0, 2]
+    await store.descriptions.describe("p1", "a dog", by="m", at=NOON)  # takes a vector away
+    await store.descriptions.describe("p2", "a black cat", by="m", at=NOON)  # changes what is being embedded
+
+    await store.index_writer.embed(stretch, "letters", {one.number: b"1234" for one in stretch.said})
+
+    again = await store.index_writer.unembedded(GROUP, "letters", most=9)
+    assert again is not None
+    assert [(one.number, one.shown) for one in again.said] == [(1, "a dog"), (2, "a black cat")]
+
+
 async def test_vectors_of_a_place_that_was_forgotten_meanwhile_are_not_kept(store: Store) -> None:
     await hear(store, *talk("the sea", place=HOME, authors=[HER]))
     stretch = await store.index_writer.unindexed(HOME, most=9)

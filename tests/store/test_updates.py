@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from people import ALICE, BOB, GROUP, NOON, a_message
+from tertulia.decisions import Decision
 from tertulia.engine.store_protocols import Command, UpdateResult
 from tertulia.errors import InvalidValue
 from tertulia.events import MessageReceived
@@ -92,11 +93,15 @@ async def test_a_key_is_known_for_its_platform_alone(store: Store) -> None:
     assert await apply(store, Received(message=a_message("one", id="1"))) == UpdateResult(new=True)
 
 
-async def test_an_edit_of_an_unknown_message_is_stored_and_not_answered(store: Store) -> None:
-    await apply(store, Edited(message=a_message("now", id="1", edited_at=NOON)))
+async def test_an_edit_of_an_unknown_message_is_stored_and_waits_if_it_came_in_time(store: Store) -> None:
+    for number, minutes in enumerate((0, 60, 61)):
+        edited_at = NOON + timedelta(minutes=minutes)
+        await apply(store, Edited(message=a_message("now", id=str(number), edited_at=edited_at)), key=str(number))
 
-    assert await texts(store) == ["now"]
-    assert await waiting(store) == []
+    assert await texts(store) == ["now", "now", "now"]
+    assert await waiting(store) == ["0", "1"]
+    (late,) = await store.inbox.decided(GROUP, "2", most=1)
+    assert late[1] == (Decision(reason="late edit", at=NOON),)
 
 
 async def test_an_edit_by_somebody_else_is_left_out_and_the_rest_is_applied(store: Store) -> None:

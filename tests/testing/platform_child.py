@@ -112,7 +112,7 @@ async def live(life: Life) -> None:
 
 async def received(store: Store) -> int:
     rows = [row async for row in store.export() if row["table"] == "messages"]
-    return sum(row["state"] != "own" for row in rows)
+    return sum(not row["own"] for row in rows)
 
 
 if __name__ == "__main__":

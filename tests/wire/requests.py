@@ -264,7 +264,8 @@ _openai_tool = rarely(
 _openai_rare = some(
     temperature=st.sampled_from([0, 1.5, 2, 3, -1, None, "1"]),
     tools=st.lists(_openai_tool, max_size=2) | wrong,
-    reasoning_effort=st.sampled_from(["none", "low", None]),
+    reasoning_effort=st.sampled_from(["none", "minimal", "low", "xhigh", "max", None, 5]),
+    stop=st.just(["x"]),
     top_k=st.just(5),
     stream=st.booleans(),
 )

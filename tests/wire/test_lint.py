@@ -108,6 +108,12 @@ def test_settings_are_named_for_the_models_that_do_not_take_them() -> None:
         assert named == expected, (model, body)
 
 
+def test_function_tools_are_named_beside_an_effort_that_the_model_takes_without_them() -> None:
+    for model, refused, body in openai.BESIDE_TOOLS:
+        named = [[one.rule for one in lint(body, model=model, strict=strict)] for strict in (False, True)]
+        assert named == [["reasoning-with-tools"] if refused else []] * 2, (model, body)
+
+
 def test_mistral_takes_what_is_named_for_others() -> None:
     for body in openai.MISTRALS:
         assert lint(body, model=openai.MISTRAL, strict=True) == []

@@ -16,6 +16,7 @@ from tertulia.cli import (
     memory,
     model,
     outbox,
+    places,
     prompt,
     request,
     sim,
@@ -34,7 +35,23 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: it answers three times as fast
     pretty_exceptions_enable=False,
 )
-for module in (bot, chat, db, demo, import_command, index, memory, model, outbox, prompt, request, sim, tasks, usage):
+for module in (
+    bot,
+    chat,
+    db,
+    demo,
+    import_command,
+    index,
+    memory,
+    model,
+    outbox,
+    places,
+    prompt,
+    request,
+    sim,
+    tasks,
+    usage,
+):
     module.add_to(app)
 app.registered_commands.sort(key=lambda command: str(command.name or getattr(command.callback, "__name__", "")))
 app.registered_groups.sort(key=lambda group: str(group.name))

@@ -11,7 +11,8 @@ from tertulia.cli.output import one_line
 from tertulia.errors import InvalidValue, StoreRefused
 
 if TYPE_CHECKING:
-    from tertulia.store.store import StoreOpener
+    from tertulia.messages import Place
+    from tertulia.store.store import Store, StoreOpener
 
 T = TypeVar("T")
 
@@ -23,6 +24,9 @@ DB = Annotated[
         help="The store. Default: TERTULIA_DB, else that of the tertulia.toml here, "
         "else tertulia.db in your data folder.",
     ),
+]
+PlaceName = Annotated[
+    str, typer.Argument(metavar="PLACE", help="Its title, id, or platform:id; of a thread platform:id/thread.")
 ]
 Platform = Annotated[
     str | None, typer.Option(metavar="NAME", help="Which platform. Default: the only one that knows the id.")
@@ -84,6 +88,26 @@ def open_beside(db: Path | None) -> "StoreOpener":
     from tertulia.store import Store
 
     return Store.open(existing_store(db), beside=True)
+
+
+async def find_place(store: "Store", given: str) -> "Place":
+    """Return the place that is meant by its title, its id, or both platform and id."""
+    places = await store.place_settings.listed()
+    found = [one for one in places if given in _place_names(one)]
+    found = found or [one for one in places if one.title.casefold() == given.casefold()]
+    if len(found) == 1:
+        return found[0]
+    named = ", ".join(one_line(f"{one.title} ({_place_names(one)[0]})".strip()) for one in (found or places)[:10])
+    if found:
+        raise InvalidValue(f"{len(found)} places are called {one_line(given)}: {named}")
+    there = f"there are: {named}" if named else "there are none"
+    raise InvalidValue(f"nothing is stored of a place {one_line(given)}; {there}")
+
+
+def _place_names(place: "Place") -> list[str]:
+    """`telegram:-100123/7`, `telegram-9:-100123/7`, `-100123/7`"""
+    name = f"{place.id}/{place.thread}" if place.thread else place.id
+    return [f"{place.author_namespace}:{name}", f"{place.platform}:{name}", name]
 
 
 def refuse_existing(file: Path) -> None:

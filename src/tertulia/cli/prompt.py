@@ -9,11 +9,13 @@ from tertulia.cli.output import local_time, one_line, print_json, print_line, re
 from tertulia.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from tertulia.media.values import StoredFile
     from tertulia.parts import Media, Part
     from tertulia.run.journal import SentPrompt
+    from tertulia.store import Store
     from tertulia.turns import Role
     from tertulia.wire.media_limits import MediaTaken
 
@@ -26,18 +28,23 @@ def prompt(
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of prompts, one for each step.")] = False,
     db: DB = None,
 ) -> None:
-    """Show what the model was sent in a run, step by step. A bot may be running meanwhile."""
+    """Show what the model was sent in a run, step by step, with media in the form in which they went.
+
+    A bot may be running meanwhile.
+    """
     import asyncio
 
     found = asyncio.run(_read(db, run_id))
     if as_json:
         import msgspec
 
-        return print_json([{**msgspec.to_builtins(sent), "notes": _notes(sent)} for sent in found])
+        return print_json(
+            [{**msgspec.to_builtins(sent), "media": media, "notes": _notes(sent)} for sent, media in found]
+        )
     if not found:
         print_line(f"run {one_line(run_id)} sent no prompt" if run_id else "no prompt was sent yet")
-    for sent in found:
-        _print_prompt(sent)
+    for sent, media in found:
+        _print_prompt(sent, iter(media))
     return None
 
 
@@ -45,16 +52,58 @@ def add_to(app: typer.Typer) -> None:
     app.command(epilog="Example: tertulia prompt 85a6")(prompt)
 
 
-async def _read(db: "Path | None", given: str | None) -> "Sequence[SentPrompt]":
+async def _read(db: "Path | None", given: str | None) -> "Sequence[tuple[SentPrompt, list[str]]]":
+    """Return the prompts of a run, each with its media as they went."""
+    if given == "":
+        raise InvalidValue("the id of a run is not empty")
     async with open_beside(db) as store:
-        if given is None:
-            return await store.prompts.sent_by()
-        if not given:
-            raise InvalidValue("the id of a run is not empty")
-        return await store.prompts.sent_by(resolve_id(given, await store.prompts.runs(given), "run"))
+        run = None if given is None else resolve_id(given, await store.prompts.runs(given), "run")
+        return [(sent, await _sent_media(store, sent)) for sent in await store.prompts.sent_by(run)]
 
 
-def _print_prompt(sent: "SentPrompt") -> None:
+async def _sent_media(store: "Store", sent: "SentPrompt") -> list[str]:
+    """Return what went for each medium of a prompt, in order, by what the model takes and the forms that are stored."""
+    taken, media = _taken(sent.model), _media(sent)
+    if _reads_text_only(sent.model):
+        from tertulia.wire.part_forms import words_unseen
+
+        words = [words_unseen(one) if role == "user" else one.words for one, role in media]
+    else:
+        words = [one.words for one, _ in media]
+    files = await store.media.get({one.sha256 for one, _ in media if one.sha256})
+    return [
+        f"{said}{await _form(store, one, role, taken, files)}" for said, (one, role) in zip(words, media, strict=True)
+    ]
+
+
+async def _form(
+    store: "Store", media: "Media", role: "Role", taken: "MediaTaken", files: "Mapping[str, StoredFile]"
+) -> str:
+    """Return the file or the text that went for a medium; nothing where words alone did."""
+    from tertulia.media.content_types import text_of
+    from tertulia.media.forms import candidates, is_useful
+    from tertulia.media.sent_forms import DOCUMENT_CHARACTERS, sent_as
+    from tertulia.media.values import FileForm
+
+    file = files.get(media.sha256 or "")
+    if file is None:
+        went = sent_as(media, taken, role)
+        gone = ", which is no longer stored" if media.sha256 else ""
+        return "" if went == "words" else f" (sent as {'its text' if went == 'text' else f'a {went}'}{gone})"
+    for form in candidates(media, file, taken, role):
+        made = await store.media.form(file.sha256, form.name)
+        if form.how == "itself":
+            made = FileForm(file=file)
+        if form.how == "text":
+            data = None if made else store.media.folder.read(file.sha256, clean=False)
+            text = made.text if made else text_of(data or b"", DOCUMENT_CHARACTERS) or ""
+            return "\n".join([" (sent as its text)", *(f"> {line}" for line in text.splitlines())]) if text else ""
+        if made and made.file and taken.takes(form.mime) and is_useful(made.file, file, form):
+            return f" (sent as {form.mime}, {made.file.size:,} bytes)"
+    return ""
+
+
+def _print_prompt(sent: "SentPrompt", media: "Iterator[str]") -> None:
     about = f"{one_line(sent.model)}, {local_time(sent.at)}, about {_tokens(sent):,} tokens"
     print_line(f"run {one_line(sent.run_id)}, step {sent.step}: {about}", bold=True)
     if sent.tried:
@@ -68,7 +117,7 @@ def _print_prompt(sent: "SentPrompt") -> None:
         if layer.instruction:
             _print_text(layer.instruction)
         for turn in layer.turns:
-            texts = (_part_text(part, sent.model, turn.role) for part in turn.parts)
+            texts = (_part_text(part, media) for part in turn.parts)
             _print_text(f"{turn.role}: " + "\n".join(filter(None, texts)))
     for left in sent.left_out:
         print_line(f"left out of {one_line(left.source)}: {left.count} ({one_line(left.why, None)})")
@@ -90,14 +139,9 @@ def _tokens(sent: "SentPrompt") -> int:
 
 
 def _notes(sent: "SentPrompt") -> list[str]:
-    """Return what the request had that the stored prompt does not show."""
-    from tertulia.media.sent_forms import sent_as
-
-    taken, media = _taken(sent.model), _media(sent)
-    texts = sum(sent_as(one, taken, role) == "text" for one, role in media)
+    """Return what is to be known of the media of a prompt."""
     blind = f"{sent.model} reads text only: media went in words; it was told so beside those that nothing describes"
-    read = f"documents that went as the beginning of their text, which is not shown: {texts}"
-    return [*([blind] if media and _reads_text_only(sent.model) else []), *([read] if texts else [])]
+    return [blind] if _media(sent) and _reads_text_only(sent.model) else []
 
 
 def _media(sent: "SentPrompt") -> "list[tuple[Media, Role]]":
@@ -127,19 +171,19 @@ def _print_text(text: str) -> None:
     print_line(escape_controls(text))
 
 
-def _part_text(part: "Part", model: str, role: "Role") -> str:
+def _part_text(part: "Part", media: "Iterator[str]") -> str:
     from tertulia.jsonio import dumps
-    from tertulia.parts import Media, Text, ToolCall, ToolResult
-    from tertulia.wire.part_forms import words_unseen
+    from tertulia.parts import Media, Text, ToolCall, ToolResult, media_in
 
+    shown = [next(media) for _ in media_in(part)]
     match part:
         case Text():
             return part.text
         case Media():
-            return words_unseen(part) if role == "user" and _reads_text_only(model) else part.words
+            return shown[0]
         case ToolCall():
             return f"[call {part.name} {dumps(part.args).decode()}]"
         case ToolResult():
-            return f"[result of {part.name} {dumps(part.value).decode()}]"
+            return "\n".join([f"[result of {part.name} {dumps(part.value).decode()}]", *shown])
         case _:
             return f"[{type(part).__name__.lower()}]"

@@ -172,9 +172,9 @@ def _encode(prompt: "Prompt", wire: Wire, model: str) -> bytes:
 def _vendor(model: str) -> "Vendor":
     import os
 
-    from tertulia.models.openai.vendors import vendor_of
+    from tertulia.models.openai.vendors import for_model, vendor_of
 
-    return vendor_of(model, os.environ.get("TERTULIA_OPENAI_BASE_URL", ""))
+    return for_model(vendor_of(model, os.environ.get("TERTULIA_OPENAI_BASE_URL", "")), model)
 
 
 def _model_in(body: bytes) -> str:

@@ -16,7 +16,7 @@ from tertulia.context.repeated_media import show_media_once
 from tertulia.context.selection import IMMEDIATE
 from tertulia.context.sources import AnySource, Knowledge, Source, Volatile, drop_repeated_hits
 from tertulia.context.stable_prefix import BufferMarks
-from tertulia.context.values import Background, Context, RecalledEpisode, RelevantMessage
+from tertulia.context.values import AvailableSticker, Background, Context, RecalledEpisode, RelevantMessage
 from tertulia.errors import InvalidValue
 from tertulia.messages import Message, Place
 
@@ -36,6 +36,7 @@ class ContextOptions(Struct, frozen=True, kw_only=True):
     levels: bool = True  # recent messages (`native`, `block`) in levels, memory in sections; else window, list
     block: ContextBlock = ContextBlock()
     budget: Budget = Budget()
+    stickers: tuple[AvailableSticker, ...] = ()  # that the model is told of, each with its set, name and description
     sources: tuple[AnySource, ...] = ()  # further ones, after those of the profile
 
 
@@ -158,12 +159,18 @@ async def collect(
     """
     if now.tzinfo is None:
         raise InvalidValue("now is a time without a zone; give an aware one")
-    taken = tuple(batch) or (message,)
+    taken = tuple(map(_without_deleted, batch or (message,)))
     at = next((index for index, one in enumerate(taken) if one.id == message.id), None)
     if at is None:
         raise InvalidValue(f"the batch does not hold message {message.id!r}, which is to be answered")
-    context = Context(target=message, earlier=taken[:at], later=taken[at + 1 :], now=now, place=message.place)
+    target = _without_deleted(message)
+    context = Context(target=target, earlier=taken[:at], later=taken[at + 1 :], now=now, place=message.place)
     return drop_repeated_hits(await _add_each(sources, context))
+
+
+def _without_deleted(message: Message) -> Message:
+    """Return the message; of a deleted one only that it was there."""
+    return replace(message, parts=(), reply_to=None, forwarded_from=None) if message.deleted else message
 
 
 class Gathered(Struct, frozen=True, kw_only=True):

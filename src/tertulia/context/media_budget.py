@@ -12,7 +12,8 @@ are known, so the choice is checked when the files are here (`fit_request`).
 """
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from operator import is_
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
@@ -22,6 +23,7 @@ from msgspec.structs import replace
 from tertulia.context.budget import Budget
 from tertulia.context.values import Context, LeftOut
 from tertulia.media.amounts import NOTHING, MediaAmount, amount_of
+from tertulia.media.prompt_media import with_sent_media
 from tertulia.media.sent_forms import with_facts
 from tertulia.media.values import FetchFailure, StoredFile
 from tertulia.messages import Message
@@ -100,7 +102,7 @@ async def count_by_files(context: Context, history: Sequence[Message], files: Kn
     """Return the counter of a context that knows the stored files of its media and of those of its *history*."""
     if files is None:
         return MediaCounter(context.taken)
-    parts = [part for one in history if one.__dict__.get(_IN_WORDS, "") is not None for part in one.parts]
+    parts = [part for one in with_media(history) for part in one.parts]
     parts += (part for one in context.batch for part in (*one.parts, *(one.reply_to.parts if one.reply_to else ())))
     ids = {one.unique_id for one in parts if isinstance(one, Media) and one.has_content and not one.data} - {""}
     return MediaCounter(context.taken, await files.known_files(ids) if ids else NO_FILES, files.largest)
@@ -184,8 +186,12 @@ def fit_request(context: Context, limits: MediaAmount) -> Context:
     choice = MediaChoice(limits, MediaCounter(context.taken))
     context, left = _fit_batch(context, choice)
     turns, reports = dict(context.turns), list(left)
+    history = chain(context.newer, context.immediate, context.recent, context.window)
+    with_some = {one.id for one in with_media(history)} | with_sent_media(turns).keys()
 
     def fit(message: Message) -> Message:
+        if message.id not in with_some:
+            return message
         made = turns.get(message.id, ())
         shown = message if made or message.deleted else choice.fit(message)
         fitted = choice.fit_turns(made)
@@ -199,6 +205,20 @@ def fit_request(context: Context, limits: MediaAmount) -> Context:
     if not reports:
         return context
     return replace(context, **fitted, turns=turns, left_out=context.left_out + tuple(reports))
+
+
+def with_media(messages: Iterable[Message]) -> list[Message]:
+    """Return the messages that have media with content: at the others of a long history one look each is enough."""
+    return [one for one in messages if one.__dict__.get(_IN_WORDS, "") is not None and message_in_words(one) is not one]
+
+
+def has_media(context: Context) -> bool:
+    """Return whether a message, a quote of the batch or a turn in a context has media with content."""
+    messages = chain(context.batch, context.window, context.recent, context.immediate, context.newer)
+    if with_media(messages) or with_sent_media(context.turns):
+        return True
+    quoted = (part for one in context.batch if one.reply_to for part in one.reply_to.parts)
+    return any(isinstance(part, Media) and part.has_content for part in quoted)
 
 
 def messages_in_words(messages: Sequence[Message]) -> tuple[Message, ...]:

@@ -19,12 +19,24 @@ from tertulia.parts import Media, Part, change_media
 from tertulia.turns import Turn
 from tertulia.value_cache import cached, cached_for
 
+_KNOWN = "known media"  # the key of whether a message has some
+_UNDESCRIBED = "undescribed"  # the key of the ids of a message's media that nobody has described
+
 
 def known_media(parts: Iterable[Part]) -> Iterator[Media]:
     """Yield the media that are known by an id; none that only say where the same ones are shown."""
     for part in parts:
         if isinstance(part, Media) and part.unique_id and not part.same_as:
             yield part
+
+
+def with_known_media(messages: Iterable[Message]) -> list[Message]:
+    """Return the messages that have known media: at the others of a long history one look each is enough."""
+
+    def find(message: Message) -> bool:
+        return any(known_media(message.parts))
+
+    return [one for one in messages if one.__dict__.get(_KNOWN, True) and cached(one, _KNOWN, find)]
 
 
 def undescribed_media(parts: Iterable[Part]) -> Iterator[Media]:
@@ -35,7 +47,7 @@ def undescribed_media(parts: Iterable[Part]) -> Iterator[Media]:
 def undescribed_ids(context: Context) -> set[str]:
     """Return the unique ids of all media in a context that nobody has described."""
     messages = chain(context.batch, context.window, context.recent, context.immediate, context.newer)
-    return set(chain.from_iterable(map(_ids, messages)))
+    return {unique_id for one in messages if one.__dict__.get(_UNDESCRIBED, True) for unique_id in _ids(one)}
 
 
 def with_descriptions(context: Context, known: Mapping[str, Description], *, beginning: int = 0) -> Context:
@@ -98,7 +110,7 @@ def _ids(message: Message) -> tuple[str, ...]:
         quoted = one.reply_to.parts if one.reply_to else ()
         return tuple(media.unique_id for media in undescribed_media((*one.parts, *quoted)))
 
-    return cached(message, "undescribed", find)
+    return cached(message, _UNDESCRIBED, find)
 
 
 def _described(message: Message, known: Mapping[str, Description], *, up_to: int | None = None) -> Message:

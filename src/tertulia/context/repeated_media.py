@@ -11,9 +11,9 @@ from itertools import chain, groupby
 
 from msgspec.structs import replace
 
-from tertulia.context.media_budget import message_in_words
-from tertulia.context.turn_media import turn_media
+from tertulia.context.media_budget import message_in_words, with_media
 from tertulia.context.values import Context
+from tertulia.media.prompt_media import sent_media_in_turn, with_sent_media
 from tertulia.media.sent_forms import is_shown_itself
 from tertulia.messages import Message, Quote
 from tertulia.parts import Media, change_media
@@ -55,10 +55,12 @@ def show_media_once(context: Context) -> Context:
 
 def _all_media(context: Context) -> Iterator[tuple[Media, Role]]:
     """Yield the media of a context that have content, each with the role in which they are shown."""
-    for one in chain(context.window, context.recent, context.immediate, context.newer, context.batch):
-        if turns := context.turns.get(one.id):
-            yield from chain.from_iterable(map(turn_media, turns))
-        elif not one.deleted and message_in_words(one) is not one:
+    messages = (*context.window, *context.recent, *context.immediate, *context.newer, *context.batch)
+    if own := with_sent_media(context.turns):
+        turns = (turn for one in messages for turn in own.get(one.id, ()))
+        yield from chain.from_iterable(map(sent_media_in_turn, turns))
+    for one in with_media(messages):
+        if not context.turns.get(one.id) and not one.deleted:
             yield from ((part, _role(one, context)) for part in one.parts if isinstance(part, Media))
     for one in context.batch:
         for part in one.reply_to.parts if one.reply_to else ():
@@ -95,9 +97,9 @@ class _ShownMedia:
         return cached_for(message, "media once", parts, lambda: replace(message, parts=parts))
 
     def _turn_once(self, turn: Turn) -> Turn:
-        if not turn_media(turn):
+        if not sent_media_in_turn(turn):
             return turn
-        roles = iter([role for _, role in turn_media(turn)])
+        roles = iter([role for _, role in sent_media_in_turn(turn)])
         parts = change_media(
             turn.parts, lambda media: self._shown(media, "", next(roles)) if media.has_content else media
         )

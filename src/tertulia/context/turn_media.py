@@ -9,11 +9,12 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from tertulia.context.media_budget import message_in_words
+from tertulia.context.media_budget import message_in_words, with_media
 from tertulia.context.values import Context
+from tertulia.media.prompt_media import sent_media_in_turn, with_sent_media
 from tertulia.media.sent_forms import sent_as
 from tertulia.messages import Message
-from tertulia.parts import Media, Part, change_media, media_in
+from tertulia.parts import Media, Part, change_media
 from tertulia.turns import Role, Turn
 from tertulia.value_cache import cached, cached_for
 from tertulia.wire.media_limits import MediaTaken
@@ -27,13 +28,11 @@ class OwnMedia:
     def __init__(self, messages: Sequence[Message], turns: Turns, context: Context) -> None:
         taken = context.taken
         self._turns = turns
-        self._with_media = {name: made for name, made in turns.items() if any(map(turn_media, made))}
-        self._stand_ins = {
-            one.id: _stand_in(one, self._with_media.get(one.id, ()), taken)
-            for one in messages
-            if one.id in self._with_media
-            or (one.id not in turns and message_in_words(one) is not one and context.is_own(one))
-        }
+        self._with_media = with_sent_media(turns)
+        own = [one for one in with_media(messages) if one.id not in turns and context.is_own(one)]
+        if self._with_media:
+            own += (one for one in messages if one.id in self._with_media)
+        self._stand_ins = {one.id: _stand_in(one, self._with_media.get(one.id, ()), taken) for one in own}
 
     @property
     def turns_in_words(self) -> Turns:
@@ -70,20 +69,6 @@ class OwnMedia:
         return {**self.turns_in_words, **shown}
 
 
-def turn_media(turn: Turn) -> tuple[tuple[Media, Role], ...]:
-    """Return the media of a turn that go themselves, each with its role: those of a tool's result are the user's."""
-    return cached(turn, "own media", _turn_media)
-
-
-def _turn_media(turn: Turn) -> tuple[tuple[Media, Role], ...]:
-    return tuple(
-        (media, turn.role if isinstance(part, Media) else "user")
-        for part in turn.parts
-        for media in media_in(part)
-        if media.has_content
-    )
-
-
 def turn_in_words(turn: Turn) -> Turn:
     """Return the turn with words for its media; cached."""
     return cached(turn, "media in words", partial(_with_media, change=Media.without_content))
@@ -97,7 +82,7 @@ def _with_media(turn: Turn, change: Callable[[Media], Media]) -> Turn:
 def _stand_in(message: Message, turns: tuple[Turn, ...], taken: MediaTaken) -> Message:
     def make() -> Message:
         if turns:
-            shown = (_as_sent(media, role, taken) for turn in turns for media, role in turn_media(turn))
+            shown = (_as_sent(media, role, taken) for turn in turns for media, role in sent_media_in_turn(turn))
             return replace(message, parts=tuple(shown))
         parts = change_media(message.parts, lambda media: _as_sent(media, "model", taken))
         return message if parts is message.parts else replace(message, parts=parts)

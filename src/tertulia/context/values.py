@@ -12,6 +12,7 @@ from tertulia.characters import is_blank, visible
 from tertulia.errors import InvalidValue
 from tertulia.messages import Author, Message, Place, Quote
 from tertulia.parts import Media, Text
+from tertulia.tasks.kinds import BlockLine
 from tertulia.turns import Turn
 from tertulia.value_cache import cached_for
 from tertulia.wire.media_limits import ANY_MODEL, MediaTaken
@@ -166,7 +167,7 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     episodes: tuple[RecalledEpisode, ...] = ()
     workspace: Workspace = Workspace()
     stickers: tuple[AvailableSticker, ...] = ()
-    task_blocks: tuple[str, ...] = ()  # a line for each kind of task block that the model may write
+    task_blocks: tuple[BlockLine, ...] = ()  # a line for each kind of task block that the model may write
     delimiter: str = ""  # a secret of the place that marks our own lines
     model: str = ""  # the name of the model that is asked
     taken: MediaTaken = ANY_MODEL  # what it takes of media
@@ -234,13 +235,16 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def unshown_quotes(self, history: Sequence[Message]) -> dict[str, Quote]:
         """Return, by message id, the quotes of a *history* whose quoted message is neither in it nor in the batch.
 
-        A deleted message is still in the window, so quotes of it are not shown.
+        Of a message that is shown, only a marked passage is quoted. A deleted message is still in the window, so quotes
+        of it are not shown.
         """
         replies = [message for message in history if message.reply_to is not None and not message.deleted]
         if not replies:
             return {}
-        shown = {message.id for message in (*history, *self.batch)}
-        return {one.id: quote for one in replies if (quote := one.reply_to) and quote.message_id not in shown}
+        shown = {message.id: message.deleted for message in (*history, *self.batch)}
+        quotes = ((one.id, one.reply_to) for one in replies if one.reply_to)
+        told = ((name, quote.beside(deleted=shown.get(quote.message_id))) for name, quote in quotes)
+        return {name: quote for name, quote in told if quote is not None}
 
     @property
     def recollections(self) -> tuple[str, ...]:

@@ -4,14 +4,17 @@ import logging
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
+from msgspec.structs import replace
+
 from tertulia.context.log import Log, with_current_quote
+from tertulia.decisions import Decision
 from tertulia.engine.background import log_text
 from tertulia.engine.batches import bursts_of, time_left
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.identity import Identity
 from tertulia.engine.rate_limit import RateLimiter
 from tertulia.engine.store_protocols import PlaceSettings, WaitingMessage
-from tertulia.engine.triggers import Decision, Triggers, rule_result
+from tertulia.engine.triggers import Triggers, rule_result
 from tertulia.messages import Message
 
 log = logging.getLogger(__name__)
@@ -36,9 +39,11 @@ class Admission:
         self._triggers: dict[str, Triggers] = {}  # by platform
 
     async def decide_with_limit(self, message: Message) -> Decision:
-        """Return the decision about a message; "too many" where the rate limit of its author is reached."""
+        """Return the decision about a message; with the rate limit of its author."""
         decision = await self.decide(message, await self.triggers(message.place.platform))
-        return decision if decision != "answer" or await self._rate_limiter.allows(message) else "too many"
+        if decision.reason != "answered" or await self._rate_limiter.allows(message):
+            return decision
+        return replace(decision, reason="rate limit")
 
     async def decide(self, message: Message, triggers: Triggers) -> Decision:
         """Return the decision about a message, whatever the rate limit says."""
@@ -50,13 +55,18 @@ class Admission:
             message = await with_current_quote(self._messages, message)
         return triggers.decide(message, before)
 
-    async def complete_bursts(self, waiting: Sequence[WaitingMessage], now: datetime, *, since: int) -> list[Message]:
+    async def complete_bursts(
+        self, waiting: Sequence[WaitingMessage], now: datetime, *, since: int
+    ) -> list[tuple[Message, Decision]]:
         """Return the messages of complete bursts that begin with a message to answer, from number *since* on."""
         waiting = [one for one in waiting if one.number >= since]
         gap, longest = timedelta(seconds=self._behavior.debounce), timedelta(seconds=self._behavior.max_debounce)
-        addressed = [at for at, one in enumerate(waiting) if await self.decide_with_limit(one.message) == "answer"]
+        decisions = [await self.decide_with_limit(one.message) for one in waiting]
+        by_id = {one.message.id: decision for one, decision in zip(waiting, decisions, strict=True)}
+        addressed = [at for at, decision in enumerate(decisions) if decision.reason == "answered"]
         bursts = bursts_of(addressed, waiting, gap, longest)
-        return [one.message for burst in bursts if time_left(burst, now, gap, longest) <= timedelta(0) for one in burst]
+        complete = [burst for burst in bursts if time_left(burst, now, gap, longest) <= timedelta(0)]
+        return [(one.message, by_id[one.message.id]) for burst in complete for one in burst]
 
     async def triggers(self, platform: str) -> Triggers:
         """Return the triggers of a platform; the same object until what they are made of changes."""

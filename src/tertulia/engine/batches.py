@@ -6,11 +6,13 @@ has passed since its last message, or `longest` since its first. A batch is one 
 follow-ups: messages by its author that came later and are not addressed to us.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
+from tertulia.decisions import Decision, Reason
 from tertulia.engine.store_protocols import PlaceSnapshot, WaitingMessage
 from tertulia.messages import Message
 
@@ -24,6 +26,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     target: Message  # the one that is replied to
     snapshot: PlaceSnapshot
     skipped: tuple[Message, ...] = ()  # messages of its albums that were skipped before one of them was addressed to us
+    decisions: Mapping[str, Decision] = field(default_factory=dict)  # about each of the messages, by its id
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -43,7 +46,14 @@ class Batch(Struct, frozen=True, kw_only=True):
         if not messages:
             return None
         target = next((one for one in messages if one.id == self.target.id), messages[-1])
-        return Batch(messages=tuple(messages), target=target, snapshot=self.snapshot, skipped=self.skipped)
+        return replace(self, messages=tuple(messages), target=target)
+
+    def decided(self, reason: Reason) -> dict[str, Decision]:
+        """Return the decisions about all messages of the batch, with one reason."""
+        return {
+            message.id: replace(self.decisions.get(message.id, Decision(reason=reason)), reason=reason)
+            for message in self.all_messages
+        }
 
 
 def album_of(message: Message) -> Album | None:

@@ -6,9 +6,11 @@ from secrets import token_hex
 
 from msgspec.structs import replace
 
+from tertulia.context.media_budget import with_media
 from tertulia.context.values import Context, LeftOut
 from tertulia.engine.media_descriptions import Waiting, at_once
 from tertulia.media.fetcher import MediaFetcher, has_service_address, is_fetchable, with_file
+from tertulia.media.prompt_media import with_sent_media
 from tertulia.media.values import FetchFailure, StoredFile, file_key
 from tertulia.messages import Message, Place, Reply
 from tertulia.parts import Media, Part, ToolResult, change_media, made_media, media_in
@@ -37,11 +39,12 @@ class ContextMedia:
 
     async def add_files(self, context: Context, *, while_waiting: Waiting = at_once) -> Context:
         """Return the context with the files of all media that are sent themselves, fetched inside *while_waiting*."""
-        messages = (*context.batch, *context.window, *context.recent, *context.immediate, *context.newer)
+        messages = with_media(chain(context.batch, context.window, context.recent, context.immediate, context.newer))
+        made = with_sent_media(context.turns).values()
         parts = chain(
             chain.from_iterable(message.parts for message in messages),
             chain.from_iterable(one.reply_to.parts for one in context.batch if one.reply_to),
-            chain.from_iterable(turn.parts for turns in context.turns.values() for turn in turns),
+            chain.from_iterable(turn.parts for turns in made for turn in turns),
         )
         change = await self._change(parts, context.place, while_waiting)
         if change is None:

@@ -4,6 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 
+from msgspec.structs import replace
+
+from tertulia.decisions import Decision
 from tertulia.engine.admission import Admission, DecisionCache
 from tertulia.engine.background import Sleep, wait_for_event
 from tertulia.engine.batches import Batch, album_of, burst_at, follow_ups, open_albums, time_left
@@ -18,8 +21,8 @@ MAX_WAITING = 500  # waiting messages that are read at once
 class Debounce:
     """Makes batches of the messages that wait in one place; messages that are not answered are skipped.
 
-    It calls *rate_limited* with each message whose author is over the rate limit. It calls *on_waiting* once when it
-    has found a burst that may still grow.
+    It calls *rate_limited* with each message whose author is over the rate limit, and with its decision. It calls
+    *on_waiting* once when it has found a burst that may still grow.
     """
 
     def __init__(
@@ -30,7 +33,7 @@ class Debounce:
         inbox: InboxStore,
         behavior: Behavior,
         *,
-        rate_limited: Callable[[Message], Awaitable[None]],
+        rate_limited: Callable[[Message, Decision], Awaitable[None]],
         on_waiting: Callable[[], Awaitable[None]],
         now: Callable[[], datetime],
         sleep: Sleep,
@@ -83,7 +86,7 @@ class Debounce:
         """Read a batch again, with its edits and without its deletions; None where no message of it waits."""
         snapshot = await self._inbox.snapshot(self._place, most=MAX_WAITING)
         skipped = await self._read_skipped(batch.messages)
-        now = Batch(messages=batch.messages, target=batch.target, snapshot=snapshot, skipped=skipped)
+        now = replace(batch, snapshot=snapshot, skipped=skipped)
         still = now.subset([one.message for one in snapshot.waiting if one.message.id in batch.ids])
         return still and await self._add_follow_ups(still)
 
@@ -92,29 +95,38 @@ class Debounce:
 
         The messages before it are skipped, except those of an incomplete album or of the album that is answered.
         """
-        passed: list[Message] = []
+        passed: list[tuple[Message, Decision]] = []
         found = None
         for number, one in enumerate(waiting):
-            decision = await self._decisions.decide(one.message)
-            if decision == "answer" and not await self._is_album_answered(one.message):
-                if await self._rate_limiter.allows(one.message):
-                    found = number
-                    break
-                await self._rate_limited(one.message)
-            passed.append(one.message)
+            decision = await self._decide_now(one.message)
+            if decision.reason == "answered":
+                found = number
+                break
+            if decision.reason == "rate limit":
+                await self._rate_limited(one.message, decision)
+            passed.append((one.message, decision))
         albums = open_albums(waiting, self._now(), self._gap, self._longest)
         left = min(albums.values(), default=timedelta(0))
         if found is not None and (answered := album_of(waiting[found].message)):
             albums[answered] = left
-        if gone := [message.id for message in passed if album_of(message) not in albums]:
-            await self._inbox.skip(self._place, gone)
+        if gone := {message.id: decision for message, decision in passed if album_of(message) not in albums}:
+            await self._inbox.skip(self._place, gone, at=self._now())
         return found, left
+
+    async def _decide_now(self, message: Message) -> Decision:
+        """Return the decision about a message, by its album and the rate limit too."""
+        decision = await self._decisions.decide(message)
+        if decision.reason != "answered":
+            return decision
+        if await self._is_album_answered(message):
+            return replace(decision, reason="album answered")
+        return decision if await self._rate_limiter.allows(message) else replace(decision, reason="rate limit")
 
     async def _make_batch(self, burst: Sequence[Message], first: Message, snapshot: PlaceSnapshot) -> Batch:
         """Make a batch of a burst; its target is the last message that is addressed to us."""
         target = first
         for message in reversed(burst):
-            if message is first or await self._decisions.decide(message) == "answer":
+            if message is first or (await self._decisions.decide(message)).reason == "answered":
                 target = message
                 break
         skipped = await self._read_skipped(burst)
@@ -124,25 +136,35 @@ class Debounce:
     async def _add_follow_ups(self, batch: Batch) -> Batch:
         """Add the follow-ups: no other run would answer them, since they are not addressed to us."""
         if self._place.kind == "direct":  # where every message is addressed to us
-            return batch
+            return await self._with_decisions(batch)
         waiting = batch.snapshot.waiting
         more = [
             one.message.id
             for one in follow_ups(batch.ids, waiting, self._longest)
-            if await self._decisions.decide(one.message) == "not addressed"
+            if (await self._decisions.decide(one.message)).reason == "not addressed"
         ]
         wanted = {*batch.ids, *more}
-        return batch.subset([one.message for one in waiting if one.message.id in wanted]) or batch
+        return await self._with_decisions(
+            batch.subset([one.message for one in waiting if one.message.id in wanted]) or batch
+        )
+
+    async def _with_decisions(self, batch: Batch) -> Batch:
+        return replace(batch, decisions={one.id: await self._decisions.decide(one) for one in batch.messages})
 
     async def _read_skipped(self, burst: Sequence[Message]) -> tuple[Message, ...]:
         """Return the messages of the albums in a burst that were skipped before."""
         albums = dict.fromkeys(album for message in burst if (album := album_of(message)))
         found = [await self._inbox.album(self._place, *album) for album in albums]
-        return tuple(message for members in found for message, state in members if state == "passed")
+        return tuple(
+            message
+            for members in found
+            for message, decision in members
+            if decision.run_id is None and decision.reason != "waiting"
+        )
 
     async def _is_album_answered(self, message: Message) -> bool:
         """Return whether the album of a message was answered already: then the message is only context."""
         album = album_of(message)
         if album is None:
             return False
-        return any(state == "taken" for _, state in await self._inbox.album(self._place, *album))
+        return any(decision.run_id is not None for _, decision in await self._inbox.album(self._place, *album))

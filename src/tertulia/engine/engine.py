@@ -290,7 +290,7 @@ class Engine:
         _require_types(message, Message)
         self._require_running(message.place)
         exists = await self._parts.store.inbox.edit(self._parts.identity.attribute(message), at=self._parts.now())
-        self._on_message_change(message.place)
+        self._on_edited(message.place)
         return exists
 
     async def delete(self, place: Place, message_id: str) -> bool:
@@ -369,7 +369,7 @@ class Engine:
                 case Received(message=message):
                     self._places.wake(message.place)
                 case Edited(message=message):
-                    self._on_message_change(message.place)
+                    self._on_edited(message.place)
                 case Deleted(place=place):
                     self._on_message_change(place)
                 case PlaceMigrated(old=old, new=new):
@@ -388,6 +388,11 @@ class Engine:
                     pass
                 case _:
                     assert_never(change)
+
+    def _on_edited(self, place: Place) -> None:
+        """Wake the place's worker: a message that names us since its edit waits."""
+        self._places.wake(place)
+        self._on_message_change(place)
 
     def _on_message_change(self, place: Place) -> None:
         self._places.wake_if_active(place)

@@ -6,13 +6,14 @@ shown before. The others come in the background.
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from itertools import chain
 from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.context.log import Log
-from tertulia.context.media_words import known_media, undescribed_ids, with_descriptions
+from tertulia.context.media_words import known_media, undescribed_ids, with_descriptions, with_known_media
 from tertulia.context.values import Context
 from tertulia.engine.describers import ASKED, Describe, Makers, ModelDescriber, by_model, goes_itself
 from tertulia.engine.description_worker import DescriptionWorker, Wanted
@@ -156,7 +157,8 @@ def _of_batch(context: Context) -> Iterator[_Shown]:
 
 
 def _of_history(context: Context) -> Iterator[_Shown]:
-    for message in reversed((*context.window, *context.recent, *context.immediate, *context.newer)):
+    history = chain(context.window, context.recent, context.immediate, context.newer)
+    for message in reversed(with_known_media(history)):
         if not message.deleted:
             for media in known_media(message.parts):
                 yield _Shown(media=media, message=message, owner=message.id)

@@ -9,7 +9,7 @@ run is withdrawn, and its messages wait for a new one.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Protocol
@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.backoff import backoff
+from tertulia.decisions import Decision
 from tertulia.engine.admission import Admission
 from tertulia.engine.background import FIRST_RETRY, LONGEST_RETRY, BackgroundTasks, Sleep, Slot, is_cancelled, log_text
 from tertulia.engine.batches import Batch
@@ -171,7 +172,8 @@ class PlaceWorker:
             return
         if not await self._admit(batch):
             return
-        run, is_waiting = self._new_run(batch.messages, batch.target), self._parts.slots.locked()
+        run = self._new_run(batch.messages, batch.target, batch.decided("answered"))
+        is_waiting = self._parts.slots.locked()
 
         async def execute(slot: Slot) -> Answer | None:
             current = await self._debounce.refresh(batch) if is_waiting else batch
@@ -246,6 +248,7 @@ class PlaceWorker:
                 if texts := context.recollections:
                     parts.events.publish(Recalled(place=self.place, message_id=batch.target.id, texts=texts))
             begun = replace(run, target=batch.target.id, taken=batch.all_ids, horizon=batch.snapshot.count)
+            begun = replace(begun, decisions=batch.decided("answered"))
             try:
                 await parts.store.runs.begin(
                     begun,
@@ -293,7 +296,8 @@ class PlaceWorker:
     async def _forget(self, facts: Sequence[Fact], batch: Batch) -> None:
         """Forget the facts that the first message of a batch confirms, and answer the other messages."""
         first = batch.messages[0]
-        await self._parts.completion.complete_with_forgetting(self._new_run([first], first), first, facts)
+        confirmation = self._new_run([first], first, batch.decided("answered"))
+        await self._parts.completion.complete_with_forgetting(confirmation, first, facts)
         if others := batch.subset(batch.messages[1:]):  # in a group they may not be addressed to us by themselves
             await self._parts.store.facts.forget([fact.id for fact in facts], at=self._parts.now())  # before they are
             await self.answer(others)
@@ -302,26 +306,27 @@ class PlaceWorker:
         """Return whether a batch may be answered: neither the rate limit nor a spend cap is reached."""
         parts, target = self._parts, batch.target
         if not await parts.rate_limiter.count_answer(target):  # used up in other places meanwhile
-            await self.send_limit_notice(target)
-            await parts.store.inbox.skip(self.place, batch.ids)
+            decisions = batch.decided("rate limit")
+            await self.send_limit_notice(target, decisions[target.id])
+            await parts.store.inbox.skip(self.place, decisions, at=parts.now())
             return False
         if not await parts.spend_tracker.is_reached(self.place, target.author):
             return True
         await parts.rate_limiter.uncount_answer(target)
         if await parts.spend_tracker.has_notice(target):  # today
-            await parts.store.inbox.skip(self.place, batch.ids)
+            await parts.store.inbox.skip(self.place, batch.decided("spend cap"), at=parts.now())
         else:
-            run = self._new_run(batch.messages, target)
+            run = self._new_run(batch.messages, target, batch.decided("spend cap"))
             await parts.completion.complete_with_notice(run, target, lambda lines: lines.spent, why=SPENT)
             await parts.spend_tracker.add_notice(target)
         return False
 
-    async def send_limit_notice(self, message: Message) -> None:
+    async def send_limit_notice(self, message: Message, decision: Decision) -> None:
         """Send an author the notice that the rate limit is reached, once until they are answered again."""
         log.info("message %s is over the rate limit", message.id, extra={"place": message.place})
         if not await self._parts.rate_limiter.claim_notice(message):
             return
-        completion, run = self._parts.completion, self._new_run([message], message)
+        completion, run = self._parts.completion, self._new_run([message], message, {message.id: decision})
         try:  # in one transaction, so that a crash does not lead to an answer as well
             await completion.complete_with_notice(run, message, lambda lines: lines.too_many, why=RATE_LIMITED)
         except StoreTrouble:
@@ -333,11 +338,12 @@ class PlaceWorker:
         parts = self._parts
         waiting = await parts.store.inbox.waiting(self.place)
         for_us = await parts.admission.complete_bursts(waiting, parts.now(), since=run.horizon)
-        found = [message for message in for_us if not await parts.confirmations.find_facts(message)]
+        found = [one for one in for_us if not await parts.confirmations.find_facts(one[0])]
         if not found:
             return run, ()
-        taken = (*run.taken, *(message.id for message in found))
-        return replace(run, taken=taken), await parts.prompt_builder.render_turns(found, parts.setup.models)
+        joined = {message.id: replace(decision, reason="joined") for message, decision in found}
+        run = replace(run, taken=(*run.taken, *joined), decisions={**run.decisions, **joined})
+        return run, await parts.prompt_builder.render_turns([message for message, _ in found], parts.setup.models)
 
     async def cancel_old_plans(self) -> None:
         """Cancel tasks of older plans: a new message is to be answered."""
@@ -347,9 +353,10 @@ class PlaceWorker:
         """Return the runs of the place that have begun and not ended."""
         return [run for run in await self._parts.store.runs.open() if run.place.key in self.keys]
 
-    def _new_run(self, messages: Sequence[Message], target: Message) -> Run:
+    def _new_run(self, messages: Sequence[Message], target: Message, decisions: Mapping[str, Decision]) -> Run:
         model, profile = self._parts.setup.models[0].name, self._parts.prompt_builder.profile.name
-        return new_run(messages, target, at=self._parts.now(), model=model, profile=profile)
+        run = new_run(messages, target, at=self._parts.now(), model=model, profile=profile)
+        return replace(run, decisions=decisions)
 
 
 class PlaceWorkers:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tertulia.context import sources
 from tertulia.context.gather import ContextOptions, Gathered, SourceInputs, collect, split_volatile
 from tertulia.context.log import Log, with_current_quotes
-from tertulia.context.media_budget import count_by_files, fit_batch, fit_request, request_limits
+from tertulia.context.media_budget import count_by_files, fit_batch, fit_request, has_media, request_limits
 from tertulia.context.repeated_media import show_media_once
 from tertulia.context.values import Context
 from tertulia.engine.batches import Batch
@@ -26,6 +26,7 @@ from tertulia.profiles import Profile
 from tertulia.prompt.layers import batch_turns
 from tertulia.run.dynamic_layer import DynamicLayer
 from tertulia.run.journal import Run
+from tertulia.tasks.kinds import BlockLine
 from tertulia.timezones import zone_named
 from tertulia.turns import Prompt, Settings, ToolSpec, Turn
 
@@ -65,7 +66,7 @@ class PromptBuilder:
         options: ContextOptions,
         zone: str,
         now: Callable[[], datetime],
-        task_blocks: tuple[str, ...] = (),
+        task_blocks: tuple[BlockLine, ...] = (),
     ) -> None:
         zone_named(zone)
         self.profile = profile
@@ -96,8 +97,9 @@ class PromptBuilder:
         context = await self._describer.describe(
             context, messages, models, beginning=beginning, while_waiting=while_waiting
         )
-        context = await self._media.add_files(context, while_waiting=while_waiting)
-        context = show_media_once(fit_request(context, request_limits(self._options.budget)))
+        if has_media(context):
+            context = await self._media.add_files(context, while_waiting=while_waiting)
+            context = show_media_once(fit_request(context, request_limits(self._options.budget)))
         return Gathered(context=context, volatile=volatile)
 
     def dynamic_layer(self, gathered: Gathered) -> DynamicLayer | None:
@@ -130,7 +132,8 @@ class PromptBuilder:
     def _sources(self, messages: Log) -> tuple[list[sources.AnySource], tuple[sources.AnySource, ...]]:
         """Return the sources of the profile and the user's: those that are asked once, and the volatile ones."""
         inputs = SourceInputs(log=messages, memory=self._knowledge, options=self._options, files=self._media)
-        return split_volatile((*self.profile.sources(inputs), *self._options.sources))
+        given = [sources.stickers(self._options.stickers)] if self._options.stickers else []
+        return split_volatile((*self.profile.sources(inputs), *given, *self._options.sources))
 
     def build(self, context: Context, tools: tuple[ToolSpec, ...], settings: Settings) -> Prompt:
         return build_prompt(context, self.profile, tools=tools, settings=settings)

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from tertulia.context.log import Log
 from tertulia.context.values import LeftOut
+from tertulia.decisions import Decision
 from tertulia.engine.limits import UsageStore
 from tertulia.engine.places import Ownership, StopRequests
 from tertulia.engine.rate_limit import RateLimitStore
@@ -69,9 +70,6 @@ class OutboxItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
     streamed: bool = False  # see `Delivery`; not stored
 
 
-MessageState = Literal["waiting", "taken", "passed", "own"]
-
-
 class PlaceSnapshot(Struct, frozen=True, kw_only=True):
     """The messages that wait in a place, the oldest first, and the counts of the place, in one read."""
 
@@ -125,11 +123,22 @@ class InboxStore(Protocol):
         """Return at most *most* of the waiting messages and the counts of the place, in one transaction."""
         ...
 
-    async def album(self, place: Place, author_id: str, album: str) -> Sequence[tuple[Message, MessageState]]:
-        """Return the messages of an album that are not deleted, the oldest first, each with its state."""
+    async def album(self, place: Place, author_id: str, album: str) -> Sequence[tuple[Message, Decision]]:
+        """Return the messages of an album that are not deleted, the oldest first, each with its decisions."""
         ...
 
-    async def skip(self, place: Place, message_ids: Sequence[str]) -> None: ...
+    async def skip(self, place: Place, why: Mapping[str, Decision], *, at: datetime) -> None:
+        """Store that messages which wait are not answered, and why, by their ids."""
+        ...
+
+    async def decided(
+        self, place: Place, message_id: str | None = None, *, most: int
+    ) -> Sequence[tuple[Message, tuple[Decision, ...]]]:
+        """Return the newest messages of people, or the one with that id, the oldest first, each with its decisions.
+
+        A message that is waiting has one that says so. An imported message has none.
+        """
+        ...
 
 
 class UpdateStore(Protocol):

@@ -4,23 +4,15 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from inspect import isawaitable
-from typing import Literal
 
 from msgspec import Struct
 
 from tertulia.characters import is_blank, visible
+from tertulia.decisions import Address, Decision
 from tertulia.errors import InvalidValue
 from tertulia.messages import Author, Message
 from tertulia.parts import cut_text
 
-Decision = Literal[
-    "answer",
-    "not addressed",  # to us, in a group
-    "our own",
-    "an agent's turn too many",  # after `agents_in_a_row` messages of agents
-    "blocked",
-    "too many",  # the rate limit of the author is reached
-]
 Rule = Callable[[Message], bool]
 
 
@@ -36,37 +28,38 @@ class Triggers(Struct, frozen=True, kw_only=True):
     def decide(self, message: Message, before: Sequence[Message] = ()) -> Decision:
         """Return the decision about *message*, given the messages *before* it."""
         if self._is_own(message.author):
-            return "our own"
+            return Decision(reason="our own")
         if (message.place.author_namespace, message.author.id) in self.blocked:
-            return "blocked"
-        if not self._is_addressed(message):
-            return "not addressed"
+            return Decision(reason="blocked")
+        address = self._address(message)
+        if address is None:
+            return Decision(reason="not addressed")
         if message.author.persona is not None and self._are_agents_alone(before):
-            return "an agent's turn too many"
-        return "answer"
+            return Decision(reason="agents in a row", address=address)
+        return Decision(reason="answered", address=address)
 
     def _is_own(self, author: Author) -> bool:
         """Return whether the author is our account: only the id counts, not a name or a persona."""
         return author.id == self.me.id
 
-    def _is_addressed(self, message: Message) -> bool:
-        """Return whether *message* is for us. A name in forwarded words was not meant for us here."""
+    def _address(self, message: Message) -> Address | None:
+        """Return how *message* speaks to us. A name in forwarded words was not meant for us here."""
         if message.place.kind == "direct":
-            return True
+            return "direct"
         quote = message.reply_to
         if quote is not None and quote.author is not None and self._is_own(quote.author):
-            return True
-        if message.forwarded_from is None and self._is_named(message):
-            return True
-        return self.rule is not None and rule_result(self.rule(message))
+            return "reply"
+        if message.forwarded_from is None and (named := self._named(message)):
+            return named
+        return "rule" if self.rule is not None and rule_result(self.rule(message)) else None
 
-    def _is_named(self, message: Message) -> bool:
+    def _named(self, message: Message) -> Address | None:
         text = visible(cut_text(message.parts)).casefold()
-        return any(name_pattern(name).search(text) for name in self._names())
+        if self.me.username and name_pattern("@" + self.me.username.lstrip("@")).search(text):
+            return "mention"
+        return "name" if any(name_pattern(name).search(text) for name in self._names()) else None
 
     def _names(self) -> Iterable[str]:
-        if self.me.username:
-            yield "@" + self.me.username.lstrip("@")
         own = (name.rstrip("*") for name in (self.me.name, self.me.persona or ""))  # no patterns
         yield from (name for name in (*own, *self.names) if not is_blank(name))
 

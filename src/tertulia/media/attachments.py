@@ -34,6 +34,7 @@ from tertulia.media.prompt_media import (
     all_media,
     is_stored,
     media_in_turn,
+    turns_with_media,
     with_each_medium,
     without_foreign_uris,
     without_unchecked_bytes,
@@ -114,7 +115,7 @@ class Attachments:
         What is not stored is words: an address of somebody else, and bytes of a tool that are not what they say, or
         could not be stored. Uploads that take too long go on; forms that would come too late are made for a later one.
         """
-        if not any(map(media_in_turn, prompt.turns)):
+        if not turns_with_media(prompt):
             return prompt
         deadline = get_running_loop().time() + self._patience
         prompt = without_unchecked_bytes(without_foreign_uris(prompt, model))
@@ -122,7 +123,9 @@ class Attachments:
             prompt = with_each_medium(
                 prompt, lambda one, _: one.without_content() if media_key(one) in left_out else one
             )
-        found = [(media, turn.role) for turn in prompt.turns for media in media_in_turn(turn) if is_stored(media)]
+        found = [
+            (media, turn.role) for turn in turns_with_media(prompt) for media in media_in_turn(turn) if is_stored(media)
+        ]
         if not found:
             return prompt
         files = await self._store.get({media.sha256 for media, _ in found if media.sha256})
@@ -135,7 +138,9 @@ class Attachments:
         rest = iter(self._within_limits(prompt, found, wanted, files, taken))
         layers = []
         for layer in prompt.layers:
-            turns = [await self._attach_turn(turn, rest, model) for turn in layer.turns]
+            turns = [
+                await self._attach_turn(turn, rest, model) if media_in_turn(turn) else turn for turn in layer.turns
+            ]
             layers.append(replace(layer, turns=tuple(turns)))
         return replace(prompt, layers=tuple(layers))
 
@@ -155,7 +160,7 @@ class Attachments:
         order = sorted(range(len(asked)), key=asked.__getitem__)
         others = [
             (media, turn.role)
-            for turn in prompt.turns
+            for turn in turns_with_media(prompt)
             for media in media_in_turn(turn)
             if media.has_content and not is_stored(media)
         ]

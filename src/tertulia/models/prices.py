@@ -19,7 +19,7 @@ class Price(Struct, frozen=True, kw_only=True):
 
 Prices = Mapping[str, Price]
 
-# As listed by the services in November 2026 (Gemini) and September 2026 (OpenAI), for prompts of ordinary length.
+# As listed by the services in November 2026 (Gemini, gpt-6) and September 2026 (OpenAI), for prompts of usual length.
 # Of an announced and a current price the higher one is here: a spend cap must hold when the new price comes into force.
 PRICES: Prices = MappingProxyType(
     {
@@ -35,6 +35,9 @@ PRICES: Prices = MappingProxyType(
         "gemini-2.5-pro": Price(input=1.25, cached=0.125, output=10.0),
         "gemini-2.5-flash": Price(input=0.30, cached=0.03, output=2.50),
         "gemini-2.5-flash-lite": Price(input=0.10, cached=0.01, output=0.40),
+        "gpt-6.1-terra": Price(input=1.0, cached=0.05, output=5.0),
+        **dict.fromkeys(("gpt-6.1-sol", "gpt-6-sol"), Price(input=2.0, output=10.0)),
+        "gpt-6-luna": Price(input=0.10, cached=0.01, output=0.50),
         "gpt-6-astra": Price(input=10.0, cached=1.0, output=50.0),
         **dict.fromkeys(("gpt-5.6", "gpt-5.6-sol"), Price(input=4.0, cached=0.40, output=20.0)),
         "gpt-5.6-terra": Price(input=2.0, cached=0.20, output=12.0),

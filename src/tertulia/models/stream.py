@@ -12,12 +12,20 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tertulia.errors import TertuliaError
+from tertulia.errors import ResponseUnreadable, TertuliaError
 from tertulia.models.base import Finish, Response
 from tertulia.models.key_mask import NO_MASK, Mask, StreamMask
 from tertulia.parts import Media, Part, Text, Thought
 
 Chunk = dict[str, Any]
+
+
+class CallUnreadable(ResponseUnreadable):
+    """The model wrote a call that its service could not read; `finish` has what it wrote."""
+
+    def __init__(self, message: str, *, finish: Finish) -> None:
+        super().__init__(message)
+        self.finish = finish
 
 
 async def decode_stream(
@@ -30,13 +38,14 @@ async def decode_stream(
 ) -> AsyncIterator[Part | Response]:
     """Yield text, thoughts and media as they arrive, then the calls, then the response.
 
-    A stream that breaks after its first chunk ends in an incomplete response; before it, in the error. A stream without
-    a finish reason is incomplete too, unless *ended* recognizes its end. Keys are masked, also if they are spread over
+    A stream that breaks after its first chunk ends in an incomplete response; before it, in the error; one that ends in
+    a call which the service could not read, in a malformed one. A stream without a finish reason is incomplete too,
+    unless *ended* recognizes its end. Keys are masked, also if they are spread over
     chunks; *mask* is called once the stream is open, because only then the keys of its request are known.
     """
     chunks: list[Chunk] = []
     masked: _MaskedParts | None = None
-    broken = ""
+    broken, malformed = "", None
     try:
         async with aclosing(events):
             async for event in events:
@@ -45,6 +54,8 @@ async def decode_stream(
                 for part in respond(chunks[-1:]).parts:
                     for piece in masked.feed(part):
                         yield piece
+    except CallUnreadable as error:
+        malformed = error.finish
     except TertuliaError as error:
         if not chunks:
             raise
@@ -52,7 +63,9 @@ async def decode_stream(
     for piece in masked.flush() if masked else ():
         yield piece
     response = mask().response(respond(chunks))
-    if broken or not chunks or not (response.finish.reason or ended(chunks)):
+    if malformed:
+        response = replace(response, finish=malformed)
+    elif broken or not chunks or not (response.finish.reason or ended(chunks)):
         reason, message = response.finish.reason, broken or "the stream broke off"
         response = replace(response, finish=Finish(outcome="incomplete", reason=reason, message=message))
     for call in response.function_calls:

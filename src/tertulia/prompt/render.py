@@ -36,6 +36,7 @@ Voice = Literal["author", "model", "results"]  # who speaks in a part of a messa
 Safe = Callable[[str], str]
 
 EMPTY = "[empty message]"
+NOTE = "A note, not a message: "
 EMOJIS = 4  # of one reaction
 EMOJI_LENGTH = 32  # characters: some services give names
 QUOTE_LENGTH = 2_000  # characters of a quote
@@ -176,7 +177,8 @@ def _notice_turn(notice: Notice, context: Context, style: Style) -> Turn:
     """Return the turn of a notice: a line behind the delimiter mark, then the new parts."""
     parts = tuple(_escape_parts(notice.parts, context, style)) or (Text(text=EMPTY),)
     rest = (*_forward_parts(notice.shown, context, style), *parts) if has_words(notice) else ()
-    return Turn(role="user", parts=(Text(text=notice_line(notice, context)), *rest))
+    lead = NOTE if style == "verbatim" else ""  # no instruction explains it
+    return Turn(role="user", parts=(Text(text=notice_line(notice, context, lead=lead)), *rest))
 
 
 def has_words(notice: Notice) -> bool:
@@ -184,13 +186,13 @@ def has_words(notice: Notice) -> bool:
     return not notice.is_deletion and not isinstance(notice, ReactionNotice)
 
 
-def notice_line(notice: Notice, context: Context) -> str:
+def notice_line(notice: Notice, context: Context, *, lead: str = "") -> str:
     """`[#7f3a9c2e] From: Alice (u123) — id: m1 — 2025-01-15 14:27 — edited: "see you at 5" now says`.
 
     Of a reaction: `[#7f3a9c2e] From: Bob (u456) — reacted 👍 to id: m1`.
     """
     news = f"{speaker(notice_subject(notice), context)} — {notice_text(notice, context)}"
-    return f"{delimiter_mark(context.delimiter)} {escape.without_delimiter(news, context.delimiter)}"
+    return f"{delimiter_mark(context.delimiter)} {lead}{escape.without_delimiter(news, context.delimiter)}"
 
 
 def notice_subject(notice: Notice) -> Message:
@@ -316,15 +318,16 @@ def shorten(text: str, most: int) -> str:
 def quote_parts(
     quote: Quote | None, shown: Mapping[str, Message], style: Style, *, without_text: bool
 ) -> tuple[Part, ...]:
-    """Return the text and media of a quote, unless the quoted message is among those *shown*, by id.
+    """Return the text and media of a quote; where the quoted message is among those *shown*, only a marked passage.
 
     *without_text*: another layer has the text, so only the media are returned.
     """
     if quote is None:
         return ()
-    told = without_text or style == "bare" or quote.message_id in shown
-    words = () if told else tuple(_quoted_text(quote, QUOTE_LENGTH))
-    return (*words, *_quote_media(quote, shown, style))
+    seen = shown.get(quote.message_id)
+    told = None if without_text or style == "bare" else quote.beside(deleted=seen.deleted if seen else None)
+    words = tuple(_quoted_text(told, QUOTE_LENGTH)) if told else ()
+    return (*words, *_quote_media(quote, seen, style))
 
 
 def brief_quote(quote: Quote) -> tuple[Part, ...]:
@@ -339,9 +342,8 @@ def _quoted_text(quote: Quote, most: int) -> Iterator[Text]:
         yield Text(text=quoted if len(quoted) <= most else f"{quoted[:most]}…")
 
 
-def _quote_media(quote: Quote, shown: Mapping[str, Message], style: Style) -> tuple[Media, ...]:
+def _quote_media(quote: Quote, seen: Message | None, style: Style) -> tuple[Media, ...]:
     media = tuple(part for part in quote.parts if isinstance(part, Media))
-    seen = shown.get(quote.message_id)
     if style == "bare":
         media = tuple(filter(_is_sendable, media))
     elif style == "verbatim" or (style == "attached" and seen):  # the words are the author's own, or shown already

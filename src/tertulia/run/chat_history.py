@@ -1,6 +1,7 @@
 """The history of a chat, comprehensive and curated; and the exchange in progress."""
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from datetime import datetime
@@ -17,6 +18,8 @@ from tertulia.parts import Part, ToolCall, ToolResult
 from tertulia.turns import Record, Turn, cut_turn, user
 from tertulia.wire.repair import calls_of, results_of
 from tertulia.wire.repair import pair_results as match_results
+
+log = logging.getLogger(__name__)
 
 MessageInput = str | Part | Sequence[str | Part]
 
@@ -112,8 +115,10 @@ class History:
         changed = replaced and [new or old for new, old in zip(replaced, known, strict=True)]
         complete = changed if added is None or changed == known else added
         if complete is None:
-            names = (f"{call.name} (id {call.id})" if call.id else call.name for call in self.open_calls(is_for_caller))
-            raise InvalidValue(f"a result answers no call; the calls that wait are: {', '.join(names) or 'none'}")
+            names = _names(self.open_calls(is_for_caller)) or "none"
+            raise InvalidValue(f"a result answers no call; the calls that wait are: {names}")
+        if missing := [call for call, result in zip(calls, complete, strict=True) if result is None]:
+            log.warning("calls that got no result: %s; the model is told that none was recorded", _names(missing))
         for turn in reversed(turns):
             self._remove_last(turn)
         self.append(user(*filter(None, complete)), valid=True)
@@ -153,6 +158,10 @@ def user_turn(message: MessageInput) -> Turn:
     if not parts:
         raise InvalidValue(f"a message is text, a part, or a list of both, not {message!r}")
     return jsonable(user(*parts))
+
+
+def _names(calls: Iterable[ToolCall]) -> str:
+    return ", ".join(f"{call.name} (id {call.id})" if call.id else call.name for call in calls)
 
 
 def _has_only_results(turn: Turn) -> bool:

@@ -1,12 +1,13 @@
 """The journal of a run: its prompts, responses and tool runs, from which it is resumed. Pure."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
 from typing import Literal, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from tertulia.context.values import LeftOut
+from tertulia.decisions import Decision
 from tertulia.errors import InvalidValue
 from tertulia.messages import Message, Place
 from tertulia.models.base import Response, Usage
@@ -38,6 +39,7 @@ class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
     why: str = ""  # the error, if it failed
     seconds: float = 0.0  # of work by all processes, up to the last step
     resumed: int = 0  # how often it was resumed by another process
+    decisions: Mapping[str, Decision] = field(default_factory=dict)  # about what it takes; stored with the messages
 
 
 class CallCost(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -133,8 +133,7 @@ def _insert(database: Database, item: ImportedMessage, row: MessageRow, target: 
     message = row.message
     place, number = target.next_number(database, message)
     role = "model" if item.own or message.author.persona is not None else "user"
-    state = "own" if item.own else "passed"
-    fixed = (place, number, message.id, role, state, format_time(message.sent_at))
+    fixed = (place, number, message.id, role, int(item.own), format_time(message.sent_at))
     content = row.content(database, target.row, message.sent_at)
     row_id = insert_row(database, INSERT_MESSAGE, (*fixed, *content))
     insert_media(database, row_id, row.medias)

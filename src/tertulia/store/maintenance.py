@@ -41,7 +41,7 @@ from tertulia.tasks.graph import without_open_dependencies
 from tertulia.tasks.task import Task
 
 TABLES = (
-    "places titles authors names messages message_parts message_changes turns media descriptions "
+    "places titles authors names messages decisions message_parts message_changes turns media descriptions "
     "files media_files file_forms handles model_caches description_positions description_failures "
     "runs records tool_runs layers toolsets prompts prompt_layers outbox tasks "
     "usage cap_notices chats chat_entries blocked_authors facts fact_sources proposals fact_exclusions summaries "

@@ -1,20 +1,22 @@
-"""Messages: received once, edited, deleted, claimed by runs; the agent's own; and their media."""
+"""Messages: received once, edited, deleted; those that wait; the agent's own; and their media."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from msgspec.structs import replace
 
 from tertulia.characters import is_blank
-from tertulia.engine.store_protocols import MessageState, PlaceSnapshot, WaitingMessage
+from tertulia.decisions import Decision, Reason, waits_after_edit
+from tertulia.engine.log_views import placeholder_of
+from tertulia.engine.store_protocols import PlaceSnapshot, WaitingMessage
 from tertulia.errors import InvalidValue
 from tertulia.events import MessageReceived
 from tertulia.media.values import file_key
 from tertulia.messages import Message, Place, Quote
 from tertulia.parts import Media
-from tertulia.store import events, message_rows, search_index
-from tertulia.store.encoding import PLACE, clean, dumps, format_time, validate_id
+from tertulia.store import decisions, events, message_rows, search_index
+from tertulia.store.encoding import PLACE, clean, dumps, format_time, parse_time, validate_id
 from tertulia.store.forget import retraction
 from tertulia.store.identities import (
     IdentityCache,
@@ -35,7 +37,7 @@ CONTENT = (  # what an edit replaces
     "text media name title sent_at edited_at deleted reply_to reply_author reply parts album "
     "forwarded_from forward_author"
 ).split()
-_FIXED = "place number message_id role state received_at".split()
+_FIXED = "place number message_id role own received_at".split()
 INSERT_MESSAGE = f"""INSERT INTO messages ({", ".join(_FIXED + CONTENT)})
     VALUES ({", ".join("?" * len(_FIXED + CONTENT))})"""
 _REWRITE = f"UPDATE messages SET {', '.join(f'{column} = ?' for column in CONTENT)} WHERE id = ?"
@@ -69,11 +71,16 @@ class SqlInbox(Repository):
     async def snapshot(self, place: Place, *, most: int | None = None) -> PlaceSnapshot:
         return await self._reader.run(lambda database: snapshot(database, place, most))
 
-    async def album(self, place: Place, author_id: str, album: str) -> Sequence[tuple[Message, MessageState]]:
+    async def album(self, place: Place, author_id: str, album: str) -> Sequence[tuple[Message, Decision]]:
         return await self._reader.run(lambda database: _album(database, place, author_id, album))
 
-    async def skip(self, place: Place, message_ids: Sequence[str]) -> None:
-        await self._writer.run(lambda database: claim(database, place, message_ids, "passed"))
+    async def skip(self, place: Place, why: Mapping[str, Decision], *, at: datetime) -> None:
+        await self._writer.run(lambda database: decisions.skip(database, place, why, at))
+
+    async def decided(
+        self, place: Place, message_id: str | None = None, *, most: int
+    ) -> Sequence[tuple[Message, tuple[Decision, ...]]]:
+        return await self._reader.run(lambda database: _decided(database, place, message_id, most))
 
 
 def require_ids(message: Message) -> None:
@@ -157,9 +164,12 @@ def text_of(message: Message) -> str:
     return clean(message.text)
 
 
-def add(database: Database, row: MessageRow, at: datetime | None, state: MessageState) -> int | None:
-    """Append a new message to its place; return its row, or None if it is stored already."""
-    message, is_own = row.message, state == "own"
+def add(database: Database, row: MessageRow, at: datetime | None, reason: Reason | None) -> int | None:
+    """Append a new message to its place; return its row, or None if it is stored already.
+
+    *reason* is that of its first decision; None for a message of the agent.
+    """
+    message, is_own = row.message, reason is None
     place = upsert_place(database, message.place)
     count = _COUNT_DIRECT if message.place.kind == "direct" else _COUNT_OPEN
     values = {"place": place, "message_id": message.id, "events": 0 if is_own else 1}
@@ -168,10 +178,11 @@ def add(database: Database, row: MessageRow, at: datetime | None, state: Message
         return None
     messages, event = counted
     role = "model" if is_own or message.author.persona is not None else "user"
-    fixed = (place, messages - 1, message.id, role, "passed" if message.deleted else state, format_time(at))
+    fixed = (place, messages - 1, message.id, role, int(is_own), format_time(at))
     row_id = insert_row(database, INSERT_MESSAGE, (*fixed, *row.content(database, place, at)))
     insert_media(database, row_id, row.medias)
-    if not is_own:
+    if reason is not None:
+        decisions.add(database, row_id, place, "withdrawn" if message.deleted else reason, at)
         events.add(database, MessageReceived(place=message.place, message_id=message.id), at=at, number=event)
     return row_id
 
@@ -208,7 +219,18 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
         if now.deleted or now.parts != before.parts:
             retraction.retract(database, row_id)
         retraction.unhide_edited(database, row_id, text_of(now), at)
+        if now.parts != before.parts:
+            decide_again(database, row_id, now, at)
     return True
+
+
+def decide_again(database: Database, row_id: int, edited: Message, at: datetime) -> None:
+    """Let an edited message wait, if it was not addressed to us and its edit may have changed that."""
+    select = "SELECT coalesce(sent_at, received_at) FROM messages WHERE id = ?"
+    when = (parse_time(database.execute(select, (row_id,)).fetchone()[0]), edited.edited_at or at)
+    is_open = any(waits_after_edit(one, *when) for one in decisions.read(database, row_id))
+    if is_open and not edited.deleted and not _is_invisible(database, edited.place, edited.id):
+        decisions.wait_again(database, row_id, upsert_place(database, edited.place), at)
 
 
 def _is_newer(now: Message, before: Message, at: datetime) -> bool:
@@ -228,8 +250,8 @@ def delete(database: Database, place: Place, message_id: str, at: datetime) -> b
         return edit(database, replace(before, id=message_id, parts=(), edited_at=then), at)
     if not before.deleted:
         insert_change(database, row_id, "deleted", at, before)
-        passed = "CASE WHEN state = 'waiting' THEN 'passed' ELSE state END"
-        database.execute(f"UPDATE messages SET deleted = 1, state = {passed} WHERE id = ?", (row_id,))
+        database.execute("UPDATE messages SET deleted = 1 WHERE id = ?", (row_id,))
+        decisions.end_waiting(database, [row_id], "withdrawn", at)
         retraction.retract(database, row_id)
         search_index.reindex(database, row_id)
     return True
@@ -237,7 +259,7 @@ def delete(database: Database, place: Place, message_id: str, at: datetime) -> b
 
 def insert_own(database: Database, row: MessageRow, turns: str | None) -> int:
     """Store a message of the agent; return its row. A copy that the platform sent before becomes that message."""
-    row_id = add(database, row, row.message.sent_at, "own")
+    row_id = add(database, row, row.message.sent_at, None)
     if row_id is None:
         row_id = _claim_as_own(database, row, turns)
     if turns:
@@ -255,7 +277,8 @@ def _claim_as_own(database: Database, row: MessageRow, turns: str | None) -> int
         raise InvalidValue(f"{message.id!r} is the id of a message of somebody else")
     if before != message or turns:
         rewrite(database, row_id, before, row, message.sent_at, "said")
-    database.execute("UPDATE messages SET state = 'own', role = 'model' WHERE id = ?", (row_id,))
+    database.execute("UPDATE messages SET own = 1, role = 'model' WHERE id = ?", (row_id,))
+    decisions.remove(database, row_id)
     return row_id
 
 
@@ -265,56 +288,59 @@ def upsert_turns(database: Database, message: int, turns: str) -> None:
     database.execute(upsert, (message, turns))
 
 
-def claim(
-    database: Database, place: Place, message_ids: Iterable[str], state: MessageState, run_id: str | None = None
-) -> None:
-    """Set the state of waiting messages; raise `InvalidValue` for one that another run has claimed."""
-    row = find_place(database, place)
-    update = "UPDATE messages SET state = ?, run_id = ? WHERE place = ? AND message_id = ? AND state = 'waiting'"
-    select = "SELECT run_id FROM messages WHERE place = ? AND message_id = ? AND state = 'taken'"
-    for message_id in message_ids:
-        if database.execute(update, (state, run_id, row, message_id)).rowcount or run_id is None:
-            continue
-        other = database.execute(select, (row, message_id)).fetchone()
-        if other and other[0] != run_id:
-            raise InvalidValue(f"message {message_id!r} was taken by run {other[0]!r} already")
-
-
 def waiting_places(database: Database) -> list[Place]:
     select = """SELECT t.body FROM (
-            SELECT place, max(number) AS newest, min(id) AS first FROM messages WHERE state = 'waiting' GROUP BY place
-        ) w JOIN messages m ON m.place = w.place AND m.number = w.newest JOIN titles t ON t.id = m.title
-        ORDER BY w.first"""
+            SELECT max(message) AS newest, min(message) AS first FROM decisions WHERE reason = 'waiting' GROUP BY place
+        ) w JOIN messages m ON m.id = w.newest JOIN titles t ON t.id = m.title ORDER BY w.first"""
     return [PLACE.loads(body) for (body,) in database.execute(select)]
 
 
 def snapshot(database: Database, place: Place, most: int | None) -> PlaceSnapshot:
     known = read_place(database, place, f"id, messages, changes, {conversation_start_column(place)}")
     row, count, changes, first = known or (None, 0, 0, 0)
-    select = f"""SELECT {MESSAGE_COLUMNS}, m.received_at FROM messages m
-        WHERE m.place = ? AND m.state = 'waiting' ORDER BY m.number LIMIT ?"""
+    select = f"""SELECT {MESSAGE_COLUMNS}, d.at FROM decisions d JOIN messages m ON m.id = d.message
+        WHERE d.place = ? AND d.reason = 'waiting' ORDER BY d.message LIMIT ?"""
     identities = IdentityCache()
-    waiting = tuple(
+    waiting = [
         WaitingMessage(
             message=decode_message(database, found[:-1], identities),
             since=datetime.fromisoformat(found[-1]),
             number=found[1],
         )
         for found in database.execute(select, (row, -1 if most is None else most))
-    )
-    return PlaceSnapshot(waiting=waiting, count=count, changes=changes, beginning=first)
+    ]
+    waiting.sort(key=lambda one: one.number)  # differs from the order of rows where a place was joined to another
+    return PlaceSnapshot(waiting=tuple(waiting), count=count, changes=changes, beginning=first)
 
 
-def _album(database: Database, place: Place, author_id: str, album: str) -> list[tuple[Message, MessageState]]:
-    select = f"""SELECT {MESSAGE_COLUMNS}, m.state FROM messages m JOIN names n ON n.id = m.name
+def _album(database: Database, place: Place, author_id: str, album: str) -> list[tuple[Message, Decision]]:
+    select = f"""SELECT {MESSAGE_COLUMNS} FROM messages m JOIN names n ON n.id = m.name
         JOIN authors a ON a.id = n.author
         WHERE m.place = ? AND m.album = ? AND a.author_id = ? AND m.deleted = 0 AND m.hidden = 0
         ORDER BY m.number"""
     identities = IdentityCache()
-    values = (find_place(database, place), album, author_id)
+    rows = database.execute(select, (find_place(database, place), album, author_id)).fetchall()
     return [
-        (decode_message(database, row[:-1], identities), row[-1]) for row in database.execute(select, values).fetchall()
+        (decode_message(database, row, identities), decision)
+        for row in rows
+        for decision in decisions.read(database, row[0])
     ]
+
+
+def _decided(
+    database: Database, place: Place, message_id: str | None, most: int
+) -> list[tuple[Message, tuple[Decision, ...]]]:
+    """Return the newest messages that were received, or one, with the decisions; hidden ones without their content."""
+    which = "m.id = " + FIND_MESSAGE if message_id is not None else "m.place = :place"
+    select = f"""SELECT {MESSAGE_COLUMNS}, m.hidden FROM messages m WHERE {which} AND m.own = 0
+        ORDER BY m.number DESC LIMIT :most"""
+    values = {"place": find_place(database, place), "message_id": message_id, "most": most}
+    identities = IdentityCache()
+    found = []
+    for *columns, hidden in database.execute(select, values).fetchall():
+        message = decode_message(database, tuple(columns), identities)
+        found.append((placeholder_of(message) if hidden else message, decisions.read(database, columns[0])))
+    return found[::-1]
 
 
 def rewrite(

@@ -11,7 +11,7 @@ from tertulia.errors import InvalidValue
 from tertulia.events import DurableEvent, ReplyDoubtful, ReplyQueued, ReplyRefused, ReplySent
 from tertulia.messages import Message, Place
 from tertulia.parts import Text
-from tertulia.store import events, message_rows, messages, places, search_index
+from tertulia.store import decisions, events, message_rows, messages, places, search_index
 from tertulia.store.encoding import (
     AUTHOR,
     REPLY,
@@ -263,10 +263,10 @@ def _add_message(database: Database, outgoing: OutboxItem) -> None:
     """Store a sent reply as a message of its place."""
     if outgoing.message_id is None or outgoing.author is None or _is_empty(outgoing):
         return
-    select = f"SELECT state FROM messages WHERE id = {message_rows.FIND_MESSAGE}"
+    select = f"SELECT own FROM messages WHERE id = {message_rows.FIND_MESSAGE}"
     row, reply = upsert_place(database, outgoing.reply.place), outgoing.reply
     known = database.execute(select, {"place": row, "message_id": outgoing.message_id}).fetchone()
-    if known == ("own",):
+    if known == (1,):
         raise InvalidValue(f"{outgoing.message_id!r} is the id of another reply")
     message = Message(
         id=outgoing.message_id,
@@ -330,9 +330,10 @@ def _remove_shown(database: Database, row: int, sent: Message) -> None:
     if by != sent.author.id:
         raise InvalidValue(f"{sent.id!r} is the id of a message of somebody else")
     insert_change(database, row, "removed", sent.sent_at, None)
-    update = """UPDATE messages SET message_id = message_id || ' (part)', hidden = 1, deleted = 1, state = 'passed',
+    update = """UPDATE messages SET message_id = message_id || ' (part)', hidden = 1, deleted = 1,
         text = '', parts = '[]' WHERE id = ?"""
     database.execute(update, (row,))
+    decisions.remove(database, row)
     search_index.reindex(database, row)
 
 

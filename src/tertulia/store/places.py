@@ -8,7 +8,7 @@ first, they are appended to those of the old one.
 
 import secrets
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import reduce
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from tertulia.messages import Message, Place, PlaceKey, Quote, Reply
 from tertulia.platform import Change, Commanded, Deleted, Edited, Reacted, Received
-from tertulia.store import episodes, usage
+from tertulia.store import decisions, episodes, usage
 from tertulia.store.encoding import MESSAGE, PLACE, QUOTE, REPLY, STRINGS, TASK, clean, dumps, format_time
 from tertulia.store.forget.retraction import strip_quotes
 from tertulia.store.identities import (
@@ -43,7 +43,7 @@ _WITH_TITLE = ("messages", "runs", "facts", "episodes")  # tables with a title
 _DERIVED = (
     "search_terms search_messages search_vectors search_progress search_places episodes window_pasts reading_cursors"
 ).split()
-_MOVED = "facts fact_sources runs outbox tasks reactions commands titles messages message_parts".split()
+_MOVED = "facts fact_sources runs outbox tasks reactions commands titles messages decisions message_parts".split()
 
 _LETTERS = string.ascii_lowercase + string.digits
 _LENGTH = 16
@@ -91,6 +91,10 @@ class SqlPlaceSettings(Repository):
     async def unblock(self, platform: str, author_id: str) -> None:
         self._blocked = await self._writer.run(lambda database: _unblock(database, platform, author_id))
 
+    async def listed(self) -> Sequence[Place]:
+        """Return all places, each with its last title, in the order in which they were first seen."""
+        return await self._reader.run(_listed)
+
     async def language(self, platform: str, author_id: str) -> str:
         return await self._reader.run(lambda database: language_of(database, platform, author_id))
 
@@ -98,6 +102,12 @@ class SqlPlaceSettings(Repository):
         """Forget what was read."""
         self._delimiters.clear()
         self._blocked = None
+
+
+def _listed(database: Database) -> list[Place]:
+    select = """SELECT t.body FROM places p JOIN titles t ON t.id = (SELECT max(id) FROM titles WHERE place = p.id)
+        ORDER BY p.id"""
+    return [PLACE.loads(body) for (body,) in database.execute(select)]
 
 
 def _set_delimiter(database: Database, place: Place, made: str) -> str:
@@ -144,7 +154,7 @@ def leave_place(database: Database, place: Place, at: datetime) -> None:
     upsert_place(database, place)
     update = "UPDATE places SET left_at = ? WHERE platform = ? AND place_id = ? RETURNING id"
     for (row,) in database.execute(update, (format_time(at), clean(place.platform), place.id)).fetchall():
-        database.execute("UPDATE messages SET state = 'passed' WHERE place = ? AND state = 'waiting'", (row,))
+        decisions.leave(database, row, at)
 
 
 def migrate_place(database: Database, old: Place, new: Place) -> None:

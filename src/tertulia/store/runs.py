@@ -20,7 +20,7 @@ from tertulia.errors import InvalidValue
 from tertulia.events import DurableEvent, FallbackTried, PromptSent, RunEnded, RunStarted, ToolFinished, ToolStarted
 from tertulia.messages import Place
 from tertulia.run.journal import CallCost, FallbackStep, Journal, Run, ToolRun
-from tertulia.store import events, outbox, prompts, tasks, usage
+from tertulia.store import decisions, events, outbox, prompts, tasks, usage
 from tertulia.store.encoding import (
     ANY,
     CALL,
@@ -37,7 +37,6 @@ from tertulia.store.encoding import (
 )
 from tertulia.store.identities import find_place, upsert_place, upsert_title
 from tertulia.store.message_rows import FIND_MESSAGE
-from tertulia.store.messages import claim
 from tertulia.store.prompts import SqlPrompts, last_prompt
 from tertulia.store.sqlite.connection import Database
 from tertulia.store.sqlite.writer import ConnectionThread, Repository
@@ -84,6 +83,12 @@ class SqlRuns(Repository):
     async def open(self) -> Sequence[Run]:
         select = f"SELECT {_COLUMNS} WHERE r.status = 'open' ORDER BY r.id"
         return await self._reader.run(lambda database: [_decode_run(row) for row in database.execute(select)])
+
+    async def listed(
+        self, *, place: Place | None = None, failed: bool = False, ids: Sequence[str] | None = None, most: int
+    ) -> Sequence[Run]:
+        """Return the newest runs, the oldest first: of a place, that failed, or with these ids, if that is said."""
+        return await self._reader.run(lambda database: _listed(database, place, failed, ids, most))
 
     async def failed(self, place: Place, targets: Sequence[str]) -> Sequence[Run]:
         """Return the runs of a place that failed or were stopped, and whose targets are these messages."""
@@ -199,12 +204,12 @@ def _begin(
     if changes is not None and (seen != changes or target is None):
         raise PromptOutdated(f"what run {run.id!r} would ask has changed")
     try:
-        claim(database, run.place, run.taken, "taken", run.id)
+        decided = decisions.claim(database, run, run.taken, at)
     except InvalidValue as error:
         raise PromptOutdated(str(error)) from error
     tasks.cancel_superseded(database, run.place, place, cancels)
     started = RunStarted(place=run.place, run_id=run.id, message_id=run.target)
-    events.add(database, started, PromptSent(place=run.place, run_id=run.id, step=0), at=at)
+    events.add(database, *decided, started, PromptSent(place=run.place, run_id=run.id, step=0), at=at)
     return prompts.insert_prompt(database, prepared)
 
 
@@ -221,9 +226,9 @@ def _ask(
     if stored and stored.status != "open":
         raise InvalidValue(f"run {run.id!r} has ended")
     _require_prompts(run, stored)
-    _upsert(database, run, stored)
+    decided = _upsert(database, run, stored, at)
     database.execute("UPDATE runs SET model = ? WHERE run_id = ?", (clean(run.model), run.id))
-    events.add(database, *made, at=at)
+    events.add(database, *decided, *made, at=at)
     return prompts.insert_prompt(database, prepared)
 
 
@@ -239,7 +244,9 @@ def _end(database: Database, run: Run, replies: list[outbox.OutboxRow], planned:
         return  # it was forgotten with its place
     if run.status == "done" and (stored or run.horizon):
         _require_prompts(run, stored)
-    _upsert(database, run, stored)
+    made = _upsert(database, run, stored, run.ended_at or run.began_at)
+    if made:
+        events.add(database, *made, at=run.ended_at)
     for reply in replies:
         outbox.add(database, reply)
     tasks.add(database, planned)
@@ -248,8 +255,8 @@ def _end(database: Database, run: Run, replies: list[outbox.OutboxRow], planned:
         events.add(database, ended, at=run.ended_at)
 
 
-def _upsert(database: Database, run: Run, stored: StoredRun | None) -> None:
-    """Store the run and claim the messages that it has taken since.
+def _upsert(database: Database, run: Run, stored: StoredRun | None, at: datetime) -> list[DurableEvent]:
+    """Store the run and claim the messages that it has taken since; return the events of that.
 
     A run only ever takes more. Messages that it took before are not written again: those of a place that has migrated
     meanwhile have other ids than the run knows.
@@ -257,16 +264,14 @@ def _upsert(database: Database, run: Run, stored: StoredRun | None) -> None:
     if stored is None:
         _, values = _row_of(database, run)
         database.execute(_INSERT, values)
-        claim(database, run.place, run.taken, "taken", run.id)
         started = RunStarted(place=run.place, run_id=run.id, message_id=run.target)  # and ends: no model is asked
-        events.add(database, started, at=run.began_at)
-        return
+        return [*decisions.claim(database, run, run.taken, at), started]
     before = STRINGS.loads(stored.taken)
     more = run.taken[len(before) :]
     taken = dumps((*before, *more)) if more else stored.taken
     values = (taken, run.status, format_time(run.ended_at), clean(run.why), run.seconds, run.resumed, run.id)
     database.execute(_UPDATE, values)
-    claim(database, run.place, more, "taken", run.id)
+    return [*decisions.claim(database, run, more, at)]
 
 
 def _find(database: Database, run_id: str) -> StoredRun | None:
@@ -316,6 +321,19 @@ def _decode_run(row: tuple[Any, ...]) -> Run:
             resumed=resumed,
         )
     )
+
+
+def _listed(database: Database, place: Place | None, failed: bool, ids: Sequence[str] | None, most: int) -> list[Run]:
+    wanted: dict[str, Any] = {"1 = ?": 1}
+    if place is not None:
+        wanted["r.place = ?"] = find_place(database, place)
+    if failed:
+        wanted["r.status = ?"] = "failed"
+    if ids is not None:
+        wanted["r.run_id IN (SELECT value FROM json_each(?))"] = dumps(list(ids))
+    select = f"SELECT {_COLUMNS} WHERE {' AND '.join(wanted)} ORDER BY r.id DESC LIMIT ?"
+    rows = database.execute(select, (*wanted.values(), most)).fetchall()
+    return [_decode_run(row) for row in reversed(rows)]
 
 
 def _read_journal(database: Database, run_id: str) -> Journal | None:

@@ -4,6 +4,7 @@ Every query of `SqlIndexReader` includes the place and the author who asks.
 """
 
 import json
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,8 @@ from tertulia.store.identities import IdentityCache, conversation_start, find_pl
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_message, description_of, with_descriptions
 from tertulia.store.sqlite.connection import Database
 from tertulia.store.sqlite.writer import ConnectionThread, Repository
+
+log = logging.getLogger(__name__)
 
 _INCONSISTENT = """WITH astray (place) AS (
     SELECT m.place FROM messages m JOIN search_places p ON p.place = m.place AND m.number < p.indexed_to
@@ -94,6 +97,10 @@ class SqlIndexWriter(Repository):
     async def drop(self, place: Place, *, but: str | None) -> None:
         await self._writer.run(lambda database: _drop(database, place, but))
 
+    async def reset_gaps(self, embedder: str) -> None:
+        if await self._reader.run(lambda database: database.execute(_GAPS, (embedder,)).fetchone()):
+            await self._writer.run(lambda database: _reset_gaps(database, embedder))
+
     async def rebuild_broken(self) -> None:
         if places := await self._reader.run(find_inconsistent):
             await self._writer.run(lambda database: clear_index(database, places))
@@ -137,24 +144,21 @@ def _unread(database: Database, embedder: str | None) -> list[Place]:
 
 
 def _unindexed(database: Database, place: Place, most: int) -> IndexBatch | None:
-    select = """SELECT p.messages, p.changes, coalesce(s.indexed_to, 0) FROM places p
+    select = """SELECT p.messages, coalesce(s.indexed_to, 0), coalesce(s.edition, 0) FROM places p
         LEFT JOIN search_places s ON s.place = p.id WHERE p.id = ?"""
     row = find_place(database, place)
     found = database.execute(select, (row,)).fetchone()
-    if row is None or found is None or found[2] >= found[0]:
+    if row is None or found is None or found[1] >= found[0]:
         return None
-    count, changes, start = found
+    count, start, edition = found
     stop = min(count, start + most)
-    between = f"""{_SELECT_MESSAGES} WHERE m.place = ? AND m.number >= ? AND m.number < ?
-        AND m.deleted = 0 AND m.hidden = 0 ORDER BY m.number"""
-    messages = _read_texts(database, between, (row, start, stop))
-    return IndexBatch(row=row, start=start, stop=stop, changes=changes, said=messages)
+    return IndexBatch(row=row, start=start, stop=stop, edition=edition, said=_texts_between(database, row, start, stop))
 
 
 def _add(database: Database, stretch: IndexBatch, entries: Sequence[IndexEntry]) -> bool:
     known = "SELECT coalesce(s.indexed_to, 0) FROM places p LEFT JOIN search_places s ON s.place = p.id WHERE p.id = ?"
     stands = database.execute(known, (stretch.row,)).fetchone() == (stretch.start,)  # it may be forgotten meanwhile
-    if not stands or _changed_numbers(database, stretch):
+    if not stands or _texts_between(database, stretch.row, stretch.start, stretch.stop) != stretch.said:
         return False
     _insert(database, stretch.row, entries)
     upsert = """INSERT INTO search_places (place, indexed_to) VALUES (?, ?)
@@ -178,13 +182,12 @@ def _insert(database: Database, place: int, entries: Iterable[IndexEntry]) -> No
 
 def _unembedded(database: Database, place: Place, embedder: str, most: int) -> IndexBatch | None:
     row = find_place(database, place)
-    select = """SELECT p.changes, s.indexed_to, coalesce(e.embedded_to, 0) FROM places p
-        JOIN search_places s ON s.place = p.id
-        LEFT JOIN search_progress e ON e.place = p.id AND e.embedder = ? WHERE p.id = ?"""
+    select = """SELECT s.indexed_to, coalesce(e.embedded_to, 0), s.edition FROM search_places s
+        LEFT JOIN search_progress e ON e.place = s.place AND e.embedder = ? WHERE s.place = ?"""
     found = database.execute(select, (embedder, row)).fetchone()
-    if row is None or found is None or found[2] >= found[1]:
+    if row is None or found is None or found[1] >= found[0]:
         return None
-    changes, stop, start = found
+    stop, start, edition = found
     lacking = f"""{_SELECT_MESSAGES} JOIN search_messages s ON s.place = m.place AND s.number = m.number
         WHERE s.place = ? AND s.number >= ? AND s.number < ? AND NOT EXISTS (
             SELECT 1 FROM search_vectors v WHERE v.place = s.place AND v.embedder = ? AND v.number = s.number
@@ -194,26 +197,28 @@ def _unembedded(database: Database, place: Place, embedder: str, most: int) -> I
         row=row,
         start=start,
         stop=stop if len(messages) < most else messages[-1].number + 1,
-        changes=changes,
+        edition=edition,
         said=messages,
     )
 
 
 def _embed(database: Database, stretch: IndexBatch, embedder: str, vectors: Mapping[int, bytes]) -> None:
     place = stretch.row
-    if database.execute("SELECT 1 FROM places WHERE id = ?", (place,)).fetchone() is None:
-        return  # forgotten meanwhile
-    changed = _changed_numbers(database, stretch)
     _reset_on_new_length(database, place, embedder, vectors)
+    edition = database.execute("SELECT edition FROM search_places WHERE place = ?", (place,)).fetchone()
+    if edition is None:
+        return  # forgotten meanwhile
+    unchanged = edition == (stretch.edition,)
+    said = stretch.said if unchanged else [one for one in stretch.said if _text(database, place, one.number) == one]
     upsert = """INSERT INTO search_vectors (place, embedder, number, vector)
         SELECT place, ?, number, ? FROM search_messages WHERE place = ? AND number = ?
         ON CONFLICT (place, embedder, number) DO UPDATE SET vector = excluded.vector"""
-    rows = [(embedder, vector, place, number) for number, vector in vectors.items() if number not in changed]
-    database.executemany(upsert, rows)
+    database.executemany(upsert, [(embedder, vectors[one.number], place, one.number) for one in said])
     select = "SELECT embedded_to FROM search_progress WHERE place = ? AND embedder = ?"
     done = (database.execute(select, (place, embedder)).fetchone() or (0,))[0]
     if done == stretch.start:  # else something before it has changed, and is read again
-        database.execute(_UPSERT_PROGRESS, (place, embedder, min(changed, default=stretch.stop)))
+        lacking = None if unchanged else _first_without_vector(database, place, embedder, stretch.stop)
+        database.execute(_UPSERT_PROGRESS, (place, embedder, stretch.stop if lacking is None else lacking))
 
 
 def _reset_on_new_length(database: Database, place: int, embedder: str, vectors: Mapping[int, bytes]) -> None:
@@ -227,11 +232,27 @@ def _reset_on_new_length(database: Database, place: int, embedder: str, vectors:
     database.execute("UPDATE search_places SET edition = edition + 1 WHERE place = ?", (place,))
 
 
-def _changed_numbers(database: Database, stretch: IndexBatch) -> set[int]:
-    """Return the numbers of the messages of a batch that have changed since it was read."""
-    select = "SELECT number FROM message_changes WHERE place = ? AND change > ? AND number >= ? AND number < ?"
-    asked = (stretch.row, stretch.changes, stretch.start, stretch.stop)
-    return {number for (number,) in database.execute(select, asked)}
+def _first_without_vector(database: Database, place: int, embedder: str, stop: int) -> int | None:
+    select = """SELECT min(s.number) FROM search_messages s WHERE s.place = ? AND s.number < ? AND NOT EXISTS (
+        SELECT 1 FROM search_vectors v WHERE v.place = s.place AND v.embedder = ? AND v.number = s.number)"""
+    number: int | None = database.execute(select, (place, stop, embedder)).fetchone()[0]
+    return number
+
+
+_GAPS = """SELECT e.place, e.embedded_to FROM search_progress e WHERE e.embedder = ? AND (
+    SELECT count(*) FROM search_messages s WHERE s.place = e.place AND s.number < e.embedded_to
+) > (SELECT count(*) FROM search_vectors v WHERE v.place = e.place AND v.embedder = e.embedder
+    AND v.number < e.embedded_to)"""  # counting takes a third of the time of looking for each
+
+
+def _reset_gaps(database: Database, embedder: str) -> None:
+    """Set back how far places are embedded if vectors are missing before that."""
+    for place, stop in database.execute(_GAPS, (embedder,)).fetchall():
+        missing = _first_without_vector(database, place, embedder, stop)
+        if missing is not None:
+            log.warning("place %d lacks vectors from message %d on; they are made again", place, missing)
+            database.execute(_UPSERT_PROGRESS, (place, embedder, missing))
+            database.execute("UPDATE search_places SET edition = edition + 1 WHERE place = ?", (place,))
 
 
 def _drop(database: Database, place: Place, but: str | None) -> None:
@@ -253,6 +274,16 @@ def _progress(database: Database, embedder: str | None) -> IndexProgress:
         indexed=indexed,
         embedded=total(embedded, embedder) if embedder else 0,
     )
+
+
+def _texts_between(database: Database, place: int, start: int, stop: int) -> tuple[MessageText, ...]:
+    select = f"""{_SELECT_MESSAGES} WHERE m.place = ? AND m.number >= ? AND m.number < ?
+        AND m.deleted = 0 AND m.hidden = 0 ORDER BY m.number"""
+    return _read_texts(database, select, (place, start, stop))
+
+
+def _text(database: Database, place: int, number: int) -> MessageText | None:
+    return next(iter(_texts_between(database, place, number, number + 1)), None)
 
 
 def _read_texts(database: Database, select: str, values: tuple[object, ...]) -> tuple[MessageText, ...]:

@@ -171,14 +171,15 @@ def _apply_change(database: Database, change: Change, at: datetime) -> None:
 
 
 def _edit(database: Database, message: Message, at: datetime) -> None:
-    """Store an edit. An unknown message is stored without being answered."""
+    """Store an edit. Of an unknown message the edit is all that we know."""
     try:
         known = messages.edit(database, message, at)
     except InvalidValue as error:  # another author's message; nothing was written yet
         log.warning("an edit is left out: %s", error)
         return
-    if not known:
-        messages.add(database, MessageRow(message), at, "passed")
+    row = None if known else messages.add(database, MessageRow(message), at, "late edit")
+    if row is not None and message.sent_at:
+        messages.decide_again(database, row, message, at)
 
 
 def _add_command(database: Database, change: Commanded, at: datetime) -> None:
@@ -220,7 +221,7 @@ def _unread(database: Database, platform: str) -> list[Update]:
 
 def _last(database: Database, place: Place) -> Message | None:
     select = f"""SELECT {message_rows.MESSAGE_COLUMNS} FROM messages m
-        WHERE m.place = ? AND m.state <> 'own' ORDER BY m.number DESC LIMIT 1"""
+        WHERE m.place = ? AND m.own = 0 ORDER BY m.number DESC LIMIT 1"""
     row = database.execute(select, (find_place(database, place),)).fetchone()
     return None if row is None else message_rows.decode_message(database, row, IdentityCache())
 

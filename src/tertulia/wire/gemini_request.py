@@ -55,7 +55,7 @@ SCHEMA = frozenset(
 )
 
 _FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
-_LEVELS = frozenset({"minimal", "low", "medium", "high"})
+LEVELS = ("minimal", "low", "medium", "high")
 
 
 class PossibleViolation(Struct, frozen=True):
@@ -210,7 +210,7 @@ def thinking_violations(thinking: dict[str, Any], model: str) -> Iterator[Possib
 def _level_violations(level: str, where: str, model: str) -> Iterator[PossibleViolation]:
     words = {"level": level.upper()}
     yield PossibleViolation("thinking-level", where)
-    if level not in _LEVELS:
+    if level not in LEVELS:
         yield PossibleViolation("thinking-level-unknown", where)
     if level == "minimal":
         yield PossibleViolation("thinking-level-minimal", where, words)

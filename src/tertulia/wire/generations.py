@@ -1,7 +1,12 @@
 """Generations of Gemini and families of other models, by the id of a model, and what depends on the id alone. Pure."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
+
+from msgspec import Struct
+
+from tertulia.turns import EFFORTS
 
 GEMINI = ("2.0", "2.5", "3", "3.1", "3.5", "3.5-lite", "3.6", "3.7", "4", "gemma-3", "gemma-4")
 OPENAI = ("openai", "compatible", "mistral")
@@ -34,16 +39,37 @@ _MISTRAL_FAMILY = tuple(
     for name in "mistral ministral magistral codestral devstral pixtral voxtral open-mistral open-mixtral".split()
 )
 
+_GPT = re.compile(r"gpt-(\d{1,4})(?!\d)(?:\.(\d{1,4}))?([a-z]?)((?:-[a-z]+)?)")
+_SEARCH = re.compile(r"gpt-4o-(?:mini-)?search")
 _SAMPLING = frozenset({"temperature", "top_p", "stop"})
 _EFFORT = frozenset({"reasoning_effort"})
-REFUSED_SETTINGS: dict[str, frozenset[str]] = {  # of OpenAI's models, by how the id begins, first match
-    "gpt-5-chat": _EFFORT,
-    "gpt-4o-search": _SAMPLING | _EFFORT,
-    "gpt-4o-mini-search": _SAMPLING | _EFFORT,
-    **dict.fromkeys(("gpt-3.5", "gpt-4", "gpt-audio", "chatgpt-4o"), _EFFORT),
-    "": _SAMPLING,  # they reason; so will those that are not known yet
+
+
+class Reasoning(Struct, frozen=True, kw_only=True):
+    """How one of OpenAI's models reasons in chat completions."""
+
+    efforts: tuple[str, ...]  # that it takes; without any it does not reason
+    default: str = "medium"  # of a request that names none
+    beside_tools: tuple[str, ...]  # those that it takes beside function tools; without any it takes no tools
+
+
+_NO_REASONING = Reasoning(efforts=(), default="none", beside_tools=("none",))
+_LOW_TO_HIGH = Reasoning(efforts=("low", "medium", "high"), beside_tools=("low", "medium", "high"))
+_FROM_5_2 = ("none", "low", "medium", "high", "xhigh")
+_REASONING = {  # by the first generation, newest first
+    (5, 5): Reasoning(efforts=_FROM_5_2, beside_tools=("none",)),
+    (5, 4): Reasoning(efforts=_FROM_5_2, default="none", beside_tools=("none",)),
+    (5, 2): Reasoning(efforts=_FROM_5_2, default="none", beside_tools=_FROM_5_2),
+    (5, 1): Reasoning(efforts=_FROM_5_2[:-1], default="none", beside_tools=_FROM_5_2[:-1]),
+    (5, 0): Reasoning(efforts=EFFORTS[1:5], beside_tools=EFFORTS[1:5]),
+    (0, 0): _NO_REASONING,
 }
-SAMPLE_SOMETIMES = ("gpt-5.1", "gpt-5.2", "gpt-5.3")  # while they do not reason they take what they refuse else
+_VARIANTS = {  # by the generation and the word after it
+    ((5, 0), "-chat"): _NO_REASONING,
+    ((6, 0), "-astra"): Reasoning(efforts=_FROM_5_2[1:], beside_tools=()),
+    ((6, 1), "-sol"): Reasoning(efforts=_FROM_5_2[1:], beside_tools=()),
+}
+_CHAT = Reasoning(efforts=("medium",), beside_tools=("medium",))
 
 
 def bare(model: str) -> str:
@@ -80,12 +106,40 @@ def family(model: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def refused_settings(model: str) -> frozenset[str]:
-    """Return the settings that one of OpenAI's models refuses, also where another service passes requests on to it."""
+def reasoning_of(model: str) -> Reasoning:
+    """Return how one of OpenAI's models reasons; one that is not known yet as the newest."""
+    if model.startswith(("gpt-audio", "chatgpt-")):
+        return _NO_REASONING
+    if not model.startswith("gpt-"):
+        return _LOW_TO_HIGH
+    found = _GPT.match(model)
+    version = (int(found[1]), int(found[2] or 0)) if found else max(_REASONING)
+    variant = found[4] if found else ""
+    by_generation = next(reasoning for first, reasoning in _REASONING.items() if version >= first)
+    by_word = _CHAT if variant == "-chat" and by_generation.efforts else by_generation
+    return _VARIANTS.get((version, variant), by_word)
+
+
+def nearest_effort(wanted: str, taken: Sequence[str]) -> str:
+    """Return the effort of those *taken* that is nearest to the one that is wanted; of two the greater."""
+    place = EFFORTS.index(wanted)
+    return min(reversed(taken), key=lambda one: abs(EFFORTS.index(one) - place))
+
+
+def refused_settings(model: str, effort: str | None) -> frozenset[str]:
+    """Return the settings that one of OpenAI's models refuses with an effort, also where another service passes
+    requests on to it. `stop` may be refused without reasoning too.
+    """
     name = model.removeprefix("openai/")
     if family(name) != "openai":
         return NONE
-    return next(refused for begins, refused in REFUSED_SETTINGS.items() if name.startswith(begins))
+    if _SEARCH.match(name):
+        return _SAMPLING | _EFFORT
+    reasoning = reasoning_of(name)
+    if not reasoning.efforts:
+        return _EFFORT
+    refused = frozenset({"stop"}) if (effort or reasoning.default) == "none" else _SAMPLING
+    return refused - {"stop"} if name.startswith("o3-mini") else refused
 
 
 @lru_cache(maxsize=1024)

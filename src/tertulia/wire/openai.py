@@ -9,7 +9,7 @@ import orjson
 
 from tertulia.jsonio import deeper_than
 from tertulia.wire.gemini_request import DATA_FIELDS, PossibleViolation
-from tertulia.wire.generations import SAMPLE_SOMETIMES, family, is_gemini, refused_settings
+from tertulia.wire.generations import family, is_gemini, reasoning_of, refused_settings
 from tertulia.wire.rules import DEEPEST, OPENAI_RULES, PART_DEEPEST
 
 PARAMETERS = frozenset(
@@ -217,18 +217,27 @@ def _parameter_violations(request: dict[str, Any], model: str) -> Iterator[Possi
     tools = request["tools"] if isinstance(request.get("tools"), list) else []
     yield from _tool_violations(tools)
     functions = any(isinstance(tool, dict) and tool.get("type") == "function" for tool in tools)
-    if model.startswith("gpt-5.6") and functions and request.get("reasoning_effort", "none") != "none":
-        yield PossibleViolation("reasoning-with-tools", "reasoning_effort")
+    reasoning = reasoning_of(model)
+    effort = request.get("reasoning_effort") if reasoning.efforts else None  # the others refuse any
+    if functions and (effort or reasoning.default) not in reasoning.beside_tools:
+        yield PossibleViolation("reasoning-with-tools", "reasoning_effort", {"model": model})
 
 
 def _unsupported_violations(request: dict[str, Any], model: str) -> Iterator[PossibleViolation]:
     """Yield the settings that the model does not support. The value 1 is accepted: it is the default."""
-    sometimes = "-sometimes" if model.startswith(SAMPLE_SOMETIMES) else ""
-    for name in sorted(refused_settings(model) & request.keys()):
+    effort = request.get("reasoning_effort")
+    efforts = reasoning_of(model).efforts
+    if efforts and effort is not None and effort not in efforts:
+        *first, last = map(repr, efforts)
+        listed = f"{', '.join(first)}, and {last}" if first else last
+        yield PossibleViolation("unsupported-effort", "reasoning_effort", {"value": effort, "efforts": listed})
+    refused = refused_settings(model, effort)
+    for name in sorted(refused & request.keys()):
         value = request[name]
         if name in {"temperature", "top_p"} and value == 1:
             continue
         kind = "unsupported-value" if name == "temperature" else "unsupported-parameter"
+        sometimes = "-sometimes" if refused == {"stop"} else ""
         yield PossibleViolation(kind + sometimes, name, {"name": name, "value": value})
 
 

@@ -77,6 +77,9 @@ _OTHER_PART = "Invalid '{where}'. Content blocks are expected to be either text 
 _UNSUPPORTED_VALUE = (
     "Unsupported value: '{name}' does not support {value} with this model. Only the default (1) value is supported."
 )
+_UNSUPPORTED_EFFORT = (
+    "Unsupported value: 'reasoning_effort' does not support '{value}' with this model. Supported values are: {efforts}."
+)
 _UNSUPPORTED = "Unsupported parameter: '{name}' is not supported with this model."
 _OPENAI_NAME = (
     "Invalid '{where}': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
@@ -305,7 +308,7 @@ OPENAI_RULES: dict[str, Rule] = {
         sometimes=COMPATIBLE,
     ),
     "unsupported-value": Rule("unsupported", _UNSUPPORTED_VALUE, always=OPENAI_ONLY),
-    "unsupported-value-sometimes": Rule("unsupported", _UNSUPPORTED_VALUE, always=NONE, sometimes=OPENAI_ONLY),
+    "unsupported-effort": Rule("unsupported", _UNSUPPORTED_EFFORT, always=OPENAI_ONLY),
     "unsupported-parameter": Rule("unsupported", _UNSUPPORTED, always=OPENAI_ONLY),
     "unsupported-parameter-sometimes": Rule("unsupported", _UNSUPPORTED, always=NONE, sometimes=OPENAI_ONLY),
     "tool-shape": Rule("tool-shape", _MISSING),
@@ -314,7 +317,8 @@ OPENAI_RULES: dict[str, Rule] = {
     "unknown-parameter": Rule("unknown-parameter", "Unknown parameter: '{name}'.", always=OPENAI_ONLY),
     "reasoning-with-tools": Rule(
         "reasoning-with-tools",
-        "Function tools are not supported with reasoning_effort other than none on this endpoint.",
+        "Function tools with reasoning_effort are not supported for {model} in /v1/chat/completions. To use function "
+        "tools, use /v1/responses or set reasoning_effort to 'none'.",
         always=OPENAI_ONLY,
     ),
 }

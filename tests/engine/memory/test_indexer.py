@@ -134,6 +134,21 @@ async def test_an_edited_message_is_embedded_again() -> None:
         assert letters.texts == ["Bob: never mind"]
 
 
+async def test_vectors_that_are_missing_are_made_at_the_next_start() -> None:
+    letters = Letters()
+    async with a_store() as store:
+        await hear(store, *talk(*FILL), *talk("xylophone", "piano", place=DIRECT))
+        await finish(an_indexer(store, only(letters)))
+        lost = "DELETE FROM search_vectors WHERE number IN (1, 4)"
+        await store.writer.run(lambda database: database.execute(lost) and None)
+        letters.texts.clear()
+
+        await finish(an_indexer(store, only(letters)))
+
+        assert letters.texts == ["Bob: piano", f"Bob: {FILL[1]}", f"Alice: {FILL[4]}"]
+        assert await store.check() == []
+
+
 async def test_an_embedder_that_makes_other_vectors_than_before_begins_anew() -> None:
     before, now = Letters(width=32), Letters(width=16)
     async with a_store() as store:
@@ -151,6 +166,18 @@ async def test_an_embedder_that_makes_other_vectors_than_before_begins_anew() ->
         assert look is not None
         assert look.cosines is not None
         assert look.cosines.argmax() == 3
+
+
+async def test_all_is_embedded_anew_if_the_first_message_is_edited_when_vectors_have_another_length() -> None:
+    before, now = Letters(width=32), Letters(width=16)
+    async with a_store() as store:
+        await hear(store, *talk("the sea", "xylophone", "the sun"))
+        await finish(an_indexer(store, only(before)))
+        await store.inbox.edit(a_message("the moon", id="0"), at=NOON)
+        await finish(an_indexer(store, only(now)))
+
+        assert now.texts == ["Alice: the moon", "Bob: xylophone", "Alice: the sun"]
+        assert await store.check() == []
 
 
 async def test_what_fails_is_logged_in_one_line_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:

@@ -11,6 +11,7 @@ from engine.engines import engine_with, said, talked
 from media.media_files import image
 from memory.searching import a_store, hear, index, no_embedder, talk
 from people import ALICE, BOB, NOON, a_message, a_photo
+from store.builders import skip
 from tertulia import Memory
 from tertulia.engine.describers import by_model
 from tertulia.engine.memory.recall import MessageRecall, shown_media
@@ -94,7 +95,7 @@ async def test_an_engine_recalls_the_photo_of_yesterday(described: str, question
             place = photo.place
             for message in chatter(100, 120, place=place):
                 await store.inbox.receive(replace(message, sent_at=clock.now()), at=clock.now())
-                await store.inbox.skip(place, [message.id])
+                await skip(store, place, message.id)
             await clock.advance(86_400.0)
             await memory.start()
             await engine.settled()

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from engine import engines
 from memory.talks import GARDEN, TRIP, a_said
 from people import DELIMITER, DIRECT, GROUP, NOON, PERSONA, a_message, texts
+from store.builders import skip
 from tertulia.context import gather, sources
 from tertulia.context.gather import ContextOptions, InMemoryKnowledge
 from tertulia.context.stable_prefix import Marks
@@ -154,7 +155,7 @@ async def test_an_engine_tells_the_past_and_what_bears_on_the_target() -> None:
         for message in days(53):
             old = replace(message, place=engines.GROUP, id=f"m{message.id}")
             await store.inbox.receive(old, at=NOON)
-            await store.inbox.skip(engines.GROUP, [old.id])
+            await skip(store, engines.GROUP, old.id)
         await EpisodeWriter(store.episodes, store.log).write(engines.GROUP)
         model = Scripted("Yes.", "Yes.")
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from models.talk import EVERY_SETTING, LOOK
-from tertulia.models.gemini.encode import encode_cache, encode_request, encode_turn
+from tertulia.models.gemini.encode import encode_cache, encode_request, encode_turn, setting_notes
 from tertulia.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from tertulia.turns import Layer, Prompt, Settings, ToolSpec, Turn, model, user
 
@@ -317,15 +317,51 @@ def test_a_turn_is_encoded_the_same_however_often_and_for_each_model_by_itself()
     assert encode_request(Prompt.of("hi", model(*CALLS, by=FLASH)), model=FLASH) == first
 
 
+def test_what_is_not_sent_as_given_has_a_note_with_the_reason() -> None:
+    schema = Settings(answer={"type": "string"}, thoughts=True)
+    told = [
+        setting_notes(Prompt.of("hi", tools=[LOOK], settings=settings), model=name)
+        for settings, name in [
+            (Settings(thinking=0), FLASH),
+            (Settings(thinking="none"), FLASH),
+            (Settings(thinking="high"), OLD),
+            (Settings(thinking="none"), OLD),
+            (Settings(thinking=99999), OLD),
+            (schema, FLASH),
+            (schema, "gemini-2.0-flash"),
+            (Settings(), "gemini-3.1-flash-image"),
+        ]
+    ]
+
+    assert told == [
+        ['thinking is left out: the model does not take 0, "none" is the least that it takes'],
+        ['thinking is "low", not "none": the model takes "low", "medium", "high"'],
+        ['thinking is left out: the model does not take "high"'],
+        [],
+        ["thinking is left out: the model does not take 99999"],
+        [],
+        [
+            "thoughts is left out: the model does not tell them",
+            "answer is left out: the model takes no schema beside tools",
+        ],
+        ["tools are left out: the model takes none"],
+    ]
+
+
 @pytest.mark.parametrize(
     ("settings", "to", "config"),
     [
         (Settings(), FLASH, None),
         (Settings(temperature=0.0, seed=0), FLASH, {"temperature": 0.0, "seed": 0}),
         (Settings(thinking="minimal"), "gemini-3.5-flash", {"thinkingConfig": {"thinkingLevel": "MINIMAL"}}),
-        (Settings(thinking="minimal"), FLASH, None),
-        (Settings(thinking="minimal"), "gemini-4-argon", None),
-        (Settings(thinking="minimal"), "gemini-3.1-pro-preview", None),
+        (Settings(thinking="minimal"), FLASH, {"thinkingConfig": {"thinkingLevel": "LOW"}}),
+        (Settings(thinking="none"), FLASH, {"thinkingConfig": {"thinkingLevel": "LOW"}}),
+        (Settings(thinking="max"), FLASH, {"thinkingConfig": {"thinkingLevel": "HIGH"}}),
+        (Settings(thinking="medium"), "gemma-4-31b-it", {"thinkingConfig": {"thinkingLevel": "HIGH"}}),
+        (Settings(thinking="none"), OLD, {"thinkingConfig": {"thinkingBudget": 0}}),
+        (Settings(thinking="none"), "gemini-2.5-pro", None),
+        (Settings(thinking="minimal"), "gemini-4-argon", {"thinkingConfig": {"thinkingLevel": "LOW"}}),
+        (Settings(thinking="minimal"), "gemini-3.1-pro-preview", {"thinkingConfig": {"thinkingLevel": "LOW"}}),
         (Settings(thinking="high"), "gemini-4-argon", {"thinkingConfig": {"thinkingLevel": "HIGH"}}),
         (Settings(thinking="high"), OLD, None),
         (Settings(thinking=1024), OLD, {"thinkingConfig": {"thinkingBudget": 1024}}),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from strategies import turns
 from tertulia.errors import InvalidValue
+from tertulia.models.gemini.decode import decode_response, decode_turn
 from tertulia.models.gemini.sdk import from_contents, to_contents
 from tertulia.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from tertulia.turns import Turn, model, user
@@ -169,3 +170,43 @@ def test_any_history_becomes_contents_and_comes_back_to_the_same_contents(histor
 
     assert to_contents(back, model=FLASH) == contents
     assert msgspec.json.decode(msgspec.json.encode(back), type=list[Turn]) == back
+
+
+DUMPS: list[dict[str, Any]] = [{}, {"exclude_none": True}, {"by_alias": True}]
+
+
+@pytest.mark.parametrize("dump", DUMPS, ids=str)
+def test_bytes_of_a_dump_are_read_as_base64(dump: dict[str, Any]) -> None:
+    call = types.FunctionCall(id="c", name="look", args={"at": 1})
+    content = types.Content(
+        role="model",
+        parts=[
+            types.Part(text="hm", thought=True, thought_signature=b"a"),
+            types.Part(text="Hi.", thought_signature=BYTES),
+            types.Part(function_call=call, thought_signature=b"\x00\xff"),
+            types.Part(inline_data=types.Blob(mime_type="image/png", data=b"\x89PNG")),
+        ],
+    )
+    candidate = types.Candidate(content=content, finish_reason=types.FinishReason.STOP)
+    answer = types.GenerateContentResponse(candidates=[candidate])
+
+    turn = decode_turn(content.model_dump(**dump), model=FLASH)
+    response = decode_response(answer.model_dump(**dump), model=FLASH)
+
+    assert [turn] == from_contents([content], model=FLASH)
+    assert (response.turn, response.finish.outcome) == (turn, "complete")
+
+
+@pytest.mark.parametrize("dump", DUMPS, ids=str)
+def test_bytes_in_a_part_with_more_fields_are_base64_too(dump: dict[str, Any]) -> None:
+    clip = types.Part(text="clip", video_metadata=types.VideoMetadata(fps=1), thought_signature=b"\xfe")
+    run = types.Part(executable_code=types.ExecutableCode(code="1", language=types.Language.PYTHON))
+    content = types.Content(role="model", parts=[clip, run])
+
+    turn = decode_turn(content.model_dump(**dump), model=FLASH)
+
+    (sent,) = to_contents([turn], model=FLASH)
+    assert [part.model_dump(mode="json", exclude_none=True, by_alias=True) for part in sent.parts or ()] == [
+        {"text": "clip", "videoMetadata": {"fps": 1}, "thoughtSignature": "_g=="},
+        {"executableCode": {"code": "1", "language": "PYTHON"}},
+    ]

@@ -20,6 +20,7 @@ from tertulia.formats.single import single
 from tertulia.messages import Author, Message, Place, Quote
 from tertulia.models import Finish, OpenAI, Usage
 from tertulia.models.openai.client import AudioRefusals
+from tertulia.models.openai.encode import encode_request
 from tertulia.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from tertulia.sim import openai as sims
 from tertulia.sim.openai import Actor, Echo, OpenAISim, Script
@@ -118,10 +119,79 @@ async def test_a_stream_that_says_it_is_done_is_complete_without_a_reason(
 
 
 async def test_a_vendor_that_knows_no_stream_options_gets_none(sim: OpenAISim) -> None:
-    async with OpenAI("compatible-1", key="k", base_url=sim.url, vendor="groq") as groq:
-        await asked(groq, HI, stream=True)
+    for vendor in ("mistral", "groq"):
+        async with OpenAI("compatible-1", key="k", base_url=sim.url, vendor=vendor) as model:
+            await asked(model, HI, stream=True)
 
-    assert "stream_options" not in sim.requests[0].body
+    assert ["stream_options" in request.body for request in sim.requests] == [False, True]
+
+
+async def test_usage_in_the_field_of_groq_counts() -> None:
+    chunks = [
+        {"choices": [{"index": 0, "delta": {"content": "hi"}}], "x_groq": {"id": "req_1"}},
+        {
+            "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}],
+            "x_groq": {"id": "req_1", "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}},
+        },
+    ]
+    body = answer(frames(*chunks) + DONE, headers="content-type: text/event-stream\r\n")
+    async with answering(body) as server, OpenAI("llama-4", key="k", base_url=server.url, vendor="groq") as groq:
+        whole = await asked(groq, HI, stream=True)
+
+    assert (whole.text, whole.usage) == ("hi", Usage(input=3, output=2))
+
+
+FAILED_CALL = {
+    "error": {
+        "message": "Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details.",
+        "type": "invalid_request_error",
+        "code": "tool_use_failed",
+        "failed_generation": "<function=look{place}",
+    }
+}
+
+
+@pytest.mark.parametrize("begun", [False, True])
+@BOTH
+async def test_a_call_that_groq_cannot_read_is_a_malformed_answer(stream: bool, begun: bool) -> None:
+    said = b'data: {"choices":[{"index":0,"delta":{"content":"Well"}}]}\n\n' if begun else b""
+    whole = answer(orjson.dumps(FAILED_CALL), status="400 Bad Request")
+    piecewise = answer(said + frames(FAILED_CALL), headers="content-type: text/event-stream\r\n")
+    async with (
+        answering(piecewise if stream else whole) as server,
+        OpenAI("llama-4", key="k", base_url=server.url, vendor="groq") as groq,
+    ):
+        found = await asked(groq, HI, stream=stream)
+
+    assert found.finish == Finish(outcome="malformed", reason="tool_use_failed", message="<function=look{place}")
+    assert found.text == ("Well" if stream and begun else "")
+
+
+async def test_settings_that_are_not_sent_as_given_are_told_once(
+    sim: OpenAISim, caplog: pytest.LogCaptureFixture
+) -> None:
+    prompt = Prompt.of("hi", settings=Settings(temperature=0.5, thinking="max"))
+    async with OpenAI("gpt-6-sol", key="k", base_url=sim.url) as sol:
+        for _ in range(2):
+            await sol.respond(prompt)
+
+    where = f"gpt-6-sol at {sim.url}"
+    assert caplog.messages == [
+        f'{where}: thinking is "xhigh", not "max": the model takes "none", "low", "medium", "high", "xhigh"',
+        f'{where}: temperature is left out: the model refuses it while it thinks, thinking="none" allows it',
+    ]
+
+
+async def test_a_model_that_hears_nothing_is_sent_words_for_a_voice(sim: OpenAISim) -> None:
+    voice = Media(media_kind="voice", unique_id="v", mime="audio/wav", data=b"RIFF")
+    sent = []
+    for name in ("gpt-5.6", "openai/gpt-5-mini", "gpt-audio"):
+        async with OpenAI(name, key="k", base_url=sim.url, vendor="openai") as gpt:
+            body = orjson.loads(encode_request(Prompt.of(user(voice)), model=name, vendor=gpt.vendor))
+            sent.append((gpt.takes(voice, "user"), body["messages"][0]["content"]))
+
+    heard = [{"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}]
+    assert sent == [(False, "[voice]"), (False, "[voice]"), (True, heard)]
 
 
 async def test_the_key_goes_in_a_header_and_nowhere_else() -> None:
@@ -151,7 +221,7 @@ async def test_a_model_nobody_knows(sim: OpenAISim, stream: bool) -> None:
             await asked(gpt, HI, stream=stream)
 
 
-async def test_media_are_accepted_as_they_are_sent(sim: OpenAISim, gpt: OpenAI) -> None:
+async def test_media_are_accepted_as_they_are_sent() -> None:
     media = [
         Media(media_kind="photo", unique_id="p", mime="image/png", data=b"x"),
         Media(media_kind="audio", unique_id="a", mime="audio/wav", data=b"x"),
@@ -159,7 +229,8 @@ async def test_media_are_accepted_as_they_are_sent(sim: OpenAISim, gpt: OpenAI) 
         Media(media_kind="voice", unique_id="v", mime="audio/ogg", uri="https://e.test/v.ogg"),
     ]
 
-    response = await gpt.respond(Prompt.of(user(*media, "what is it?")))
+    async with OpenAISim(models=["gpt-audio"]) as sim, OpenAI("gpt-audio", key="k", base_url=sim.url) as gpt:
+        response = await gpt.respond(Prompt.of(user(*media, "what is it?")))
 
     assert response.finish.outcome == "complete"
     [content] = [message["content"] for message in sim.requests[0].body["messages"]]

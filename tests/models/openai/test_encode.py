@@ -8,7 +8,8 @@ from openai.types import AllModels
 
 from models.talk import EVERY_SETTING
 from tertulia.models.openai.encode import encode_request, encode_turn
-from tertulia.models.openai.vendors import VENDORS, vendor_of
+from tertulia.models.openai.settings import sent_settings
+from tertulia.models.openai.vendors import OPENAI, VENDORS, vendor_of
 from tertulia.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from tertulia.sim.openai.rules import check
 from tertulia.turns import Prompt, Settings, ToolSpec, Turn, model, user
@@ -145,7 +146,7 @@ def test_the_instruction_comes_first_in_the_role_the_model_knows(to: str, role: 
     ],
 )
 def test_what_a_person_said(part: Part, content: Any) -> None:
-    assert messages_of(user(part)) == [{"role": "user", "content": content}]
+    assert messages_of(user(part), "gpt-audio") == [{"role": "user", "content": content}]
 
 
 @pytest.mark.parametrize(
@@ -349,6 +350,9 @@ def test_ids_of_nine_characters_are_the_same_on_both_sides() -> None:
     )
 
 
+NOT_THINKING = {"temperature": 0.5, "reasoning_effort": "none"}
+
+
 @pytest.mark.parametrize(
     ("settings", "to", "vendor", "sent"),
     [
@@ -366,6 +370,12 @@ def test_ids_of_nine_characters_are_the_same_on_both_sides() -> None:
         (Settings(thinking="high"), OTHER, None, {}),
         (Settings(thinking="low"), GEMINI, "gemini", {"reasoning_effort": "low"}),
         (Settings(thinking=1024), "gpt-5.6", None, {}),
+        (Settings(thinking=0), "gpt-5.6", None, {"reasoning_effort": "none"}),
+        (Settings(thinking="max"), "gpt-6-luna", None, {"reasoning_effort": "xhigh"}),
+        (Settings(thinking="max"), GEMINI, "gemini", {"reasoning_effort": "high"}),
+        (Settings(thinking="none", temperature=0.5), "gpt-6-luna", None, NOT_THINKING),
+        (Settings(thinking="none", temperature=0.5), "gpt-6-astra", None, {"reasoning_effort": "low"}),
+        (Settings(temperature=0.5), "gpt-5.4", None, {"temperature": 0.5}),
         (Settings(thoughts=True, safety={"HARASSMENT": "OFF"}), GPT, None, {}),
         (Settings(tool_choice="any"), GPT, None, {}),
         (
@@ -421,9 +431,49 @@ def test_the_choice_of_tools(choice: Any, vendor: str | None, sent: str) -> None
     assert settings_of(Settings(tool_choice=choice), OTHER, vendor, tools=(LOOK,)) == {"tool_choice": sent}
 
 
-def test_a_model_that_cannot_reason_with_tools_is_not_asked_to() -> None:
-    assert settings_of(Settings(thinking="high"), "gpt-5.6", tools=(LOOK,)) == {}
-    assert settings_of(Settings(thinking="high"), "o3-mini", tools=(LOOK,)) == {"reasoning_effort": "high"}
+def test_beside_tools_a_model_is_sent_an_effort_that_it_takes_with_them() -> None:
+    thinks = Settings(thinking="high")
+    sent = {name: settings_of(thinks, name, tools=(LOOK,)) for name in ("gpt-5.6", "gpt-6-luna", "gpt-5.4", "o3-mini")}
+    unasked = {name: settings_of(Settings(), name, tools=(LOOK,)) for name in ("gpt-5.6", "gpt-5.4", "gpt-5")}
+
+    off, high = {"reasoning_effort": "none"}, {"reasoning_effort": "high"}
+    assert sent == {"gpt-5.6": off, "gpt-6-luna": off, "gpt-5.4": off, "o3-mini": high}
+    assert unasked == {"gpt-5.6": off, "gpt-5.4": {}, "gpt-5": {}}
+
+
+def test_a_model_that_takes_no_tools_is_sent_none() -> None:
+    prompt = Prompt.of("hi", tools=(LOOK,), settings=Settings(tool_choice="any", thinking="high"))
+
+    body = orjson.loads(encode_request(prompt, model="gpt-6-astra"))
+
+    assert body.keys() == {"model", "messages", "reasoning_effort"}
+
+
+def test_what_is_not_sent_as_given_has_a_note_with_the_reason() -> None:
+    given = Settings(temperature=0.5, stop=("x",), top_k=5, thinking="max", thoughts=True, safety={"HARASSMENT": "OFF"})
+    notes = {
+        name: sent_settings(Prompt.of("hi", tools=(LOOK,), settings=given), name, vendor).notes
+        for name, vendor in (("gpt-6-luna", OPENAI), ("gpt-6-astra", OPENAI), ("llama-4", VENDORS["groq"]))
+    }
+
+    unknown = tuple(
+        f"{name} is left out: the service is not known to take it" for name in ("top_k", "thoughts", "safety")
+    )
+    assert notes == {
+        "gpt-6-luna": (
+            'thinking is "none", not "max": the model takes "none" beside tools',
+            "stop is left out: the model may refuse it",
+            *unknown,
+        ),
+        "gpt-6-astra": (
+            "tools are left out: the model takes none in chat completions",
+            'thinking is "xhigh", not "max": the model takes "low", "medium", "high", "xhigh"',
+            "stop is left out: the model refuses it while it thinks",
+            "temperature is left out: the model refuses it while it thinks",
+            *unknown,
+        ),
+        "llama-4": ("thinking is left out: the service is not known to take it", *unknown),
+    }
 
 
 def test_a_turn_is_encoded_for_each_vendor_by_itself() -> None:

@@ -57,7 +57,7 @@ def test_no_address_is_an_invalid_value(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setenv("TERTULIA_OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
     assert OpenAI("llama").vendor == COMPATIBLE
-    assert OpenAI("gpt-4o").vendor == OPENAI
+    assert OpenAI("gpt-audio").vendor == OPENAI
     assert OpenAI("llama", vendor="vllm").vendor == VENDORS["vllm"]
     assert OpenAI("llama", vendor=Vendor(name="mine")).vendor == Vendor(name="mine")
 

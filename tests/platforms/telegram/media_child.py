@@ -71,7 +71,7 @@ async def live(life: MediaLife) -> None:
 async def asked(store: Store) -> int:
     """How many questions are stored."""
     rows = [row async for row in store.export() if row["table"] == "messages"]
-    return sum("number " in row["text"] for row in rows if row["state"] != "own")
+    return sum("number " in row["text"] for row in rows if not row["own"])
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import random
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from wcwidth import iter_graphemes
 
@@ -163,6 +163,30 @@ def test_the_pieces_are_the_whole_as_it_looks(seed: int) -> None:
 
     check_pieces(text, limit)
     check_clusters(text, limit)
+
+
+ODD = [
+    "[a](", "_u_", "](", "`c`", "(", "||sp||", "**b**", "~~s~~", "word ", "слово ", "\n", "\n\n", "- ", "> ", "```\n",
+    "# ", "[x](http://a.b)", "*", "_", "`", "\\", "&amp;", "&#97;", "<b>", "|", "😀", "a" * 50, "AbC-_dEf09" * 30, "!",
+]  # fmt: skip
+
+
+@pytest.mark.torture
+@settings(max_examples=max(EXAMPLES, 30))
+@given(st.integers(min_value=0))
+@example(28)
+@example(67)
+@example(139)
+@example(207)
+def test_no_piece_of_odd_long_markdown_is_too_long(seed: int) -> None:
+    chooser = random.Random(seed)  # noqa: S311 - texts, no secrets
+    some = chooser.sample(ODD, chooser.randint(2, 8))
+    text = "".join(chooser.choices(some, k=9_000 // (sum(map(len, some)) // len(some) + 1)))
+
+    shown = [render(piece).text for piece in split_markdown(text, 4096)]
+
+    assert max(map(len, shown), default=0) <= 4096
+    assert "".join("".join(shown).split()) == "".join(render(text).text.split())
 
 
 @pytest.mark.torture

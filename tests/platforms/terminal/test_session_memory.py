@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from people import a_context
 from platforms.terminal.pseudo import ENTER, terminal
 from platforms.terminal.test_main import FLASH, FORKED, beside, environment, piped, piped_here, texts
+from store.builders import skip
 from tertulia import Message, Store, Text
 from tertulia.config import Config, MemoryConfig
 from tertulia.context.values import RecalledEpisode, RelevantMessage
@@ -136,7 +137,7 @@ async def a_fact(store: Store, fact_id: str, text: str, *, place: Place = PLACE,
     """A fact that the person told in a message of the same id."""
     said = Message(id=fact_id, place=place, author=person(), sent_at=NOW, parts=(Text(text=f"So: {text}"),))
     await store.inbox.receive(said, at=NOW)
-    await store.inbox.skip(place, [fact_id])
+    await skip(store, place, fact_id)
     fact = Fact(
         id=fact_id,
         subject=subject_of(person(), place),
@@ -301,7 +302,7 @@ async def test_what_was_learned_elsewhere_is_neither_read_nor_shown() -> None:
     async with Store.open(":memory:") as store:
         said = Message(id="1", place=elsewhere, author=person(), parts=(Text(text="I live in Lviv."),))
         await store.inbox.receive(said, at=NOW)
-        await store.inbox.skip(elsewhere, ["1"])
+        await skip(store, elsewhere, "1")
         seen = await talked(Scripted("Hello."), "hi", store=store, interactive=False)
         assert await known(store) == []
 

@@ -6,6 +6,7 @@ import pytest
 
 from rows.openai import (
     ACCEPTED,
+    BESIDE_TOOLS,
     COMPATIBLE,
     HELLO,
     MISTRAL,
@@ -60,6 +61,12 @@ def test_settings_are_refused_by_the_models_that_do_not_take_them() -> None:
         assert refused == expected, (model, body)
 
 
+def test_function_tools_are_refused_beside_an_effort_that_the_model_takes_without_them() -> None:
+    for model, refused, body in BESIDE_TOOLS:
+        found = [rule_of(check(body, model=model, strict=strict)) for strict in (False, True)]
+        assert found == ["reasoning-with-tools" if refused else None] * 2, (model, body)
+
+
 def test_mistral_takes_what_others_refuse() -> None:
     for body in MISTRALS:
         assert check(body, model=MISTRAL) is None
@@ -95,25 +102,36 @@ def test_early_reasoning_models_know_no_system_role(model: str, rule: str | None
     assert rule_of(check(body, model=model)) == rule
 
 
-@pytest.mark.parametrize(
-    ("model", "effort", "tools", "rule"),
-    [
-        ("gpt-5.6", "low", [a_tool()], "reasoning-with-tools"),
-        ("gpt-5.6-mini", "high", [a_tool()], "reasoning-with-tools"),
-        ("gpt-5.6", "none", [a_tool()], None),
-        ("gpt-5.6", None, [a_tool()], None),
-        ("gpt-5.6", "low", [{"type": "web_search"}], None),
-        ("gpt-5.6", "low", None, None),
-        ("gpt-5.5", "low", [a_tool()], None),
-        ("openai/gpt-5.6", "low", [a_tool()], None),
-    ],
-)
-def test_the_latest_models_take_function_tools_only_without_reasoning(
-    model: str, effort: str | None, tools: Any, rule: str | None
-) -> None:
-    body = says(HELLO, tools=tools, reasoning_effort=effort)
+def test_what_a_model_refuses_is_said_in_the_words_of_the_service() -> None:
+    found = [
+        check(says(HELLO, reasoning_effort="max"), model="gpt-6-astra"),
+        check(says(HELLO, reasoning_effort="low"), model="gpt-5.1-chat-latest"),
+        check(says(HELLO, tools=[a_tool()]), model="gpt-6-luna"),
+    ]
 
-    assert rule_of(check(body, model=model, strict=False)) == rule
+    assert [(one.rule, one.message, one.param, one.code) for one in found if one] == [
+        (
+            "unsupported",
+            "Unsupported value: 'reasoning_effort' does not support 'max' with this model. Supported values are: "
+            "'low', 'medium', 'high', and 'xhigh'.",
+            "reasoning_effort",
+            "unsupported_value",
+        ),
+        (
+            "unsupported",
+            "Unsupported value: 'reasoning_effort' does not support 'low' with this model. Supported values are: "
+            "'medium'.",
+            "reasoning_effort",
+            "unsupported_value",
+        ),
+        (
+            "reasoning-with-tools",
+            "Function tools with reasoning_effort are not supported for gpt-6-luna in /v1/chat/completions. To use "
+            "function tools, use /v1/responses or set reasoning_effort to 'none'.",
+            "reasoning_effort",
+            None,
+        ),
+    ]
 
 
 def test_the_model_is_the_one_the_body_names() -> None:

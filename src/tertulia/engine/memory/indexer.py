@@ -35,8 +35,10 @@ class Indexer:
         self._vectors = PlaceQueue(self.embed_messages, "embedding", sleep=sleep)
 
     async def start(self, wanted: Callable[[Place], bool] = lambda _: True) -> None:
-        """Wake the places with messages that are not in the index."""
+        """Wake the places with messages that are not in the index, or lack a vector."""
         embedder = await self._embedder()
+        if embedder:
+            await self._index.reset_gaps(embedder.id)
         for place in filter(wanted, await self._index.unread(embedder.id if embedder else None)):
             self.wake(place)
 

@@ -171,7 +171,7 @@ class IndexBatch(Struct, frozen=True, kw_only=True):
     row: int
     start: int
     stop: int
-    changes: int  # the place's counter of changed messages when they were read
+    edition: int  # of the index of the place when they were read
     said: tuple[MessageText, ...]  # without empty ones
 
 
@@ -208,6 +208,10 @@ class IndexWriter(Protocol):
 
     async def drop(self, place: Place, *, but: str | None) -> None:
         """Remove the vectors of other embedders from a place."""
+        ...
+
+    async def reset_gaps(self, embedder: str) -> None:
+        """Let messages without a vector be embedded again, also where a place counts as embedded."""
         ...
 
     async def rebuild_broken(self) -> None:

@@ -25,9 +25,10 @@ from tertulia.models.gemini.decode import (
     merge_chunks,
     unreadable_without,
 )
-from tertulia.models.gemini.encode import encode_cache, encode_request
+from tertulia.models.gemini.encode import encode_cache, encode_request, setting_notes
 from tertulia.models.http import Http, ServiceClient
 from tertulia.models.key_mask import Mask
+from tertulia.models.notes import Notes
 from tertulia.models.stream import decode_stream
 from tertulia.parts import Media, Part
 from tertulia.turns import Prompt, Role
@@ -62,6 +63,7 @@ class Gemini(ServiceClient):
             decode_error=_decode_error,
             timeout=timeout,
         )
+        self._notes = Notes(self.name)
         self._sdk = None
         if client is not None:
             from tertulia.models.gemini.sdk import GeminiSdkClient
@@ -222,6 +224,7 @@ class Gemini(ServiceClient):
         return f"/{self._version}/models?pageSize=1"
 
     def _encode(self, prompt: Prompt) -> bytes:
+        self._notes.tell(setting_notes(prompt, model=self.name))
         return encode_request(repair_prompt(prompt, self.name, wire="gemini"), model=self.name)
 
     def _method(self, name: str) -> str:

@@ -1,9 +1,11 @@
 """From Gemini's JSON to our turns, responses and errors; to caches, files, token counts and vectors. Pure."""
 
 import re
+from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from enum import Enum
 from hashlib import sha256
 from typing import Any
 
@@ -162,6 +164,20 @@ def _fields(value: Any) -> dict[str, Any]:
     return {camel(key): item for key, item in value.items() if item is not None}
 
 
+def _plain(value: Any) -> Any:
+    """Return a value of google-genai's `model_dump()` as JSON has it: base64 for bytes, and names for enums."""
+    kind = type(value)
+    if kind is str:  # nearly all values
+        return value
+    if kind is dict:
+        return {key: _plain(item) for key, item in value.items()}
+    if kind is list:
+        return [_plain(item) for item in value]
+    if kind is bytes:
+        return b64encode(value).decode()
+    return value.value if isinstance(value, Enum) else value
+
+
 def _digest(value: Any) -> str:
     return sha256(dumps(value)).hexdigest()[:12]
 
@@ -185,6 +201,7 @@ def _with_id(part: Part, ours: str) -> Part:
 def _part(part: Any) -> Part:
     if not isinstance(part, dict):
         return Text(text=part) if isinstance(part, str) else Opaque(raw={"text": str(part)})
+    part = _plain(part)
     fields = _fields(part)
     signature = fields.pop("thoughtSignature", None)
     thought = fields.pop("thought", False)
@@ -295,9 +312,9 @@ def _finish(fields: dict[str, Any], candidate: dict[str, Any], turn: Turn) -> Fi
     if not candidate:
         if feedback.get("blockReason"):
             message = str(feedback.get("blockReasonMessage", ""))
-            return Finish(outcome="prompt_blocked", reason=str(feedback["blockReason"]), message=message)
+            return Finish(outcome="prompt_blocked", reason=str(_plain(feedback["blockReason"])), message=message)
         return Finish(outcome="empty", reason="NO_CANDIDATES")
-    reason = str(candidate.get("finishReason", ""))
+    reason = str(_plain(candidate.get("finishReason", "")))
     reason = _NUMBERED.get(reason, reason)
     outcome = _OUTCOMES.get(reason, "other") if reason else "complete"
     silent = all(isinstance(part, Text) and not part.text for part in turn.parts)

@@ -13,8 +13,8 @@ from tertulia.jsonio import dump_items, dumps, join_items, limit_depth, lower_ty
 from tertulia.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, is_generated_id
 from tertulia.turns import Layer, Prompt, Settings, ToolSpec, Turn
 from tertulia.value_cache import cached
-from tertulia.wire.gemini_request import schema_is_plain, thinking_violations
-from tertulia.wire.generations import bare, generation
+from tertulia.wire.gemini_request import LEVELS, schema_is_plain, thinking_violations
+from tertulia.wire.generations import bare, generation, nearest_effort
 from tertulia.wire.media_limits import limits_of
 from tertulia.wire.part_forms import fits_in_result, gemini_mime, is_sent_inline, is_sent_to_gemini, raw_if_unchanged
 from tertulia.wire.repair import repair
@@ -145,10 +145,27 @@ def _leading(prompt: Prompt, model: str) -> Iterator[bytes]:
         yield dumps({"role": "user", "parts": [{"text": prompt.instruction}]})
 
 
+def setting_notes(prompt: Prompt, *, model: str) -> list[str]:
+    """Return a note about each setting that is not sent as it was given, and why."""
+    settings, tools = prompt.settings, _sent_tools(prompt, model)
+    notes = _thinking_level(settings, model)[1]
+    if settings.thoughts and not _tells_thoughts(model):
+        notes.append("thoughts is left out: the model does not tell them")
+    if settings.answer is not None and not _takes_schema(model, functions=bool(tools)):
+        notes.append("answer is left out: the model takes no schema beside tools")
+    if prompt.tools and not tools and settings.tool_choice != "none":
+        notes.append("tools are left out: the model takes none")
+    return notes
+
+
+def _sent_tools(prompt: Prompt, model: str) -> tuple[ToolSpec, ...]:
+    no_functions = when_refused(model, "no-functions") == "always" or "-image" in bare(model)
+    return () if no_functions or _omits_tools(prompt.settings, model) else prompt.tools
+
+
 def _request_fields(prompt: Prompt, model: str) -> list[tuple[bytes, bytes]]:
     fields: list[tuple[bytes, bytes]] = []
-    no_functions = when_refused(model, "no-functions") == "always" or "-image" in bare(model)
-    tools = () if no_functions or _omits_tools(prompt.settings, model) else prompt.tools
+    tools = _sent_tools(prompt, model)
     if prompt.cached:
         fields.append((b"cachedContent", dumps(prompt.cached)))
     else:
@@ -196,7 +213,7 @@ def _generation_config(settings: Settings, model: str, *, functions: bool) -> di
         "seed": settings.seed,
         "thinkingConfig": _thinking_config(settings, model) or None,
     }
-    if settings.answer is not None and not (functions and when_refused(model, "json-with-functions") != "never"):
+    if settings.answer is not None and _takes_schema(model, functions=functions):
         config["responseMimeType"] = "application/json"
         as_schema = generation(model) == "2.0" and schema_is_plain(settings.answer)
         config["responseSchema" if as_schema else "responseJsonSchema"] = (
@@ -205,17 +222,42 @@ def _generation_config(settings: Settings, model: str, *, functions: bool) -> di
     return {name: value for name, value in config.items() if value is not None}
 
 
+def _takes_schema(model: str, *, functions: bool) -> bool:
+    return not functions or when_refused(model, "json-with-functions") == "never"
+
+
 def _thinking_config(settings: Settings, model: str) -> dict[str, Any]:
-    config: dict[str, Any] = {}
-    if isinstance(settings.thinking, int):
-        config["thinkingBudget"] = settings.thinking
-    elif settings.thinking:
-        config["thinkingLevel"] = settings.thinking.upper()
-    if any(GEMINI_RULES[fault.rule].when(generation(model)) != "never" for fault in thinking_violations(config, model)):
-        config = {}
-    if settings.thoughts is not None and generation(model) not in {"2.0", "gemma-3"}:
+    config, _ = _thinking_level(settings, model)
+    if settings.thoughts is not None and _tells_thoughts(model):
         config["includeThoughts"] = settings.thoughts
     return config
+
+
+def _tells_thoughts(model: str) -> bool:
+    return generation(model) not in {"2.0", "gemma-3"}
+
+
+def _thinking_level(settings: Settings, model: str) -> tuple[dict[str, Any], list[str]]:
+    """Return the budget or the level as it is sent: the nearest that the model takes, and a note if it is another."""
+    wanted = settings.thinking
+    if wanted is None:
+        return {}, []
+    taken = [level for level in LEVELS if _takes_thinking({"thinkingLevel": level}, model)]
+    if isinstance(wanted, str) and taken:
+        found = nearest_effort(wanted, taken)
+        quoted = ", ".join(f'"{level}"' for level in taken)
+        changed = [f'thinking is "{found}", not "{wanted}": the model takes {quoted}'] if found != wanted else []
+        return {"thinkingLevel": found.upper()}, changed
+    config = {"thinkingBudget": 0 if wanted == "none" else wanted}
+    if not isinstance(config["thinkingBudget"], str) and _takes_thinking(config, model):
+        return config, []
+    hint = ', "none" is the least that it takes' if wanted == 0 and taken else ""
+    return {}, [f"thinking is left out: the model does not take {dumps(wanted).decode()}{hint}"]
+
+
+def _takes_thinking(config: dict[str, Any], model: str) -> bool:
+    found = thinking_violations(config, model)
+    return all(GEMINI_RULES[violation.rule].when(generation(model)) == "never" for violation in found)
 
 
 def _safety(safety: dict[str, str]) -> Iterable[dict[str, str]]:

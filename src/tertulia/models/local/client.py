@@ -30,6 +30,7 @@ from tertulia.models.local.decode import (
     respond,
 )
 from tertulia.models.local.encode import (
+    LLAMA,
     callable_tools,
     encode_request,
     omitted_exchanges,
@@ -39,6 +40,8 @@ from tertulia.models.local.encode import (
     with_one_call,
 )
 from tertulia.models.local.weights import WEIGHTS, weights_path
+from tertulia.models.notes import Notes
+from tertulia.models.openai.settings import sent_settings
 from tertulia.models.stream import decode_stream
 from tertulia.parts import Media, Part
 from tertulia.turns import Prompt, Role
@@ -73,6 +76,7 @@ class Local:
         self._context = context
         self._tokens_per_character = TOKENS_PER_CHARACTER
         self._runtime: Runtime | None = None
+        self._notes = Notes(name)
         self._last: tuple[Prompt, int] | None = None  # the last prompt, and its limit in characters
 
     async def __aenter__(self) -> Self:
@@ -108,6 +112,7 @@ class Local:
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Part | Response, None]:
         """Yield text as it is generated, then the call, then the Response."""
+        self._notes.tell(sent_settings(prompt, self.name, LLAMA).notes)
         legal = repair_prompt(prompt, self.name, wire="openai")
         if self.name in WEIGHTS and WEIGHTS[self.name].one_call:
             legal = with_one_call(legal)

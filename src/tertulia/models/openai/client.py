@@ -1,6 +1,5 @@
 """An OpenAI-compatible service as a model: chat completions over HTTP, or through the user's own SDK client."""
 
-import logging
 import os
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -14,15 +13,15 @@ from tertulia import errors
 from tertulia.models.base import Response
 from tertulia.models.http import DONE, Http, ServiceClient
 from tertulia.models.key_mask import Mask
+from tertulia.models.notes import Notes
 from tertulia.models.openai.decode import decode_error, decode_response, in_band_error, merge_chunks
 from tertulia.models.openai.encode import encode_request, holds_audio, media_itself, media_receipts
-from tertulia.models.openai.vendors import Vendor, vendor_named, vendor_of
-from tertulia.models.stream import decode_stream
+from tertulia.models.openai.settings import sent_settings
+from tertulia.models.openai.vendors import Vendor, for_model, vendor_named, vendor_of
+from tertulia.models.stream import CallUnreadable, decode_stream
 from tertulia.parts import Media, Part
-from tertulia.turns import Prompt, Role
+from tertulia.turns import Prompt, Role, Turn
 from tertulia.wire.repair import repair_prompt
-
-log = logging.getLogger(__name__)
 
 MAX_ADDRESSES = 1_000  # that `AudioRefusals` remembers; beyond them the oldest is asked again
 REFUSAL_SECONDS = 24 * 3600.0  # then it is asked again: a server may have loaded a model that takes audio
@@ -72,16 +71,16 @@ class OpenAI(ServiceClient):
         self.name = model
         self._refusals = refusals
         self._key = key
-        self._warned: set[str] = set()  # actions that were logged
         given = base_url or str(getattr(client, "base_url", "")) or os.environ.get("TERTULIA_OPENAI_BASE_URL") or ""
         named = vendor_named(vendor) if isinstance(vendor, str) else vendor
-        self.vendor = named or vendor_of(model, given)
+        self.vendor = for_model(named or vendor_of(model, given), model)
         address = given or self.vendor.base_url
         if not address and client is None:
             raise errors.InvalidValue(
                 f"no address for {model!r}: pass base_url= or vendor=, or set TERTULIA_OPENAI_BASE_URL"
             )
         self._http = Http(address, headers=self._headers, decode_error=_decode_error, timeout=timeout)
+        self._notes = Notes(f"{model} at {self._http.public_url}")
         self._sdk = None
         if client is not None:
             from tertulia.models.openai.sdk import OpenAISdkClient
@@ -128,11 +127,14 @@ class OpenAI(ServiceClient):
 
     async def _whole(self, prompt: Prompt, vendor: Vendor) -> AsyncGenerator[Part | Response, None]:
         body = self._encode(prompt, vendor)
-        if self._sdk:
-            answer = await self._sdk.complete(body)
-        else:
-            answer = await self._http.json("POST", "/chat/completions", body=body, about=self.name)
-        yield decode_response(self._read(answer), model=self.name)
+        try:
+            if self._sdk:
+                answer = await self._sdk.complete(body)
+            else:
+                answer = await self._http.json("POST", "/chat/completions", body=body, about=self.name)
+            yield decode_response(self._read(answer), model=self.name)
+        except CallUnreadable as error:
+            yield Response(turn=Turn(role="model", parts=(), model=self.name), finish=error.finish)
 
     async def _stream(self, prompt: Prompt, vendor: Vendor) -> AsyncGenerator[Part | Response, None]:
         body = self._encode(prompt, vendor)[:-1] + b',"stream":true'
@@ -148,10 +150,8 @@ class OpenAI(ServiceClient):
         return "/key" if self.vendor.name == "openrouter" else "/models"  # whose list of models needs no key
 
     def _encode(self, prompt: Prompt, vendor: Vendor) -> bytes:
-        for receipt in media_receipts(prompt, vendor):
-            if receipt.action not in self._warned:
-                self._warned.add(receipt.action)
-                log.warning("%s at %s: %s", self.name, self._http.public_url, receipt.action)
+        self._notes.tell(receipt.action for receipt in media_receipts(prompt, vendor))
+        self._notes.tell(sent_settings(prompt, self.name, vendor).notes)
         return encode_request(prompt, model=self.name, vendor=vendor)
 
     def _read(self, answer: Any) -> dict[str, Any]:

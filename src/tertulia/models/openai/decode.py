@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from tertulia import errors
 from tertulia.jsonio import count_or_zero, dumps, error_object, list_or_empty, loads, object_or_empty
 from tertulia.models.base import Finish, Outcome, Response, Usage
+from tertulia.models.stream import CallUnreadable
 from tertulia.parts import GENERATED_ID_PREFIX, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from tertulia.turns import Turn
 from tertulia.wire.openai import REASONING, TEXTS
@@ -49,6 +50,7 @@ _UNAVAILABLE: dict[int, tuple[type[errors.ModelUnavailable], str]] = {  # by HTT
     504: (errors.TimedOut, "took too long"),
     529: (errors.Overloaded, "is busy"),
 }
+LONGEST_CALL = 500  # characters of an unreadable call
 _AUDIO_MIMES = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 
 
@@ -70,7 +72,8 @@ def decode_response(body: dict[str, Any], *, model: str) -> Response:
     message = object_or_empty(choice.get("message"))
     digest = sha256(str(body["id"]).encode()).hexdigest()[:12] if body.get("id") else _digest(body)
     turn = Turn(role="model", parts=tuple(_assistant(message, digest)), model=model)
-    return Response(turn=turn, usage=_usage(body.get("usage")), finish=_finish(choice, message, turn), raw=body)
+    usage = body.get("usage") or object_or_empty(body.get("x_groq")).get("usage")  # Groq's streams may have it there
+    return Response(turn=turn, usage=_usage(usage), finish=_finish(choice, message, turn), raw=body)
 
 
 def merge_chunks(chunks: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -158,6 +161,10 @@ def decode_error(status: int, body: bytes, headers: Mapping[str, str], *, about:
         return errors.ContextTooLong(f"the request is too long for {about}: {message}")
     if status < 429 and (_NO_MODEL.search(kind) or _NO_MODEL_WORDS.search(message)):
         return errors.ModelUnknown(f"the service does not know {about or 'that model'}: {message}")
+    if code == "tool_use_failed":  # Groq
+        written = str(error.get("failed_generation") or "")[:LONGEST_CALL]
+        finish = Finish(outcome="malformed", reason=code, message=written)
+        return CallUnreadable(f"{about} wrote a call that the service could not read: {message}", finish=finish)
     if "insufficient_quota" in kind or status == 402:
         return errors.QuotaExhausted(f"the account's quota is used up: {message}")
     if status in _UNAVAILABLE or status >= 500:

@@ -8,11 +8,11 @@ from typing import Any
 
 from tertulia.characters import one_line
 from tertulia.jsonio import dump_items, dumps, join_items, lower_types
-from tertulia.models.openai.vendors import Vendor, vendor_of
+from tertulia.models.openai.settings import sent_settings
+from tertulia.models.openai.vendors import Vendor, for_model, vendor_of
 from tertulia.parts import MAX_LABEL, USUAL_MIME, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
-from tertulia.turns import Prompt, Settings, ToolSpec, Turn
+from tertulia.turns import Prompt, ToolSpec, Turn
 from tertulia.value_cache import cached
-from tertulia.wire.generations import refused_settings
 from tertulia.wire.openai import REASONING
 from tertulia.wire.part_forms import raw_if_unchanged, sent_ids, words_unseen
 from tertulia.wire.repair import Receipt
@@ -24,16 +24,15 @@ _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 def encode_request(prompt: Prompt, *, model: str, vendor: Vendor | None = None) -> bytes:
     """Encode a chat-completions request; turns that were encoded before are joined from their cached bytes."""
-    vendor = vendor or vendor_of(model)
+    vendor = vendor or for_model(vendor_of(model), model)
     key = _key(model, vendor)
     turns = [turn.__dict__.get(key) or _fragment(turn, model, vendor) for turn in prompt.turns]
     fields: list[tuple[bytes, bytes]] = []
-    tools = () if prompt.settings.tool_choice == "none" and not vendor.tool_choice else prompt.tools
-    if tools:
-        declarations = b",".join(cached(tool, "openai", _declaration) for tool in tools)
+    sent = sent_settings(prompt, model, vendor)
+    if sent.tools:
+        declarations = b",".join(cached(tool, "openai", _declaration) for tool in sent.tools)
         fields.append((b"tools", b"[%b]" % declarations))
-    settings = _settings(prompt.settings, model, vendor, tools=bool(tools))
-    fields += [(name.encode(), dumps(value)) for name, value in settings.items() if value is not None]
+    fields += [(name.encode(), dumps(value)) for name, value in sent.fields.items()]
     tail = b"".join(b',"%b":%b' % field for field in fields)
     head = b'{"model":%b,"messages":[' % dumps(model)
     return join_items(head, [*_system(prompt, model), *filter(None, turns)], b"]%b}" % tail)
@@ -41,7 +40,7 @@ def encode_request(prompt: Prompt, *, model: str, vendor: Vendor | None = None) 
 
 def encode_turn(turn: Turn, *, model: str, vendor: Vendor | None = None) -> bytes:
     """Encode a turn as a JSON array of messages: one, one for each tool result, or none if nothing is sent."""
-    return b"[%b]" % _fragment(turn, model, vendor or vendor_of(model))
+    return b"[%b]" % _fragment(turn, model, vendor or for_model(vendor_of(model), model))
 
 
 def _key(model: str, vendor: Vendor) -> str:
@@ -267,27 +266,3 @@ def _declaration(tool: ToolSpec) -> bytes:
         function["description"] = tool.description
     function["parameters"] = lower_types(tool.parameters) or {"type": "object", "properties": {}}
     return dumps({"type": "function", "function": function})
-
-
-def _settings(settings: Settings, model: str, vendor: Vendor, *, tools: bool) -> dict[str, Any]:
-    choices = {"auto": "auto", "any": vendor.any_tool, "none": "none"}
-    schema = {"name": "answer", "schema": lower_types(settings.answer)} if settings.answer is not None else None
-    written = {
-        "temperature": settings.temperature,
-        "top_p": settings.top_p,
-        "top_k": settings.top_k if vendor.top_k else None,
-        vendor.limit_field: settings.max_tokens,
-        "stop": list(settings.stop) or None,
-        "seed": settings.seed,
-        "reasoning_effort": _effort(settings, model, vendor, tools=tools),
-        "response_format": {"type": "json_schema", "json_schema": schema} if schema else None,
-        "tool_choice": choices[settings.tool_choice] if tools and settings.tool_choice else None,
-    }
-    refused = refused_settings(model)
-    return {name: value for name, value in written.items() if name not in refused}
-
-
-def _effort(settings: Settings, model: str, vendor: Vendor, *, tools: bool) -> str | None:
-    if not isinstance(settings.thinking, str) or not vendor.reasoning_effort:
-        return None
-    return None if tools and model.startswith("gpt-5.6") else settings.thinking

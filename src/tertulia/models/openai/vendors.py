@@ -4,9 +4,12 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tertulia.errors import InvalidValue
-from tertulia.wire.generations import family
+from tertulia.turns import EFFORTS
+from tertulia.wire.generations import bare, family
+from tertulia.wire.media_limits import limits_of
 
 Audio = Literal[
     "input_audio",  # WAV and MP3 as base64, as OpenAI takes them
@@ -28,7 +31,7 @@ class Vendor(Struct, frozen=True, kw_only=True):
     audio: Audio = "input_audio"
     images: bool = True
     top_k: bool = False
-    reasoning_effort: bool = False
+    efforts: tuple[str, ...] = ()  # that `reasoning_effort` takes; of OpenAI's own models each takes some of them
     usage_in_streams: bool = True  # whether `stream_options` is known
 
 
@@ -37,7 +40,7 @@ OPENAI = Vendor(
     base_url="https://api.openai.com/v1",
     key_names=("OPENAI_API_KEY",),
     limit_field="max_completion_tokens",
-    reasoning_effort=True,
+    efforts=EFFORTS,
 )
 COMPATIBLE = Vendor(name="compatible", key_names=("OPENAI_API_KEY",), audio="unknown")
 VENDORS = {
@@ -49,7 +52,7 @@ VENDORS = {
             name="gemini",
             base_url="https://generativelanguage.googleapis.com/v1beta/openai",
             key_names=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-            reasoning_effort=True,
+            efforts=EFFORTS[:5],
         ),
         Vendor(
             name="groq",
@@ -57,7 +60,6 @@ VENDORS = {
             key_names=("GROQ_API_KEY",),
             audio="none",
             limit_field="max_completion_tokens",
-            usage_in_streams=False,
         ),
         Vendor(
             name="mistral",
@@ -80,7 +82,7 @@ VENDORS = {
             base_url="https://openrouter.ai/api/v1",
             key_names=("OPENROUTER_API_KEY",),
             top_k=True,
-            reasoning_effort=True,
+            efforts=EFFORTS[:6],
         ),
         Vendor(name="ollama", base_url="http://127.0.0.1:11434/v1", audio="none", tool_choice=False),
         Vendor(name="vllm", base_url="http://127.0.0.1:8000/v1", audio="audio_url", top_k=True),
@@ -98,6 +100,12 @@ def vendor_of(model: str, base_url: str = "") -> Vendor:
     if at_host and host != "127.0.0.1":
         return at_host[0]
     return OPENAI if family(model) == "openai" else COMPATIBLE
+
+
+def for_model(vendor: Vendor, model: str) -> Vendor:
+    """Return the vendor as a model of it is asked: most of OpenAI's own hear nothing, whoever passes requests on."""
+    is_openais = vendor.audio == "input_audio" and family(bare(model)) == "openai"
+    return replace(vendor, audio="none") if is_openais and not limits_of(model).hears else vendor
 
 
 def vendor_named(name: str) -> Vendor:

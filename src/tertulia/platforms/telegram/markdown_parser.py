@@ -1,5 +1,6 @@
 """The Markdown parser: CommonMark with tables and strikethrough, bounded so that no text takes long. Pure."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from markdown_it.token import Token
 
 _DEEPEST = 16  # levels; a list is two. Text that is nested deeper is a paragraph with its markers as words.
 _LONGEST = 4096  # characters of a paragraph that are parsed at once: some of the rules take quadratic time
+_ESCAPE_AT_END = re.compile(r"(?<!\\)(?:\\\\)*+(?P<escape>\\|&#?\w{0,32})\Z")  # or the beginning of one
 
 
 def block_tokens(source: str) -> list[Token]:
@@ -31,10 +33,16 @@ def _pieces(content: str) -> Iterator[str]:
     start = 0
     while len(content) - start > _LONGEST:
         end = max(content.rfind("\n", start, start + _LONGEST), content.rfind(" ", start, start + _LONGEST)) + 1
-        end = end or start + _LONGEST
+        end = end or start + _whole_escapes(content[start : start + _LONGEST])
         yield content[start:end]
         start = end
     yield content[start:]
+
+
+def _whole_escapes(piece: str) -> int:
+    """Return where to end *piece*, so that it does not end within an escaped character: `\\*`, or `&#97;`."""
+    found = _ESCAPE_AT_END.search(piece)
+    return found.start("escape") if found else len(piece)
 
 
 def _too_deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:

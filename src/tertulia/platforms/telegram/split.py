@@ -124,8 +124,12 @@ class _Splitter:
             start = blanks.end()
             stop = end if self._fits(start, end) else self._cut(start)
             text = self._text[start:stop].rstrip()
-            if not is_blank(text):
-                yield start, self._written(text, start)
+            while not is_blank(text):
+                if (source := self._written(text, start)) is not None:
+                    yield start, source
+                    break
+                stop = start + max(1, (stop - start) // 2)
+                text = self._text[start:stop].rstrip()
             start = stop
 
     def _spans(self, start: int) -> list[Span]:
@@ -135,13 +139,15 @@ class _Splitter:
         self._current = [span for span in self._current if span.end > start]
         return self._current
 
-    def _written(self, text: str, start: int) -> str:
+    def _written(self, text: str, start: int) -> str | None:
+        """Return Markdown that is rendered to *text*, or at least to no more than fits; None if there is none."""
         spans = normal_spans(text, start, self._spans(start))
-        source = markdown_source(text, spans)
-        if self._is_source(source, text):
-            return source
-        source = markdown_source(text, [span for span in spans if span.type in ("pre", "blockquote")])
-        return source if self._is_source(source, text) else markdown_source(text, ())
+        for kept in (spans, [span for span in spans if span.type in ("pre", "blockquote")]):
+            source = markdown_source(text, kept)
+            if self._is_source(source, text):
+                return source
+        source = markdown_source(text, ())
+        return source if len(render_spans(source).text) <= self._limit else None
 
     def _cut(self, start: int) -> int:
         """Return where to end a part from *start*: after a paragraph, line, sentence or word of its second half."""

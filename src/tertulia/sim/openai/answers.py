@@ -14,7 +14,7 @@ from msgspec import Struct
 from tertulia.sim.behaviours import Answer, Ask, Function, FunctionResult, Output, Raw, embed
 from tertulia.sim.errors import Wire
 from tertulia.sim.faults import ContentFilter, Empty, MalformedCall, MaxTokens, ModelRefusal
-from tertulia.sim.openai.settings import reasons
+from tertulia.sim.openai.settings import OPENAI, efforts_of, reasons
 from tertulia.sim.usage import PrefixCache, Segment, TokenUsage, first_tokens, text_tokens, until_stop
 
 UselessAnswer = Empty | MaxTokens | ContentFilter | MalformedCall | ModelRefusal
@@ -284,7 +284,8 @@ def _reasoning_tokens(request: Wire, output: int) -> int:
     """Return the tokens a model thinks before it speaks, within the limit that counts both."""
     if not reasons(request["model"].rpartition("/")[2]):
         return 0
-    thought = REASONING.get(str(request.get("reasoning_effort")), REASONING["medium"])
+    usual = efforts_of(request["model"]).usual if OPENAI.match(request["model"]) else "medium"
+    thought = REASONING.get(str(request.get("reasoning_effort") or usual), REASONING["medium"])
     limit = token_limit(request)
     return thought if limit is None else max(0, min(thought, limit - output))
 

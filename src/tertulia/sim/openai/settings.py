@@ -19,8 +19,17 @@ stream_options temperature tool_choice tools top_logprobs top_p user verbosity w
 PARAMETERS = frozenset(_OPENAI_PARAMETERS.split())
 OPENAI = re.compile(r"(?!gpt-oss)gpt-|chatgpt-|codex-|computer-use-|o[0-9]")
 SEARCHES = re.compile(r"gpt-4o-(?:mini-)?search")
-SAMPLES = re.compile(r"gpt-5-chat|gpt-3\.5|gpt-4|gpt-audio|chatgpt-4o")
-SAMPLES_SOMETIMES = re.compile(r"gpt-5\.[123]")
+_EFFORTS = (  # of the first pattern that an id begins with: its efforts, the one without any given, those beside tools
+    (r"gpt-5-chat|gpt-[1-4](?!\d)|gpt-audio|chatgpt-", "", "", ""),
+    (r"gpt-[\d.]+-chat", "medium", "medium", "medium"),
+    (r"gpt-6-astra|gpt-6\.1-sol", "low medium high xhigh", "medium", ""),
+    (r"gpt-5\.4(?!\d)", "none low medium high xhigh", "none", "none"),
+    (r"gpt-5\.[23](?!\d)", "none low medium high xhigh", "none", "none low medium high xhigh"),
+    (r"gpt-5\.1(?!\d)", "none low medium high", "none", "none low medium high"),
+    (r"gpt-5(?![.\d])", "minimal low medium high", "medium", "minimal low medium high"),
+    (r"gpt-", "none low medium high xhigh", "medium", "none"),
+    (r"", "low medium high", "medium", "low medium high"),
+)
 
 
 class ServerKind(Struct, frozen=True, kw_only=True):
@@ -38,9 +47,24 @@ class ServerKind(Struct, frozen=True, kw_only=True):
         return self.openai or self.strict
 
 
+class Efforts(Struct, frozen=True):
+    """The reasoning efforts of one of OpenAI's models; none at all if it does not reason."""
+
+    taken: tuple[str, ...]
+    usual: str
+    beside_tools: tuple[str, ...]
+
+
+def efforts_of(model: str) -> Efforts:
+    for pattern, taken, usual, beside_tools in _EFFORTS:
+        if re.match(pattern, model):
+            return Efforts(tuple(taken.split()), usual, tuple(beside_tools.split()))
+    raise AssertionError  # the last pattern fits any id
+
+
 def reasons(model: str) -> bool:
     """Tell whether a model thinks before it answers: Gemini, and OpenAI's own but for the older ones."""
-    return model.startswith("gemini-") or bool(OPENAI.match(model) and not SAMPLES.match(model))
+    return model.startswith("gemini-") or bool(OPENAI.match(model) and efforts_of(model).taken)
 
 
 def refused_settings(body: Object, server: ServerKind) -> Iterator[OpenAIRefusal]:
@@ -56,10 +80,14 @@ def refused_settings(body: Object, server: ServerKind) -> Iterator[OpenAIRefusal
 
 
 def _unsupported(body: Object, server: ServerKind) -> Iterator[OpenAIRefusal]:
-    """Find settings that only reasoning models support, or only the others."""
-    searches, samples = SEARCHES.match(server.model), SAMPLES.match(server.model)
-    takes_them = SAMPLES_SOMETIMES.match(server.model) and not server.strict
-    if (searches or not samples) and not takes_them:
+    """Find settings that a model takes only while it does not reason, or never, and efforts that it does not know."""
+    searches, known, effort = SEARCHES.match(server.model), efforts_of(server.model), body.get("reasoning_effort")
+    if effort is not None and not known.taken:
+        yield _unsupported_parameter("reasoning_effort")
+    elif effort is not None and effort not in known.taken:
+        yield _unsupported_effort(effort, known.taken)
+    thinks = bool(known.taken) and (effort or known.usual) != "none"
+    if searches or thinks:
         value = body.get("temperature")
         if value not in (None, 1):
             text = (
@@ -69,10 +97,20 @@ def _unsupported(body: Object, server: ServerKind) -> Iterator[OpenAIRefusal]:
             yield refusal("unsupported", text, param="temperature", code="unsupported_value")
         if body.get("top_p") not in (None, 1):
             yield _unsupported_parameter("top_p")
-        if body.get("stop") is not None:
-            yield _unsupported_parameter("stop")
-    if (searches or samples) and body.get("reasoning_effort") is not None:
-        yield _unsupported_parameter("reasoning_effort")
+    takes_stop = server.model.startswith("o3-mini") or not (searches or thinks or (known.taken and server.strict))
+    if body.get("stop") is not None and not takes_stop:
+        yield _unsupported_parameter("stop")
+
+
+def _unsupported_effort(effort: object, taken: tuple[str, ...]) -> OpenAIRefusal:
+    quoted = [f"'{one}'" for one in taken]
+    if len(quoted) > 1:
+        quoted[-1] = f"and {quoted[-1]}"
+    text = (
+        f"Unsupported value: 'reasoning_effort' does not support '{effort}' with this model."
+        f" Supported values are: {', '.join(quoted)}."
+    )
+    return refusal("unsupported", text, param="reasoning_effort", code="unsupported_value")
 
 
 def _unsupported_parameter(name: str) -> OpenAIRefusal:
@@ -93,8 +131,13 @@ def _temperature(value: float) -> Iterator[OpenAIRefusal]:
 
 
 def refused_effort(body: Object, server: ServerKind, *, has_functions: bool) -> Iterator[OpenAIRefusal]:
-    """Find a reasoning effort beside tools, for the models that refuse the two together."""
-    effort = body.get("reasoning_effort")
-    if server.openai and server.model.startswith("gpt-5.6") and has_functions and effort not in (None, "none"):
-        text = "Function tools are not supported with reasoning_effort other than none on this endpoint."
-        yield refusal("reasoning-with-tools", text, param="reasoning_effort", code="unsupported_value")
+    """Find function tools beside an effort with which the model takes none."""
+    known = efforts_of(server.model)
+    if not (server.openai and has_functions and known.taken):
+        return
+    if (body.get("reasoning_effort") or known.usual) not in known.beside_tools:
+        text = (
+            f"Function tools with reasoning_effort are not supported for {server.model} in /v1/chat/completions."
+            " To use function tools, use /v1/responses or set reasoning_effort to 'none'."
+        )
+        yield refusal("reasoning-with-tools", text, param="reasoning_effort")

@@ -13,7 +13,7 @@ from tertulia.memory.verify.statements import (
     states_any,
     states_any_by_anyone,
 )
-from tertulia.store import chats, tasks
+from tertulia.store import chats, decisions, tasks
 from tertulia.store.encoding import REPLY, TASK, dumps
 from tertulia.store.forget import removal
 from tertulia.store.forget.person_words import PersonWords, name_marks
@@ -87,7 +87,7 @@ def _withdraw_runs(database: Database, by_place: StatementsByPlace, hidden: Coll
     tool must not run twice, so a run that has started one stays without its prompts, and can only end as failed.
     """
     shown = [
-        (run, place)
+        run
         for run, place, horizon in database.execute("SELECT run_id, place, horizon FROM runs WHERE status = 'open'")
         if (statements := [one for (_, where), made_there in by_place.items() if where == place for one in made_there])
         and (
@@ -98,13 +98,11 @@ def _withdraw_runs(database: Database, by_place: StatementsByPlace, hidden: Coll
     if not shown:
         return
     begun = "SELECT 1 FROM tool_runs WHERE run_id = ?"
-    anew = [(run, place) for run, place in shown if database.execute(begun, (run,)).fetchone() is None]
-    removal.remove_runs(database, [run for run, _ in shown])
+    anew = [run for run in shown if database.execute(begun, (run,)).fetchone() is None]
+    removal.remove_runs(database, shown)
     clear_cache(database)
-    waits = """UPDATE messages SET state = 'waiting', run_id = NULL
-        WHERE place = ? AND run_id = ? AND state = 'taken'"""
-    for run, place in anew:
-        database.execute(waits, (place, run))
+    for run in anew:
+        decisions.release(database, run)
         database.execute("DELETE FROM runs WHERE run_id = ?", (run,))
 
 
@@ -145,8 +143,7 @@ def hide_facts(database: Database, facts: Sequence[int], at: datetime) -> None:
     for row in sorted(found):
         hide_message(database, row, at, facts=every)
     drop_caches(database)
-    passed = "UPDATE messages SET state = 'passed' WHERE id = ? AND state = 'waiting'"
-    database.executemany(passed, [(row,) for row in sources])
+    decisions.end_waiting(database, sorted(sources), "forgotten", at)
 
 
 def _sources(database: Database, fact: int) -> list[int]:
@@ -157,8 +154,8 @@ def _sources(database: Database, fact: int) -> list[int]:
 
 def _answer_rows(database: Database, message: int) -> list[int]:
     """Return the answers of the agent to a message."""
-    select = """SELECT a.id FROM messages m JOIN outbox o ON o.run_id = m.run_id
-        JOIN messages a ON a.place = o.place AND a.message_id = o.message_id WHERE m.id = ?"""
+    select = """SELECT a.id FROM decisions d JOIN outbox o ON o.run_id = d.run_id
+        JOIN messages a ON a.place = o.place AND a.message_id = o.message_id WHERE d.message = ?"""
     return [row for (row,) in database.execute(select, (message,))]
 
 

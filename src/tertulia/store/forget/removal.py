@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.messages import Reply
-from tertulia.store import message_rows, search_index, tasks
+from tertulia.store import decisions, message_rows, search_index, tasks
 from tertulia.store.encoding import MESSAGE, PLACE, REPLY, STRINGS, TASK, JsonType, dumps
 from tertulia.store.forget.person_words import PersonWords, Vocabulary
 from tertulia.store.message_rows import insert_change
@@ -309,9 +309,9 @@ def empty_message(database: Database, row: int, at: datetime, *, with_quote: boo
     database.execute("DELETE FROM hidden_sentences WHERE message = ?", (row,))
     quote = "reply_to = NULL, reply_author = NULL, reply = NULL," if with_quote else ""
     update = f"""UPDATE messages SET text = '', media = NULL, parts = '[]', edited_at = NULL, deleted = 1, {quote}
-        album = NULL, forwarded_from = NULL, forward_author = NULL,
-        state = CASE WHEN state = 'waiting' THEN 'passed' ELSE state END WHERE id = ?"""
+        album = NULL, forwarded_from = NULL, forward_author = NULL WHERE id = ?"""
     database.execute(update, (row,))
+    decisions.end_waiting(database, [row], "forgotten", at)
     search_index.reindex(database, row)
 
 

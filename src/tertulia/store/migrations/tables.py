@@ -54,8 +54,7 @@ CONVERSATIONS = (
         role TEXT NOT NULL CHECK (role IN ('user', 'model')),
         text TEXT NOT NULL,
         media TEXT,
-        state TEXT NOT NULL CHECK (state IN ('waiting', 'taken', 'passed', 'own')),
-        run_id TEXT,  -- the run that took it
+        own INTEGER NOT NULL DEFAULT 0,  -- whether the agent wrote it
         name INTEGER NOT NULL REFERENCES names (id),
         title INTEGER NOT NULL REFERENCES titles (id),
         sent_at TEXT,
@@ -74,13 +73,24 @@ CONVERSATIONS = (
         UNIQUE (place, message_id),
         UNIQUE (place, number)
     )""",
-    "CREATE INDEX messages_waiting ON messages (place, number) WHERE state = 'waiting'",
     "CREATE INDEX messages_by_name ON messages (name)",
     "CREATE INDEX messages_by_reply ON messages (place, reply_to) WHERE reply_to IS NOT NULL",
     "CREATE INDEX messages_by_reply_author ON messages (reply_author) WHERE reply_author IS NOT NULL",
     "CREATE INDEX messages_by_album ON messages (place, album) WHERE album IS NOT NULL",
     "CREATE INDEX messages_stale ON messages (place, number) WHERE stale = 1",
     "CREATE INDEX messages_by_forward_author ON messages (forward_author) WHERE forward_author IS NOT NULL",
+    f"""CREATE TABLE decisions (  -- why a message that was received is or is not answered
+        message INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
+        agent TEXT NOT NULL DEFAULT '',  -- that is meant; empty: nobody, or the only one
+        place INTEGER NOT NULL,  -- that of the message; a reference would be looked for with every removed place
+        reason TEXT NOT NULL,
+        address TEXT,  -- how the message speaks to the agent
+        edited INTEGER NOT NULL DEFAULT 0,  -- whether it was decided once more after an edit
+        run_id TEXT,  -- the run that took the message
+        at TEXT,  -- when it was decided; of one that waits, since when
+        PRIMARY KEY (message, agent)
+    ) {BY_KEY}""",
+    "CREATE INDEX decisions_waiting ON decisions (place, message) WHERE reason = 'waiting'",
     f"""CREATE TABLE message_changes (
         id {SEQUENCE},
         place INTEGER NOT NULL REFERENCES places (id),

@@ -1,0 +1,141 @@
+"""Decisions about messages, a row per message and agent meant. Every change of one is made here, with its event.
+
+A received message waits from the transaction that stores it on. It is decided about in the transaction that acts on the
+decision: the one that skips it, that begins a run with it or takes it into one, that deletes it. So a message is never
+taken and not answered, or answered and still waiting. Messages of the agent and imported ones have no row.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from tertulia.decisions import Decision, Reason
+from tertulia.errors import InvalidValue
+from tertulia.events import MessageDecided
+from tertulia.messages import Place
+from tertulia.run.journal import Run
+from tertulia.store import events
+from tertulia.store.encoding import PLACE, format_time
+from tertulia.store.identities import find_place
+from tertulia.store.sqlite.connection import Database
+
+_INSERT = "INSERT INTO decisions (message, place, reason, at) VALUES (?, ?, ?, ?)"
+_OF_MESSAGE = "message = (SELECT id FROM messages WHERE place = :place AND message_id = :message_id) AND agent = ''"
+_DECIDE = f"""UPDATE decisions SET reason = :reason, address = :address, run_id = :run_id, at = :at
+    WHERE {_OF_MESSAGE} AND run_id IS NULL AND """
+_SKIP = _DECIDE + "reason = 'waiting'"
+_CLAIM = _DECIDE + "reason NOT IN ('withdrawn', 'forgotten', 'place left')"  # an album may have been skipped before
+_COLUMNS = ("agent", "reason", "address", "edited", "run_id", "at")
+_ANSWERED = Decision(reason="answered")
+
+
+def add(database: Database, message: int, place: int, reason: Reason, at: datetime | None) -> None:
+    """Store the decision about a new message: mostly that it waits."""
+    database.execute(_INSERT, (message, place, reason, format_time(at)))
+
+
+def skip(database: Database, place: Place, decisions: Mapping[str, Decision], at: datetime) -> None:
+    """Store why messages that wait are not answered, by their ids."""
+    row = find_place(database, place)
+    made = [
+        _event(place, message_id, decision)
+        for message_id, decision in decisions.items()
+        if database.execute(_SKIP, _values(row, message_id, decision, at)).rowcount
+    ]
+    if made:
+        events.add(database, *made, at=at)
+
+
+def claim(database: Database, run: Run, message_ids: Iterable[str], at: datetime | None) -> list[MessageDecided]:
+    """Store that a run has taken messages; return the events. Raise `InvalidValue` for one that another run has."""
+    row, made = find_place(database, run.place), []
+    taken = f"SELECT run_id FROM decisions WHERE {_OF_MESSAGE} AND run_id IS NOT NULL"
+    for message_id in message_ids:
+        decision = msgspec.structs.replace(run.decisions.get(message_id, _ANSWERED), run_id=run.id)
+        values = _values(row, message_id, decision, at)
+        if database.execute(_CLAIM, values).rowcount:
+            made.append(_event(run.place, message_id, decision))
+            continue
+        other = database.execute(taken, {"place": row, "message_id": message_id}).fetchone()
+        if other and other[0] != run.id:
+            raise InvalidValue(f"message {message_id!r} was taken by run {other[0]!r} already")
+    return made
+
+
+def release(database: Database, run_id: str) -> None:
+    """Let the messages of a run that is withdrawn wait again, since they were received."""
+    messages = """SELECT m.id FROM runs r JOIN json_each(r.message_ids) t
+        JOIN messages m ON m.place = r.place AND m.message_id = t.value WHERE r.run_id = :run_id"""
+    update = f"""UPDATE decisions SET reason = 'waiting', address = NULL, run_id = NULL,
+            at = (SELECT received_at FROM messages WHERE id = message)
+        WHERE run_id = :run_id AND message IN ({messages}) RETURNING message"""
+    _publish(database, "waiting", database.execute(update, {"run_id": run_id}).fetchall(), None)
+
+
+def end_waiting(database: Database, messages: Iterable[int], reason: Reason, at: datetime | None) -> None:
+    """Store why messages do not wait any more, by their rows; those that do not wait stay as they are."""
+    update = """UPDATE decisions SET reason = ?, at = coalesce(?, at) WHERE message = ? AND reason = 'waiting'
+        RETURNING message"""
+    changed = [database.execute(update, (reason, format_time(at), message)).fetchone() for message in messages]
+    _publish(database, reason, filter(None, changed), at)
+
+
+def leave(database: Database, place: int, at: datetime) -> None:
+    """Store that the messages that wait in a place are not answered: we have left it."""
+    select = "SELECT message FROM decisions WHERE place = ? AND reason = 'waiting'"
+    end_waiting(database, [message for (message,) in database.execute(select, (place,)).fetchall()], "place left", at)
+
+
+def wait_again(database: Database, message: int, place: int, at: datetime) -> None:
+    """Store that a message waits since it was edited."""
+    upsert = """INSERT INTO decisions (message, place, reason, edited, at) VALUES (?, ?, 'waiting', 1, ?)
+        ON CONFLICT (message, agent) DO UPDATE SET reason = 'waiting', edited = 1, at = excluded.at RETURNING message"""
+    _publish(database, "waiting", database.execute(upsert, (message, place, format_time(at))).fetchall(), at)
+
+
+def remove(database: Database, message: int) -> None:
+    """Remove the decisions about a message, which turns out to be the agent's own."""
+    database.execute("DELETE FROM decisions WHERE message = ?", (message,))
+
+
+def read(database: Database, message: int) -> tuple[Decision, ...]:
+    """Return the decisions about a message, one for each agent."""
+    select = f"SELECT {', '.join(_COLUMNS)} FROM decisions WHERE message = ? ORDER BY agent"
+    return tuple(decode(row) for row in database.execute(select, (message,)).fetchall())
+
+
+def decode(row: tuple[Any, ...]) -> Decision:
+    """Decode a row of agent, reason, address, edited, run and time."""
+    fields = dict(zip(_COLUMNS, row, strict=True))
+    return msgspec.convert(fields | {"edited": bool(fields["edited"])}, Decision)
+
+
+def _values(place: int | None, message_id: str, decision: Decision, at: datetime | None) -> dict[str, Any]:
+    return {
+        "place": place,
+        "message_id": message_id,
+        "reason": decision.reason,
+        "address": decision.address,
+        "run_id": decision.run_id,
+        "at": format_time(at),
+    }
+
+
+def _event(place: Place, message_id: str, decision: Decision) -> MessageDecided:
+    return MessageDecided(
+        place=place,
+        message_id=message_id,
+        reason=decision.reason,
+        address=decision.address,
+        agent=decision.agent,
+        run_id=decision.run_id,
+    )
+
+
+def _publish(database: Database, reason: Reason, messages: Iterable[tuple[int]], at: datetime | None) -> None:
+    select = "SELECT t.body, m.message_id FROM messages m JOIN titles t ON t.id = m.title WHERE m.id = ?"
+    for (message,) in messages:
+        place, message_id = database.execute(select, (message,)).fetchone()
+        events.add(database, MessageDecided(place=PLACE.loads(place), message_id=message_id, reason=reason), at=at)
