@@ -4,9 +4,9 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal, Protocol, assert_never
+from typing import Literal, Protocol, assert_never
 
-from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.errors import InvalidValue, MediaUnavailable
@@ -121,20 +121,6 @@ class Stopped(Struct, frozen=True, kw_only=True, tag_field="kind", tag="stopped"
 
 
 Change = Received | Edited | Deleted | Reacted | Commanded | PlaceMigrated | PlaceJoined | PlaceLeft | Stopped
-
-
-def type_fault(value: object, kind: Any) -> str | None:
-    """Return what is wrong with the types of *value*, which should be a *kind*; None if nothing is.
-
-    Python does not check the fields of a struct, and a value with other types cannot be decoded from the store.
-    """
-    if not isinstance(value, kind):
-        return f"a value of the type {type(value).__name__} cannot be there"  # its text may be private
-    try:
-        convert(to_builtins(value, builtin_types=(bytes, datetime)), type(value))
-    except (ValidationError, ValueError, TypeError, RecursionError) as error:
-        return f"{type(value).__name__}: {error}"
-    return None
 
 
 def places_of(change: Change) -> tuple[Place, ...]:

@@ -219,7 +219,7 @@ async def test_a_task_whose_person_is_forgotten_while_it_runs_ends_quietly(
     here = Place(platform="recorded", id="1", kind="direct")
 
     async def forget(_: Task) -> list[Reply]:
-        await store.forget("1", "recorded")
+        await store.forget(platform="recorded", author_id="1")
         return [Reply(place=here, text="hello?")]
 
     async def quick(_: Task) -> None: ...

@@ -335,10 +335,11 @@ class BuiltinTasks:
 
     async def _block(self, task: Task) -> None:
         self._refuse_models(task)
-        await self._place_settings.block(task.place.author_namespace, _author(task).id, at=self._now())
+        service = task.place.author_namespace
+        await self._place_settings.block(platform=service, author_id=_author(task).id, at=self._now())
 
     async def _unblock(self, task: Task) -> None:
-        await self._place_settings.unblock(task.place.author_namespace, _author(task).id)
+        await self._place_settings.unblock(platform=task.place.author_namespace, author_id=_author(task).id)
 
     async def _clear(self, task: Task) -> None:
         self._refuse_models(task)

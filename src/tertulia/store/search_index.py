@@ -25,7 +25,7 @@ from tertulia.store.encoding import PLACE, clean, parse_time
 from tertulia.store.identities import IdentityCache, conversation_start, find_place, place_key
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_message, description_of, with_descriptions
 from tertulia.store.sqlite.connection import Database
-from tertulia.store.sqlite.writer import ConnectionThread, Repository
+from tertulia.store.sqlite.writer import CheckedCalls, ConnectionThread, Repository
 
 log = logging.getLogger(__name__)
 
@@ -332,7 +332,7 @@ _SELECT_PREFIX = """SELECT term, number, packed FROM search_terms WHERE place = 
     ORDER BY number DESC LIMIT ?"""
 
 
-class SqlIndexReader:
+class SqlIndexReader(CheckedCalls):
     """Implements `memory.retrieval.index.IndexReader`."""
 
     def __init__(self, reader: ConnectionThread, *, most: int = MAX_POSTINGS) -> None:
