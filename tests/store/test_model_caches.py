@@ -43,7 +43,7 @@ async def test_no_cache_is_wanted_once_somebody_was_forgotten(store: Store) -> N
     await store.inbox.receive(a_message("I live in Lviv", place=GROUP, author=ALICE), at=a_message().sent_at)  # type: ignore[arg-type]
     await store.model_caches.add(a_cache())
 
-    await store.forget(ALICE.id, GROUP.platform)
+    await store.forget(platform=GROUP.platform, author_id=ALICE.id)
 
     assert await store.model_caches.find(ACCOUNT) == [replace(a_cache(), unwanted=True)]
 
