@@ -15,7 +15,7 @@ from engine.cache_child import KEY, MODEL, CacheLife
 from lives import Lives, lives
 from models.gemini.reading import Reader
 from tertulia.models import Gemini
-from tertulia.models.gemini.cache_store import StoredCache
+from tertulia.models.gemini.cache_values import StoredCache
 from tertulia.sim.gemini import GeminiSim, Received
 from tertulia.store import Store
 from tertulia.turns import Prompt

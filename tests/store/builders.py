@@ -11,7 +11,7 @@ from tertulia.decisions import Decision
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.memory.facts import CursorKind
 from tertulia.messages import Message, Place, Reply
-from tertulia.models.gemini.cache_store import StoredCache
+from tertulia.models.gemini.cache_values import StoredCache
 from tertulia.models.gemini.encode import CacheFingerprint
 from tertulia.parts import ToolCall
 from tertulia.run.journal import Run, ToolRun

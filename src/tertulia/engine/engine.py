@@ -34,7 +34,7 @@ from tertulia.events import Event, MemoryBehind, RunFailed
 from tertulia.media.values import MediaOptions
 from tertulia.messages import Author, Message, Place, PlaceKey, Reply
 from tertulia.models.base import Model
-from tertulia.models.gemini.cache_store import CachesPrompts
+from tertulia.models.gemini.cache_values import CachesPrompts
 from tertulia.platform import (
     Change,
     Commanded,

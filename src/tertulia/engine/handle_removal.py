@@ -10,7 +10,8 @@ from tertulia.engine.background import Sleep, foreign_code, log_text
 from tertulia.errors import HandleGone, StoreBroken, StoreTrouble
 from tertulia.media.values import Handle
 from tertulia.models.base import Model, UploadsFiles
-from tertulia.models.gemini.cache_store import CachesPrompts, CacheStore, HasCaches, delete_unwanted
+from tertulia.models.gemini.cache_store import delete_unwanted
+from tertulia.models.gemini.cache_values import CachesPrompts, CacheStore, HasCaches
 
 log = logging.getLogger(__name__)
 

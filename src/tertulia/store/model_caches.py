@@ -5,7 +5,7 @@ from datetime import datetime
 from secrets import token_hex
 from typing import Any
 
-from tertulia.models.gemini.cache_store import StoredCache
+from tertulia.models.gemini.cache_values import StoredCache
 from tertulia.store.encoding import FINGERPRINT, STRINGS, clean, dumps, validate
 from tertulia.store.sqlite.connection import Database
 from tertulia.store.sqlite.writer import ConnectionThread, Repository
@@ -15,7 +15,7 @@ _THESE = "label IN (SELECT value FROM json_each(?))"
 
 
 class SqlModelCaches(Repository):
-    """Implements `models.gemini.cache_store.CacheStore`. The owner is the id of the store: a copy has another one."""
+    """Implements `models.gemini.cache_values.CacheStore`. The owner is the id of the store: a copy has another one."""
 
     def __init__(self, writer: ConnectionThread, reader: ConnectionThread, *, durable: bool = True) -> None:
         super().__init__(writer, reader)

@@ -30,14 +30,13 @@ from tertulia import errors
 from tertulia.backoff import backoff
 from tertulia.models.base import File, Response
 from tertulia.models.gemini.cache_store import (
-    CacheStore,
     InMemoryCaches,
-    StoredCache,
     delete_cache,
     delete_unwanted,
     new_label,
     with_names,
 )
+from tertulia.models.gemini.cache_values import CacheStore, StoredCache
 from tertulia.models.gemini.client import Gemini
 from tertulia.models.gemini.decode import Cache
 from tertulia.models.gemini.encode import (
