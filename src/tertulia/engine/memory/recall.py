@@ -8,7 +8,7 @@ the learner must not take it for news when a message repeats it.
 import asyncio
 import re
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ from tertulia.engine.store_protocols import FactStore
 from tertulia.memory import episodes as memory
 from tertulia.memory.embeddings import Embedders, find_embedder
 from tertulia.memory.episodes import build_window_past, rank_episodes
-from tertulia.memory.facts import SINGLE_KEYS, Fact, subject_of
+from tertulia.memory.facts import SINGLE_KEYS, Fact, is_from, subject_of
 from tertulia.memory.retrieval.index import IndexReader
 from tertulia.memory.retrieval.terms import term_set
 from tertulia.memory.summaries import summary_beyond
@@ -225,9 +225,7 @@ class KnownFacts:
         """Return what is known of the author of *target* and visible to them in its place."""
         author, place, now = subject_of(target.author, target.place), target.place, self._now()
         found = await self._facts.about(author, place=place, asked_by=author, at=now)
-        known = [
-            fact for fact in found if set(fact.sources) != {target.id}
-        ]  # a fact from the target itself is no memory
+        known = _without_repeated(fact for fact in found if not is_from(fact, place, {target.id}))  # else no memory
         summary = await self._facts.summary(author, place=place, at=now)
         labelled = _by_label(known)
         return Background(
@@ -292,6 +290,14 @@ def _visible_episode(episode: memory.Episode, place: Place, since: int) -> Recal
     here = (episode.place.id, episode.place.thread) == (place.id, place.thread)
     start = episode.start - since if here else None
     return RecalledEpisode(topic=episode.topic, summary=episode.summary, start=start, id=episode.id)
+
+
+def _without_repeated(facts: Iterable[Fact]) -> list[Fact]:
+    """Return the facts, the first of those with the same text: in a direct chat others may come from groups."""
+    known: dict[str, Fact] = {}
+    for fact in facts:
+        known.setdefault(fact.text, fact)
+    return list(known.values())
 
 
 def _by_label(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
