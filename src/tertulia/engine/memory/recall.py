@@ -58,7 +58,7 @@ PLACES = 256
 class _Answer(Struct, frozen=True, kw_only=True):
     name: str  # of the author who was answered
     texts: tuple[str, ...]
-    hits: tuple[str, ...]  # ids of messages
+    hits: tuple[tuple[Place, str], ...]  # ids of messages
 
 
 class EchoFilter:
@@ -71,7 +71,7 @@ class EchoFilter:
     def add(self, context: Context) -> None:
         """Note what the context of an answer recalls."""
         texts = (*context.memories, *context.key_facts.values(), *(one.summary for one in context.episodes))
-        hits = tuple(hit.message_id for hit in context.relevant if hit.message_id)
+        hits = tuple((hit.place or context.place, hit.message_id) for hit in context.relevant if hit.message_id)
         answer = _Answer(name=context.target.author.name, texts=(*texts, context.summary), hits=hits)
         self._places.setdefault(context.place.key, deque(maxlen=ANSWERS)).append(answer)
         self._places.move_to_end(context.place.key)
@@ -81,11 +81,13 @@ class EchoFilter:
     async def recalled_in(self, place: Place) -> RecalledTexts:
         """Return what was recalled for the last answers in *place*, with the messages as they are now."""
         answers = tuple(self._places.get(place.key, ()))
-        hits = list({hit for one in answers for hit in one.hits})
+        hits: dict[Place, set[str]] = {}
+        for there, message_id in (hit for one in answers for hit in one.hits):
+            hits.setdefault(there, set()).add(message_id)
         return RecalledTexts(
             texts=tuple({text for one in answers for text in one.texts}),
             names=tuple({one.name for one in answers}),
-            messages=tuple([message for _, message in await self._log.find(place, hits)]),
+            messages=tuple([one for where, ids in hits.items() for _, one in await self._log.find(where, list(ids))]),
         )
 
 
@@ -135,7 +137,7 @@ class MessageRecall:
         likely = [
             one
             for one in found
-            if one.message.id != target.id
+            if (one.in_group or one.message.id != target.id)
             and one.score >= (self._likely if one.message.author.persona is None else max(OWN, self._likely))
         ]
         hits = (_hit(one, target.place) for one in likely)
@@ -159,11 +161,12 @@ def _import_search() -> "type[Search]":
 
 def _with_media(found: "list[SearchResult]", more: "list[SearchResult]") -> "list[SearchResult]":
     """Return results with those of a second search that show media, each message once, the best first."""
-    best = {one.message.id: one for one in found}
+    best = {(one.message.place, one.message.id): one for one in found}
     for one in more:
-        known = best.get(one.message.id)
+        key = one.message.place, one.message.id
+        known = best.get(key)
         if shown_media(one.message) and (known is None or known.score < one.score):
-            best[one.message.id] = one
+            best[key] = one
     return sorted(best.values(), key=lambda one: -one.score)
 
 
@@ -174,8 +177,8 @@ def _hit(found: "SearchResult", place: Place) -> RelevantMessage:
         text=_text_of(message),
         score=found.score,
         message_id=message.id,
-        place=place,
-        said_by=_speaker(message),
+        place=message.place if found.in_group else place,
+        said_by=f"{_speaker(message)}, in a group" if found.in_group else _speaker(message),
         shown=shown_media(message),
         said_at=message.sent_at,
     )
