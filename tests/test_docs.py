@@ -94,7 +94,7 @@ def test_the_tests_of_the_page_on_testing_pass(tmp_path: Path) -> None:
 
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
 
-    assert (done.returncode, "8 passed" in done.stdout) == (0, True), done.stdout
+    assert (done.returncode, "9 passed" in done.stdout) == (0, True), done.stdout
 
 
 async def test_the_official_sdk_talks_to_the_simulator_as_the_page_says() -> None:

@@ -4,9 +4,9 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal, Protocol, assert_never
+from typing import Literal, Protocol, assert_never
 
-from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.errors import InvalidValue, MediaUnavailable
@@ -123,20 +123,6 @@ class Stopped(Struct, frozen=True, kw_only=True, tag_field="kind", tag="stopped"
 Change = Received | Edited | Deleted | Reacted | Commanded | PlaceMigrated | PlaceJoined | PlaceLeft | Stopped
 
 
-def type_fault(value: object, kind: Any) -> str | None:
-    """Return what is wrong with the types of *value*, which should be a *kind*; None if nothing is.
-
-    Python does not check the fields of a struct, and a value with other types cannot be decoded from the store.
-    """
-    if not isinstance(value, kind):
-        return f"a value of the type {type(value).__name__} cannot be there"  # its text may be private
-    try:
-        convert(to_builtins(value, builtin_types=(bytes, datetime)), type(value))
-    except (ValidationError, ValueError, TypeError, RecursionError) as error:
-        return f"{type(value).__name__}: {error}"
-    return None
-
-
 def places_of(change: Change) -> tuple[Place, ...]:
     """Return the places that a change is about."""
     match change:
@@ -220,6 +206,13 @@ class Platform(ABC):
         Raise `errors.MediaUnavailable` if they cannot be had, with `for_now=True` if they can be had later.
         """
         raise MediaUnavailable(f"{self.name} gives no files")
+
+    async def sticker_fault(self, set_name: str, name: str) -> str | None:
+        """Return why the sticker that a model names cannot be sent, in words for it; None if it can, or nobody knows.
+
+        It is asked when the block is read. A sticker that cannot be sent after all goes as its name, which is an emoji.
+        """
+        return None
 
     def received(self, message: Message) -> "Received | Commanded":
         """Return a new message as a change: `/forget peanuts` is a command, anything else a message.

@@ -264,7 +264,7 @@ async def test_a_reminder_is_forgotten_with_whoever_asked_for_it(store: Store) -
         await told(engine, platform, "/remind in 5 hours my secret tea", place=GROUP)
         await told(engine, platform, "/remind in 5 hours cake", place=GROUP, author=BOB, key="c2")
 
-    await store.forget(ALICE.id, GROUP.author_namespace)
+    await store.forget(platform=GROUP.author_namespace, author_id=ALICE.id)
 
     assert [(task.status, task.args.get("text")) for task in await store.tasks.listed()] == [
         ("cancelled", None),
@@ -379,7 +379,7 @@ async def test_a_command_that_was_stored_before_a_crash_is_carried_out_at_the_ne
 async def test_somebody_who_is_blocked_gets_no_answer_to_a_command_and_may_still_forget(store: Store) -> None:
     platform = RecordedPlatform()
     await knowing(store, fact(1, "Likes tea."))
-    await store.place_settings.block(DIRECT.platform, ALICE.id, at=NOON)
+    await store.place_settings.block(platform=DIRECT.platform, author_id=ALICE.id, at=NOON)
     async with engine_with(Scripted(), platform, store=store) as engine:
         for number, line in enumerate(["/help", "/memory", "/dance", "/forget all"]):
             assert await told(engine, platform, line, key=f"c{number}") == (

@@ -463,7 +463,7 @@ async def test_blocked_people_are_not_answered_until_they_are_unblocked(store: S
         await talked(engine, said("#!@"), said("hello?", 2), said("Gryag!", 3, place=GROUP, author=BOB))
     async with engine_with(Scripted("Hello!"), platform, store=store) as engine:
         await talked(engine, said("hello??", 4))
-        await store.place_settings.unblock("recorded", ALICE.id)
+        await store.place_settings.unblock(platform="recorded", author_id=ALICE.id)
     async with engine_with(Scripted("Hello!"), platform, store=store) as engine:
         await talked(engine, said("hello???", 5))
 

@@ -88,7 +88,7 @@ async def test_what_gemini_has_of_a_forgotten_person_is_deleted_there(store: Sto
         assert await removal.delete_unwanted() == 0
         assert (await gemini.get_file(uploaded.name)).name == uploaded.name
 
-        await store.forget(ALICE.id, "telegram", at=NOON)
+        await store.forget(platform="telegram", author_id=ALICE.id, at=NOON)
         assert await removal.delete_unwanted() == 1
 
         with pytest.raises(FileGone):

@@ -162,9 +162,9 @@ async def test_nothing_of_who_is_blocked_is_found_until_they_are_not() -> None:
             return {one.id for hit in hits for one in (hit.message, *hit.before, *hit.after)}
 
         assert await ids() == {"0", "1", "2"}
-        await store.place_settings.block("telegram", BOB.id, at=NOON)
+        await store.place_settings.block(platform="telegram", author_id=BOB.id, at=NOON)
         assert (await ids(), await ids(BOB)) == ({"0", "2"}, set())
-        await store.place_settings.unblock("telegram", BOB.id)
+        await store.place_settings.unblock(platform="telegram", author_id=BOB.id)
         assert await ids() == {"0", "1", "2"}
 
 

@@ -364,7 +364,7 @@ async def test_what_says_so_again_after_two_edits_is_a_source_again(store: Store
 async def test_an_edit_of_who_is_blocked_teaches_nothing(store: Store) -> None:
     await said(store, "hi")
     await all_read(store)
-    await store.place_settings.block("telegram", ALICE.id, at=NOON)
+    await store.place_settings.block(platform="telegram", author_id=ALICE.id, at=NOON)
     await store.inbox.edit(a_message("I live in Kyiv", id="m1"), at=LATER)
 
     await all_read(store, a_fact("lives in Kyiv"))
@@ -428,7 +428,7 @@ async def test_nothing_is_learned_of_who_was_forgotten_while_it_was_read(store: 
     await said(store, "I am shy", place=HERS)
     await said(store, "I am shy")
     readings = [await store.cursors.next_range(place) for place in (HERS, GROUP)]
-    await store.forget(ALICE.id, "telegram")
+    await store.forget(platform="telegram", author_id=ALICE.id)
 
     for place, reading in zip((HERS, GROUP), readings, strict=True):
         assert await store.facts.learn([a_fact("is shy", place=place)], reading=reading) == []
@@ -439,7 +439,7 @@ async def test_nothing_is_learned_from_deleted_messages_nor_about_or_from_the_bl
     await said(store, "I like tea", "really")
     await store.inbox.receive(a_message("Alice likes gin", id="his", author=BOB), at=NOON)
     await store.inbox.delete(GROUP, "m1", at=NOON)
-    await store.place_settings.block("telegram", BOB.id, at=NOON)
+    await store.place_settings.block(platform="telegram", author_id=BOB.id, at=NOON)
 
     await store.facts.learn(
         [
@@ -456,7 +456,7 @@ async def test_nothing_is_learned_from_deleted_messages_nor_about_or_from_the_bl
 async def test_the_blocked_are_neither_told_nor_told_of(store: Store) -> None:
     await taught(store, [a_fact("of Alice"), a_fact("of Bob", about=BOB, sources=("m2",))])
     await store.facts.summarise(a_summary())
-    await store.place_settings.block("telegram", ALICE.id, at=NOON)
+    await store.place_settings.block(platform="telegram", author_id=ALICE.id, at=NOON)
 
     assert (await heard(store), await heard(store, about=HIM, asked_by=HER)) == ([], [])
     assert await heard(store, asked_by=HIM) == []
@@ -722,8 +722,8 @@ async def test_no_byte_is_left_of_what_was_known_of_a_forgotten_person(tmp_path:
         left = [fact.text for fact in await store.facts.listed() if fact.subject.id != "p0"]
         assert files_hold(tmp_path, "wordp0x")
 
-        await store.forget("p0", "telegram")
-        await store.forget("p0", "discord")
+        await store.forget(platform="telegram", author_id="p0")
+        await store.forget(platform="discord", author_id="p0")
 
         assert not files_hold(tmp_path, "wordp0x")
         assert not files_hold(tmp_path, "Person0")

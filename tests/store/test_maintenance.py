@@ -55,7 +55,7 @@ async def fill(store: Store) -> None:
     part = an_outgoing(author=GRYAG, reply_id="o0", id="o0", status="sent", message_id="s0")
     await store.outbox.put(part)
     await store.place_settings.delimiter(GROUP)
-    await store.place_settings.block("telegram", "u666", at=NOON)
+    await store.place_settings.block(platform="telegram", author_id="u666", at=NOON)
     await remember(store)
     await store.descriptions.describe("p1", "a cat", by="m", at=NOON)
     await _add_files(store)
@@ -230,7 +230,7 @@ async def test_an_export_that_is_left_early_holds_nobody_up(tmp_path: Path) -> N
         await anext(rows)
         await rows.aclose()  # type: ignore[attr-defined]
 
-        await store.forget("u123", "telegram")
+        await store.forget(platform="telegram", author_id="u123")
         assert await store.log.count(GROUP) == 7
 
 

@@ -87,7 +87,7 @@ async def test_nothing_of_a_forgotten_person_is_left_in_the_index(store: Store, 
     await index(store, lambda _: LETTERS)
     assert all(files_hold(path.parent, word) for word in (*words, "yttrium"))
 
-    await store.forget(HER.id, "telegram")
+    await store.forget(platform="telegram", author_id=HER.id)
 
     for word in (*words, "quetzalcoatl"[:9], "yttrium", HER.name, "xanthipp", HER.id):
         assert not files_hold(path.parent, word), word
@@ -196,7 +196,7 @@ async def test_vectors_of_a_place_that_was_forgotten_meanwhile_are_not_kept(stor
     assert stretch is not None
     assert vectors is not None
 
-    await store.forget(HER.id, "telegram")
+    await store.forget(platform="telegram", author_id=HER.id)
     await store.index_writer.embed(vectors, "letters", {0: b"1234"})
 
     assert not await store.index_writer.add(stretch, [index_entry(one) for one in stretch.said])

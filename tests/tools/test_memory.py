@@ -211,7 +211,7 @@ async def test_several_of_one_name_are_told_apart_by_id(store: Store) -> None:
 
 
 async def test_nothing_is_remembered_of_the_blocked_nor_from_what_is_deleted(store: Store) -> None:
-    await store.place_settings.block("telegram", ALICE.id, at=NOON)
+    await store.place_settings.block(platform="telegram", author_id=ALICE.id, at=NOON)
     assert (await refusal(store, "remember", fact="likes tea")).startswith("that cannot be remembered")
 
     await store.inbox.delete(GROUP, "m2", at=NOON)

@@ -37,7 +37,8 @@ from tertulia.errors import InvalidValue, NotSent, SendRefused, StoreTrouble, Te
 from tertulia.media.values import MediaStore
 from tertulia.messages import Place, PlaceKey, Reply
 from tertulia.parts import Media, cut
-from tertulia.platform import Delivery, Platform, type_fault, with_media_as_text
+from tertulia.platform import Delivery, Platform, with_media_as_text
+from tertulia.type_checks import type_fault
 
 log = logging.getLogger(__name__)
 

@@ -321,12 +321,16 @@ class PlaceSettings(Protocol):
         """Return namespace and id of the blocked authors."""
         ...
 
-    async def block(self, platform: str, author_id: str, *, at: datetime) -> None: ...
+    async def block(self, *, platform: str, author_id: str, at: datetime) -> bool:
+        """Block an author, also one who never wrote; return whether the author is known."""
+        ...
 
-    async def unblock(self, platform: str, author_id: str) -> None: ...
+    async def unblock(self, *, platform: str, author_id: str) -> bool:
+        """Unblock an author; return whether the author is known."""
+        ...
 
-    async def language(self, platform: str, author_id: str) -> str:
-        """Return the language of an author's client; empty if it is unknown."""
+    async def language(self, *, platform: str, author_id: str) -> str | None:
+        """Return the language of an author's client, empty if it is unknown; None if the author is."""
         ...
 
 

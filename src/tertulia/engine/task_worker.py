@@ -5,10 +5,11 @@ The handlers of the built-in kinds are here: send, sticker, remember, forget, bl
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct, ValidationError, convert
+from msgspec.structs import replace
 
 from tertulia.context.log import Log
 from tertulia.engine.background import (
@@ -33,9 +34,10 @@ from tertulia.messages import Author, Place, Reply
 from tertulia.platform import Platform
 from tertulia.run.outcome import make_reply
 from tertulia.tasks import graph
-from tertulia.tasks.blocks import lines_for_model
-from tertulia.tasks.kinds import KINDS, Body, Kind, for_model
-from tertulia.tasks.task import FORGET_CONFIRMED, RETRY, Retry, Send, SendSticker, Task, block_of
+from tertulia.tasks.blocks import block_text, lines_for_model
+from tertulia.tasks.kinds import KINDS, BlockLine, Body, Kind, for_model
+from tertulia.tasks.task import FORGET_CONFIRMED, RETRY, SENDS, Retry, Send, SendSticker, Task, block_of
+from tertulia.turns import Turn, model
 
 log = logging.getLogger(__name__)
 
@@ -60,9 +62,12 @@ class TaskHandler(Struct, frozen=True, kw_only=True):
     notices: bool = False  # whether its replies are notices, which are no part of the conversation
 
 
-def block_kinds(task_handlers: Mapping[str, TaskHandler], *, may: Collection[str] = ()) -> dict[str, Kind]:
-    """Return the block kinds that a model may use: the built-in ones and those of *task_handlers*."""
-    return for_model({**KINDS, **{kind: _logged(kind, work.read) for kind, work in task_handlers.items()}}, may=may)
+def block_kinds(task_handlers: Mapping[str, TaskHandler], behavior: Behavior) -> dict[str, Kind]:
+    """Return the block kinds: the built-in ones and those of *task_handlers*; a model may use those of *behavior*."""
+    known = {**KINDS, **{kind: _logged(kind, work.read) for kind, work in task_handlers.items()}}
+    if unknown := [name for name in behavior.blocks or () if name not in known]:
+        raise InvalidValue(f"Behavior: blocks must hold some of {', '.join(known)}, not {', '.join(unknown)}")
+    return for_model(known, may=behavior.model_may, offered=behavior.blocks)
 
 
 def _logged(name: str, read: Kind) -> Kind:
@@ -80,9 +85,12 @@ def _logged(name: str, read: Kind) -> Kind:
     return logged
 
 
-def block_lines(task_handlers: Mapping[str, TaskHandler], kinds: Mapping[str, Kind]) -> tuple[str, ...]:
-    """Return the lines for the model about *kinds*."""
-    return lines_for_model(kinds, {kind: work.about for kind, work in task_handlers.items()})
+def block_lines(
+    task_handlers: Mapping[str, TaskHandler], kinds: Mapping[str, Kind], behavior: Behavior
+) -> tuple[BlockLine, ...]:
+    """Return the lines for the model about those of *kinds* that it is offered."""
+    offered = {name: kind for name, kind in kinds.items() if behavior.blocks is None or name in behavior.blocks}
+    return lines_for_model(offered, {kind: work.about for kind, work in task_handlers.items()})
 
 
 class TaskWorker:
@@ -222,6 +230,7 @@ class TaskWorker:
                 task=task.id,
                 kind="notice" if notices else "task",
                 author=None if notices else self._me(reply.place),
+                turns=_written(task, reply),
             )
             for number, reply in enumerate(replies)
         ]
@@ -233,6 +242,14 @@ class TaskWorker:
         failed = graph.fail(task, now=self._now(), why=why, permanent=permanent, pause=pause, retry=self._retry)
         log.warning("task %s (%s), %s: %s", task.id, task.kind, failed.status, log_text(error))
         return failed
+
+
+def _written(task: Task, reply: Reply) -> tuple[Turn, ...]:
+    """Return a reply that a model planned as it wrote the block, for the history; nothing for other replies."""
+    if task.run is None or task.kind not in SENDS:
+        return ()
+    step = block_of(task)
+    return (model(block_text(replace(step, text=reply.text) if isinstance(step, Send) else step)),)
 
 
 class BuiltinTasks:
@@ -318,10 +335,11 @@ class BuiltinTasks:
 
     async def _block(self, task: Task) -> None:
         self._refuse_models(task)
-        await self._place_settings.block(task.place.author_namespace, _author(task).id, at=self._now())
+        service = task.place.author_namespace
+        await self._place_settings.block(platform=service, author_id=_author(task).id, at=self._now())
 
     async def _unblock(self, task: Task) -> None:
-        await self._place_settings.unblock(task.place.author_namespace, _author(task).id)
+        await self._place_settings.unblock(platform=task.place.author_namespace, author_id=_author(task).id)
 
     async def _clear(self, task: Task) -> None:
         self._refuse_models(task)

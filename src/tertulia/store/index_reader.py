@@ -17,7 +17,7 @@ from tertulia.store.identities import IdentityCache, conversation_start, find_au
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_message, with_descriptions
 from tertulia.store.search_index import chosen_embedder
 from tertulia.store.sqlite.connection import Database
-from tertulia.store.sqlite.writer import ConnectionThread
+from tertulia.store.sqlite.writer import CheckedCalls, ConnectionThread
 
 MAX_POSTINGS = 20_000  # postings of a term in a place; only the newest are read
 MAX_OWN = 2_000  # messages of one person in groups that are searched; the newest
@@ -61,7 +61,7 @@ _SELECT_OWN_TERMS = """SELECT w.term, w.place, w.number, w.packed FROM search_te
     ORDER BY w.number DESC LIMIT :most"""
 
 
-class SqlIndexReader:
+class SqlIndexReader(CheckedCalls):
     """Implements `memory.retrieval.index.IndexReader`."""
 
     def __init__(self, reader: ConnectionThread, *, most: int = MAX_POSTINGS) -> None:

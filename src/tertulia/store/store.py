@@ -39,13 +39,13 @@ from tertulia.store.search_index import SqlIndexWriter
 from tertulia.store.sqlite import connection
 from tertulia.store.sqlite.connection import MEMORY, Database
 from tertulia.store.sqlite.lock import FileUse, Lock, create_file
-from tertulia.store.sqlite.writer import ConnectionThread, ReaderThread, WriterThread
+from tertulia.store.sqlite.writer import CheckedCalls, ConnectionThread, ReaderThread, WriterThread
 from tertulia.store.tasks import SqlTasks
 from tertulia.store.updates import SqlUpdates
 from tertulia.store.usage import SqlUsage
 
 
-class Store:
+class Store(CheckedCalls):
     """All stored state: `async with Store.open(path) as store: await store.inbox.receive(message, at=now)`."""
 
     def __init__(
@@ -151,7 +151,7 @@ class Store:
         finally:
             await own.close()
 
-    async def export_person(self, author_id: str, platform: str, *, at: datetime | None = None) -> dict[str, Any]:
+    async def export_person(self, *, platform: str, author_id: str, at: datetime | None = None) -> dict[str, Any]:
         """Return everything that is known of a person: what `forget` would remove. It works on a copy of the store."""
         now = at or datetime.now(UTC)
         with TemporaryDirectory(prefix="tertulia-") as folder:  # nobody else may read it
@@ -159,10 +159,11 @@ class Store:
             await self._fill(copy, copy)
             return await asyncio.to_thread(export_person, copy, platform, author_id, now)
 
-    async def forget(self, author_id: str, platform: str, *, at: datetime | None = None) -> Forgotten:
+    async def forget(self, *, platform: str, author_id: str, at: datetime | None = None) -> Forgotten:
         """Remove a person from all rows, from the bytes of the file and from the folder of media.
 
-        Return what was removed. What this process does not get done is done when the store is opened next.
+        Return what was removed, and whether the person was known. What this process does not get done is done when the
+        store is opened next.
         """
         if self._beside:
             raise StoreBusy(

@@ -56,6 +56,7 @@ ENGLISH = Lines(
     block_nobody="I block neither myself nor an owner.",
     blocked="{id} is blocked.",
     unblocked="{id} is not blocked.",
+    unknown_person="I know nobody with this id yet; is it right?",
     limits="Of one person I answer {messages} messages in {seconds} seconds.",
     limit_how="As in: /limit 10 60, which is 10 messages of a person in 60 seconds.",
     no_persona="The persona has no text.",

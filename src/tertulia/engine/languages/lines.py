@@ -66,6 +66,7 @@ class Lines(Struct, frozen=True, kw_only=True):
     block_nobody: str
     blocked: str  # {id}
     unblocked: str  # {id}
+    unknown_person: str
     limits: str  # {messages} {seconds}
     limit_how: str
     no_persona: str

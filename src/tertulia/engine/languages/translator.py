@@ -10,7 +10,7 @@ from tertulia.messages import Author, Message, Place
 class AuthorLanguages(Protocol):
     """The part of `PlaceSettings` that knows the languages of authors."""
 
-    async def language(self, platform: str, author_id: str) -> str: ...
+    async def language(self, *, platform: str, author_id: str) -> str | None: ...
 
 
 class Translator:
@@ -26,7 +26,8 @@ class Translator:
 
     async def language_of(self, place: Place, author: Author) -> str:
         """Return the language of an author, as it was last said; empty if it is unknown."""
-        return author.language or await self._languages.language(place.author_namespace, author.id)
+        stored = self._languages.language
+        return author.language or await stored(platform=place.author_namespace, author_id=author.id) or ""
 
     async def language_for(self, message: Message) -> str:
         """Return the language of the author of a message, or that of the agent where it is unknown."""

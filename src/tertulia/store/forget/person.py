@@ -35,6 +35,7 @@ NOBODY = Author(id="", name="")  # the author of emptied messages
 class Forgotten(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Counts of what was removed. Of a message in a group its number and id stay."""
 
+    known: bool = True  # whether anybody has the id; the raw updates of services are searched for it in any case
     places: int = 0  # direct chats, with everything in them
     messages: int = 0
     quotes: int = 0
@@ -81,7 +82,7 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
     near = places_of(database, author) if author is not None else set()
     _remove_updates(database, [author_id, *_names(database, author)], near)
     if author is None:
-        return Forgotten(exchanges=exchanges)
+        return Forgotten(known=exchanges > 0, exchanges=exchanges)
     media = person_media.read_media(database)
     _remove_events(database, near)
     prompts.remove_fact_ids(database, near)
@@ -121,7 +122,7 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
     counts["files"], descriptions = person_media.remove_lost_media(database, media, words.media)
     counts["descriptions"] += descriptions
     clear_cache(database)
-    return Forgotten(**counts)
+    return Forgotten(known=True, **counts)
 
 
 def _messages_of(database: Database, author: int) -> list[tuple[int, int, str]]:
