@@ -106,11 +106,11 @@ async def test_what_is_not_recalled_in_its_group_is_not_recalled_in_a_direct_cha
         case "cleared":
             await store.place_settings.clear(GROUP, 1, at=NOON)
         case "blocked":
-            await store.place_settings.block("telegram", ALICE.id, at=NOON)
+            await store.place_settings.block(platform="telegram", author_id=ALICE.id, at=NOON)
         case "direct":
             await hear(store, a_message("just us", id="2", place=replace(GROUP, kind="direct")))
         case _:
-            await store.forget(ALICE.id, "telegram")
+            await store.forget(platform="telegram", author_id=ALICE.id)
     await index(store, letters)
 
     after = await search.find("xylophone", place=DIRECT, author=ALICE)
