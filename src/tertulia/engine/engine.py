@@ -394,10 +394,7 @@ class Engine:
                 case PlaceLeft(place=place):
                     self.stop(place)
                 case Stopped(place=place, author=author):
-                    if author is None:
-                        self.stop(place)
-                    else:
-                        self._commands.stop_for(self._parts.aliases.current(place), author)
+                    self._commands.stop_for(self._parts.aliases.current(place), author)
                 case Commanded():
                     self._commands.wake()
                 case Reacted() | PlaceJoined():

@@ -250,6 +250,14 @@ class OutboxStore(Protocol):
         """Store that nothing can be sent to a place any more, and drop the replies that wait for it."""
         ...
 
+    async def waiting_answers(self, place: Place) -> Sequence[str]:
+        """Return the runs whose answers, or parts of them, wait to be sent to a place; the oldest first."""
+        ...
+
+    async def drop_answers(self, place: Place, *, why: str) -> None:
+        """Drop the answers, and parts of them, that wait to be sent to a place."""
+        ...
+
     async def listed(self, *statuses: SendStatus) -> Sequence[OutboxItem]: ...
 
     async def to_retry(self) -> Sequence[OutboxItem]:
