@@ -24,6 +24,7 @@ from tertulia.store.forget import person
 from tertulia.store.forget.export import export_person
 from tertulia.store.forget.person import Forgotten
 from tertulia.store.imports import SqlImports
+from tertulia.store.index_reader import SqlIndexReader
 from tertulia.store.log import SqlLog
 from tertulia.store.media_files import SqlMedia
 from tertulia.store.media_folder import copy_folder, find_folder, open_folder, refuse_existing, remove_unfinished
@@ -35,7 +36,7 @@ from tertulia.store.places import SqlPlaceSettings
 from tertulia.store.process_state import LocalOwnership, LocalRateLimits, LocalStopRequests
 from tertulia.store.prompts import SqlPrompts
 from tertulia.store.runs import SqlRuns
-from tertulia.store.search_index import SqlIndexReader, SqlIndexWriter
+from tertulia.store.search_index import SqlIndexWriter
 from tertulia.store.sqlite import connection
 from tertulia.store.sqlite.connection import MEMORY, Database
 from tertulia.store.sqlite.lock import FileUse, Lock, create_file
