@@ -114,7 +114,7 @@ async def test_memory_shows_what_is_known_where_it_may_be_told(store: Store) -> 
         other = await told(engine, platform, "/memory", key="c3", author=Author(id="3", name="Carl"))
         why = await told(engine, platform, "/memory why fact0001", key="c4")
 
-    assert direct == [f"fact0001  Likes tea.{SINCE}\nfact0002  Is from Lviv.{SINCE}"]
+    assert direct == [f"fact0002  Is from Lviv.{SINCE}\nfact0001  Likes tea.{SINCE}"]
     assert group == [f"fact0002  Is from Lviv.{SINCE}"]
     assert other == [ENGLISH.nothing_remembered]
     assert why == [f"Likes tea.{SINCE}\nAlice: so it is"]
@@ -133,7 +133,7 @@ async def test_what_memory_told_is_not_in_the_store_once_it_is_told(store: Store
 FORGOTTEN_BY = [
     ("/forget tea", [ENGLISH.forgotten], ["Likes cake."]),
     ("/forget fact0001", [ENGLISH.forgotten], ["Likes cake."]),
-    ("/forget likes", [f"Which of these? /forget ID\nfact0001  Likes tea.{SINCE}\nfact0002  Likes cake.{SINCE}"], None),
+    ("/forget likes", [f"Which of these? /forget ID\nfact0002  Likes cake.{SINCE}\nfact0001  Likes tea.{SINCE}"], None),
     ("/forget coffee", [ENGLISH.nothing_like_that], None),
     ("/forget", [HELP["forget"]], None),
     ("/forget all", ["Nothing is remembered of you any more."], []),

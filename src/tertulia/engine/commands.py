@@ -22,7 +22,7 @@ from tertulia.engine.rate_limit import RateLimiter
 from tertulia.engine.store_protocols import Command, OutboxItem, StoreProtocol
 from tertulia.errors import InvalidValue, TertuliaError
 from tertulia.ids import abbreviate_ids, match_ids
-from tertulia.memory.facts import Fact, is_current, subject_of
+from tertulia.memory.facts import NO_LIMIT, Fact, subject_of
 from tertulia.memory.retrieval.terms import terms
 from tertulia.messages import Author, Message, Place, Reply
 from tertulia.parts import Text
@@ -296,12 +296,10 @@ class Commands:
         return [*opened, *(journal.run for journal in waiting if journal)]
 
     async def _facts(self, command: Command) -> Sequence[Fact]:
-        """Return the facts about the person that are visible in the place; in a direct chat all of them."""
+        """Return the facts about the person that prompts may show in the place."""
         place = command.message.place
         subject = subject_of(command.message.author, place)
-        if place.kind == "direct":
-            return [fact for fact in await self._store.facts.listed(subject) if is_current(fact, self._now())]
-        return await self._store.facts.about(subject, place=place, asked_by=subject, at=self._now())
+        return await self._store.facts.about(subject, place=place, asked_by=subject, limit=NO_LIMIT, at=self._now())
 
     async def _wait_for_memory(self) -> None:
         with suppress(TimeoutError, TertuliaError):

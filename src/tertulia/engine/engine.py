@@ -33,6 +33,7 @@ from tertulia.events import Event, MemoryBehind, RunFailed
 from tertulia.media.values import MediaOptions
 from tertulia.messages import Author, Message, Place, PlaceKey, Reply
 from tertulia.models.base import Model
+from tertulia.models.gemini.cache_values import CachesPrompts
 from tertulia.platform import (
     Change,
     Commanded,
@@ -105,6 +106,9 @@ class Engine:
         )
         self._describe = describe
         parts.spend_tracker.require_prices(self._models_in_use())
+        for model in self._models_in_use():
+            if isinstance(model, CachesPrompts):
+                model.remember_in(store.model_caches)
         if self.memory:
             self.memory.charge(parts.spend_tracker)
         self._task_worker = parts.task_worker()

@@ -281,7 +281,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
         return Retention(store.prompts, store.updates, store.media, self.behavior, options=self.media, now=self.now)
 
     def handle_removal(self, models: Sequence[Model]) -> HandleRemoval:
-        return HandleRemoval(self.store.media, models, now=self.now)
+        return HandleRemoval(self.store.media, models, now=self.now, caches=self.store.model_caches)
 
     def worker_parts(
         self, setup: RunSetup, prompt_builder: PromptBuilder, executor: RunExecutor, completion: RunCompletion
