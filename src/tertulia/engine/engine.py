@@ -15,7 +15,6 @@ from tertulia.engine.describers import Describe, models_of_describer
 from tertulia.engine.engine_parts import make_parts
 from tertulia.engine.limits import CurrentLimits, Limits
 from tertulia.engine.memory import Memory
-from tertulia.engine.outbox_sender import split_replies
 from tertulia.engine.place_worker import PlaceWorkers
 from tertulia.engine.platform_runner import (
     PlatformInbox,
@@ -275,7 +274,7 @@ class Engine:
             kind="notice",
             author=self._parts.identity.author_on(place.platform),
         )
-        deliveries = split_replies([item], self._parts.platforms)
+        deliveries = await self._parts.long_replies.split([item])
         await self._parts.store.outbox.put(*deliveries)
         self._parts.outbox_sender.enqueue(deliveries)
         return item.id
