@@ -15,7 +15,6 @@ from tertulia.engine.describers import Describe, models_of_describer
 from tertulia.engine.engine_parts import make_parts
 from tertulia.engine.limits import CurrentLimits, Limits
 from tertulia.engine.memory import Memory
-from tertulia.engine.outbox_sender import split_replies
 from tertulia.engine.place_worker import PlaceWorkers
 from tertulia.engine.platform_runner import (
     PlatformInbox,
@@ -34,6 +33,7 @@ from tertulia.events import Event, MemoryBehind, RunFailed
 from tertulia.media.values import MediaOptions
 from tertulia.messages import Author, Message, Place, PlaceKey, Reply
 from tertulia.models.base import Model
+from tertulia.models.gemini.cache_values import CachesPrompts
 from tertulia.platform import (
     Change,
     Commanded,
@@ -106,6 +106,9 @@ class Engine:
         )
         self._describe = describe
         parts.spend_tracker.require_prices(self._models_in_use())
+        for model in self._models_in_use():
+            if isinstance(model, CachesPrompts):
+                model.remember_in(store.model_caches)
         if self.memory:
             self.memory.charge(parts.spend_tracker)
         self._task_worker = parts.task_worker()
@@ -271,7 +274,7 @@ class Engine:
             kind="notice",
             author=self._parts.identity.author_on(place.platform),
         )
-        deliveries = split_replies([item], self._parts.platforms)
+        deliveries = await self._parts.long_replies.split([item])
         await self._parts.store.outbox.put(*deliveries)
         self._parts.outbox_sender.enqueue(deliveries)
         return item.id

@@ -20,6 +20,7 @@ from tertulia.memory.episodes import Episodes, WindowPasts
 from tertulia.memory.facts import Cursors, Fact, Facts, Summaries
 from tertulia.memory.retrieval.index import IndexReader, IndexWriter
 from tertulia.messages import Author, Message, Place, PlaceKey, Reply
+from tertulia.models.gemini.cache_values import CacheStore
 from tertulia.platform import Change, DeliveryKind, Update
 from tertulia.run.journal import Journal, JournalStore, PromptStore, Run
 from tertulia.tasks.task import REPEATABLE, Policy, Task, cancels_sends
@@ -408,6 +409,8 @@ class StoreProtocol(Protocol):
     def media(self) -> MediaStore: ...
     @property
     def usage(self) -> UsageStore: ...
+    @property
+    def model_caches(self) -> CacheStore: ...
     @property
     def ownership(self) -> Ownership: ...
     @property

@@ -30,6 +30,7 @@ from tertulia.store.media_files import SqlMedia
 from tertulia.store.media_folder import copy_folder, find_folder, open_folder, refuse_existing, remove_unfinished
 from tertulia.store.messages import SqlInbox
 from tertulia.store.migrations import migrate, refuse_newer, refuse_older
+from tertulia.store.model_caches import SqlModelCaches
 from tertulia.store.outbox import SqlOutbox
 from tertulia.store.places import SqlPlaceSettings
 from tertulia.store.process_state import LocalOwnership, LocalRateLimits, LocalStopRequests
@@ -82,6 +83,7 @@ class Store(CheckedCalls):
         self.media = SqlMedia(self.writer, self.reader, folder, beside=beside)
         self.descriptions = SqlDescriptions(self.writer, self.reader, is_forgotten=self.media.is_forgotten)
         self.usage = SqlUsage(self.writer, self.reader)
+        self.model_caches = SqlModelCaches(self.writer, self.reader, durable=path != MEMORY)
         self.imports = SqlImports(self.writer, self.reader, moved=self._clear_caches)
         self.chats = SqlChats(self.writer, self.reader, self.prompts)
         self.ownership = LocalOwnership()

@@ -15,6 +15,7 @@ ENGLISH = Lines(
     spent="I have used up what I may spend today, and cannot answer any more until tomorrow.",
     refused="I had an answer, but this chat does not take it.",
     refused_rest="This chat does not take the rest of my answer.",
+    cut="(My answer was too long for this chat; the rest of it is left out.)",
     more_media="({count} more not shown: at most {most} files go with one answer.)",
     stopped_draft="(stopped)",
     forget_one="I would forget: “{fact}” Say yes, and it is forgotten.",

@@ -19,6 +19,7 @@ class Lines(Struct, frozen=True, kw_only=True):
     spent: str
     refused: str  # the platform takes no part of it
     refused_rest: str
+    cut: str  # below an answer of too many messages
     more_media: str  # {count} {most}; below an answer
     stopped_draft: str  # replaces a draft without an answer
     forget_one: str  # {fact}

@@ -20,6 +20,7 @@ from tertulia.store.forget import removal
 from tertulia.store.forget.person_words import PersonWords, name_marks
 from tertulia.store.forget.removal import empty_reply
 from tertulia.store.forget.retraction import hide_message
+from tertulia.store.model_caches import drop_caches
 from tertulia.store.prompts import layer_content
 from tertulia.store.sqlite.connection import Database, clear_cache
 from tertulia.tasks.task import FORGET_CONFIRMED, Task
@@ -142,6 +143,7 @@ def hide_facts(database: Database, facts: Sequence[int], at: datetime) -> None:
     every = [statement for statements in by_place.values() for statement in statements]
     for row in sorted(found):
         hide_message(database, row, at, facts=every)
+    drop_caches(database)
     decisions.end_waiting(database, sorted(sources), "forgotten", at)
 
 
