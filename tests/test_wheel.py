@@ -13,6 +13,8 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from zipfile import ZIP_STORED, ZipFile
 
+from msgspec.structs import replace
+
 from platforms.terminal.pseudo import ENTER, terminal
 from tertulia.platforms.terminal.setup import PLACE
 from tertulia.store import Store
