@@ -36,9 +36,15 @@ def add(database: Database, message: int, place: int, reason: Reason, at: dateti
     database.execute(_INSERT, (message, place, reason, format_time(at)))
 
 
-def skip(database: Database, place: Place, decisions: Mapping[str, Decision], at: datetime) -> None:
-    """Store why messages that wait are not answered, by their ids."""
+def skip(
+    database: Database, place: Place, decisions: Mapping[str, Decision], at: datetime, changes: int | None
+) -> bool:
+    """Store why messages that wait are not answered, by their ids; return False where the place has other *changes*."""
     row = find_place(database, place)
+    if changes is not None:
+        seen = database.execute("SELECT changes FROM places WHERE id = ?", (row,)).fetchone()
+        if seen != (changes,):
+            return False
     made = [
         _event(place, message_id, decision)
         for message_id, decision in decisions.items()
@@ -46,6 +52,7 @@ def skip(database: Database, place: Place, decisions: Mapping[str, Decision], at
     ]
     if made:
         events.add(database, *made, at=at)
+    return True
 
 
 def claim(database: Database, run: Run, message_ids: Iterable[str], at: datetime | None) -> list[MessageDecided]:
