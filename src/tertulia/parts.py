@@ -102,7 +102,14 @@ class Media(_Part, frozen=True, kw_only=True, tag="media"):
     @property
     def caption(self) -> str:
         """The text for people who cannot see it."""
-        return self.rendered_text or self.label or self.words
+        return self.rendered_text or (self.sticker or ("", ""))[1] or self.label or self.words
+
+    @property
+    def sticker(self) -> tuple[str, str] | None:
+        """The set and the name of a sticker that is known by these alone."""
+        set_name, _, name = self.unique_id.rpartition("/")
+        is_named = self.media_kind == "sticker" and not self.has_content and set_name
+        return (set_name, name) if is_named else None
 
     @property
     def link(self) -> str:
@@ -233,8 +240,7 @@ def made_media(media: Media, *, name: str) -> Media:
     The id that they came with may be that of another person's photo: it leads to no file, neither a stored one nor one
     of a platform. A sticker by its set and name stays.
     """
-    is_named_sticker = media.media_kind == "sticker" and not media.has_content and "/" in media.unique_id
-    unique_id = sha256(media.data).hexdigest() if media.data else media.unique_id if is_named_sticker else name
+    unique_id = sha256(media.data).hexdigest() if media.data else media.unique_id if media.sticker else name
     return foreign_media(replace(media, unique_id=unique_id, file_id=None))
 
 

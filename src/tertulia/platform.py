@@ -221,6 +221,13 @@ class Platform(ABC):
         """
         raise MediaUnavailable(f"{self.name} gives no files")
 
+    async def sticker_fault(self, set_name: str, name: str) -> str | None:
+        """Return why the sticker that a model names cannot be sent, in words for it; None if it can, or nobody knows.
+
+        It is asked when the block is read. A sticker that cannot be sent after all goes as its name, which is an emoji.
+        """
+        return None
+
     def received(self, message: Message) -> "Received | Commanded":
         """Return a new message as a change: `/forget peanuts` is a command, anything else a message.
 

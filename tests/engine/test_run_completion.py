@@ -344,3 +344,41 @@ async def test_an_edit_after_a_run_that_never_began_leaves_the_beginning_of_the_
     assert second[: len(first)] == first
     assert any("my changed words" in text for text in second[len(first) :])
     assert platform.texts == ["One.", line]
+
+
+class Cats(RecordedPlatform):
+    """A platform that has one sticker, and counts who asks for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+
+    async def sticker_fault(self, set_name: str, name: str) -> str | None:
+        self.asked.append(f"{set_name}/{name}")
+        if set_name == "broken":
+            raise ZeroDivisionError
+        return None if (set_name, name) == ("cats", "😺") else f"there is no set of stickers {set_name!r}"
+
+
+async def test_a_model_that_names_a_sticker_which_does_not_exist_is_told_and_asked_again() -> None:
+    platform, model = Cats(), Scripted("Catch!\n# «sticker»\nHotCherry\n👍", "# «sticker»\ncats\n😺")
+
+    async with engine_with(model, platform) as engine:
+        await talked(engine, said("hi"))
+
+    assert "`# «sticker»`: there is no set of stickers 'HotCherry'" in texts_of(model.prompts[1].turns)[-1]
+    assert [(reply.text, [one.unique_id for one in reply.media]) for reply in platform.shown.values()] == [
+        ("Catch!", []),
+        ("", ["cats/😺"]),
+    ]
+    assert platform.asked == ["HotCherry/👍", "cats/😺"]
+
+
+async def test_a_sticker_that_cannot_be_looked_up_is_sent(caplog: pytest.LogCaptureFixture) -> None:
+    platform = Cats()
+
+    async with engine_with(Scripted("# «sticker»\nbroken\n👍"), platform) as engine:
+        await talked(engine, said("hi"))
+
+    assert [media.unique_id for reply in platform.shown.values() for media in reply.media] == ["broken/👍"]
+    assert "recorded.sticker_fault failed" in caplog.text

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 
-from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, nobody, said, talked
+from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, nobody, said, talked, texts_of
 from people import NOON
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.places import DelimiterCache
@@ -14,6 +14,7 @@ from tertulia.models.base import Response
 from tertulia.models.scripted import Scripted
 from tertulia.parts import Media
 from tertulia.platform import PlaceRole
+from tertulia.profiles import PROFILES
 from tertulia.store import Store
 from tertulia.tasks.kinds import DESTRUCTIVE, KINDS
 from tertulia.tasks.task import FORGET_CONFIRMED, REPEATABLE, Task
@@ -56,7 +57,7 @@ async def test_what_is_to_be_said_is_said_where_it_was_planned(store: Store) -> 
         Reply(
             place=DIRECT,
             text="",
-            media=(Media(media_kind="sticker", unique_id="cats/wave", rendered_text="wave"),),
+            media=(Media(media_kind="sticker", unique_id="cats/wave", label="wave of the set cats"),),
         )
     ]
 
@@ -159,6 +160,21 @@ async def test_a_plan_is_carried_out_in_the_voice_of_the_place(store: Store) -> 
         Reply(
             place=GROUP,
             text="",
-            media=(Media(media_kind="sticker", unique_id="cats/wave", rendered_text="wave"),),
+            media=(Media(media_kind="sticker", unique_id="cats/wave", label="wave of the set cats"),),
         ),
+    ]
+
+
+async def test_a_plan_stands_in_the_history_as_the_model_wrote_it(store: Store) -> None:
+    later = "# «wait»\ndelay: 0\n# «send» 1\nThere.\n# «sticker»\ncats\nhi"
+    model = Scripted(f"Ok.\n# «sticker»\ncats\nwave\n{later}", "Yes.")
+
+    async with engine_with(model, store=store, profile=PROFILES["plain"]) as engine:
+        await talked(engine, said("Gryag?"), said("And?", 2))
+
+    assert texts_of([turn for turn in model.prompts[1].turns if turn.role == "model"]) == [
+        "Ok.",
+        "# «sticker»\ncats\nwave",
+        "# «send» 1\nThere.",
+        "# «sticker»\ncats\nhi",
     ]

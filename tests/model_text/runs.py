@@ -134,7 +134,11 @@ async def loop() -> str:
         a_section("after a crash", await _run(Scripted("I do not know."), Toolbox([look]), journal=crashed))
     )
     objecting = Scripted(BAD_BLOCKS, "# «think»\nok\n")
-    sections.append(a_section("bad blocks", await _run(objecting, Toolbox(), correction=ParsedTexts().correction)))
+
+    async def correction(response: Response) -> str | None:
+        return ParsedTexts().correction(response)
+
+    sections.append(a_section("bad blocks", await _run(objecting, Toolbox(), correction=correction)))
     return "\n".join(sections)
 
 

@@ -143,7 +143,7 @@ UNTOUCHED = [
     "<thin\u212a>x</think>",
     "```html\n<think>x</think>\n```",
     "# Heading\n\ntext\n\n## «x»\n\n# «x» y\n",
-    "# «send»x\n# «»\n# «a b»\n#«send»\n    # «send»\n\t# «send»\n«send»\n> # «send»\n# «send», 5",
+    "# «send»x\n# «»\n# «a b»\n#» «send»\n    # «send»\n\t# «send»\n«send»\n> # «send»\n# «send», 5",
     "# «Кобзар»\n\nТарас Шевченко, 1840\n\n  # «Сон»\n# «Sun» 5\n# «fly»\nup",
     "# «send»\r",
     "# «send»\rx",

@@ -152,7 +152,7 @@ def test_a_reply_is_kept_with_everything_that_is_known_of_it() -> None:
     turns = [CALL, RESULT, model("Green.", by="gemini-3.8-flash")]
 
     assert said(*turns, target=a_message(place=GROUP)) == RunOutcome(
-        replies=(Reply(place=GROUP, text="Green.", reply_to="m1"),), turns=tuple(turns), streamed=(True,)
+        replies=(Reply(place=GROUP, text="Green.", reply_to="m1"),), turns=(tuple(turns),), streamed=(True,)
     )
 
 
@@ -180,26 +180,67 @@ SIGNED = model(Thought(text="hm", signature="t"), Text(text="Green.", signature=
             [model(Text(text=META), Text(text="Hi."), a_photo(signature="p"), Text(text="", signature="e"))],
             [model("Hi.", a_photo(signature="p"), Text(text="", signature="e"))],
         ),
-        # where the answer has blocks, the text beside a call is cleaned as well
+        # where the answer has blocks, the text beside a call is that of the reply
         (
             [model(f"{META}Look.\n# «send»\nThere.", *CALL.parts), RESULT],
-            [model("Look.\n# «send»\nThere.", *CALL.parts), RESULT, model("Look.")],
+            [model(*CALL.parts), RESULT, model("Look.")],
         ),
     ],
 )
 def test_what_the_cleaner_cut_does_not_go_back_to_the_model(turns: list[Turn], stored: list[Turn]) -> None:
     found = said(*turns, delimiter="7f3a9c2e51b0", markers={"[photo]"})
 
-    assert found.turns == tuple(stored)
+    assert found.turns[0] == tuple(stored)
 
 
-def test_of_several_replies_the_first_goes_with_the_tools_and_each_with_its_own_words() -> None:
-    found = said(CALL, RESULT, model("Green.\n# «send»\nReally.", by="gemini-3.8-flash"))
+HISTORIES: list[tuple[list[Turn | str], list[list[Turn]]]] = [
+    (
+        [CALL, RESULT, model("Green.\n# «send»\nReally.", by="m")],
+        [[CALL, RESULT, model("Green.", by="gemini-3.8-flash")], [model("# «send»\nReally.")]],
+    ),
+    (["One.\n# «send»\nTwo."], [[], [model("# «send»\nTwo.")]]),
+    (["# «send» 12\nOne."], [[model("# «send» 12\nOne.")]]),
+    (["Catch!\n\n# «sticker»\nHotCherry\n👍"], [[], [model("# «sticker»\nHotCherry\n👍")]]),
+    (["Noted.\n# «remember»\nlikes tea\nhas a cat"], [[model("Noted.\n\n# «remember»\nlikes tea\nhas a cat")]]),
+    (
+        ["# «think»\nhm\n# «send»\nA\n# «draw» 7\na cat\n# «send»\nB\n# «think»\nso"],
+        [[model("# «think»\nhm\n\n# «send»\nA\n\n# «draw» 7\na cat\n\n# «think»\nso")]],
+    ),
+    (["A\n# «block»\n# «wait»\ndelay: 5\n# «send»\nB"], [[model("A\n\n# «block»")]]),
+    (["Hi.\n# «sned»\nx", TOLD, "# «send»\nx"], [[], [model("# «send»\nx")]]),
+    ([model("Look.\n# «send»\nNice?", a_photo())], [[], [model("# «send»\nNice?")]]),
+    ([model("# «send»\nNice?", a_photo())], [[model("# «send»\nNice?", a_photo())]]),
+    ([model("# «wait»\ndelay: 5\n# «send»\nLater.", a_photo())], [[]]),
+    (["# «think»\nhm"], []),
+]
 
-    assert (texts(found), found.turns) == (
-        ["Green.", "Really."],
-        (CALL, RESULT, model("Green.", by="gemini-3.8-flash")),
-    )
+
+@pytest.mark.parametrize(("turns", "history"), HISTORIES)
+def test_each_reply_stands_in_the_history_as_the_model_wrote_it(
+    turns: list[Turn | str], history: list[list[Turn]]
+) -> None:
+    found = said(*turns, kinds={**KINDS, "draw": lambda body: body.text})
+
+    assert found.turns == tuple(map(tuple, history))
+    assert len(found.replies) == len(history)
+
+
+def test_a_sticker_that_does_not_exist_is_a_bad_block_and_nothing_else_is_lost() -> None:
+    read = ParsedTexts()
+    answer = model("Catch!\n# «sticker» 5\nHotCherry\n👍\n# «sticker»\nCats\n😺")
+    assert read.stickers(answer.text) == [("HotCherry", "👍"), ("Cats", "😺")]
+
+    read.set_fault(("HotCherry", "👍"), "there is no set of stickers 'HotCherry'")
+    read.set_fault(("Cats", "😺"), None)
+
+    assert read.stickers(answer.text) == []
+    told = read.correction(Response(turn=answer)) or ""
+    assert "- line 2, `# «sticker» 5`: there is no set of stickers 'HotCherry'\n" in told
+    found = said(answer, texts=read)
+    assert [(reply.text, [one.unique_id for one in reply.media]) for reply in found.replies] == [
+        ("Catch!", []),
+        ("", ["Cats/😺"]),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -230,8 +271,9 @@ def test_beside() -> None:
 def test_a_sticker_is_media_without_words() -> None:
     (one,) = said("# «sticker»\ncats\nwave").replies
 
-    sticker = Media(media_kind="sticker", unique_id="cats/wave", rendered_text="wave")
+    sticker = Media(media_kind="sticker", unique_id="cats/wave", label="wave of the set cats")
     assert one == Reply(place=DIRECT, text="", media=(sticker,))
+    assert (sticker.sticker, sticker.caption) == (("cats", "wave"), "wave")
 
 
 @pytest.mark.parametrize(

@@ -94,14 +94,29 @@ READ: list[tuple[str, str, tuple[TaskBlock, ...]]] = [
     ("# «think»", "", (Think(),)),
     ("# «block»\n# «unblock»\n# «clear-conversation»", "", (BlockAuthor(), UnblockAuthor(), ClearConversation())),
     ("# «block»\nhe was rude", "", (BlockAuthor(),)),
+    # near misses of a heading
+    *(
+        (f"{heading}\nhi", "", HI)
+        for heading in ("## «send»", "###### «send»", "#«send»", "**# «send»**", "**#«send»**")
+    ),
+    *((f"{heading}\nhi", "", HI) for heading in ("# **«send»**", "**# «send»", "**# «send»**:", "**# «send»:**")),
+    *(
+        (f"{heading}\nhi", "", (Send(text="hi", reply_to="12"),))
+        for heading in ("## «send» 12", "**# «send» 12**", "**# «send»** 12", "# **«send»** 12")
+    ),
+    ("**# «send»** **hi** all", "", (Send(text="**hi** all"),)),
+    ("# «send» **hi** all", "", (Send(text="**hi** all"),)),
     # other headings are text
-    ("# Recipe\n## «send»\nhi", "# Recipe\n## «send»\nhi", ()),
+    ("# Recipe\n## «send»\nhi", "# Recipe", HI),
     ("# «send»\n# Recipe\n## Flour", "", (Send(text="# Recipe\n## Flour"),)),
     *(
         (text, text, ())
         for text in [
-            "#«send»\nhi",
+            "####### «send»\nhi",
+            "*# «send»*\nhi",
+            "# «send»**\nhi",
             "    # «send»\nhi",
+            "    **# «send»**\nhi",
             "\t# «send»\nhi",
             "> # «send»\nhi",
             "- # «send»\nhi",

@@ -13,7 +13,8 @@ from tertulia.tasks.kinds import KINDS
 
 KNOWN = ["send", "k" * 64]
 _PIECES = [
-    "# «send»", "# «sned»", "# «Кобзар»", " # «", "\ufeff", "\u00a0", ":",
+    "# «send»", "# «sned»", "#«send»", "## «send»", "**", "**# «send»**", "# **«send»**", "#", "*",
+    "# «Кобзар»", " # «", "\ufeff", "\u00a0", ":",
     "# «send»\n", "# «", "»", "send", " 7", " ", "\t", "\n", "\n", "\r\n", "\r", "```", "````", "~~~", "py",
     "> ", "- ", "1. ", "    ", "a", "<think>", "</think>", "<thinking>", "</thinking>", "é", "_", "-", "²", "٣",
 ]  # fmt: skip
@@ -30,13 +31,15 @@ def test_people_see_what_is_said_and_nothing_of_the_blocks(text: str) -> None:
 
 
 LEADS = ["", " ", "   ", "    ", "\t", "\ufeff", "\ufeff" * 3, "\u00a0", "x", " \ufeff ", "> "]
+LEADS += ["**", "#", "#####", "######", " **##", "*", "***"]
 BLANKS = ["", " ", "  ", "\t", "\u00a0", " " * 8, " " * 9, "\u2028", "\u200b"]
 WORDS = ["send", "Send", " send ", "sned", "fly", "", "k" * 64, "k" * 65, "a«b"]
 ENDS = ["", "\n", "\r\n", "\r", " ", "\t", ":", "x", ",", "\u2028", " 5", " x", " " * 5000]
+ENDS += ["*", "**", "**\n", "**x", " 5**", "** 5"]
 
 
 def test_a_heading_has_the_same_form_for_both() -> None:
-    for lead, blank, word, end in product(LEADS, BLANKS, WORDS, ENDS):
+    for lead, blank, word, end in product(LEADS, [*BLANKS, " **"], WORDS, ENDS):
         text = f"{lead}#{blank}«{word}»{end}"
 
         assert (clean(text, kinds=KNOWN) == "") is (blocks.heading_at(text, 0, KNOWN) is not None), text

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.context.log import Log
-from tertulia.engine.background import log_text
+from tertulia.engine.background import foreign_code, log_text
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.context_media import ContextMedia
 from tertulia.engine.identity import Identity
@@ -28,7 +28,8 @@ from tertulia.engine.store_protocols import (
 )
 from tertulia.errors import InvalidValue, TertuliaError, reason_of
 from tertulia.memory.facts import Fact
-from tertulia.messages import Message, Reply
+from tertulia.messages import Message, Place, Reply
+from tertulia.models.base import Response
 from tertulia.parts import ToolResult
 from tertulia.platform import DeliveryKind, Platform
 from tertulia.run.cleaner import clean
@@ -95,11 +96,31 @@ class RunCompletion:
                 await self._outbox.put(line)
                 self._sent([line])
 
+    async def correction(self, texts: ParsedTexts, place: Place, response: Response) -> str | None:
+        """Return a text for the model about the blocks of its answer that cannot be used, if there are any."""
+        await self._look_up_stickers(texts, place, response.text)
+        return texts.correction(response)
+
+    async def _look_up_stickers(self, texts: ParsedTexts, place: Place, text: str) -> None:
+        """Ask the platform for the stickers that a text names."""
+        platform = self._platforms[place.platform]
+        for set_name, name in texts.stickers(text):
+            try:
+                with foreign_code(platform.name):
+                    fault = await platform.sticker_fault(set_name, name)
+            except Exception as error:  # noqa: BLE001 (a platform's own; then nobody knows)
+                log.error("%s.sticker_fault failed: %s", platform.name, log_text(error))
+                fault = None
+            texts.set_fault((set_name, name), fault)
+
     async def make_output(
         self, answered: RunAnswered, target: Message, texts: ParsedTexts, *, markers: Collection[str] = frozenset()
     ) -> RunOutput:
         """Return the replies and tasks of an answer."""
         run = answered.run
+        for turn in answered.turns:
+            if turn.role == "model":
+                await self._look_up_stickers(texts, target.place, turn.text)
         turns = await self._media.add_files_to_turns(answered.turns, target.place.platform)
         found = run_outcome(
             turns,
@@ -112,11 +133,9 @@ class RunCompletion:
         )
         made = [await self._media.add_files_to_reply(reply) for reply in found.replies]
         replies = tuple(
-            replace(self._make_item(run, number, reply), streamed=streamed)
-            for number, (reply, streamed) in enumerate(zip(made, found.streamed, strict=True))
+            replace(self._make_item(run, number, reply), streamed=streamed, turns=own)
+            for number, (reply, streamed, own) in enumerate(zip(made, found.streamed, found.turns, strict=True))
         )
-        if replies:
-            replies = (replace(replies[0], turns=found.turns), *replies[1:])
         if found.unsent:
             line = (await self._translator.lines_for(target)).more_media.format(count=found.unsent, most=MOST_MEDIA)
             replies = (*replies, replace(self._line(run, target, line, kind="notice"), id=f"{run.id}-more"))

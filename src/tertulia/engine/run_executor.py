@@ -226,7 +226,7 @@ class RunExecutor:
             while_waiting=slot.release,
             join=join,
             refresh=dynamic.refresh if dynamic else None,
-            correction=texts.correction,
+            correction=partial(self._completion.correction, texts, target.place),
             tool_ended=self._on_tool_ended,
             expired_files=self.expired_files,
             attachments=self._attachments

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct, ValidationError, convert
+from msgspec.structs import replace
 
 from tertulia.context.log import Log
 from tertulia.engine.background import (
@@ -33,9 +34,10 @@ from tertulia.messages import Author, Place, Reply
 from tertulia.platform import Platform
 from tertulia.run.outcome import make_reply
 from tertulia.tasks import graph
-from tertulia.tasks.blocks import lines_for_model
+from tertulia.tasks.blocks import block_text, lines_for_model
 from tertulia.tasks.kinds import KINDS, Body, Kind, for_model
-from tertulia.tasks.task import FORGET_CONFIRMED, RETRY, Retry, Send, SendSticker, Task, block_of
+from tertulia.tasks.task import FORGET_CONFIRMED, RETRY, SENDS, Retry, Send, SendSticker, Task, block_of
+from tertulia.turns import Turn, model
 
 log = logging.getLogger(__name__)
 
@@ -222,6 +224,7 @@ class TaskWorker:
                 task=task.id,
                 kind="notice" if notices else "task",
                 author=None if notices else self._me(reply.place),
+                turns=_written(task, reply),
             )
             for number, reply in enumerate(replies)
         ]
@@ -233,6 +236,14 @@ class TaskWorker:
         failed = graph.fail(task, now=self._now(), why=why, permanent=permanent, pause=pause, retry=self._retry)
         log.warning("task %s (%s), %s: %s", task.id, task.kind, failed.status, log_text(error))
         return failed
+
+
+def _written(task: Task, reply: Reply) -> tuple[Turn, ...]:
+    """Return a reply that a model planned as it wrote the block, for the history; nothing for other replies."""
+    if task.run is None or task.kind not in SENDS:
+        return ()
+    step = block_of(task)
+    return (model(block_text(replace(step, text=reply.text) if isinstance(step, Send) else step)),)
 
 
 class BuiltinTasks:

@@ -28,7 +28,7 @@ from tertulia.tasks.blocks import ThoughtSkipper
 from tertulia.tasks.kinds import KINDS
 
 _INDENTED_TEXT = re.compile(
-    r" {1,3}[^ \tFi#\[(\u00a0\ufeff]| {4,}+[^ \t\[(]"
+    r" {1,3}[^ \tFi#*\[(\u00a0\ufeff]| {4,}+[^ \t\[(]"
 )  # a line start with which no markup begins
 _BLANKS = re.compile(r"[ \t]{2,}+")  # within a line; markup can begin only with the last of them
 

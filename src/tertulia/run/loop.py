@@ -78,7 +78,7 @@ _UNUSABLE: frozenset[Outcome] = frozenset({"blocked", "prompt_blocked", "malform
 # Errors after which another model may answer.
 MODEL_DOWN = (ModelUnavailable, QuotaExhausted, KeyMissing, KeyRefused, ModelUnknown, PlaceRefused)
 
-Correction = Callable[[Response], str | None]  # a text for the model about its response, if it needs one
+Correction = Callable[[Response], Awaitable[str | None]]  # a text for the model about its response, if it needs one
 Refresh = Callable[[Prompt], Awaitable[Prompt]]  # a prompt with its dynamic layer as it is now
 
 
@@ -223,7 +223,7 @@ class RunLoop:
         if journal.was_corrected:
             step, last = journal.records[-1]
             return last.turn.role == "user" and step == journal.step
-        text = self._correction(response) if self._correction else None
+        text = await self._correction(response) if self._correction else None
         if text is None:
             return False
         await self._record(Record(turn=user(text), at=self._now(), run=journal.run.id))

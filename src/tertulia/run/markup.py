@@ -51,6 +51,7 @@ def line_start_grammars(delimiter: str, kinds: Collection[str]) -> Table:
         "i": (_header_without_author,),
         "H": (_context_block,),
         "#": (task,),
+        "*": (task,),
         "u": (meta_grammar.speaker_line("user"),),
         "b": (meta_grammar.speaker_line("bot"),),
         "[": (_delimited_line(delimiter),) if delimiter else (),

@@ -1,21 +1,24 @@
 """The outcome of a run: replies and tasks from the model's texts, and the correction of bad blocks. Pure."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import count, takewhile
 from typing import Any, TypeVar
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
+from tertulia.errors import InvalidValue
 from tertulia.messages import Message, Place, Reply
 from tertulia.models.base import Response
 from tertulia.parts import Media, Text, ToolCall, ToolResult
 from tertulia.run.cleaner import clean
 from tertulia.run.journal import Run
-from tertulia.tasks.blocks import ParsedText, parse
+from tertulia.tasks.blocks import ParsedText, block_text, parse
 from tertulia.tasks.graph import plan
-from tertulia.tasks.kinds import KINDS, Kind
+from tertulia.tasks.kinds import KINDS, Body, Kind, is_usable, not_allowed
 from tertulia.tasks.task import Custom, Send, SendSticker, Task, TaskBlock, Think, Wait
 from tertulia.turns import Turn, model
 
@@ -25,6 +28,7 @@ MOST_PROBLEMS = 20  # bad blocks that a correction lists
 
 Kinds = Mapping[str, Kind]
 Sendable = Send | SendSticker
+Turns = tuple[Turn, ...]
 AnyBlock = TypeVar("AnyBlock", bound=TaskBlock)
 
 
@@ -32,23 +36,44 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     replies: tuple[Reply, ...] = ()  # to send now
     unsent: int = 0  # media that are too many to go with the first of them, and have neither a link nor words
     streamed: tuple[bool, ...] = ()  # of each, whether it is text outside of blocks, which was streamed
-    turns: tuple[Turn, ...] = ()  # of the model, that led to the first reply
+    turns: tuple[tuple[Turn, ...], ...] = ()  # of each, those that stand for it in the history; none: its text does
     tasks: tuple[Task, ...] = ()
     silent: bool = False  # the model chose not to answer: it only thought
 
 
 class ParsedTexts:
-    """The texts of one run's model, each parsed once."""
+    """The texts of one run's model, each parsed once.
+
+    Whether a sticker exists is looked up by the caller: `stickers` names it, `set_fault` takes the result.
+    """
 
     def __init__(self, kinds: Kinds = KINDS) -> None:
-        self.kinds = kinds
         self._parsed: dict[str, ParsedText] = {}
+        self._faults: dict[tuple[str, str], str | None] = {}  # of stickers, by set and name; None: there is none
+        is_offered = is_usable(kinds.get("sticker", not_allowed))
+        self.kinds: Kinds = {**kinds, "sticker": partial(self._read_sticker, kinds["sticker"])} if is_offered else kinds
 
     def parse(self, text: str) -> ParsedText:
         found = self._parsed.get(text)
         if found is None:
             found = self._parsed[text] = parse(text, kinds=self.kinds)
         return found
+
+    def stickers(self, text: str) -> list[tuple[str, str]]:
+        """Return set and name of the stickers in a text that were not looked up yet."""
+        named = [(one.set, one.name) for one in self.parse(text).blocks if isinstance(one, SendSticker)]
+        return [one for one in dict.fromkeys(named) if one not in self._faults]
+
+    def set_fault(self, sticker: tuple[str, str], fault: str | None) -> None:
+        """Take why a sticker cannot be sent; None if it can, or that is not known."""
+        self._faults[sticker] = fault
+        self._parsed.clear()
+
+    def _read_sticker(self, kind: Kind, body: Body) -> object:
+        block = kind(body)
+        if isinstance(block, SendSticker) and (fault := self._faults.get((block.set, block.name))):
+            raise InvalidValue(fault)
+        return block
 
     def correction(self, response: Response) -> str | None:
         """Return a text for the model about the blocks of its answer that cannot be used, if there are any."""
@@ -98,9 +123,8 @@ def run_outcome(
     steps = [_clean_step(step, delimiter=delimiter, kinds=texts.kinds, markers=markers) for step in raw_steps]
     first_steps, later_steps = _split_at_wait(steps)
     quote = reply_to_id(target)
-    made = [(_reply(step, target.place, quote), number in plain_text) for number, step in first_steps]
-    replies = [reply for reply, _ in made if reply is not None]
-    streamed = [plain for reply, plain in made if reply is not None]
+    sent = {number: reply for number, step in first_steps if (reply := _reply(step, target.place, quote))}
+    replies, streamed = list(sent.values()), [number in plain_text for number in sent]
     silent = bool(steps) and all(isinstance(step, Think) for step in steps)
     media = _media_to_send(turns, of_tools=not silent)
     words = _words_for(media[MOST_MEDIA:])
@@ -111,11 +135,12 @@ def run_outcome(
         replies[:1] = [replace(first, text=text, media=first.media + media[:MOST_MEDIA])]
     turns = _clean_turns(turns, delimiter=delimiter, markers=markers)
     plain = len(steps) <= 1 and len(replies) == 1 and not any(one.blocks or one.problems for _, one in parsed)
+    written = _written(steps, plain_text, list(sent))
     return RunOutcome(
         replies=tuple(replies),
         unsent=max(0, len(media) - MOST_MEDIA - len(words)),
         streamed=tuple(streamed),
-        turns=turns if plain else _tool_turns(turns, replies[0].text) if replies else (),
+        turns=(turns,) if plain else tuple(_turns_of_replies(turns, replies, written)),
         tasks=tuple(_plan(later_steps, run, target, now)),
         silent=silent,
     )
@@ -163,7 +188,8 @@ def make_reply(step: Sendable, place: Place, quote: str | None, *, delimiter: st
 
 def _reply(step: Sendable, place: Place, quote: str | None) -> Reply | None:
     if isinstance(step, SendSticker):
-        one = Media(media_kind="sticker", unique_id=f"{step.set}/{step.name}", rendered_text=step.name)
+        label = f"{step.name} of the set {step.set}"
+        one = Media(media_kind="sticker", unique_id=f"{step.set}/{step.name}", label=label)
         return Reply(place=place, text="", media=(one,), reply_to=step.reply_to or quote)
     return Reply(place=place, text=step.text, reply_to=step.reply_to or quote) if step.text.strip() else None
 
@@ -239,10 +265,35 @@ def _with_text(turn: Turn, text: str) -> Turn:
     return replace(turn, parts=(*turn.parts[:first], *([Text(text=text)] if text else []), *others))
 
 
-def _tool_turns(turns: Sequence[Turn], text: str) -> tuple[Turn, ...]:
-    """Return the calls and their results, then one model turn with the text of the reply."""
-    done = tuple(turn for turn in turns if any(isinstance(part, ToolCall | ToolResult) for part in turn.parts))
-    return (*done, model(text, by=done[0].model)) if done and text else ()
+def _written(steps: Sequence[TaskBlock], plain: Collection[int], sent: Sequence[int]) -> list[str]:
+    """Return the text of each of the steps *sent* in the history: it and its blocks as the model wrote them.
+
+    A block that sends nothing stands with what was sent before it, or first. A wait stands nowhere, and what is sent
+    after one stands where it is sent.
+    """
+    texts: list[list[str]] = [[] for _ in sent]
+    for number, step in enumerate(steps if sent else ()):
+        if number in sent or not isinstance(step, Sendable | Wait):
+            text = step.text if isinstance(step, Send) and number in plain else block_text(step)
+            texts[max(0, bisect_right(sent, number) - 1)].append(text)
+    return ["\n\n".join(found) for found in texts]
+
+
+def _turns_of_replies(turns: Sequence[Turn], replies: Sequence[Reply], written: Sequence[str]) -> Iterator[Turns]:
+    """Yield the turns of each reply; those of the first begin with the calls and their results.
+
+    What the model said beside a call is in the reply. Its media go with the first reply.
+    """
+    done = tuple(
+        _with_text(turn, "") if turn.role == "model" else turn
+        for turn in turns
+        if any(isinstance(part, ToolCall | ToolResult) for part in turn.parts)
+    )
+    for reply, text in zip(replies, written or [""], strict=bool(replies)):
+        media = () if done else tuple(one for one in reply.media if not one.sticker)
+        is_told = bool(text) and (bool(done) or text != reply.text)
+        yield (*done, model(text, *media, by=done[0].model if done else None)) if is_told else ()
+        done = ()
 
 
 def _plan(steps: Sequence[TaskBlock], run: Run, target: Message, now: datetime) -> Iterable[Task]:

@@ -27,8 +27,9 @@ from tertulia.tasks.kinds import (
     read_body,
     trim,
     usable_kinds,
+    write_body,
 )
-from tertulia.tasks.task import Send, TaskBlock, Wait
+from tertulia.tasks.task import Send, TaskBlock, Wait, kind_of
 
 HEADING_END = "»"  # ends the kind in a heading
 
@@ -40,11 +41,15 @@ _MOST_WRONG = 2  # letters in which a misspelt kind differs from the one it stan
 _BLANK = r"[ \t\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]"
 _INDENT = r"\ufeff{0,2}+[ \u00a0]{0,3}+\ufeff{0,2}+"
 _KIND = rf"[^«»\r\n]{{0,{_LONGEST}}}+"
+_HASHES = rf"#{{1,6}}+{_BLANK}{{0,{_MOST_BLANKS}}}+"
+_NEXT = rf"{_BLANK}|[:\[]|\r?\n|\Z"  # what may follow a kind
 _HEADING = re.compile(
-    rf"{_INDENT}#{_BLANK}{{1,{_MOST_BLANKS}}}+«(?P<kind>{_KIND})»(?={_BLANK}|[:\[]|\r?\n|\Z):?+{_BLANK}*+"
-    rf"(?:(?P<id>[0-9]{{1,{_LONGEST}}}+)(?={_BLANK}|\r?\n|\Z){_BLANK}*+)?+"
+    rf"{_INDENT}(?:(?P<bold>\*\*){_HASHES}|{_HASHES}(?P<inner>\*\*)?+)«(?P<kind>{_KIND})»"
+    rf"(?(bold)(?:(?P<closed>\*\*)|(?=\*|{_NEXT}))|(?(inner)(?:\*\*|(?=\*|{_NEXT}))|(?={_NEXT}))):?+{_BLANK}*+"
+    rf"(?:(?P<id>[0-9]{{1,{_LONGEST}}}+)(?(bold)(?=\*\*|{_BLANK}|\r?\n|\Z)|(?={_BLANK}|\r?\n|\Z)){_BLANK}*+)?+"
+    rf"(?(bold)(?(closed)|(?:\*\*:?+{_BLANK}*+)?+))"
 )
-_HEADING_START = re.compile(rf"{_INDENT}(?:#{_BLANK}{{0,{_MOST_BLANKS}}}+(?:(?<!#)«{_KIND}»?+)?+)?+")
+_HEADING_START = re.compile(rf"{_INDENT}(?:(?:\*\*)?+{_HASHES}(?:(?:\*\*)?+«{_KIND}»?+|\*{{1,2}}+)?+|\*{{1,2}}+)?+")
 
 
 class ParsedText(Struct, frozen=True, kw_only=True):
@@ -182,9 +187,9 @@ def _add_wait(seconds: float, block: TaskBlock) -> float:
     return total
 
 
-# Headings. Models miss the form a little: up to three blanks before it, a byte order mark, several blanks and no-break
-# spaces are accepted. Four blanks make it code. A misspelt kind is reported to the model as a problem; a heading of any
-# other kind is text.
+# Headings. Models miss the form a little: up to three blanks before it, a byte order mark, none or several blanks,
+# no-break spaces, more hashes and bold headings are accepted. Four blanks make it code. A misspelt kind is reported to
+# the model as a problem; a heading of any other kind is text.
 
 
 def heading_at(text: str, start: int, kinds: Collection[str]) -> Heading | None:
@@ -206,6 +211,12 @@ def may_become_heading(line: str) -> bool:
 def heading_line(kind: str, number: str | None) -> str:
     """Return the heading as a line of text."""
     return f"# «{kind}»" + (f" {number}" if number else "")
+
+
+def block_text(block: TaskBlock) -> str:
+    """Return a block as a model writes it: its heading, and its body below."""
+    body = write_body(block)
+    return heading_line(kind_of(block), body.id) + (f"\n{body.text}" if body.text else "")
 
 
 def kind_named(kind: str, kinds: Collection[str]) -> str | None:

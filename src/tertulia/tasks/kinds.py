@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
+from typing import assert_never
 
 from msgspec import Struct, json
 
@@ -80,6 +81,32 @@ def read_body(name: str, kind: Kind, body: Body) -> TaskBlock:
     if isinstance(value, TaskBlock):
         return value
     return Custom(name=name, id=body.id, body=body.text, value=json.decode(json.encode(value)))
+
+
+def write_body(block: TaskBlock) -> Body:
+    """Write *block* as the body below its heading: the inverse of `read_body`."""
+    match block:
+        case Send():
+            return Body(text=block.text, id=block.reply_to)
+        case Wait():
+            return Body(text=f"delay: {block.seconds}")
+        case SendSticker():
+            return Body(text=_join_lines(block.set, block.name), id=block.reply_to)
+        case Remember():
+            return Body(text=_join_lines(*block.facts))
+        case Think():
+            return Body(text=block.text)
+        case BlockAuthor() | UnblockAuthor() | ClearConversation():
+            return Body(text="")
+        case Custom():
+            return Body(text=block.body, id=block.id)
+        case _:
+            assert_never(block)
+
+
+def _join_lines(*lines: str) -> str:
+    """Join lines. One that looks like a heading is indented by four blanks, which the parser removes."""
+    return "\n".join(f"    {line}" if line.lstrip("\ufeff").startswith("#") else line for line in lines)
 
 
 def trim(text: str) -> str:

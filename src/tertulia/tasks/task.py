@@ -22,7 +22,7 @@ REPEATABLE = frozenset(
     {"send", "sticker", "remember", "block", "unblock", "clear-conversation", FORGET_CONFIRMED}
 )  # kinds whose tasks may run twice; what such a task sends is stored with its end
 
-_SENDS = frozenset({"send", "sticker"})
+SENDS = frozenset({"send", "sticker"})
 
 
 class _Block(Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True):
@@ -157,7 +157,7 @@ RETRY = Retry()
 
 def cancels_sends(task: Task) -> bool:
     """Return whether *task* is a send of an older plan. Tasks of no run, such as reminders, stay."""
-    return task.run is not None and task.kind in _SENDS
+    return task.run is not None and task.kind in SENDS
 
 
 def cancels_everything(task: Task) -> bool:

@@ -652,7 +652,30 @@ async def test_by_a_webhook_updates_come_without_being_asked_for(sim: TelegramSi
 
 
 def named(name: str) -> Media:
-    return Media(media_kind="sticker", unique_id=name, rendered_text="😀")
+    return Media(media_kind="sticker", unique_id=name)
+
+
+async def test_a_sticker_that_does_not_exist_goes_as_its_emoji(sim: TelegramSim, bot: Telegram, olha: SimUser) -> None:
+    chat = sim.private(olha)
+    olha.send_sticker(chat, emoji="😺", set_name="Cats")
+
+    for name in ("Dogs/🐶", "Cats/😀"):
+        await bot.send(delivery(reply(chat, "", media=(named(name),))))
+
+    assert [call.params["text"] for call in sim.calls if call.method == "sendMessage"] == ["🐶", "😀"]
+
+
+async def test_a_model_is_told_why_there_is_no_such_sticker(sim: TelegramSim, bot: Telegram, olha: SimUser) -> None:
+    chat = sim.private(olha)
+    for emoji in ("😺", "❤"):
+        olha.send_sticker(chat, emoji=emoji, set_name="Cats")
+
+    told = [await bot.sticker_fault(*name) for name in [("Dogs", "😀"), ("Cats", "😀"), ("Cats", "😺"), ("Cats", "❤️")]]
+    away = Telegram(sim.token, base_url="http://127.0.0.1:9")
+
+    assert told == ["there is no set of stickers 'Dogs'", "the set 'Cats' has no sticker '😀'; it has 😺 ❤", None, None]
+    assert await away.sticker_fault("Dogs", "😀") is None  # nobody knows
+    await away.close()
 
 
 async def test_a_sticker_is_sent_by_its_set_and_its_emoji(sim: TelegramSim, bot: Telegram, olha: SimUser) -> None:
@@ -665,9 +688,6 @@ async def test_a_sticker_is_sent_by_its_set_and_its_emoji(sim: TelegramSim, bot:
     assert len(chat.of(sim.bot)) == 1
     number = wanted.content["sticker"]["file"]
     assert sim.calls[-1].params["sticker"] == sim.world.files.shown(number, sim.bot.id)["file_id"]
-    for unknown in ("Dogs/😀", "Cats/🐶"):
-        with pytest.raises(SendRefused):
-            await bot.send(delivery(reply(chat, "", media=(named(unknown),))))
 
 
 async def test_a_webhook_that_another_program_removed_is_set_again(

@@ -149,10 +149,9 @@ class BotClient:
         params = {"chat_id": chat_id, "user_id": user_id}
         return _decoded(_MEMBER, "getChatMember", await self.call("getChatMember", params))
 
-    async def sticker(self, set_name: str, name: str) -> str:
-        """Return the file id of a sticker, by its emoji or its unique id; empty where the set has none such."""
-        found = _decoded(_STICKERS, "getStickerSet", await self.call("getStickerSet", {"name": set_name})).stickers
-        return next((one.file_id for one in found if name in (one.emoji, one.file_unique_id)), "")
+    async def stickers(self, set_name: str) -> list[types.File]:
+        """Return the stickers of a set."""
+        return _decoded(_STICKERS, "getStickerSet", await self.call("getStickerSet", {"name": set_name})).stickers
 
     async def file(self, file_id: str, *, limit: int) -> bytes:
         """Return the bytes of a file, at most *limit*. Raise `MediaUnavailable` if they cannot be had."""

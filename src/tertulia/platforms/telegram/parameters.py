@@ -10,10 +10,13 @@ from tertulia.messages import Place, Reply
 from tertulia.parts import Media, cut
 from tertulia.platform import CommandInfo
 from tertulia.platforms.telegram.markdown import render
+from tertulia.platforms.telegram.types import File
 
 MENU_LIMIT = 256  # characters of the description of a command
 WORDS_LIMIT = 1024  # characters of words in place of a file
+MOST_EMOJIS = 40  # of a set that are named to a model
 PHOTO_LIMIT, UPLOAD_LIMIT = 10 * 2**20, 50 * 2**20  # bytes
+_EMOJI_STYLE = "\ufe0f"  # asks for the coloured form of an emoji; a set may have it without
 _METHODS = {  # the method and the field of a kind of media
     "photo": ("sendPhoto", "photo"),
     "sticker": ("sendSticker", "sticker"),
@@ -82,9 +85,15 @@ def thread_field(place: Place) -> dict[str, int]:
     return {"message_thread_id": int(place.thread)} if place.thread and place.thread != "1" else {}
 
 
-def is_named_sticker(media: Media) -> bool:
-    """Return whether a sticker is given by its set and its name alone."""
-    return media.media_kind == "sticker" and media.data is None and not media.uri and "/" in media.unique_id
+def sticker_file(stickers: Sequence[File], name: str) -> str:
+    """Return the file id of a sticker, by its emoji or its unique id; empty where the set has none such."""
+    shown = {(one.emoji or "").replace(_EMOJI_STYLE, ""): one.file_id for one in reversed(stickers)}
+    named = {one.file_unique_id: one.file_id for one in stickers}
+    return shown.get(name.replace(_EMOJI_STYLE, "")) or named.get(name, "")
+
+
+def emojis_of(stickers: Sequence[File]) -> str:
+    return " ".join(list(dict.fromkeys(one.emoji for one in stickers if one.emoji))[:MOST_EMOJIS])
 
 
 def files(media: Media) -> dict[str, tuple[str, bytes]] | None:

@@ -45,11 +45,12 @@ from tertulia.platforms.telegram.parameters import (
     DOCUMENT,
     UPLOAD_LIMIT,
     command_menus,
+    emojis_of,
     files,
-    is_named_sticker,
     media_as_text,
     method_of,
     reply_fields,
+    sticker_file,
     text_fields,
     thread_field,
 )
@@ -187,6 +188,15 @@ class Telegram(Platform):
         """Download a file. The Bot API gives files of at most 20 MB."""
         return await self._client.file(media.file_id or "", limit=limit)
 
+    async def sticker_fault(self, set_name: str, name: str) -> str | None:
+        try:
+            await self._sticker(set_name, name)
+        except SendRefused as error:
+            return str(error)
+        except NotSent as error:
+            log.info("nobody knows whether there is the sticker %r of %r: %s", name, set_name, error)
+        return None
+
     async def preview(self, place: Place, run_id: str, text: str) -> None:
         thread = thread_field(place)
         if place.kind == "direct" and self._has_drafts:
@@ -320,9 +330,14 @@ class Telegram(Platform):
         media = reply.media[0]
         method, field = method_of(media)
         caption = text_fields(reply.text, "caption", "caption_entities") if reply.text.strip() else {}
-        if is_named_sticker(media):
-            content = await self._sticker(media)
-            return await self._post(method, {**params, **caption, field: content}, reply.place)
+        if media.sticker:
+            try:
+                content = await self._sticker(*media.sticker)
+                return await self._post(method, {**params, **caption, field: content}, reply.place)
+            except SendRefused as error:
+                if error.left:
+                    raise
+                log.info("a sticker goes as its emoji: %s", error)
         sendable = media.data and len(media.data) <= UPLOAD_LIMIT
         for way, name in dict.fromkeys([(method, field), DOCUMENT]) if sendable else ():
             try:
@@ -334,20 +349,19 @@ class Telegram(Platform):
         words = "\n\n".join(filter(None, [reply.text, media_as_text(media)]))
         return await self._post("sendMessage", {**params, **text_fields(words)}, reply.place)
 
-    async def _sticker(self, media: Media) -> str:
-        """Return the file id of a sticker that the model named by its set and its emoji."""
-        set_name, _, name = media.unique_id.rpartition("/")
+    async def _sticker(self, set_name: str, name: str) -> str:
+        """Return the file id of a sticker that the model named by its set and its emoji or id."""
         try:
-            found = await self._client.sticker(set_name, name)
+            found = await self._client.stickers(set_name)
         except ApiError as error:
-            if error.code == 429 or error.code >= 500:
+            if error.code == 429 or error.code >= 500 or isinstance(error, GatewayError):
                 raise NotSent(str(error), retry_after=error.retry_after) from error
-            raise SendRefused(f"there is no set of stickers {set_name!r}: {error}") from error
-        except (ConnectionLost, TimedOut) as error:  # nothing was sent yet
+            raise SendRefused(f"there is no set of stickers {set_name!r}") from error
+        except (KeyRefused, ConnectionLost, TimedOut, ResponseUnreadable) as error:  # nothing was sent yet
             raise NotSent(str(error)) from error
-        if not found:
-            raise SendRefused(f"the set {set_name!r} has no sticker {name!r}")
-        return found
+        if file_id := sticker_file(found, name):
+            return file_id
+        raise SendRefused(f"the set {set_name!r} has no sticker {name!r}; it has {emojis_of(found)}")
 
     async def _post(
         self, method: str, params: dict[str, Any], place: Place, files: dict[str, tuple[str, bytes]] | None = None
