@@ -33,8 +33,8 @@ from tertulia.store.sqlite.writer import Repository
 _COLUMNS = """outgoing_id, run_id, task_id, kind, status, attempts, made_at, sent_at, message_id, why, author,
     turns, reply, reply_id, part, separator, edits, unknown_attempts FROM outbox"""
 
-Decision = Literal["waiting", "dropped"]
-_DECIDABLE: Mapping[Decision, tuple[SendStatus, SendStatus]] = {
+NewStatus = Literal["waiting", "dropped"]  # by a decision of the operator
+_DECIDABLE: Mapping[NewStatus, tuple[SendStatus, SendStatus]] = {
     "waiting": ("doubtful", "dropped"),
     "dropped": ("doubtful", "waiting"),
 }
@@ -65,7 +65,7 @@ class SqlOutbox(Repository):
     async def leave(self, place: Place, *, at: datetime) -> None:
         await self._writer.run(lambda database: _leave(database, place, at))
 
-    async def decide(self, outgoing_id: str, status: Decision, *, why: str = "") -> OutboxItem | None:
+    async def decide(self, outgoing_id: str, status: NewStatus, *, why: str = "") -> OutboxItem | None:
         reason = clean(why)
         return await self._writer.run(lambda database: decide(database, outgoing_id, status, reason))
 
@@ -190,7 +190,7 @@ def _event(outgoing: OutboxItem) -> DurableEvent | None:
             return None
 
 
-def decide(database: Database, outgoing_id: str, status: Decision, why: str) -> OutboxItem | None:
+def decide(database: Database, outgoing_id: str, status: NewStatus, why: str) -> OutboxItem | None:
     """Queue a doubtful or dropped reply again, or drop a doubtful or waiting one."""
     select = f"SELECT {_COLUMNS} WHERE outgoing_id = ?"
     row = database.execute(select, (outgoing_id,)).fetchone() if clean(outgoing_id) == outgoing_id else None
