@@ -22,6 +22,7 @@ from tertulia.engine.limits import Limits
 from tertulia.errors import InvalidValue
 from tertulia.media.values import MediaOptions
 from tertulia.models.prices import PRICES
+from tertulia.tasks.kinds import KINDS
 from tertulia.toolbox.toolbox import Tool
 from tertulia.turns import Effort, Settings
 
@@ -184,6 +185,9 @@ def read_config(text: str, environment: Mapping[str, str], *, path: Path | None 
     config = reader.read(Config, reader.tables)
     if config.behavior.prices is not PRICES:
         config = replace(config, behavior=replace(config.behavior, prices={**PRICES, **config.behavior.prices}))
+    if unknown := [name for name in config.behavior.blocks or () if name not in KINDS]:
+        where = reader.place_of(("behavior", "blocks"))
+        raise InvalidValue(f"{where}: behavior.blocks must hold some of {', '.join(KINDS)}, not {', '.join(unknown)}")
     folder = path.parent if path else Path()
     config = replace(config, persona=_with_text(config.persona, folder, reader))
     platforms = _platforms(config.platforms, reader, environment)

@@ -10,6 +10,7 @@ import pytest
 from engine.engine_world import World
 from engine.engines import DIRECT, ME, engine_with, said
 from people import NOON
+from tertulia.engine.behavior import Behavior
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.engine.task_worker import CLOCK_CHECK, TaskHandler, TaskWorker, block_kinds, raw_text
 from tertulia.errors import InvalidValue, KeyRefused, Overloaded, StoreFull
@@ -437,7 +438,8 @@ def test_a_kind_that_fails_to_read_its_block_is_logged_and_one_that_refuses_it_i
     async def nothing(_: Task) -> None:
         return None
 
-    kinds = block_kinds({"fail": TaskHandler(run=nothing, read=fail), "refuse": TaskHandler(run=nothing, read=refuse)})
+    handlers = {"fail": TaskHandler(run=nothing, read=fail), "refuse": TaskHandler(run=nothing, read=refuse)}
+    kinds = block_kinds(handlers, Behavior())
 
     found = parse("# «fail»\nx\n# «refuse»\ny\n", kinds=kinds)
 

@@ -95,7 +95,7 @@ def make_parts(
         events=EventStream(store.events),
         spend_tracker=SpendTracker(store.usage, limits, prices=behavior.prices, now=clock.now),
         task_handlers=handlers,
-        kinds=block_kinds(handlers, may=behavior.model_may),
+        kinds=block_kinds(handlers, behavior),
         decoder=decoder,
         attachments=Attachments(store.media, decoder, now=clock.now),
         fetcher=fetcher,
@@ -238,7 +238,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             options=options,
             zone=zone,
             now=self.now,
-            task_blocks=block_lines(self.task_handlers, self.kinds),
+            task_blocks=block_lines(self.task_handlers, self.kinds, self.behavior),
         )
 
     def executor(

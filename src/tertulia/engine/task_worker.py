@@ -5,7 +5,7 @@ The handlers of the built-in kinds are here: send, sticker, remember, forget, bl
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct, ValidationError, convert
@@ -35,7 +35,7 @@ from tertulia.platform import Platform
 from tertulia.run.outcome import make_reply
 from tertulia.tasks import graph
 from tertulia.tasks.blocks import block_text, lines_for_model
-from tertulia.tasks.kinds import KINDS, Body, Kind, for_model
+from tertulia.tasks.kinds import KINDS, BlockLine, Body, Kind, for_model
 from tertulia.tasks.task import FORGET_CONFIRMED, RETRY, SENDS, Retry, Send, SendSticker, Task, block_of
 from tertulia.turns import Turn, model
 
@@ -62,9 +62,12 @@ class TaskHandler(Struct, frozen=True, kw_only=True):
     notices: bool = False  # whether its replies are notices, which are no part of the conversation
 
 
-def block_kinds(task_handlers: Mapping[str, TaskHandler], *, may: Collection[str] = ()) -> dict[str, Kind]:
-    """Return the block kinds that a model may use: the built-in ones and those of *task_handlers*."""
-    return for_model({**KINDS, **{kind: _logged(kind, work.read) for kind, work in task_handlers.items()}}, may=may)
+def block_kinds(task_handlers: Mapping[str, TaskHandler], behavior: Behavior) -> dict[str, Kind]:
+    """Return the block kinds: the built-in ones and those of *task_handlers*; a model may use those of *behavior*."""
+    known = {**KINDS, **{kind: _logged(kind, work.read) for kind, work in task_handlers.items()}}
+    if unknown := [name for name in behavior.blocks or () if name not in known]:
+        raise InvalidValue(f"Behavior: blocks must hold some of {', '.join(known)}, not {', '.join(unknown)}")
+    return for_model(known, may=behavior.model_may, offered=behavior.blocks)
 
 
 def _logged(name: str, read: Kind) -> Kind:
@@ -82,9 +85,12 @@ def _logged(name: str, read: Kind) -> Kind:
     return logged
 
 
-def block_lines(task_handlers: Mapping[str, TaskHandler], kinds: Mapping[str, Kind]) -> tuple[str, ...]:
-    """Return the lines for the model about *kinds*."""
-    return lines_for_model(kinds, {kind: work.about for kind, work in task_handlers.items()})
+def block_lines(
+    task_handlers: Mapping[str, TaskHandler], kinds: Mapping[str, Kind], behavior: Behavior
+) -> tuple[BlockLine, ...]:
+    """Return the lines for the model about those of *kinds* that it is offered."""
+    offered = {name: kind for name, kind in kinds.items() if behavior.blocks is None or name in behavior.blocks}
+    return lines_for_model(offered, {kind: work.about for kind, work in task_handlers.items()})
 
 
 class TaskWorker:
