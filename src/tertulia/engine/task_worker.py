@@ -23,7 +23,6 @@ from tertulia.engine.background import (
 )
 from tertulia.engine.behavior import Behavior, IsAdministrator, require_right_to_clear
 from tertulia.engine.memory.recall import evidence_messages
-from tertulia.engine.outbox_sender import split_replies
 from tertulia.engine.places import DelimiterCache
 from tertulia.engine.store_protocols import OutboxItem, PlaceSettings, TaskStore
 from tertulia.errors import CallerMustAct, InvalidValue, StoreBroken, TertuliaError, reason_of, seconds_to_wait
@@ -105,12 +104,14 @@ class TaskWorker:
         me: Callable[[Place], Author],
         sent: Callable[[Sequence[OutboxItem]], None],
         now: Callable[[], datetime],
+        split: Callable[[Sequence[OutboxItem]], Awaitable[Sequence[OutboxItem]]],
         store_media: Callable[[Reply], Awaitable[Reply]] | None = None,
         retry: Retry = RETRY,
         sleep: Sleep = asyncio.sleep,
         grace: float = GRACE,
     ) -> None:
         self._tasks = tasks
+        self._split = split  # replies into messages of their platforms
         self._store_media = store_media  # returns a reply with files in place of bytes
         self._grace = grace
         self._handlers = task_handlers
@@ -236,7 +237,7 @@ class TaskWorker:
             )
             for number, reply in enumerate(replies)
         ]
-        return split_replies(items, self._platforms)
+        return await self._split(items)
 
     def _failed(self, task: Task, error: Exception, *, permanent: bool = False) -> Task:
         why = reason_of(error)
@@ -337,10 +338,11 @@ class BuiltinTasks:
 
     async def _block(self, task: Task) -> None:
         self._refuse_models(task)
-        await self._place_settings.block(task.place.author_namespace, _author(task).id, at=self._now())
+        service = task.place.author_namespace
+        await self._place_settings.block(platform=service, author_id=_author(task).id, at=self._now())
 
     async def _unblock(self, task: Task) -> None:
-        await self._place_settings.unblock(task.place.author_namespace, _author(task).id)
+        await self._place_settings.unblock(platform=task.place.author_namespace, author_id=_author(task).id)
 
     async def _clear(self, task: Task) -> None:
         self._refuse_models(task)

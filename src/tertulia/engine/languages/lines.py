@@ -17,6 +17,9 @@ class Lines(Struct, frozen=True, kw_only=True):
     model_unavailable: str
     operator_must_act: str
     spent: str
+    refused: str  # the platform takes no part of it
+    refused_rest: str
+    cut: str  # below an answer of too many messages
     more_media: str  # {count} {most}; below an answer
     stopped_draft: str  # replaces a draft without an answer
     forget_one: str  # {fact}
@@ -70,6 +73,7 @@ class Lines(Struct, frozen=True, kw_only=True):
     block_nobody: str
     blocked: str  # {id}
     unblocked: str  # {id}
+    unknown_person: str
     limits: str  # {messages} {seconds}
     limit_how: str
     no_persona: str
