@@ -1,6 +1,6 @@
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
@@ -44,6 +44,10 @@ class Hands:
         return end
 
 
+async def as_they_are(items: Sequence[OutboxItem]) -> Sequence[OutboxItem]:
+    return items
+
+
 def a_worker(tasks: Any, task_handlers: Mapping[str, TaskHandler], **changes: Any) -> TaskWorker:
     sent: list[OutboxItem] = []
     named: dict[str, Any] = {
@@ -51,6 +55,7 @@ def a_worker(tasks: Any, task_handlers: Mapping[str, TaskHandler], **changes: An
         "me": lambda _: ME,
         "sent": sent.extend,
         "now": lambda: NOON,
+        "split": as_they_are,
     }
     return TaskWorker(tasks, task_handlers, **named | changes)
 
@@ -219,7 +224,7 @@ async def test_a_task_whose_person_is_forgotten_while_it_runs_ends_quietly(
     here = Place(platform="recorded", id="1", kind="direct")
 
     async def forget(_: Task) -> list[Reply]:
-        await store.forget("1", "recorded")
+        await store.forget(platform="recorded", author_id="1")
         return [Reply(place=here, text="hello?")]
 
     async def quick(_: Task) -> None: ...
