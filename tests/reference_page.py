@@ -306,15 +306,10 @@ def _paragraph(text: str) -> str:
 
 
 def _table(heads: Row, rows: Iterable[Row]) -> str:
-    """Return a table; a last cell that is too long continues in rows with empty cells."""
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for row in rows:
-        before = [cell.replace("|", "\\|") for cell in row[:-1]]
-        last = row[-1].replace("|", "\\|")
-        room = max(WIDTH - len(f"| {' | '.join(before)} |  |"), 24)
-        for number, piece in enumerate(textwrap.wrap(last, room, break_long_words=False) or [""]):
-            cells = before if not number else [""] * len(before)
-            lines.append(re.sub(r"\|  (?=\|)", "| ", f"| {' | '.join([*cells, piece])} |"))
+        cells = [" ".join(cell.replace("|", "\\|").split()) for cell in row]
+        lines.append(re.sub(r"\|  (?=\|)", "| ", f"| {' | '.join(cells)} |"))
     return "\n".join(lines) + "\n"
 
 

@@ -59,6 +59,7 @@ model_may = ["block"]
 keep_updates = "30 days"
 prices."my-model" = { input = 1, output = 2 }
 answer_if = "builtins:bool"
+blocks = []
 
 [limits]
 messages = 5
@@ -102,6 +103,7 @@ def test_a_whole_file(tmp_path: Path) -> None:
                 keep_updates=30 * Behavior().keep_updates / 7,
                 prices={**PRICES, "my-model": Price(input=1.0, output=2.0)},
                 answer_if=bool,
+                blocks=(),
             ),
             limits=Limits(messages=5, person=Cap(tokens=100_000)),
             memory=MemoryConfig(model="gemini-3.5-flash-lite"),

@@ -47,7 +47,15 @@ def prose(page: Path) -> Iterator[list[tuple[int, str]]]:
 def test_lines_have_at_most_120_characters(page: Path) -> None:
     lines = enumerate(page.read_text("utf-8").splitlines(), start=1)
 
-    assert [(number, len(line)) for number, line in lines if len(line) > LINE] == []
+    assert [(number, len(line)) for number, line in lines if len(line) > LINE and not line.startswith("|")] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_row_of_a_table_continues_as_empty_cells(page: Path) -> None:
+    lines = page.read_text("utf-8").splitlines()
+
+    rows = [(number, line) for number, line in enumerate(lines, start=1) if re.match(r"\|\s*\|", line)]
+    assert [row for row in rows if not set("".join(lines[row[0] : row[0] + 1])) <= set("|-: ")] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

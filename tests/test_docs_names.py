@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tertulia import Behavior, Capabilities, Delivery, Engine, Limits, RunContext
+from tertulia import Capabilities, Delivery, Engine, RunContext
 
 ROOT = Path(__file__).parent.parent
 OTHERS = {"porting.md"}  # has calls of other libraries
@@ -16,8 +16,6 @@ PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").glob("*.md
 NOT_OURS = {"user_id"}  # in a format of others
 TABLES: list[tuple[str, str, str, list[str]]] = [  # page, heading, first cell, and the names that its rows have
     ("engine", "Engine", "parameter", [*inspect.signature(Engine).parameters]),
-    ("engine", "Behavior", "field", [*Behavior.__struct_fields__]),
-    ("engine", "Limits", "field", [*Limits.__struct_fields__]),
     ("chat", "What does a tool know about its run?", "field", [*RunContext.__struct_fields__, "idempotency_key"]),
     ("platforms", "What does a platform have?", "field of `Capabilities`", [*Capabilities.__struct_fields__]),
     ("platforms", "How do I send?", "field of `Delivery`", [*Delivery.__struct_fields__]),

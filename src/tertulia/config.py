@@ -22,6 +22,7 @@ from tertulia.engine.limits import Limits
 from tertulia.errors import InvalidValue
 from tertulia.media.values import MediaOptions
 from tertulia.models.prices import PRICES
+from tertulia.tasks.kinds import KINDS
 from tertulia.toolbox.toolbox import Tool
 from tertulia.turns import Effort, Settings
 
@@ -93,6 +94,7 @@ class Config(Struct, frozen=True, kw_only=True):
     """Everything that `tertulia run` reads. The fields are the keys of the file, and its tables."""
 
     model: str | tuple[str, ...] = ()  # or several, in order: each is a fallback for the one before
+    cache: bool = False  # whether Gemini stores the start of the prompts in explicit caches
     store: str = DEFAULT_STORE  # relative to the config
     zone: str = ""  # of the people, such as Europe/Kyiv; empty: that of the machine
     profile: str = "layered"
@@ -184,6 +186,9 @@ def read_config(text: str, environment: Mapping[str, str], *, path: Path | None 
     config = reader.read(Config, reader.tables)
     if config.behavior.prices is not PRICES:
         config = replace(config, behavior=replace(config.behavior, prices={**PRICES, **config.behavior.prices}))
+    if unknown := [name for name in config.behavior.blocks or () if name not in KINDS]:
+        where = reader.place_of(("behavior", "blocks"))
+        raise InvalidValue(f"{where}: behavior.blocks must hold some of {', '.join(KINDS)}, not {', '.join(unknown)}")
     folder = path.parent if path else Path()
     config = replace(config, persona=_with_text(config.persona, folder, reader))
     platforms = _platforms(config.platforms, reader, environment)

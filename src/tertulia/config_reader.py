@@ -341,6 +341,8 @@ def _allowed(info: Any) -> str:
             return 'a function, as "module:name"'
         case types.VarTupleType(item_type=item) if _is_function(item):
             return 'a list of functions, each as "module:name"'
+        case types.VarTupleType(item_type=types.StructType(fields=fields)):
+            return f"a list of tables with {', '.join(field.name for field in fields)} (in a variable: as JSON)"
         case types.StrType():
             return "a text"
         case types.DictType():
@@ -355,6 +357,8 @@ def _parse(written: str, info: Any) -> Any:
         match kind:
             case types.BoolType():
                 return _SWITCH.get(written.casefold(), written)
+            case types.VarTupleType(item_type=types.StructType()):
+                return msgspec.json.decode(written)
             case types.VarTupleType() | types.FrozenSetType():
                 return [item.strip() for item in written.split(",") if item.strip()]
             case types.DictType():

@@ -168,17 +168,19 @@ def lower_types(schema: Any) -> Any:
     return lowered
 
 
-def validator(schema: dict[str, Any]) -> Callable[[Any], Any]:
+def validator(schema: dict[str, Any], *, of: str = "the answer") -> Callable[[Any], Any]:
     """Return a function that returns a value that fits *schema*, and raises ValueError for any other.
+
+    It adds the defaults of the schema to the value. *of* is what an error calls the owner of the schema.
 
     References to other documents are not fetched. Raise InvalidValue for a schema that cannot be read.
     """
-    import fastjsonschema  # late: only answers need it
+    import fastjsonschema  # late: only answers, and tools with a schema of their own, need it
 
     try:
         check = fastjsonschema.compile(lower_types(schema), handlers=dict.fromkeys(_FETCHED_SCHEMES, _refuse_fetch))
     except (ValueError, TypeError, AttributeError, RecursionError, re.error) as error:
-        raise InvalidValue(f"the schema of the answer cannot be read: {error}") from error
+        raise InvalidValue(f"the schema of {of} cannot be read: {error}") from error
 
     def validate(value: Any) -> Any:
         try:

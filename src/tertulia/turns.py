@@ -49,6 +49,9 @@ def _cut(turn: Turn) -> Turn | None:
     return None if parts is turn.parts else replace(turn, parts=parts)
 
 
+ANY_OBJECT = {"type": "object"}  # what the JSON schema `true` allows as arguments
+
+
 class ToolSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     """A tool as declared to a model; `parameters` is a JSON schema."""
 
@@ -63,7 +66,8 @@ class ToolSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True)
         """
         inner = declaration.get("function", declaration)
         try:
-            return convert({name: inner[name] for name in cls.__struct_fields__ if inner.get(name) is not None}, cls)
+            fields = {name: inner[name] for name in cls.__struct_fields__ if inner.get(name) is not None}
+            return convert(fields | ({"parameters": ANY_OBJECT} if fields.get("parameters") is True else {}), cls)
         except (ValidationError, TypeError, AttributeError) as error:
             raise InvalidValue(f"this is no declaration of a tool: {error}") from error
 
@@ -73,6 +77,11 @@ class ToolSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True)
                 f"tool name {self.name!r} is not one every service takes: letters, digits, _ and -, "
                 "beginning with a letter or _, at most 64"
             )
+        given: object = self.parameters
+        if given is True:
+            force_setattr(self, "parameters", ANY_OBJECT)
+        elif not isinstance(given, dict):
+            raise InvalidValue(f"the parameters of tool {self.name!r} are a JSON schema as a dict, not {given!r}")
 
 
 class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -238,7 +238,7 @@ async def read_all(path: Path, *, beside_another: bool) -> list[str]:
             lambda: store.tasks.listed(),
             lambda: store.facts.listed(),
             lambda: store.facts.why("fact-1"),
-            lambda: store.forget(ALICE.id, "telegram", at=NOON),
+            lambda: store.forget(platform="telegram", author_id=ALICE.id, at=NOON),
         ):
             try:
                 await read()

@@ -99,6 +99,21 @@ def test_models_that_are_no_list_of_names_are_refused_in_one_line(models: str) -
     assert (done.returncode, done.stderr) == (2, message)
 
 
+def test_a_simulator_takes_the_form_of_sounds_that_is_named() -> None:
+    sound = {"type": "audio_url", "audio_url": {"url": "https://example.com/a.mp3"}}
+    body = {"model": "compatible-1", "messages": [{"role": "user", "content": [sound]}]}
+    with simulator("openai", "--port", "0", "--audio", "audio_url") as url:
+        taken = httpx2.post(f"{url}/chat/completions", json=body, headers={"authorization": "Bearer any"})
+    wrong, foreign = tertulia("sim", "openai", "--audio", "mp3"), tertulia("sim", "gemini", "--audio", "both")
+
+    assert taken.status_code == 200
+    assert (wrong.returncode, wrong.stderr) == (
+        2,
+        "tertulia: --audio mp3: there are input_audio, audio_url, both, none\n",
+    )
+    assert (foreign.returncode, foreign.stderr) == (2, "tertulia: --audio both: there are none of this service\n")
+
+
 def test_a_simulator_whose_first_line_alone_was_wanted_leaves_quietly() -> None:
     process = subprocess.Popen(
         [*TERTULIA, "sim", "gemini", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

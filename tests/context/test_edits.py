@@ -295,7 +295,7 @@ async def test_forgotten_words_are_never_shown(store: Store) -> None:
     await talking.runs(await talking.says("hm", "2"))
     await talking.edits(first, "secret idea")
     await talking.runs(await talking.says("so?", "3"))
-    await store.forget(BOB.id, GROUP.platform, at=LATER)
+    await store.forget(platform=GROUP.platform, author_id=BOB.id, at=LATER)
 
     context = await talking.runs(await talking.says("and?", "4"))
 

@@ -84,8 +84,8 @@ async def test_our_own_messages_are_not_answered(store: Store, author: Author) -
 
 
 async def test_who_is_blocked_is_blocked_on_that_platform(store: Store) -> None:
-    await store.place_settings.block("recorded", ALICE.id, at=NOON)
-    await store.place_settings.block("icq", BOB.id, at=NOON)
+    await store.place_settings.block(platform="recorded", author_id=ALICE.id, at=NOON)
+    await store.place_settings.block(platform="icq", author_id=BOB.id, at=NOON)
     made = admission(store)
 
     assert (await made.decide_with_limit(said("hi"))).reason == "blocked"

@@ -1,7 +1,9 @@
 """Commands are carried out once, for all platforms alike, by those who may."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,9 +23,9 @@ from tertulia.memory.facts import Fact, default_scope, subject_of
 from tertulia.messages import Author, Place, Reply
 from tertulia.models import Scripted
 from tertulia.parts import Media, Text
-from tertulia.platform import Commanded, Received, Stopped
+from tertulia.platform import Capabilities, Commanded, Delivery, Received, Stopped
 from tertulia.store import Store
-from tertulia.tasks.reminders import MOST
+from tertulia.tasks.reminders import MOST, short_id
 from tertulia.tasks.task import Task
 from tertulia.testing import Clock, HeldModel, RecordedPlatform
 
@@ -114,7 +116,7 @@ async def test_memory_shows_what_is_known_where_it_may_be_told(store: Store) -> 
         other = await told(engine, platform, "/memory", key="c3", author=Author(id="3", name="Carl"))
         why = await told(engine, platform, "/memory why fact0001", key="c4")
 
-    assert direct == [f"fact0001  Likes tea.{SINCE}\nfact0002  Is from Lviv.{SINCE}"]
+    assert direct == [f"fact0002  Is from Lviv.{SINCE}\nfact0001  Likes tea.{SINCE}"]
     assert group == [f"fact0002  Is from Lviv.{SINCE}"]
     assert other == [ENGLISH.nothing_remembered]
     assert why == [f"Likes tea.{SINCE}\nAlice: so it is"]
@@ -133,7 +135,7 @@ async def test_what_memory_told_is_not_in_the_store_once_it_is_told(store: Store
 FORGOTTEN_BY = [
     ("/forget tea", [ENGLISH.forgotten], ["Likes cake."]),
     ("/forget fact0001", [ENGLISH.forgotten], ["Likes cake."]),
-    ("/forget likes", [f"Which of these? /forget ID\nfact0001  Likes tea.{SINCE}\nfact0002  Likes cake.{SINCE}"], None),
+    ("/forget likes", [f"Which of these? /forget ID\nfact0002  Likes cake.{SINCE}\nfact0001  Likes tea.{SINCE}"], None),
     ("/forget coffee", [ENGLISH.nothing_like_that], None),
     ("/forget", [HELP["forget"]], None),
     ("/forget all", ["Nothing is remembered of you any more."], []),
@@ -199,7 +201,8 @@ async def test_tasks_lists_what_is_planned_in_the_place(store: Store) -> None:
             *await told(engine, platform, "/tasks", key="c2", place=Place(platform="recorded", id="8", kind="direct")),
         ]
 
-    assert answers == [f"{later:%Y-%m-%d %H:%M} send: call mum", "Nothing is planned here."]
+    listed = f"{short_id(plan[0])}  {later:%Y-%m-%d %H:%M} send: call mum"
+    assert answers == [listed, "Nothing is planned here."]
 
 
 async def test_a_reminder_is_planned_and_comes_to_whoever_asked(store: Store) -> None:
@@ -218,7 +221,7 @@ async def test_a_reminder_is_planned_and_comes_to_whoever_asked(store: Store) ->
     assert answers == [
         "I will remind you: 2025-01-15 14:10 (Europe/Kyiv).",
         "Нагадаю: 2025-01-16 09:00 (Europe/Kyiv).",
-        "2025-01-15 14:10 send: Reminder: call mum",
+        f"{answers[2][:5]}  2025-01-15 14:10 send: Reminder: call mum",
     ]
     assert list(platform.shown.values())[3:] == [
         Reply(place=GROUP, text="Reminder: call mum", reply_to="5"),
@@ -226,9 +229,70 @@ async def test_a_reminder_is_planned_and_comes_to_whoever_asked(store: Store) ->
     ]
 
 
+async def test_a_reminder_comes_again_over_restarts_and_summer_time_and_once_for_those_that_were_missed(
+    tmp_path: Path,
+) -> None:
+    platform, start = RecordedPlatform(), datetime(2026, 3, 26, 12, tzinfo=UTC)
+    up = [(0, 30), (40, 50), (144, 200)]  # hours; the clocks of Kyiv go forward 63 hours after the start
+    for number, (begin, end) in enumerate(up):
+        clock = Clock(start + timedelta(hours=begin))
+        async with (
+            Store.open(tmp_path / "bot.db") as store,
+            engine_with(Scripted(), platform, store=store, clock=clock, zone="Europe/Kyiv") as engine,
+        ):
+            if number == 0:
+                await told(engine, platform, "/remind щодня о 3:30 чай", place=GROUP, number=5)
+            for _ in range(end - begin):
+                await clock.advance(3600)
+                await engine.settled()
+            (task,) = await store.tasks.listed()
+            sent = [one for one in await store.outbox.listed("sent") if one.kind == "task"]
+
+    assert {one.reply for one in sent} == {Reply(place=GROUP, text="Reminder: чай", reply_to="5")}
+    assert [one.id.split("-")[-2] for one in sent] == [
+        "20260327T013000",
+        "20260328T013000",  # made up for at the start
+        "20260329T010000",  # at the end of the gap; so are those of the next days, at once
+        "20260402T003000",
+        "20260403T003000",
+    ]
+    assert (task.status, f"{task.due_at:%m-%d %H:%M}") == ("pending", "04-04 00:30")
+
+
+async def test_a_reminder_that_comes_again_is_listed_and_cancelled_by_who_asked_or_an_administrator(
+    store: Store,
+) -> None:
+    platform, clock = RecordedPlatform(), Clock(NOON)
+    group: dict[str, Any] = {"place": GROUP}
+    async with engine_with(Scripted(), platform, store=store, clock=clock, zone="Europe/Kyiv") as engine:
+        (answer,) = await told(engine, platform, "/remind every weekday at 8 until 2025-01-31 stand up", **group)
+        (listed,) = await told(engine, platform, "/tasks", key="c2", **group)
+        name = listed.partition(" ")[0]
+        others = [
+            *await told(engine, platform, f"/tasks cancel {name}", key="c3", author=BOB, **group),
+            *await told(engine, platform, "/tasks cancel zzzzz", key="c4", **group),
+            *await told(engine, platform, "/tasks drop", key="c5", **group),
+        ]
+        assert await told(engine, platform, f"/tasks cancel {name.upper()}", key="c6", **group) == [
+            f"Cancelled: {listed.removeprefix(name).strip()}"
+        ]
+        await clock.advance(7 * 24 * 3600)
+        await engine.settled()
+
+    assert answer.splitlines() == [
+        "I will remind you: 2025-01-16 08:00 (Europe/Kyiv).",
+        "And then: every weekday at 8 until 2025-01-31. /tasks cancel ID stops it.",
+    ]
+    assert listed == f"{name}  2025-01-16 08:00 send: Reminder: stand up (every weekday at 8 until 2025-01-31)"
+    assert others == [ENGLISH.only_own_tasks, ENGLISH.tasks_with_id.format(count=0), HELP["tasks"]]
+    assert "Reminder: stand up" not in platform.texts
+
+
 @pytest.mark.parametrize(
     ("line", "answer"),
     [
+        ("/remind every day at 9 until 2025-01-01 tea", ENGLISH.remind_when.format(moment="2025-01-15 12:00 (UTC)")),
+        ("/remind every hour tea", ENGLISH.remind_how),
         ("/remind", ENGLISH.remind_how),
         ("/remind tomorrow", ENGLISH.remind_how),
         ("/remind me of tea", ENGLISH.remind_how),
@@ -264,7 +328,7 @@ async def test_a_reminder_is_forgotten_with_whoever_asked_for_it(store: Store) -
         await told(engine, platform, "/remind in 5 hours my secret tea", place=GROUP)
         await told(engine, platform, "/remind in 5 hours cake", place=GROUP, author=BOB, key="c2")
 
-    await store.forget(ALICE.id, GROUP.author_namespace)
+    await store.forget(platform=GROUP.author_namespace, author_id=ALICE.id)
 
     assert [(task.status, task.args.get("text")) for task in await store.tasks.listed()] == [
         ("cancelled", None),
@@ -295,9 +359,8 @@ async def test_stop_is_for_whoever_asked_and_for_administrators(
     )
 
 
-async def no_commands(store: Store) -> bool:
-    """Whether all commands were carried out."""
-    return not await store.updates.commands()
+async def no_runs(store: Store) -> bool:
+    return not await store.runs.open()
 
 
 @pytest.mark.parametrize(
@@ -314,7 +377,8 @@ async def test_a_button_stops_for_whom_the_command_does(
         await inbox.apply([Received(message=said("Gryag, tell me", 1, place=GROUP))], key="u1")
         await model.asked.wait()
         await inbox.apply([Stopped(place=GROUP, author=author)], key="u2")
-        await until(partial(no_commands, store))
+        if stopped:
+            await until(partial(no_runs, store))
         model.release()
         await engine.settled()
 
@@ -342,6 +406,65 @@ async def test_an_answer_that_waits_for_a_file_is_stopped(
 
     refusal = "Only whoever asked, or an administrator, can stop this answer."
     assert platform.texts == (["Stopped."] if stopped else [refusal, "A cat."])
+
+
+LONG = "one two\n\nthree four\n\nfive six"
+
+
+class SlowParts(RecordedPlatform):
+    """A platform of short messages, whose second one is sent when it may be."""
+
+    capabilities = Capabilities(length=10)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.second, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def send(self, delivery: Delivery) -> str:
+        if delivery.reply.text == "three four":
+            self.second.set()
+            await self.go_on.wait()
+        return await super().send(delivery)
+
+
+@pytest.mark.parametrize(
+    ("author", "administrators", "stopped"),
+    [(None, set(), True), (ALICE, set(), True), (BOB, set(), False), (BOB, {BOB.id}, True)],
+)
+async def test_a_button_drops_the_parts_of_an_answer_that_wait(
+    store: Store, author: Author | None, administrators: set[str], stopped: bool
+) -> None:
+    platform = SlowParts()
+    platform.administrators = administrators
+    async with engine_with(Scripted(LONG), platform, store=store) as engine:
+        await engine.inbox("recorded").apply([Received(message=said("Gryag, tell me", 1, place=GROUP))], key="u1")
+        await platform.second.wait()
+        await engine.inbox("recorded").apply([Stopped(place=GROUP, author=author)], key="u2")
+        if stopped:
+            await until(partial(are_dropped, store))
+        platform.go_on.set()
+        await engine.settled()
+
+    assert platform.texts == LONG.split("\n\n")[: 2 if stopped else 3]
+
+
+async def test_the_command_drops_them_too(store: Store) -> None:
+    platform = SlowParts()
+    async with engine_with(Scripted(LONG), platform, store=store) as engine:
+        await engine.inbox("recorded").apply([Received(message=said("Gryag, tell me", 1, place=GROUP))], key="u1")
+        await platform.second.wait()
+        await engine.inbox("recorded").apply([command("/stop", place=GROUP, author=ALICE)], key="u2")
+        await until(partial(are_dropped, store))
+        platform.go_on.set()
+        await engine.settled()
+        log = [message.text for message in await store.log.read(GROUP, 0, 9)]
+
+    assert platform.texts == ["one two", "three four", "Stopped."]
+    assert log == ["Gryag, tell me", "one two\n\nthree four"]
+
+
+async def are_dropped(store: Store) -> bool:
+    return bool(await store.outbox.listed("dropped"))
 
 
 class SlowFiles(RecordedPlatform):
@@ -379,7 +502,7 @@ async def test_a_command_that_was_stored_before_a_crash_is_carried_out_at_the_ne
 async def test_somebody_who_is_blocked_gets_no_answer_to_a_command_and_may_still_forget(store: Store) -> None:
     platform = RecordedPlatform()
     await knowing(store, fact(1, "Likes tea."))
-    await store.place_settings.block(DIRECT.platform, ALICE.id, at=NOON)
+    await store.place_settings.block(platform=DIRECT.platform, author_id=ALICE.id, at=NOON)
     async with engine_with(Scripted(), platform, store=store) as engine:
         for number, line in enumerate(["/help", "/memory", "/dance", "/forget all"]):
             assert await told(engine, platform, line, key=f"c{number}") == (

@@ -119,7 +119,7 @@ async def test_a_message_over_a_spend_cap_says_so_with_and_without_a_notice(stor
 
 
 async def test_agents_in_a_row_and_blocked_people_are_told_apart(store: Store) -> None:
-    await store.place_settings.block("recorded", BOB.id, at=NOON)
+    await store.place_settings.block(platform="recorded", author_id=BOB.id, at=NOON)
     behavior = Behavior(debounce=0.0, agents_in_a_row=1)
 
     async with engine_with(Scripted("Yes."), store=store, behavior=behavior) as engine:
@@ -197,7 +197,7 @@ async def test_a_message_edited_within_an_hour_so_that_it_names_us_is_answered_o
 
 async def test_a_message_that_was_answered_blocked_or_joined_is_not_answered_for_its_edit(store: Store) -> None:
     platform = RecordedPlatform()
-    await store.place_settings.block("recorded", BOB.id, at=NOON)
+    await store.place_settings.block(platform="recorded", author_id=BOB.id, at=NOON)
     for message in (said("Gryag?", 1, place=GROUP, sent_at=NOON), said("so", 2, place=GROUP, sent_at=NOON)):
         await store.inbox.receive(message, at=NOON)  # one burst
 

@@ -105,7 +105,7 @@ def test_nothing_brings_a_word_of_theirs_back(world: World, ticks: int, place: P
     world.loop.run(engine.receive(said("@gryag_bot and I?", "m3", GROUP, BOB)))
     pass_time(world, ticks)
 
-    world.loop.run(world.store.forget(ZOE.id, "keyed", at=world.now()))
+    world.loop.run(world.store.forget(platform="keyed", author_id=ZOE.id, at=world.now()))
     before = {key for wall in world.walls.values() for key in wall.keys}
     sending = {key for (key,) in world.rows("SELECT outgoing_id FROM outbox WHERE attempts > 0")}
     world.loop.run(engine.settled())

@@ -58,7 +58,7 @@ async def test_who_is_forgotten_is_forgotten_on_all_accounts(store: Store) -> No
     async with Engine(store, model, [Account(1), Account(2), Other()], behavior=AT_ONCE) as engine:
         await talked(engine, *(said("I am Alice.", place=place) for place in (FIRST, SECOND, ELSEWHERE)))
 
-    report = await store.forget("1", "recorded")
+    report = await store.forget(platform="recorded", author_id="1")
 
     assert (report.places, report.messages) == (2, 2)
     assert [await store.log.count(place) for place in (FIRST, SECOND, ELSEWHERE)] == [0, 0, 2]

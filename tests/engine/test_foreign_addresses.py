@@ -62,6 +62,20 @@ async def test_address_of_a_person_is_not_sent(
     assert not any(uri in str(one.body) for one in sim.requests)
 
 
+@pytest.mark.parametrize("made", [message, quote])
+async def test_address_of_a_person_that_cannot_be_followed_is_logged_once(
+    store: Store, model: OpenAI, made: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    uris = ["not a url", "ftp://files.example/a.png", "javascript:alert(1)", "", "http://"]
+    async with engine_with(model, store=store) as engine:
+        for start in (11, 21):
+            await talked(engine, *(replace(made(uri), id=str(number)) for number, uri in enumerate(uris, start)))
+
+    told = [line for line in caplog.messages if "goes in words" in line]
+    assert told == [f"photo {uri} goes in words: this is no http or https address" for uri in uris if uri]
+
+
 @pytest.mark.parametrize("uri", INSIDE)
 async def test_address_of_a_tool_is_not_sent(store: Store, sim: OpenAISim, model: OpenAI, uri: str) -> None:
     def camera() -> Media:

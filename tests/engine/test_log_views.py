@@ -42,10 +42,10 @@ async def test_nobody_hears_who_is_blocked_until_they_are_blocked_no_longer() ->
         for message in said:
             await store.inbox.receive(message, at=NOON)
         log = VisibleLog(store.log, store.place_settings.blocked)
-        await store.place_settings.block("discord", ALICE.id, at=NOON)
-        await store.place_settings.block("telegram", BOB.id, at=NOON)
+        await store.place_settings.block(platform="discord", author_id=ALICE.id, at=NOON)
+        await store.place_settings.block(platform="telegram", author_id=BOB.id, at=NOON)
         during = await log.read(GROUP, 0, 6)
-        await store.place_settings.unblock("telegram", BOB.id)
+        await store.place_settings.unblock(platform="telegram", author_id=BOB.id)
 
         assert during == [visible_message(message, GROUP, {("telegram", BOB.id)}) for message in said]
         assert await log.read(GROUP, 0, 6) == said
@@ -55,7 +55,7 @@ async def test_nobody_hears_who_is_blocked_until_they_are_blocked_no_longer() ->
 async def test_what_is_shown_stays_the_beginning_of_what_is_shown_later() -> None:
     async with Store.open(":memory:") as store:
         log = VisibleLog(store.log, store.place_settings.blocked)
-        await store.place_settings.block("telegram", BOB.id, at=NOON)
+        await store.place_settings.block(platform="telegram", author_id=BOB.id, at=NOON)
         before: tuple[Message, ...] = ()
         for message in a_talk(24, authors=(ALICE, BOB, BOB, GRYAG)):
             quoting = replace(message, reply_to=a_quote(SECRET, author=BOB))
@@ -79,7 +79,7 @@ async def test_what_the_history_quotes_of_them_is_not_told_either() -> None:
         target = a_message(id="t")
         log = VisibleLog(store.log, store.place_settings.blocked)
         told = [repr(await gather(target, [sources.window(log, history_size=5)], NOON))]
-        await store.place_settings.block("telegram", BOB.id, at=NOON)
+        await store.place_settings.block(platform="telegram", author_id=BOB.id, at=NOON)
         told += [repr(await gather(target, [sources.window(log, history_size=5)], NOON))]
 
         assert [SECRET in one for one in told] == [True, False]
@@ -93,7 +93,7 @@ async def test_what_they_said_before_they_changed_it_is_not_heard_either() -> No
         await begin(store, a_run(target="1", taken=("1",), horizon=2))
         for number, author in enumerate((ALICE, BOB)):
             await store.inbox.edit(a_message("else", id=str(number), author=author), at=NOON)
-        await store.place_settings.block("telegram", BOB.id, at=NOON)
+        await store.place_settings.block(platform="telegram", author_id=BOB.id, at=NOON)
 
         [change] = await VisibleLog(store.log, store.place_settings.blocked).changes(GROUP, 0)
 
@@ -110,7 +110,7 @@ async def test_reactions_of_somebody_who_is_blocked_and_to_what_they_say_are_not
         await store.updates.apply("telegram", reacted, key="u", raw=None, at=NOON, keep=timedelta(days=1))
         log = VisibleLog(store.log, store.place_settings.blocked)
         before = await gather(a_message(id="t"), [sources.window(log)], NOON)
-        await store.place_settings.block("telegram", BOB.id, at=NOON)
+        await store.place_settings.block(platform="telegram", author_id=BOB.id, at=NOON)
         after = await gather(a_message(id="t"), [sources.window(log)], NOON)
 
         assert [(one.author, one.shown.id) for one in before.notices] == pairs
@@ -123,7 +123,7 @@ async def test_a_target_that_replies_to_them_says_only_to_which_message() -> Non
         old = a_message(SECRET, id="old", author=BOB)
         for message in (old, a_message("hello", id="1")):
             await store.inbox.receive(message, at=NOON)
-        await store.place_settings.block("telegram", BOB.id, at=NOON)
+        await store.place_settings.block(platform="telegram", author_id=BOB.id, at=NOON)
         for number, name in enumerate(("old", "never seen")):
             target = a_message("and?", id=f"t{number}", reply_to=a_quote(SECRET, message_id=name, author=BOB))
             await store.inbox.receive(target, at=NOON)

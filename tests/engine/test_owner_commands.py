@@ -94,6 +94,17 @@ async def test_an_owner_blocks_by_an_id_or_by_a_reply_and_unblocks(store: Store)
     assert model.prompts == []
 
 
+async def test_an_owner_is_told_that_nobody_is_known_by_an_id(store: Store) -> None:
+    platform = RecordedPlatform()
+    async with engine_with(Scripted(), platform, store=store, behavior=OWNED) as engine:
+        unblocked = await told(engine, platform, "/unblock 777")
+        blocked = await told(engine, platform, "/block 777", key="c2")
+
+    assert unblocked == [f"777 is not blocked.\n{ENGLISH.unknown_person}"]
+    assert blocked == [f"777 is blocked.\n{ENGLISH.unknown_person}"]
+    assert await store.place_settings.blocked() == {("recorded", "777")}
+
+
 @pytest.mark.parametrize(
     ("line", "quote", "answer"),
     [
@@ -116,7 +127,7 @@ async def test_nobody_is_blocked_by_mistake(store: Store, line: str, quote: Quot
 
 async def test_an_owner_who_is_blocked_or_over_the_limit_still_has_these_commands(store: Store) -> None:
     platform = RecordedPlatform()
-    await store.place_settings.block("recorded", ALICE.id, at=NOON)
+    await store.place_settings.block(platform="recorded", author_id=ALICE.id, at=NOON)
     limits = Limits(messages=1, seconds=3600)
     async with engine_with(Scripted(), platform, store=store, behavior=OWNED, limits=limits) as engine:
         answers = [await told(engine, platform, "/unblock 1", key=f"c{number}") for number in range(3)]

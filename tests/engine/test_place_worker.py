@@ -490,7 +490,7 @@ async def test_nobody_who_was_forgotten_meanwhile_is_answered_and_the_next_is(st
     async with engine_with(endless, platform, store=store) as engine:
         await engine.receive(said("Gryag, my word is aubergine", place=place))
         await endless.asked.wait()
-    await store.forget(ALICE.id, "recorded")
+    await store.forget(platform="recorded", author_id=ALICE.id)
 
     model = Scripted("Yes.")
     async with engine_with(model, platform, store=store) as engine:
@@ -509,7 +509,7 @@ async def test_a_run_goes_to_its_end_though_its_person_is_forgotten_while_it_is_
     class Slow(Scripted):
         async def respond(self, prompt: Prompt) -> Response:
             if not self.prompts:
-                await store.forget(ALICE.id, "recorded")
+                await store.forget(platform="recorded", author_id=ALICE.id)
             return await super().respond(prompt)
 
     platform, model = RecordedPlatform(), Slow("First.", "Second.")
@@ -574,7 +574,7 @@ async def test_who_is_blocked_meanwhile_is_judged_again(store: Store) -> None:
     )
 
     async def cancel_old_plans() -> None:
-        await store.place_settings.block("recorded", said("hi").author.id, at=NOON)
+        await store.place_settings.block(platform="recorded", author_id=said("hi").author.id, at=NOON)
         worker.wake()
 
     worker.waiting = cancel_old_plans

@@ -43,7 +43,7 @@ from tertulia.parts import Media, Text, cut_text
 from tertulia.profiles import PROFILES, Build, Profile, profile_of
 from tertulia.prompt.ledger import Ledger
 from tertulia.store import Store
-from tertulia.tasks.kinds import ABOUT
+from tertulia.tasks.kinds import ABOUT, ABOUT_IDS
 from tertulia.tasks.task import Task
 from tertulia.testing import RecordedPlatform
 from tertulia.turns import Prompt, Settings, ToolSpec
@@ -286,7 +286,7 @@ def _marks(text: str) -> list[str]:
     return re.findall(r"<(\d+)>", text)
 
 
-TOLD = [f"- `# «{kind}»`: {ABOUT[kind]}" for kind in ("send", "wait", "sticker", "remember", "think", "unblock")]
+TOLD = [f"- `# «{kind}»`: {ABOUT[kind]}" for kind in ("send", "wait", "sticker", "remember", "think")]
 
 
 async def instructions(profile: str, **changes: Any) -> list[str]:
@@ -307,6 +307,7 @@ async def test_a_model_is_told_which_task_blocks_it_may_write_in_words_that_stay
     first, second = await instructions(profile, task_handlers=task_handlers)
 
     section = "\n".join([*TOLD, "- `# «draw»`: a picture of what stands below"])
+    first, second = (told.replace(ABOUT_IDS["send"], "") for told in (first, second))
     begun = first.index("# Task Blocks\n")
     assert first[begun:].split("\n", 2)[2].startswith(section)
     assert second[: begun + len(section)] == first[: begun + len(section)]
@@ -321,6 +322,41 @@ async def test_what_the_owner_allows_is_told() -> None:
 
     assert f"- `# «clear-conversation»`: {ABOUT['clear-conversation']}" in told
     assert "`# «block»`" not in told
+
+
+IDS = {"layered": (False, True), "tail": (False, True), "headers": (True, True), "native": (False, False)}
+
+
+@pytest.mark.parametrize("profile", [*IDS, "block", "bare block"])
+async def test_ids_are_offered_where_messages_are_shown_with_them(profile: str) -> None:
+    model = Scripted("One.", "Two.")
+    bare = profile == "bare block"
+    options = ContextOptions(block=ContextBlock(enabled=bare, include_meta=not bare))
+    async with engine_with(model, profile="native" if bare else profile, context=options) as engine:
+        await talked(engine, said("Hi", 1), said("Gryag, hi", 2, place=replace(GROUP, platform="recorded")))
+
+    told = tuple(ABOUT_IDS["send"] in prompt.instruction for prompt in model.prompts)
+    assert told == IDS.get(profile, (not bare, not bare))
+
+
+async def test_the_blocks_that_are_offered_can_be_chosen_and_none_be_offered() -> None:
+    (some, _) = await instructions("native", behavior=Behavior(debounce=0.0, blocks=("send", "remember")))
+    (none, _) = await instructions("native", behavior=Behavior(debounce=0.0, blocks=()))
+
+    assert [line for line in some.splitlines() if "«" in line] == [TOLD[0], TOLD[3]]
+    assert "«" not in none
+    assert "# Task Blocks" not in none
+    with pytest.raises(InvalidValue, match=r"Behavior: blocks must hold some of send, .* not fly"):
+        await instructions("native", behavior=Behavior(blocks=("send", "fly")))
+
+
+@pytest.mark.parametrize("profile", ["layered", "tail", "native", "block", "headers"])
+async def test_stickers_of_the_options_are_told(profile: str) -> None:
+    cat = AvailableSticker(set="Cats", name="😺", description="a happy cat")
+
+    (told, _) = await instructions(profile, context=ContextOptions(stickers=(cat,)))
+
+    assert "# Stickers\n- Cats / 😺: a happy cat" in told
 
 
 @pytest.mark.parametrize("profile", ["plain", "single"])
@@ -387,7 +423,7 @@ SHOWN_BY = {
     "a file reference": ("layered", "tail"),
     "an artifact": ("layered", "tail"),
     "a todo": ("layered", "tail"),
-    "a waving cat": ("headers",),
+    "a waving cat": ("layered", "tail", "native", "block", "headers"),
     "a note": tuple(PROFILES),
 }
 WORKSPACE = Workspace(file_references=("a file reference",), artifacts=("an artifact",), todos=("a todo",))

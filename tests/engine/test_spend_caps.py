@@ -198,7 +198,7 @@ async def test_a_person_who_is_forgotten_leaves_numbers_behind(store: Store, pla
     async with engine_with(answers(1), store=store, **capped()) as engine:
         await talked(engine, said("Gryag, hi", 1, place=place))
 
-    await store.forget(ALICE.id, "recorded", at=NOON)
+    await store.forget(platform="recorded", author_id=ALICE.id, at=NOON)
 
     assert await store.usage.spent(DAY) == Spend(tokens=1000, money=1.0)
     assert await store.usage.spent(DAY, place=place, author=ALICE) == Spend()

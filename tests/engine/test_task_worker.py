@@ -1,6 +1,6 @@
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
@@ -10,6 +10,7 @@ import pytest
 from engine.engine_world import World
 from engine.engines import DIRECT, ME, engine_with, said
 from people import NOON
+from tertulia.engine.behavior import Behavior
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.engine.task_worker import CLOCK_CHECK, TaskHandler, TaskWorker, block_kinds, raw_text
 from tertulia.errors import InvalidValue, KeyRefused, Overloaded, StoreFull
@@ -43,6 +44,10 @@ class Hands:
         return end
 
 
+async def as_they_are(items: Sequence[OutboxItem]) -> Sequence[OutboxItem]:
+    return items
+
+
 def a_worker(tasks: Any, task_handlers: Mapping[str, TaskHandler], **changes: Any) -> TaskWorker:
     sent: list[OutboxItem] = []
     named: dict[str, Any] = {
@@ -50,6 +55,7 @@ def a_worker(tasks: Any, task_handlers: Mapping[str, TaskHandler], **changes: An
         "me": lambda _: ME,
         "sent": sent.extend,
         "now": lambda: NOON,
+        "split": as_they_are,
     }
     return TaskWorker(tasks, task_handlers, **named | changes)
 
@@ -218,7 +224,7 @@ async def test_a_task_whose_person_is_forgotten_while_it_runs_ends_quietly(
     here = Place(platform="recorded", id="1", kind="direct")
 
     async def forget(_: Task) -> list[Reply]:
-        await store.forget("1", "recorded")
+        await store.forget(platform="recorded", author_id="1")
         return [Reply(place=here, text="hello?")]
 
     async def quick(_: Task) -> None: ...
@@ -437,7 +443,8 @@ def test_a_kind_that_fails_to_read_its_block_is_logged_and_one_that_refuses_it_i
     async def nothing(_: Task) -> None:
         return None
 
-    kinds = block_kinds({"fail": TaskHandler(run=nothing, read=fail), "refuse": TaskHandler(run=nothing, read=refuse)})
+    handlers = {"fail": TaskHandler(run=nothing, read=fail), "refuse": TaskHandler(run=nothing, read=refuse)}
+    kinds = block_kinds(handlers, Behavior())
 
     found = parse("# «fail»\nx\n# «refuse»\ny\n", kinds=kinds)
 

@@ -281,13 +281,28 @@ def test_own_media_whose_address_leads_nowhere_are_left_out_and_told(url: str) -
     assert warnings_of(content) == [f"content[2] is left out: audio_url is no address that can be followed: {url!r}"]
 
 
-def test_a_null_text_beside_good_text_is_skipped_and_told() -> None:
-    null = {"type": "text", "text": None}
+NULLS: list[tuple[Any, str]] = [
+    ({"type": "text", "text": None}, "its text is missing"),
+    ({"type": "text"}, "its text is missing"),
+    (None, "it is missing"),
+    ({}, "it does not say its kind"),
+    ({"type": None, "text": "x"}, "it does not say its kind"),
+]
 
+
+@pytest.mark.parametrize(("null", "why"), NULLS)
+def test_a_null_element_is_left_out_and_told_and_costs_nothing_else(null: Any, why: str) -> None:
     assert combined([null, text("Look")]) == "Look"
     assert combined([null, image("a.jpg")]) == [text("[Image]"), image("a.jpg")]
-    assert warnings_of([text("Look"), null]) == ["content[1] is left out: its text is missing"]
+    assert warnings_of([text("Look"), null]) == [f"content[1] is left out: {why}"]
     assert combined(referring([null], content="x", author="Bob")) == [text('Bob said:\n"x"')]
+    assert combined([null]) == "[empty message]"
+
+
+@pytest.mark.parametrize("content", [{}, {"messageContent": None}, {"messageContent": None, "referencedMessage": 5}])
+def test_a_message_without_content_is_told_and_has_words_that_say_so(content: Any) -> None:
+    assert combined(content) == "[empty message]"
+    assert warnings_of(content)[-1] == "messageContent is missing"
 
 
 @pytest.mark.parametrize(
@@ -296,14 +311,10 @@ def test_a_null_text_beside_good_text_is_skipped_and_told() -> None:
         (None, "content is missing; it should be text or a list of elements"),
         (5, "content is a number; it should be text or a list of elements"),
         (True, "content is true or false; it should be text or a list of elements"),
-        ({}, "messageContent is missing; it should be text or a list of elements"),
         ({"messageContent": 5}, "messageContent is a number; it should be text or a list of elements"),
         (referring({}, content="x"), "messageContent is an object; it should be text or a list of elements"),
-        ([None], "content[0] is missing; it should be an element"),
         ({"messageContent": ["x", 5]}, "messageContent[1] is a number; it should be an element"),
-        ([{}], "content[0].type is missing; it should say the kind of the element"),
         ([{"type": ["text"]}], "content[0].type is a list; it should say the kind of the element"),
-        ([{"type": "text"}], "content[0].text is missing; it should be text"),
         ([{"type": "text", "text": 5}], "content[0].text is a number; it should be text"),
     ],
 )

@@ -158,7 +158,6 @@ async def test_an_address_is_fetched_but_not_a_video_of_youtube(world: World) ->
     assert await failure(world, "http://nas/cat") == FetchFailure(why="nas is not the name of a public host")
     assert not is_fetchable(at("https://youtu.be/dQw4w9WgXcQ"))
     assert is_fetchable(at("https://generativelanguage.googleapis.com/v1beta/files/abc"))  # a person wrote it
-    assert not is_fetchable(at("file:///etc/passwd"))
 
 
 async def test_a_declared_size_over_the_limit_is_not_fetched(world: World) -> None:

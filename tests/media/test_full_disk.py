@@ -170,12 +170,12 @@ async def test_nobody_is_half_forgotten_on_a_full_disk(tmp_path: Path, disk: Pat
         filler = fill(disk)
 
         with pytest.raises(StoreFull):
-            await store.forget(BOB.id, "telegram", at=NOON)
+            await store.forget(platform="telegram", author_id=BOB.id, at=NOON)
 
         assert await store.names_by_platform(BOB.id) == {"telegram": [BOB.name]}
         assert len(contents(folder)) == 30
         filler.unlink()
-        await store.forget(BOB.id, "telegram", at=NOON)
+        await store.forget(platform="telegram", author_id=BOB.id, at=NOON)
     async with world(db, folder) as (store, _):
         assert contents(folder) == set()
         assert await store.names_by_platform(BOB.id) == {}

@@ -19,7 +19,7 @@ from tertulia.context.values import (
 from tertulia.messages import Author, Message, Place, Quote
 from tertulia.parts import Media, Text, ToolCall, ToolResult
 from tertulia.tasks.blocks import lines_for_model
-from tertulia.tasks.kinds import ABOUT, KINDS
+from tertulia.tasks.kinds import KINDS
 from tertulia.turns import model, user
 
 OTHER_AGENT = Author(id="77", name="Albert Einstein", persona="albert-einstein")
@@ -160,7 +160,7 @@ def a_rich_context(place: Place = GROUP) -> Context:
             AvailableSticker(set="cats", name="wave", description="a cat waves"),
             AvailableSticker(set="cats", name="sleep"),
         ),
-        task_blocks=lines_for_model(KINDS, ABOUT),
+        task_blocks=lines_for_model(KINDS, {}),
         delimiter=DELIMITER,
         model="gemini-3.8-flash",
     )

@@ -1,6 +1,7 @@
 """What a model is told in the course of a run or a chat: fallbacks, repeated and cut calls, bad blocks, misfits."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 from model_text.shown import a_section, shown_part, shown_prompt, shown_turns
@@ -17,7 +18,7 @@ from tertulia.run.loop import RunLoop
 from tertulia.run.outcome import MOST_PROBLEMS, MOST_STEPS, ParsedTexts
 from tertulia.store import Store
 from tertulia.tasks.blocks import lines_for_model, parse
-from tertulia.tasks.kinds import ABOUT, KINDS, for_model
+from tertulia.tasks.kinds import KINDS, Kind, for_model
 from tertulia.toolbox.toolbox import Toolbox
 from tertulia.turns import Layer, Prompt, Record, model, user
 
@@ -87,6 +88,10 @@ BODIES = {
 }
 
 
+def _lines(kinds: Mapping[str, Kind]) -> str:
+    return "\n".join(line.text + line.with_id for line in lines_for_model(kinds, {}))
+
+
 def task_blocks() -> str:
     """How blocks are described, and what is said of those that cannot be used."""
     told = ParsedTexts(for_model(KINDS))
@@ -99,8 +104,8 @@ def task_blocks() -> str:
         "waits beyond the end": f"# «wait»\ndelay: {300 * 10**6}\n# «wait»\ndelay: {300 * 10**6}\n",
     }
     sections = [
-        a_section("described", "\n".join(lines_for_model(KINDS, ABOUT))),
-        a_section("described where some are not allowed", "\n".join(lines_for_model(for_model(KINDS), ABOUT))),
+        a_section("described", _lines(KINDS)),
+        a_section("described where some are not allowed", _lines(for_model(KINDS))),
         a_section(
             "problems",
             "\n".join(

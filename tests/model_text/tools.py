@@ -156,7 +156,7 @@ async def memories() -> str:
         await store.facts.learn(many)
         sections.append(await told(box, [("forget", {"fact": fact.id}) for fact in many], context))
         sections.append(await told(box, [("recall", {}), ("forget", {"fact": "f1"})]))
-        await store.place_settings.block("telegram", ALICE.id, at=NOON)
+        await store.place_settings.block(platform="telegram", author_id=ALICE.id, at=NOON)
         sections.append(await told(box, [("remember", {"fact": "likes chess"})], context))
         gone = RunContext(run_id="r1", step=0, now=NOW, place=GROUP, message=a_message(id="gone"))
         sections.append(await told(box, [("recall", {})], gone))

@@ -1,7 +1,12 @@
 """The seventeen scenarios of a message and what it refers to: what goes in, and the one message that comes out."""
 
+import re
 import unicodedata
+from collections.abc import Iterator
 from typing import Any, NamedTuple
+
+from tertulia.messages import Author, Message, Quote
+from tertulia.parts import Media, Part, Text
 
 SITE = "https://example.com"
 
@@ -23,6 +28,43 @@ def image(name: str) -> dict[str, Any]:
 
 def audio(name: str) -> dict[str, Any]:
     return {"type": "audio_url", "audio_url": {"url": f"{SITE}/{name}"}}
+
+
+def message_of(scenario: Scenario, *, site: str = SITE, own: str = "own", **fields: Any) -> Message:
+    """The message of a scenario as a platform gives it, its media at another *site*; *own* is the agent's account."""
+    content = scenario.content if isinstance(scenario.content, dict) else {"messageContent": scenario.content}
+    said, reference = content["messageContent"], content.get("referencedMessage")
+    me = Author(id="me", name=content.get("userName", "Ann"))
+    quote = None
+    if reference:
+        author = Author(id="other", name=reference.get("displayName", reference["author"]))
+        if reference["isFromBot"]:
+            persona = reference["personalityName"]
+            author = Author(id=own if persona == scenario.personality else "b", name=author.name, persona=persona)
+        elif reference["author"] == content.get("userName"):
+            author = me
+        quote = Quote(message_id="m0", author=author, parts=tuple(_quoted_parts(reference["content"], site)))
+    parts = tuple(_part(item, site) for item in ([said] if isinstance(said, str) else said))
+    return Message(author=me, reply_to=quote, parts=parts, **fields)
+
+
+def _part(item: Any, site: str) -> Part:
+    if isinstance(item, str) or item["type"] == "text":
+        return Text(text=item if isinstance(item, str) else item["text"])
+    return _media("photo" if item["type"] == "image_url" else "audio", item[item["type"]]["url"], site)
+
+
+def _quoted_parts(words: str, site: str) -> Iterator[Part]:
+    """The text of a quote, and its markers as the media they stand for."""
+    found = re.findall(r"\[(Image|Audio): ([^\]]+)\]", words)
+    yield Text(text=re.sub(r"\[(Image|Audio): [^\]]+\]", "", words).strip() if found else words)
+    kinds = {"Image": "photo", "Audio": "audio"}
+    yield from (_media(kinds[kind], url, site) for kind, url in found)
+
+
+def _media(kind: str, url: str, site: str) -> Media:
+    uri = url.replace(SITE, site)
+    return Media(media_kind=kind, unique_id=uri, uri=uri)
 
 
 def odd_characters(value: Any) -> set[str]:

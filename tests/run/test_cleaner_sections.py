@@ -17,6 +17,8 @@ from tertulia.prompt import forms
 from tertulia.prompt.echoes import echoes_in
 from tertulia.prompt.media_markers import markers_in
 from tertulia.run.cleaner import Cleaner, clean
+from tertulia.tasks.blocks import lines_for_model
+from tertulia.tasks.kinds import KINDS
 from tertulia.turns import Prompt
 
 WORDS = (
@@ -71,7 +73,7 @@ class Chance(random.Random):
             episodes=(RecalledEpisode(topic=self.words(), summary=self.paragraphs()),),
             workspace=Workspace(todos=(self.words(),)),
             stickers=(AvailableSticker(set="Cats", name="wave"),),
-            task_blocks=("`# «send»`: more", "`# «think»`"),
+            task_blocks=lines_for_model(KINDS, {}),
             delimiter=DELIMITER,
         )
 

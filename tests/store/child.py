@@ -73,7 +73,7 @@ async def forget(store: Store, where: str) -> None:
     await store.tasks.add([a_task(args={"text": "zyzzyva"})])
     cut = {"before": (person, "_remove_names"), "after": (connection, "vacuum")}[where]
     setattr(*cut, lambda *_: os._exit(9))
-    await store.forget(ALICE.id, "telegram")
+    await store.forget(platform="telegram", author_id=ALICE.id)
 
 
 async def main(path: str, what: str) -> None:

@@ -106,7 +106,7 @@ async def live(store: Store, life: str) -> None:
                 await store.runs.end(a_run(id=name, target=name, taken=(name,), status="done", ended_at=NOON))
         if number % 4 == 3:
             say(f"forgetting {author.id}")
-            await store.forget(author.id, "telegram", at=NOON)
+            await store.forget(platform="telegram", author_id=author.id, at=NOON)
             say(f"forgotten {author.id}")
 
 
@@ -143,7 +143,7 @@ async def main(path: str, life: str, step: str) -> None:
             case "backup":
                 await store.backup(f"{path}-copy")
             case "forget":
-                await store.forget("u1", "telegram", at=NOON)
+                await store.forget(platform="telegram", author_id="u1", at=NOON)
             case "full":
                 await fill(store)
             case _:

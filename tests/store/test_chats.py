@@ -53,7 +53,7 @@ async def test_a_forgotten_person_is_in_no_exchange_of_any_chat(tmp_path: Path) 
             ("bye", "Bye."),
         )
 
-        forgotten = await store.forget(SHE.id, "telegram")
+        forgotten = await store.forget(platform="telegram", author_id=SHE.id)
         kept = (*exchange("hi", "Hello."), *exchange("bye", "Bye."))
 
         assert forgotten.exchanges == 2
@@ -72,7 +72,7 @@ async def test_a_chat_under_way_does_not_bring_back_what_is_forgotten(tmp_path: 
         async def look() -> str:
             """Look."""
             asked.set()
-            await store.forget(SHE.id, "telegram")
+            await store.forget(platform="telegram", author_id=SHE.id)
             return SECRET
 
         chat = Chat(Scripted([ToolCall(name="look", args={}, id="a")], "So."), tools=[look], store=store, name=NAME)
@@ -93,7 +93,7 @@ async def test_a_call_and_its_result_are_forgotten_together(store: Store) -> Non
     await chat.send_message("sign it")
     await chat.send_function_responses(ToolResult(name="sign", id="s", value=SECRET))
 
-    forgotten = await store.forget(SHE.id, "telegram")
+    forgotten = await store.forget(platform="telegram", author_id=SHE.id)
 
     assert (forgotten.exchanges, await reread(store)) == (1, ())
 
@@ -127,7 +127,7 @@ async def test_of_any_chat_the_exchanges_without_her_words_are_left_whole(where:
             await chat.send_message(words(number, "asked"))
         before = chat.history
 
-        forgotten = await store.forget(SHE.id, "telegram")
+        forgotten = await store.forget(platform="telegram", author_id=SHE.id)
 
         kept = [turn for number in numbers if where[number] == "nowhere" for turn in before[4 * number :][:4]]
         assert forgotten.exchanges == len(where) - where.count("nowhere")
@@ -140,7 +140,7 @@ async def test_the_person_of_a_chat_is_forgotten_by_its_name(tmp_path: Path) -> 
         chat = await talked(store, (SECRET, "Noted."))
         await Chat(Scripted("Hello."), store=store, name="other").send_message("hi")
 
-        forgotten = await store.forget(NAME, "chat")
+        forgotten = await store.forget(platform="chat", author_id=NAME)
 
         assert (forgotten.exchanges, await store.chats.names(), await store.check()) == (1, ["other"], [])
         chat.model = Scripted("Hello.")

@@ -118,7 +118,7 @@ async def test_it_stays_forgotten_in_the_next_process_until_the_person_is_forgot
         assert await store.facts.learn([a_fact("is tall")]) == []
         assert not files_hold(tmp_path, "marmalade")
 
-        await store.forget(ALICE.id, "telegram")
+        await store.forget(platform="telegram", author_id=ALICE.id)
         assert [row async for row in store.export() if row["table"] == "fact_exclusions"] == []
         assert await store.check() == []
 
@@ -127,7 +127,7 @@ async def test_new_messages_are_learned_from_though_others_are_removed_meanwhile
     await say(store, "so")
     await store.inbox.receive(a_message("so", id="m1", place=HIS, author=BOB), at=NOON)
     await store.facts.forget_all(HER)
-    await store.forget(BOB.id, "telegram")
+    await store.forget(platform="telegram", author_id=BOB.id)
     await say(store, "so", "m2")
 
     fact = a_fact(sources=("m2",))

@@ -117,7 +117,7 @@ async def test_a_forgotten_place_leaves_no_position(store: Store) -> None:
     await run_with(store, 1, place=direct)
     await store.descriptions.describe("p1", "a cat", by="m", at=NOON)
 
-    await store.forget(ALICE.id, "telegram")
+    await store.forget(platform="telegram", author_id=ALICE.id)
 
     assert await store.descriptions.find(["p1"], direct) == {}
     assert await store.check() == []

@@ -72,7 +72,7 @@ async def test_what_has_changed_meanwhile_is_not_kept(change: str) -> None:
             case "deleted":
                 await store.inbox.delete(GROUP, "3", at=NOON)
             case "forgotten":
-                await store.forget(ALICE.id, "telegram")
+                await store.forget(platform="telegram", author_id=ALICE.id)
             case "read":
                 await store.episodes.add(an_episode(stop=3), seen=before)
             case _:
@@ -110,7 +110,7 @@ async def test_an_episode_with_somebody_who_is_blocked_is_not_told_until_it_is_t
     async with Store.open(":memory:") as store:
         await talked(store, 4)
         await store.episodes.add(an_episode(), seen=await seen(store))
-        await store.place_settings.block("telegram", BOB.id, at=NOON)
+        await store.place_settings.block(platform="telegram", author_id=BOB.id, at=NOON)
         assert await store.episodes.listed(GROUP) == []
         assert await store.episodes.missing_ranges(GROUP) == [(0, 4)]
         assert await store.episodes.places() == [GROUP]
@@ -126,7 +126,7 @@ async def test_who_is_blocked_elsewhere_is_somebody_else() -> None:
     async with Store.open(":memory:") as store:
         await talked(store, 4)
         await store.episodes.add(an_episode(), seen=await seen(store))
-        await store.place_settings.block("discord", BOB.id, at=NOON)
+        await store.place_settings.block(platform="discord", author_id=BOB.id, at=NOON)
 
         assert await store.episodes.listed(GROUP) == [an_episode()]
 
@@ -176,9 +176,9 @@ async def test_who_is_heard_again_is_told_of_again() -> None:
             span = {"id": f"e{number}", "start": 4 * number, "stop": 4 * number + 4}
             await store.episodes.add(an_episode(**span, people=people), seen=await seen(store))
         await store.window_pasts.add(GROUP, WindowPast(since=0, start=8, text="x"), seen=await seen(store))
-        await store.place_settings.block("telegram", BOB.id, at=NOON)
+        await store.place_settings.block(platform="telegram", author_id=BOB.id, at=NOON)
 
-        await store.place_settings.unblock("telegram", BOB.id)
+        await store.place_settings.unblock(platform="telegram", author_id=BOB.id)
 
         assert [episode.id for episode in await store.episodes.listed(GROUP)] == ["e1"]
         assert await store.episodes.missing_ranges(GROUP) == [(0, 4), (8, 12)]
@@ -195,7 +195,7 @@ async def test_nothing_is_left_of_somebody_who_is_forgotten(tmp_path: Path) -> N
         past = WindowPast(since=0, start=4, text="2025-01-15 Evelyn Quartz has xylophones", people=(eve.id,))
         await store.window_pasts.add(GROUP, past, seen=await seen(store))
 
-        await store.forget(eve.id, "telegram")
+        await store.forget(platform="telegram", author_id=eve.id)
 
         assert await store.episodes.listed(GROUP) == []
         assert await store.window_pasts.find(GROUP, 0, 4) is None
@@ -240,8 +240,8 @@ async def test_what_was_forgotten_with_everything_is_never_told_again(change: st
             case "deleted":
                 await store.inbox.delete(DIRECT, "11", at=NOON)
             case "blocked":
-                await store.place_settings.block("telegram", ALICE.id, at=NOON)
-                await store.place_settings.unblock("telegram", ALICE.id)
+                await store.place_settings.block(platform="telegram", author_id=ALICE.id, at=NOON)
+                await store.place_settings.unblock(platform="telegram", author_id=ALICE.id)
             case "forgotten again":
                 await store.facts.forget_all(subject_of(BOB, DIRECT))
 
@@ -257,7 +257,7 @@ async def test_a_direct_chat_that_was_forgotten_meanwhile_does_not_come_back() -
     async with Store.open(":memory:") as store:
         await store.inbox.receive(a_message(place=DIRECT, author=Author(id=DIRECT.id, name="A")), at=NOON)
         before = await seen(store, DIRECT)
-        await store.forget(DIRECT.id, "telegram")
+        await store.forget(platform="telegram", author_id=DIRECT.id)
 
         assert await store.episodes.add(an_episode(place=DIRECT), seen=before) is False
         past = WindowPast(since=0, start=4, text="x")

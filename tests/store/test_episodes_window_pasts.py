@@ -39,7 +39,7 @@ async def test_a_past_of_somebody_who_is_blocked_is_not_told() -> None:
         await store.window_pasts.add(
             GROUP, WindowPast(since=0, start=8, text="x", people=(ALICE.id,)), seen=await seen(store)
         )
-        await store.place_settings.block("telegram", ALICE.id, at=NOON)
+        await store.place_settings.block(platform="telegram", author_id=ALICE.id, at=NOON)
 
         assert await store.window_pasts.find(GROUP, 0, 8) == WindowPast(since=0, start=8, people=(ALICE.id,))
 

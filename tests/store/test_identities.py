@@ -63,12 +63,12 @@ async def test_what_was_removed_is_not_at_hand(store: Store) -> None:
         await store.runs.begin(a_run(place=HOME), PROMPT, at=NOON)
         before = await store.writer.run(lambda database: learned(database, HOME))
 
-        await store.forget(ALICE.id, "telegram")
+        await store.forget(platform="telegram", author_id=ALICE.id)
 
         after = await store.writer.run(lambda database: learned(database, HOME))
         assert set(before).isdisjoint(after)
         assert await store.check() == []
-        await store.forget(ALICE.id, "telegram")
+        await store.forget(platform="telegram", author_id=ALICE.id)
 
 
 moves = st.tuples(st.sampled_from(["receive", "begin", "fail", "forget"]), st.integers(0, 2), st.integers(0, 2))
@@ -95,7 +95,7 @@ async def test_whatever_happens_the_store_is_whole(made: list[tuple[str, int, in
                     with pytest.raises(ZeroDivisionError):
                         await store.writer.run(then_fail)
                 case "forget":
-                    await store.forget(author.id, "telegram")
+                    await store.forget(platform="telegram", author_id=author.id)
             assert await store.check() == []
 
 

@@ -399,7 +399,7 @@ async def test_a_file_that_was_used_by_a_clock_that_was_ahead_goes_all_the_same(
 
 async def test_a_fetch_that_ends_after_its_person_was_forgotten_leaves_nothing(store: Store) -> None:
     await store.inbox.receive(a_message("", author=BOB, parts=(a_picture("bobs"),)), at=NOON)
-    await store.forget(BOB.id, a_message("").place.platform, at=NOON)
+    await store.forget(platform=a_message("").place.platform, author_id=BOB.id, at=NOON)
 
     with pytest.raises(StoreRefused):
         await add(store, "bobs")
@@ -430,7 +430,7 @@ async def test_a_form_that_is_written_while_its_person_is_forgotten_leaves_nothi
     monkeypatch.setattr(store.media.folder, "write", slow_write)
     form = asyncio.ensure_future(store.media.add_form(source, "small", FileForm(file=a_file(DOG)), data=DOG, at=NOON))
     await asyncio.to_thread(writing.wait)
-    await store.forget(BOB.id, "telegram", at=NOON)
+    await store.forget(platform="telegram", author_id=BOB.id, at=NOON)
     if ends == "cancelled":
         form.cancel()
     go_on.set()
@@ -450,7 +450,7 @@ async def test_what_is_fetched_of_a_quote_after_its_author_was_forgotten_leaves_
     told = a_message("look", reply_to=quote)
     await store.inbox.receive(a_message("hi", id="0", author=BOB), at=NOON)
     await store.inbox.receive(told, at=NOON)
-    await store.forget(BOB.id, "telegram", at=NOON)
+    await store.forget(platform="telegram", author_id=BOB.id, at=NOON)
 
     for key in keys:
         with pytest.raises(StoreRefused):
@@ -466,7 +466,7 @@ async def test_what_is_fetched_of_a_quote_after_its_author_was_forgotten_leaves_
 
 async def test_media_that_somebody_else_quotes_are_fetched_though_their_sender_was_forgotten(store: Store) -> None:
     await store.inbox.receive(a_message("", author=BOB, parts=(a_picture("cat"),)), at=NOON)
-    await store.forget(BOB.id, "telegram", at=NOON)
+    await store.forget(platform="telegram", author_id=BOB.id, at=NOON)
     quote = Quote(message_id="0", author=ALICE, parts=(a_picture("cat"),))
     await store.inbox.receive(a_message("look", id="2", reply_to=quote), at=NOON)
 

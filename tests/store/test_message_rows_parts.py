@@ -122,7 +122,7 @@ async def test_a_forgotten_person_is_in_no_part(store: Store) -> None:
     await store.outbox.put(*parts)
     await send(store, *parts)
 
-    await store.forget(ALICE.id, GROUP.platform, at=NOON)
+    await store.forget(platform=GROUP.platform, author_id=ALICE.id, at=NOON)
 
     assert [one.reply.text for one in await store.outbox.listed()] == ["", "", ""]
     select = "SELECT content FROM message_parts"

@@ -105,7 +105,7 @@ async def test_of_somebody_who_only_reacted_nothing_is_left(tmp_path: Path) -> N
         line = "[#x] From: Evelyn Quartz (u-eve-1) — reacted 👍 to it"
         await store.runs.begin(a_run(target="1", taken=("1",)), Prompt.of(line), at=NOON)
 
-        await store.forget(eve.id, GROUP.platform)
+        await store.forget(platform=GROUP.platform, author_id=eve.id)
 
         assert await told(store) == []
         assert await store.check() == []

@@ -197,7 +197,7 @@ async def test_memory_and_tasks_go_on_and_what_is_to_be_sent_goes_to_the_new_pla
 async def test_somebody_is_forgotten_in_a_place_that_has_moved(store: Store) -> None:
     await apply(store, "u1", said("my number is 4417-9035", 1), MOVED, said("4417-9035 again", 1, NEW))
 
-    report = await store.forget(ALICE.id, "telegram")
+    report = await store.forget(platform="telegram", author_id=ALICE.id)
 
     assert report.messages == 2
     assert [message.deleted for message in await store.log.read(NEW, 0, 9)] == [True, True]

@@ -79,15 +79,16 @@ async def test_a_message_that_is_edited_stays_where_it_was_said() -> None:
 async def test_who_is_blocked_is_blocked_on_that_platform_until_unblocked() -> None:
     async with Store.open(":memory:") as store:
         assert await store.place_settings.blocked() == frozenset()
-        for platform, author in (("telegram", ALICE), ("telegram", ALICE), ("discord", ALICE), ("telegram", BOB)):
-            await store.place_settings.block(platform, author.id, at=NOON)
-        await store.place_settings.unblock("telegram", BOB.id)
-        await store.place_settings.unblock("telegram", "never seen")
+        block, unblock = store.place_settings.block, store.place_settings.unblock
+        people = (("telegram", ALICE), ("telegram", ALICE), ("discord", ALICE), ("telegram", BOB))
+        known = [await block(platform=platform, author_id=author.id, at=NOON) for platform, author in people]
+        known += [await unblock(platform="telegram", author_id=one) for one in (BOB.id, "never seen")]
 
+        assert known == [False, True, False, False, True, False]
         assert await store.place_settings.blocked() == {("telegram", ALICE.id), ("discord", ALICE.id)}
         assert await store.inbox.receive(a_message(), at=NOON) is True
         with pytest.raises(InvalidValue, match="cannot be kept as the id of an author"):
-            await store.place_settings.block("telegram", "\ud800", at=NOON)
+            await store.place_settings.block(platform="telegram", author_id="\ud800", at=NOON)
 
 
 async def test_after_a_place_was_forgotten_its_delimiter_is_another() -> None:
@@ -96,7 +97,7 @@ async def test_after_a_place_was_forgotten_its_delimiter_is_another() -> None:
         await store.inbox.receive(a_message(place=home), at=NOON)
         before = await store.place_settings.delimiter(home)
 
-        await store.forget(ALICE.id, "telegram")
+        await store.forget(platform="telegram", author_id=ALICE.id)
 
         after = await store.place_settings.delimiter(home)
         assert before != after

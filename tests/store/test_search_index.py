@@ -18,7 +18,7 @@ from tertulia.memory.retrieval.terms import terms
 from tertulia.messages import Author, Place
 from tertulia.parts import Text
 from tertulia.store import Store
-from tertulia.store.search_index import SqlIndexReader
+from tertulia.store.index_reader import SqlIndexReader
 
 HER = Author(id="u777001", name="Xanthippe")
 HOME = Place(platform="telegram", id="u777001", kind="direct")
@@ -87,7 +87,7 @@ async def test_nothing_of_a_forgotten_person_is_left_in_the_index(store: Store, 
     await index(store, lambda _: LETTERS)
     assert all(files_hold(path.parent, word) for word in (*words, "yttrium"))
 
-    await store.forget(HER.id, "telegram")
+    await store.forget(platform="telegram", author_id=HER.id)
 
     for word in (*words, "quetzalcoatl"[:9], "yttrium", HER.name, "xanthipp", HER.id):
         assert not files_hold(path.parent, word), word
@@ -124,7 +124,7 @@ async def test_of_a_word_that_is_everywhere_the_newest_are_looked_at(store: Stor
     seen = await store.index_reader.view(GROUP, ALICE)
     assert seen is not None
 
-    whole, alike = await SqlIndexReader(store.reader, most=3).postings(seen.row, [("sea", True), ("sea", False)])
+    whole, alike = await SqlIndexReader(store.reader, most=3).postings(seen, [("sea", True), ("sea", False)])
 
     assert [number for _, number, _ in whole] == [5, 4, 3]
     assert [number for _, number, _ in alike] == [7, 6, 5]
@@ -196,7 +196,7 @@ async def test_vectors_of_a_place_that_was_forgotten_meanwhile_are_not_kept(stor
     assert stretch is not None
     assert vectors is not None
 
-    await store.forget(HER.id, "telegram")
+    await store.forget(platform="telegram", author_id=HER.id)
     await store.index_writer.embed(vectors, "letters", {0: b"1234"})
 
     assert not await store.index_writer.add(stretch, [index_entry(one) for one in stretch.said])

@@ -134,7 +134,7 @@ async def test_nobody_is_forgotten_beside_another_process(tmp_path: Path) -> Non
         before = [row async for row in store.export()]
 
         with pytest.raises(errors.StoreBusy, match=r"nobody is forgotten while another process may use it; stop"):
-            await beside.forget(HER.id, "telegram")
+            await beside.forget(platform="telegram", author_id=HER.id)
 
         assert [row async for row in store.export()] == before
 

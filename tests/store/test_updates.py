@@ -241,7 +241,7 @@ async def test_forgetting_somebody_takes_along_what_services_sent_of_them(store:
     await apply(store, key="u4", raw=f'{{"from": {ALICE.id!r}, "odd": "4417-9035"}}'.encode())
     await apply(store, key="u5", raw=b'{"odd": "of nobody"}')
 
-    await store.forget(ALICE.id, GROUP.platform)
+    await store.forget(platform=GROUP.platform, author_id=ALICE.id)
 
     rows = await store.reader.run(lambda database: database.execute("SELECT update_key, raw FROM updates").fetchall())
     assert rows == [("u1", None), ("u2", None), ("u3", None), ("u4", None), ("u5", b'{"odd": "of nobody"}')]
@@ -261,7 +261,7 @@ async def test_what_services_sent_of_somebody_who_never_wrote_is_removed_too(sto
     await apply(store, key="u7", raw=b"nobody")
 
     for author in (ALICE.id, BOB.id, "never-seen"):
-        await store.forget(author, GROUP.platform)
+        await store.forget(platform=GROUP.platform, author_id=author)
 
     select = "SELECT update_key FROM updates WHERE raw IS NOT NULL"
     assert await store.reader.run(lambda database: database.execute(select).fetchall()) == [("u7",)]

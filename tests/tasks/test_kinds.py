@@ -1,6 +1,7 @@
 from tertulia.tasks import blocks
-from tertulia.tasks.blocks import lines_for_model
-from tertulia.tasks.kinds import ABOUT, DESTRUCTIVE, KINDS, Body, for_model
+from tertulia.tasks.blocks import lines_for_model, parse
+from tertulia.tasks.kinds import ABOUT, ABOUT_IDS, DESTRUCTIVE, KINDS, Body, for_model
+from tertulia.tasks.task import Send, Think
 
 
 def draw(body: Body) -> str:
@@ -17,13 +18,24 @@ def test_a_model_is_told_of_the_kinds_it_may_use_in_their_order() -> None:
         for_model({**KINDS, "draw": draw, "sing": draw}), {"draw": " a picture\nof it ", "sing": ""}
     )
 
-    known = [name for name in KINDS if name not in DESTRUCTIVE]
-    assert lines == (
+    known = [name for name in KINDS if name not in DESTRUCTIVE and name != "unblock"]
+    assert [line.text for line in lines] == [
         *(f"`# «{name}»`: {ABOUT[name]}" for name in known),
         "`# «draw»`: a picture of it",
         "`# «sing»`",
-    )
-    assert lines_for_model(for_model(KINDS, may={"block"}), {})[5] == f"`# «block»`: {ABOUT['block']}"
+    ]
+    assert [line.with_id for line in lines if line.with_id] == [ABOUT_IDS["send"]]
+    allowed = lines_for_model(for_model(KINDS, may={"block"}), {})
+    assert [line.text for line in allowed][5:] == [f"`# «{name}»`: {ABOUT[name]}" for name in ("block", "unblock")]
+
+
+def test_what_is_not_offered_is_refused_but_thinking() -> None:
+    text = "".join(f"# «{name}»\nx\n" for name in KINDS if name != "wait")
+
+    found = parse(text, kinds=for_model(KINDS, may=DESTRUCTIVE, offered=("send",)))
+
+    assert found.blocks == (Send(text="x"), Think(text="x"))
+    assert found.problems[0] == "line 3, `# «sticker»`: it is not allowed here"
 
 
 def test_a_kind_may_be_kept_from_it_or_put_in_other_words() -> None:
@@ -31,8 +43,8 @@ def test_a_kind_may_be_kept_from_it_or_put_in_other_words() -> None:
         {"send": draw, "remember": draw, "wait": draw}, {"remember": None, "wait": "a pause", "send": ""}
     )
 
-    assert lines == (f"`# «send»`: {ABOUT['send']}", "`# «wait»`: a pause")
+    assert [line.text for line in lines] == [f"`# «send»`: {ABOUT['send']}", "`# «wait»`: a pause"]
 
 
 def test_what_is_told_of_a_kind_is_no_heading_itself() -> None:
-    assert all(blocks.heading_at(f"- {line}", 0, KINDS) is None for line in lines_for_model(KINDS, {}))
+    assert all(blocks.heading_at(f"- {line.text}", 0, KINDS) is None for line in lines_for_model(KINDS, {}))

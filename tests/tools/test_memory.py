@@ -211,7 +211,7 @@ async def test_several_of_one_name_are_told_apart_by_id(store: Store) -> None:
 
 
 async def test_nothing_is_remembered_of_the_blocked_nor_from_what_is_deleted(store: Store) -> None:
-    await store.place_settings.block("telegram", ALICE.id, at=NOON)
+    await store.place_settings.block(platform="telegram", author_id=ALICE.id, at=NOON)
     assert (await refusal(store, "remember", fact="likes tea")).startswith("that cannot be remembered")
 
     await store.inbox.delete(GROUP, "m2", at=NOON)
@@ -237,7 +237,7 @@ async def test_what_is_recalled_was_said_here_or_is_for_whom_is_answered(store: 
         return {fact["fact"] for fact in await value(store, "recall", place=place, target=target, **args)}
 
     assert await recalled() == {"of the group", "of her, everywhere"}
-    assert await recalled(HERS) == {"of her alone", "of her, everywhere"}
+    assert await recalled(HERS) == {"of her alone", "of the group", "of her, elsewhere", "of her, everywhere"}
     assert await recalled(about="Bob") == {"of Bob here"}
     assert await recalled(ELSEWHERE, about="Bob") == {"of Bob, everywhere"}
     assert await recalled(target="m2", about="Alice") == {"of the group"}

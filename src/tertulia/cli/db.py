@@ -119,7 +119,7 @@ def forget(
     if not yes:
         _confirm(f"Forget {one_line(names)} ({one_line(author)} on {one_line(where)}) for good?")
     report, elsewhere = asyncio.run(_forget(path, author, where))
-    counts = {name: getattr(report, name) for name in report.__struct_fields__}
+    counts = {name: getattr(report, name) for name in report.__struct_fields__ if name != "known"}
     if as_json:
         print_json({**counts, "files_at_services": elsewhere})
     else:
@@ -193,7 +193,7 @@ async def _export_person(path: Path, out: IO[bytes], person: str, platform: str 
                 f"tertulia: searching for {one_line(names)} in all that is stored, as long as forgetting would take …"
             )
             print(note, file=sys.stderr, flush=True)
-        known = await store.export_person(person, where)
+        known = await store.export_person(platform=where, author_id=person)
     out.write(msgspec.json.format(to_json(known), indent=2) + b"\n")
 
 
@@ -249,7 +249,8 @@ async def _forget(path: Path, author: str, platform: str) -> "tuple[Forgotten, i
     from tertulia.platforms.terminal.setup import PLACE
 
     async with _open_alone(path) as store:
-        report, elsewhere = await store.forget(author, platform), len(await store.media.unwanted_handles())
+        report = await store.forget(platform=platform, author_id=author)
+        elsewhere = len(await store.media.unwanted_handles())
         if platform == PLACE.platform:  # which is one person's
             await asyncio.to_thread(remove_saved, store.path)
         return report, elsewhere

@@ -26,6 +26,7 @@ class ServiceCommand(NamedTuple):
     url_name: str
     key_name: str
     faults: tuple[str, ...]  # known without the packages that a simulator needs
+    audio: tuple[str, ...] = ()  # what it may take of sounds, if that can be chosen
 
 
 FAULTS = (
@@ -58,6 +59,7 @@ SERVICES = (
         url_name="TERTULIA_OPENAI_BASE_URL",
         key_name="OPENAI_API_KEY",
         faults=(*FAULTS, "model-refusal"),
+        audio=("input_audio", "audio_url", "both", "none"),
     ),
 )
 
@@ -87,9 +89,19 @@ def _command(service: ServiceCommand) -> Callable[..., None]:
                 metavar="FAULT[:TIMES]", help=f"Let the first requests fail: {', '.join(sorted(service.faults))}."
             ),
         ] = None,
+        audio: Annotated[
+            str | None,
+            typer.Option(
+                hidden=not service.audio,
+                metavar="FORM",
+                help="What it takes of sounds: input_audio as OpenAI does, audio_url as some servers do, both or none.",
+            ),
+        ] = None,
     ) -> None:
         import time
 
+        if audio is not None and audio not in service.audio:
+            raise InvalidValue(f"--audio {audio}: there are {', '.join(service.audio) or 'none of this service'}")
         package = _package(service.name)
         simulator = getattr(package, service.simulator)(
             strict=not plain,
@@ -99,6 +111,7 @@ def _command(service: ServiceCommand) -> Callable[..., None]:
             models=package.MODELS if models is None else _models(models),
             clock=time.time,
             tell=_print_received,
+            **({"audio": audio} if audio else {}),
         )
         for text in fail or []:
             fault, times = _fault(package, text)

@@ -16,7 +16,7 @@ from tertulia.context.repeated_media import show_media_once
 from tertulia.context.selection import IMMEDIATE
 from tertulia.context.sources import AnySource, Knowledge, Source, Volatile, drop_repeated_hits
 from tertulia.context.stable_prefix import BufferMarks
-from tertulia.context.values import Background, Context, RecalledEpisode, RelevantMessage
+from tertulia.context.values import AvailableSticker, Background, Context, RecalledEpisode, RelevantMessage
 from tertulia.errors import InvalidValue
 from tertulia.messages import Message, Place
 
@@ -36,6 +36,7 @@ class ContextOptions(Struct, frozen=True, kw_only=True):
     levels: bool = True  # recent messages (`native`, `block`) in levels, memory in sections; else window, list
     block: ContextBlock = ContextBlock()
     budget: Budget = Budget()
+    stickers: tuple[AvailableSticker, ...] = ()  # that the model is told of, each with its set, name and description
     sources: tuple[AnySource, ...] = ()  # further ones, after those of the profile
 
 

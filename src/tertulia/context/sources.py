@@ -35,6 +35,7 @@ from tertulia.context.values import (
 from tertulia.errors import InvalidValue
 from tertulia.media.amounts import NOTHING
 from tertulia.messages import Message, Place
+from tertulia.tasks.kinds import BlockLine
 from tertulia.timezones import zone_named
 from tertulia.tokens import ESTIMATOR
 from tertulia.wire.media_limits import ANY_MODEL, MediaTaken, limits_of
@@ -104,7 +105,7 @@ def agent_settings(
     account: str | None = None,
     zone: str = "UTC",
     delimiter: str = "",
-    task_blocks: tuple[str, ...] = (),
+    task_blocks: tuple[BlockLine, ...] = (),
     model: str = "",
     taken: MediaTaken | None = None,
 ) -> Source:
@@ -141,7 +142,7 @@ def workspace(value: Workspace) -> Source:
 
 
 def stickers(known: Iterable[AvailableSticker]) -> Source:
-    """Add the stickers that the agent may send; `headers` shows them."""
+    """Add the stickers that the agent may send; profiles that tell of task blocks show them."""
     listed = tuple(known)
 
     async def source(context: Context) -> Context:

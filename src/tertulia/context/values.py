@@ -12,6 +12,7 @@ from tertulia.characters import is_blank, visible
 from tertulia.errors import InvalidValue
 from tertulia.messages import Author, Message, Place, Quote
 from tertulia.parts import Media, Text
+from tertulia.tasks.kinds import BlockLine
 from tertulia.turns import Turn
 from tertulia.value_cache import cached_for
 from tertulia.wire.media_limits import ANY_MODEL, MediaTaken
@@ -166,7 +167,7 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     episodes: tuple[RecalledEpisode, ...] = ()
     workspace: Workspace = Workspace()
     stickers: tuple[AvailableSticker, ...] = ()
-    task_blocks: tuple[str, ...] = ()  # a line for each kind of task block that the model may write
+    task_blocks: tuple[BlockLine, ...] = ()  # a line for each kind of task block that the model may write
     delimiter: str = ""  # a secret of the place that marks our own lines
     model: str = ""  # the name of the model that is asked
     taken: MediaTaken = ANY_MODEL  # what it takes of media

@@ -76,6 +76,7 @@ class Behavior(Struct, frozen=True, kw_only=True):
     retry: Retry = RETRY  # of failed tasks
     max_runs: int = 32  # runs in all places together, without those that wait for a model
     prices: Prices = PRICES  # of models, by their names
+    blocks: tuple[str, ...] | None = None  # kinds of task blocks that a model is offered; (): none; None: all
     model_may: frozenset[str] = frozenset()  # which of tasks.kinds.DESTRUCTIVE a model may use
     keep_updates: timedelta = timedelta(days=7)  # how long raw updates are stored
     keep_prompts: timedelta = timedelta(days=30)  # how long the prompts of a run are stored after its end

@@ -5,9 +5,9 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from tertulia.engine.background import BackgroundTasks, Sleep, log_text, retry_forever
 from tertulia.engine.command_list import help_lines
@@ -16,19 +16,21 @@ from tertulia.engine.languages.lines import Lines
 from tertulia.engine.languages.translator import Translator
 from tertulia.engine.outbox_sender import split_replies
 from tertulia.engine.owner_commands import OwnerCommands
+from tertulia.engine.place_worker import STOPPED
 from tertulia.engine.rate_limit import RateLimiter
 from tertulia.engine.store_protocols import Command, OutboxItem, StoreProtocol
 from tertulia.errors import InvalidValue, TertuliaError
 from tertulia.ids import abbreviate_ids, match_ids
-from tertulia.memory.facts import Fact, is_current, subject_of
+from tertulia.memory.facts import NO_LIMIT, Fact, subject_of
 from tertulia.memory.retrieval.terms import terms
 from tertulia.messages import Author, Message, Place, Reply
 from tertulia.parts import Text
 from tertulia.platform import Platform
 from tertulia.run.journal import Run
-from tertulia.tasks.due_times import format_minute, parse_moment, split_time
-from tertulia.tasks.reminders import MAX_REMINDER_TEXT, MOST, PREFIX, refuse_too_many, reminder_task
-from tertulia.tasks.task import FORGET_CONFIRMED, Send, Task
+from tertulia.tasks.due_times import format_minute
+from tertulia.tasks.recurrence import parse_when, split_when
+from tertulia.tasks.reminders import MAX_REMINDER_TEXT, MOST, PREFIX, asked_by, refuse_too_many, reminder_task, short_id
+from tertulia.tasks.task import FORGET_CONFIRMED, Task
 from tertulia.timezones import zone_named
 
 log = logging.getLogger(__name__)
@@ -38,6 +40,7 @@ MEMORY_TIMEOUT = 2.0  # seconds to wait until memory has learned from the last m
 MIN_ID = 6  # characters of an abbreviated id, where words could be meant as well
 MAX_LISTED = 50  # facts or tasks
 MAX_LINE = 200  # characters of one fact or task
+CANCELLED = "cancelled by /tasks"
 
 
 async def no_memory() -> None:
@@ -110,8 +113,8 @@ class Commands:
         if self._working is None or self._working.done():
             self._working = self._background.start(self._work())
 
-    def stop_for(self, place: Place, author: Author) -> None:
-        """Stop the run of a place in the background, if an author may; return at once."""
+    def stop_for(self, place: Place, author: Author | None) -> None:
+        """Stop the answer of a place in the background, if an author may, or somebody unknown; return at once."""
         self._background.start(self._stop_for(place, author))
 
     @property
@@ -228,30 +231,45 @@ class Commands:
     async def _remind(self, command: Command, lines: Lines) -> CommandOutcome:
         """Plan a reminder by a task that is stored with the end of the command."""
         message, now = command.message, self._now()
-        when, text = split_time(command.argument) or ("", "")
+        words, text = split_when(command.argument) or ("", "")
         if not text or len(text) > MAX_REMINDER_TEXT:
             return reply_with(lines.remind_how)
         try:
-            due_at = parse_moment(when, now, self._zone)
+            when = parse_when(words, now, self._zone)
         except InvalidValue:
             return reply_with(lines.remind_when.format(moment=format_minute(now, self._zone)))
         try:
             refuse_too_many(await self._store.tasks.listed(message.place))
         except InvalidValue:
             return reply_with(lines.remind_full.format(count=MOST))
-        send = Send(text=lines.reminder.format(text=text), reply_to=_quoted(message))
-        task = reminder_task(f"{PREFIX}command-{command.id}", message.place, send, due_at=due_at)
-        author = {"id": message.author.id, "name": message.author.name}  # so that it is forgotten with them
-        moment = format_minute(due_at, self._zone)
-        return CommandOutcome(
-            lines=(lines.reminder_set.format(moment=moment),),
-            tasks=(replace(task, args=task.args | {"author": author}),),
-        )
+        said = lines.reminder.format(text=text)
+        task = reminder_task(f"{PREFIX}command-{command.id}", message.place, said, when=when, asked=message)
+        told = lines.reminder_set.format(moment=format_minute(task.due_at, self._zone))
+        again = [lines.reminder_again.format(when=task.again.words)] if task.again else []
+        return CommandOutcome(lines=(told, *again), tasks=(task,))
 
     async def _tasks(self, command: Command, lines: Lines) -> CommandOutcome:
         listed = await self._store.tasks.listed(command.message.place)
         planned = sorted((one for one in listed if one.status in ("pending", "running")), key=lambda one: one.due_at)
-        return reply_with(*map(self._task, planned[:MAX_LISTED])) if planned else reply_with(lines.nothing_planned)
+        how, _, given = command.argument.strip().partition(" ")
+        if not how:
+            shown = [f"{short_id(task)}  {self._task(task)}" for task in planned[:MAX_LISTED]]
+            return reply_with(*shown or [lines.nothing_planned])
+        if how.casefold() != "cancel" or not given.strip():
+            return reply_with(help_lines(lines)["tasks"])
+        found = [task for task in planned if short_id(task) == given.strip().casefold()]
+        if len(found) != 1:
+            return reply_with(lines.tasks_with_id.format(count=len(found)))
+        return reply_with(await self._cancel(found[0], command.message, lines))
+
+    async def _cancel(self, task: Task, message: Message, lines: Lines) -> str:
+        """Cancel a task for a person who asked for it, or administers its place."""
+        place, author = message.place, message.author
+        is_theirs = place.kind == "direct" or asked_by(task) == author.id
+        if not is_theirs and not await self._identity.is_administrator(place, author):
+            return lines.only_own_tasks
+        await self._store.tasks.cancel(task.id, why=CANCELLED)
+        return lines.task_cancelled.format(task=self._task(task))
 
     async def _clear(self, command: Command, lines: Lines) -> CommandOutcome:
         place, author = command.message.place, command.message.author
@@ -261,19 +279,24 @@ class Commands:
         return reply_with(lines.begun_anew)
 
     async def _stop_run(self, command: Command, lines: Lines) -> CommandOutcome:
-        """Stop the run of the place."""
+        """Stop the run of the place, and drop what waits to be sent of its answers."""
         place, author = command.message.place, command.message.author
-        runs = await self._open_runs(place)
+        runs = await self._unfinished_runs(place)
         if not runs and self._answered(place) is None:
             return reply_with(lines.nothing_to_stop)
         if not await self._may_stop(place, author, runs):
             return reply_with(lines.only_asker)
-        self._stop(place)
+        await self._stop_answer(place)
         return reply_with(lines.stopped)
 
-    async def _stop_for(self, place: Place, author: Author) -> None:
-        if await self._may_stop(place, author, await self._open_runs(place)):
-            self._stop(place)
+    async def _stop_for(self, place: Place, author: Author | None) -> None:
+        if author is None or await self._may_stop(place, author, await self._unfinished_runs(place)):
+            await self._stop_answer(place)
+
+    async def _stop_answer(self, place: Place) -> None:
+        self._stop(place)
+        drop = partial(self._store.outbox.drop_answers, place, why=STOPPED)
+        await retry_forever(drop, sleep=self._sleep)
 
     async def _may_stop(self, place: Place, author: Author, runs: Sequence[Run]) -> bool:
         """Return whether a person may stop the run of a place: they asked, or they administer the place."""
@@ -282,16 +305,17 @@ class Commands:
         asked = await self._store.log.get(place, runs[0].target) if runs else self._answered(place)
         return asked is not None and asked.author.id == author.id
 
-    async def _open_runs(self, place: Place) -> list[Run]:
-        return [run for run in await self._store.runs.open() if run.place.key == place.key]
+    async def _unfinished_runs(self, place: Place) -> list[Run]:
+        """Return the open runs of a place, and those whose answers wait to be sent."""
+        waiting = [await self._store.runs.journal(run) for run in await self._store.outbox.waiting_answers(place)]
+        opened = [run for run in await self._store.runs.open() if run.place.key == place.key]
+        return [*opened, *(journal.run for journal in waiting if journal)]
 
     async def _facts(self, command: Command) -> Sequence[Fact]:
-        """Return the facts about the person that are visible in the place; in a direct chat all of them."""
+        """Return the facts about the person that prompts may show in the place."""
         place = command.message.place
         subject = subject_of(command.message.author, place)
-        if place.kind == "direct":
-            return [fact for fact in await self._store.facts.listed(subject) if is_current(fact, self._now())]
-        return await self._store.facts.about(subject, place=place, asked_by=subject, at=self._now())
+        return await self._store.facts.about(subject, place=place, asked_by=subject, limit=NO_LIMIT, at=self._now())
 
     async def _wait_for_memory(self) -> None:
         with suppress(TimeoutError, TertuliaError):
@@ -313,7 +337,8 @@ class Commands:
 
     def _task(self, task: Task) -> str:
         text = task.args.get("text") or task.args.get("body") or ""
-        return _short(f"{self._when(task.due_at)}{task.kind}{f': {text}' if isinstance(text, str) and text else ''}")
+        said = f": {text}" if isinstance(text, str) and text else ""
+        return _short(f"{self._when(task.due_at)}{task.kind}{said}{f' ({task.again.words})' if task.again else ''}")
 
     def _when(self, moment: datetime | None) -> str:
         if moment is None:

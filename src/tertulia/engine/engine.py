@@ -4,7 +4,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from typing import Self, assert_never
+from typing import Any, Self, assert_never
 
 from tertulia.context.gather import ContextOptions
 from tertulia.context.media_budget import request_limits
@@ -15,7 +15,6 @@ from tertulia.engine.describers import Describe, models_of_describer
 from tertulia.engine.engine_parts import make_parts
 from tertulia.engine.limits import CurrentLimits, Limits
 from tertulia.engine.memory import Memory
-from tertulia.engine.outbox_sender import split_replies
 from tertulia.engine.place_worker import PlaceWorkers
 from tertulia.engine.platform_runner import (
     PlatformInbox,
@@ -34,6 +33,7 @@ from tertulia.events import Event, MemoryBehind, RunFailed
 from tertulia.media.values import MediaOptions
 from tertulia.messages import Author, Message, Place, PlaceKey, Reply
 from tertulia.models.base import Model
+from tertulia.models.gemini.cache_values import CachesPrompts
 from tertulia.platform import (
     Change,
     Commanded,
@@ -47,7 +47,6 @@ from tertulia.platform import (
     Reacted,
     Received,
     Stopped,
-    type_fault,
 )
 from tertulia.profiles import Build, Profile, profile_of
 from tertulia.run.journal import Run
@@ -55,6 +54,7 @@ from tertulia.tasks.task import Task
 from tertulia.timezones import utc
 from tertulia.toolbox.toolbox import Function, Tool, Toolbox
 from tertulia.turns import Settings, ToolSpec
+from tertulia.type_checks import type_fault
 
 log = logging.getLogger(__name__)
 
@@ -87,6 +87,8 @@ class Engine:
         media: MediaOptions | None = None,
         clock: EngineClock | None = None,
     ) -> None:
+        _require_options((persona, Persona), (context, ContextOptions), (settings, Settings), (behavior, Behavior))
+        _require_options((limits, Limits), (memory, Memory), (media, MediaOptions))
         behavior, context = behavior or Behavior(), context or ContextOptions()
         self.models = as_models(models)  # the first is called; each other is a fallback for the one before
         self.toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
@@ -104,6 +106,9 @@ class Engine:
         )
         self._describe = describe
         parts.spend_tracker.require_prices(self._models_in_use())
+        for model in self._models_in_use():
+            if isinstance(model, CachesPrompts):
+                model.remember_in(store.model_caches)
         if self.memory:
             self.memory.charge(parts.spend_tracker)
         self._task_worker = parts.task_worker()
@@ -137,6 +142,7 @@ class Engine:
 
     @persona.setter
     def persona(self, persona: Persona) -> None:
+        _require_types(persona, Persona)
         self._parts.identity.persona = persona
 
     @property
@@ -146,6 +152,7 @@ class Engine:
 
     @limits.setter
     def limits(self, limits: Limits) -> None:
+        _require_types(limits, Limits)
         self._parts.spend_tracker.require_prices(self._models_in_use(), limits)
         self._parts.limits.value = limits
 
@@ -207,6 +214,9 @@ class Engine:
         self, *, place: Place | None = None, run: str | None = None, after: str | None = None
     ) -> AsyncIterator[Event]:
         """Yield events as they happen, of a place or a run if given; with *after*, all since that cursor first."""
+        for given, kind in ((place, Place), (run, str), (after, str)):
+            if given is not None:
+                _require_types(given, kind)
         return self._parts.events.read(place=place, run_id=run, after=after)
 
     async def __aenter__(self) -> Self:
@@ -233,7 +243,8 @@ class Engine:
         return self._parts.platforms
 
     def inbox(self, platform: str) -> Inbox:
-        """Return the inbox of a platform."""
+        """Return the inbox of the platform of that name."""
+        self._require_platform(platform)
         return PlatformInbox(
             platform,
             self._parts.store.updates,
@@ -263,7 +274,7 @@ class Engine:
             kind="notice",
             author=self._parts.identity.author_on(place.platform),
         )
-        deliveries = split_replies([item], self._parts.platforms)
+        deliveries = await self._parts.long_replies.split([item])
         await self._parts.store.outbox.put(*deliveries)
         self._parts.outbox_sender.enqueue(deliveries)
         return item.id
@@ -298,6 +309,7 @@ class Engine:
 
     def stop(self, place: Place) -> None:
         """Stop the run of a place, also one that began before the place migrated. It ends without an answer."""
+        _require_types(place, Place)
         place = self._parts.aliases.current(place)
         for one in (place, *self._parts.aliases.former_places(place)):
             self._parts.store.stop_requests.request(one)
@@ -307,7 +319,9 @@ class Engine:
 
         With *asked_by*, raise `NotAllowed` in a group unless that person owns or administers it.
         """
+        _require_types(place, Place)
         if asked_by is not None:
+            _require_types(asked_by, Author)
             await require_right_to_clear(place, asked_by, self._parts.identity.is_administrator)
         await self._parts.store.place_settings.clear(
             place, await self._parts.store.log.count(place), at=self._parts.now()
@@ -315,6 +329,9 @@ class Engine:
 
     async def schedule(self, tasks: Sequence[Task]) -> None:
         """Store tasks, which run when they are due."""
+        _require_types(tasks, Sequence)
+        for task in tasks:
+            _require_types(task, Task)
         await self._parts.store.tasks.add(tasks)
         self._task_worker.wake()
 
@@ -346,9 +363,15 @@ class Engine:
     def _require_running(self, place: Place) -> None:
         if self._task_loop is None:
             raise InvalidValue("the engine is not started: use `async with Engine(…) as engine:`")
-        if place.platform not in self._parts.platforms:
+        if not isinstance(place, Place):
+            _require_types(place, Place)
+        self._require_platform(place.platform)
+
+    def _require_platform(self, name: str) -> None:
+        if not isinstance(name, str) or name not in self._parts.platforms:
             there = ", ".join(self._parts.platforms) or "none"
-            raise InvalidValue(f"the engine has no platform {place.platform!r}; there are: {there}")
+            given = repr(name) if isinstance(name, str) else f"{type(name).__name__}: give its name"
+            raise InvalidValue(f"the engine has no platform {given}; there are: {there}")
 
     async def _on_place_idle(self, place: Place) -> None:
         """Let memory learn from a place whose worker has ended, and retry items of the outbox."""
@@ -374,10 +397,7 @@ class Engine:
                 case PlaceLeft(place=place):
                     self.stop(place)
                 case Stopped(place=place, author=author):
-                    if author is None:
-                        self.stop(place)
-                    else:
-                        self._commands.stop_for(self._parts.aliases.current(place), author)
+                    self._commands.stop_for(self._parts.aliases.current(place), author)
                 case Commanded():
                     self._commands.wake()
                 case Reacted() | PlaceJoined():
@@ -401,7 +421,13 @@ class Engine:
             self._places.wake(place)
 
 
-def _require_types(value: object, kind: type) -> None:
+def _require_options(*options: tuple[object, type]) -> None:
+    for given, kind in options:
+        if not isinstance(given, kind | None):
+            raise InvalidValue(f"an engine takes a {kind.__name__}, not {given!r}")
+
+
+def _require_types(value: object, kind: Any) -> None:
     """Raise `InvalidValue` where a field has the wrong type: it could be stored, but not read again."""
     if fault := type_fault(value, kind):
         raise InvalidValue(fault)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 
 from msgspec import Struct
 
@@ -25,6 +26,7 @@ from tertulia.engine.languages.chat_language import ChatLanguage
 from tertulia.engine.languages.translator import Translator
 from tertulia.engine.limits import CurrentLimits
 from tertulia.engine.log_views import VisibleLog
+from tertulia.engine.long_replies import LongReplies
 from tertulia.engine.media_descriptions import MediaDescriber
 from tertulia.engine.memory import Memory
 from tertulia.engine.outbox_sender import OutboxSender
@@ -37,7 +39,7 @@ from tertulia.engine.retention import Retention
 from tertulia.engine.run_completion import RunCompletion
 from tertulia.engine.run_executor import RunExecutor
 from tertulia.engine.spend_caps import SpendTracker
-from tertulia.engine.store_protocols import StoreProtocol
+from tertulia.engine.store_protocols import OutboxItem, StoreProtocol
 from tertulia.engine.task_worker import BuiltinTasks, TaskHandler, TaskWorker, block_kinds, block_lines
 from tertulia.errors import TertuliaError
 from tertulia.media.addresses import AddressFetcher
@@ -68,17 +70,19 @@ def make_parts(
     """Make the shared parts of an engine."""
     named, aliases, handlers = platforms_by_name(platforms), PlaceAliases(), task_handlers or {}
     identity = Identity(persona or Persona(), named, owners=behavior.owners)
+    translator = Translator(behavior, store.place_settings, store.runs, store.log)
     decoder, addresses = Decoder(), AddressFetcher(allowed=media.allowed_addresses)
     fetcher = MediaFetcher(
         store.media, named, addresses=addresses, decoder=decoder, now=clock.now, largest=media.largest
     )
+    context_media = ContextMedia(fetcher)
     return EngineParts(
         store=store,
         platforms=named,
         behavior=behavior,
         limits=limits,
         identity=identity,
-        translator=Translator(behavior, store.place_settings),
+        translator=translator,
         aliases=aliases,
         allowed_places=AllowedPlaces(behavior.allowed_places, identity, aliases),
         delimiters=DelimiterCache(store.place_settings.delimiter),
@@ -91,19 +95,26 @@ def make_parts(
             sleep=clock.sleep,
             aliases=aliases,
             media=store.media,
+            refusal_line=partial(_refusal_line, translator),
         ),
         events=EventStream(store.events),
         spend_tracker=SpendTracker(store.usage, limits, prices=behavior.prices, now=clock.now),
         task_handlers=handlers,
-        kinds=block_kinds(handlers, may=behavior.model_may),
+        kinds=block_kinds(handlers, behavior),
         decoder=decoder,
         attachments=Attachments(store.media, decoder, now=clock.now),
         fetcher=fetcher,
-        context_media=ContextMedia(fetcher),
+        context_media=context_media,
+        long_replies=LongReplies(named, context_media, translator),
         media=media,
         now=clock.now,
         sleep=clock.sleep,
     )
+
+
+async def _refusal_line(translator: Translator, item: OutboxItem) -> str:
+    lines = await translator.lines_for_reply(item)
+    return lines.refused_rest if item.part else lines.refused
 
 
 class EngineParts(Struct, frozen=True, kw_only=True):
@@ -128,6 +139,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
     attachments: Attachments
     fetcher: MediaFetcher
     context_media: ContextMedia
+    long_replies: LongReplies
     media: MediaOptions
     now: Callable[[], datetime]
     sleep: Sleep
@@ -150,6 +162,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             me=lambda place: self.identity.author_on(place.platform),
             sent=self.outbox_sender.enqueue,
             now=self.now,
+            split=self.long_replies.split,
             store_media=self.context_media.add_files_to_task_reply,
             retry=self.behavior.retry,
             sleep=self.sleep,
@@ -159,7 +172,6 @@ class EngineParts(Struct, frozen=True, kw_only=True):
         return RunCompletion(
             self.store.runs,
             self.store.proposals,
-            self.store.log,
             self.delimiters,
             self.identity,
             self.behavior,
@@ -238,7 +250,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             options=options,
             zone=zone,
             now=self.now,
-            task_blocks=block_lines(self.task_handlers, self.kinds),
+            task_blocks=block_lines(self.task_handlers, self.kinds, self.behavior),
         )
 
     def executor(
@@ -269,7 +281,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
         return Retention(store.prompts, store.updates, store.media, self.behavior, options=self.media, now=self.now)
 
     def handle_removal(self, models: Sequence[Model]) -> HandleRemoval:
-        return HandleRemoval(self.store.media, models, now=self.now)
+        return HandleRemoval(self.store.media, models, now=self.now, caches=self.store.model_caches)
 
     def worker_parts(
         self, setup: RunSetup, prompt_builder: PromptBuilder, executor: RunExecutor, completion: RunCompletion

@@ -67,14 +67,16 @@ class OwnerCommands:
             message.place, author
         ):
             return (lines.block_nobody,)
-        await self._store.place_settings.block(message.place.author_namespace, author_id, at=self._now())
-        return (lines.blocked.format(id=author_id),)
+        service, settings = message.place.author_namespace, self._store.place_settings
+        is_known = await settings.block(platform=service, author_id=author_id, at=self._now())
+        return (lines.blocked.format(id=author_id), *([] if is_known else [lines.unknown_person]))
 
     async def _unblock(self, command: Command, lines: Lines) -> tuple[str, ...]:
         if not (author_id := await self._named_author(command)):
             return (lines.block_whom.format(command=command.name),)
-        await self._store.place_settings.unblock(command.message.place.author_namespace, author_id)
-        return (lines.unblocked.format(id=author_id),)
+        service, settings = command.message.place.author_namespace, self._store.place_settings
+        is_known = await settings.unblock(platform=service, author_id=author_id)
+        return (lines.unblocked.format(id=author_id), *([] if is_known else [lines.unknown_person]))
 
     async def _named_author(self, command: Command) -> str:
         """Return the id that a command names, else that of the author it replies to; empty if there is neither."""

@@ -40,8 +40,8 @@ from tertulia.platform import (
     Stopped,
     Update,
     places_of,
-    type_fault,
 )
+from tertulia.type_checks import type_fault
 
 log = logging.getLogger(__name__)
 

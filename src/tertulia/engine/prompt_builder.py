@@ -26,6 +26,7 @@ from tertulia.profiles import Profile
 from tertulia.prompt.layers import batch_turns
 from tertulia.run.dynamic_layer import DynamicLayer
 from tertulia.run.journal import Run
+from tertulia.tasks.kinds import BlockLine
 from tertulia.timezones import zone_named
 from tertulia.turns import Prompt, Settings, ToolSpec, Turn
 
@@ -65,7 +66,7 @@ class PromptBuilder:
         options: ContextOptions,
         zone: str,
         now: Callable[[], datetime],
-        task_blocks: tuple[str, ...] = (),
+        task_blocks: tuple[BlockLine, ...] = (),
     ) -> None:
         zone_named(zone)
         self.profile = profile
@@ -131,7 +132,8 @@ class PromptBuilder:
     def _sources(self, messages: Log) -> tuple[list[sources.AnySource], tuple[sources.AnySource, ...]]:
         """Return the sources of the profile and the user's: those that are asked once, and the volatile ones."""
         inputs = SourceInputs(log=messages, memory=self._knowledge, options=self._options, files=self._media)
-        return split_volatile((*self.profile.sources(inputs), *self._options.sources))
+        given = [sources.stickers(self._options.stickers)] if self._options.stickers else []
+        return split_volatile((*self.profile.sources(inputs), *given, *self._options.sources))
 
     def build(self, context: Context, tools: tuple[ToolSpec, ...], settings: Settings) -> Prompt:
         return build_prompt(context, self.profile, tools=tools, settings=settings)

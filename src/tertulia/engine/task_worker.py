@@ -5,7 +5,7 @@ The handlers of the built-in kinds are here: send, sticker, remember, forget, bl
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct, ValidationError, convert
@@ -23,7 +23,6 @@ from tertulia.engine.background import (
 )
 from tertulia.engine.behavior import Behavior, IsAdministrator, require_right_to_clear
 from tertulia.engine.memory.recall import evidence_messages
-from tertulia.engine.outbox_sender import split_replies
 from tertulia.engine.places import DelimiterCache
 from tertulia.engine.store_protocols import OutboxItem, PlaceSettings, TaskStore
 from tertulia.errors import CallerMustAct, InvalidValue, StoreBroken, TertuliaError, reason_of, seconds_to_wait
@@ -35,7 +34,7 @@ from tertulia.platform import Platform
 from tertulia.run.outcome import make_reply
 from tertulia.tasks import graph
 from tertulia.tasks.blocks import block_text, lines_for_model
-from tertulia.tasks.kinds import KINDS, Body, Kind, for_model
+from tertulia.tasks.kinds import KINDS, BlockLine, Body, Kind, for_model
 from tertulia.tasks.task import FORGET_CONFIRMED, RETRY, SENDS, Retry, Send, SendSticker, Task, block_of
 from tertulia.turns import Turn, model
 
@@ -62,9 +61,12 @@ class TaskHandler(Struct, frozen=True, kw_only=True):
     notices: bool = False  # whether its replies are notices, which are no part of the conversation
 
 
-def block_kinds(task_handlers: Mapping[str, TaskHandler], *, may: Collection[str] = ()) -> dict[str, Kind]:
-    """Return the block kinds that a model may use: the built-in ones and those of *task_handlers*."""
-    return for_model({**KINDS, **{kind: _logged(kind, work.read) for kind, work in task_handlers.items()}}, may=may)
+def block_kinds(task_handlers: Mapping[str, TaskHandler], behavior: Behavior) -> dict[str, Kind]:
+    """Return the block kinds: the built-in ones and those of *task_handlers*; a model may use those of *behavior*."""
+    known = {**KINDS, **{kind: _logged(kind, work.read) for kind, work in task_handlers.items()}}
+    if unknown := [name for name in behavior.blocks or () if name not in known]:
+        raise InvalidValue(f"Behavior: blocks must hold some of {', '.join(known)}, not {', '.join(unknown)}")
+    return for_model(known, may=behavior.model_may, offered=behavior.blocks)
 
 
 def _logged(name: str, read: Kind) -> Kind:
@@ -82,9 +84,12 @@ def _logged(name: str, read: Kind) -> Kind:
     return logged
 
 
-def block_lines(task_handlers: Mapping[str, TaskHandler], kinds: Mapping[str, Kind]) -> tuple[str, ...]:
-    """Return the lines for the model about *kinds*."""
-    return lines_for_model(kinds, {kind: work.about for kind, work in task_handlers.items()})
+def block_lines(
+    task_handlers: Mapping[str, TaskHandler], kinds: Mapping[str, Kind], behavior: Behavior
+) -> tuple[BlockLine, ...]:
+    """Return the lines for the model about those of *kinds* that it is offered."""
+    offered = {name: kind for name, kind in kinds.items() if behavior.blocks is None or name in behavior.blocks}
+    return lines_for_model(offered, {kind: work.about for kind, work in task_handlers.items()})
 
 
 class TaskWorker:
@@ -99,12 +104,14 @@ class TaskWorker:
         me: Callable[[Place], Author],
         sent: Callable[[Sequence[OutboxItem]], None],
         now: Callable[[], datetime],
+        split: Callable[[Sequence[OutboxItem]], Awaitable[Sequence[OutboxItem]]],
         store_media: Callable[[Reply], Awaitable[Reply]] | None = None,
         retry: Retry = RETRY,
         sleep: Sleep = asyncio.sleep,
         grace: float = GRACE,
     ) -> None:
         self._tasks = tasks
+        self._split = split  # replies into messages of their platforms
         self._store_media = store_media  # returns a reply with files in place of bytes
         self._grace = grace
         self._handlers = task_handlers
@@ -180,7 +187,8 @@ class TaskWorker:
     async def _run_task(self, task: Task) -> None:
         """Run one task, and store its end."""
         try:
-            ended, replies = graph.finish(task), await self._make_items(task, await self._call_handler(task))
+            replies = await self._make_items(task, await self._call_handler(task))
+            ended = graph.finish(task, now=self._now())
         except CallerMustAct as error:
             ended, replies = self._failed(task, error, permanent=True), []
         except asyncio.CancelledError:
@@ -216,9 +224,10 @@ class TaskWorker:
         if unknown := {reply.place.platform for reply in replies} - set(self._platforms):
             raise InvalidValue(f"the engine has no platform {', '.join(sorted(unknown))}")
         notices = self._handlers[task.kind].notices
+        name = f"{task.id}-{task.due_at:%Y%m%dT%H%M%S}" if task.again else task.id  # each time has replies of its own
         items = [
             OutboxItem(
-                id=f"{task.id}-{number}",
+                id=f"{name}-{number}",
                 reply=await self._store_media(reply) if reply.media and self._store_media else reply,
                 made_at=self._now(),
                 task=task.id,
@@ -228,7 +237,7 @@ class TaskWorker:
             )
             for number, reply in enumerate(replies)
         ]
-        return split_replies(items, self._platforms)
+        return await self._split(items)
 
     def _failed(self, task: Task, error: Exception, *, permanent: bool = False) -> Task:
         why = reason_of(error)
@@ -329,10 +338,11 @@ class BuiltinTasks:
 
     async def _block(self, task: Task) -> None:
         self._refuse_models(task)
-        await self._place_settings.block(task.place.author_namespace, _author(task).id, at=self._now())
+        service = task.place.author_namespace
+        await self._place_settings.block(platform=service, author_id=_author(task).id, at=self._now())
 
     async def _unblock(self, task: Task) -> None:
-        await self._place_settings.unblock(task.place.author_namespace, _author(task).id)
+        await self._place_settings.unblock(platform=task.place.author_namespace, author_id=_author(task).id)
 
     async def _clear(self, task: Task) -> None:
         self._refuse_models(task)

@@ -198,11 +198,12 @@ def block(context: Context, *, max_messages: int = MAX_MESSAGES, include_meta: b
         raise InvalidValue(
             f"SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES is a number from {SMALLEST} to {LARGEST}, not {max_messages}"
         )
+    told = sections.BLOCK_SECTIONS if include_meta else sections.BARE_BLOCK_SECTIONS
     instruction = "\n\n".join(
         filter(
             None,
             (
-                escape.without_delimiter(sections.instruction(sections.BLOCK_SECTIONS, context), context.delimiter),
+                escape.without_delimiter(sections.instruction(told, context), context.delimiter),
                 sections.changes(context) if context.notices else "",
                 str(max_messages).join(forms.CONTEXT_LINE),
                 "```\n" + "\n".join(_lines(context, max_messages, include_meta=include_meta)) + "\n```",

@@ -50,8 +50,12 @@ def combine_references(content: object, *, personality: str, warn: Warn = ignore
     message, where = content, "content"
     if isinstance(content, dict):
         quoted = _quote(content.get("referencedMessage"), content.get("userName"), personality, warn)
-        message, where = _message(content), "messageContent"
-    texts, elements = _split_content(message, where, warn, alone=quoted is None)
+        message, where = content.get("messageContent"), "messageContent"
+        if message is None:
+            message = ""
+            if quoted is None:
+                warn("messageContent is missing")
+    texts, elements = _split_content(message, where, warn)
     kinds = [_KINDS.get(element["type"], "other") for element in elements]
     return user_message(message_text(escape_speech(join_texts(texts)), quoted, kinds), elements, quoted)
 
@@ -70,35 +74,28 @@ def element_of(media: Media) -> dict[str, Any]:
     return {"type": kind, kind: {"url": media.uri}}
 
 
-def _message(content: dict[str, Any]) -> object:
-    """Return the message content; a reference may have none."""
-    message = content.get("messageContent")
-    return "" if message is None and content.get("referencedMessage") is not None else message
-
-
-def _split_content(message: object, where: str, warn: Warn, *, alone: bool) -> tuple[list[str], list[dict[str, Any]]]:
-    """Return the texts of a message, and its other elements in order; one that is *alone* must have some."""
+def _split_content(message: object, where: str, warn: Warn) -> tuple[list[str], list[dict[str, Any]]]:
+    """Return the texts of a message, and its other elements in order. An empty element is left out."""
     if isinstance(message, str):
         return [message], []
     if not isinstance(message, list | tuple):
         raise InvalidValue(f"{where} is {_name_of(message)}; it should be text or a list of elements")
     texts: list[str] = []
     elements: list[dict[str, Any]] = []
-    missing: list[str] = []  # texts that are null
     for number, element in enumerate(message):
         match element:
             case str(text) | {"type": "text", "text": str(text)}:
                 texts.append(text)
+            case None:
+                warn(f"{where}[{number}] is left out: it is missing")
             case {"type": "text", **others} if others.get("text") is None:
-                missing.append(f"{where}[{number}]")
+                warn(f"{where}[{number}] is left out: its text is missing")
+            case {**fields} if fields.get("type") is None:
+                warn(f"{where}[{number}] is left out: it does not say its kind")
             case {"type": "image_url" | "audio_url" as kind}:
                 elements += _own_media(element, kind, f"{where}[{number}]", warn)
             case _:
                 elements.append(_unknown_element(element, f"{where}[{number}]"))
-    if missing and alone and not texts and not elements:
-        raise InvalidValue(f"{missing[0]}.text is missing; it should be text")
-    for place in missing:
-        warn(f"{place} is left out: its text is missing")
     return texts, elements
 
 

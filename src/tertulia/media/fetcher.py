@@ -72,8 +72,10 @@ def is_web_address(media: Media) -> bool:
 
 
 def is_fetchable(media: Media) -> bool:
-    """Return whether the bytes of media can become a stored file; a video of YouTube cannot."""
-    return bool(media.data or media.file_id) or is_web_address(media)
+    """Return whether the bytes of media are fetched; a video of YouTube is not. Other addresses than those of the web
+    fail, which is logged and remembered.
+    """
+    return bool(media.data or media.file_id or media.uri) and not has_service_address(media)
 
 
 def with_file(media: Media, file: StoredFile) -> Media:

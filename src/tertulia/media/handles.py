@@ -27,8 +27,8 @@ from tertulia.errors import (
 )
 from tertulia.media.values import Handle, StoredFile
 from tertulia.models.base import File, Model, UploadsFiles
-from tertulia.platform import type_fault
 from tertulia.turns import Prompt
+from tertulia.type_checks import type_fault
 from tertulia.wire.media_limits import spelled
 from tertulia.wire.part_forms import file_uris, is_file, media_of
 

@@ -18,12 +18,13 @@ from tertulia.models.key_mask import NO_MASK, Mask, StreamMask
 from tertulia.parts import Media, Part, Text, Thought
 
 Chunk = dict[str, Any]
+_MALFORMED = Finish(outcome="malformed")
 
 
 class CallUnreadable(ResponseUnreadable):
     """The model wrote a call that its service could not read; `finish` has what it wrote."""
 
-    def __init__(self, message: str, *, finish: Finish) -> None:
+    def __init__(self, message: str, *, finish: Finish = _MALFORMED) -> None:
         super().__init__(message)
         self.finish = finish
 

@@ -40,7 +40,7 @@ from tertulia.prompt.render import (
     turns_of,
     turns_of_message,
 )
-from tertulia.prompt.sections import NOTICES, relevance, task_blocks
+from tertulia.prompt.sections import NOTICES, relevance, stickers, task_blocks
 from tertulia.turns import Layer, Turn, user
 from tertulia.value_cache import cached_for
 
@@ -54,13 +54,13 @@ _UNSEEN = re.compile(f"[\x7f-\x9f\u200b\u2028\u2029\ufeff{TURNING}]")  # JSON ma
 
 def static(context: Context) -> Layer:
     """Return the instruction: the same for every message of a place."""
+    is_group = context.place.kind != "direct"
+    listed = escape.without_delimiter(stickers(context), context.delimiter)
+    blocks = "\n\n".join(filter(None, (task_blocks(context, ids=is_group), listed)))
     return Layer(
         name="static",
         instruction=_static_text(
-            persona=context.persona,
-            delimiter=context.delimiter,
-            group=context.place.kind != "direct",
-            task_blocks=task_blocks(context),
+            persona=context.persona, delimiter=context.delimiter, group=is_group, task_blocks=blocks
         ),
     )
 

@@ -197,20 +197,24 @@ def changes(context: Context) -> str:
     return forms.CHANGES.write(f"A line with {mark} in it is ours. {NOTICES}") if context.delimiter else ""
 
 
-def task_blocks(context: Context) -> str:
-    """Return which task blocks the model may write, and how."""
+def task_blocks(context: Context, *, ids: bool = False) -> str:
+    """Return which task blocks the model may write, and how; with *ids* also how it names messages by their ids."""
     return forms.TASK_BLOCKS.write(
         "\n".join(
             [
                 "Your words are sent as one message. For more than that, write blocks after them: each begins with a "
                 "line of its own as below, and goes on until the next such line. Nobody sees these lines. Most answers "
                 "need none.",
-                *(f"- {line}" for line in context.task_blocks),
+                *(f"- {line.text}{line.with_id if ids else ''}" for line in context.task_blocks),
             ]
         )
         if context.task_blocks
         else "",
     )
+
+
+def task_blocks_with_ids(context: Context) -> str:
+    return task_blocks(context, ids=True)
 
 
 def stickers(context: Context) -> str:
@@ -240,22 +244,14 @@ def _name_and_id(author: Author) -> str:
     return f"{_name(author)} (ID: {identity})" if identity else _name(author)
 
 
-_ANSWERED: tuple[Section, ...] = (
-    persona,
-    role,
-    model_notes,
-    task_blocks,
-    current_time,
-    current_user,
-    reply_context,
-)
-NATIVE_SECTIONS: tuple[Section, ...] = (*_ANSWERED, current_messages, recollections)
-BLOCK_SECTIONS: tuple[Section, ...] = (*_ANSWERED, recollections)  # its lines say the rest
+_WHO: tuple[Section, ...] = (persona, role, model_notes)
+_ANSWERED: tuple[Section, ...] = (stickers, current_time, current_user, reply_context)
+NATIVE_SECTIONS: tuple[Section, ...] = (*_WHO, task_blocks, *_ANSWERED, current_messages, recollections)
+BLOCK_SECTIONS: tuple[Section, ...] = (*_WHO, task_blocks_with_ids, *_ANSWERED, recollections)  # its lines say the rest
+BARE_BLOCK_SECTIONS: tuple[Section, ...] = (*_WHO, task_blocks, *_ANSWERED, recollections)  # its lines have no ids
 HEADERS_SECTIONS: tuple[Section, ...] = (
-    persona,
-    role,
-    model_notes,
-    task_blocks,
+    *_WHO,
+    task_blocks_with_ids,
     current_time,
     chat_type,
     who_speaks,

@@ -141,11 +141,11 @@ def _set_language(database: Database, platform: str, author: Author) -> None:
         cache_put(database, ("language", row), language)
 
 
-def language_of(database: Database, platform: str, author_id: str) -> str:
-    """Return the language of an author's client; empty if it is unknown."""
+def language_of(database: Database, platform: str, author_id: str) -> str | None:
+    """Return the language of an author's client, empty if it is unknown; None if the author is."""
     select = "SELECT language FROM authors WHERE platform = ? AND author_id = ?"
     row = database.execute(select, (clean(platform), author_id)).fetchone()
-    return row[0] if row else ""
+    return row[0] if row else None
 
 
 class IdentityCache:

@@ -85,17 +85,19 @@ class SqlPlaceSettings(Repository):
                 self._blocked = found
         return self._blocked
 
-    async def block(self, platform: str, author_id: str, *, at: datetime) -> None:
-        self._blocked = await self._writer.run(lambda database: _block(database, platform, author_id, at))
+    async def block(self, *, platform: str, author_id: str, at: datetime) -> bool:
+        known, self._blocked = await self._writer.run(lambda database: _block(database, platform, author_id, at))
+        return known
 
-    async def unblock(self, platform: str, author_id: str) -> None:
-        self._blocked = await self._writer.run(lambda database: _unblock(database, platform, author_id))
+    async def unblock(self, *, platform: str, author_id: str) -> bool:
+        known, self._blocked = await self._writer.run(lambda database: _unblock(database, platform, author_id))
+        return known
 
     async def listed(self) -> Sequence[Place]:
         """Return all places, each with its last title, in the order in which they were first seen."""
         return await self._reader.run(_listed)
 
-    async def language(self, platform: str, author_id: str) -> str:
+    async def language(self, *, platform: str, author_id: str) -> str | None:
         return await self._reader.run(lambda database: language_of(database, platform, author_id))
 
     def clear_cache(self) -> None:
@@ -134,19 +136,20 @@ def _blocked(database: Database) -> frozenset[tuple[str, str]]:
     return frozenset(database.execute(select).fetchall())
 
 
-def _block(database: Database, platform: str, author_id: str, at: datetime) -> frozenset[tuple[str, str]]:
-    """Block an author; return all blocked ones."""
+def _block(database: Database, platform: str, author_id: str, at: datetime) -> tuple[bool, frozenset[tuple[str, str]]]:
+    """Block an author; return whether they were known, and all blocked ones."""
+    is_known = find_author(database, clean(platform), clean(author_id)) is not None
     insert = "INSERT INTO blocked_authors (author, at) VALUES (?, ?) ON CONFLICT DO NOTHING"
     database.execute(insert, (upsert_author(database, platform, author_id), utc(at).isoformat()))
-    return _blocked(database)
+    return is_known, _blocked(database)
 
 
-def _unblock(database: Database, platform: str, author_id: str) -> frozenset[tuple[str, str]]:
-    """Unblock an author; return all blocked ones."""
+def _unblock(database: Database, platform: str, author_id: str) -> tuple[bool, frozenset[tuple[str, str]]]:
+    """Unblock an author; return whether they are known, and all blocked ones."""
     author = find_author(database, clean(platform), clean(author_id))
     if author is not None and database.execute("DELETE FROM blocked_authors WHERE author = ?", (author,)).rowcount:
         episodes.remove_without(database, author)
-    return _blocked(database)
+    return author is not None, _blocked(database)
 
 
 def leave_place(database: Database, place: Place, at: datetime) -> None:

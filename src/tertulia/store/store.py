@@ -24,27 +24,29 @@ from tertulia.store.forget import person
 from tertulia.store.forget.export import export_person
 from tertulia.store.forget.person import Forgotten
 from tertulia.store.imports import SqlImports
+from tertulia.store.index_reader import SqlIndexReader
 from tertulia.store.log import SqlLog
 from tertulia.store.media_files import SqlMedia
 from tertulia.store.media_folder import copy_folder, find_folder, open_folder, refuse_existing, remove_unfinished
 from tertulia.store.messages import SqlInbox
 from tertulia.store.migrations import migrate, refuse_newer, refuse_older
+from tertulia.store.model_caches import SqlModelCaches
 from tertulia.store.outbox import SqlOutbox
 from tertulia.store.places import SqlPlaceSettings
 from tertulia.store.process_state import LocalOwnership, LocalRateLimits, LocalStopRequests
 from tertulia.store.prompts import SqlPrompts
 from tertulia.store.runs import SqlRuns
-from tertulia.store.search_index import SqlIndexReader, SqlIndexWriter
+from tertulia.store.search_index import SqlIndexWriter
 from tertulia.store.sqlite import connection
 from tertulia.store.sqlite.connection import MEMORY, Database
 from tertulia.store.sqlite.lock import FileUse, Lock, create_file
-from tertulia.store.sqlite.writer import ConnectionThread, ReaderThread, WriterThread
+from tertulia.store.sqlite.writer import CheckedCalls, ConnectionThread, ReaderThread, WriterThread
 from tertulia.store.tasks import SqlTasks
 from tertulia.store.updates import SqlUpdates
 from tertulia.store.usage import SqlUsage
 
 
-class Store:
+class Store(CheckedCalls):
     """All stored state: `async with Store.open(path) as store: await store.inbox.receive(message, at=now)`."""
 
     def __init__(
@@ -81,6 +83,7 @@ class Store:
         self.media = SqlMedia(self.writer, self.reader, folder, beside=beside)
         self.descriptions = SqlDescriptions(self.writer, self.reader, is_forgotten=self.media.is_forgotten)
         self.usage = SqlUsage(self.writer, self.reader)
+        self.model_caches = SqlModelCaches(self.writer, self.reader, durable=path != MEMORY)
         self.imports = SqlImports(self.writer, self.reader, moved=self._clear_caches)
         self.chats = SqlChats(self.writer, self.reader, self.prompts)
         self.ownership = LocalOwnership()
@@ -150,7 +153,7 @@ class Store:
         finally:
             await own.close()
 
-    async def export_person(self, author_id: str, platform: str, *, at: datetime | None = None) -> dict[str, Any]:
+    async def export_person(self, *, platform: str, author_id: str, at: datetime | None = None) -> dict[str, Any]:
         """Return everything that is known of a person: what `forget` would remove. It works on a copy of the store."""
         now = at or datetime.now(UTC)
         with TemporaryDirectory(prefix="tertulia-") as folder:  # nobody else may read it
@@ -158,10 +161,11 @@ class Store:
             await self._fill(copy, copy)
             return await asyncio.to_thread(export_person, copy, platform, author_id, now)
 
-    async def forget(self, author_id: str, platform: str, *, at: datetime | None = None) -> Forgotten:
+    async def forget(self, *, platform: str, author_id: str, at: datetime | None = None) -> Forgotten:
         """Remove a person from all rows, from the bytes of the file and from the folder of media.
 
-        Return what was removed. What this process does not get done is done when the store is opened next.
+        Return what was removed, and whether the person was known. What this process does not get done is done when the
+        store is opened next.
         """
         if self._beside:
             raise StoreBusy(

@@ -19,8 +19,10 @@ from tertulia.errors import InvalidValue
 from tertulia.markdown import Fence, Fences, is_closing_fence, opening_fence
 from tertulia.tasks.kinds import (
     ABOUT,
+    ABOUT_IDS,
     KINDS,
     LONGEST_WAIT,
+    BlockLine,
     Body,
     Kind,
     is_usable,
@@ -111,7 +113,7 @@ def parse(text: str, *, kinds: Mapping[str, Kind] = KINDS) -> ParsedText:
     return ParsedText(text=before, blocks=tuple(blocks), problems=tuple(problems))
 
 
-def lines_for_model(kinds: Mapping[str, Kind], about: Mapping[str, str | None]) -> tuple[str, ...]:
+def lines_for_model(kinds: Mapping[str, Kind], about: Mapping[str, str | None]) -> tuple[BlockLine, ...]:
     """Return a line for the model about each kind it may use, in the order in which they were registered.
 
     *about* says what kinds are for. A kind that is None there is not mentioned.
@@ -120,8 +122,9 @@ def lines_for_model(kinds: Mapping[str, Kind], about: Mapping[str, str | None]) 
     for name, kind in kinds.items():
         if is_usable(kind) and about.get(name, "") is not None:
             heading, text = f"`{heading_line(name, None)}`", " ".join((about.get(name) or "").split())
+            with_id = "" if text else ABOUT_IDS.get(name, "")
             text = text or ABOUT.get(name, "")
-            lines.append(f"{heading}: {text}" if text else heading)
+            lines.append(BlockLine(text=f"{heading}: {text}" if text else heading, with_id=with_id))
     return tuple(lines)
 
 

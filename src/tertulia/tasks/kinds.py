@@ -39,6 +39,13 @@ _UNITS: dict[str, int] = {
 _SHOWN = 40  # characters of a wrong value that are repeated
 
 
+class BlockLine(Struct, frozen=True, kw_only=True):
+    """A line for the model about a kind of task block."""
+
+    text: str
+    with_id: str = ""  # added where messages are shown with their ids
+
+
 class Body(Struct, frozen=True, kw_only=True):
     """The text below a heading, without the blank lines around it, and the id in the heading."""
 
@@ -56,9 +63,22 @@ def not_allowed(_: Body) -> TaskBlock:
     raise InvalidValue("it is not allowed here")
 
 
-def for_model(kinds: Mapping[str, Kind], *, may: Collection[str] = ()) -> dict[str, Kind]:
-    """Return the kinds for a model. The destructive ones that are not in *may* are refused when they are read."""
-    return {name: not_allowed if name in DESTRUCTIVE and name not in may else kind for name, kind in kinds.items()}
+def for_model(
+    kinds: Mapping[str, Kind], *, may: Collection[str] = (), offered: Collection[str] | None = None
+) -> dict[str, Kind]:
+    """Return the kinds for a model. Those that it is not offered or may not use are refused when they are read.
+
+    None of *offered* means all, *may* has the destructive ones. Unblocking goes with blocking, and thinking is always
+    allowed: a model that is told of a bad block needs a way to say nothing.
+    """
+
+    def is_allowed(name: str) -> bool:
+        if name == "think":
+            return True
+        needed = "block" if name == "unblock" else name
+        return (offered is None or name in offered) and (needed not in DESTRUCTIVE or needed in may)
+
+    return {name: kind if is_allowed(name) else not_allowed for name, kind in kinds.items()}
 
 
 def is_usable(kind: Kind) -> bool:
@@ -189,7 +209,7 @@ KINDS: MappingProxyType[str, Kind] = MappingProxyType(
 
 ABOUT: MappingProxyType[str, str] = MappingProxyType(
     {
-        "send": "one more message, with its text below; `# «send» 123` replies to the message with the id 123",
+        "send": "one more message, with its text below",
         "wait": "what follows comes later; below it a line `delay: N` with whole seconds",
         "sticker": "a sticker; below it two lines, its set and its name",
         "remember": "what should be remembered about the author, one fact a line",
@@ -199,3 +219,6 @@ ABOUT: MappingProxyType[str, str] = MappingProxyType(
         "clear-conversation": "the conversation begins anew, and what was said is no longer shown to you",
     }
 )
+ABOUT_IDS: MappingProxyType[str, str] = MappingProxyType(
+    {"send": "; `# «send» 123` replies to the message with the id 123"}
+)  # where messages are shown with their ids

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from tertulia.errors import InvalidValue
+from tertulia.jsonio import dumps, loads
 from tertulia.toolbox.run_context import takes_context
 from tertulia.turns import ToolSpec
 
@@ -58,6 +59,15 @@ def convert_arguments(kind: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     except ValueError as error:
         raise InvalidValue(f"The arguments do not fit: {error}") from error
     return {field.alias: getattr(valid, name) for name, field in type(valid).model_fields.items()}
+
+
+def check_arguments(check: Callable[[Any], Any], arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with the defaults of their schema, if *check* finds that they fit it."""
+    try:
+        fitting: dict[str, Any] = check(loads(dumps(arguments)))  # a copy: those of the call are stored
+    except ValueError as error:
+        raise InvalidValue(f"The arguments do not fit: {error}") from error
+    return fitting
 
 
 def is_async(function: Function) -> bool:

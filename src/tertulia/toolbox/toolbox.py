@@ -8,20 +8,21 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from datetime import UTC, datetime
+from functools import partial
 from secrets import token_hex
 from threading import Thread
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.errors import InvalidValue, TertuliaError
-from tertulia.jsonio import dumps, json_copy
+from tertulia.jsonio import dumps, json_copy, validator
 from tertulia.parts import Media, ToolCall, ToolResult, made_media
 from tertulia.redaction import redact_keys
 from tertulia.toolbox.run_context import RunContext
 from tertulia.toolbox.schema import Function as Function
-from tertulia.toolbox.schema import convert_arguments, declare, is_async
+from tertulia.toolbox.schema import check_arguments, convert_arguments, declare, is_async
 from tertulia.turns import ToolSpec
 
 log = logging.getLogger(__name__)
@@ -36,21 +37,39 @@ RESULTS: ContextVar[KnownResults | None] = ContextVar(
 )  # results, noted before a cancellation can lose them
 
 
-class Tool(Struct, frozen=True, kw_only=True):
-    """A declaration and its function. Without a function the caller answers the calls."""
+if TYPE_CHECKING:
+    import typing_extensions  # as a type checker knows it; it need not be installed
+
+    P = typing_extensions.ParamSpec("P", default=...)  # so that `Tool` alone is a tool of any function
+    R = typing_extensions.TypeVar("R", default=Any)
+else:
+    P, R = ParamSpec("P"), TypeVar("R")
+
+
+class Tool(Struct, Generic[P, R], frozen=True, kw_only=True):
+    """A declaration and its function, which it calls when it is called itself.
+
+    Without a function the caller answers the calls of the model.
+    """
 
     spec: ToolSpec
-    function: Function | None = None
-    arguments: Any = None  # the msgspec or pydantic type that checks the arguments
+    function: Callable[P, R] | None = None
+    arguments: Any = None  # the msgspec or pydantic type that checks the arguments; None: the schema of `spec` does
     timeout: float | None = None
     repeatable: bool = False  # whether it may run again after a crash left its outcome unknown
     allow_identical_calls: bool = False  # whether it runs again after the same call had the same result twice
     private_media: bool = False  # whether media that it returns are for the model alone; else people get them too
     context: str | None = None  # the parameter that takes the `RunContext`
 
+    def __call__(self, *args: P.args, **named: P.kwargs) -> R:
+        """Call the function, with the arguments as given."""
+        if self.function is None:
+            raise InvalidValue(f"the tool {self.spec.name} has no function")
+        return self.function(*args, **named)
+
 
 @overload
-def tool(function: Function) -> Tool: ...
+def tool(function: Callable[P, R]) -> Tool[P, R]: ...
 
 
 @overload
@@ -62,7 +81,7 @@ def tool(
     repeatable: bool = False,
     allow_identical_calls: bool = False,
     private_media: bool = False,
-) -> Callable[[Function], Tool]: ...
+) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 
 
 def tool(
@@ -74,8 +93,8 @@ def tool(
     repeatable: bool = False,
     allow_identical_calls: bool = False,
     private_media: bool = False,
-) -> Tool | Callable[[Function], Tool]:
-    """`@tool` or `@tool(timeout=5)`: make a tool of a function, with options."""
+) -> Any:
+    """`@tool` or `@tool(timeout=5)`: make a tool of a function, with options. It can be called like the function."""
 
     def decorate(real: Function) -> Tool:
         found = declare(real, name=name, description=description)
@@ -113,6 +132,7 @@ class Toolbox:
             if one.spec.name in self._tools:
                 raise InvalidValue(f"two tools are called {one.spec.name!r}")
             self._tools[one.spec.name] = one
+        self._checks = {name: _check(one) for name, one in self._tools.items() if one.function is not None}
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -179,7 +199,7 @@ class Toolbox:
         if call.broken is not None:
             return tool_failure(call, f"The arguments were no JSON object: {call.broken[:200]}")
         try:
-            arguments = convert_arguments(found.arguments, call.args)
+            arguments = self._checks[call.name](call.args)
             if found.context is not None:
                 arguments[found.context] = context
             outcome = await call_function(found.function, arguments)
@@ -204,6 +224,13 @@ class Toolbox:
             return value
         note = f"The result has {len(text)} characters; only the first {self._largest} are here."
         return {"beginning": text[: self._largest], "note": note}
+
+
+def _check(one: Tool) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return the function that checks and converts the arguments of a tool."""
+    if one.arguments is not None:
+        return partial(convert_arguments, one.arguments)
+    return partial(check_arguments, validator(one.spec.parameters, of=f"tool {one.spec.name!r}"))
 
 
 def _as_tool(given: Function | Tool | ToolSpec) -> Tool:

@@ -21,8 +21,8 @@ from tertulia.testing import HeldModel, RecordedPlatform
 OLENA = Author(id="3", name="Олена", language="uk")
 
 
-async def language(store: Store, author: Author = OLENA) -> str:
-    return await store.place_settings.language(DIRECT.author_namespace, author.id)
+async def language(store: Store, author: Author = OLENA) -> str | None:
+    return await store.place_settings.language(platform=DIRECT.author_namespace, author_id=author.id)
 
 
 async def test_the_language_is_that_of_the_newest_message_or_reaction_that_says_one(store: Store) -> None:
@@ -38,15 +38,16 @@ async def test_the_language_is_that_of_the_newest_message_or_reaction_that_says_
         await engine.inbox("recorded").apply([reacted], key="u1")
         found.append(await language(store))
 
-    assert found == ["", "uk", "en", "en", "uk"]
+    assert found == [None, "uk", "en", "en", "uk"]
 
 
 async def test_who_is_forgotten_has_no_language(store: Store) -> None:
     await store.inbox.receive(said("hi", author=OLENA), at=NOON)
 
-    assert (await store.export_person(OLENA.id, DIRECT.author_namespace))["person"]["language"] == "uk"
-    await store.forget(OLENA.id, DIRECT.author_namespace)
-    assert await language(store) == ""
+    exported = await store.export_person(platform=DIRECT.author_namespace, author_id=OLENA.id)
+    assert exported["person"]["language"] == "uk"
+    await store.forget(platform=DIRECT.author_namespace, author_id=OLENA.id)
+    assert await language(store) is None
 
 
 @pytest.mark.parametrize(("author", "lines"), [(OLENA, UKRAINIAN), (ALICE, ENGLISH)])

@@ -177,9 +177,9 @@ async def test_an_episode_is_told_anew_when_something_of_it_changes(change: str)
             case "delete":
                 await store.inbox.delete(GROUP, "1", at=NOON)
             case "forget":
-                await store.forget(BOB.id, "telegram")
+                await store.forget(platform="telegram", author_id=BOB.id)
             case _:
-                await store.place_settings.block("telegram", BOB.id, at=NOON)
+                await store.place_settings.block(platform="telegram", author_id=BOB.id, at=NOON)
 
         await writer.write(GROUP)
 

@@ -112,14 +112,14 @@ class World(Struct, frozen=True):
         return [(place, author) for place, author in talking if (place.platform, author.id) not in self.blocked]
 
     def may_tell(self, secret: str, target: Message) -> bool:
-        """What was said here, and in one's own direct chats what one said in another of them; and still holds."""
+        """What was said here, and in one's own direct chats what one said anywhere; and still holds."""
         said = self.secrets[secret]
         if secret in self.withdrawn or (said.place.platform, said.author.id) in self.blocked:
             return False
         if said.place == target.place:
             return True
-        both_direct = said.place.kind == target.place.kind == "direct" and said.place.platform == target.place.platform
-        return both_direct and said.author.id == target.author.id
+        is_own_chat = target.place.kind == "direct" and said.place.platform == target.place.platform
+        return is_own_chat and said.author.id == target.author.id
 
 
 def a_world(seed: int) -> World:
@@ -288,10 +288,11 @@ async def change(world: World, store: Store, chance: random.Random) -> str:
         case "deleted":
             await store.inbox.delete(message.place, message.id, at=NOON)
         case "blocked" if len(world.blocked) < 3:
-            await store.place_settings.block(*person, at=NOON)
+            await store.place_settings.block(platform=person[0], author_id=person[1], at=NOON)
             world.blocked.add(person)
         case "heard again" if world.blocked:
-            await store.place_settings.unblock(*(again := chance.choice(sorted(world.blocked))))
+            again = chance.choice(sorted(world.blocked))
+            await store.place_settings.unblock(platform=again[0], author_id=again[1])
             world.blocked.remove(again)
         case "read":
             await read(store, world.newest.values())
@@ -344,7 +345,7 @@ async def test_of_a_forgotten_person_nothing_is_told_and_no_byte_is_left(platfor
         told = [secrets_in(prompt) for target in targets async for *_, prompt in prompts(store, memory, target)]
         kept = _left(tmp_path, theirs)
 
-        await store.forget(gone.id, platform)
+        await store.forget(platform=platform, author_id=gone.id)
         await read(store)
 
         assert any(secrets & theirs for secrets in told)
@@ -383,12 +384,12 @@ async def test_of_a_blocked_person_nothing_is_told_until_they_are_heard_again() 
             ]
 
         before = await told()
-        await store.place_settings.block("telegram", blocked.id, at=NOON)
+        await store.place_settings.block(platform="telegram", author_id=blocked.id, at=NOON)
         assert not any(await told())
         await read(store)
         assert not any(await told())
 
-        await store.place_settings.unblock("telegram", blocked.id)
+        await store.place_settings.unblock(platform="telegram", author_id=blocked.id)
         await read(store, world.newest.values())
 
         assert any(before)
@@ -413,13 +414,13 @@ async def test_what_a_blocked_person_said_of_others_is_not_recalled_until_they_a
 
         await sum_up("a gourmet", NOON, "tea", "cake")
         assert await told() == ({"tea", "cake", "both"}, "a gourmet")
-        await store.place_settings.block("telegram", BOB.id, at=NOON)
+        await store.place_settings.block(platform="telegram", author_id=BOB.id, at=NOON)
         assert await told() == ({"tea", "both"}, "")
         await sum_up("a baker", later, "cake")
         await sum_up("a drinker", later, "tea")
         assert await told() == ({"tea", "both"}, "a drinker")
 
-        await store.place_settings.unblock("telegram", BOB.id)
+        await store.place_settings.unblock(platform="telegram", author_id=BOB.id)
 
         assert await told() == ({"tea", "cake", "both"}, "a drinker")
 
@@ -444,22 +445,22 @@ async def test_in_an_engine_a_group_hears_nothing_of_the_direct_chat_it_was_and_
         quote = a_quote("Zbqbbbvi", author=BOB)
         assert "Zbqbbbvi" in await asked("Gryag, I live in Zbqbbbvi", 3, place=group, author=BOB)
         assert "Zbqbbbvi" in await asked("Gryag, what?", 4, place=group, reply_to=quote)
-        await store.place_settings.block("recorded", BOB.id, at=NOON)
+        await store.place_settings.block(platform="recorded", author_id=BOB.id, at=NOON)
         assert "Zbqbbbvi" not in await asked("Gryag, what?", 5, place=group, reply_to=quote)
 
 
 async def test_a_model_that_reads_in_the_background_is_shown_no_two_talks_together() -> None:
     world, model = a_world(1), Listening()
     async with remembered(world, model=model):
-        shown = [{_talk(world.secrets[one]) for one in secrets_in(str(prompt))} for prompt in model.prompts]
+        shown = [[world.secrets[one] for one in secrets_in(str(prompt))] for prompt in model.prompts]
 
-    assert Counter(map(len, shown))[1] > 100
-    assert max(map(len, shown)) == 1
-
-
-def _talk(said: Said) -> Place | tuple[str, str]:
-    """A group or its thread; of direct chats, whose they are."""
-    return (said.place.platform, said.author.id) if said.place.kind == "direct" else said.place
+    groups = [{one.place for one in said if one.place.kind != "direct"} for said in shown]
+    private = [{one.place for one in said if one.place.kind == "direct"} for said in shown]
+    authors = [{(one.place.platform, one.author.id) for one in said} for said in shown]
+    assert Counter(map(len, groups))[1] > 100
+    assert Counter(map(len, private))[1] > 100
+    for there, direct, people in zip(groups, private, authors, strict=True):
+        assert len(people) == 1 if direct else len(there) <= 1  # a direct chat has what its person said in groups too
 
 
 async def test_of_a_forgotten_person_nothing_is_left_in_what_the_agent_said(tmp_path: Path) -> None:
@@ -468,7 +469,7 @@ async def test_of_a_forgotten_person_nothing_is_left_in_what_the_agent_said(tmp_
         await store.inbox.receive(a_message("I live in Zaqbbbvi near the old blue harbour wall", id="1"), at=NOON)
         await add_own(store, own, ())
 
-        await store.forget(ALICE.id, GROUP.platform)
+        await store.forget(platform=GROUP.platform, author_id=ALICE.id)
 
         assert "Zaqbbbvi" not in str(await store.log.read(GROUP, 0, 2))
         assert not files_hold(tmp_path, "Zaqbbbvi")
@@ -480,7 +481,7 @@ async def test_of_somebody_who_is_forgotten_while_they_are_summed_up_nothing_is_
         class Forgetting(Scripted):
             async def respond(self, prompt: Prompt) -> Response:
                 if self.prompts:
-                    await store.forget(ALICE.id, GROUP.platform)
+                    await store.forget(platform=GROUP.platform, author_id=ALICE.id)
                 return await super().respond(prompt)
 
         said = {"sources": [1], "about": ALICE.id, "key": "home", "text": "Lives in Zaqbbbvi.", "confidence": 1}

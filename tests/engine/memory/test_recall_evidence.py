@@ -58,6 +58,6 @@ async def test_nobody_is_shown_the_words_of_who_is_blocked_as_a_reason() -> None
         )
         assert await store.facts.why("f") == said
 
-        await store.place_settings.block("telegram", BOB.id, at=NOON)
+        await store.place_settings.block(platform="telegram", author_id=BOB.id, at=NOON)
 
         assert await store.facts.why("f") == said[1:]

@@ -21,10 +21,10 @@ from tertulia.models import Finish, Gemini, Response, Scripted
 from tertulia.models.base import File
 from tertulia.models.gemini.decode import Cache, decode_file
 from tertulia.parts import Media, Part, Text, Thought, ToolCall, ToolResult
-from tertulia.platform import type_fault
 from tertulia.sim import gemini as sims
 from tertulia.sim.gemini import Actor, Echo, GeminiSim, Script
 from tertulia.turns import Layer, Prompt, Settings, Turn, model, user
+from tertulia.type_checks import type_fault
 
 FLASH = "gemini-3.8-flash"
 LONG = "The quick brown fox jumps over the lazy dog. " * 500

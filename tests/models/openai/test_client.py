@@ -1,25 +1,25 @@
 """OpenAI-compatible services as models against the simulator, over a socket: every fault, whole and in pieces."""
 
 import asyncio
-import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 import orjson
 import pytest
+from msgspec.structs import replace
 from openai import AsyncOpenAI
 
 from models.stub import answer, answering
 from models.talk import BOTH, EVENTS, HI, LOOK, asked, failure, step, streamed
-from prompt.scenarios import SCENARIOS, Scenario
+from prompt.scenarios import SCENARIOS, Scenario, message_of
 from tertulia import errors
 from tertulia.context.values import Context, Persona
 from tertulia.formats.single import single
-from tertulia.messages import Author, Message, Place, Quote
+from tertulia.messages import Place
 from tertulia.models import Finish, OpenAI, Usage
-from tertulia.models.openai.client import AudioRefusals
+from tertulia.models.openai.client import AudioForms
 from tertulia.models.openai.encode import encode_request
 from tertulia.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from tertulia.sim import openai as sims
@@ -244,7 +244,7 @@ async def test_media_are_accepted_as_they_are_sent() -> None:
 async def test_audio_goes_by_address_to_servers_that_want_it(data: bytes | None, uri: str | None, url: str) -> None:
     voice = Media(media_kind="voice", unique_id="v", mime="audio/ogg", data=data, uri=uri)
     async with (
-        OpenAISim(behaviour=Echo(), audio_url=True) as sim,
+        OpenAISim(behaviour=Echo(), audio="both") as sim,
         OpenAI("compatible-1", key="k", base_url=sim.url, vendor="vllm") as vllm,
     ):
         await vllm.respond(Prompt.of(user(voice, "what is it?")))
@@ -261,39 +261,10 @@ async def test_audio_goes_by_address_to_servers_that_want_it(data: bytes | None,
 
 def a_scenario(scenario: Scenario) -> Prompt:
     """The prompt that `single` makes of a scenario, told as messages."""
-    content = scenario.content if isinstance(scenario.content, dict) else {"messageContent": scenario.content}
-    said, reference = content["messageContent"], content.get("referencedMessage")
-    me = Author(id="me", name=content.get("userName", "Ann"))
-    quote = None
-    if reference:
-        author = Author(id="other", name=reference.get("displayName", reference["author"]))
-        if reference["isFromBot"]:
-            author = Author(id="bot", name=author.name, persona=reference["personalityName"])
-        elif reference["author"] == content.get("userName"):
-            author = me
-        quote = Quote(message_id="m0", author=author, parts=tuple(parts_of(reference["content"])))
     here = Place(platform="p", id="1", kind="direct")
-    target = Message(
-        id="m1", place=here, author=me, sent_at=NOON, reply_to=quote,
-        parts=tuple(part for item in ([said] if isinstance(said, str) else said) for part in [part_of(item)]),
-    )  # fmt: skip
+    target = message_of(scenario, id="m1", place=here, sent_at=NOON)
     persona = Persona(name=scenario.personality, text="You are kind.")
     return single(Context(target=target, now=NOON, place=here, persona=persona))
-
-
-def part_of(item: Any) -> Part:
-    if isinstance(item, str) or item["type"] == "text":
-        return Text(text=item if isinstance(item, str) else item["text"])
-    url = item[item["type"]]["url"]
-    return Media(media_kind="photo" if item["type"] == "image_url" else "audio", unique_id=url, uri=url)
-
-
-def parts_of(words: str) -> Iterator[Part]:
-    """The text of a quote, and its markers as the media they stand for."""
-    found = re.findall(r"\[(Image|Audio): ([^\]]+)\]", words)
-    yield Text(text=re.sub(r"\[(Image|Audio): [^\]]+\]", "", words).strip() if found else words)
-    kinds = {"Image": "photo", "Audio": "audio"}
-    yield from (Media(media_kind=kinds[kind], unique_id=url, uri=url) for kind, url in found)
 
 
 async def test_all_seventeen_scenarios_arrive_as_they_are_written() -> None:
@@ -316,52 +287,89 @@ VOICE = Media(media_kind="voice", unique_id="v", uri="https://e.test/v.ogg", ren
 HUM = Prompt.of(user("What is it?", VOICE))
 
 
-@BOTH
-async def test_a_service_that_refuses_audio_is_asked_again_with_words_and_that_is_remembered(
-    stream: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with OpenAISim(behaviour=Echo()) as sim:
-        address = f"{sim.url}/{'stream' if stream else 'whole'}"
-        for _ in range(2):
-            async with OpenAI("compatible-1", key="k", base_url=address) as service:
-                answers = [await asked(service, HUM, stream=stream) for _ in range(2)]
-                assert [one.finish.outcome for one in answers] == ["complete", "complete"]
+HELD = Prompt.of(user("What is it?", replace(VOICE, uri=None, mime="audio/mpeg", data=b"x")))
+BOTH_WAYS = Prompt.of(user("What is it?", replace(VOICE, mime="audio/mpeg", data=b"x")))
+FORMS: list[tuple[Any, Prompt, list[str]]] = [  # what a service takes, what is asked, and how the sound goes, twice
+    ("input_audio", HELD, ["input_audio", "input_audio"]),
+    ("audio_url", HELD, ["input_audio", "audio_url", "audio_url"]),
+    ("none", HELD, ["input_audio", "audio_url", "text", "text"]),
+    ("audio_url", BOTH_WAYS, ["audio_url", "audio_url"]),
+    ("input_audio", BOTH_WAYS, ["audio_url", "input_audio", "input_audio"]),
+    ("none", BOTH_WAYS, ["audio_url", "input_audio", "text", "text"]),
+    ("input_audio", HUM, ["audio_url", "text", "text"]),  # its bytes are not there
+]
 
-    statuses = [one.status for one in sim.requests]
-    sent = [one.body["messages"][0]["content"][1]["type"] for one in sim.requests]
-    assert (statuses, sent) == ([400, 200, 200, 200, 200], ["audio_url", "text", "text", "text", "text"])
-    told = [record.getMessage() for record in caplog.records]
-    assert (
-        told == [f"compatible-1 at {address}: voice became words: the service takes none"] * 2
-    )  # each of the two clients once
+
+@BOTH
+@pytest.mark.parametrize(("takes", "prompt", "sent"), FORMS)
+async def test_an_unknown_service_gets_sounds_in_the_form_that_it_takes_and_that_is_remembered(
+    takes: Any, prompt: Prompt, sent: list[str], stream: bool
+) -> None:
+    forms = AudioForms()
+    async with OpenAISim(behaviour=Echo(), audio=takes) as sim:
+        for _ in range(2):
+            async with OpenAI("compatible-1", key="k", base_url=sim.url, audio_forms=forms) as service:
+                assert (await asked(service, prompt, stream=stream)).finish.outcome == "complete"
+
+    assert [one.body["messages"][0]["content"][1]["type"] for one in sim.requests] == sent
+    assert [one.status for one in sim.requests if one.status != 200] == [400] * (len(sent) - 2)
+
+
+async def test_words_for_sounds_are_told_once_by_each_client(caplog: pytest.LogCaptureFixture) -> None:
+    async with (
+        OpenAISim(behaviour=Echo()) as sim,
+        OpenAI("compatible-1", key="k", base_url=f"{sim.url}/told") as service,
+    ):
+        where = f"compatible-1 at {sim.url}/told"
+        for _ in range(2):
+            await service.respond(HUM)
+
+    assert caplog.messages == [f"{where}: voice became words: the service takes none"]
+
+
+async def test_a_service_that_takes_another_form_now_is_asked_again() -> None:
+    forms = AudioForms()
+    async with OpenAISim(behaviour=Echo(), audio="audio_url") as first:
+        async with OpenAI("compatible-1", key="k", base_url=first.url, audio_forms=forms) as service:
+            await service.respond(HELD)
+        port = int(first.url.split(":")[2].split("/")[0])
+    async with (
+        OpenAISim(behaviour=Echo(), audio="input_audio", port=port) as second,
+        OpenAI("compatible-1", key="k", base_url=second.url, audio_forms=forms) as service,
+    ):
+        await service.respond(HELD)
+        await service.respond(HELD)
+
+    sent = [one.body["messages"][0]["content"][1]["type"] for one in second.requests]
+    assert sent == ["audio_url", "input_audio", "input_audio"]
 
 
 async def test_an_address_that_refused_is_asked_again_after_a_day_or_by_who_knows_nothing_of_it() -> None:
     seconds = 0.0
-    shared = AudioRefusals(now=lambda: seconds)
+    shared = AudioForms(now=lambda: seconds)
     async with OpenAISim(behaviour=Echo()) as sim:
-        for own, moment in ((shared, 0.0), (shared, 86_399.0), (shared, 86_400.0), (AudioRefusals(), 86_400.0)):
+        for own, moment in ((shared, 0.0), (shared, 86_399.0), (shared, 86_400.0), (AudioForms(), 86_400.0)):
             seconds = moment
-            async with OpenAI("compatible-1", key="k", base_url=sim.url, refusals=own) as service:
+            async with OpenAI("compatible-1", key="k", base_url=sim.url, audio_forms=own) as service:
                 await service.respond(HUM)
         shared.clear()
-        async with OpenAI("compatible-1", key="k", base_url=sim.url, refusals=shared) as service:
+        async with OpenAI("compatible-1", key="k", base_url=sim.url, audio_forms=shared) as service:
             await service.respond(HUM)
 
     assert [one.status for one in sim.requests] == [400, 200, 200, *[400, 200] * 3]
 
 
 def test_no_more_addresses_are_remembered_than_agreed() -> None:
-    refusals = AudioRefusals(most=2)
+    forms = AudioForms(most=2)
     for address in ("a", "b", "a", "c"):
-        refusals.add(address)
+        forms.add(address, "audio_url")
 
-    assert [address in refusals for address in ("a", "b", "c")] == [True, False, True]
+    assert [forms.get(address) for address in ("a", "b", "c")] == ["audio_url", None, "audio_url"]
 
 
 async def test_a_refusal_for_another_reason_stands_and_nothing_is_learned_from_it() -> None:
     async with (
-        OpenAISim(behaviour=Echo(), audio_url=True) as sim,
+        OpenAISim(behaviour=Echo(), audio="both") as sim,
         OpenAI("compatible-1", key="k", base_url=f"{sim.url}/other") as service,
     ):
         for _ in range(2):

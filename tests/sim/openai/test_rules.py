@@ -145,7 +145,7 @@ def test_the_model_is_the_one_the_body_names() -> None:
 def test_a_server_may_take_other_parts_from_users() -> None:
     body = parts({"type": "audio_url", "audio_url": {"url": "x"}})
 
-    assert check(body, model=COMPATIBLE, extra_parts=frozenset({"audio_url"})) is None
+    assert check(body, model=COMPATIBLE, user_parts=frozenset({"audio_url"})) is None
 
 
 INVALID = "invalid_request_error"

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+from contextlib import suppress
 from operator import mul
 from typing import Any
 
@@ -252,19 +253,28 @@ async def test_a_broken_rule_is_refused_and_recorded(sim: OpenAISim, client: ope
 
 
 @pytest.mark.parametrize(
-    ("strict", "audio_url", "good"), [(True, False, False), (True, True, True), (False, False, True)]
+    ("strict", "audio", "good"),
+    [
+        (True, "input_audio", (True, False)),
+        (True, "audio_url", (False, True)),
+        (True, "both", (True, True)),
+        (True, "none", (False, False)),
+        (False, "input_audio", (True, True)),
+        (False, "audio_url", (False, True)),
+    ],
 )
-async def test_parts_of_other_servers_are_taken_where_they_are_known(strict: bool, audio_url: bool, good: bool) -> None:
-    part = {"type": "audio_url", "audio_url": {"url": "https://example.com/a.ogg"}}
-    messages: Any = [{"role": "user", "content": [part]}]
+async def test_a_server_takes_the_forms_of_sounds_that_it_is_started_with(
+    strict: bool, audio: Any, good: tuple[bool, bool]
+) -> None:
+    inside = {"type": "input_audio", "input_audio": {"data": "eA==", "format": "mp3"}}
+    by_address = {"type": "audio_url", "audio_url": {"url": "https://example.com/a.ogg"}}
+    async with OpenAISim(strict=strict, audio=audio) as sim, a_client(sim) as client:
+        for part in (inside, by_address):
+            messages: Any = [{"role": "user", "content": [part]}]
+            with suppress(openai.BadRequestError):
+                await client.chat.completions.create(model="compatible-1", messages=messages)
 
-    async with OpenAISim(strict=strict, audio_url=audio_url) as sim, a_client(sim) as client:
-        request = client.chat.completions.create(model="compatible-1", messages=messages)
-        if good:
-            await request
-        else:
-            with pytest.raises(openai.BadRequestError):
-                await request
+    assert tuple(request.status == 200 for request in sim.requests) == good
 
 
 async def test_embeddings_are_unit_vectors_nearer_for_texts_alike(client: openai.AsyncOpenAI) -> None:

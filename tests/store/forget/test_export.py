@@ -83,7 +83,7 @@ async def everything_about_her(store: Store) -> None:
         ("e2", "other keys", f"About {SECRET}.", '["u456"]'),
     ):
         await store.writer.run(lambda database, row=row: database.execute(insert, row))  # type: ignore[misc]
-    await store.place_settings.block("telegram", HER.id, at=NOON)
+    await store.place_settings.block(platform="telegram", author_id=HER.id, at=NOON)
     await store.descriptions.describe(PHOTO.unique_id, "a green door", by="m", at=NOON)
     await _files(store)
     changes = [Reacted(place=GROUP, message_id="1", author=HER, emojis=("👍",), at=NOON)]
@@ -152,9 +152,9 @@ async def test_everything_that_forgetting_removes_is_in_the_export(store: Store)
     await everything_about_her(store)
     before = await texts_by_table(store)
 
-    exported = await store.export_person(HER.id, "telegram", at=NOON)
+    exported = await store.export_person(platform="telegram", author_id=HER.id, at=NOON)
     assert await texts_by_table(store) == before  # nothing was forgotten yet
-    report = await store.forget(HER.id, "telegram", at=NOON)
+    report = await store.forget(platform="telegram", author_id=HER.id, at=NOON)
 
     after = await texts_by_table(store)
     shown = strings(exported)
@@ -174,7 +174,7 @@ async def test_everything_that_forgetting_removes_is_in_the_export(store: Store)
 async def test_nothing_of_others_is_in_the_export(store: Store) -> None:
     await everything_about_her(store)
 
-    exported = await store.export_person(HER.id, "telegram", at=NOON)
+    exported = await store.export_person(platform="telegram", author_id=HER.id, at=NOON)
 
     written = json.dumps(exported)
     for words in (OTHERS, "Bob is married", "A friend of", "other keys", BOB.id, "A friend said"):
@@ -188,7 +188,7 @@ async def test_nothing_of_others_is_in_the_export(store: Store) -> None:
 async def test_what_is_hers_is_whole(store: Store) -> None:
     await everything_about_her(store)
 
-    exported = await store.export_person(HER.id, "telegram", at=NOON)
+    exported = await store.export_person(platform="telegram", author_id=HER.id, at=NOON)
 
     at = "2025-01-15T12:00:00+00:00"
     assert exported["person"] == {"platform": "telegram", "id": HER.id, "language": "", "blocked_at": at}
@@ -219,7 +219,7 @@ async def test_what_is_hers_is_whole(store: Store) -> None:
 async def test_a_chat_with_a_name_is_exported_whole_under_its_name(store: Store) -> None:
     await everything_about_her(store)
 
-    exported = await store.export_person("someone", "chat")
+    exported = await store.export_person(platform="chat", author_id="someone")
 
     said = [row["entry"] for row in exported["exchanges"]]
     assert {f"A friend said: {SECRET}", "Hello."} <= strings(said)
@@ -230,7 +230,7 @@ async def test_a_chat_with_a_name_is_exported_whole_under_its_name(store: Store)
 async def test_of_somebody_whom_nobody_knows_there_is_nothing(store: Store) -> None:
     await everything_about_her(store)
 
-    exported = await store.export_person("nobody", "telegram")
+    exported = await store.export_person(platform="telegram", author_id="nobody")
 
     assert {name: rows for name, rows in exported.items() if rows and isinstance(rows, list)} == {}
 
@@ -240,7 +240,7 @@ async def test_no_copy_is_left_behind(store: Store, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     await everything_about_her(store)
 
-    await store.export_person(HER.id, "telegram")
+    await store.export_person(platform="telegram", author_id=HER.id)
 
     assert names_in(tmp_path / "temporary") == []
 

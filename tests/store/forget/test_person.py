@@ -55,7 +55,7 @@ async def test_nothing_of_a_person_is_left_in_what_was_left_out_of_a_prompt(stor
     ]
     await store.runs.begin(a_run(target="1", taken=("1",)), Prompt.of("hello all"), at=NOON, left_out=left)
 
-    await store.forget(HER.id, "telegram", at=NOON)
+    await store.forget(platform="telegram", author_id=HER.id, at=NOON)
 
     sent = await store.prompts.sent("r1", 0)
     assert sent is not None
@@ -89,8 +89,8 @@ async def everything_about(store: Store) -> None:
         (HER, HOME, "1", "she lives in Athens"),
     ):
         await store.facts.learn([a_fact(fact, about=about, place=place, sources=(source,))])
-    await store.place_settings.block("telegram", HER.id, at=NOON)
-    await store.place_settings.block("telegram", ALICE.id, at=NOON)
+    await store.place_settings.block(platform="telegram", author_id=HER.id, at=NOON)
+    await store.place_settings.block(platform="telegram", author_id=ALICE.id, at=NOON)
     for photo in (PHOTO, SHARED):
         await store.descriptions.describe(photo.unique_id, f"words for {photo.unique_id}", by="m", at=NOON)
     await add_own(store, a_message("Noted.", id="6", author=GRYAG), [user(SECRET), model("Noted.")])
@@ -115,7 +115,7 @@ async def test_nothing_of_a_forgotten_person_is_left_in_any_file(store: Store, p
     await everything_about(store)
     assert files_hold(path.parent, SECRET)
 
-    report = await store.forget(HER.id, "telegram")
+    report = await store.forget(platform="telegram", author_id=HER.id)
 
     assert report == Forgotten(
         places=1, messages=3, quotes=1, names=2, descriptions=1, facts=4, runs=1, prompts=2, records=1, tool_runs=1,
@@ -133,7 +133,7 @@ async def test_everybody_else_is_still_there(store: Store) -> None:
     await everything_about(store)
     gone = a_message("", author=Author(id="", name=""), sent_at=None, deleted=True)
 
-    await store.forget(HER.id, "telegram")
+    await store.forget(platform="telegram", author_id=HER.id)
 
     assert list(await store.log.read(GROUP, 0, 9)) == [
         a_message("hello all", id="1", author=BOB),
@@ -155,7 +155,7 @@ async def test_everybody_else_is_still_there(store: Store) -> None:
 async def test_of_a_run_that_showed_her_words_only_that_it_was_there_is_left(store: Store) -> None:
     await everything_about(store)
 
-    await store.forget(HER.id, "telegram")
+    await store.forget(platform="telegram", author_id=HER.id)
 
     assert await prompt_sent(store, "r1", 0) is None
     assert await store.runs.journal("r1") == Journal(run=a_run(id="r1"), prompt=None, records=(), tools=())
@@ -174,7 +174,7 @@ async def test_her_messages_do_not_come_again_and_what_was_read_before_is_read_a
     before = await store.log.read(GROUP, 0, 9)
     assert await store.log.turns(before) != {}
 
-    await store.forget(HER.id, "telegram")
+    await store.forget(platform="telegram", author_id=HER.id)
 
     assert await store.inbox.receive(a_message(SECRET, id="2", author=HER), at=NOON) is False
     after = await store.log.read(GROUP, 0, 9)
@@ -185,7 +185,7 @@ async def test_her_messages_do_not_come_again_and_what_was_read_before_is_read_a
 async def test_she_may_come_back(store: Store) -> None:
     await everything_about(store)
     await store.log.read(HOME, 0, 9)
-    await store.forget(HER.id, "telegram")
+    await store.forget(platform="telegram", author_id=HER.id)
     again = a_message("it is me", id="9", author=HER, place=HOME)
 
     assert await store.log.count(HOME) == 0
@@ -204,7 +204,7 @@ async def test_somebody_with_the_same_id_elsewhere_or_the_same_name_stays(store:
         a_message("me too", id="3", author=namesake),
     )
 
-    report = await store.forget(HER.id, "telegram")
+    report = await store.forget(platform="telegram", author_id=HER.id)
 
     assert report == Forgotten(messages=1, names=1)
     assert list(await store.log.read(twin, 0, 9)) == [a_message("I stay", id="2", author=HER, place=twin)]
@@ -216,7 +216,7 @@ async def test_a_quote_without_an_author_is_known_by_the_message_it_names(store:
     await hear(store, a_message(SECRET, id="1", author=HER), a_message("hm", id="2", author=BOB, reply_to=quote))
     await store.inbox.edit(a_message("hmm", id="2", author=BOB, edited_at=NOON), at=NOON)
 
-    await store.forget(HER.id, "telegram")
+    await store.forget(platform="telegram", author_id=HER.id)
 
     assert (await store.log.read(GROUP, 1, 2))[0].reply_to == Quote(message_id="1")
     assert not files_hold(path.parent, "flowerpot")
@@ -226,7 +226,7 @@ async def test_old_versions_of_others_lose_their_quotes_of_her_too(store: Store,
     await hear(store, a_message("so", id="2", author=BOB, reply_to=a_quote(SECRET, author=HER)))
     await store.inbox.edit(a_message("so?", id="2", author=BOB, reply_to=a_quote("x", author=ALICE)), at=NOON)
 
-    assert (await store.forget(HER.id, "telegram")).quotes == 1
+    assert (await store.forget(platform="telegram", author_id=HER.id)).quotes == 1
     assert not files_hold(path.parent, "flowerpot")
     assert (await store.log.read(GROUP, 0, 1))[0].reply_to == a_quote("x", author=ALICE)
 
@@ -240,7 +240,7 @@ async def test_of_layers_that_grew_only_those_with_her_words_go(store: Store, pa
     for number, prompt in enumerate(prompts):
         await store.runs.begin(a_run(id=f"r{number}"), prompt, at=NOON)
 
-    report = await store.forget(HER.id, "telegram")
+    report = await store.forget(platform="telegram", author_id=HER.id)
 
     left = [await prompt_sent(store, f"r{number}", 0) for number in range(16)]
     assert left == [*prompts[:6], *[None] * 6, *prompts[12:]]
@@ -256,7 +256,7 @@ async def test_layers_go_on_growing_after_somebody_was_forgotten(store: Store) -
         told = [user(SECRET)] if number < 3 else []
         await store.runs.begin(a_run(id=f"r{number}"), Prompt.of(*heard[: number + 6], *told), at=NOON)
 
-    await store.forget(HER.id, "telegram")
+    await store.forget(platform="telegram", author_id=HER.id)
     await store.runs.begin(a_run(id="r6"), Prompt.of(*heard), at=NOON)
 
     assert await prompt_sent(store, "r6", 0) == Prompt.of(*heard)
@@ -270,7 +270,7 @@ async def test_a_run_under_way_that_showed_her_goes_on_with_nothing_but_an_hones
     await hear(store, a_message(SECRET, id="1", author=HER), a_message("and?", id="2", author=BOB))
     await store.runs.begin(run, Prompt.of(SECRET, "and?"), at=NOON)
 
-    await store.forget(HER.id, "telegram")
+    await store.forget(platform="telegram", author_id=HER.id)
 
     refused = "showed what was forgotten since; it cannot go on"
     with pytest.raises(InvalidValue, match=refused):
@@ -294,7 +294,7 @@ async def test_what_is_under_way_in_her_direct_chat_comes_to_nothing(store: Stor
     await store.outbox.put(line)
     await begin(store, run)
 
-    await store.forget(HER.id, "telegram")
+    await store.forget(platform="telegram", author_id=HER.id)
 
     await store.runs.end(replace(run, status="done"), replies=[replace(line, id="o2")])
     with pytest.raises(InvalidValue, match="there is no reply 'o1'; it was forgotten with its place"):
@@ -310,7 +310,7 @@ async def test_a_reply_being_sent_comes_to_its_receipt_without_her_words(store: 
     await hear(store, a_message(SECRET, id="1", author=HER))
     await store.outbox.put(sending)
 
-    await store.forget(HER.id, "telegram")
+    await store.forget(platform="telegram", author_id=HER.id)
 
     with pytest.raises(InvalidValue, match="was dropped"):
         await store.outbox.change(replace(sending, status="waiting"))
@@ -322,7 +322,7 @@ async def test_a_reply_being_sent_comes_to_its_receipt_without_her_words(store: 
 async def test_an_emptied_reply_is_not_sent_again(store: Store) -> None:
     await hear(store, a_message(SECRET, id="1", author=HER))
     await store.outbox.put(an_outgoing(SECRET))
-    await store.forget(HER.id, "telegram")
+    await store.forget(platform="telegram", author_id=HER.id)
 
     with pytest.raises(InvalidValue, match="reply 'o1' says nothing any more: somebody it came from was forgotten"):
         await store.outbox.decide("o1", "waiting")
@@ -334,7 +334,7 @@ async def test_short_words_are_hers_only_where_she_was(store: Store) -> None:
         for text in ("ok", "👍", "looking"):
             await store.runs.begin(a_run(id=f"{place.id} {text}", place=place), Prompt.of(text), at=NOON)
 
-    await store.forget(HER.id, "telegram")
+    await store.forget(platform="telegram", author_id=HER.id)
 
     for place, left in ((GROUP, ["looking"]), (ELSEWHERE, ["ok", "👍", "looking"])):
         kept = [text for text in ("ok", "👍", "looking") if await prompt_sent(store, f"{place.id} {text}", 0)]
@@ -351,9 +351,9 @@ async def test_while_somebody_reads_what_was_removed_it_is_said_that_it_is_not_g
         await anext(rows)
 
         with pytest.raises(StoreBusy, match="somebody still reads what was removed; forget once more"):
-            await store.forget(HER.id, "telegram")
+            await store.forget(platform="telegram", author_id=HER.id)
         await rows.aclose()  # type: ignore[attr-defined]
-        assert await store.forget(HER.id, "telegram") == Forgotten()
+        assert await store.forget(platform="telegram", author_id=HER.id) == Forgotten(known=False)
 
         assert not files_hold(path.parent, "flowerpot")
 
@@ -361,18 +361,18 @@ async def test_while_somebody_reads_what_was_removed_it_is_said_that_it_is_not_g
 async def test_somebody_nobody_knows_is_forgotten_already(store: Store) -> None:
     await hear(store, a_message(id="1"))
 
-    assert await store.forget("nobody", "telegram") == Forgotten()
-    assert await store.forget("\ud800", "telegram") == Forgotten()
+    assert await store.forget(platform="telegram", author_id="nobody") == Forgotten(known=False)
+    assert await store.forget(platform="telegram", author_id="\ud800") == Forgotten(known=False)
     assert list(await store.log.read(GROUP, 0, 9)) == [a_message(id="1")]
 
 
 async def test_forgetting_twice_removes_nothing_more(store: Store) -> None:
     await everything_about(store)
-    await store.forget(HER.id, "telegram")
+    await store.forget(platform="telegram", author_id=HER.id)
 
-    assert await store.forget(HER.id, "telegram") == Forgotten()
-    assert await store.forget(ALICE.id, "telegram") == Forgotten(blocks=1)
-    assert await store.forget(ALICE.id, "telegram") == Forgotten()
+    assert await store.forget(platform="telegram", author_id=HER.id) == Forgotten(known=False)
+    assert await store.forget(platform="telegram", author_id=ALICE.id) == Forgotten(blocks=1)
+    assert await store.forget(platform="telegram", author_id=ALICE.id) == Forgotten(known=False)
     assert await store.check() == []
 
 
@@ -382,7 +382,7 @@ async def test_what_was_built_on_a_layer_that_goes_stands_alone(store: Store, pa
     await store.runs.begin(a_run(), Prompt.of(*heard, SECRET), at=NOON)
     await store.runs.begin(a_run(id="r2"), Prompt.of(*heard, "something else"), at=NOON)
 
-    report = await store.forget(HER.id, "telegram")
+    report = await store.forget(platform="telegram", author_id=HER.id)
 
     assert report.prompts == 1
     assert await prompt_sent(store, "r2", 0) == Prompt.of(*heard, "something else")
@@ -403,7 +403,7 @@ async def test_layers_of_many_places_are_read_with_few_of_them_at_hand(
             prompt = Prompt.of(place.id, *heard[: step + 6], *told)
             await store.runs.begin(a_run(id=f"{place.id} {step}", place=place), prompt, at=NOON)
 
-    report = await store.forget(HER.id, "telegram")
+    report = await store.forget(platform="telegram", author_id=HER.id)
 
     assert report.runs == 1
     assert await prompt_sent(store, "3 5", 0) == Prompt.of("3", *heard[:11])
@@ -416,7 +416,7 @@ async def test_what_was_remembered_of_her_is_gone_from_prompts_too(store: Store)
     await store.facts.learn([a_fact(fact, about=HER, sources=("1",))])
     await store.runs.begin(a_run(), Prompt.of("hi", system=f"Known of the author: {fact}"), at=NOON)
 
-    assert await store.forget(HER.id, "telegram") == Forgotten(runs=1, prompts=1, facts=1)
+    assert await store.forget(platform="telegram", author_id=HER.id) == Forgotten(runs=1, prompts=1, facts=1)
     assert await prompt_sent(store, "r1", 0) is None
 
 
@@ -427,7 +427,7 @@ async def test_what_she_alone_said_of_others_is_gone_from_prompts_too_and_what_t
     for run, (text, *_) in zip(("r1", "r2"), learned[::2], strict=True):
         await store.runs.begin(a_run(id=run), Prompt.of("hi", system=f"Known of Bob: {text}"), at=NOON)
 
-    report = await store.forget(HER.id, "telegram")
+    report = await store.forget(platform="telegram", author_id=HER.id)
 
     assert report == Forgotten(messages=1, names=1, runs=1, prompts=1, facts=2)
     assert await store.facts.listed() == [a_fact("is tall", about=BOB, sources=("2",))]
@@ -455,7 +455,7 @@ async def test_summaries_and_episodes_of_her_or_with_her_words_go_and_others_sta
     ):
         await store.writer.run(lambda database, row=row: database.execute(insert, row))  # type: ignore[misc]
 
-    report = await store.forget(HER.id, "telegram")
+    report = await store.forget(platform="telegram", author_id=HER.id)
 
     assert (report.summaries, report.episodes) == (2, 3)
     assert [row["text"] async for row in store.export() if row["table"] == "summaries"] == ["A drinker of tea."]
@@ -471,7 +471,7 @@ async def test_what_followed_a_task_with_her_words_is_still_done(store: Store) -
     await store.tasks.add(plan)
     (running,) = await store.tasks.take(NOON)
 
-    assert await store.forget(HER.id, "telegram") == Forgotten(messages=1, names=1, tasks=1)
+    assert await store.forget(platform="telegram", author_id=HER.id) == Forgotten(messages=1, names=1, tasks=1)
     await store.tasks.end(replace(running, status="done"), replies=[an_outgoing(SECRET)])
 
     assert await store.outbox.listed() == []
@@ -511,7 +511,7 @@ async def test_a_single_word_of_hers_is_gone_wherever_the_agent_repeated_it(
     await store.runs.end(replace(run, status="done"), replies=replies, tasks=plan)
     await store.facts.learn([a_fact(f"knows {word}", about=BOB, sources=("2",))])
 
-    report = await store.forget(HER.id, "telegram")
+    report = await store.forget(platform="telegram", author_id=HER.id)
 
     assert not files_hold(path.parent, word)
     assert report == Forgotten(
@@ -538,7 +538,7 @@ async def test_a_run_for_somebody_else_goes_wherever_in_it_her_word_stands(
     call = ToolCall(name="note", args={"text": kept["the arguments"]})
     await store.runs.begin_tool(run, a_tool_run(call=call, result=ToolResult(name="note", value=kept["the result"])))
 
-    report = await store.forget(HER.id, "telegram")
+    report = await store.forget(platform="telegram", author_id=HER.id)
 
     assert report == Forgotten(messages=1, names=1, runs=1, prompts=1, records=1, tool_runs=1)
     assert await store.runs.journal("r1") == Journal(run=run, prompt=None, records=(), tools=())
@@ -551,7 +551,7 @@ async def test_what_others_wrote_too_is_not_hers_alone(store: Store) -> None:
     await store.runs.begin(run, Prompt.of("my Zyzzyva 4417"), at=NOON)
     await store.runs.end(replace(run, status="done"), tasks=[a_task(args={"text": "feed the zyzzyva 4417"})])
 
-    await store.forget(HER.id, "telegram")
+    await store.forget(platform="telegram", author_id=HER.id)
 
     assert await prompt_sent(store, "r1", 0) == Prompt.of("my Zyzzyva 4417")
     assert [task.args for task in await store.tasks.take(NOON)] == [{"text": "feed the zyzzyva 4417"}]
@@ -562,7 +562,7 @@ async def test_a_word_the_agent_used_before_her_is_not_hers(store: Store) -> Non
     await hear(store, a_message("what reminder", id="1", author=HER), a_message("thanks", id="2", author=BOB))
     await store.tasks.add([a_task(args={"text": "a reminder for Bob"})])
 
-    await store.forget(HER.id, "telegram")
+    await store.forget(platform="telegram", author_id=HER.id)
 
     assert [task.args for task in await store.tasks.take(NOON)] == [{"text": "a reminder for Bob"}]
 
@@ -578,7 +578,7 @@ async def test_reminders_and_replies_made_for_her_go_whatever_they_say_and_those
         await store.runs.end(replace(run, status="done"), replies=[an_outgoing("Done.", id=f"o{number}", run=run.id)])
         await store.tasks.add(tasks)
 
-    await store.forget(HER.id, "telegram")
+    await store.forget(platform="telegram", author_id=HER.id)
 
     assert [(one.id, one.reply.text) for one in await store.outbox.listed()] == [("o1", ""), ("o2", "Done.")]
     assert [task.id for task in await store.tasks.take(NOON)] == ["t2"]
@@ -590,7 +590,7 @@ async def test_a_direct_chat_of_somebody_else_who_quoted_her_stays(store: Store,
     quoting = a_message("look", id="1", author=BOB, place=bobs, reply_to=a_quote(SECRET, author=HER))
     await hear(store, quoting)
 
-    assert await store.forget(HER.id, "telegram") == Forgotten(quotes=1)
+    assert await store.forget(platform="telegram", author_id=HER.id) == Forgotten(quotes=1)
     assert list(await store.log.read(bobs, 0, 9)) == [replace(quoting, reply_to=Quote(message_id="m0"))]
     assert not files_hold(path.parent, "flowerpot")
 
@@ -604,7 +604,7 @@ async def test_all_titles_of_a_group_are_removed_at_once(store: Store) -> None:
     executed: list[str] = []
     await store.writer.run(lambda database: database.set_trace_callback(executed.append))
 
-    report = await store.forget(HER.id, "telegram")
+    report = await store.forget(platform="telegram", author_id=HER.id)
 
     assert report == Forgotten(messages=1, names=1, titles=30)
     changing = [one.split() for one in executed if one.startswith(("UPDATE", "DELETE"))]
@@ -627,7 +627,7 @@ async def test_a_group_that_was_called_by_her_name_has_no_title_until_it_is_call
     await store.tasks.add([a_task(place=party, args={"text": "cake"})])
     await store.outbox.put(an_outgoing(reply=Reply(place=party, text="Yes?")))
 
-    report = await store.forget(HER.id, "telegram")
+    report = await store.forget(platform="telegram", author_id=HER.id)
 
     assert report == Forgotten(messages=1, names=1, titles=1)
     assert not files_hold(path.parent, NICK)

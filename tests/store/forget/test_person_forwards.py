@@ -35,7 +35,7 @@ async def test_a_forward_of_somebody_who_never_wrote_here_is_emptied(store: Stor
     other = a_message("hello all", id="1", author=BOB, forwarded_from=ALICE)
     await hear(store, other, FORWARD, a_message("so?", id="3", author=ALICE, reply_to=Quote(message_id="2")))
 
-    assert await store.forget(HER.id, "telegram", at=NOON) == Forgotten(forwards=1, quotes=1)
+    assert await store.forget(platform="telegram", author_id=HER.id, at=NOON) == Forgotten(forwards=1, quotes=1)
 
     assert list(await store.log.read(GROUP, 0, 2)) == [other, EMPTIED]
     assert await store.check() == []
@@ -52,7 +52,9 @@ async def test_quotes_of_a_forward_and_what_a_run_was_shown_go_too(store: Store,
     await begin(store, run)
     await store.runs.ask(run, 0, Prompt.of(user(SECRET)), at=NOON)
 
-    assert await store.forget(HER.id, "telegram", at=NOON) == Forgotten(forwards=1, quotes=1, runs=1, prompts=2)
+    assert await store.forget(platform="telegram", author_id=HER.id, at=NOON) == Forgotten(
+        forwards=1, quotes=1, runs=1, prompts=2
+    )
 
     assert list(await store.log.read(GROUP, 0, 3))[1:] == [
         replace(EMPTIED, reply_to=kept),
@@ -65,7 +67,7 @@ async def test_a_quote_of_a_forward_in_another_chat_is_reduced(store: Store, tmp
     quote = a_quote(SECRET, author=BOB, forwarded_from=HER)
     await hear(store, a_message("hi", id="1", author=HER), a_message("so?", id="2", author=ALICE, reply_to=quote))
 
-    assert (await store.forget(HER.id, "telegram", at=NOON)).quotes == 1
+    assert (await store.forget(platform="telegram", author_id=HER.id, at=NOON)).quotes == 1
     assert not files_hold(tmp_path, "flowerpot")
 
 
@@ -77,7 +79,9 @@ async def test_her_words_from_a_hidden_account_or_from_us_are_known_by_what_she_
     other = a_message("nothing of hers at all", id="4", author=BOB, forwarded_from=Author(id="unknown", name="Ann"))
     await hear(store, a_message(SECRET, id="1", author=HER), hidden, other)
 
-    assert await store.forget(HER.id, "telegram", at=NOON) == Forgotten(messages=1, names=1, forwards=1)
+    assert await store.forget(platform="telegram", author_id=HER.id, at=NOON) == Forgotten(
+        messages=1, names=1, forwards=1
+    )
 
     assert list(await store.log.read(GROUP, 0, 3))[1:] == [replace(EMPTIED, id="3"), other]
     assert not files_hold(tmp_path, "flowerpot")
@@ -87,7 +91,7 @@ async def test_what_she_forwarded_goes_with_her_and_stays_with_its_author(store:
     said = a_message("the accountant meets nobody", id="1", author=BOB)
     await hear(store, said, a_message("the accountant meets nobody", id="2", author=HER, forwarded_from=BOB))
 
-    assert await store.forget(HER.id, "telegram", at=NOON) == Forgotten(messages=1, names=1)
+    assert await store.forget(platform="telegram", author_id=HER.id, at=NOON) == Forgotten(messages=1, names=1)
 
     kept, emptied = await store.log.read(GROUP, 0, 2)
     assert (kept, emptied.parts, emptied.forwarded_from) == (said, (), None)
@@ -99,5 +103,5 @@ async def test_the_direct_chat_of_who_forwarded_her_stays(store: Store) -> None:
     asked = a_message("what is that?", id="1", author=BOB, place=bobs)
     await hear(store, asked, replace(FORWARD, place=bobs))
 
-    assert await store.forget(HER.id, "telegram", at=NOON) == Forgotten(forwards=1)
+    assert await store.forget(platform="telegram", author_id=HER.id, at=NOON) == Forgotten(forwards=1)
     assert list(await store.log.read(bobs, 0, 9)) == [asked, replace(EMPTIED, place=bobs)]

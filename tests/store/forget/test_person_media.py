@@ -68,7 +68,7 @@ async def test_a_file_that_only_the_person_sent_goes_with_all_that_was_made_of_i
     await store.descriptions.describe("door", "a green door", by="m", at=NOON)
     await store.descriptions.fail("door", DescriptionFailure(why="busy", failures=1, retry_at=NOON), by="n")
 
-    report = await store.forget(HER.id, "telegram", at=NOON)
+    report = await store.forget(platform="telegram", author_id=HER.id, at=NOON)
 
     assert (report.messages, report.files, report.descriptions) == (1, 2, 1)
     emptied = {"files", "media_files", "file_forms", "description_failures", "description_positions"}
@@ -86,7 +86,7 @@ async def test_media_of_hers_that_could_not_be_had_leave_nothing(store: Store, t
     await hear(store, a_message("", author=HER, parts=(a_picture("her-large-film"),)))
     await store.media.fail("her-large-film", FetchFailure(why="too large"), at=NOON)
 
-    await store.forget(HER.id, "telegram", at=NOON)
+    await store.forget(platform="telegram", author_id=HER.id, at=NOON)
 
     assert not files_hold(tmp_path, "her-large-film")
 
@@ -105,7 +105,7 @@ async def test_a_file_that_somebody_else_sent_too_stays(store: Store) -> None:
         await store.descriptions.describe(unique_id, f"seen: {unique_id}", by="m", at=NOON)
     await store.media.add_handle(a_handle(CAT, "files/p-1"), at=NOON)
 
-    report = await store.forget(HER.id, "telegram", at=NOON)
+    report = await store.forget(platform="telegram", author_id=HER.id, at=NOON)
 
     assert (report.files, report.descriptions) == (0, 1)
     assert await store.media.read(digest(CAT), at=NOON) == CAT
@@ -131,7 +131,7 @@ async def test_files_of_quotes_forwards_direct_chats_and_of_answers_to_her_go(st
     for name, content in data.items():
         await add(store, name, content)
 
-    report = await store.forget(HER.id, "telegram", at=NOON)
+    report = await store.forget(platform="telegram", author_id=HER.id, at=NOON)
 
     assert report.files == len(data)
     assert store.media.folder.names() == set()
@@ -147,7 +147,7 @@ async def test_prompts_with_her_files_go_and_their_hashes_with_them(store: Store
     await store.runs.begin(a_run(target="1", taken=("1",)), Prompt.of(user(a_picture("door"))), at=NOON)
     await store.runs.begin(a_run(id="r2", target="1", taken=()), Prompt.of("hi"), at=NOON)
 
-    report = await store.forget(HER.id, "telegram", at=NOON)
+    report = await store.forget(platform="telegram", author_id=HER.id, at=NOON)
 
     assert (report.prompts, report.files) == (1, 1)
     assert await prompt_sent(store, "r1", 0) is None
@@ -162,7 +162,7 @@ async def test_files_that_a_tool_showed_the_agent_for_her_go(store: Store, tmp_p
     quote = Quote(message_id="1", author=HER, parts=(Text(text="draw me"),))
     await add_own(store, a_message("Done.", id="2", author=GRYAG, reply_to=quote), [shown, model("Done.")])
 
-    await store.forget(HER.id, "telegram", at=NOON)
+    await store.forget(platform="telegram", author_id=HER.id, at=NOON)
 
     assert not files_hold(tmp_path, "her own door")
     assert not files_hold(tmp_path, digest(DOOR))
@@ -173,7 +173,7 @@ async def test_the_name_of_her_file_is_hers(store: Store, tmp_path: Path) -> Non
     await hear(store, a_message("hi", id="1", author=BOB), a_message("", id="2", author=HER, parts=(paper,)))
     await store.runs.begin(a_run(target="1", taken=("1",)), Prompt.of("[document divorce-zyzzyva.pdf]"), at=NOON)
 
-    report = await store.forget(HER.id, "telegram", at=NOON)
+    report = await store.forget(platform="telegram", author_id=HER.id, at=NOON)
 
     assert report.prompts == 1
     assert not files_hold(tmp_path, "zyzzyva")
@@ -184,8 +184,8 @@ async def test_files_that_nothing_refers_to_go_too_and_are_not_counted_as_hers(s
     await add(store, "nobody's")
     await add(store, "cat", CAT)
 
-    exported = await store.export_person(HER.id, "telegram", at=NOON)
-    report = await store.forget(HER.id, "telegram", at=NOON)
+    exported = await store.export_person(platform="telegram", author_id=HER.id, at=NOON)
+    report = await store.forget(platform="telegram", author_id=HER.id, at=NOON)
 
     assert exported["files"] == []
     assert report.files == 0
@@ -198,8 +198,8 @@ async def test_files_of_bytes_that_came_with_a_message_are_those_of_its_author(s
         await hear(store, a_message("", id=id, author=author, parts=(photo,)))
         await add(store, file_key(photo), data)
 
-    exported = await store.export_person(HER.id, "telegram", at=NOON)
-    report = await store.forget(HER.id, "telegram", at=NOON)
+    exported = await store.export_person(platform="telegram", author_id=HER.id, at=NOON)
+    report = await store.forget(platform="telegram", author_id=HER.id, at=NOON)
 
     assert [row["sha256"] for row in exported["files"]] == [digest(DOOR)]
     assert report.files == 1
@@ -212,7 +212,7 @@ async def test_the_export_of_a_person_names_their_files(store: Store) -> None:
     await store.media.add_form(digest(DOOR), "pages", FileForm(text="written on her door"), at=NOON)
     await store.media.add_handle(a_handle(DOOR, "files/p-1"), at=NOON)
 
-    exported = await store.export_person(HER.id, "telegram", at=NOON)
+    exported = await store.export_person(platform="telegram", author_id=HER.id, at=NOON)
 
     at = NOON.isoformat()
     assert exported["files"] == [

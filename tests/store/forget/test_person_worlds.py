@@ -187,7 +187,7 @@ async def forgotten(draw: Any, folder: Path) -> None:
             await step()
         reminders = {task.id: task for task in await store.tasks.listed()}
 
-        await store.forget(HER.id, "telegram")
+        await store.forget(platform="telegram", author_id=HER.id)
 
         held = await asyncio.to_thread(everything_in, folder)
         for word in (*HERS, *NAMES):

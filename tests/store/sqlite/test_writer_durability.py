@@ -55,7 +55,7 @@ async def test_a_kill_while_somebody_is_forgotten_leaves_nothing_done_or_all(tmp
     async with Store.open(path) as store:
         left = [message.deleted for message in await store.log.read(GROUP, 0, 9)]
         assert (left, files_hold(tmp_path, "zyzzyva")) == ([where == "after"], where == "before")
-        report = await store.forget(ALICE.id, "telegram")
+        report = await store.forget(platform="telegram", author_id=ALICE.id)
         assert (report.messages, report.tasks) == ((1, 1) if where == "before" else (0, 0))
         assert await store.check() == []
 

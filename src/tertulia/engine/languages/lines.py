@@ -17,6 +17,9 @@ class Lines(Struct, frozen=True, kw_only=True):
     model_unavailable: str
     operator_must_act: str
     spent: str
+    refused: str  # the platform takes no part of it
+    refused_rest: str
+    cut: str  # below an answer of too many messages
     more_media: str  # {count} {most}; below an answer
     stopped_draft: str  # replaces a draft without an answer
     forget_one: str  # {fact}
@@ -50,12 +53,16 @@ class Lines(Struct, frozen=True, kw_only=True):
     sources_gone: str
     fact_since: str  # {fact} {moment}
     nothing_planned: str
+    tasks_with_id: str  # {count}
+    task_cancelled: str  # {task}
+    only_own_tasks: str
     begun_anew: str
     only_administrators: str
     nothing_to_stop: str
     stopped: str
     only_asker: str
     reminder_set: str  # {moment}
+    reminder_again: str  # {when}
     reminder: str  # {text}
     remind_how: str
     remind_when: str  # {moment}
@@ -66,6 +73,7 @@ class Lines(Struct, frozen=True, kw_only=True):
     block_nobody: str
     blocked: str  # {id}
     unblocked: str  # {id}
+    unknown_person: str
     limits: str  # {messages} {seconds}
     limit_how: str
     no_persona: str

@@ -15,43 +15,47 @@ from tertulia.models.http import DONE, Http, ServiceClient
 from tertulia.models.key_mask import Mask
 from tertulia.models.notes import Notes
 from tertulia.models.openai.decode import decode_error, decode_response, in_band_error, merge_chunks
-from tertulia.models.openai.encode import encode_request, holds_audio, media_itself, media_receipts
+from tertulia.models.openai.encode import audio_types, encode_request, media_itself, media_receipts
 from tertulia.models.openai.settings import sent_settings
-from tertulia.models.openai.vendors import Vendor, for_model, vendor_named, vendor_of
+from tertulia.models.openai.vendors import Audio, Vendor, for_model, vendor_named, vendor_of
 from tertulia.models.stream import CallUnreadable, decode_stream
 from tertulia.parts import Media, Part
 from tertulia.turns import Prompt, Role, Turn
 from tertulia.wire.repair import repair_prompt
 
-MAX_ADDRESSES = 1_000  # that `AudioRefusals` remembers; beyond them the oldest is asked again
-REFUSAL_SECONDS = 24 * 3600.0  # then it is asked again: a server may have loaded a model that takes audio
+MAX_ADDRESSES = 1_000  # that `AudioForms` remembers; beyond them the oldest is asked again
+FORM_SECONDS = 24 * 3600.0  # then it is asked as if nothing were known: a server may have loaded another model
 
 Ask = Callable[[Prompt, Vendor], AsyncGenerator[Part | Response, None]]
 
 
-class AudioRefusals:
-    """The addresses that refused audio, for a day; clients share `REFUSALS` unless they are given another."""
+class AudioForms:
+    """In which form addresses take audio that refused another, for a day; `none` if they took neither.
+
+    Clients share `AUDIO_FORMS` unless they are given another.
+    """
 
     def __init__(self, *, most: int = MAX_ADDRESSES, now: Callable[[], float] = time.monotonic) -> None:
         self._most = most
         self._now = now
-        self._seen: dict[str, float] = {}  # address → when it refused, in that order
+        self._seen: dict[str, tuple[Audio, float]] = {}  # by address, and since when, in that order
 
-    def add(self, address: str) -> None:
+    def add(self, address: str, form: Audio) -> None:
         self._seen.pop(address, None)
-        self._seen[address] = self._now()
+        self._seen[address] = form, self._now()
         if len(self._seen) > self._most:
             del self._seen[next(iter(self._seen))]
 
-    def __contains__(self, address: str) -> bool:
-        refused_at = self._seen.get(address)
-        return refused_at is not None and self._now() - refused_at < REFUSAL_SECONDS
+    def get(self, address: str) -> Audio | None:
+        """Return the form that is known of an address."""
+        form, since = self._seen.get(address, (None, 0.0))
+        return form if self._now() - since < FORM_SECONDS else None
 
     def clear(self) -> None:
         self._seen.clear()
 
 
-REFUSALS = AudioRefusals()
+AUDIO_FORMS = AudioForms()
 
 
 class OpenAI(ServiceClient):
@@ -66,10 +70,10 @@ class OpenAI(ServiceClient):
         vendor: str | Vendor | None = None,
         timeout: float | None = None,
         client: Any = None,
-        refusals: AudioRefusals = REFUSALS,
+        audio_forms: AudioForms = AUDIO_FORMS,
     ) -> None:
         self.name = model
-        self._refusals = refusals
+        self._audio_forms = audio_forms
         self._key = key
         given = base_url or str(getattr(client, "base_url", "")) or os.environ.get("TERTULIA_OPENAI_BASE_URL") or ""
         named = vendor_named(vendor) if isinstance(vendor, str) else vendor
@@ -100,30 +104,44 @@ class OpenAI(ServiceClient):
         return self._answer(prompt, self._stream)
 
     async def _answer(self, prompt: Prompt, ask: Ask) -> AsyncGenerator[Part | Response, None]:
-        """Yield the answer. If an unknown service refuses a request with audio, send it again with words instead.
+        """Yield the answer. If an unknown service refuses a request with audio, send it in the other form, then as
+        words.
 
-        If that works, the refusal is remembered for a day, for all models at the address.
+        What works is remembered, for all models at the address.
         """
         sent = repair_prompt(prompt, self.name, wire="openai")
-        vendor, started, refused = self._current_vendor(), False, False
+        vendor, started = self._current_vendor(), False
+        others: list[Vendor] | None = None  # that are left to try
         while True:
             try:
                 async with aclosing(ask(sent, vendor)) as pieces:
                     async for piece in pieces:
+                        if not started and others is not None:
+                            self._audio_forms.add(self._http.base_url, vendor.audio)
                         started = True
-                        if refused:
-                            self._refusals.add(self._http.base_url)
                         yield piece
                 return
             except (errors.RequestRefused, errors.ServiceFault) as error:
-                if started or not _may_be_audio(error, sent, vendor):
+                others = self._other_forms(sent, vendor) if others is None else others
+                if started or not others or not _may_be_audio(error):
                     raise
-            vendor, refused = replace(vendor, audio="none"), True
+            vendor = others.pop(0)
+
+    def _other_forms(self, prompt: Prompt, first: Vendor) -> list[Vendor]:
+        """Return in which other forms the audio of a prompt can go to an unknown service, words last."""
+        tried = audio_types(prompt, first)
+        if self.vendor.audio != "unknown" or not tried:
+            return []
+        forms: tuple[Audio, ...] = ("audio_url", "input_audio", "none")
+        found = {tried: first}
+        for vendor in (replace(self.vendor, audio=form) for form in forms):
+            found.setdefault(audio_types(prompt, vendor), vendor)
+        return [vendor for types, vendor in found.items() if types != tried]
 
     def _current_vendor(self) -> Vendor:
-        """Return the vendor, without audio if its service has refused it."""
-        known = self.vendor.audio == "unknown" and self._http.base_url in self._refusals
-        return replace(self.vendor, audio="none") if known else self.vendor
+        """Return the vendor, with the form of audio that is known to work at its address."""
+        known = self._audio_forms.get(self._http.base_url) if self.vendor.audio == "unknown" else None
+        return replace(self.vendor, audio=known) if known else self.vendor
 
     async def _whole(self, prompt: Prompt, vendor: Vendor) -> AsyncGenerator[Part | Response, None]:
         body = self._encode(prompt, vendor)
@@ -178,9 +196,9 @@ class OpenAI(ServiceClient):
         return {}
 
 
-def _may_be_audio(error: errors.TertuliaError, prompt: Prompt, vendor: Vendor) -> bool:
+def _may_be_audio(error: errors.TertuliaError) -> bool:
     """Return whether a service may have refused a request because of the audio in it."""
-    if isinstance(error, errors.ContextTooLong) or vendor.audio != "unknown" or not holds_audio(prompt, vendor):
+    if isinstance(error, errors.ContextTooLong):
         return False
     return isinstance(error, errors.RequestRefused) or "audio" in str(error) or "content" in str(error)
 

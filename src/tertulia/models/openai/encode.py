@@ -250,10 +250,17 @@ def _media_as_words(turn: Turn, vendor: Vendor) -> list[tuple[int, str]]:
     return cached(turn, f"worded {vendor.name} {vendor.audio}", find)
 
 
-def holds_audio(prompt: Prompt, vendor: Vendor) -> bool:
-    """Return whether the prompt sends audio as it is."""
-    parts = (part for turn in prompt.turns if turn.role == "user" for part in turn.parts if isinstance(part, Media))
-    return any((media_itself(part, vendor) or {}).get("type") in ("audio_url", "input_audio") for part in parts)
+def audio_types(prompt: Prompt, vendor: Vendor) -> tuple[str, ...]:
+    """Return in which forms the sounds of a prompt are sent, in order, `text` for words; nothing if all are words."""
+    sounds = (
+        part
+        for turn in prompt.turns
+        if turn.role == "user"
+        for part in turn.parts
+        if isinstance(part, Media) and part.has_content and _mime(part).startswith("audio/")
+    )
+    types = tuple((media_itself(sound, vendor) or {"type": "text"})["type"] for sound in sounds)
+    return types if any(one != "text" for one in types) else ()
 
 
 def _data_uri(mime: str, data: bytes) -> str:

@@ -17,17 +17,23 @@ USER_PARTS = frozenset({"text", "image_url", "input_audio", "file", "refusal"})
 ASSISTANT_PARTS = frozenset({"text", "refusal"})
 OTHER_PARTS = frozenset({"text"})
 MEDIA_PARTS = frozenset({"audio_url", "video_url"})  # not OpenAI's own
+AUDIO = {  # what a server takes of sounds, by the names of its options
+    "input_audio": USER_PARTS,
+    "audio_url": (USER_PARTS | MEDIA_PARTS) - {"input_audio"},
+    "both": USER_PARTS | MEDIA_PARTS,
+    "none": USER_PARTS - {"input_audio"},
+}
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 GEMINI = re.compile(r"gemini-(\d+)(?:\.(\d+))?")
 MISTRAL = re.compile(r"(?:mistral|ministral|magistral|codestral|devstral|pixtral|voxtral|open-mistral|open-mixtral)-")
 
 
 def check(
-    body: object, *, model: str | None = None, strict: bool = True, extra_parts: frozenset[str] | None = None
+    body: object, *, model: str | None = None, strict: bool = True, user_parts: frozenset[str] | None = None
 ) -> OpenAIRefusal | None:
     """Return why *model* refuses *body*, or None. Unless given, *model* is the one that the body names.
 
-    *extra_parts* are the types of parts that this server supports beyond OpenAI's own; unless given, those of any
+    *user_parts* are the types of parts that this server takes from users; unless given, OpenAI's own, or those of any
     compatible server.
     """
     if not isinstance(body, Mapping) or too_deep(body):
@@ -35,9 +41,9 @@ def check(
     named = body.get("model") if model is None else model
     name = named if isinstance(named, str) else ""
     mistral = is_mistral(name)
-    parts = extra_parts if extra_parts is not None else frozenset[str]() if is_openai(name) else MEDIA_PARTS
+    parts = user_parts if user_parts is not None else AUDIO["input_audio" if is_openai(name) else "both"]
     parts = parts | {"document_url"} if mistral else parts
-    server = ServerKind(model=name, openai=is_openai(name), mistral=mistral, strict=strict, extra_parts=parts)
+    server = ServerKind(model=name, openai=is_openai(name), mistral=mistral, strict=strict, user_parts=parts)
     return next(_refusals(body, server), None)
 
 
@@ -140,8 +146,10 @@ def _has_no_content(message: Object) -> bool:
 
 def _part_for_role(part: Object, role: str, *, where: str, index: int, server: ServerKind) -> Iterator[OpenAIRefusal]:
     kind = part["type"]
-    if role == "user" and server.strict_or_openai and kind not in USER_PARTS | server.extra_parts:
+    if role == "user" and kind not in server.user_parts and (server.strict_or_openai or kind in USER_PARTS):
         supported = "'text', 'image_url', 'input_audio', 'refusal', and 'file'"
+        if "input_audio" not in server.user_parts:
+            supported = ", ".join(f"'{one}'" for one in sorted(server.user_parts))
         text = f"Invalid value: '{kind}'. Supported values are: {supported}."
         yield refusal("part-type", text, param=f"{where}.content[{index}].type", code="invalid_value")
     foreign = server.openai and role == "assistant" and kind not in ASSISTANT_PARTS

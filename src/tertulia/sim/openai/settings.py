@@ -39,7 +39,7 @@ class ServerKind(Struct, frozen=True, kw_only=True):
     openai: bool
     mistral: bool
     strict: bool
-    extra_parts: frozenset[str]  # part types this server takes from users beyond OpenAI's own
+    user_parts: frozenset[str]  # part types that this server takes from users
 
     @property
     def strict_or_openai(self) -> bool:

@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable
 from itertools import count
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import orjson
 from msgspec.structs import replace
@@ -29,7 +29,7 @@ from tertulia.sim.openai.answers import (
     useless_completion,
 )
 from tertulia.sim.openai.errors import OpenAIRefusal
-from tertulia.sim.openai.rules import MEDIA_PARTS, check, demands, signature_on, signature_refusal, signs
+from tertulia.sim.openai.rules import AUDIO, check, demands, signature_on, signature_refusal, signs
 from tertulia.sim.openai.transcriptions import (
     TRANSCRIBERS,
     check_form,
@@ -42,6 +42,7 @@ from tertulia.sim.server import Clock, HttpRequest, HttpResponse, Received, Rout
 from tertulia.sim.signatures import Signatures
 from tertulia.sim.usage import PrefixCache
 
+Audio = Literal["input_audio", "audio_url", "both", "none"]
 Fault = Rejection | Hang | CutStream | ErrorFrame | UselessAnswer
 
 MODELS = (
@@ -90,7 +91,7 @@ class OpenAIService:
         clock: Clock,
         seed: int,
         errors_as_list: bool,
-        audio_url: bool,
+        audio: Audio,
         transcribe: Callable[[bytes], str],
     ) -> None:
         self._transcribe = transcribe
@@ -101,7 +102,7 @@ class OpenAIService:
         self._clock = clock
         self._seed = seed
         self._as_list = errors_as_list
-        self._extra_parts = MEDIA_PARTS if audio_url else frozenset[str]()
+        self._user_parts = AUDIO[audio]
         self._signatures = Signatures(f"tertulia {seed}")
         self._prompts = PrefixCache(clock, size=_CACHED_PROMPTS)
         self._drawn = count()
@@ -213,7 +214,7 @@ class OpenAIService:
             raise self._refused(refusal)
         model = body.get("model")
         self._check_model(model, chats=True)
-        if refusal := check(body, strict=self._strict, extra_parts=self._extra_parts):
+        if refusal := check(body, strict=self._strict, user_parts=self._user_parts):
             raise self._refused(refusal)
         if demands(model) and (refusal := signature_refusal(body["messages"], model, self._signatures)):
             raise errors.refused(refusal, as_list=True)
@@ -286,8 +287,8 @@ class OpenAISim(Simulator[Fault]):
     Without *keys* every key is good that does not begin with `bad` or `sk-inval`. *models* are those it serves; None
     serves every id; its name decides which rules hold. Time stands still unless *clock* runs (`clock=time.time`);
     `sim.clock.advance(seconds)` lets it pass. *errors_as_list* gives errors as a list, as Gemini's
-    OpenAI-compatible endpoint does, and *audio_url* takes the media parts that some other servers know. *transcribe*
-    says what a sound says.
+    OpenAI-compatible endpoint does. *audio* is what it takes of sounds: `input_audio`, as OpenAI does; `audio_url`, as
+    some other servers do; `both` or `none`. *transcribe* says what a sound says.
     """
 
     def __init__(
@@ -302,7 +303,7 @@ class OpenAISim(Simulator[Fault]):
         host: str = "127.0.0.1",
         port: int = 0,
         errors_as_list: bool = False,
-        audio_url: bool = False,
+        audio: Audio = "input_audio",
         transcribe: Callable[[bytes], str] = spoken_length,
         tell: Callable[[Received], None] | None = None,
     ) -> None:
@@ -315,7 +316,7 @@ class OpenAISim(Simulator[Fault]):
             clock=running,
             seed=seed,
             errors_as_list=errors_as_list,
-            audio_url=audio_url,
+            audio=audio,
             transcribe=transcribe,
         )
         super().__init__(service, clock=running, host=host, port=port, tell=tell)

@@ -203,7 +203,7 @@ def export_person(path: Path, platform: str, author_id: str, at: datetime) -> di
             rows = noted.get(name if name in _NAMED.values() else table, ())
             found = _select(database, f"SELECT {columns} FROM {table} x", where, rows, values)
             sections.setdefault(name, []).extend(found)
-        language = language_of(database, platform, author_id)
+        language = language_of(database, platform, author_id) or ""
         blocked = database.execute("SELECT at FROM blocked_authors WHERE author IS ?", (author,)).fetchone()
         return {
             "person": {

@@ -27,6 +27,7 @@ from tertulia.store.forget.person_words import PersonWords, Vocabulary
 from tertulia.store.forget.removal import remove_places
 from tertulia.store.identities import find_author, upsert_name
 from tertulia.store.message_rows import insert_change
+from tertulia.store.model_caches import drop_caches
 from tertulia.store.sqlite.connection import Database, clear_cache
 
 NOBODY = Author(id="", name="")  # the author of emptied messages
@@ -35,6 +36,7 @@ NOBODY = Author(id="", name="")  # the author of emptied messages
 class Forgotten(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Counts of what was removed. Of a message in a group its number and id stay."""
 
+    known: bool = True  # whether anybody has the id; the raw updates of services are searched for it in any case
     places: int = 0  # direct chats, with everything in them
     messages: int = 0
     quotes: int = 0
@@ -81,7 +83,7 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
     near = places_of(database, author) if author is not None else set()
     _remove_updates(database, [author_id, *_names(database, author)], near)
     if author is None:
-        return Forgotten(exchanges=exchanges)
+        return Forgotten(known=exchanges > 0, exchanges=exchanges)
     media = person_media.read_media(database)
     _remove_events(database, near)
     prompts.remove_fact_ids(database, near)
@@ -120,8 +122,9 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
     counts["names"] = _remove_names(database, author)
     counts["files"], descriptions = person_media.remove_lost_media(database, media, words.media)
     counts["descriptions"] += descriptions
+    drop_caches(database)
     clear_cache(database)
-    return Forgotten(**counts)
+    return Forgotten(known=True, **counts)
 
 
 def _messages_of(database: Database, author: int) -> list[tuple[int, int, str]]:

@@ -11,21 +11,27 @@ nothing but the database. After a failed fsync nobody knows what the disk holds:
 """
 
 import asyncio
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
+from contextvars import ContextVar
+from functools import wraps
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from tertulia.errors import InvalidValue, StoreBroken, StoreTrouble, TertuliaError
 from tertulia.store.sqlite import connection
 from tertulia.store.sqlite.connection import Database
+from tertulia.type_checks import argument_fault
 
 T = TypeVar("T")
+P = ParamSpec("P")
 Operation = Callable[[Database], T]
 
 MAX_BATCH = 512  # jobs in one commit at most
+_ARGUMENT_FAULT: ContextVar[Callable[[], str | None]] = ContextVar("_ARGUMENT_FAULT", default=lambda: None)
 
 
 class Job(NamedTuple):
@@ -34,6 +40,7 @@ class Job(NamedTuple):
     operation: Operation[Any]
     future: "asyncio.Future[Any]"
     autocommit: bool  # runs outside of any transaction
+    argument_fault: Callable[[], str | None] = lambda: None  # what is wrong with the arguments of its caller
 
 
 class Outcome(NamedTuple):
@@ -59,7 +66,7 @@ class ConnectionThread(ABC):
         if self._closed:
             raise InvalidValue("the store is closed")
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._queue.put(Job(operation, future, autocommit))
+        self._queue.put(Job(operation, future, autocommit, _ARGUMENT_FAULT.get()))
         return await future
 
     async def close(self) -> None:
@@ -113,7 +120,7 @@ class ReaderThread(ConnectionThread):
 
     def run_batch(self, jobs: list[Job]) -> list[Outcome]:
         if jobs[0].autocommit:
-            return [_attempt(jobs[0].operation, self.database)]
+            return [_run_operation(jobs[0], self.database)]
         found = [self._read(job) for job in jobs]
         _rollback(self.database)
         return found
@@ -124,7 +131,7 @@ class ReaderThread(ConnectionThread):
             start = _attempt(_begin, self.database)
             if start.error:
                 return start
-        outcome = _attempt(job.operation, self.database)
+        outcome = _run_operation(job, self.database)
         if outcome.error:
             _rollback(self.database)
         return outcome
@@ -143,7 +150,7 @@ class WriterThread(ConnectionThread):
         if self.failed:
             return [Outcome(error=self.failed) for _ in jobs]
         if jobs[0].autocommit:
-            return [_attempt(jobs[0].operation, self.database)]
+            return [_run_operation(jobs[0], self.database)]
         return self._commit_batch(jobs)
 
     def _commit_batch(self, jobs: list[Job]) -> list[Outcome]:
@@ -192,7 +199,7 @@ class WriterThread(ConnectionThread):
         return outcome
 
     def _run_job(self, job: Job) -> Outcome:
-        outcome = _attempt(job.operation, self.database)
+        outcome = _run_operation(job, self.database)
         if outcome.error is None:
             return outcome
         cause = outcome.error.__cause__
@@ -218,7 +225,20 @@ class WriterThread(ConnectionThread):
         return [Outcome(error=self.failed) for _ in jobs]
 
 
-class Repository:
+class CheckedCalls:
+    """Base of classes whose public methods raise `InvalidValue` where they fail because of a wrong argument.
+
+    The arguments are looked at once a call has failed: a damaged row and a wrong argument raise the same errors.
+    """
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name, method in list(vars(cls).items()):
+            if inspect.iscoroutinefunction(method) and not name.startswith("_"):
+                setattr(cls, name, _checked(method))
+
+
+class Repository(CheckedCalls):
     """Base of the store's members: reads and writes through the two threads."""
 
     def __init__(self, writer: ConnectionThread, reader: ConnectionThread) -> None:
@@ -226,8 +246,36 @@ class Repository:
         self._reader = reader
 
 
+def _checked(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    @wraps(method)
+    async def call(*args: P.args, **named: P.kwargs) -> T:
+        outer = _ARGUMENT_FAULT.get()
+        token = _ARGUMENT_FAULT.set(lambda: outer() or argument_fault(method, args, named))
+        try:
+            return await method(*args, **named)
+        except InvalidValue:
+            raise
+        except (StoreBroken, *connection.DECODE_ERRORS) as error:
+            if fault := argument_fault(method, args, named):
+                raise InvalidValue(fault) from error
+            raise
+        finally:
+            _ARGUMENT_FAULT.reset(token)
+
+    return call
+
+
 def _begin(database: Database) -> None:
     database.execute("BEGIN")
+
+
+def _run_operation(job: Job, database: Database) -> Outcome:
+    outcome = _attempt(job.operation, database)
+    if isinstance(outcome.error, StoreBroken) and (fault := job.argument_fault()):
+        mistake = InvalidValue(fault)
+        mistake.__cause__ = outcome.error.__cause__
+        return Outcome(error=mistake)
+    return outcome
 
 
 def _attempt(operation: Operation[Any], database: Database) -> Outcome:

@@ -1,0 +1,69 @@
+"""The seventeen scenarios of a message and what it refers to, from a platform through an engine to a service."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from engine.engines import DIRECT, ME, engine_with, talked
+from media.media_files import image, sound
+from media.web import Server, answer
+from prompt.scenarios import SCENARIOS, Scenario, message_of
+from sizes import size
+from tertulia.context.values import Persona
+from tertulia.media.values import MediaOptions
+from tertulia.models.openai.client import AudioForms, OpenAI
+from tertulia.sim.openai import Echo, OpenAISim
+
+Kinds = tuple[str, list[str]]  # the text, and the types of the elements after it
+
+
+@pytest.fixture(scope="module")
+def files() -> dict[str, bytes]:
+    """A file for each address of the scenarios, no two of them equal."""
+    named = {word for scenario in SCENARIOS for word in str(scenario).replace("]", "'").split("'") if "https:" in word}
+    names = sorted({word[word.index("example.com/") + 11 :].split()[0] for word in named})
+    numbered = {name: number for number, name in enumerate(names, 1)}
+    return {
+        name: sound("mp3", "mp3", seconds=number / 10) if name.endswith("mp3") else image("JPEG", None, quality=number)
+        for name, number in numbered.items()
+    }
+
+
+@pytest.fixture
+async def site(files: dict[str, bytes]) -> AsyncIterator[str]:
+    web = Server(b"")
+    web.answers = {name: answer(data) for name, data in files.items()}
+    async with await web.start():
+        yield f"http://127.0.0.1:{web.port}"
+
+
+def kinds_of(content: str | list[dict[str, Any]]) -> Kinds:
+    if isinstance(content, str):
+        return content, []
+    text, *others = content
+    return text["text"], [element["type"] for element in others]
+
+
+def expected(scenario: Scenario, sound_type: str) -> Kinds:
+    text, types = kinds_of(scenario.said)
+    return text, [one.replace("audio_url", sound_type) for one in types]
+
+
+@pytest.mark.parametrize("takes", ["audio_url", "input_audio"][: size(1, full=2)])
+async def test_all_seventeen_arrive_with_the_right_elements(site: str, takes: Any) -> None:
+    async with (
+        OpenAISim(behaviour=Echo(), audio=takes) as sim,
+        OpenAI("compatible-1", key="k", base_url=sim.url, audio_forms=AudioForms()) as model,
+        engine_with(model, profile="single", media=MediaOptions(allowed_addresses=(site,))) as engine,
+    ):
+        for number, scenario in enumerate(SCENARIOS):
+            engine.persona = Persona(name=scenario.personality, text="You are kind.")
+            place = replace(DIRECT, id=str(number))
+            await talked(engine, message_of(scenario, site=site, own=ME.id, id="1", place=place))
+
+    accepted = [request.body["messages"][-1]["content"] for request in sim.requests if request.status == 200]
+    assert len(SCENARIOS) == 17
+    assert [kinds_of(content) for content in accepted] == [expected(scenario, takes) for scenario in SCENARIOS]
+    assert [one.rule for one in sim.requests if one.status != 200] == ["part-type"] * (takes == "audio_url")
