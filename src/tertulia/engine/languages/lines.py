@@ -72,6 +72,7 @@ class Lines(Struct, frozen=True, kw_only=True):
     block_whom: str  # {command}
     block_nobody: str
     blocked: str  # {id}
+    blocked_until: str  # {id} {moment}
     unblocked: str  # {id}
     unknown_person: str
     limits: str  # {messages} {seconds}
