@@ -187,7 +187,8 @@ class TaskWorker:
     async def _run_task(self, task: Task) -> None:
         """Run one task, and store its end."""
         try:
-            ended, replies = graph.finish(task), await self._make_items(task, await self._call_handler(task))
+            replies = await self._make_items(task, await self._call_handler(task))
+            ended = graph.finish(task, now=self._now())
         except CallerMustAct as error:
             ended, replies = self._failed(task, error, permanent=True), []
         except asyncio.CancelledError:
@@ -223,9 +224,10 @@ class TaskWorker:
         if unknown := {reply.place.platform for reply in replies} - set(self._platforms):
             raise InvalidValue(f"the engine has no platform {', '.join(sorted(unknown))}")
         notices = self._handlers[task.kind].notices
+        name = f"{task.id}-{task.due_at:%Y%m%dT%H%M%S}" if task.again else task.id  # each time has replies of its own
         items = [
             OutboxItem(
-                id=f"{task.id}-{number}",
+                id=f"{name}-{number}",
                 reply=await self._store_media(reply) if reply.media and self._store_media else reply,
                 made_at=self._now(),
                 task=task.id,
