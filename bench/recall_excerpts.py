@@ -27,25 +27,28 @@ class Excerpt:
         size = len(self._new)
         return seen and replace(seen, size=size, embedded=dict.fromkeys(seen.embedded, size))
 
-    async def rows(self, row: int, since: int) -> Sequence[Row]:
-        return [(self._new[one[0]], *one[1:]) for one in await self._index.rows(row, 0) if one[0] in self._new]
+    async def own_view(self, place: Place, author: Author) -> PlaceView | None:
+        return None
 
-    async def names(self, row: int, since: int) -> Sequence[tuple[int, str]]:
-        return await self._index.names(row, 0)
+    async def rows(self, view: PlaceView, since: int) -> Sequence[Row]:
+        return [(self._new[one[0]], *one[1:]) for one in await self._index.rows(view, 0) if one[0] in self._new]
 
-    async def vectors(self, row: int, embedder: str, since: int) -> Sequence[tuple[int, bytes]]:
-        kept = await self._index.vectors(row, embedder, 0)
+    async def names(self, view: PlaceView, since: int) -> Sequence[tuple[int, str]]:
+        return await self._index.names(view, 0)
+
+    async def vectors(self, view: PlaceView, embedder: str, since: int) -> Sequence[tuple[int, bytes]]:
+        kept = await self._index.vectors(view, embedder, 0)
         return [(self._new[number], vector) for number, vector in kept if number in self._new]
 
-    async def postings(self, row: int, wanted: Sequence[WantedTerm]) -> Sequence[Sequence[Posting]]:
-        found = await self._index.postings(row, wanted)
+    async def postings(self, view: PlaceView, wanted: Sequence[WantedTerm]) -> Sequence[Sequence[Posting]]:
+        found = await self._index.postings(view, wanted)
         return [
             [(word, self._new[number], packed) for word, number, packed in some if number in self._new]
             for some in found
         ]
 
-    async def messages(self, row: int, numbers: Sequence[int]) -> Mapping[int, Message]:
-        found = await self._index.messages(row, list(self._new))
+    async def messages(self, view: PlaceView, numbers: Sequence[int]) -> Mapping[int, Message]:
+        found = await self._index.messages(view, list(self._new))
         return {self._new[old]: message for old, message in found.items() if self._new[old] in numbers}
 
 

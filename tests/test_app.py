@@ -21,7 +21,7 @@ from tertulia.engine.engine import Engine
 from tertulia.engine.limits import Limits
 from tertulia.errors import InvalidValue, KeyMissing, StoreRefused, TertuliaError
 from tertulia.media.values import StoredFile
-from tertulia.models import Gemini, Scripted
+from tertulia.models import CachedGemini, Gemini, Scripted
 from tertulia.sim import GeminiSim
 from tertulia.store import Store
 from tertulia.testing import RecordedPlatform
@@ -66,6 +66,31 @@ async def test_everything_a_config_says_reaches_the_engine(tmp_path: Path) -> No
         assert [model.name for model in engine.models] == ["gemini-3.8-flash"]
         assert [spec.name for spec in engine.toolbox.specs][:3] == ["calculate", "current_time", "remind_me"]
         assert engine.memory is not None
+
+
+@pytest.mark.parametrize(
+    ("models", "cached", "warned"),
+    [
+        ('"gemini-3.8-flash"', [True], []),
+        (
+            '["openai:gpt-5.6", "gemini-3.8-flash", "gemma-4-31b-it"]',
+            [False, True, False],
+            [
+                "cache: gpt-5.6: only models of Gemini have explicit caches",
+                "cache: gemma-4-31b-it: this model has no explicit caches",
+            ],
+        ),
+    ],
+)
+async def test_a_config_may_say_that_prompts_are_cached(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, models: str, cached: list[bool], warned: list[str]
+) -> None:
+    (tmp_path / "tertulia.toml").write_text(f"model = {models}\ncache = true\n")
+    file = replace(load_config(tmp_path / "tertulia.toml", {}), platforms={"one": RECORDED})
+
+    async with open_bot(file, {"GEMINI_API_KEY": "any", "OPENAI_API_KEY": "any"}) as engine:
+        assert [isinstance(model, CachedGemini) for model in engine.models] == cached
+    assert caplog.messages == warned
 
 
 async def test_files_of_media_are_where_the_config_says_and_move_when_that_changes(tmp_path: Path) -> None:

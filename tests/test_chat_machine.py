@@ -70,8 +70,8 @@ class Conversation(RuleBasedStateMachine):
         return self.loop.run_until_complete(work)
 
     async def start(self) -> None:
-        self.gemini = await gemini_sim.GeminiSim().__aenter__()
-        self.openai = await openai_sim.OpenAISim().__aenter__()
+        self.gemini = await gemini_sim.GeminiSim(behaviour=gemini_sim.Actor(steps=2, parallel=2)).__aenter__()
+        self.openai = await openai_sim.OpenAISim(behaviour=openai_sim.Actor(steps=2, parallel=2)).__aenter__()
         self.models: list[Gemini | OpenAI] = [Gemini(name, key="any", base_url=self.gemini.url) for name in GEMINI]
         self.models += [OpenAI(name, key="any", base_url=self.openai.url) for name in OPENAI]
         self.chat = Chat(self.models[0], tools=TOOLS, steps=3)

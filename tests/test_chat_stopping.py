@@ -15,6 +15,7 @@ from tertulia import Text, ToolCall, ToolResult, ToolSpec, Turn, model, user
 from tertulia.chat import Chat
 from tertulia.models import Gemini, OpenAI, Response, Scripted
 from tertulia.sim import GeminiSim, OpenAISim
+from tertulia.sim.behaviours import Actor
 from tertulia.toolbox.run_context import RunContext
 from tertulia.toolbox.toolbox import Toolbox
 
@@ -196,7 +197,8 @@ async def test_wherever_a_message_is_cancelled_the_next_is_accepted(name: str, s
         return len(what)
 
     async with AsyncExitStack() as opened:
-        gemini, openai = await opened.enter_async_context(GeminiSim()), await opened.enter_async_context(OpenAISim())
+        gemini = await opened.enter_async_context(GeminiSim(behaviour=Actor(steps=2, parallel=2)))
+        openai = await opened.enter_async_context(OpenAISim(behaviour=Actor(steps=2, parallel=2)))
         real: Gemini | OpenAI = (
             OpenAI(name, key="any", base_url=openai.url)
             if name.startswith("gpt")

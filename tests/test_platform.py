@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from tertulia import Author, Commanded, Delivery, Inbox, Media, Message, Place, Platform, Received, Reply, Text
 from tertulia.errors import InvalidValue
-from tertulia.platform import Capabilities, split_reply, split_text, with_media_as_text
+from tertulia.markdown import Fences, split_text
+from tertulia.platform import Capabilities, split_reply, with_media_as_text
 
 DIRECT = Place(platform="simple", id="1", kind="direct")
 GROUP = Place(platform="simple", id="-1", kind="group")
@@ -91,6 +92,7 @@ def test_run_and_send_must_be_written() -> None:
         Half()  # type: ignore[abstract]
 
 
+LINES = "\n".join(f"line {number}" for number in range(8))
 SPLITS = [
     ("one two", 7, ["one two"]),
     ("one two", 5, ["one", "two"]),
@@ -100,6 +102,28 @@ SPLITS = [
     ("if x:\n    return y", 12, ["if x:", "    return y"]),
     ("abcdefghij", 4, ["abcd", "efgh", "ij"]),
     ("", 4, [""]),
+    ("Do:\n```py\na = 1\nb = 2\n```", 30, ["Do:\n```py\na = 1\nb = 2\n```"]),
+    ("Do it in this way:\n```py\na = 1\n```\nDone.", 30, ["Do it in this way:", "```py\na = 1\n```\nDone."]),
+    (
+        f"Do:\n```py\n{LINES}\n```\nDone.",
+        48,
+        [
+            "Do:\n```py\nline 0\nline 1\nline 2\nline 3\nline 4\n```",
+            "```py\nline 5\nline 6\nline 7\n```\nDone.",
+        ],
+    ),
+    (f"```py\n{LINES}\n```", 62, [f"```py\n{LINES[:48]}\n```", "```py\nline 7\n```"]),
+    (f"```\n{LINES[:48]}\n```\nThe end.", 56, [f"```\n{LINES[:48]}\n```", "The end."]),
+    (
+        "- item\n  ~~~~\n  line one\n  line two\n  line three\n  ~~~~",
+        50,
+        ["- item", "  ~~~~\n  line one\n  line two\n  line three\n  ~~~~"],
+    ),
+    (
+        "> ```\n> line one\n> line two\n> line three\n> ```",
+        42,
+        ["> ```\n> line one\n> line two\n> ```", "> ```\n> line three\n> ```"],
+    ),
 ]
 
 
@@ -115,6 +139,28 @@ def test_no_letter_is_lost_or_doubled_and_no_piece_is_too_long(text: str, length
 
     assert "".join("".join(pieces).split()) == "".join(text.split())
     assert all(len(piece) <= length for piece in pieces)
+
+
+@given(
+    st.lists(st.sampled_from(["```", "```py", "~~~", "words", "> ```", "> words", "", "- ```", "  words", "w" * 60])),
+    st.integers(40, 80),
+)
+def test_every_piece_has_whole_code_fences(lines: list[str], length: int) -> None:
+    text = "\n".join(lines)
+
+    pieces = split_text(text, length)
+
+    assert all(len(piece) <= length for piece in pieces)
+    assert "".join(pieces).count("words") == text.count("words")
+    assert [is_open_at_end(piece) for piece in pieces[:-1]] == [False] * (len(pieces) - 1)
+
+
+def is_open_at_end(text: str) -> bool:
+    fences = Fences()
+    for line in text.split("\n"):
+        fences.covers(line, 0, ended=True)
+        fences.add_line(line)
+    return bool(fences.covers("x", 0, ended=True))
 
 
 def test_the_first_part_quotes_and_the_last_has_the_media() -> None:

@@ -33,6 +33,7 @@ from tertulia.engine.memory import Memory
 from tertulia.errors import InvalidValue, KeyRefused, ModelUnknown, StoreRefused, TertuliaError
 from tertulia.logs import log_events
 from tertulia.model_choice import Hints, choose_model, choose_transcriber
+from tertulia.models import CachedGemini, Gemini
 from tertulia.models.base import Model, media_taken
 from tertulia.models.http import ServiceClient
 from tertulia.models.local.client import Local
@@ -45,6 +46,7 @@ from tertulia.store.media_folder import default_folder
 from tertulia.timezones import zone_named
 from tertulia.toolbox.toolbox import Toolbox
 from tertulia.tools import open_tools
+from tertulia.wire.generations import smallest_cache
 
 log = logging.getLogger(__name__)
 
@@ -118,6 +120,8 @@ async def open_bot(
         _make_folder(file.store)
         folder = file.media_folder or default_folder(file.store.resolve())
         store = await opened.enter_async_context(Store.open(file.store, media_folder=folder))
+        if config.cache and not is_given:
+            models = [with_cache(model, store, opened) for model in models]
         tools = await opened.enter_async_context(tools_of(file, store, clock.now, zone, environment))
         yield Engine(
             store,
@@ -152,11 +156,29 @@ async def tools_of(
         yield toolbox
 
 
+def with_cache(model: Model, store: Store, opened: AsyncExitStack) -> Model:
+    """Return the model with explicit caches, which are closed with *opened*; itself if it has none."""
+    if why := why_uncached(model):
+        log.warning("cache: %s", why)
+    if why or not isinstance(model, Gemini):
+        return model
+    cached = CachedGemini(model, store=store.model_caches)
+    opened.push_async_callback(cached.aclose)
+    return cached
+
+
+def why_uncached(model: Model) -> str:
+    """Return why a model has no explicit caches; empty if it has."""
+    if not isinstance(model, Gemini):
+        return f"{model.name}: only models of Gemini have explicit caches"
+    return "" if smallest_cache(model.name) else f"{model.name}: this model has no explicit caches"
+
+
 async def check_models(models: Iterable[Model]) -> None:
     """Log a model or a key that its service refuses before somebody asks; it costs nothing."""
     for model in models:
         try:
-            if isinstance(model, ServiceClient):
+            if isinstance(model, ServiceClient | CachedGemini):
                 await model.check_model()
         except (KeyRefused, ModelUnknown) as error:
             log.error("%s cannot answer: %s", model.name, error)

@@ -23,6 +23,7 @@ from tertulia.app import (
     open_transcriber,
     secrets_of,
     tools_of,
+    why_uncached,
 )
 from tertulia.config import IN_MEMORY, NO_MODEL, RENAMED, Config, ConfigFile, load_config, local_zone
 from tertulia.config_reader import PREFIX, keys_of
@@ -31,7 +32,7 @@ from tertulia.engine.identity import require_account
 from tertulia.errors import StoreBusy, StoreRefused, TertuliaError
 from tertulia.media.decoding import missing_decoders
 from tertulia.models import provider_of
-from tertulia.models.base import media_taken
+from tertulia.models.base import Model, media_taken
 from tertulia.profiles import profile_of
 from tertulia.redaction import redact_keys
 from tertulia.store import Store
@@ -193,11 +194,19 @@ async def _model(name: str, file: ConfigFile, environment: Mapping[str, str]) ->
     """Ask a model of a service for one word; a local one is only looked for."""
     async with AsyncExitStack() as opened:
         model = await open_model(name, file, opened, environment)
-        blind = f"; {BLIND}" if name == file.config.media.describe and not media_taken(model).sees else ""
+        notes = "; " + BLIND if name == file.config.media.describe and not media_taken(model).sees else ""
+        if file.config.cache and name in file.config.models:
+            notes += f"; {_caching(model)}"
         if provider_of(name) == "local":
-            return f"{name} is here{blind}"
+            return f"{name} is here{notes}"
         response = await model.respond(Prompt.of(user("Say ok."), settings=Settings(max_tokens=64)))
-        return f"{name} answers ({response.usage.total} tokens){blind}"
+        return f"{name} answers ({response.usage.total} tokens){notes}"
+
+
+def _caching(model: Model) -> str:
+    """Return what `cache = true` does for a model."""
+    why = why_uncached(model)
+    return f"cache = true does nothing for {why}" if why else "its prompts are cached"
 
 
 async def _transcriber(file: ConfigFile, environment: Mapping[str, str]) -> str:

@@ -94,6 +94,7 @@ class Config(Struct, frozen=True, kw_only=True):
     """Everything that `tertulia run` reads. The fields are the keys of the file, and its tables."""
 
     model: str | tuple[str, ...] = ()  # or several, in order: each is a fallback for the one before
+    cache: bool = False  # whether Gemini stores the start of the prompts in explicit caches
     store: str = DEFAULT_STORE  # relative to the config
     zone: str = ""  # of the people, such as Europe/Kyiv; empty: that of the machine
     profile: str = "layered"

@@ -1,4 +1,4 @@
-"""Code fences of Markdown, line by line, by the rules of CommonMark. Pure."""
+"""Code fences of Markdown, line by line, by the rules of CommonMark; texts in pieces that cut none. Pure."""
 
 import re
 
@@ -19,6 +19,16 @@ class Fence(Struct, frozen=True, kw_only=True):
     quotes: int = 0  # how many block quotes it stands in
     least: int = 0  # the indentation of its lines within them: with less, they have left the list item
     most: int = 3  # the indentation up to which it can be closed
+
+
+class CodeBlock(Struct, frozen=True, kw_only=True):
+    """A fence in a text, from the start of the line that opens it."""
+
+    start: int
+    code_end: int  # where the line begins that closes it; as `end` where there is none
+    end: int
+    opening: str  # a line that opens such a fence, where its text goes on
+    closing: str
 
 
 class Fences:
@@ -106,3 +116,69 @@ def unfence(text: str) -> str:
     if stripped.startswith("```") and stripped.endswith("```"):
         return stripped.strip("`").removeprefix("json").strip()
     return stripped
+
+
+def split_text(text: str, length: int) -> list[str]:
+    """Split *text* into pieces of at most *length* characters, at paragraphs, lines or blanks; only what separates two
+    is left out. A code fence is not cut: it goes whole into the next piece, or is closed and opened again.
+    """
+    pieces: list[str] = []
+    while len(text) > length:
+        piece, text = _cut_off(text, length)
+        pieces.append(piece)
+    return [piece for piece in (*pieces, text) if piece.strip()] or [text]
+
+
+def _cut_off(text: str, length: int) -> tuple[str, str]:
+    """Return the first piece of a text, and the rest."""
+    end, separator = _end_of_piece(text, length, least=length // 3)
+    block = code_block_at(text[: 2 * length], end)
+    if block is None:
+        return text[:end], text[end:].removeprefix(separator)
+    before, room = text[: block.start].rstrip("\n"), length - len(block.closing) - 1
+    code = block.start + len(block.opening) + 1
+    if before.strip() and (block.end - block.start <= length or len(before) > length // 3 or code >= room):
+        return before, text[block.start :]
+    if code >= room:
+        return text[:end], text[end:].removeprefix(separator)
+    end, separator = _end_of_piece(text, room, least=max(code, room // 3))
+    piece = f"{text[:end]}\n{block.closing}"
+    if not text[end : block.code_end].strip():
+        return piece, text[block.end :].lstrip("\n")
+    return piece, f"{block.opening}\n{text[end:].removeprefix(separator)}"
+
+
+def _end_of_piece(text: str, length: int, *, least: int) -> tuple[int, str]:
+    """Return the end of a piece of *text*, after *least* if possible, and the separator behind it."""
+    for separator in ("\n\n", "\n", " "):
+        end = text.rfind(separator, least, length + len(separator))
+        if end > 0:
+            return end, separator
+    return length, ""
+
+
+def code_block_at(text: str, at: int) -> CodeBlock | None:
+    """Return the fence that a cut at *at* would cut; None where there is none."""
+    fence: Fence | None = None
+    place = start = 0
+    opener = ""
+    for line in text.split("\n"):
+        if fence is None:
+            if place >= at:
+                return None
+            fence, start, opener = opening_fence(line), place, line
+        elif (left := not _within(fence, line, ended=True)) or is_closing_fence(fence, line):
+            end = place if left else place + len(line)
+            if at < end:
+                return _code_block(start, opener, code_end=place, end=end)
+            fence, start, opener = opening_fence(line) if left else None, place, line
+        place += len(line) + 1
+    return _code_block(start, opener, code_end=len(text), end=len(text)) if fence else None
+
+
+def _code_block(start: int, opener: str, *, code_end: int, end: int) -> CodeBlock:
+    found = _OPENING.match(opener)
+    assert found is not None  # noqa: S101 - the line has opened a fence
+    before = re.sub(r"[^>\s]", " ", found["before"])  # no second item of a list
+    opening = before + opener[found.start("run") :].rstrip()
+    return CodeBlock(start=start, code_end=code_end, end=end, opening=opening, closing=before + found["run"])

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.errors import InvalidValue, MediaUnavailable
+from tertulia.markdown import split_text
 from tertulia.messages import Author, Message, Place, Reply
 from tertulia.parts import Media
 
@@ -47,6 +48,7 @@ class Delivery(Struct, frozen=True, kw_only=True):
     reply: Reply
     edits: str | None = None  # the id of our message that this one replaces
     streamed: bool = False  # whether the deltas of its run had all of its text; false after a restart
+    plain: bool = False  # whether `send` refused it: without quote and media, to be sent without markup
 
 
 class Received(Struct, frozen=True, kw_only=True, tag_field="kind", tag="received"):
@@ -196,8 +198,8 @@ class Platform(ABC):
         this text already, the delivery counts as sent.
 
         Raise `errors.NotSent` if the message was certainly not sent and can be retried, `errors.SendRefused` if it
-        never can be sent, with `left=True` if nothing can be sent to this place. Let any other error propagate: the
-        message may have arrived.
+        never can be sent, with `left=True` if nothing can be sent to this place. What is refused comes once more as
+        `plain`. Let any other error propagate: the message may have arrived.
         """
 
     async def fetch(self, media: Media, *, limit: int) -> bytes:
@@ -263,29 +265,10 @@ def _is_sent(media: Media, kinds: frozenset[str]) -> bool:
 
 
 def split_reply(reply: Reply, length: int | None) -> tuple[Reply, ...]:
-    """Split the text of a reply at paragraphs, lines or blanks; the first part quotes, the last one has the media."""
+    """Split the text of a reply by `split_text`; the first part quotes, the last one has the media."""
     if length is None or len(reply.text) <= length:
         return (reply,)
     *texts, last = split_text(reply.text, length)
     parts = [replace(reply, text=text, media=()) for text in texts]
     first, *rest = [*parts, replace(reply, text=last)]
     return first, *(replace(part, reply_to=None) for part in rest)
-
-
-def split_text(text: str, length: int) -> list[str]:
-    """Split *text* into pieces of at most *length* characters; only the separator between two is left out."""
-    pieces: list[str] = []
-    while len(text) > length:
-        end, separator = _end_of_piece(text, length)
-        pieces.append(text[:end])
-        text = text[end:].removeprefix(separator)
-    return [piece for piece in (*pieces, text) if piece.strip()] or [text]
-
-
-def _end_of_piece(text: str, length: int) -> tuple[int, str]:
-    """Return the end of a piece of *text*, after a third of *length* if possible, and the separator behind it."""
-    for separator in ("\n\n", "\n", " "):
-        end = text.rfind(separator, length // 3, length + len(separator))
-        if end > 0:
-            return end, separator
-    return length, ""

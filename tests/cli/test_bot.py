@@ -186,6 +186,26 @@ async def test_check_says_that_a_model_which_is_to_describe_media_sees_none(
     assert caplog.messages == ["media.describe: openai:o3-mini: it sees no pictures, and describes only documents"]
 
 
+async def test_check_says_which_models_have_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tertulia.toml").write_text(
+        'model = ["gemini-3.8-flash", "openai:gpt-4o"]\ncache = true\nstore = ":memory:"\n'
+    )
+    async with GeminiSim() as gemini, OpenAISim() as openai:
+        keys = {
+            "TERTULIA_GEMINI_BASE_URL": gemini.url,
+            "TERTULIA_OPENAI_BASE_URL": openai.url,
+            **dict.fromkeys(("GEMINI_API_KEY", "OPENAI_API_KEY"), "any"),
+        }
+        found = [one async for one in check_bot(Path("tertulia.toml"), keys) if one.what == "model"]
+
+    assert [one.ok for one in found] == [True, True]
+    assert [one.line.partition("; ")[2] for one in found] == [
+        "its prompts are cached",
+        "cache = true does nothing for gpt-4o: only models of Gemini have explicit caches",
+    ]
+
+
 async def test_check_says_when_what_decodes_media_is_not_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,7 @@ from tertulia.memory.facts import Fact, default_scope, subject_of
 from tertulia.messages import Author, Place, Reply
 from tertulia.models import Scripted
 from tertulia.parts import Media, Text
-from tertulia.platform import Commanded, Received, Stopped
+from tertulia.platform import Capabilities, Commanded, Delivery, Received, Stopped
 from tertulia.store import Store
 from tertulia.tasks.reminders import MOST
 from tertulia.tasks.task import Task
@@ -114,7 +114,7 @@ async def test_memory_shows_what_is_known_where_it_may_be_told(store: Store) -> 
         other = await told(engine, platform, "/memory", key="c3", author=Author(id="3", name="Carl"))
         why = await told(engine, platform, "/memory why fact0001", key="c4")
 
-    assert direct == [f"fact0001  Likes tea.{SINCE}\nfact0002  Is from Lviv.{SINCE}"]
+    assert direct == [f"fact0002  Is from Lviv.{SINCE}\nfact0001  Likes tea.{SINCE}"]
     assert group == [f"fact0002  Is from Lviv.{SINCE}"]
     assert other == [ENGLISH.nothing_remembered]
     assert why == [f"Likes tea.{SINCE}\nAlice: so it is"]
@@ -133,7 +133,7 @@ async def test_what_memory_told_is_not_in_the_store_once_it_is_told(store: Store
 FORGOTTEN_BY = [
     ("/forget tea", [ENGLISH.forgotten], ["Likes cake."]),
     ("/forget fact0001", [ENGLISH.forgotten], ["Likes cake."]),
-    ("/forget likes", [f"Which of these? /forget ID\nfact0001  Likes tea.{SINCE}\nfact0002  Likes cake.{SINCE}"], None),
+    ("/forget likes", [f"Which of these? /forget ID\nfact0002  Likes cake.{SINCE}\nfact0001  Likes tea.{SINCE}"], None),
     ("/forget coffee", [ENGLISH.nothing_like_that], None),
     ("/forget", [HELP["forget"]], None),
     ("/forget all", ["Nothing is remembered of you any more."], []),
@@ -295,9 +295,8 @@ async def test_stop_is_for_whoever_asked_and_for_administrators(
     )
 
 
-async def no_commands(store: Store) -> bool:
-    """Whether all commands were carried out."""
-    return not await store.updates.commands()
+async def no_runs(store: Store) -> bool:
+    return not await store.runs.open()
 
 
 @pytest.mark.parametrize(
@@ -314,7 +313,8 @@ async def test_a_button_stops_for_whom_the_command_does(
         await inbox.apply([Received(message=said("Gryag, tell me", 1, place=GROUP))], key="u1")
         await model.asked.wait()
         await inbox.apply([Stopped(place=GROUP, author=author)], key="u2")
-        await until(partial(no_commands, store))
+        if stopped:
+            await until(partial(no_runs, store))
         model.release()
         await engine.settled()
 
@@ -342,6 +342,65 @@ async def test_an_answer_that_waits_for_a_file_is_stopped(
 
     refusal = "Only whoever asked, or an administrator, can stop this answer."
     assert platform.texts == (["Stopped."] if stopped else [refusal, "A cat."])
+
+
+LONG = "one two\n\nthree four\n\nfive six"
+
+
+class SlowParts(RecordedPlatform):
+    """A platform of short messages, whose second one is sent when it may be."""
+
+    capabilities = Capabilities(length=10)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.second, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def send(self, delivery: Delivery) -> str:
+        if delivery.reply.text == "three four":
+            self.second.set()
+            await self.go_on.wait()
+        return await super().send(delivery)
+
+
+@pytest.mark.parametrize(
+    ("author", "administrators", "stopped"),
+    [(None, set(), True), (ALICE, set(), True), (BOB, set(), False), (BOB, {BOB.id}, True)],
+)
+async def test_a_button_drops_the_parts_of_an_answer_that_wait(
+    store: Store, author: Author | None, administrators: set[str], stopped: bool
+) -> None:
+    platform = SlowParts()
+    platform.administrators = administrators
+    async with engine_with(Scripted(LONG), platform, store=store) as engine:
+        await engine.inbox("recorded").apply([Received(message=said("Gryag, tell me", 1, place=GROUP))], key="u1")
+        await platform.second.wait()
+        await engine.inbox("recorded").apply([Stopped(place=GROUP, author=author)], key="u2")
+        if stopped:
+            await until(partial(are_dropped, store))
+        platform.go_on.set()
+        await engine.settled()
+
+    assert platform.texts == LONG.split("\n\n")[: 2 if stopped else 3]
+
+
+async def test_the_command_drops_them_too(store: Store) -> None:
+    platform = SlowParts()
+    async with engine_with(Scripted(LONG), platform, store=store) as engine:
+        await engine.inbox("recorded").apply([Received(message=said("Gryag, tell me", 1, place=GROUP))], key="u1")
+        await platform.second.wait()
+        await engine.inbox("recorded").apply([command("/stop", place=GROUP, author=ALICE)], key="u2")
+        await until(partial(are_dropped, store))
+        platform.go_on.set()
+        await engine.settled()
+        log = [message.text for message in await store.log.read(GROUP, 0, 9)]
+
+    assert platform.texts == ["one two", "three four", "Stopped."]
+    assert log == ["Gryag, tell me", "one two\n\nthree four"]
+
+
+async def are_dropped(store: Store) -> bool:
+    return bool(await store.outbox.listed("dropped"))
 
 
 class SlowFiles(RecordedPlatform):

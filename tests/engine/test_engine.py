@@ -568,7 +568,7 @@ async def test_a_reply_that_was_not_sent_is_sent_later_and_one_that_is_refused_i
         slept.append(seconds)
 
     platform = RecordedPlatform()
-    platform.fail_before = [NotSent("slow down", retry_after=7), NotSent("busy"), SendRefused("they blocked us")]
+    platform.fail_before = [NotSent("slow down", retry_after=7), NotSent("busy"), *[SendRefused("no")] * 4]
     async with engine_with(Scripted("One.", "Two."), platform, store=store, sleep=sleep) as engine:
         await talked(engine, said("1", 1))
         await engine.settled()
@@ -580,7 +580,8 @@ async def test_a_reply_that_was_not_sent_is_sent_later_and_one_that_is_refused_i
     assert slept == [7, 2.0]
     assert platform.texts == ["Two."]
     assert [(one.status, one.why) for one in await store.outbox.listed()] == [
-        ("dropped", "they blocked us"),
+        ("dropped", "no"),
+        ("dropped", "no"),
         ("sent", ""),
     ]
 

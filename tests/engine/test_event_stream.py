@@ -329,7 +329,7 @@ async def test_a_slow_reader_is_told_what_it_missed_and_misses_nothing_durable(s
 
 async def test_a_failed_run_and_a_refused_reply_are_told(store: Store) -> None:
     platform = RecordedPlatform()
-    platform.fail_before = [SendRefused("closed")]
+    platform.fail_before = [SendRefused("closed")] * 2
     events = await read_of(store, Scripted(KeyRefused("no key")), said("hello"), platform=platform)
 
     (failed,) = [one for one in events if isinstance(one, RunFailed)]

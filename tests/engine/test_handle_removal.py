@@ -11,16 +11,19 @@ from msgspec.structs import replace
 
 from engine.engines import engine_with, until
 from people import ALICE, NOON, a_message
+from store.builders import a_cache
 from tertulia.engine.handle_removal import INTERVAL, HandleRemoval
 from tertulia.errors import FileGone, Overloaded, StoreFull
 from tertulia.media.values import Handle, StoredFile
-from tertulia.models import Gemini
+from tertulia.models import CachedGemini, Gemini
 from tertulia.models.base import File
+from tertulia.models.gemini.cache_store import new_label
 from tertulia.models.scripted import Scripted
 from tertulia.parts import Media
-from tertulia.sim.gemini import GeminiSim
+from tertulia.sim.gemini import GeminiSim, Internal
 from tertulia.store import Store
 from tertulia.testing import Clock
+from tertulia.turns import Prompt
 
 FILE = StoredFile(sha256="a" * 64, size=1, mime="image/png")
 
@@ -169,4 +172,49 @@ async def test_every_five_minutes_again_also_when_the_store_had_no_room(caplog: 
         await running
 
     assert timedelta(minutes=5) <= passes[1] - passes[0] < timedelta(minutes=6)
-    assert "files at services are deleted later: there is no room" in caplog.text
+    assert "files and caches at services are deleted later: there is no room" in caplog.text
+
+
+async def test_the_list_of_caches_is_read_once_and_what_is_dropped_later_goes_without_it(store: Store) -> None:
+    async with (
+        GeminiSim() as sim,
+        Gemini("gemini-3.8-flash", key="k", base_url=sim.url) as gemini,
+        CachedGemini(gemini) as model,
+    ):
+        account, held = model.account, Prompt.of(system="You keep the log of a ship. " * 700)
+        removal = HandleRemoval(store.media, [model], now=lambda: NOON, caches=store.model_caches)
+        await removal.delete_caches()
+        label = new_label(await store.model_caches.owner())
+        await store.model_caches.add(a_cache(label, account=account))
+        made = await gemini.create_cache(held, label=label)
+        await store.model_caches.set_name(label, made.name)
+        await removal.delete_caches()
+        there = len(await model.list_caches())
+        await store.model_caches.drop([label])  # as forgetting somebody does
+        await removal.delete_caches()
+        left = await model.list_caches()
+
+    methods = [one.method for one in sim.requests]
+    assert (there, left) == (1, [])
+    assert methods == ["GET", "POST", "GET", "DELETE", "GET"]
+
+
+async def test_a_bot_that_caches_nothing_asks_no_service_for_caches(store: Store) -> None:
+    async with GeminiSim() as sim, Gemini("gemini-3.8-flash", key="k", base_url=sim.url) as model:
+        await HandleRemoval(store.media, [model], now=lambda: NOON, caches=store.model_caches).delete_caches()
+
+    assert sim.requests == []
+
+
+async def test_caches_that_cannot_be_listed_are_looked_for_again(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with GeminiSim() as sim, CachedGemini(Gemini("gemini-3.8-flash", key="k", base_url=sim.url)) as model:
+        removal = HandleRemoval(store.media, [model], now=lambda: NOON, caches=store.model_caches)
+        sim.fail(Internal())
+        await removal.delete_caches()
+        await removal.delete_caches()
+        await removal.delete_caches()
+
+    assert [one.status for one in sim.requests] == [500, 200]
+    assert "caches at a service are deleted later" in caplog.text

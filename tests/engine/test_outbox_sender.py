@@ -4,13 +4,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from engine.engine_world import REMEMBERS, World
 from engine.engines import ALICE, DIRECT, GROUP, ME
 from people import NOON, a_message
 from tertulia.engine.outbox_sender import CUT_OFF, MAX_COPIES, MAX_EDIT_RETRIES, SEND_TIMEOUT, OutboxSender
 from tertulia.engine.store_protocols import OutboxItem
-from tertulia.errors import KeyRefused, NotSent, SendRefused, StoreFull, StoreRefused, TertuliaError
+from tertulia.errors import InvalidValue, KeyRefused, NotSent, SendRefused, StoreFull, StoreRefused, TertuliaError
 from tertulia.media.values import StoredFile
 from tertulia.messages import Place, Reply
 from tertulia.parts import Media
@@ -134,7 +135,8 @@ async def test_whatever_else_a_platform_raises_nobody_knows_whether_it_went_out(
 
 @pytest.mark.parametrize("kind", [NotSent, SendRefused])
 async def test_what_is_stored_of_a_failure_has_no_password(store: Store, kind: type[TertuliaError]) -> None:
-    platform = RecordedPlatform(kind("http://bot:hunter2@proxy:81 says no"))
+    platform = RecordedPlatform()
+    platform.fail_before = [kind("http://bot:hunter2@proxy:81 says no")] * 2
     whys: list[str] = []
 
     class Watched(Slept):
@@ -324,12 +326,57 @@ async def test_what_somebody_has_dropped_meanwhile_is_not_sent_and_holds_nothing
 
 async def test_what_is_refused_for_good_is_dropped_and_holds_nothing_up(store: Store) -> None:
     platform = RecordedPlatform()
-    platform.fail_before = [SendRefused("they blocked us")]
+    platform.fail_before = [SendRefused("no"), SendRefused("never")]
 
     first, second = await carried(store, platform, item("o1"), item("o2"))
 
-    assert first == item("o1", status="dropped", attempts=1, why="they blocked us")
+    assert first == item("o1", status="dropped", attempts=1, why="never")
     assert second.status == "sent"
+
+
+async def test_what_is_refused_is_sent_in_plain_text_without_quote_and_media(store: Store) -> None:
+    platform = RecordedPlatform()
+    platform.fail_before = [SendRefused("no")]
+    photo = Media(media_kind="photo", unique_id="p", label="a cat")
+    one = item(reply=Reply(place=DIRECT, text="**Look:**", reply_to="7", media=(photo,)))
+
+    (sent,) = await carried(store, platform, one)
+
+    assert sent == replace(one, status="sent", attempts=1, message_id="s-0", sent_at=NOON)
+    (delivery,) = platform.deliveries
+    assert delivery.plain
+    assert delivery.reply == Reply(place=DIRECT, text=f"**Look:**\n\n{photo.caption}")
+
+
+REFUSED = {"answer": True, "task": True, "notice": False, "error": False}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+async def test_of_an_answer_that_is_refused_in_every_form_the_person_is_told(store: Store, kind: Any) -> None:
+    platform = RecordedPlatform()
+    platform.fail_before = [SendRefused("no"), SendRefused("never")]
+
+    async def line(item: OutboxItem) -> str:
+        return f"{item.id} cannot be sent"
+
+    await carried(store, platform, item("o1", kind=kind), item("o2"), refusal_line=line)
+
+    told = [("o1-refused", "error", "o1 cannot be sent")] if REFUSED[kind] else []
+    sent = [(one.id, one.kind, one.reply.text) for one in platform.deliveries]
+    assert sent == [("o2", "answer", "o2"), *told]
+
+
+async def test_the_notice_is_stored_with_the_drop(store: Store) -> None:
+    platform = RecordedPlatform()
+    platform.fail_before = [SendRefused("no"), SendRefused("never")]
+
+    async def line(item: OutboxItem) -> str:
+        raise StoreRefused("cannot be read") if not slept.pauses else InvalidValue("gone")
+
+    slept = Slept()
+    (one,) = await carried(store, platform, item("o1"), refusal_line=line, sleep=slept)
+
+    assert (one.status, len(slept.pauses)) == ("sending", 1)
 
 
 async def test_a_place_that_nothing_can_be_sent_to_is_left_and_what_waits_for_it_is_dropped(store: Store) -> None:

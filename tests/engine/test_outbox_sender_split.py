@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from engine.engines import DIRECT, GROUP, ME, engine_with, said, talked, texts_of
 from people import NOON
 from tertulia import Media, Reply, Text
+from tertulia.engine.languages.english import ENGLISH
 from tertulia.engine.outbox_sender import separators_in, split_replies
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.engine.task_worker import TaskHandler
@@ -168,7 +169,9 @@ async def test_a_refused_part_drops_the_rest_and_the_log_shows_what_people_saw(s
         ("sent", ""),
         ("dropped", "no"),
         ("dropped", "part 2 of the reply was dropped"),
+        ("sent", ""),
     ]
+    assert platform.texts == [PARTS[0], ENGLISH.refused_rest]
     assert await log_of(store) == [("1", "hi"), ("s-0", "one two")]
 
 
@@ -229,7 +232,7 @@ def test_whatever_becomes_of_the_parts_they_go_in_order_and_each_once(fates: lis
         send, left = platform.send, list(fates)
 
         async def sends(delivery: Any) -> str:
-            fate = left.pop(0)
+            fate = "sent" if delivery.kind == "error" else "refused" if delivery.plain else left.pop(0)
             receipt = await send(delivery) if fate != "refused" else ""
             if fate in errors:
                 raise errors[fate]
@@ -245,7 +248,17 @@ def test_whatever_becomes_of_the_parts_they_go_in_order_and_each_once(fates: lis
 
     tried = fates[: fates.index("refused") + 1] if "refused" in fates else fates
     became = {"sent": "sent", "refused": "dropped", "doubtful": "doubtful"}
-    assert statuses == [became[one] if one else "dropped" for one, _ in zip_longest(tried, PARTS)]
-    assert shown == [part for part, fate in zip(PARTS, tried, strict=False) if fate != "refused"]
+    told = [line] if (line := refusal_line(fates)) else []
+    assert statuses == [
+        *(became[one] if one else "dropped" for one, _ in zip_longest(tried, PARTS)),
+        *["sent"] * len(told),
+    ]
+    assert shown == [*(part for part, fate in zip(PARTS, tried, strict=False) if fate != "refused"), *told]
     seen = [part for part, fate in zip(PARTS, tried, strict=False) if fate != "refused"]
     assert logged == (["\n\n".join(seen)] if seen else [])
+
+
+def refusal_line(fates: list[str]) -> str:
+    if "refused" not in fates:
+        return ""
+    return ENGLISH.refused_rest if fates.index("refused") else ENGLISH.refused

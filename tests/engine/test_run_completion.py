@@ -51,11 +51,10 @@ def completion(store: Store, ended: Ended | None = None, *, runs: Any = None, **
     return RunCompletion(
         runs or store.runs,
         store.proposals,
-        store.log,
         DelimiterCache(store.place_settings.delimiter),
         Identity(Persona(), {"recorded": RecordedPlatform()}),
         Behavior(**behavior),
-        Translator(Behavior(**behavior), store.place_settings),
+        Translator(Behavior(**behavior), store.place_settings, store.runs, store.log),
         ContextMedia(a_fetcher(store)),
         platforms={"recorded": RecordedPlatform()},
         outbox=store.outbox,

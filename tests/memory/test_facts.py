@@ -347,7 +347,10 @@ HER, HIM = a_subject(ALICE), a_subject(BOB)
         (a_fact(), GROUP, HIM, True),  # he was there
         (a_fact(), TOPIC, HER, False),
         (a_fact(), ELSEWHERE, HER, False),
-        (a_fact(), DIRECT, HER, False),
+        (a_fact(), DIRECT, HER, True),  # she said it
+        (a_fact(), OTHER_DIRECT, HER, True),
+        (a_fact(), DIRECT, HIM, False),
+        (a_fact(), replace(DIRECT, platform="discord"), Subject(platform="discord", id=ALICE.id), False),
         (a_fact(), DISCORD, HER, False),
         (a_fact(place=DIRECT), DIRECT, HER, True),
         (a_fact(place=DIRECT), OTHER_DIRECT, HER, True),
@@ -361,7 +364,7 @@ HER, HIM = a_subject(ALICE), a_subject(BOB)
         (a_fact(place=DIRECT, scope="chat"), OTHER_DIRECT, HER, False),
         (a_fact(place=DIRECT, scope="chat"), replace(DIRECT, kind="group"), HER, False),
         (a_fact(), replace(GROUP, kind="channel"), HER, True),
-        (a_fact(), replace(GROUP, kind="direct"), HER, False),
+        (a_fact(), replace(GROUP, kind="direct"), HER, True),
         (a_fact(scope="direct"), DIRECT, HER, True),
         (a_fact(scope="direct"), GROUP, HER, False),
         (a_fact(scope="everywhere"), ELSEWHERE, HER, True),
@@ -374,6 +377,12 @@ HER, HIM = a_subject(ALICE), a_subject(BOB)
 )
 def test_who_may_hear_a_fact(fact: Fact, place: Place, listener: Subject, heard: bool) -> None:
     assert may_hear(fact, place, listener) is heard
+
+
+def test_what_others_said_of_somebody_in_a_group_stays_there() -> None:
+    assert not may_hear(a_fact(), DIRECT, HER, own=False)
+    assert may_hear(a_fact(), GROUP, HER, own=False)
+    assert may_hear(a_fact(scope="direct"), DIRECT, HER, own=False)
 
 
 def test_what_is_said_in_private_is_for_private_ears() -> None:

@@ -244,7 +244,7 @@ async def test_who_is_not_there_costs_only_the_meaning(
 
 
 async def isolated(store: Store, probes: int) -> None:
-    """Words of one place never come from another, whoever asks."""
+    """Words of one place never come from another, whoever asks; but one's own, of groups, in one's direct chat."""
     rng = random.Random(4)  # noqa: S311
     people = [Author(id=f"u{at}", name=f"Person{at}") for at in range(8)]
     places = [
@@ -260,8 +260,12 @@ async def isolated(store: Store, probes: int) -> None:
         where, who = rng.randrange(8), rng.randrange(8)
         query = f"secret{rng.randrange(8)} shared word{rng.randrange(6)}"
         hits = await search.find(query, place=places[where], author=people[who], limit=10)
-        shown = {one.place for hit in hits for one in (hit.message, *hit.before, *hit.after)}
+        shown = {one.place for hit in hits if not hit.in_group for one in (hit.message, *hit.before, *hit.after)}
         assert shown <= ({places[where]} if where >= 4 or who == where else set())
+        elsewhere = [hit for hit in hits if hit.in_group]
+        assert not elsewhere or who == where < 4
+        assert {hit.message.author.id for hit in elsewhere} <= {people[who].id}
+        assert not [hit for hit in elsewhere if hit.message.place.kind == "direct" or hit.before or hit.after]
 
 
 async def test_no_probe_gets_through() -> None:

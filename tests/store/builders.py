@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from tertulia.decisions import Decision
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.memory.facts import CursorKind
 from tertulia.messages import Message, Place, Reply
+from tertulia.models.gemini.cache_values import StoredCache
+from tertulia.models.gemini.encode import CacheFingerprint
 from tertulia.parts import ToolCall
 from tertulia.run.journal import Run, ToolRun
 from tertulia.store import Store, cursors
@@ -31,6 +34,15 @@ def a_run(**changes: Any) -> Run:
 def a_record(**changes: Any) -> Record:
     fields: dict[str, Any] = {"turn": model("Yes?", by="gemini-3.8-flash"), "at": NOON, "raw": {"candidates": []}}
     return Record(**fields | changes)
+
+
+def a_cache(label: str = "tertulia me 1", **changes: Any) -> StoredCache:
+    print_of = CacheFingerprint(digest=b"d\xff", frame=b"f", length=10, half=b"h")
+    fields: dict[str, Any] = {
+        "label": label, "account": "gemini:host:key", "model": "gemini-3.8-flash", "fingerprint": print_of,
+        "expires_at": NOON + timedelta(hours=1),
+    }  # fmt: skip
+    return StoredCache(**fields | changes)
 
 
 def a_tool_run(**changes: Any) -> ToolRun:

@@ -126,9 +126,9 @@ async def test_who_does_not_say_who_asks_hears_what_anybody_there_may(store: Sto
     await taught(store, [a_fact("is shy", place=HERS), a_fact("likes tea", scope="everywhere"), a_fact("likes gin")])
     await store.inbox.receive(a_message("hi", id="m1", place=HIS, author=BOB), at=NOON)
 
-    assert await heard(store, HERS) == ["likes tea", "is shy"]
+    assert await heard(store, HERS) == ["likes gin", "likes tea", "is shy"]
     assert await heard(store, HIS) == await heard(store, HIS, asked_by=HIM) == []
-    assert await heard(store, HIS, asked_by=HER) == ["likes tea", "is shy"]
+    assert await heard(store, HIS, asked_by=HER) == ["likes gin", "likes tea", "is shy"]
     assert await heard(store, ELSEWHERE) == []
     assert await heard(store, ELSEWHERE, asked_by=HER) == ["likes tea"]
     assert await heard(store, GROUP) == ["likes gin", "likes tea"]
@@ -592,6 +592,23 @@ async def test_the_background_is_what_may_be_heard(store: Store) -> None:
     assert await KnownFacts(store.facts).background(a_message(id="now", place=DIRECT, author=BOB)) == Background()
 
 
+async def test_what_somebody_said_in_a_group_is_known_in_their_direct_chat_and_nowhere_else(store: Store) -> None:
+    for name, author, origin in (("a", ALICE, None), ("b", BOB, None), ("f", ALICE, BOB)):
+        await store.inbox.receive(a_message(id=name, author=author, forwarded_from=origin), at=NOON)
+    await store.inbox.receive(a_message(id="d", place=DIRECT), at=NOON)
+    sources = {"own": "a", "hearsay": "b", "both": "ab", "forwarded": "f"}
+    await store.facts.learn([a_fact(text, sources=tuple(by)) for text, by in sources.items()])
+    await store.facts.learn([a_fact("private", place=DIRECT, sources=("d",))])
+    elsewhere, his = replace(GROUP, id="-2"), replace(DIRECT, id=BOB.id)
+
+    async def known(place: Place, asked_by: Subject | None = HER) -> set[str]:
+        return {fact.text for fact in await store.facts.about(HER, place=place, asked_by=asked_by)}
+
+    assert await known(DIRECT) == await known(DIRECT, None) == {"own", "private"}
+    assert await known(GROUP) == await known(GROUP, HIM) == await known(GROUP, None) == set(sources)
+    assert await known(elsewhere) == await known(his, HIM) == await known(his, None) == set()
+
+
 PEOPLE = [Author(id=f"p{number}", name=f"Person{number}") for number in range(5)]
 PLACES = [
     *(Place(platform="telegram", id=f"-{number}", kind="group") for number in range(3)),
@@ -626,6 +643,10 @@ def any_fact(chance: random.Random, number: int) -> Fact:
 def author_of(place: Place, number: int) -> Author:
     whose = [person for person in PEOPLE if person.id == place.id] or PEOPLE
     return whose[number % len(whose)]
+
+
+def is_own(fact: Fact) -> bool:
+    return all(author_of(fact.place, int(source[1:])).id == fact.subject.id for source in fact.sources)
 
 
 async def said_everywhere(store: Store) -> None:
@@ -678,7 +699,7 @@ async def probe(facts: SqlFacts, known: Sequence[Fact], chance: random.Random) -
         for fact in known
         if (fact.subject.platform, fact.subject.id) == (whom.platform, whom.id)
         and fact.superseded_by is None
-        and may_hear(fact, place, ears)
+        and may_hear(fact, place, ears, own=is_own(fact))
     ]
     assert sorted(fact.id for fact in found) == sorted(fact.id for fact in expected)
     if place.kind != "direct":

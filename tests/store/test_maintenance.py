@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
 from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
-from store.builders import a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, begin, names_in
+from store.builders import a_cache, a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, begin, names_in
 from tertulia.errors import InvalidValue, StoreRefused
 from tertulia.media.values import FileForm, Handle, StoredFile
 from tertulia.memory.episodes import WindowPast
@@ -59,6 +59,7 @@ async def fill(store: Store) -> None:
     await remember(store)
     await store.descriptions.describe("p1", "a cat", by="m", at=NOON)
     await _add_files(store)
+    await store.model_caches.add(a_cache())
     await begin(store, a_run())
     await store.proposals.propose(a_run().id, a_fact().id, now=NOON, until=NOON + timedelta(hours=1), most=9)
     spent = CallCost(model="gpt-5", usage=Usage(input=5, output=1), money=0.01)

@@ -18,7 +18,7 @@ from tertulia.memory.retrieval.terms import terms
 from tertulia.messages import Author, Place
 from tertulia.parts import Text
 from tertulia.store import Store
-from tertulia.store.search_index import SqlIndexReader
+from tertulia.store.index_reader import SqlIndexReader
 
 HER = Author(id="u777001", name="Xanthippe")
 HOME = Place(platform="telegram", id="u777001", kind="direct")
@@ -124,7 +124,7 @@ async def test_of_a_word_that_is_everywhere_the_newest_are_looked_at(store: Stor
     seen = await store.index_reader.view(GROUP, ALICE)
     assert seen is not None
 
-    whole, alike = await SqlIndexReader(store.reader, most=3).postings(seen.row, [("sea", True), ("sea", False)])
+    whole, alike = await SqlIndexReader(store.reader, most=3).postings(seen, [("sea", True), ("sea", False)])
 
     assert [number for _, number, _ in whole] == [5, 4, 3]
     assert [number for _, number, _ in alike] == [7, 6, 5]

@@ -237,7 +237,7 @@ async def test_what_is_recalled_was_said_here_or_is_for_whom_is_answered(store: 
         return {fact["fact"] for fact in await value(store, "recall", place=place, target=target, **args)}
 
     assert await recalled() == {"of the group", "of her, everywhere"}
-    assert await recalled(HERS) == {"of her alone", "of her, everywhere"}
+    assert await recalled(HERS) == {"of her alone", "of the group", "of her, elsewhere", "of her, everywhere"}
     assert await recalled(about="Bob") == {"of Bob here"}
     assert await recalled(ELSEWHERE, about="Bob") == {"of Bob, everywhere"}
     assert await recalled(target="m2", about="Alice") == {"of the group"}

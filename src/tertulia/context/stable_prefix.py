@@ -82,6 +82,11 @@ class BufferMarks(Marks, frozen=True, kw_only=True):
         *first* is the number of the first message that is shown, *count* that of all; *tokens* returns the tokens of
         the message with a number.
         """
+        start, behind = self.start(count), max(0, self.low - 1)
+        if start >= first:  # mostly the cut by messages is the last one
+            sizes = [*map(tokens, range(start, count))]
+            if sum(sizes) <= self.high_tokens and (start == first or sum(sizes[:behind]) <= self.low_tokens):
+                return start, self.last_cut(count)
         start, known = self._settled(first, count, tokens)
         held, moved_at = sum(map(tokens, range(start, known))), 0
         for newest in range(known, count):

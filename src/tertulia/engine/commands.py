@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,11 +17,12 @@ from tertulia.engine.languages.lines import Lines
 from tertulia.engine.languages.translator import Translator
 from tertulia.engine.outbox_sender import split_replies
 from tertulia.engine.owner_commands import OwnerCommands
+from tertulia.engine.place_worker import STOPPED
 from tertulia.engine.rate_limit import RateLimiter
 from tertulia.engine.store_protocols import Command, OutboxItem, StoreProtocol
 from tertulia.errors import InvalidValue, TertuliaError
 from tertulia.ids import abbreviate_ids, match_ids
-from tertulia.memory.facts import Fact, is_current, subject_of
+from tertulia.memory.facts import NO_LIMIT, Fact, subject_of
 from tertulia.memory.retrieval.terms import terms
 from tertulia.messages import Author, Message, Place, Reply
 from tertulia.parts import Text
@@ -110,8 +112,8 @@ class Commands:
         if self._working is None or self._working.done():
             self._working = self._background.start(self._work())
 
-    def stop_for(self, place: Place, author: Author) -> None:
-        """Stop the run of a place in the background, if an author may; return at once."""
+    def stop_for(self, place: Place, author: Author | None) -> None:
+        """Stop the answer of a place in the background, if an author may, or somebody unknown; return at once."""
         self._background.start(self._stop_for(place, author))
 
     @property
@@ -261,19 +263,24 @@ class Commands:
         return reply_with(lines.begun_anew)
 
     async def _stop_run(self, command: Command, lines: Lines) -> CommandOutcome:
-        """Stop the run of the place."""
+        """Stop the run of the place, and drop what waits to be sent of its answers."""
         place, author = command.message.place, command.message.author
-        runs = await self._open_runs(place)
+        runs = await self._unfinished_runs(place)
         if not runs and self._answered(place) is None:
             return reply_with(lines.nothing_to_stop)
         if not await self._may_stop(place, author, runs):
             return reply_with(lines.only_asker)
-        self._stop(place)
+        await self._stop_answer(place)
         return reply_with(lines.stopped)
 
-    async def _stop_for(self, place: Place, author: Author) -> None:
-        if await self._may_stop(place, author, await self._open_runs(place)):
-            self._stop(place)
+    async def _stop_for(self, place: Place, author: Author | None) -> None:
+        if author is None or await self._may_stop(place, author, await self._unfinished_runs(place)):
+            await self._stop_answer(place)
+
+    async def _stop_answer(self, place: Place) -> None:
+        self._stop(place)
+        drop = partial(self._store.outbox.drop_answers, place, why=STOPPED)
+        await retry_forever(drop, sleep=self._sleep)
 
     async def _may_stop(self, place: Place, author: Author, runs: Sequence[Run]) -> bool:
         """Return whether a person may stop the run of a place: they asked, or they administer the place."""
@@ -282,16 +289,17 @@ class Commands:
         asked = await self._store.log.get(place, runs[0].target) if runs else self._answered(place)
         return asked is not None and asked.author.id == author.id
 
-    async def _open_runs(self, place: Place) -> list[Run]:
-        return [run for run in await self._store.runs.open() if run.place.key == place.key]
+    async def _unfinished_runs(self, place: Place) -> list[Run]:
+        """Return the open runs of a place, and those whose answers wait to be sent."""
+        waiting = [await self._store.runs.journal(run) for run in await self._store.outbox.waiting_answers(place)]
+        opened = [run for run in await self._store.runs.open() if run.place.key == place.key]
+        return [*opened, *(journal.run for journal in waiting if journal)]
 
     async def _facts(self, command: Command) -> Sequence[Fact]:
-        """Return the facts about the person that are visible in the place; in a direct chat all of them."""
+        """Return the facts about the person that prompts may show in the place."""
         place = command.message.place
         subject = subject_of(command.message.author, place)
-        if place.kind == "direct":
-            return [fact for fact in await self._store.facts.listed(subject) if is_current(fact, self._now())]
-        return await self._store.facts.about(subject, place=place, asked_by=subject, at=self._now())
+        return await self._store.facts.about(subject, place=place, asked_by=subject, limit=NO_LIMIT, at=self._now())
 
     async def _wait_for_memory(self) -> None:
         with suppress(TimeoutError, TertuliaError):

@@ -34,6 +34,7 @@ from tertulia.events import Event, MemoryBehind, RunFailed
 from tertulia.media.values import MediaOptions
 from tertulia.messages import Author, Message, Place, PlaceKey, Reply
 from tertulia.models.base import Model
+from tertulia.models.gemini.cache_values import CachesPrompts
 from tertulia.platform import (
     Change,
     Commanded,
@@ -106,6 +107,9 @@ class Engine:
         )
         self._describe = describe
         parts.spend_tracker.require_prices(self._models_in_use())
+        for model in self._models_in_use():
+            if isinstance(model, CachesPrompts):
+                model.remember_in(store.model_caches)
         if self.memory:
             self.memory.charge(parts.spend_tracker)
         self._task_worker = parts.task_worker()
@@ -394,10 +398,7 @@ class Engine:
                 case PlaceLeft(place=place):
                     self.stop(place)
                 case Stopped(place=place, author=author):
-                    if author is None:
-                        self.stop(place)
-                    else:
-                        self._commands.stop_for(self._parts.aliases.current(place), author)
+                    self._commands.stop_for(self._parts.aliases.current(place), author)
                 case Commanded():
                     self._commands.wake()
                 case Reacted() | PlaceJoined():

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 
 from msgspec import Struct
 
@@ -37,7 +38,7 @@ from tertulia.engine.retention import Retention
 from tertulia.engine.run_completion import RunCompletion
 from tertulia.engine.run_executor import RunExecutor
 from tertulia.engine.spend_caps import SpendTracker
-from tertulia.engine.store_protocols import StoreProtocol
+from tertulia.engine.store_protocols import OutboxItem, StoreProtocol
 from tertulia.engine.task_worker import BuiltinTasks, TaskHandler, TaskWorker, block_kinds, block_lines
 from tertulia.errors import TertuliaError
 from tertulia.media.addresses import AddressFetcher
@@ -68,6 +69,7 @@ def make_parts(
     """Make the shared parts of an engine."""
     named, aliases, handlers = platforms_by_name(platforms), PlaceAliases(), task_handlers or {}
     identity = Identity(persona or Persona(), named, owners=behavior.owners)
+    translator = Translator(behavior, store.place_settings, store.runs, store.log)
     decoder, addresses = Decoder(), AddressFetcher(allowed=media.allowed_addresses)
     fetcher = MediaFetcher(
         store.media, named, addresses=addresses, decoder=decoder, now=clock.now, largest=media.largest
@@ -78,7 +80,7 @@ def make_parts(
         behavior=behavior,
         limits=limits,
         identity=identity,
-        translator=Translator(behavior, store.place_settings),
+        translator=translator,
         aliases=aliases,
         allowed_places=AllowedPlaces(behavior.allowed_places, identity, aliases),
         delimiters=DelimiterCache(store.place_settings.delimiter),
@@ -91,6 +93,7 @@ def make_parts(
             sleep=clock.sleep,
             aliases=aliases,
             media=store.media,
+            refusal_line=partial(_refusal_line, translator),
         ),
         events=EventStream(store.events),
         spend_tracker=SpendTracker(store.usage, limits, prices=behavior.prices, now=clock.now),
@@ -104,6 +107,11 @@ def make_parts(
         now=clock.now,
         sleep=clock.sleep,
     )
+
+
+async def _refusal_line(translator: Translator, item: OutboxItem) -> str:
+    lines = await translator.lines_for_reply(item)
+    return lines.refused_rest if item.part else lines.refused
 
 
 class EngineParts(Struct, frozen=True, kw_only=True):
@@ -159,7 +167,6 @@ class EngineParts(Struct, frozen=True, kw_only=True):
         return RunCompletion(
             self.store.runs,
             self.store.proposals,
-            self.store.log,
             self.delimiters,
             self.identity,
             self.behavior,
@@ -269,7 +276,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
         return Retention(store.prompts, store.updates, store.media, self.behavior, options=self.media, now=self.now)
 
     def handle_removal(self, models: Sequence[Model]) -> HandleRemoval:
-        return HandleRemoval(self.store.media, models, now=self.now)
+        return HandleRemoval(self.store.media, models, now=self.now, caches=self.store.model_caches)
 
     def worker_parts(
         self, setup: RunSetup, prompt_builder: PromptBuilder, executor: RunExecutor, completion: RunCompletion

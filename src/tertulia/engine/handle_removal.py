@@ -1,4 +1,4 @@
-"""Handle removal: files that a service has, and that are no longer stored here, are deleted there."""
+"""Handle removal: files and caches that a service has, and that nothing here wants any longer, are deleted there."""
 
 import asyncio
 import logging
@@ -10,6 +10,8 @@ from tertulia.engine.background import Sleep, foreign_code, log_text
 from tertulia.errors import HandleGone, StoreBroken, StoreTrouble
 from tertulia.media.values import Handle
 from tertulia.models.base import Model, UploadsFiles
+from tertulia.models.gemini.cache_store import delete_unwanted
+from tertulia.models.gemini.cache_values import CachesPrompts, CacheStore, HasCaches
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +26,7 @@ class UnwantedHandles(Protocol):
 
 
 class HandleRemoval:
-    """Deletes unwanted handles at their services; one that fails is retried in the next pass.
+    """Deletes unwanted files and caches at their services; one that fails is retried in the next pass.
 
     It sleeps in real time also where an engine has the clock of a test: nobody waits for it.
     """
@@ -35,10 +37,14 @@ class HandleRemoval:
         models: Iterable[Model],
         *,
         now: Callable[[], datetime],
+        caches: CacheStore | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._media = media
-        self._models = [model for model in models if isinstance(model, UploadsFiles)]
+        self._caches = caches
+        self._all_models = tuple(models)
+        self._models = [model for model in self._all_models if isinstance(model, UploadsFiles)]
+        self._read: set[str] = set()  # accounts whose list of caches was read, and of which nothing unwanted is left
         self._unknown: set[str] = set()  # accounts that no model has
         self._failed: set[str] = set()  # names of files that could not be deleted in the last pass
         self._now = now
@@ -49,10 +55,11 @@ class HandleRemoval:
         while True:
             try:
                 await self.delete_unwanted()
+                await self.delete_caches()
             except StoreBroken:
                 raise
             except StoreTrouble as trouble:
-                log.error("files at services are deleted later: %s", trouble)
+                log.error("files and caches at services are deleted later: %s", trouble)
             await self._sleep(INTERVAL)
 
     async def delete_unwanted(self) -> int:
@@ -86,3 +93,29 @@ class HandleRemoval:
             self._failed.add(handle.name)
             return False
         return True
+
+    async def delete_caches(self) -> None:
+        """Delete the caches that nothing wants. The list of each service is read once, or until all of them are gone.
+
+        A service is asked only where a model caches prompts, or did so before.
+        """
+        services = {model.account: model for model in self._all_models if isinstance(model, HasCaches)}
+        for account, service in services.items():
+            caching = {
+                model for model in self._all_models if isinstance(model, CachesPrompts) and model.account == account
+            }
+            if self._caches is None or not account or not (caching or await self._caches.find(account)):
+                continue
+            names = {model.name for model in caching}
+            try:
+                with foreign_code("delete_cache of a model"):
+                    async with asyncio.timeout(TIMEOUT):
+                        done = await delete_unwanted(
+                            service, self._caches, at=self._now(), models=names, look=account not in self._read
+                        )
+            except StoreTrouble:
+                raise
+            except Exception as error:  # noqa: BLE001 (the model may be the user's)
+                log.warning("caches at a service are deleted later: %s", log_text(error))
+                done = False
+            self._read = self._read | {account} if done else self._read - {account}

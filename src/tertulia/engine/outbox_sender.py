@@ -6,7 +6,8 @@ attempt with its outcome. The outcomes of an attempt:
 
 - sent: the platform returned a receipt, the id of the message;
 - `NotSent`: it was certainly not sent, and is retried after a backoff, or after `retry_after` where the platform asks;
-- `SendRefused`: it is dropped; an edit of a draft becomes a new message instead;
+- `SendRefused`: an edit of a draft becomes a new message; any other is tried in plain text at once. Where that is
+  refused too, it is dropped, and the person gets a notice, stored with the drop;
 - anything else, also a crash of the process: the outcome is unknown. A retry could duplicate the message. So it is
   retried only within the platform's idempotency window, or where it is an edit, since a second edit changes nothing, or
   where `Behavior.doubtful_replies` is "resend". Else it becomes "doubtful", and `tertulia outbox` lists it.
@@ -15,11 +16,12 @@ attempt with its outcome. The outcomes of an attempt:
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import count
 from typing import Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.backoff import backoff
@@ -52,6 +54,17 @@ MAX_WORDS = 1000  # characters in place of a file that is gone: they are added t
 MAX_READS = 6  # attempts to read a file; they take a minute
 GRACE = 5.0  # seconds that attempts may take to get their receipts when the engine closes
 CUT_OFF = "the program stopped while it was being sent; the outcome is unknown"
+
+
+RefusalLine = Callable[[OutboxItem], Awaitable[str]]
+
+
+class Attempt(Struct, frozen=True, kw_only=True):
+    """The outcome of one attempt."""
+
+    item: OutboxItem
+    wait: float | None = None  # seconds until the next one, as the platform asks
+    refused: bool = False  # for good, in a place that can be written to
 
 
 def split_replies(replies: Iterable[OutboxItem], platforms: Mapping[str, Platform]) -> tuple[OutboxItem, ...]:
@@ -146,9 +159,11 @@ class OutboxSender:
         grace: float = GRACE,
         aliases: PlaceAliases | None = None,
         media: MediaStore | None = None,
+        refusal_line: RefusalLine | None = None,
     ) -> None:
         self._outbox = outbox
         self._media = media
+        self._refusal_line = refusal_line
         self._platforms = platforms
         self._background = BackgroundTasks()
         self._attempts = BackgroundTasks()
@@ -256,16 +271,31 @@ class OutboxSender:
             return item, None
         begun = replace(item, status="sending", attempts=item.attempts + 1, sent_at=doubt or self._now())
         await self._store_status(begun)
-        ended, wait = await self._send_once(platform, begun, delivery)
+        made = await self._send_once(platform, begun, delivery)
+        ended = made.item
         if doubt and ended.status == "waiting":
             ended = replace(ended, status="sending", sent_at=doubt)
-        await self._store_status(ended)
-        return ended, wait
+        if made.refused and (notice := await self._refusal_notice(ended)):
+            await retry_forever(lambda: self._outbox.put(ended, notice), sleep=self._sleep)
+            if item.reply.place.key in self._queues:  # else the sender is closed, and the next process sends it
+                self.enqueue([notice])
+        else:
+            await self._store_status(ended)
+        return ended, made.wait
 
-    async def _send_once(
-        self, platform: Platform, item: OutboxItem, delivery: Delivery
-    ) -> tuple[OutboxItem, float | None]:
-        """Return the item with the outcome of one attempt, and the seconds that the platform asks us to wait."""
+    async def _refusal_notice(self, item: OutboxItem) -> OutboxItem | None:
+        """Return the line that tells a person of a reply that cannot be sent; None for what is such a line itself."""
+        line = self._refusal_line
+        if line is None or item.kind not in ("answer", "task"):
+            return None
+        words = await retry_forever(lambda: line(item), sleep=self._sleep)
+        reply = replace(item.reply, text=words, media=())
+        return OutboxItem(
+            id=f"{item.id}-refused", reply=reply, made_at=self._now(), run=item.run, task=item.task, kind="error"
+        )
+
+    async def _send_once(self, platform: Platform, item: OutboxItem, delivery: Delivery) -> Attempt:
+        """Send a delivery; where it is refused, once more in plain text."""
         try:
             async with asyncio.timeout(self._send_timeout):
                 with foreign_code(platform.name):
@@ -273,26 +303,36 @@ class OutboxSender:
                 message_id = _receipt(receipt, item)
         except NotSent as error:
             log.info("%s not sent yet: %s", item.id, error)
-            return replace(item, status="waiting", sent_at=None, why=reason_of(error)), error.retry_after
+            unsent = replace(item, status="waiting", sent_at=None, why=reason_of(error))
+            return Attempt(item=unsent, wait=error.retry_after)
         except SendRefused as error:
-            log.warning("%s refused by %s: %s", item.id, platform.name, error)
-            if error.left:
-                await retry_forever(lambda: self._outbox.leave(item.reply.place, at=self._now()), sleep=self._sleep)
-            elif item.edits is not None:
-                return _without_draft(item, reason_of(error)), None
-            return replace(item, status="dropped", sent_at=None, why=reason_of(error)), None
+            refusal = error
         except asyncio.CancelledError:
             if is_cancelled():
                 raise
-            return self._resolve_unknown_outcome(
-                _count_unknown_attempt(item), "cancelled by the platform, not by shutdown"
-            ), None
+            why = "cancelled by the platform, not by shutdown"
+            return Attempt(item=self._resolve_unknown_outcome(_count_unknown_attempt(item), why))
         except Exception as error:  # noqa: BLE001 (foreign code; the outcome is unknown)
             log.warning("%s failed to send %s: %s", platform.name, item.id, log_text(error))
             why = reason_of(error) if isinstance(error, TertuliaError) else ""
             why = why or f"{type(error).__name__} while sending"
-            return self._resolve_unknown_outcome(_count_unknown_attempt(item), why), None
-        return replace(item, status="sent", message_id=message_id, sent_at=self._now(), why=""), None
+            return Attempt(item=self._resolve_unknown_outcome(_count_unknown_attempt(item), why))
+        else:
+            return Attempt(item=replace(item, status="sent", message_id=message_id, sent_at=self._now(), why=""))
+        return await self._refused(platform, item, delivery, refusal)
+
+    async def _refused(self, platform: Platform, item: OutboxItem, delivery: Delivery, error: SendRefused) -> Attempt:
+        """Return what becomes of an item after a refusal: it is sent in another form, or dropped."""
+        log.warning("%s refused by %s: %s", item.id, platform.name, error)
+        dropped = replace(item, status="dropped", sent_at=None, why=reason_of(error))
+        if error.left:
+            await retry_forever(lambda: self._outbox.leave(item.reply.place, at=self._now()), sleep=self._sleep)
+            return Attempt(item=dropped)
+        if item.edits is not None:
+            return Attempt(item=_without_draft(item, reason_of(error)))
+        if plain := _in_plain_text(delivery):
+            return await self._send_once(platform, item, plain)
+        return Attempt(item=dropped, refused=True)
 
     async def _delivery(self, item: OutboxItem, *, waits: bool) -> Delivery:
         """Return the delivery of an item, with the bytes of its media; in a place that has migrated it quotes nothing.
@@ -349,6 +389,14 @@ class OutboxSender:
 def _count_unknown_attempt(item: OutboxItem) -> OutboxItem:
     """Return the item after an attempt with an unknown outcome."""
     return replace(item, unknown_attempts=item.unknown_attempts + 1)
+
+
+def _in_plain_text(delivery: Delivery) -> Delivery | None:
+    """Return a delivery in its simplest form; None where it has that already, or nothing is left to say in it."""
+    reply = replace(with_media_as_text(delivery.reply, frozenset()), reply_to=None)
+    if delivery.plain or not reply.text.strip():
+        return None
+    return replace(delivery, plain=True, reply=reply)
 
 
 def _without_draft(item: OutboxItem, why: str) -> OutboxItem:

@@ -8,7 +8,6 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tertulia.context.log import Log
 from tertulia.engine.background import foreign_code, log_text
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.context_media import ContextMedia
@@ -58,7 +57,6 @@ class RunCompletion:
         self,
         runs: RunStore,
         proposals: ProposalStore,
-        messages: Log,
         delimiters: DelimiterCache,
         identity: Identity,
         behavior: Behavior,
@@ -74,7 +72,6 @@ class RunCompletion:
     ) -> None:
         self._runs = runs
         self._proposals = proposals
-        self._messages = messages
         self._delimiters = delimiters
         self._identity = identity
         self._behavior = behavior
@@ -247,8 +244,7 @@ class RunCompletion:
 
     async def _stop_line(self, draft: OutboxItem) -> OutboxItem:
         """Return the line that replaces a draft without an answer; it does not enter the log."""
-        asked = await self._asked(draft)
-        lines = await self._translator.lines_for(asked) if asked else self._behavior.lines_in("")
+        lines = await self._translator.lines_for_reply(draft)
         return OutboxItem(
             id=f"{draft.id}{DRAFT_END}",
             reply=replace(draft.reply, text=lines.stopped_draft),
@@ -257,12 +253,6 @@ class RunCompletion:
             kind="notice",
             edits=draft.message_id,
         )
-
-    async def _asked(self, draft: OutboxItem) -> Message | None:
-        """Return the message that a draft was to answer; None where it is not known any more."""
-        journal = await self._runs.journal(draft.run) if draft.run else None
-        target = journal.run.target if journal else draft.reply.reply_to
-        return await self._messages.get(draft.reply.place, target) if target else None
 
     async def _as_begun(self, run: Run) -> Run:
         """Return the run with its target and messages as stored: those it was made with may have been deleted."""

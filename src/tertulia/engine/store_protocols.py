@@ -20,6 +20,7 @@ from tertulia.memory.episodes import Episodes, WindowPasts
 from tertulia.memory.facts import Cursors, Fact, Facts, Summaries
 from tertulia.memory.retrieval.index import IndexReader, IndexWriter
 from tertulia.messages import Author, Message, Place, PlaceKey, Reply
+from tertulia.models.gemini.cache_values import CacheStore
 from tertulia.platform import Change, DeliveryKind, Update
 from tertulia.run.journal import Journal, JournalStore, PromptStore, Run
 from tertulia.tasks.task import REPEATABLE, Policy, Task, cancels_sends
@@ -250,6 +251,14 @@ class OutboxStore(Protocol):
         """Store that nothing can be sent to a place any more, and drop the replies that wait for it."""
         ...
 
+    async def waiting_answers(self, place: Place) -> Sequence[str]:
+        """Return the runs whose answers, or parts of them, wait to be sent to a place; the oldest first."""
+        ...
+
+    async def drop_answers(self, place: Place, *, why: str) -> None:
+        """Drop the answers, and parts of them, that wait to be sent to a place."""
+        ...
+
     async def listed(self, *statuses: SendStatus) -> Sequence[OutboxItem]: ...
 
     async def to_retry(self) -> Sequence[OutboxItem]:
@@ -400,6 +409,8 @@ class StoreProtocol(Protocol):
     def media(self) -> MediaStore: ...
     @property
     def usage(self) -> UsageStore: ...
+    @property
+    def model_caches(self) -> CacheStore: ...
     @property
     def ownership(self) -> Ownership: ...
     @property

@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Literal, Protocol
 
@@ -14,6 +14,7 @@ from tertulia.memory.patterns import is_first_person
 from tertulia.memory.verify.comparison import comparable_words, frame, is_about_same, is_past
 from tertulia.messages import Author, Message, Place
 
+NO_LIMIT = 100_000  # more facts than anybody has
 MAX_FACTS = 100  # about one person from one place
 MAX_FACT_LENGTH = 4000  # characters
 MAX_SOURCES = 32  # of one fact, the newest
@@ -26,7 +27,7 @@ SINGLE_KINDS = frozenset(
 )  # one value for each key of the kind: `favourite:colour`
 
 Scope = Literal[
-    "chat",  # only where it was said
+    "chat",  # where it was said; of a group also in their direct chats, if only the person it is about said so
     "direct",  # in the direct chats of the person it is about
     "everywhere",  # wherever that person asks; never what was said in a direct chat
 ]
@@ -164,6 +165,11 @@ def default_scope(place: Place) -> Scope:
 def is_same_place(one: Place, other: Place) -> bool:
     """Return whether two places are the same, whatever their title; a direct chat is never the same as a group."""
     return _key(one) == _key(other)
+
+
+def is_from(fact: Fact, place: Place, message_ids: Collection[str]) -> bool:
+    """Return whether all sources of a fact are among these messages of *place*."""
+    return fact.place.key == place.key and set(fact.sources) <= set(message_ids)
 
 
 def is_same_person(one: Subject, other: Subject) -> bool:

@@ -37,6 +37,7 @@ class SearchResult(Struct, frozen=True, kw_only=True):
     why: str  # what speaks for it, in a short sentence
     before: tuple[Message, ...] = ()  # its neighbour
     after: tuple[Message, ...] = ()
+    in_group: bool = False  # the author's own words from a group, found in their direct chat
 
 
 class Search:
@@ -52,17 +53,27 @@ class Search:
         self._index = index
         self._embedders = embedders
         self._now = now
-        self._cache: OrderedDict[int, PlaceIndex] = OrderedDict()
+        self._cache: OrderedDict[tuple[int, bool], PlaceIndex] = OrderedDict()
         self._failed: dict[str, datetime] = {}  # moment of the last failure of each embedder
 
     async def find(self, query: str, *, place: Place, author: Author, limit: int = 20) -> list[SearchResult]:
-        """Find messages of *place* that answer *query*, best first; none that *author* may not see there."""
+        """Find messages of *place* that answer *query*, best first; none that *author* may not see there.
+
+        In a direct chat of *author*, their own words in groups are found too.
+        """
         query = query[:MAX_QUERY_LENGTH].encode(errors="replace").decode()
-        view = await self._index.view(place, author)
-        if view is None or limit < 1 or not any(words(query)):
+        if limit < 1 or not any(words(query)):
             return []
-        lookup = await self.look_up(query, view)
-        if lookup is None:
+        embedded: dict[str, Floats | None] = {}
+        here = await self._find(query, await self._index.view(place, author), limit, embedded)
+        own = await self._find(query, await self._index.own_view(place, author), limit, embedded)
+        return sorted([*here, *own], key=lambda one: -one.score)[:limit] if own else here
+
+    async def _find(
+        self, query: str, view: PlaceView | None, limit: int, embedded: dict[str, Floats | None]
+    ) -> list[SearchResult]:
+        lookup = await self.look_up(query, view, embedded) if view else None
+        if view is None or lookup is None:
             return []
         scores = lookup.scores
         ranked: dict[int, tuple[float, str]] = {}
@@ -71,11 +82,17 @@ class Search:
                 ranked[int(lookup.candidates[at])] = float(scores[at]), reason
         return await self._results(view, ranked)
 
-    async def look_up(self, query: str, view: PlaceView) -> ScoredCandidates | None:
-        """Look up *query* in a place; it is embedded and its postings are read at the same time."""
+    async def look_up(
+        self, query: str, view: PlaceView, embedded: dict[str, Floats | None] | None = None
+    ) -> ScoredCandidates | None:
+        """Look up *query* in a view; it is embedded and its postings are read at the same time.
+
+        *embedded* are the vectors of the query by embedder, as far as they are known; this one is added.
+        """
         embedder = self._choose_embedder(view)
         vector, (index, parsed, postings) = await asyncio.gather(
-            self._embed(embedder, query), self._read_postings(query, view, embedder.id if embedder else None)
+            self._embed(embedder, query, {} if embedded is None else embedded),
+            self._read_postings(query, view, embedder.id if embedder else None),
         )
         if not (index.columns.length >= 0).any():
             return None
@@ -83,10 +100,12 @@ class Search:
             return look_up(index, parsed, postings, vector)
         return await asyncio.to_thread(look_up, index, parsed, postings, vector)
 
-    async def _embed(self, embedder: Embedder | None, query: str) -> Floats | None:
+    async def _embed(self, embedder: Embedder | None, query: str, known: dict[str, Floats | None]) -> Floats | None:
         """Return the vector of the query; None without an embedder, and if it fails, times out or has failed just
         before.
         """
+        if embedder is not None and embedder.id in known:
+            return known[embedder.id]
         if embedder is None or self._now() - self._failed.get(embedder.id, _NEVER) < EMBED_RETRY_AFTER:
             return None
         try:
@@ -96,6 +115,7 @@ class Search:
             self._failed[embedder.id] = self._now()
             log.warning("searched by words alone: %s", str(error) or f"no vector within {EMBED_TIMEOUT:g} s")
             return None
+        known[embedder.id] = vector
         return vector
 
     async def _read_postings(
@@ -107,7 +127,7 @@ class Search:
         index = await self._place_index(view, embedder)
         parsed = parse_query(query, names=index.names, now=self._now().date())
         wanted = [term_prefix(term) for term in parsed.terms] + [(name, True) for name in parsed.names]
-        return index, parsed, await self._index.postings(view.row, wanted)
+        return index, parsed, await self._index.postings(view, wanted)
 
     def _choose_embedder(self, view: PlaceView) -> Embedder | None:
         """Return the chosen embedder if it covers the place; until then the one that covers most of it."""
@@ -125,14 +145,15 @@ class Search:
 
     async def _place_index(self, view: PlaceView, embedder: str | None) -> PlaceIndex:
         """Return the index of a place as it is now; of a cached place only what is new is read."""
-        cached = self._cache.pop(view.row, None)
+        key = (view.row, view.own is not None)
+        cached = self._cache.pop(key, None)
         if cached is not None and _version(cached.view) != _version(view):
             cached = None
         if cached is not None and (cached.view, cached.embedder) == (view, embedder):
             index = cached
         else:
             index = await self._read_place(view, embedder, cached)
-        self._cache[view.row] = index
+        self._cache[key] = index
         while len(self._cache) > 1 and sum(len(one.columns) for one in self._cache.values()) > MAX_CACHED_MESSAGES:
             self._cache.popitem(last=False)
         return index
@@ -141,34 +162,41 @@ class Search:
         since = max(view.first, cached.view.size if cached else 0)
         columns, names = cached.columns if cached else None, dict(cached.names) if cached else {}
         if columns is None or view.size > len(columns):
-            rows = await self._index.rows(view.row, since)
+            rows = await self._index.rows(view, since)
             columns = await asyncio.to_thread(build_columns, rows, view.size, before=columns)
-            names = name_terms(await self._index.names(view.row, since), names)
+            names = name_terms(await self._index.names(view, since), names)
         vectors: Bytes | None = None
         if embedder is not None:
             same = cached is not None and cached.embedder == embedder and cached.vectors is not None
             before = cached.vectors if cached and same else None
             start = cached.view.embedded.get(embedder, 0) if cached and same else 0
-            stored = await self._index.vectors(view.row, embedder, max(view.first, start))
+            stored = await self._index.vectors(view, embedder, max(view.first, start))
             vectors = await asyncio.to_thread(vector_matrix, stored, view.size, before=before)
         return PlaceIndex(view=view, columns=columns, names=names, embedder=embedder, vectors=vectors)
 
     async def _results(self, view: PlaceView, ranked: Mapping[int, tuple[float, str]]) -> list[SearchResult]:
-        around = sorted({near for number in ranked for near in (number - 1, number, number + 1) if near >= view.first})
-        messages = await self._index.messages(view.row, around)
+        in_group = view.own is not None  # whose neighbours are words of others
+        reach = (0,) if in_group else (-1, 0, 1)
+        around = sorted({number + by for number in ranked for by in reach if number + by >= view.first})
+        messages = await self._index.messages(view, around)
 
         def neighbour(number: int) -> tuple[Message, ...]:
-            return (messages[number],) if number in messages else ()
+            return (messages[number],) if number in messages and not in_group else ()
 
         return [
             SearchResult(
-                message=messages[one], score=score, why=why, before=neighbour(one - 1), after=neighbour(one + 1)
+                message=messages[one],
+                score=score,
+                why=why,
+                before=neighbour(one - 1),
+                after=neighbour(one + 1),
+                in_group=in_group,
             )
             for one, (score, why) in ranked.items()
             if one in messages
         ]
 
 
-def _version(view: PlaceView) -> tuple[int, int, frozenset[int]]:
-    """Return the version of a place; while it is the same, only new messages are added to the cached index."""
-    return view.first, view.edition, view.blocked
+def _version(view: PlaceView) -> object:
+    """Return the version of a view; while it is the same, only new messages are added to the cached index."""
+    return (view.first, view.edition, view.blocked) if view.own is None else view

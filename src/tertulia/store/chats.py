@@ -18,6 +18,7 @@ from tertulia.store.encoding import ENTRY, EXCHANGE, dumps, validate_id
 from tertulia.store.forget import removal
 from tertulia.store.forget.person_words import PersonWords, Vocabulary
 from tertulia.store.identities import find_place
+from tertulia.store.model_caches import drop_caches
 from tertulia.store.prompts import SqlPrompts
 from tertulia.store.sqlite.connection import Database, clear_cache
 from tertulia.store.sqlite.writer import ConnectionThread, Repository
@@ -106,6 +107,7 @@ def remove_chat(database: Database, name: str) -> bool:
         removal.remove_places(database, [place])
         removal.remove_unused_layers(database)
         clear_cache(database)
+    drop_caches(database)
     database.execute("DELETE FROM chat_entries WHERE chat = ?", (name,))
     return bool(database.execute("DELETE FROM chats WHERE name = ?", (name,)).rowcount)
 

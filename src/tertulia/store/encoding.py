@@ -12,6 +12,7 @@ from msgspec import Struct
 from tertulia.context.values import LeftOut
 from tertulia.errors import InvalidValue, StoreBroken
 from tertulia.messages import Author, Message, Place, Quote, Reply
+from tertulia.models.gemini.encode import CacheFingerprint
 from tertulia.parts import Part, ToolCall, ToolResult
 from tertulia.run.chat_history import HistoryEntry
 from tertulia.run.stored_chat import OpenExchange
@@ -60,6 +61,7 @@ TASK = JsonType[Task](Task)
 STRINGS = JsonType[tuple[str, ...]](tuple[str, ...])
 ENTRY = JsonType[HistoryEntry](HistoryEntry)
 EXCHANGE = JsonType[OpenExchange](OpenExchange)
+FINGERPRINT = JsonType[CacheFingerprint](CacheFingerprint)
 LEFT_OUT = JsonType[tuple[LeftOut, ...]](tuple[LeftOut, ...])
 ANY = JsonType[Any](Any)
 _SETTINGS = JsonType[Settings](Settings)

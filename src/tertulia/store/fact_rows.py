@@ -26,9 +26,14 @@ ALL_SOURCES_BLOCKED = f"""coalesce((
     ), 0)"""  # whether all authors of its sources are blocked
 
 
+SAID_IN_GROUP = f"""(f.direct = 0 AND coalesce((
+        SELECT min(n.author = f.about AND m.forwarded_from IS NULL) FROM {SOURCES} WHERE c.fact = f.id
+    ), 0))"""  # whether it was said in a group, by the subject alone: it may be known in their direct chats
+
+
 VISIBLE = f"""f.about = :about AND f.direct <= :direct AND (
         (f.place = :place AND f.direct = :direct AND f.scope <> 'direct')
-        OR (f.scope = 'everywhere' OR (f.scope = 'direct' AND :direct)) AND {IS_SUBJECT}
+        OR (f.scope = 'everywhere' OR (:direct AND (f.scope = 'direct' OR {SAID_IN_GROUP}))) AND {IS_SUBJECT}
     ) AND f.superseded_by IS NULL AND (f.valid_until IS NULL OR f.valid_until > :now)
     AND NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author IN (f.about, :asked_by))
     AND NOT {ALL_SOURCES_BLOCKED}"""

@@ -13,6 +13,7 @@ from tertulia.run.stored_chat import SERVICE
 from tertulia.store.encoding import (
     ANY,
     CALL,
+    FINGERPRINT,
     LAYER,
     LEFT_OUT,
     MESSAGE,
@@ -41,7 +42,7 @@ from tertulia.tasks.task import Task
 
 TABLES = (
     "places titles authors names messages decisions message_parts message_changes turns media descriptions "
-    "files media_files file_forms handles description_positions description_failures "
+    "files media_files file_forms handles model_caches description_positions description_failures "
     "runs records tool_runs layers toolsets prompts prompt_layers outbox tasks "
     "usage cap_notices chats chat_entries blocked_authors facts fact_sources proposals fact_exclusions summaries "
     "episodes window_pasts reading_cursors reactions commands place_aliases hidden_sentences place_events"
@@ -60,6 +61,7 @@ _JSON = {
     "message_changes": {"before"},
     "turns": {"turns"},
     "descriptions": {"body"},
+    "model_caches": {"fingerprint", "replaces"},
     "runs": {"message_ids"},
     "chats": {"exchange"},
     "chat_entries": {"entry"},
@@ -85,6 +87,8 @@ _VALUES: tuple[tuple[str, str, JsonType[Any]], ...] = (
     ("tool_runs", "result", RESULT),
     ("toolsets", "tools", TOOLS),
     ("prompts", "left_out", LEFT_OUT),
+    ("model_caches", "fingerprint", FINGERPRINT),
+    ("model_caches", "replaces", STRINGS),
     ("outbox", "reply", REPLY),
     ("outbox", "turns", TURNS),
     ("tasks", "body", TASK),

@@ -22,12 +22,14 @@ from tertulia.store.encoding import (
     validate,
     validate_id,
 )
-from tertulia.store.identities import upsert_place
+from tertulia.store.identities import read_place, upsert_place
 from tertulia.store.sqlite.connection import Database
 from tertulia.store.sqlite.writer import Repository
 
 _COLUMNS = """outgoing_id, run_id, task_id, kind, status, attempts, made_at, sent_at, message_id, why, author,
     turns, reply, reply_id, part, separator, edits, unknown_attempts FROM outbox"""
+
+_WAITING_ANSWER = "status = 'waiting' AND kind = 'answer' AND run_id IS NOT NULL"
 
 Decision = Literal["waiting", "dropped"]
 _DECIDABLE: Mapping[Decision, tuple[SendStatus, SendStatus]] = {
@@ -60,6 +62,12 @@ class SqlOutbox(Repository):
 
     async def leave(self, place: Place, *, at: datetime) -> None:
         await self._writer.run(lambda database: _leave(database, place, at))
+
+    async def waiting_answers(self, place: Place) -> Sequence[str]:
+        return await self._reader.run(lambda database: _waiting_answers(database, place))
+
+    async def drop_answers(self, place: Place, *, why: str) -> None:
+        await self._writer.run(lambda database: _drop_answers(database, place, why))
 
     async def decide(self, outgoing_id: str, status: Decision, *, why: str = "") -> OutboxItem | None:
         reason = clean(why)
@@ -227,12 +235,25 @@ def _abandoned_drafts(database: Database) -> list[OutboxItem]:
     return [_decode(row) for row in database.execute(select)]
 
 
+def _waiting_answers(database: Database, place: Place) -> list[str]:
+    select = f"SELECT DISTINCT run_id FROM outbox WHERE place = ? AND {_WAITING_ANSWER} ORDER BY id"
+    row = read_place(database, place, "id")
+    return [run for (run,) in database.execute(select, row)] if row else []
+
+
+def _drop_answers(database: Database, place: Place, why: str) -> None:
+    _drop_waiting(database, place, _WAITING_ANSWER, why)
+
+
 def _leave(database: Database, place: Place, at: datetime) -> None:
     """Store that nothing can be sent to a place any more, and drop what waits for it."""
     places.leave_place(database, place, at)
-    update = """UPDATE outbox SET status = 'dropped', why = 'nothing can be sent to this place any more'
-        WHERE place = ? AND status = 'waiting' RETURNING outgoing_id"""
-    _end_dropped(database, database.execute(update, (upsert_place(database, place),)).fetchall())
+    _drop_waiting(database, place, "status = 'waiting'", "nothing can be sent to this place any more")
+
+
+def _drop_waiting(database: Database, place: Place, which: str, why: str) -> None:
+    update = f"UPDATE outbox SET status = 'dropped', why = ? WHERE place = ? AND {which} RETURNING outgoing_id"
+    _end_dropped(database, database.execute(update, (why, upsert_place(database, place))).fetchall())
 
 
 def _drop_rest(database: Database, outgoing: OutboxItem) -> None:

@@ -24,17 +24,19 @@ from tertulia.store.forget import person
 from tertulia.store.forget.export import export_person
 from tertulia.store.forget.person import Forgotten
 from tertulia.store.imports import SqlImports
+from tertulia.store.index_reader import SqlIndexReader
 from tertulia.store.log import SqlLog
 from tertulia.store.media_files import SqlMedia
 from tertulia.store.media_folder import copy_folder, find_folder, open_folder, refuse_existing, remove_unfinished
 from tertulia.store.messages import SqlInbox
 from tertulia.store.migrations import migrate, refuse_newer, refuse_older
+from tertulia.store.model_caches import SqlModelCaches
 from tertulia.store.outbox import SqlOutbox
 from tertulia.store.places import SqlPlaceSettings
 from tertulia.store.process_state import LocalOwnership, LocalRateLimits, LocalStopRequests
 from tertulia.store.prompts import SqlPrompts
 from tertulia.store.runs import SqlRuns
-from tertulia.store.search_index import SqlIndexReader, SqlIndexWriter
+from tertulia.store.search_index import SqlIndexWriter
 from tertulia.store.sqlite import connection
 from tertulia.store.sqlite.connection import MEMORY, Database
 from tertulia.store.sqlite.lock import FileUse, Lock, create_file
@@ -81,6 +83,7 @@ class Store(CheckedCalls):
         self.media = SqlMedia(self.writer, self.reader, folder, beside=beside)
         self.descriptions = SqlDescriptions(self.writer, self.reader, is_forgotten=self.media.is_forgotten)
         self.usage = SqlUsage(self.writer, self.reader)
+        self.model_caches = SqlModelCaches(self.writer, self.reader, durable=path != MEMORY)
         self.imports = SqlImports(self.writer, self.reader, moved=self._clear_caches)
         self.chats = SqlChats(self.writer, self.reader, self.prompts)
         self.ownership = LocalOwnership()

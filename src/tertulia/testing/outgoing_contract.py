@@ -28,7 +28,7 @@ class OutgoingContract:
     @check
     async def test_a_message_that_is_refused_is_dropped_and_the_next_one_is_sent(self, session: Session) -> None:
         _, place = await session.direct_chat()
-        await session.world.fail("refused")
+        await session.world.fail("refused", "refused")  # also in plain text
         await session.start()
 
         await session.engine.say(place, "One.")

@@ -14,10 +14,12 @@ from tertulia.engine.store_protocols import StoreProtocol
 from tertulia.errors import InvalidValue
 from tertulia.memory.extract import HEARSAY_FACTOR
 from tertulia.memory.facts import (
+    NO_LIMIT,
     Fact,
     Facts,
     Subject,
     default_scope,
+    is_from,
     is_same_person,
     is_same_place,
     subject_of,
@@ -34,7 +36,6 @@ PREFIX = "fact-"  # of the ids of facts from `remember`
 MAX_FACT_TEXT = 500  # characters of a fact
 LONGEST_SOURCE = 1000  # characters of a source message
 MOST_RECALLED = 200  # facts per call
-NO_LIMIT = 100_000  # more facts than anybody has
 
 PROPOSAL_LASTS = timedelta(hours=1)  # for which a proposal to forget can be confirmed
 
@@ -148,7 +149,7 @@ async def _propose(store: StoreProtocol, request: Request, given: str, now: date
     found = _find_same(known, given.strip(), given) or _find_only(known, given)
     if found is None:
         return NOTHING
-    if set(found.sources) <= set(request.context.batch):
+    if is_from(found, request.place, request.context.batch):
         return JUST_SAID
     run_id = request.context.run_id
     asked = await store.proposals.propose(run_id, found.id, now=now, until=now + PROPOSAL_LASTS, most=MOST_PROPOSALS)

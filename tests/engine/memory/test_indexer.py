@@ -161,7 +161,7 @@ async def test_an_embedder_that_makes_other_vectors_than_before_begins_anew() ->
 
         seen = await store.index_reader.view(GROUP, ALICE)
         assert seen is not None
-        assert [len(vector) for _, vector in await store.index_reader.vectors(seen.row, "letters", 0)] == [16] * 4
+        assert [len(vector) for _, vector in await store.index_reader.vectors(seen, "letters", 0)] == [16] * 4
         look = await search.look_up("moon", seen)
         assert look is not None
         assert look.cosines is not None

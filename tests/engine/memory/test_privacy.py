@@ -112,14 +112,14 @@ class World(Struct, frozen=True):
         return [(place, author) for place, author in talking if (place.platform, author.id) not in self.blocked]
 
     def may_tell(self, secret: str, target: Message) -> bool:
-        """What was said here, and in one's own direct chats what one said in another of them; and still holds."""
+        """What was said here, and in one's own direct chats what one said anywhere; and still holds."""
         said = self.secrets[secret]
         if secret in self.withdrawn or (said.place.platform, said.author.id) in self.blocked:
             return False
         if said.place == target.place:
             return True
-        both_direct = said.place.kind == target.place.kind == "direct" and said.place.platform == target.place.platform
-        return both_direct and said.author.id == target.author.id
+        is_own_chat = target.place.kind == "direct" and said.place.platform == target.place.platform
+        return is_own_chat and said.author.id == target.author.id
 
 
 def a_world(seed: int) -> World:
@@ -452,15 +452,15 @@ async def test_in_an_engine_a_group_hears_nothing_of_the_direct_chat_it_was_and_
 async def test_a_model_that_reads_in_the_background_is_shown_no_two_talks_together() -> None:
     world, model = a_world(1), Listening()
     async with remembered(world, model=model):
-        shown = [{_talk(world.secrets[one]) for one in secrets_in(str(prompt))} for prompt in model.prompts]
+        shown = [[world.secrets[one] for one in secrets_in(str(prompt))] for prompt in model.prompts]
 
-    assert Counter(map(len, shown))[1] > 100
-    assert max(map(len, shown)) == 1
-
-
-def _talk(said: Said) -> Place | tuple[str, str]:
-    """A group or its thread; of direct chats, whose they are."""
-    return (said.place.platform, said.author.id) if said.place.kind == "direct" else said.place
+    groups = [{one.place for one in said if one.place.kind != "direct"} for said in shown]
+    private = [{one.place for one in said if one.place.kind == "direct"} for said in shown]
+    authors = [{(one.place.platform, one.author.id) for one in said} for said in shown]
+    assert Counter(map(len, groups))[1] > 100
+    assert Counter(map(len, private))[1] > 100
+    for there, direct, people in zip(groups, private, authors, strict=True):
+        assert len(people) == 1 if direct else len(there) <= 1  # a direct chat has what its person said in groups too
 
 
 async def test_of_a_forgotten_person_nothing_is_left_in_what_the_agent_said(tmp_path: Path) -> None:

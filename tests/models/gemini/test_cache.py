@@ -1,6 +1,7 @@
 """The static layer in an explicit cache, against the simulator over a socket: what the model is told never differs."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from typing import Any
@@ -177,10 +178,12 @@ async def test_the_request_and_the_cache_hold_each_their_part(sim: GeminiSim, ca
     assert make.body == {
         "model": f"models/{FLASH}",
         "ttl": "3600s",
+        "displayName": make.body["displayName"],
         "systemInstruction": whole["systemInstruction"],
         "tools": whole["tools"],
         "contents": whole["contents"][:1],
     }
+    assert re.fullmatch(r"tertulia [0-9a-f]{32} [0-9a-f]{16}", make.body["displayName"])
     assert use.body == {
         "contents": whole["contents"][1:],
         "cachedContent": use.body["cachedContent"],

@@ -336,6 +336,15 @@ async def test_a_refused_reply_or_topic_is_left_out_once(sim: TelegramSim, bot: 
     ]
 
 
+async def test_what_was_refused_is_sent_without_markup(sim: TelegramSim, bot: Telegram, olha: SimUser) -> None:
+    chat = sim.private(olha)
+
+    await bot.send(delivery(reply(chat, "**bold** and `code`" + "!" * 5_000), plain=True))
+
+    (shown,) = chat.of(sim.bot)
+    assert (shown.text[:14], shown.text[-2:], len(shown.text), shown.entities) == ("bold and code!", "!…", 4096, [])
+
+
 async def test_refused_entities_are_left_out_once(sim: TelegramSim, bot: Telegram, olha: SimUser) -> None:
     chat = sim.private(olha)
     sim.fail(400, description="Bad Request: can't parse entities: entity begins in a middle of a UTF-16 symbol")

@@ -2,6 +2,8 @@
 
 import asyncio
 import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
@@ -103,6 +105,58 @@ async def test_a_post_that_does_not_end_does_not_keep_it_from_stopping() -> None
     writer.close()
 
     assert serving.cancelled()
+
+
+@asynccontextmanager
+async def served_at(app: WebhookApp, **limits: Any) -> AsyncIterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    serving = asyncio.create_task(serve(app, f"127.0.0.1:{port}", **limits))
+    await asyncio.sleep(0)
+    yield port
+    serving.cancel()
+    await asyncio.wait([serving])
+
+
+HALF_HEAD = b"POST / HTTP/1.1\r\nHost: x\r\n"
+HALF_BODY = f"{HALF_HEAD.decode()}X-Telegram-Bot-Api-Secret-Token: {SECRET}\r\nContent-Length: 9\r\n\r\n{{".encode()
+
+
+@pytest.mark.parametrize("half", [b"", HALF_HEAD, HALF_BODY])
+async def test_half_requests_lock_nobody_out(half: bytes) -> None:
+    stored = Stored()
+    async with served_at(WebhookApp(SECRET, stored), connections=5) as port, httpx2.AsyncClient() as client:
+        opened = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
+        for _, writer in opened:
+            writer.write(half)
+        headers = {"x-telegram-bot-api-secret-token": SECRET}
+        answer = await client.post(f"http://127.0.0.1:{port}", content=b'{"update_id":1}', headers=headers)
+        closed = await asyncio.gather(*(_is_closed(reader) for reader, _ in opened[:15]))
+        for _, writer in opened:
+            writer.close()
+
+    assert (answer.status_code, len(stored.updates), all(closed)) == (200, 1, True)
+
+
+@pytest.mark.parametrize(("half", "status"), [(b"", b""), (HALF_HEAD, b""), (HALF_BODY, b"HTTP/1.1 408")])
+async def test_a_request_has_deadlines_for_its_head_and_its_body(half: bytes, status: bytes) -> None:
+    async with served_at(WebhookApp(SECRET, Stored(), body_deadline=0.05), head_deadline=0.05) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(half)
+        try:
+            answer = await asyncio.wait_for(reader.read(12), 30)
+        except ConnectionError:
+            answer = b""
+        writer.close()
+
+    assert answer == status
+
+
+async def _is_closed(reader: asyncio.StreamReader) -> bool:
+    try:
+        return await asyncio.wait_for(reader.read(1), 30) == b""
+    except ConnectionError:
+        return True
 
 
 async def test_two_posts_of_one_connection_are_stored() -> None:

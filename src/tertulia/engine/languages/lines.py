@@ -17,6 +17,8 @@ class Lines(Struct, frozen=True, kw_only=True):
     model_unavailable: str
     operator_must_act: str
     spent: str
+    refused: str  # the platform takes no part of it
+    refused_rest: str
     more_media: str  # {count} {most}; below an answer
     stopped_draft: str  # replaces a draft without an answer
     forget_one: str  # {fact}

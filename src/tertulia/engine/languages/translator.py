@@ -2,8 +2,10 @@
 
 from typing import Protocol
 
+from tertulia.context.log import Log
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.languages.lines import Lines
+from tertulia.engine.store_protocols import OutboxItem, RunStore
 from tertulia.messages import Author, Message, Place
 
 
@@ -16,9 +18,11 @@ class AuthorLanguages(Protocol):
 class Translator:
     """Chooses the language of a line: that of the person's client, else `Behavior.language`."""
 
-    def __init__(self, behavior: Behavior, languages: AuthorLanguages) -> None:
+    def __init__(self, behavior: Behavior, languages: AuthorLanguages, runs: RunStore, messages: Log) -> None:
         self._behavior = behavior
         self._languages = languages
+        self._runs = runs
+        self._messages = messages
 
     async def lines_for(self, message: Message) -> Lines:
         """Return the lines for the author of a message."""
@@ -28,6 +32,13 @@ class Translator:
         """Return the language of an author, as it was last said; empty if it is unknown."""
         stored = self._languages.language
         return author.language or await stored(platform=place.author_namespace, author_id=author.id) or ""
+
+    async def lines_for_reply(self, item: OutboxItem) -> Lines:
+        """Return the lines for the person whom a reply answers."""
+        journal = await self._runs.journal(item.run) if item.run else None
+        target = journal.run.target if journal else item.reply.reply_to
+        asked = await self._messages.get(item.reply.place, target) if target else None
+        return await self.lines_for(asked) if asked else self._behavior.lines_in("")
 
     async def language_for(self, message: Message) -> str:
         """Return the language of the author of a message, or that of the agent where it is unknown."""

@@ -8,7 +8,7 @@ the learner must not take it for news when a message repeats it.
 import asyncio
 import re
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ from tertulia.engine.store_protocols import FactStore
 from tertulia.memory import episodes as memory
 from tertulia.memory.embeddings import Embedders, find_embedder
 from tertulia.memory.episodes import build_window_past, rank_episodes
-from tertulia.memory.facts import SINGLE_KEYS, Fact, subject_of
+from tertulia.memory.facts import SINGLE_KEYS, Fact, is_from, subject_of
 from tertulia.memory.retrieval.index import IndexReader
 from tertulia.memory.retrieval.terms import term_set
 from tertulia.memory.summaries import summary_beyond
@@ -58,7 +58,7 @@ PLACES = 256
 class _Answer(Struct, frozen=True, kw_only=True):
     name: str  # of the author who was answered
     texts: tuple[str, ...]
-    hits: tuple[str, ...]  # ids of messages
+    hits: tuple[tuple[Place, str], ...]  # ids of messages
 
 
 class EchoFilter:
@@ -71,7 +71,7 @@ class EchoFilter:
     def add(self, context: Context) -> None:
         """Note what the context of an answer recalls."""
         texts = (*context.memories, *context.key_facts.values(), *(one.summary for one in context.episodes))
-        hits = tuple(hit.message_id for hit in context.relevant if hit.message_id)
+        hits = tuple((hit.place or context.place, hit.message_id) for hit in context.relevant if hit.message_id)
         answer = _Answer(name=context.target.author.name, texts=(*texts, context.summary), hits=hits)
         self._places.setdefault(context.place.key, deque(maxlen=ANSWERS)).append(answer)
         self._places.move_to_end(context.place.key)
@@ -81,11 +81,13 @@ class EchoFilter:
     async def recalled_in(self, place: Place) -> RecalledTexts:
         """Return what was recalled for the last answers in *place*, with the messages as they are now."""
         answers = tuple(self._places.get(place.key, ()))
-        hits = list({hit for one in answers for hit in one.hits})
+        hits: dict[Place, set[str]] = {}
+        for there, message_id in (hit for one in answers for hit in one.hits):
+            hits.setdefault(there, set()).add(message_id)
         return RecalledTexts(
             texts=tuple({text for one in answers for text in one.texts}),
             names=tuple({one.name for one in answers}),
-            messages=tuple([message for _, message in await self._log.find(place, hits)]),
+            messages=tuple([one for where, ids in hits.items() for _, one in await self._log.find(where, list(ids))]),
         )
 
 
@@ -135,7 +137,7 @@ class MessageRecall:
         likely = [
             one
             for one in found
-            if one.message.id != target.id
+            if (one.in_group or one.message.id != target.id)
             and one.score >= (self._likely if one.message.author.persona is None else max(OWN, self._likely))
         ]
         hits = (_hit(one, target.place) for one in likely)
@@ -159,11 +161,12 @@ def _import_search() -> "type[Search]":
 
 def _with_media(found: "list[SearchResult]", more: "list[SearchResult]") -> "list[SearchResult]":
     """Return results with those of a second search that show media, each message once, the best first."""
-    best = {one.message.id: one for one in found}
+    best = {(one.message.place, one.message.id): one for one in found}
     for one in more:
-        known = best.get(one.message.id)
+        key = one.message.place, one.message.id
+        known = best.get(key)
         if shown_media(one.message) and (known is None or known.score < one.score):
-            best[one.message.id] = one
+            best[key] = one
     return sorted(best.values(), key=lambda one: -one.score)
 
 
@@ -174,8 +177,8 @@ def _hit(found: "SearchResult", place: Place) -> RelevantMessage:
         text=_text_of(message),
         score=found.score,
         message_id=message.id,
-        place=place,
-        said_by=_speaker(message),
+        place=message.place if found.in_group else place,
+        said_by=f"{_speaker(message)}, in a group" if found.in_group else _speaker(message),
         shown=shown_media(message),
         said_at=message.sent_at,
     )
@@ -225,9 +228,7 @@ class KnownFacts:
         """Return what is known of the author of *target* and visible to them in its place."""
         author, place, now = subject_of(target.author, target.place), target.place, self._now()
         found = await self._facts.about(author, place=place, asked_by=author, at=now)
-        known = [
-            fact for fact in found if set(fact.sources) != {target.id}
-        ]  # a fact from the target itself is no memory
+        known = _without_repeated(fact for fact in found if not is_from(fact, place, {target.id}))  # else no memory
         summary = await self._facts.summary(author, place=place, at=now)
         labelled = _by_label(known)
         return Background(
@@ -292,6 +293,14 @@ def _visible_episode(episode: memory.Episode, place: Place, since: int) -> Recal
     here = (episode.place.id, episode.place.thread) == (place.id, place.thread)
     start = episode.start - since if here else None
     return RecalledEpisode(topic=episode.topic, summary=episode.summary, start=start, id=episode.id)
+
+
+def _without_repeated(facts: Iterable[Fact]) -> list[Fact]:
+    """Return the facts, the first of those with the same text: in a direct chat others may come from groups."""
+    known: dict[str, Fact] = {}
+    for fact in facts:
+        known.setdefault(fact.text, fact)
+    return list(known.values())
 
 
 def _by_label(facts: Sequence[Fact]) -> dict[str, list[Fact]]:

@@ -15,7 +15,7 @@ from tertulia.messages import Author, Message, Place
 Posting = tuple[str, int, int]  # term, number of the message, weight and position of the term in it, packed
 Row = tuple[int, int, int, int, int, int, int]  # number, author, at, length, traits, first, last
 
-ASKS, ENDS_ASKING, DIGITS, MEDIA = 1, 2, 4, 8
+ASKS, ENDS_ASKING, DIGITS, MEDIA, FORWARDED = 1, 2, 4, 8, 16
 MISSING = -1
 SCALE = 50  # a weight is stored in units of 1/SCALE
 PLACES = 256  # weight and first position are packed: weight * PLACES + position
@@ -41,6 +41,7 @@ class MessageText(Struct, frozen=True, kw_only=True):
     at: datetime | None
     text: str
     shown: str = ""  # descriptions of its media
+    forwarded: bool = False  # it has words of somebody else
 
     @property
     def whole(self) -> str:
@@ -71,7 +72,7 @@ def index_entry(message: MessageText) -> IndexEntry:
         name=message.name,
         at=int(message.at.timestamp()) if message.at else MISSING,
         length=len(found),
-        traits=_traits(visible(message.text), media=bool(message.shown)),
+        traits=_traits(visible(message.text), media=bool(message.shown)) | FORWARDED * message.forwarded,
         first=min((one.first.toordinal() for one in dates), default=MISSING),
         last=max((one.last.toordinal() for one in dates), default=MISSING),
         words={
@@ -137,30 +138,35 @@ class PlaceView(Struct, frozen=True, kw_only=True):
     blocked: frozenset[int] = frozenset()  # authors
     embedded: dict[str, int] = {}  # embedder: number up to which all messages have vectors
     embedder: str = ""  # the chosen one
+    own: tuple[tuple[int, int], ...] | None = None  # of one's own words in groups: place and number of each message
 
 
 class IndexReader(Protocol):
-    """Reads the index for a search. Every method is about one place."""
+    """Reads the index for a search. Every method is about one view."""
 
     async def view(self, place: Place, author: Author) -> PlaceView | None:
         """Return the state of *place* for *author*; None if nothing is visible."""
         ...
 
-    async def rows(self, row: int, since: int) -> Sequence[Row]:
+    async def own_view(self, place: Place, author: Author) -> PlaceView | None:
+        """Return what *author* said in groups, as a view for their direct chat *place*; None for other places."""
+        ...
+
+    async def rows(self, view: PlaceView, since: int) -> Sequence[Row]:
         """Return the messages of a place from number *since* on, in order, without blocked authors."""
         ...
 
-    async def names(self, row: int, since: int) -> Sequence[tuple[int, str]]:
+    async def names(self, view: PlaceView, since: int) -> Sequence[tuple[int, str]]:
         """Authors of those messages, and their names in the place."""
         ...
 
-    async def vectors(self, row: int, embedder: str, since: int) -> Sequence[tuple[int, bytes]]: ...
+    async def vectors(self, view: PlaceView, embedder: str, since: int) -> Sequence[tuple[int, bytes]]: ...
 
-    async def postings(self, row: int, wanted: Sequence[WantedTerm]) -> Sequence[Sequence[Posting]]:
+    async def postings(self, view: PlaceView, wanted: Sequence[WantedTerm]) -> Sequence[Sequence[Posting]]:
         """Return the postings of each wanted word; of too many the newest."""
         ...
 
-    async def messages(self, row: int, numbers: Sequence[int]) -> Mapping[int, Message]:
+    async def messages(self, view: PlaceView, numbers: Sequence[int]) -> Mapping[int, Message]:
         """Messages by number, without deleted ones and blocked authors."""
         ...
 

@@ -11,14 +11,17 @@ that the plain request would have raised. The cache is gone (403, 404): it is cr
 refused: the same prompt is sent plainly, and if that works the cache is the cause and is deleted. A file in the cache
 is gone: the caller must act, as without a cache. Creating a cache never raises: a refusal marks the candidate, any
 other failure pauses all creation, with backoff.
+
+With a store (`cache_store`) a later process uses the caches of this one, and deletes what this one could not.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import suppress
-from typing import Self
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from typing import Any, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,7 +29,16 @@ from msgspec.structs import replace
 from tertulia import errors
 from tertulia.backoff import backoff
 from tertulia.models.base import File, Response
+from tertulia.models.gemini.cache_store import (
+    InMemoryCaches,
+    delete_cache,
+    delete_unwanted,
+    new_label,
+    with_names,
+)
+from tertulia.models.gemini.cache_values import CacheStore, StoredCache
 from tertulia.models.gemini.client import Gemini
+from tertulia.models.gemini.decode import Cache
 from tertulia.models.gemini.encode import (
     CacheContent,
     CacheFingerprint,
@@ -59,6 +71,10 @@ class CachedGemini:
     so a prompt that comes once is never cached. Content that has grown out of a cache that was used more than once is
     cached at its first use, and the old cache deleted. If anything fails, the prompt is sent without a cache.
 
+    With a *store* (`store.model_caches`; an `Engine` gives it its own) caches outlive the process: the next one finds
+    them, and `async with` or the start of the engine deletes those that nothing wants. Without a store they are deleted
+    when the model is closed. *now* returns seconds since the epoch.
+
     It saves if the service does not cache prefixes by itself, or not reliably. Where it always does, explicit caches
     cost more, because each growth of the layer is paid once more.
     """
@@ -67,11 +83,12 @@ class CachedGemini:
         self,
         gemini: Gemini,
         *,
+        store: CacheStore | None = None,
         threshold: int = 4096,
         ttl: int = 3600,
         early: float = 60.0,
         patience: float = 30.0,
-        now: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
         count: Callable[[Prompt], int] = prompt_tokens,
     ) -> None:
         if not 0 <= early < ttl:
@@ -79,6 +96,7 @@ class CachedGemini:
         smallest = smallest_cache(gemini.name)
         self.name = gemini.name
         self._gemini = gemini
+        self._store = store or InMemoryCaches()
         self._count = count
         self._min_tokens = None if smallest is None else max(threshold, smallest)  # None: the model has no caches
         self._ttl = ttl
@@ -87,25 +105,45 @@ class CachedGemini:
         self._now = now
         self._candidates: dict[bytes, _Candidate] = {}
         self._active: dict[bytes, _ActiveCache] = {}
+        self._loading: asyncio.Task[None] | None = None  # of the caches of an earlier process
         self._creating: dict[bytes, asyncio.Task[_ActiveCache | None]] = {}
-        self._deleting: dict[str, asyncio.Task[None]] = {}
+        self._ending: dict[str, asyncio.Task[None]] = {}
         self._failures = 0
         self._paused_until = float("-inf")
 
     async def __aenter__(self) -> Self:
+        if self._is_durable:
+            with _failures_logged("caches of an earlier process are deleted later"):
+                async with asyncio.timeout(self._patience):
+                    await delete_unwanted(self._gemini, self._store, at=_time(self._now()))
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Delete our caches on the service, and close the model's connections."""
+        """Delete our caches on the service, unless a store remembers them, and close the model's connections."""
         await asyncio.gather(*self._creating.values(), return_exceptions=True)
-        for cache in self._unexpired():
-            self._delete(cache.name)
+        if not self._is_durable:
+            for cache in self._unexpired():
+                self._delete(cache)
         self._active.clear()
-        await asyncio.gather(*self._deleting.values(), return_exceptions=True)
+        await asyncio.gather(*self._ending.values(), return_exceptions=True)
         await self._gemini.aclose()
+
+    def remember_in(self, store: CacheStore) -> None:
+        """Remember caches in *store*, unless another was given or the first request was sent."""
+        if self._loading is None and not self._store.is_durable:
+            self._store = store
+
+    async def list_caches(self) -> list[Cache]:
+        return await self._gemini.list_caches()
+
+    async def delete_cache(self, name: str) -> None:
+        await self._gemini.delete_cache(name)
+
+    async def check_model(self) -> None:
+        await self._gemini.check_model()
 
     def takes(self, media: Media, _: Role) -> bool:
         return is_sent_to_gemini(media)
@@ -174,6 +212,9 @@ class CachedGemini:
 
     async def _with_cache(self, prompt: Prompt) -> "tuple[_ActiveCache | None, Prompt]":
         """Return the cache and what to send beside it; without a cache, None and the prompt itself."""
+        if self._loading is None:
+            self._loading = asyncio.create_task(self._load())
+        await asyncio.shield(self._loading)
         content = self._content_to_cache(prompt)
         rest = rest_of_prompt(prompt, self.name) if content else None
         cache = await self._get_or_create(content) if content and rest else None
@@ -186,7 +227,9 @@ class CachedGemini:
         content = cache_content(prompt, self.name)
         if content is None:
             return None
-        candidate = self._candidates.pop(content.digest, None) or _Candidate(tokens=self._count(content.prompt))
+        candidate = self._candidates.pop(content.digest, None) or _Candidate(
+            tokens=self._count(content.prompt), since=self._now()
+        )
         comes_again = self._now() - candidate.at < self._ttl
         candidate.at = self._now()
         self._candidates[content.digest] = candidate  # now the newest
@@ -195,7 +238,8 @@ class CachedGemini:
         if candidate.refused or candidate.tokens < self._min_tokens:
             return None
         if comes_again or any(
-            cache.uses > 1 and cache.fingerprint.is_prefix_of(content) for cache in self._unexpired()
+            cache.fingerprint.digest == content.digest or (cache.uses > 1 and cache.fingerprint.is_prefix_of(content))
+            for cache in self._unexpired()
         ):
             return content
         return None
@@ -212,44 +256,79 @@ class CachedGemini:
             task.add_done_callback(lambda _: self._creating.pop(content.digest))
         return await asyncio.shield(self._creating[content.digest])
 
-    async def _create(self, content: CacheContent) -> "_ActiveCache | None":
-        started_at = self._now()
-        try:
+    async def _load(self) -> None:
+        """Take over the caches that an earlier process left."""
+        if not self._is_durable:
+            self._store = InMemoryCaches()  # also if the account is not known
+            return
+        with _failures_logged("caches of an earlier process are not used"):
             async with asyncio.timeout(self._patience):
-                created = await self._gemini.create_cache(content.prompt, ttl=self._ttl)
+                stored = [one for one in await self._store.find(self.account) if one.model == self.name]
+                wanted = [one for one in stored if not one.unwanted and one.expires_at > _time(self._now())]
+                named = await with_names(self._gemini, self._store, wanted)
+            found = {one.label: self._active_cache(one, uses=1) for one in named}
+            for one in named:
+                found[one.label].replaces = [found[label] for label in one.replaces if label in found]
+            self._active = {cache.fingerprint.digest: cache for cache in found.values()}
+
+    async def _create(self, content: CacheContent) -> "_ActiveCache | None":
+        replaces = [old for old in self._unexpired() if self._is_replaced(old, content)]
+        begun = StoredCache(
+            label=new_label(await self._store.owner()),
+            account=self.account,
+            model=self.name,
+            fingerprint=fingerprint_of(content),
+            expires_at=_time(self._now() + self._ttl),
+            replaces=tuple(old.label for old in replaces),
+        )
+        try:
+            await self._store.add(begun)
+            async with asyncio.timeout(self._patience):
+                created = await self._gemini.create_cache(content.prompt, ttl=self._ttl, label=begun.label)
         except (errors.RequestRefused, errors.FileGone) as error:
             log.info("%s refuses to cache this: %s", self.name, error)
             self._refuse(content.digest)
+            await self._forget(begun.label)
             return None
         except (errors.TertuliaError, TimeoutError) as error:
             log.warning("cannot create a cache of %s for now: %s", self.name, str(error) or "timeout")
             self._pause(error)
+            with suppress(errors.TertuliaError):
+                await self._store.drop([begun.label])  # the service may have made it
             return None
         log.debug("created %s of %d tokens", created.name, created.tokens)
-        others = self._unexpired()
-        cache = _ActiveCache(
-            name=created.name,
-            fingerprint=fingerprint_of(content),
-            until=started_at + self._ttl - self._early,
-            replaces=[old for old in others if old.fingerprint.is_prefix_of(content)],
-        )
-        self._active = {old.fingerprint.digest: old for old in others} | {content.digest: cache}
+        with _failures_logged(f"the name of {created.name} is not stored"):
+            await self._store.set_name(begun.label, created.name)
+        cache = self._active_cache(replace(begun, name=created.name), replaces=replaces)
+        self._active = {old.fingerprint.digest: old for old in self._unexpired()} | {content.digest: cache}
         return cache
+
+    def _is_replaced(self, old: "_ActiveCache", content: CacheContent) -> bool:
+        """Return whether nothing wants *old* once *content* is cached.
+
+        One without turns may be of several conversations: it is replaced if nobody used it since *content* came.
+        """
+        if old.fingerprint.length:
+            return old.fingerprint.is_prefix_of(content)
+        return old.fingerprint.frame == content.frame and old.used_at < self._candidates[content.digest].since
 
     def _use(self, cache: "_ActiveCache") -> None:
         """Count a use of the cache; at the first one, delete the caches that it replaces."""
         self._failures = 0
         cache.uses += 1
+        cache.used_at = self._now()
         for old in cache.replaces:
             self._drop(old)
-            self._delete(old.name)
+            self._delete(old)
         cache.replaces = []
 
     def _lose(self, cache: "_ActiveCache", *, again: bool) -> None:
         """Forget a cache that has expired. After the second one in a row, pause."""
         self._drop(cache)
-        if not cache.uses:
-            self._delete(cache.name)  # it may exist although this key cannot use it
+        if cache.uses:
+            self._end(cache, self._forget(cache.label))
+        else:
+            self._delete(cache)  # it may exist although this key cannot use it
         if again:
             self._pause(None)
 
@@ -258,7 +337,7 @@ class CachedGemini:
         log.info("%s refuses requests with %s", self.name, cache.name)
         self._refuse(cache.fingerprint.digest)
         self._drop(cache)
-        self._delete(cache.name)
+        self._delete(cache)
 
     def _drop(self, cache: "_ActiveCache") -> None:
         if self._active.get(cache.fingerprint.digest) is cache:
@@ -274,39 +353,83 @@ class CachedGemini:
         self._failures += 1
         self._paused_until = self._now() + max(wait, asked or 0.0)
 
-    def _delete(self, name: str) -> None:
-        """Delete a cache on the service, in the background; if that fails, it expires."""
-        if name not in self._deleting:
-            self._deleting[name] = asyncio.create_task(self._delete_now(name))
-            self._deleting[name].add_done_callback(lambda _: self._deleting.pop(name))
+    def _delete(self, cache: "_ActiveCache") -> None:
+        """Delete a cache on the service, in the background; if that fails, the next start does it, or it expires."""
+        self._end(cache, self._delete_now(cache))
 
-    async def _delete_now(self, name: str) -> None:
+    def _end(self, cache: "_ActiveCache", ending: Coroutine[Any, Any, None]) -> None:
+        if cache.label in self._ending:
+            ending.close()
+            return
+        self._ending[cache.label] = asyncio.create_task(ending)
+        self._ending[cache.label].add_done_callback(lambda _: self._ending.pop(cache.label))
+
+    async def _delete_now(self, cache: "_ActiveCache") -> None:
         with suppress(errors.TertuliaError, TimeoutError):
+            await self._store.drop([cache.label])
             async with asyncio.timeout(self._patience):
-                await self._gemini.delete_cache(name)
+                await delete_cache(self._gemini, cache.name)
+            await self._store.remove([cache.label])
+
+    async def _forget(self, label: str) -> None:
+        with suppress(errors.TertuliaError):
+            await self._store.remove([label])
+
+    def _active_cache(
+        self, stored: StoredCache, *, replaces: "Sequence[_ActiveCache]" = (), uses: int = 0
+    ) -> "_ActiveCache":
+        return _ActiveCache(
+            label=stored.label,
+            name=stored.name,
+            fingerprint=stored.fingerprint,
+            until=stored.expires_at.timestamp() - self._early,
+            replaces=list(replaces),
+            uses=uses,
+        )
 
     def _unexpired(self) -> "list[_ActiveCache]":
         now = self._now()
         return [cache for cache in self._active.values() if now < cache.until]
 
+    @property
+    def _is_durable(self) -> bool:
+        """Whether caches are remembered beyond this process: those of an unknown account would not be found again."""
+        return self._store.is_durable and bool(self.account)
+
 
 class _ActiveCache(Struct, kw_only=True):
     """A cache on the service, and the caches to delete after its first use."""
 
+    label: str
     name: str
     fingerprint: CacheFingerprint
     until: float
     replaces: "list[_ActiveCache]" = []
     uses: int = 0
+    used_at: float = float("-inf")
 
 
 class _Candidate(Struct, kw_only=True):
     """A static layer that was sent in a request and may get a cache."""
 
     tokens: int
-    at: float = float("-inf")  # its last use
+    since: float  # its first use
+    at: float = float("-inf")  # its last one
     refused: bool = False  # whether the service refused to cache it
 
 
 async def _first(pieces: Pieces) -> tuple[Part | Response, Pieces]:
     return await anext(pieces), pieces
+
+
+def _time(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+@contextmanager
+def _failures_logged(what: str) -> Iterator[None]:
+    """Log a failure of the service or of the store: no answer waits for what failed."""
+    try:
+        yield
+    except (errors.TertuliaError, TimeoutError) as error:
+        log.warning("%s: %s", what, str(error) or "timeout")

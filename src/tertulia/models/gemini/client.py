@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import httpx2
 
@@ -16,6 +16,7 @@ from tertulia.models.base import File, Response
 from tertulia.models.gemini.decode import (
     Cache,
     decode_cache,
+    decode_caches,
     decode_count,
     decode_error,
     decode_file,
@@ -37,6 +38,7 @@ from tertulia.wire.repair import repair_prompt
 BASE_URL = "https://generativelanguage.googleapis.com"
 _UPLOAD_CHUNK = 8 * 1024 * 1024
 _EMBED_BATCH = 100
+_LISTED = 1000  # caches of a page
 
 
 class Gemini(ServiceClient):
@@ -105,12 +107,27 @@ class Gemini(ServiceClient):
             vectors.extend(decode_vectors(answer, len(batch)))
         return vectors
 
-    async def create_cache(self, prompt: Prompt, *, ttl: int = 3600) -> Cache:
-        """Create a cache of the instruction, tools and turns of a prompt; it expires after *ttl* seconds."""
-        body = encode_cache(prompt, model=self.name, ttl=ttl)
+    async def create_cache(self, prompt: Prompt, *, ttl: int = 3600, label: str = "") -> Cache:
+        """Create a cache of the instruction, tools and turns of a prompt; it expires after *ttl* seconds.
+
+        The *label* is its display name, of at most 128 characters.
+        """
+        body = encode_cache(prompt, model=self.name, ttl=ttl, label=label)
         return decode_cache(
             await self._http.json("POST", f"/{self._version}/cachedContents", body=body, about=self.name)
         )
+
+    async def list_caches(self) -> list[Cache]:
+        """Return the caches of the account."""
+        caches: list[Cache] = []
+        token = ""
+        while True:
+            path = f"/{self._version}/cachedContents?pageSize={_LISTED}{f'&pageToken={quote(token)}' if token else ''}"
+            page, following = decode_caches(await self._http.json("GET", path, about="cachedContents"))
+            caches += page
+            if not page or following in ("", token):
+                return caches
+            token = following
 
     async def delete_cache(self, name: str) -> None:
         await self._http.send("DELETE", f"/{self._version}/{name}", about=name)

@@ -330,6 +330,7 @@ class Cache(Struct, frozen=True, kw_only=True):
     model: str
     expires_at: datetime
     tokens: int
+    label: str = ""  # the display name, which its maker gave it
 
 
 @contextmanager
@@ -361,7 +362,14 @@ def decode_cache(body: Any) -> Cache:
         model=bare(body.get("model", "")),
         expires_at=datetime.fromisoformat(_microseconds(body["expireTime"])),
         tokens=int(body.get("usageMetadata", {}).get("totalTokenCount", 0)),
+        label=str(body.get("displayName") or ""),
     )
+
+
+@unreadable_without("list of caches")
+def decode_caches(body: Any) -> tuple[list[Cache], str]:
+    """Return a page of caches, and the token of the next one."""
+    return [decode_cache(one) for one in body.get("cachedContents") or ()], str(body.get("nextPageToken") or "")
 
 
 _FILE_NAME = re.compile(r"files/[\w-]+")

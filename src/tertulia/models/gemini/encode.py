@@ -35,10 +35,12 @@ def encode_turn(turn: Turn, *, model: str) -> bytes:
     return b"[%b]" % _fragment(turn, model)
 
 
-def encode_cache(prompt: Prompt, *, model: str, ttl: int) -> bytes:
+def encode_cache(prompt: Prompt, *, model: str, ttl: int, label: str = "") -> bytes:
     """Encode the request that creates a cache of the instruction, tools and turns of a prompt."""
     turns = b",".join(filter(None, (_fragment(turn, model) for turn in prompt.turns)))
     fields = [(b"ttl", dumps(f"{ttl}s"))]
+    if label:
+        fields.append((b"displayName", dumps(label)))
     if turns:
         fields.append((b"contents", b"[%b]" % turns))
     fields += [field for field in _request_fields(prompt, model) if field[0] in {b"systemInstruction", b"tools"}]

@@ -72,6 +72,12 @@ def text_fields(text: str, name: str = "text", entities: str = "entities") -> di
     return {name: shown.text, **({entities: to_builtins(shown.entities)} if shown.entities else {})}
 
 
+def plain_text(text: str, limit: int) -> str:
+    """Return *text*, which is Markdown, without markup; the end of one that is too long is cut off."""
+    shown = render(text).text
+    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
+
+
 def reply_fields(reply: Reply) -> dict[str, Any]:
     """Return the topic, and the message that is replied to."""
     quoted = {}

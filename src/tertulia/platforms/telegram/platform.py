@@ -49,6 +49,7 @@ from tertulia.platforms.telegram.parameters import (
     files,
     media_as_text,
     method_of,
+    plain_text,
     reply_fields,
     sticker_file,
     text_fields,
@@ -180,6 +181,8 @@ class Telegram(Platform):
             params = {"chat_id": chat, "message_id": int(delivery.edits), **text_fields(reply.text)}
             return await self._post("editMessageText", params, reply.place) or delivery.edits
         params = {"chat_id": chat, **reply_fields(reply)}
+        if delivery.plain:
+            return await self._post("sendMessage", {**params, "text": plain_text(reply.text, TEXT_LIMIT)}, reply.place)
         if not reply.media:
             return await self._post("sendMessage", {**params, **text_fields(reply.text)}, reply.place)
         return await self._send_media(reply, params)

@@ -15,10 +15,12 @@ from tertulia.memory.verify.statements import (
 )
 from tertulia.store import chats, decisions, tasks
 from tertulia.store.encoding import REPLY, TASK, dumps
+from tertulia.store.fact_rows import SAID_IN_GROUP
 from tertulia.store.forget import removal
 from tertulia.store.forget.person_words import PersonWords, name_marks
 from tertulia.store.forget.removal import empty_reply
 from tertulia.store.forget.retraction import hide_message
+from tertulia.store.model_caches import drop_caches
 from tertulia.store.prompts import layer_content
 from tertulia.store.sqlite.connection import Database, clear_cache
 from tertulia.tasks.task import FORGET_CONFIRMED, Task
@@ -141,6 +143,7 @@ def hide_facts(database: Database, facts: Sequence[int], at: datetime) -> None:
     every = [statement for statements in by_place.values() for statement in statements]
     for row in sorted(found):
         hide_message(database, row, at, facts=every)
+    drop_caches(database)
     decisions.end_waiting(database, sorted(sources), "forgotten", at)
 
 
@@ -183,9 +186,11 @@ def _statements(database: Database, facts: Iterable[int]) -> dict[tuple[int, int
     """Return the statements of facts, by person and by each place where they are visible."""
     found: dict[tuple[int, int], list[Statement]] = {}
     for fact in facts:
-        select = "SELECT about, place, scope, text, name FROM facts WHERE id = ?"
-        about, place, scope, text, name = database.execute(select, (fact,)).fetchone()
-        for where in {place} | (set() if scope == "chat" else _places_of(database, about, direct=scope == "direct")):
+        select = f"SELECT about, place, scope, text, name, {SAID_IN_GROUP} FROM facts f WHERE id = ?"
+        about, place, scope, text, name, in_group = database.execute(select, (fact,)).fetchone()
+        elsewhere = scope != "chat" or in_group
+        visible = _places_of(database, about, direct=scope != "everywhere") if elsewhere else set()
+        for where in {place} | visible:
             found.setdefault((about, where), []).append(Statement.of(text, name))
     return found
 

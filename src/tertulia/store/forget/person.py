@@ -27,6 +27,7 @@ from tertulia.store.forget.person_words import PersonWords, Vocabulary
 from tertulia.store.forget.removal import remove_places
 from tertulia.store.identities import find_author, upsert_name
 from tertulia.store.message_rows import insert_change
+from tertulia.store.model_caches import drop_caches
 from tertulia.store.sqlite.connection import Database, clear_cache
 
 NOBODY = Author(id="", name="")  # the author of emptied messages
@@ -121,6 +122,7 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
     counts["names"] = _remove_names(database, author)
     counts["files"], descriptions = person_media.remove_lost_media(database, media, words.media)
     counts["descriptions"] += descriptions
+    drop_caches(database)
     clear_cache(database)
     return Forgotten(known=True, **counts)
 

@@ -186,6 +186,18 @@ FILES = (
         PRIMARY KEY (account, name)
     )""",
     "CREATE INDEX handles_by_file ON handles (sha256)",
+    """CREATE TABLE model_caches (  -- explicit caches of prompts that a service has
+        id INTEGER PRIMARY KEY,
+        label TEXT NOT NULL UNIQUE,  -- our name of it, which the service shows
+        owner TEXT NOT NULL,  -- the id of the store that made it
+        account TEXT NOT NULL,  -- the service and a digest of the key
+        model TEXT NOT NULL,
+        fingerprint TEXT NOT NULL,  -- digests of its content
+        expires_at TEXT NOT NULL,
+        name TEXT,  -- at the service; NULL: it is not known, since making it did not end
+        replaces TEXT NOT NULL,  -- the labels of those that it has grown out of
+        unwanted INTEGER NOT NULL DEFAULT 0  -- to be deleted at the service
+    )""",
     """CREATE TABLE media_folder (  -- where the files are; written when the store is opened first
         id INTEGER PRIMARY KEY CHECK (id = 1),
         owner TEXT NOT NULL,  -- the id of this store, which its folder names
