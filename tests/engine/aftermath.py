@@ -135,10 +135,10 @@ def _misplaced(kept: Kept) -> Iterator[str]:
     received = [row["message_id"] for row in kept.tables["messages"] if row["role"] == "user"]
     if sorted(received) != sorted(message.id for message in kept.service.messages):
         yield f"received {sorted(received)}, written {[message.id for message in kept.service.messages]}"
-    own = [row["message_id"] for row in kept.tables["messages"] if row["role"] == "model"]
-    sent = [row["message_id"] for row in kept.tables["outbox"] if row["status"] == "sent"]
-    if sorted(own) != sorted(sent):
-        yield f"said {sorted(own)}, sent {sorted(sent)}"
+    own = [(row["message_id"], bool(row["doubtful"])) for row in kept.tables["messages"] if row["role"] == "model"]
+    sent = [(row["message_id"], row["status"] == "doubtful") for row in kept.tables["outbox"]]
+    if sorted(own) != sorted(one for one in sent if one[0] is not None):
+        yield f"said {sorted(own)}, sent or in doubt {sent}"
     yield from _misdecided(kept)
     taken = Counter(name for row in kept.tables["runs"] for name in row["message_ids"])
     yield from (f"{name} was taken {count} times" for name, count in taken.items() if count > 1)
