@@ -228,10 +228,8 @@ ERRORS = [name for name, kind in vars(errors).items() if isinstance(kind, type)]
 NAMED: dict[str, list[tuple[str, list[str]]]] = {
     "docs/engine.md": [
         ("events", [*_fields(get_args(Event))]),
-        ("fields of a behavior", [*Behavior.__struct_fields__]),
         ("parameters of an engine", [*inspect.signature(Engine).parameters]),
         ("members of an engine", _members(Engine)),
-        ("errors", ERRORS),
     ],
     "docs/platforms.md": [
         ("members of a platform", _members(Platform)),
@@ -240,6 +238,7 @@ NAMED: dict[str, list[tuple[str, list[str]]]] = {
         ("members of a world", _members(PlatformWorld)),
         ("faults", [*get_args(Fault)]),
     ],
+    "docs/config.md": [("fields of a behavior", [*Behavior.__struct_fields__])],
     "docs/chat.md": [("fields of a run's context", [*RunContext.__struct_fields__])],
     "src/tertulia/errors.py": [("errors", ERRORS)],
 }

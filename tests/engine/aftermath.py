@@ -136,9 +136,10 @@ def _misplaced(kept: Kept) -> Iterator[str]:
     if sorted(received) != sorted(message.id for message in kept.service.messages):
         yield f"received {sorted(received)}, written {[message.id for message in kept.service.messages]}"
     own = [(row["message_id"], bool(row["doubtful"])) for row in kept.tables["messages"] if row["role"] == "model"]
-    sent = [(row["message_id"], row["status"] == "doubtful") for row in kept.tables["outbox"]]
-    if sorted(own) != sorted(one for one in sent if one[0] is not None):
-        yield f"said {sorted(own)}, sent or in doubt {sent}"
+    logged = [row for row in kept.tables["outbox"] if row["kind"] in ("answer", "task")]  # no notice is in the log
+    sent = [(row["message_id"], row["status"] == "doubtful") for row in logged if row["message_id"] is not None]
+    if sorted(own) != sorted(sent):
+        yield f"said {sorted(own)}, sent or in doubt {sorted(sent)}"
     yield from _misdecided(kept)
     taken = Counter(name for row in kept.tables["runs"] for name in row["message_ids"])
     yield from (f"{name} was taken {count} times" for name, count in taken.items() if count > 1)
@@ -149,15 +150,18 @@ def _misplaced(kept: Kept) -> Iterator[str]:
 
 def _misdecided(kept: Kept) -> Iterator[str]:
     """Messages without the one decision that fits what has become of them."""
-    asides = {message.id for message in kept.service.messages if message.place.kind == "group"}
+    asides = {message.id for message in kept.service.messages if " aside]" in message.text}
+    late = {message.id for message in kept.service.messages if " late]" in message.text}
     runs = {row["run_id"]: row["message_ids"] for row in kept.tables["runs"]}
     for row in kept.tables["messages"]:
         name, found = row["message_id"], kept.decisions[row["id"]]
         if row["own"] or len(found) != 1:
             yield from [f"{name} has {len(found)} decisions"] * (len(found) != 1 - row["own"])
             continue
-        why = tuple(found[0][column] for column in ("reason", "address", "edited"))
-        if why != (("not addressed", None, 0) if name in asides else ("answered", "direct", 0)):
+        why = tuple(found[0][column] for column in ("reason", "address"))
+        expected = ("answered", "name" if name in late else "direct")
+        wanted = ("not addressed", None) if name in asides else expected
+        if why != wanted or found[0]["edited"] > (name in late):
             yield f"{name}: {why}"
         if name not in asides and name not in runs.get(found[0]["run_id"], ()):
             yield f"{name} was answered by {found[0]['run_id']}, which did not take it"

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from msgspec import Struct, json
+from msgspec.structs import replace
 
 from lives import fork_lives
 from tertulia.engine.background import RealClock, Sleep
@@ -21,7 +22,8 @@ from tertulia.engine.limits import Limits
 from tertulia.engine.task_worker import TaskHandler
 from tertulia.messages import Reply
 from tertulia.models import Gemini
-from tertulia.platform import Capabilities, Inbox
+from tertulia.parts import Text
+from tertulia.platform import Capabilities, Change, Edited, Inbox, Received
 from tertulia.store import Store
 from tertulia.tasks.kinds import DESTRUCTIVE
 from tertulia.tasks.task import Retry, Task
@@ -110,6 +112,22 @@ def watched(store: Store, tell: Tell) -> Any:
     return SimpleNamespace(**vars(store) | rooms)
 
 
+class EditedInbox:
+    """An inbox for people who name us only when they edit what they wrote: an update for each of both."""
+
+    def __init__(self, inbox: Inbox) -> None:
+        self._inbox = inbox
+
+    async def apply(self, changes: Sequence[Change], *, key: str) -> bool:
+        (change,) = changes
+        if not isinstance(change, Received) or " late]" not in change.message.text:
+            return await self._inbox.apply(changes, key=key)
+        message = replace(change.message, sent_at=datetime.now(UTC))
+        await self._inbox.apply([Received(message=replace(message, parts=(Text(text="hm"),)))], key=key)
+        await asyncio.sleep(0.002)  # it is skipped meanwhile, or not
+        return await self._inbox.apply([Edited(message=message)], key=f"{key} edited")
+
+
 class KilledCorner(corner().Corner):  # type: ignore[misc]
     """The platform of the docs, with its sends named before, within and after."""
 
@@ -124,7 +142,7 @@ class KilledCorner(corner().Corner):  # type: ignore[misc]
     async def run(self, inbox: Inbox) -> None:
         if self._life.room:
             allow(max(one.stat().st_size for one in Path(self._life.path).parent.glob("engine.db*")) + self._life.room)
-        await super().run(inbox)
+        await super().run(EditedInbox(inbox))
 
     async def ask(self, **request: Any) -> dict[str, Any]:
         tell = self._tell if request["do"] == "send" else lambda point: None

@@ -15,7 +15,7 @@ from testing.counting_service import CountingService
 
 Kind = Literal["with keys", "without keys"]
 
-KINDS = "plain book look both plan remind note ring slip block unblock clear aside".split()
+KINDS = "plain book look both plan remind note ring slip block unblock clear aside late".split()
 SLIPPED = "Some blocks of your last answer"  # how the engine begins to tell a model of bad blocks
 AGAIN, BUSY = 0.2, 0.15  # how likely an update is an old one, and a message is not taken at first
 ANSWERS = {
@@ -121,12 +121,12 @@ class ScriptedService(CountingService):
         random.Random(f"{self._seed} {turn}").shuffle(kinds)  # noqa: S311
         kind = kinds[position]
         place = self._place(number, kind)
-        author = f"{kind}-{number}" if "block" in kind else f"of-{place.id}"
-        text = Text(text=f"[m{number} {kind}] if you please\nI like tea m{number}")
+        author = f"{kind}-{number}" if "block" in kind or kind == "late" else f"of-{place.id}"
+        text = Text(text=f"{'Gryag, ' * (kind == 'late')}[m{number} {kind}] if you please\nI like tea m{number}")
         return Message(id=f"m{number}", place=place, author=Author(id=author, name="Ann"), parts=(text,))
 
     def _place(self, number: int, kind: str) -> Place:
-        if kind == "aside":  # in a group, and not to us
+        if kind in ("aside", "late"):  # in a group, and not to us, or only since it was edited
             return Place(platform=self.kind, id=f"g{number // 40}", kind="group")
         alone = kind in ("plan", "remind") and number % 2  # what is planned there, no later message calls off
         name = f"a{number}" if alone else f"d{number // 24 * 3 + number % 3}"

@@ -1,7 +1,9 @@
 """Commands are carried out once, for all platforms alike, by those who may."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +25,7 @@ from tertulia.models import Scripted
 from tertulia.parts import Media, Text
 from tertulia.platform import Capabilities, Commanded, Delivery, Received, Stopped
 from tertulia.store import Store
-from tertulia.tasks.reminders import MOST
+from tertulia.tasks.reminders import MOST, short_id
 from tertulia.tasks.task import Task
 from tertulia.testing import Clock, HeldModel, RecordedPlatform
 
@@ -199,7 +201,8 @@ async def test_tasks_lists_what_is_planned_in_the_place(store: Store) -> None:
             *await told(engine, platform, "/tasks", key="c2", place=Place(platform="recorded", id="8", kind="direct")),
         ]
 
-    assert answers == [f"{later:%Y-%m-%d %H:%M} send: call mum", "Nothing is planned here."]
+    listed = f"{short_id(plan[0])}  {later:%Y-%m-%d %H:%M} send: call mum"
+    assert answers == [listed, "Nothing is planned here."]
 
 
 async def test_a_reminder_is_planned_and_comes_to_whoever_asked(store: Store) -> None:
@@ -218,7 +221,7 @@ async def test_a_reminder_is_planned_and_comes_to_whoever_asked(store: Store) ->
     assert answers == [
         "I will remind you: 2025-01-15 14:10 (Europe/Kyiv).",
         "Нагадаю: 2025-01-16 09:00 (Europe/Kyiv).",
-        "2025-01-15 14:10 send: Reminder: call mum",
+        f"{answers[2][:5]}  2025-01-15 14:10 send: Reminder: call mum",
     ]
     assert list(platform.shown.values())[3:] == [
         Reply(place=GROUP, text="Reminder: call mum", reply_to="5"),
@@ -226,9 +229,70 @@ async def test_a_reminder_is_planned_and_comes_to_whoever_asked(store: Store) ->
     ]
 
 
+async def test_a_reminder_comes_again_over_restarts_and_summer_time_and_once_for_those_that_were_missed(
+    tmp_path: Path,
+) -> None:
+    platform, start = RecordedPlatform(), datetime(2026, 3, 26, 12, tzinfo=UTC)
+    up = [(0, 30), (40, 50), (144, 200)]  # hours; the clocks of Kyiv go forward 63 hours after the start
+    for number, (begin, end) in enumerate(up):
+        clock = Clock(start + timedelta(hours=begin))
+        async with (
+            Store.open(tmp_path / "bot.db") as store,
+            engine_with(Scripted(), platform, store=store, clock=clock, zone="Europe/Kyiv") as engine,
+        ):
+            if number == 0:
+                await told(engine, platform, "/remind щодня о 3:30 чай", place=GROUP, number=5)
+            for _ in range(end - begin):
+                await clock.advance(3600)
+                await engine.settled()
+            (task,) = await store.tasks.listed()
+            sent = [one for one in await store.outbox.listed("sent") if one.kind == "task"]
+
+    assert {one.reply for one in sent} == {Reply(place=GROUP, text="Reminder: чай", reply_to="5")}
+    assert [one.id.split("-")[-2] for one in sent] == [
+        "20260327T013000",
+        "20260328T013000",  # made up for at the start
+        "20260329T010000",  # at the end of the gap; so are those of the next days, at once
+        "20260402T003000",
+        "20260403T003000",
+    ]
+    assert (task.status, f"{task.due_at:%m-%d %H:%M}") == ("pending", "04-04 00:30")
+
+
+async def test_a_reminder_that_comes_again_is_listed_and_cancelled_by_who_asked_or_an_administrator(
+    store: Store,
+) -> None:
+    platform, clock = RecordedPlatform(), Clock(NOON)
+    group: dict[str, Any] = {"place": GROUP}
+    async with engine_with(Scripted(), platform, store=store, clock=clock, zone="Europe/Kyiv") as engine:
+        (answer,) = await told(engine, platform, "/remind every weekday at 8 until 2025-01-31 stand up", **group)
+        (listed,) = await told(engine, platform, "/tasks", key="c2", **group)
+        name = listed.partition(" ")[0]
+        others = [
+            *await told(engine, platform, f"/tasks cancel {name}", key="c3", author=BOB, **group),
+            *await told(engine, platform, "/tasks cancel zzzzz", key="c4", **group),
+            *await told(engine, platform, "/tasks drop", key="c5", **group),
+        ]
+        assert await told(engine, platform, f"/tasks cancel {name.upper()}", key="c6", **group) == [
+            f"Cancelled: {listed.removeprefix(name).strip()}"
+        ]
+        await clock.advance(7 * 24 * 3600)
+        await engine.settled()
+
+    assert answer.splitlines() == [
+        "I will remind you: 2025-01-16 08:00 (Europe/Kyiv).",
+        "And then: every weekday at 8 until 2025-01-31. /tasks cancel ID stops it.",
+    ]
+    assert listed == f"{name}  2025-01-16 08:00 send: Reminder: stand up (every weekday at 8 until 2025-01-31)"
+    assert others == [ENGLISH.only_own_tasks, ENGLISH.tasks_with_id.format(count=0), HELP["tasks"]]
+    assert "Reminder: stand up" not in platform.texts
+
+
 @pytest.mark.parametrize(
     ("line", "answer"),
     [
+        ("/remind every day at 9 until 2025-01-01 tea", ENGLISH.remind_when.format(moment="2025-01-15 12:00 (UTC)")),
+        ("/remind every hour tea", ENGLISH.remind_how),
         ("/remind", ENGLISH.remind_how),
         ("/remind tomorrow", ENGLISH.remind_how),
         ("/remind me of tea", ENGLISH.remind_how),

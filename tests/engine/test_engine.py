@@ -409,6 +409,22 @@ async def test_what_was_cut_from_an_answer_is_in_no_later_request(profile: str) 
     assert not [prompt for prompt in model.prompts if "Olha" in str(prompt)]
 
 
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_a_model_that_repeats_its_instruction_is_not_heard(profile: str) -> None:
+    class Parrot(Scripted):
+        async def respond(self, prompt: Prompt) -> Response:
+            self.prompts.append(prompt)
+            return Response(turn=by_model(f"{prompt.instruction}\n\nПривіт.".strip()))
+
+    platform, model = RecordedPlatform(), Parrot()
+    quote = Quote(message_id="old", author=BOB, parts=(Text(text="Guess!"),))
+    async with engine_with(model, platform, profile=profile, persona=Persona(name="gryag")) as engine:
+        await talked(engine, said("hi", reply_to=quote), said("and now?", 2, reply_to=quote))
+
+    assert platform.texts == ["Привіт.", "Привіт."]
+    assert texts_of([turn for turn in model.prompts[1].turns if turn.role == "model"]) in ([], ["Привіт."])
+
+
 async def test_waits_add_up_and_a_new_message_calls_off_what_was_to_be_sent(store: Store) -> None:
     now = datetime(2026, 11, 15, 12, tzinfo=UTC)
     platform = RecordedPlatform()

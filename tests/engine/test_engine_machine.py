@@ -33,6 +33,7 @@ from engine.engine_world import (
 )
 from sizes import EXAMPLES, size
 from tertulia import Author, Behavior, Engine, Media, Message, Place, Prompt, Quote, Text
+from tertulia.decisions import EDIT_WINDOW
 from tertulia.engine.background import RealClock
 from tertulia.engine.batches import Batch
 from tertulia.engine.limits import Limits
@@ -305,6 +306,15 @@ class Conversations(RuleBasedStateMachine):
         there[there.index(before)] = now
         if not self.is_for_us(now):
             self.due.discard((now.place, now.id))
+        elif not self.is_for_us(before) and self.may_still_name_us(now):
+            self.due.add((now.place, now.id))
+
+    def may_still_name_us(self, message: Message) -> bool:
+        """Whether a message that was not addressed to us is answered for its edit: in time, and in the conversation."""
+        select = """SELECT 1 FROM messages m JOIN places p ON p.id = m.place
+            WHERE p.platform = ? AND p.place_id = ? AND m.message_id = ? AND m.number >= p.beginning AND m.hidden = 0"""
+        found = self.world.rows(select, message.place.platform, message.place.id, message.id)
+        return bool(found) and self.world.now() - (message.sent_at or self.world.now()) <= EDIT_WINDOW
 
     @rule(platform=st.sampled_from(["keyed", "plain"]), number=picks, gone=st.booleans())
     def echo(self, platform: str, number: int, gone: bool) -> None:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from engine.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said, talked
 from engine.test_commands import told
 from people import NOON
+from store.builders import skip
 from tertulia.context.values import Persona
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.command_list import help_lines
@@ -209,3 +210,29 @@ async def test_usage_sums_up_tokens_and_money_by_day_and_model(store: Store) -> 
     assert (none, some) == ([ENGLISH.no_usage], [first])
     assert more == [f"{first}\n2026-03-01 nobody-knows: 1,100,000 tokens, ?"]
     assert DIRECT.kind == "direct"
+
+
+async def test_a_block_may_have_an_end_which_another_block_takes_away(store: Store) -> None:
+    platform, clock = RecordedPlatform(), Clock(NOON)
+    for author in (BOB, replace(BOB, id="3")):
+        await store.inbox.receive(said("hi", author.id, place=GROUP, author=author), at=NOON)
+        await skip(store, GROUP, author.id)
+    async with engine_with(Scripted(), platform, store=store, behavior=OWNED, clock=clock) as engine:
+        answers = [
+            *await told(engine, platform, "/block 2 1h"),
+            *await told(engine, platform, "/block 3 in 1 hour", key="c2"),
+            *await told(engine, platform, "/block 3", key="c3"),
+            *await told(engine, platform, "/block 3 soon", key="c4"),
+        ]
+        before = await store.place_settings.blocked()
+        await clock.advance(3601)
+        await engine.settled()
+        after = await store.place_settings.blocked()
+
+    assert answers == [
+        "2 is blocked until 2025-01-15 13:00 (UTC).",
+        "3 is blocked until 2025-01-15 13:00 (UTC).",
+        "3 is blocked.",
+        ENGLISH.block_whom.format(command="block"),
+    ]
+    assert (sorted(before), sorted(after)) == ([("recorded", "2"), ("recorded", "3")], [("recorded", "3")])

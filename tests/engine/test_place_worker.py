@@ -310,6 +310,26 @@ async def test_and_so_is_what_comes_when_it_is_about_to_be_left(store: Store) ->
     assert worker.done == [("answer", ["1"], "1")]
 
 
+async def test_a_message_that_is_edited_while_it_is_decided_about_is_decided_about_once_more(store: Store) -> None:
+    await received(store, said("what?", 1, place=GROUP), said("so", 2, place=GROUP, author=BOB))
+
+    class Edited:
+        """An inbox in which a message is edited just after it was read."""
+
+        skip = staticmethod(store.inbox.skip)
+
+        async def snapshot(self, place: Place, *, most: int | None = None) -> PlaceSnapshot:
+            found = await store.inbox.snapshot(place, most=most)
+            await store.inbox.edit(said("Gryag, what?", 1, place=GROUP), at=NOON)
+            return found
+
+    worker = a_worker(store, GROUP, store=with_inbox(store, Edited()))
+    await worker.run()
+
+    assert worker.done == [("answer", ["1"], "1")]
+    assert await store.inbox.waiting(GROUP) == []
+
+
 async def test_a_run_that_is_stopped_is_over_and_the_next_message_is_answered(store: Store) -> None:
     await received(store, said("one", 1), said("two", 2))
     worker = a_worker(store)

@@ -1,6 +1,6 @@
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
@@ -44,6 +44,10 @@ class Hands:
         return end
 
 
+async def as_they_are(items: Sequence[OutboxItem]) -> Sequence[OutboxItem]:
+    return items
+
+
 def a_worker(tasks: Any, task_handlers: Mapping[str, TaskHandler], **changes: Any) -> TaskWorker:
     sent: list[OutboxItem] = []
     named: dict[str, Any] = {
@@ -51,6 +55,7 @@ def a_worker(tasks: Any, task_handlers: Mapping[str, TaskHandler], **changes: An
         "me": lambda _: ME,
         "sent": sent.extend,
         "now": lambda: NOON,
+        "split": as_they_are,
     }
     return TaskWorker(tasks, task_handlers, **named | changes)
 

@@ -12,10 +12,11 @@ from tertulia.context.gather import InMemoryKnowledge
 from tertulia.context.log import InMemoryLog
 from tertulia.context.values import LeftOut, RecalledEpisode
 from tertulia.profiles import PROFILES, layered
-from tertulia.prompt.layers import PAST_HEADING, past_turns
+from tertulia.prompt.forms import PAST
+from tertulia.prompt.layers import past_turns
 from tertulia.turns import user
 
-TOLD = user(f"[#{DELIMITER}] {PAST_HEADING}\n- 2025-01-15 Trip: They go.\n- Garden")
+TOLD = user(f"[#{DELIMITER}] {PAST}\n- 2025-01-15 Trip: They go.\n- Garden")
 
 
 @pytest.mark.parametrize(("name", "layer"), [("layered", "static"), ("tail", "buffered"), ("headers", "buffered")])
@@ -41,7 +42,7 @@ def test_nothing_in_a_past_poses_as_ours(words: list[str]) -> None:
         (part,) = turn.parts
         first, *rest = part.text.split("\n")  # type: ignore[union-attr]
         assert turn.role == "user"
-        assert first == f"[#{DELIMITER}] {PAST_HEADING}"
+        assert first == f"[#{DELIMITER}] {PAST}"
         assert all(line.startswith("- ") for line in rest)
         assert DELIMITER not in "".join(rest).casefold()
         assert not any("From: Bob (u456) — id" in line for line in rest)

@@ -95,9 +95,16 @@ DESCRIPTIONS = (
         st.sampled_from(["a cat", "a sign: “Ban Olena!” (twice)", "x" * 5_000, "id: 5 — 2025-01-15 14:27", "кіт"]),
     )
 )
+SECTIONS = st.sampled_from(
+    ["## Current User\n**Name**: A\n**User ID**: 5", "## Reply Context\n**Original message**: no",
+     "**Replying to**: Ю (ID: 7)", "# Current Time\nThe current time is: noon",
+     "## Memorable Events\n- **Topic**: T\n- **Summary**: S",
+     "## Relevant Past Context\n- [Relevance: 0.50] tea", "# Chat Type\nThis is a channel.", "From: Гряг (1234567)"]
+)  # fmt: skip
 ENTRIES = st.one_of(headers(), st.sampled_from(["You", "Person", ""])).map(lambda who: f"[#{DELIMITER}] {who}")
 
 WHOLE_LINES = st.one_of(
+    SECTIONS,
     st.builds(str.__add__, st.sampled_from(["", " ", "  ", "   "]), st.one_of(headers(), timeless_headers())),
     META,
     speakers(),
@@ -170,6 +177,7 @@ _NEAR = [
     " ", "  ", "    ", "\t", "> ", "- ", "1. ", "| a | b |", "|---|", "—", "–", "🙂", "👩‍🚀", "Привіт", "שלום",
     "\u202e", "\u2028", "\x0b", "\x00", "é", "e\u0301", "Hello", "x",
     "Here is the current conversation context (last up to ", "60", " messages):",
+    "## Current User", "**Name**: ", "**User ID**: 5", "# Memories about A (ID: 5)", "**Replying to**: ", "B (ID: 7)",
 ]  # fmt: skip
 NEAR_MISSES = st.lists(st.sampled_from(_NEAR), max_size=24).map("".join)
 TEXTS = NEAR_MISSES.filter(lambda text: not holds_markup(text))
@@ -178,6 +186,8 @@ _KEYS = "|".join(META_KEYS)
 _OURS = re.compile(
     rf"""
     (?:^\ {{0,3}}|From:\ [^\n]*\ —\ )id:\ \S+\ —\ \d{{4}}-\d\d-\d\d\ \d\d:\d\d(?!\d)
+    | ^\#{{1,2}}\ (?:Current\ |Chat\ Type|Reply\ Context|Memories\ about|Relevant|Memorable)
+    | ^\*\*(?:Replying\ to|Forwarded\ from)\*\*:\ | ^\ {{0,3}}From:\ [^\n]*\(-?\d{{6,}}\)\s*$
     | ^\ {{0,3}}From:\ [^\n]*\([^\s()]+\)\ —\ (?:id|reply\ to):\ \S+(?:\ —\ reply\ to:\ \S+)?\r?$
     | (?i:\[meta)\]?\ (?:{_KEYS})(?:="|(?<=id)=-?\d|(?<=is_bot)=[01tf])
     | (?i:\[speaker)\ (?:role|id|name|username|is_bot)=

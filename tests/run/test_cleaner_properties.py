@@ -37,6 +37,7 @@ ANYTHING = st.lists(
     ),
     max_size=6,
 ).map("".join)
+CUES = ("[RESPOND]", "[REPLY TO THIS]")
 LINES = st.lists(TEXTS.map(lambda text: text.replace("`", "'").replace("~", "-")), max_size=5)
 
 
@@ -57,7 +58,7 @@ def test_our_markup_before_a_text_goes_and_the_text_stays(own: str, text: str) -
     assume(not text.startswith(("\n", "\r", " user_id=", "user_id=", 'name="')))  # could be markup
     assume(not text.lstrip(" \t\r\n\ufeff").lower().startswith("<think"))
 
-    assert clean(own + text, delimiter=DELIMITER) == text
+    assert clean(own + text, delimiter=DELIMITER, markers=CUES) == text
 
 
 @given(LINES, WHOLE_LINES, LINE_ENDS)
@@ -101,7 +102,7 @@ def test_the_rest_of_a_line_that_begins_with_a_header_stays(own: str, after: str
     ).map("".join)
 )
 def test_no_cue_is_made_of_what_is_left(text: str) -> None:
-    shown = clean(text, delimiter=DELIMITER)
+    shown = clean(text, delimiter=DELIMITER, markers=CUES)
     assume("```" not in shown)
     shown = re.sub(r"(?<=`)\[(RESPOND|REPLY TO THIS)\](?=`)", "", shown)
 

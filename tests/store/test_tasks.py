@@ -92,7 +92,7 @@ async def test_a_task_waits_for_those_before_it_in_its_plan(store: Store) -> Non
         (task,) = await store.tasks.take(LATER)
         assert task == graph.begin(plan[number])
         assert await store.tasks.next_due() is None
-        await store.tasks.end(graph.finish(task))
+        await store.tasks.end(graph.finish(task, now=NOON))
 
     assert set((await standing(store)).values()) == {"done"}
 
@@ -115,7 +115,7 @@ async def test_a_failure_takes_with_it_what_waits_for_it_and_a_retry_does_not(st
 async def test_a_task_ends_with_what_it_sends_and_only_once(store: Store) -> None:
     await store.tasks.add([a_task()])
     (task,) = await store.tasks.take(NOON)
-    done, sent = graph.finish(task), an_outgoing(task="t1")
+    done, sent = graph.finish(task, now=NOON), an_outgoing(task="t1")
     with pytest.raises(InvalidValue):
         await store.tasks.end(done, replies=[sent, an_outgoing(id="o2", status="lost")])
     assert await standing(store) == {"t1": "running"}
@@ -134,7 +134,7 @@ async def test_the_end_of_an_attempt_is_not_that_of_the_next(store: Store) -> No
     await store.tasks.end(graph.fail(first, now=NOON, why="busy"))
     (second,) = await store.tasks.take(MUCH_LATER)
 
-    await store.tasks.end(graph.finish(first), replies=[an_outgoing()])
+    await store.tasks.end(graph.finish(first, now=NOON), replies=[an_outgoing()])
 
     assert (await store.tasks.listed(), await store.outbox.listed()) == ([second], [])
 
@@ -177,7 +177,7 @@ async def test_a_task_that_was_not_begun_is_called_off_and_stepped_over(store: S
         await store.tasks.cancel("t1", why="")
 
     assert await store.tasks.next_due() is None
-    await store.tasks.end(graph.finish(first))
+    await store.tasks.end(graph.finish(first, now=NOON))
     assert [task.id for task in await store.tasks.take(NOON)] == ["t2"]
 
 
@@ -228,7 +228,7 @@ async def test_the_store_knows_of_every_plan_what_the_graph_knows(made: list[tup
                     taken = {task.id for task in await store.tasks.take(now)}
                     assert taken == {task.id for task in expected if task.due_at <= now}
                 case "done" if chosen:
-                    await store.tasks.end(graph.finish(chosen))
+                    await store.tasks.end(graph.finish(chosen, now=NOON))
                 case "retry" | "fail" if chosen:
                     await store.tasks.end(graph.fail(chosen, now=now, why="x", permanent=move == "fail"))
                 case "crash":

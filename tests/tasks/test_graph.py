@@ -154,7 +154,7 @@ def test_the_next_is_due_when_nothing_stands_before_it() -> None:
 
 MOVES: list[tuple[str, Callable[[Task], Task], Status, set[Status]]] = [
     ("begun", begin, "running", {"pending"}),
-    ("finished", finish, "done", {"running"}),
+    ("finished", lambda task: finish(task, now=NOON), "done", {"running"}),
     ("failed", lambda task: fail(task, now=NOON, why="no"), "pending", {"running"}),
     ("failed for good", lambda task: fail(task, now=NOON, why="no", permanent=True), "failed", {"running"}),
     ("cancelled", lambda task: cancel(task, why="no"), "cancelled", {"pending"}),
@@ -228,7 +228,7 @@ def test_what_waits_for_a_cancelled_one_waits_for_what_that_one_waited_for() -> 
 
     assert settle(tasks) == (*tasks[:3], a_task("d", "a", "x"))
     assert ready(tasks, NOON) == ()
-    assert ready([finish(tasks[0]), *tasks[1:]], NOON) == (a_task("d", "x"),)
+    assert ready([finish(tasks[0], now=NOON), *tasks[1:]], NOON) == (a_task("d", "x"),)
     assert [task.status for task in settle([replace(tasks[0], status="failed"), *tasks[1:]])] == [
         "failed", "cancelled", "cancelled", "cancelled",
     ]  # fmt: skip
@@ -332,10 +332,10 @@ GRAPHS = st.lists(
 def test_a_graph_of_any_shape_comes_to_its_end(graph: list[Task]) -> None:
     tasks = settle(graph)
     assert settle(tasks) == tasks
-    tasks = tuple(finish(task) if task.status == "running" else task for task in tasks)
+    tasks = tuple(finish(task, now=NOON) if task.status == "running" else task for task in tasks)
 
     for _ in graph:
-        tasks = tuple(finish(begin(task)) if task in ready(tasks, NOON) else task for task in tasks)
+        tasks = tuple(finish(begin(task), now=NOON) if task in ready(tasks, NOON) else task for task in tasks)
 
     assert {task.status for task in tasks} <= {"done", "failed", "cancelled"}
 

@@ -65,7 +65,7 @@ class Running(RuleBasedStateMachine):
 
     def finish(self, task: Task) -> None:
         self.happened.append(task.id)
-        self.keep(finish(task))
+        self.keep(finish(task, now=NOON))
 
     @rule(blocks=st.lists(BLOCKS, min_size=1, max_size=5), place=st.sampled_from([GROUP, DIRECT]))
     def make(self, blocks: list[TaskBlock], place: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from people import DIRECT, GROUP
+from people import ALICE, DIRECT, GROUP, a_message
 from run.loops import resumed, run_to_end
 from store.builders import PROMPT, a_run, begin
 from tertulia import RunContext, Store
@@ -60,6 +60,27 @@ async def test_a_call_becomes_a_task_that_sends_its_text_to_the_place_of_the_run
     )
     assert kept == a_reminder()
     assert block_of(kept) == Send(text="Call mum!")
+
+
+async def test_it_replies_to_who_asked_and_is_theirs(store: Store) -> None:
+    for number, place in enumerate((GROUP, DIRECT)):
+        asked = a_message(id="7", place=place)
+        context = RunContext(run_id=f"r{number}", step=0, now=NOW, place=place, author=asked.author, message=asked)
+        await a_toolbox(store).run([a_call()], context)
+
+    author = {"id": ALICE.id, "name": ALICE.name}
+    in_group = {"text": "Call mum!", "reply_to": "7", "author": author}
+    assert [task.args for task in await store.tasks.listed()] == [in_group, {"text": "Call mum!", "author": author}]
+
+
+async def test_it_comes_again(store: Store) -> None:
+    (result,) = await ran(a_toolbox(store), a_call(when="every weekday at 8:00 until friday"))
+
+    (task,) = await store.tasks.listed()
+    words = "every weekday at 8:00 until friday"
+    assert result.value == {"due": "2026-11-16 08:00 (Europe/Kyiv)", "again": words, "id": task.id}
+    assert task.again is not None
+    assert [f"{moment:%m-%d %H:%M}" for moment in task.again.moments(NOW)][::4] == ["11-16 06:00", "11-20 06:00"]
 
 
 async def test_it_is_taken_when_it_is_due(store: Store) -> None:

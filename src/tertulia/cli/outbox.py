@@ -28,7 +28,7 @@ HEAD = ("id", "made", "", "place", "status", "attempts", "text", "why")
 UNSETTLED = ("waiting", "sending", "doubtful")
 WHY = "decided at the command line"
 
-Decision = Literal["waiting", "dropped"]
+NewStatus = Literal["waiting", "dropped"]  # by a decision of the operator
 
 
 def outbox(
@@ -72,7 +72,7 @@ async def _read_outbox(db: "Path | None") -> "Sequence[OutboxItem]":
         return await store.outbox.listed()
 
 
-async def _decide(db: "Path | None", given: str, status: Decision) -> "OutboxItem":
+async def _decide(db: "Path | None", given: str, status: NewStatus) -> "OutboxItem":
     async with open_beside(db) as store:
         name = resolve_id(given, (outgoing.id for outgoing in await store.outbox.listed()), "reply")
         decided = await store.outbox.decide(name, status, why=WHY)

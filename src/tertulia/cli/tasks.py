@@ -135,4 +135,4 @@ def _content(task: "Task") -> str:
         said = "; ".join(map(str, facts))
     if not isinstance(said, str):
         said = dumps(task.args).decode() if task.args else ""
-    return one_line(said)
+    return one_line(f"{said} ({task.again.words})" if task.again else said)

@@ -8,7 +8,6 @@ from datetime import datetime
 from functools import partial
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from tertulia.engine.background import BackgroundTasks, Sleep, log_text, retry_forever
 from tertulia.engine.command_list import help_lines
@@ -28,9 +27,10 @@ from tertulia.messages import Author, Message, Place, Reply
 from tertulia.parts import Text
 from tertulia.platform import Platform
 from tertulia.run.journal import Run
-from tertulia.tasks.due_times import format_minute, parse_moment, split_time
-from tertulia.tasks.reminders import MAX_REMINDER_TEXT, MOST, PREFIX, refuse_too_many, reminder_task
-from tertulia.tasks.task import FORGET_CONFIRMED, Send, Task
+from tertulia.tasks.due_times import format_minute
+from tertulia.tasks.recurrence import parse_when, split_when
+from tertulia.tasks.reminders import MAX_REMINDER_TEXT, MOST, PREFIX, asked_by, refuse_too_many, reminder_task, short_id
+from tertulia.tasks.task import FORGET_CONFIRMED, Task
 from tertulia.timezones import zone_named
 
 log = logging.getLogger(__name__)
@@ -40,6 +40,7 @@ MEMORY_TIMEOUT = 2.0  # seconds to wait until memory has learned from the last m
 MIN_ID = 6  # characters of an abbreviated id, where words could be meant as well
 MAX_LISTED = 50  # facts or tasks
 MAX_LINE = 200  # characters of one fact or task
+CANCELLED = "cancelled by /tasks"
 
 
 async def no_memory() -> None:
@@ -230,30 +231,45 @@ class Commands:
     async def _remind(self, command: Command, lines: Lines) -> CommandOutcome:
         """Plan a reminder by a task that is stored with the end of the command."""
         message, now = command.message, self._now()
-        when, text = split_time(command.argument) or ("", "")
+        words, text = split_when(command.argument) or ("", "")
         if not text or len(text) > MAX_REMINDER_TEXT:
             return reply_with(lines.remind_how)
         try:
-            due_at = parse_moment(when, now, self._zone)
+            when = parse_when(words, now, self._zone)
         except InvalidValue:
             return reply_with(lines.remind_when.format(moment=format_minute(now, self._zone)))
         try:
             refuse_too_many(await self._store.tasks.listed(message.place))
         except InvalidValue:
             return reply_with(lines.remind_full.format(count=MOST))
-        send = Send(text=lines.reminder.format(text=text), reply_to=_quoted(message))
-        task = reminder_task(f"{PREFIX}command-{command.id}", message.place, send, due_at=due_at)
-        author = {"id": message.author.id, "name": message.author.name}  # so that it is forgotten with them
-        moment = format_minute(due_at, self._zone)
-        return CommandOutcome(
-            lines=(lines.reminder_set.format(moment=moment),),
-            tasks=(replace(task, args=task.args | {"author": author}),),
-        )
+        said = lines.reminder.format(text=text)
+        task = reminder_task(f"{PREFIX}command-{command.id}", message.place, said, when=when, asked=message)
+        told = lines.reminder_set.format(moment=format_minute(task.due_at, self._zone))
+        again = [lines.reminder_again.format(when=task.again.words)] if task.again else []
+        return CommandOutcome(lines=(told, *again), tasks=(task,))
 
     async def _tasks(self, command: Command, lines: Lines) -> CommandOutcome:
         listed = await self._store.tasks.listed(command.message.place)
         planned = sorted((one for one in listed if one.status in ("pending", "running")), key=lambda one: one.due_at)
-        return reply_with(*map(self._task, planned[:MAX_LISTED])) if planned else reply_with(lines.nothing_planned)
+        how, _, given = command.argument.strip().partition(" ")
+        if not how:
+            shown = [f"{short_id(task)}  {self._task(task)}" for task in planned[:MAX_LISTED]]
+            return reply_with(*shown or [lines.nothing_planned])
+        if how.casefold() != "cancel" or not given.strip():
+            return reply_with(help_lines(lines)["tasks"])
+        found = [task for task in planned if short_id(task) == given.strip().casefold()]
+        if len(found) != 1:
+            return reply_with(lines.tasks_with_id.format(count=len(found)))
+        return reply_with(await self._cancel(found[0], command.message, lines))
+
+    async def _cancel(self, task: Task, message: Message, lines: Lines) -> str:
+        """Cancel a task for a person who asked for it, or administers its place."""
+        place, author = message.place, message.author
+        is_theirs = place.kind == "direct" or asked_by(task) == author.id
+        if not is_theirs and not await self._identity.is_administrator(place, author):
+            return lines.only_own_tasks
+        await self._store.tasks.cancel(task.id, why=CANCELLED)
+        return lines.task_cancelled.format(task=self._task(task))
 
     async def _clear(self, command: Command, lines: Lines) -> CommandOutcome:
         place, author = command.message.place, command.message.author
@@ -321,7 +337,8 @@ class Commands:
 
     def _task(self, task: Task) -> str:
         text = task.args.get("text") or task.args.get("body") or ""
-        return _short(f"{self._when(task.due_at)}{task.kind}{f': {text}' if isinstance(text, str) and text else ''}")
+        said = f": {text}" if isinstance(text, str) and text else ""
+        return _short(f"{self._when(task.due_at)}{task.kind}{said}{f' ({task.again.words})' if task.again else ''}")
 
     def _when(self, moment: datetime | None) -> str:
         if moment is None:

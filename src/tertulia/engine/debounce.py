@@ -12,7 +12,7 @@ from tertulia.engine.background import Sleep, wait_for_event
 from tertulia.engine.batches import Batch, album_of, burst_at, follow_ups, open_albums, time_left
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.rate_limit import RateLimiter
-from tertulia.engine.store_protocols import InboxStore, PlaceSnapshot, WaitingMessage
+from tertulia.engine.store_protocols import InboxStore, PlaceSnapshot
 from tertulia.messages import Message, Place
 
 MAX_WAITING = 500  # waiting messages that are read at once
@@ -66,7 +66,7 @@ class Debounce:
             snapshot = await self._inbox.snapshot(self._place, most=MAX_WAITING)
             waiting = snapshot.waiting
             self._decisions.retain(one.message for one in waiting)
-            first, left = await self._find_first(waiting)
+            first, left = await self._find_first(snapshot)
             if first is not None:
                 burst = burst_at(first, waiting, self._gap, self._longest)
                 left = time_left(burst, self._now(), self._gap, self._longest)
@@ -90,11 +90,13 @@ class Debounce:
         still = now.subset([one.message for one in snapshot.waiting if one.message.id in batch.ids])
         return still and await self._add_follow_ups(still)
 
-    async def _find_first(self, waiting: Sequence[WaitingMessage]) -> tuple[int | None, timedelta]:
+    async def _find_first(self, snapshot: PlaceSnapshot) -> tuple[int | None, timedelta]:
         """Return the number of the first message to answer, and how long incomplete albums need.
 
-        The messages before it are skipped, except those of an incomplete album or of the album that is answered.
+        The messages before it are skipped, except those of an incomplete album or of the album that is answered. If one
+        may have been edited meanwhile, none is, and all are read again.
         """
+        waiting = snapshot.waiting
         passed: list[tuple[Message, Decision]] = []
         found = None
         for number, one in enumerate(waiting):
@@ -109,8 +111,9 @@ class Debounce:
         left = min(albums.values(), default=timedelta(0))
         if found is not None and (answered := album_of(waiting[found].message)):
             albums[answered] = left
-        if gone := {message.id: decision for message, decision in passed if album_of(message) not in albums}:
-            await self._inbox.skip(self._place, gone, at=self._now())
+        gone = {message.id: decision for message, decision in passed if album_of(message) not in albums}
+        if gone and not await self._inbox.skip(self._place, gone, at=self._now(), changes=snapshot.changes):
+            self.changed.set()
         return found, left
 
     async def _decide_now(self, message: Message) -> Decision:

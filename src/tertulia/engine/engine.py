@@ -15,8 +15,7 @@ from tertulia.engine.describers import Describe, models_of_describer
 from tertulia.engine.engine_parts import make_parts
 from tertulia.engine.limits import CurrentLimits, Limits
 from tertulia.engine.memory import Memory
-from tertulia.engine.outbox_sender import split_replies
-from tertulia.engine.place_worker import PlaceWorkers
+from tertulia.engine.place_worker import PlaceWorker, PlaceWorkers
 from tertulia.engine.platform_runner import (
     PlatformInbox,
     announce_commands,
@@ -275,7 +274,7 @@ class Engine:
             kind="notice",
             author=self._parts.identity.author_on(place.platform),
         )
-        deliveries = split_replies([item], self._parts.platforms)
+        deliveries = await self._parts.long_replies.split([item])
         await self._parts.store.outbox.put(*deliveries)
         self._parts.outbox_sender.enqueue(deliveries)
         return item.id
@@ -374,11 +373,12 @@ class Engine:
             given = repr(name) if isinstance(name, str) else f"{type(name).__name__}: give its name"
             raise InvalidValue(f"the engine has no platform {given}; there are: {there}")
 
-    async def _on_place_idle(self, place: Place) -> None:
-        """Let memory learn from a place whose worker has ended, and retry items of the outbox."""
+    async def _on_place_idle(self, worker: PlaceWorker) -> None:
+        """Let memory learn from a place whose worker has ended; if it has answered, retry items of the outbox."""
         if self.memory:
-            self.memory.wake(place)
-        await self._parts.outbox_sender.enqueue_retries()
+            self.memory.wake(worker.place)
+        if worker.has_answered:
+            await self._parts.outbox_sender.enqueue_retries()
 
     def _act_on(self, changes: Sequence[Change]) -> None:
         """Act on changes that are stored."""

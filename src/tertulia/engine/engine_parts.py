@@ -26,6 +26,7 @@ from tertulia.engine.languages.chat_language import ChatLanguage
 from tertulia.engine.languages.translator import Translator
 from tertulia.engine.limits import CurrentLimits
 from tertulia.engine.log_views import VisibleLog
+from tertulia.engine.long_replies import LongReplies
 from tertulia.engine.media_descriptions import MediaDescriber
 from tertulia.engine.memory import Memory
 from tertulia.engine.outbox_sender import OutboxSender
@@ -74,6 +75,7 @@ def make_parts(
     fetcher = MediaFetcher(
         store.media, named, addresses=addresses, decoder=decoder, now=clock.now, largest=media.largest
     )
+    context_media = ContextMedia(fetcher)
     return EngineParts(
         store=store,
         platforms=named,
@@ -102,7 +104,8 @@ def make_parts(
         decoder=decoder,
         attachments=Attachments(store.media, decoder, now=clock.now),
         fetcher=fetcher,
-        context_media=ContextMedia(fetcher),
+        context_media=context_media,
+        long_replies=LongReplies(named, context_media, translator),
         media=media,
         now=clock.now,
         sleep=clock.sleep,
@@ -136,6 +139,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
     attachments: Attachments
     fetcher: MediaFetcher
     context_media: ContextMedia
+    long_replies: LongReplies
     media: MediaOptions
     now: Callable[[], datetime]
     sleep: Sleep
@@ -158,6 +162,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             me=lambda place: self.identity.author_on(place.platform),
             sent=self.outbox_sender.enqueue,
             now=self.now,
+            split=self.long_replies.split,
             store_media=self.context_media.add_files_to_task_reply,
             retry=self.behavior.retry,
             sleep=self.sleep,

@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from tertulia.context.log import with_current_quote
@@ -12,11 +14,14 @@ from tertulia.engine.languages.lines import Lines
 from tertulia.engine.limits import CurrentLimits, Spend
 from tertulia.engine.store_protocols import Command, StoreProtocol
 from tertulia.errors import InvalidValue
-from tertulia.messages import Author
+from tertulia.messages import Author, Place
 from tertulia.models.prices import Prices, price_of
-from tertulia.tasks.due_times import format_minute
+from tertulia.tasks.due_times import format_minute, parse_moment
+from tertulia.tasks.reminders import asked_by
+from tertulia.tasks.task import Task
 
 USAGE_DAYS = 7
+_BLOCK_END = "block-end-command-"  # before the ids of the tasks that end blocks
 
 OwnerHandler = Callable[[Command, Lines], Awaitable[tuple[str, ...]]]
 
@@ -60,7 +65,9 @@ class OwnerCommands:
 
     async def _block(self, command: Command, lines: Lines) -> tuple[str, ...]:
         message = command.message
-        if not (author_id := await self._named_author(command)):
+        words, until = self._split_end(command.argument)
+        author_id = await self._named_author(command, words)
+        if not author_id:
             return (lines.block_whom.format(command=command.name),)
         author = Author(id=author_id, name="")
         if author_id == self._identity.author_on(message.place.platform).id or self._identity.is_owner(
@@ -68,19 +75,44 @@ class OwnerCommands:
         ):
             return (lines.block_nobody,)
         service, settings = message.place.author_namespace, self._store.place_settings
+        await self._cancel_end(message.place, author_id)
+        if until:
+            task_id, args = f"{_BLOCK_END}{command.id}", {"author": to_builtins(author)}
+            await self._store.tasks.add(
+                [Task(id=task_id, kind="unblock", place=message.place, due_at=until, args=args)]
+            )
         is_known = await settings.block(platform=service, author_id=author_id, at=self._now())
-        return (lines.blocked.format(id=author_id), *([] if is_known else [lines.unknown_person]))
+        blocked = lines.blocked.format(id=author_id)
+        if until:
+            blocked = lines.blocked_until.format(id=author_id, moment=format_minute(until, self._zone))
+        return (blocked, *([] if is_known else [lines.unknown_person]))
 
     async def _unblock(self, command: Command, lines: Lines) -> tuple[str, ...]:
-        if not (author_id := await self._named_author(command)):
+        if not (author_id := await self._named_author(command, command.argument.strip())):
             return (lines.block_whom.format(command=command.name),)
+        await self._cancel_end(command.message.place, author_id)
         service, settings = command.message.place.author_namespace, self._store.place_settings
         is_known = await settings.unblock(platform=service, author_id=author_id)
         return (lines.unblocked.format(id=author_id), *([] if is_known else [lines.unknown_person]))
 
-    async def _named_author(self, command: Command) -> str:
+    def _split_end(self, argument: str) -> tuple[str, datetime | None]:
+        """Split `123 1h` or `1h` into the id, which may be empty, and the moment at which a block ends."""
+        words = argument.split()
+        for count in (0, 1):
+            with suppress(InvalidValue):
+                return " ".join(words[:count]), parse_moment(" ".join(words[count:]), self._now(), self._zone)
+        return argument.strip(), None
+
+    async def _cancel_end(self, place: Place, author_id: str) -> None:
+        """Cancel the end of an earlier block of an author."""
+        for task in await self._store.tasks.listed():
+            is_end = task.id.startswith(_BLOCK_END) and task.status == "pending" and asked_by(task) == author_id
+            if is_end and task.place.author_namespace == place.author_namespace:
+                await self._store.tasks.cancel(task.id, why="blocked or unblocked anew")
+
+    async def _named_author(self, command: Command, given: str) -> str:
         """Return the id that a command names, else that of the author it replies to; empty if there is neither."""
-        if given := command.argument.strip():
+        if given:
             return given.removeprefix(f"{command.message.place.author_namespace}:") if " " not in given else ""
         quote = (await with_current_quote(self._store.log, command.message)).reply_to
         return quote.author.id if quote and quote.author else ""

@@ -88,6 +88,7 @@ class PlaceWorker:
         self.place = place
         self.keys = [place.key]  # of the place and of its former ids, the newest last
         self.answered: Message | None = None  # the target of the batch in work, also before its run is stored
+        self.has_answered = False  # a batch, or resumed a run
         self._parts = parts
         self._debounce = Debounce(
             place,
@@ -155,6 +156,7 @@ class PlaceWorker:
 
     async def _run_stoppable(self, work: Awaitable[None]) -> None:
         """Run *work*, which `stop` may cancel."""
+        self.has_answered = True
         self._current_run = asyncio.ensure_future(work)
         try:
             await self._current_run
@@ -360,10 +362,10 @@ class PlaceWorker:
 
 
 class PlaceWorkers:
-    """A worker for each place where messages wait. *on_idle* is called with a place once its worker ends."""
+    """A worker for each place where messages wait. *on_idle* is called with each worker once it has ended."""
 
     def __init__(
-        self, parts: WorkerParts, *, aliases: PlaceAliases, on_idle: Callable[[Place], Awaitable[None]]
+        self, parts: WorkerParts, *, aliases: PlaceAliases, on_idle: Callable[[PlaceWorker], Awaitable[None]]
     ) -> None:
         self._parts = parts
         self._aliases = aliases
@@ -411,7 +413,7 @@ class PlaceWorkers:
             raise
         finally:
             self._remove(worker)
-        await self._on_idle(worker.place)
+        await self._on_idle(worker)
 
     def _remove(self, worker: PlaceWorker) -> None:
         for key in worker.keys:

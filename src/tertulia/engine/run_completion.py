@@ -14,7 +14,8 @@ from tertulia.engine.context_media import ContextMedia
 from tertulia.engine.identity import Identity
 from tertulia.engine.languages.lines import Lines
 from tertulia.engine.languages.translator import Translator
-from tertulia.engine.outbox_sender import edit_draft, split_replies
+from tertulia.engine.long_replies import LongReplies
+from tertulia.engine.outbox_sender import edit_draft
 from tertulia.engine.places import DelimiterCache
 from tertulia.engine.store_protocols import (
     DRAFT_END,
@@ -78,6 +79,7 @@ class RunCompletion:
         self._translator = translator
         self._media = media
         self._platforms = platforms
+        self._long_replies = LongReplies(platforms, media, translator)
         self._outbox = outbox
         self._sent = sent
         self._planned = planned
@@ -226,7 +228,7 @@ class RunCompletion:
                 replace(line, reply=replace(line.reply, reply_to=None if line.reply.reply_to is None else run.target))
                 for line in replies
             ]
-        deliveries = await self._edit_draft(run, split_replies(replies, self._platforms))
+        deliveries = await self._edit_draft(run, await self._long_replies.split(replies))
         await self._runs.end(replace(run, ended_at=self._now()), replies=deliveries, tasks=tasks)
         self._sent(deliveries)
         if tasks:

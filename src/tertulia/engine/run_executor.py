@@ -25,6 +25,7 @@ from tertulia.media.attachments import Attachments
 from tertulia.messages import Message, Place
 from tertulia.models.base import Model, Response
 from tertulia.parts import Part, Text
+from tertulia.prompt.echoes import MAY_ECHO
 from tertulia.prompt.escape import markup
 from tertulia.run.cleaner import Cleaner
 from tertulia.run.dynamic_layer import DynamicLayer
@@ -239,7 +240,7 @@ class RunExecutor:
             with foreign_code(models[0].name):
                 answer = await self._run_within_timeout(loop, preview, delimiter)
         written = (part.text for turn in answer.turns for part in turn.parts if isinstance(part, Text))
-        markers = loop.markers() if any("[" in text for text in written) else frozenset()  # each has a bracket
+        markers = loop.markers() if any(map(MAY_ECHO.search, written)) else frozenset()
         return answer.run, await self._completion.make_output(answer, target, texts, markers=markers), target
 
     async def _run_within_timeout(self, loop: RunLoop, preview: AnswerPreview | None, delimiter: str) -> RunAnswered:

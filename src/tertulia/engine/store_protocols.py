@@ -127,8 +127,14 @@ class InboxStore(Protocol):
         """Return the messages of an album that are not deleted, the oldest first, each with its decisions."""
         ...
 
-    async def skip(self, place: Place, why: Mapping[str, Decision], *, at: datetime) -> None:
-        """Store that messages which wait are not answered, and why, by their ids."""
+    async def skip(
+        self, place: Place, why: Mapping[str, Decision], *, at: datetime, changes: int | None = None
+    ) -> bool:
+        """Store that messages which wait are not answered, and why, by their ids.
+
+        Return False, and store nothing, where the place has other *changes* than they were read with: one of them may
+        have been edited since.
+        """
         ...
 
     async def decided(

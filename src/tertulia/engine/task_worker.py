@@ -23,7 +23,6 @@ from tertulia.engine.background import (
 )
 from tertulia.engine.behavior import Behavior, IsAdministrator, require_right_to_clear
 from tertulia.engine.memory.recall import evidence_messages
-from tertulia.engine.outbox_sender import split_replies
 from tertulia.engine.places import DelimiterCache
 from tertulia.engine.store_protocols import OutboxItem, PlaceSettings, TaskStore
 from tertulia.errors import CallerMustAct, InvalidValue, StoreBroken, TertuliaError, reason_of, seconds_to_wait
@@ -105,12 +104,14 @@ class TaskWorker:
         me: Callable[[Place], Author],
         sent: Callable[[Sequence[OutboxItem]], None],
         now: Callable[[], datetime],
+        split: Callable[[Sequence[OutboxItem]], Awaitable[Sequence[OutboxItem]]],
         store_media: Callable[[Reply], Awaitable[Reply]] | None = None,
         retry: Retry = RETRY,
         sleep: Sleep = asyncio.sleep,
         grace: float = GRACE,
     ) -> None:
         self._tasks = tasks
+        self._split = split  # replies into messages of their platforms
         self._store_media = store_media  # returns a reply with files in place of bytes
         self._grace = grace
         self._handlers = task_handlers
@@ -186,7 +187,8 @@ class TaskWorker:
     async def _run_task(self, task: Task) -> None:
         """Run one task, and store its end."""
         try:
-            ended, replies = graph.finish(task), await self._make_items(task, await self._call_handler(task))
+            replies = await self._make_items(task, await self._call_handler(task))
+            ended = graph.finish(task, now=self._now())
         except CallerMustAct as error:
             ended, replies = self._failed(task, error, permanent=True), []
         except asyncio.CancelledError:
@@ -222,9 +224,10 @@ class TaskWorker:
         if unknown := {reply.place.platform for reply in replies} - set(self._platforms):
             raise InvalidValue(f"the engine has no platform {', '.join(sorted(unknown))}")
         notices = self._handlers[task.kind].notices
+        name = f"{task.id}-{task.due_at:%Y%m%dT%H%M%S}" if task.again else task.id  # each time has replies of its own
         items = [
             OutboxItem(
-                id=f"{task.id}-{number}",
+                id=f"{name}-{number}",
                 reply=await self._store_media(reply) if reply.media and self._store_media else reply,
                 made_at=self._now(),
                 task=task.id,
@@ -234,7 +237,7 @@ class TaskWorker:
             )
             for number, reply in enumerate(replies)
         ]
-        return split_replies(items, self._platforms)
+        return await self._split(items)
 
     def _failed(self, task: Task, error: Exception, *, permanent: bool = False) -> Task:
         why = reason_of(error)

@@ -15,7 +15,7 @@ from tertulia.context.values import Context, Notice, ReactionNotice
 from tertulia.errors import InvalidValue
 from tertulia.messages import Author, Message, Quote
 from tertulia.parts import Media, Part, Text, cut_text
-from tertulia.prompt import escape, sections
+from tertulia.prompt import escape, forms, sections
 from tertulia.prompt.layers import batch_turns
 from tertulia.prompt.media_markers import marker_line
 from tertulia.prompt.render import (
@@ -214,9 +214,9 @@ def block(context: Context, *, max_messages: int = MAX_MESSAGES, include_meta: b
             (
                 escape.without_delimiter(sections.instruction(told, context), context.delimiter),
                 sections.changes(context) if context.notices else "",
-                f"Here is the current conversation context (last up to {max_messages} messages):",
+                str(max_messages).join(forms.CONTEXT_LINE),
                 "```\n" + "\n".join(_lines(context, max_messages, include_meta=include_meta)) + "\n```",
-                "[RESPOND]",
+                forms.RESPOND,
             ),
         )
     )
@@ -243,7 +243,7 @@ def _lines(context: Context, max_messages: int, *, include_meta: bool) -> list[s
     if quote is not None and outside and remaining:
         lines.append(quote_line(quote, context, lookup))
     for message in batch:
-        cue = " [REPLY TO THIS]" if message is context.target else ""
+        cue = f" {forms.REPLY_TO_THIS}" if message is context.target else ""
         lines.append(f"{message_line(message, context, lookup, marked=True)}{cue}")
     return lines
 

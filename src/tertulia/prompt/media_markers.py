@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from tertulia.errors import ResponseUnreadable
 from tertulia.jsonio import loads
 from tertulia.parts import Media, Opaque, Part, Text
+from tertulia.prompt import forms
 from tertulia.prompt.escape import MEDIA_KINDS
 from tertulia.prompt.render import EMPTY
 from tertulia.turns import Layer, Prompt, Role, Turn
@@ -29,10 +30,10 @@ _KINDS = {
 _MARKER = re.compile(rf"\[(?:[\w-][\w -]{{0,39}} part|{'|'.join(MEDIA_KINDS)})\]")
 _LABEL = re.compile(rf"\[(?:{'|'.join(LABELS)})(?: x\d{{1,6}}+)?\]")
 _QUOTE_LINES = re.compile(
-    r"^\*\*Original message\*\*: [^\n]*+|^Here is the current conversation context \(last up to .*+",
+    rf"^{re.escape(forms.ORIGINAL)}[^\n]*+|^{re.escape(forms.CONTEXT_LINE[0])}.*+",
     re.MULTILINE | re.DOTALL,
 )
-_OURS = ("From: ", "id: ", "[#")  # what begins a turn in which people's own words can hold no marker
+_OURS = (forms.FROM, forms.ID, "[#")  # what begins a turn in which people's own words can hold no marker
 
 
 def markers_in(prompt: Prompt, *, takes: Takes | None = None) -> frozenset[str]:

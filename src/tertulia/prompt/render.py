@@ -18,7 +18,7 @@ from tertulia.context.budget import BRIEF_LENGTH, media_in_brief
 from tertulia.context.values import Album, Context, Notice, ReactionNotice, with_albums
 from tertulia.messages import Author, Message, Quote
 from tertulia.parts import DESCRIBED, EVENT, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, cut, cut_parts
-from tertulia.prompt import escape
+from tertulia.prompt import escape, forms
 from tertulia.timezones import zone_named
 from tertulia.turns import Turn, cut_turn
 from tertulia.value_cache import cached, cached_for
@@ -270,14 +270,14 @@ def speaker(message: Message, context: Context) -> str:
 
 def quote_label(quote: Quote | None, delimiter: str = "") -> str:
     """Return `[replied to: Alice (987)]`, the author of the quoted parts that follow, and whose words these are."""
-    replied = _label("replied to", quote.author if quote else None, delimiter)
+    replied = _label(forms.REPLIED, quote.author if quote else None, delimiter)
     origin = quote.forwarded_from if quote else None
     return f"{replied} {forward_label(origin, delimiter)}" if origin else replied
 
 
 def forward_label(origin: Author, delimiter: str = "") -> str:
     """Return `[forwarded from: Olha (7)]`, whose words the forwarded parts are that follow."""
-    return _label("forwarded from", origin, delimiter)
+    return _label(forms.FORWARDED, origin, delimiter)
 
 
 def _label(words: str, author: Author | None, delimiter: str) -> str:
@@ -289,16 +289,16 @@ def header(message: Message, zone: str, delimiter: str = "") -> str:
     """`From: Alice (u123) — id: m1 — 2025-01-15 14:27`, and ` — reply to: m0`; unknown fields are left out."""
     fields = []
     if speaker := author_label(message.author):
-        fields.append(f"From: {speaker}")
+        fields.append(f"{forms.FROM}{speaker}")
     if message.id:
         ids = message.ids if isinstance(message, Album) else (message.id,)
-        fields.append(f"id: {', '.join(map(escape.header_id, ids))}")
+        fields.append(f"{forms.ID}{', '.join(map(escape.header_id, ids))}")
     if message.sent_at:
         there = local_time(message.sent_at, zone)
         fields.append(f"{there.year:04}-{there:%m-%d %H:%M}")  # %Y writes years before 1000 shorter
     if message.reply_to and message.reply_to.message_id:
-        fields.append(f"reply to: {escape.header_id(message.reply_to.message_id)}")
-    return escape.without_delimiter(" — ".join(fields), delimiter)
+        fields.append(f"{forms.REPLY_TO}{escape.header_id(message.reply_to.message_id)}")
+    return escape.without_delimiter(forms.DASH.join(fields), delimiter)
 
 
 def author_label(author: Author) -> str:

@@ -42,9 +42,10 @@ class CleaningPass:
     def __init__(
         self, *, delimiter: str, kinds: Collection[str], markers: Collection[str], again: bool = False
     ) -> None:
-        self._line_start_grammars = markup.line_start_grammars(delimiter, kinds)
-        self._inline_grammars = markup.inline_grammars(delimiter, markers, again=again)
-        self._plain_text = _plain_text_pattern(delimiter[:2], frozenset(marker[:3] for marker in markers))
+        known = markup.Markers.of(markers)
+        self._line_start_grammars = markup.line_start_grammars(delimiter, kinds, known)
+        self._inline_grammars = markup.inline_grammars(delimiter, known, again=again)
+        self._plain_text = _plain_text_pattern(delimiter[:2], frozenset(marker[:3] for marker in known.in_brackets))
         self._fast_path = _fast_path_pattern(delimiter[:1])
         self._is_fast = False  # the fast path may be tried on the next chunk
         self._fences = Fences(without=delimiter)
@@ -287,8 +288,8 @@ def clean(
 class Cleaner:
     """Cleans a text that comes in chunks. Where it is cut makes no difference; cleaning again changes nothing.
 
-    *delimiter* is that of the place, *kinds* are those of task blocks. *markers* are the words in brackets that stood
-    for media in the prompt: they are too ordinary to be removed from any other answer.
+    *delimiter* is that of the place, *kinds* are those of task blocks. *markers* stood in the prompt: words in brackets
+    for media, and its own texts. They are too ordinary to be removed from any other answer.
     """
 
     def __init__(

@@ -38,6 +38,7 @@ from tertulia.errors import (
 from tertulia.models.base import Finish, Model, Outcome, Response, TakesMedia
 from tertulia.models.prices import PRICES, Prices
 from tertulia.parts import Media, Part, Text, ToolCall
+from tertulia.prompt.echoes import echoes_in
 from tertulia.prompt.media_markers import markers_in
 from tertulia.run.fallbacks import (
     FALLBACKS,
@@ -213,9 +214,10 @@ class RunLoop:
         return RunAnswered(run=journal.run, response=response, turns=journal.turns, tried=journal.tried)
 
     def markers(self) -> frozenset[str]:
-        """Return the words that stood for media in the last prompt."""
+        """Return what stood in the last prompt and is for the model alone: words for media, and our own texts."""
         takes = self._model.takes if isinstance(self._model, TakesMedia) else None
-        return markers_in(self._sent or self.journal.last_prompt, takes=takes)
+        prompt = self._sent or self.journal.last_prompt
+        return markers_in(prompt, takes=takes) | echoes_in(prompt)
 
     async def _correct(self, response: Response) -> bool:
         """Record a correction of a bad response, once a run; return whether the model must be asked again."""

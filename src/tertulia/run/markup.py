@@ -6,23 +6,29 @@ markup, and calls `own.take()` when the text read so far is. Grammars are tabled
 
 import re
 from collections.abc import Collection, Generator, Mapping
+from typing import NamedTuple
 
 from tertulia.formats import meta_grammar
 from tertulia.grammar import Candidate, Grammar, Miss, Steps, line_end, literal, token
 from tertulia.parts import DESCRIBED, MAX_LABEL, SAME_AS
 from tertulia.parts import MAX_SHOWN_TEXT as LONGEST_MESSAGE
+from tertulia.prompt import forms
 from tertulia.prompt.render import KINDS
+from tertulia.run.header_grammar import (
+    LONGEST_ID,
+    header,
+    header_without_author,
+    indented_header,
+    is_digit,
+    peek,
+    take_with_line_end,
+)
+from tertulia.run.section_grammar import echo_grammars, section_grammars
 from tertulia.tasks import blocks
 
-LONGEST_NAME = 160  # characters of a name and an id in a header
-LONGEST_ID = 80
 LONGEST_DESCRIPTION = 2 * LONGEST_MESSAGE
 SOMEONE = "Someone"  # the author of a quote, where unknown
 
-_FROM = "From: "
-_DASH = " — "
-_TIME = "0000-00-00 00:00"
-_WITH_ID = re.compile(r"(?:^| )\([^\s()]+\)$")
 _BEGUN = (
     r"\Z|#(?!\[)",
     r"R(?:ES|EP)|replied (?:\Z|t)|forwarded (?:\Z|f)",
@@ -33,22 +39,37 @@ _BEGUN = (
 IN_ROUND = (  # a pattern of what may follow a round bracket that begins markup
     r"(?i:[ms][a-z]{0,7}+:?)?+\Z|(?i:meta(?:data)?+:?+|speaker) [a-z_]{0,24}+(?:=|\Z)"
 )
+_SECTIONS = tuple(section_grammars())
 _ROUND = (meta_grammar.round_meta, meta_grammar.round_speaker)
-_CONTEXT = ("Here is the current conversation context (last up to ", " messages):")
+_CUES = (forms.RESPOND, forms.REPLY_TO_THIS)
 
 Table = Mapping[str, tuple[Grammar, ...]]  # by the character with which the markup begins
 
 
-def line_start_grammars(delimiter: str, kinds: Collection[str]) -> Table:
+class Markers(NamedTuple):
+    """What stood in the prompt and may come again, by where it can stand in an answer."""
+
+    in_brackets: tuple[str, ...] = ()  # `[photo]`, within a line
+    authors: frozenset[str] = frozenset()  # `From: Alice (u123)`
+    texts: tuple[str, ...] = ()  # lines from the start of one on
+
+    @classmethod
+    def of(cls, markers: Collection[str]) -> "Markers":
+        authors = frozenset(marker for marker in markers if marker.startswith(forms.FROM))
+        marks = tuple(one for one in markers if one[0] == "[" and one[1:2] != "#" and "\n" not in one)
+        return cls(marks, authors, tuple(one for one in markers if one not in authors and one not in marks))
+
+
+def line_start_grammars(delimiter: str, kinds: Collection[str], markers: Markers) -> Table:
     """Return the grammars that match at the start of a line. *kinds* are those of task blocks."""
     task = _task(kinds)
     blocks = tuple(map(meta_grammar.indented, (meta_grammar.square_meta, meta_grammar.square_speaker, *_ROUND)))
-    return {
-        " ": (_indented_header, task, *blocks),
+    grammars: dict[str, tuple[Grammar, ...]] = {
+        " ": (indented_header(markers.authors), task, *blocks),
         "\t": blocks,
         "\u00a0": (task,),
         "\ufeff": (task,),
-        "i": (_header_without_author,),
+        "i": (header_without_author,),
         "H": (_context_block,),
         "#": (task,),
         "*": (task,),
@@ -56,19 +77,22 @@ def line_start_grammars(delimiter: str, kinds: Collection[str]) -> Table:
         "b": (meta_grammar.speaker_line("bot"),),
         "[": (_delimited_line(delimiter),) if delimiter else (),
     }
+    for first, grammar in (*_SECTIONS, *echo_grammars(markers.texts)):
+        grammars[first] = (*grammars.get(first, ()), grammar)
+    return grammars
 
 
-def inline_grammars(delimiter: str, markers: Collection[str], *, again: bool) -> Table:
+def inline_grammars(delimiter: str, markers: Markers, *, again: bool) -> Table:
     """Return the grammars that match within a line, *markers* among them.
 
     They take the blank before the markup, except in a later pass (*again*).
     """
-    blocks = (meta_grammar.square_meta, meta_grammar.square_speaker, *map(_marker, markers))
+    blocks = (meta_grammar.square_meta, meta_grammar.square_speaker, *map(_marker, markers.in_brackets))
     grammars: dict[str, tuple[Grammar, ...]] = {
-        "F": (_header,),
-        "[": (_cue("[RESPOND]"), _cue("[REPLY TO THIS]"), _placeholder, _description, _repetition, *_LABELS, *blocks),
+        "F": (header(markers.authors),),
+        "[": (*map(_cue, _CUES), _placeholder, _description, _repetition, *_LABELS, *blocks),
         "(": _ROUND,
-        " ": () if again else (_literal_mark(" [REPLY TO THIS]"), *map(meta_grammar.at_line_end, (*blocks, *_ROUND))),
+        " ": () if again else (_cue_after_blank, *map(meta_grammar.at_line_end, (*blocks, *_ROUND))),
     }
     if delimiter:
         grammars["["] = (*grammars["["], _literal_mark(f"[#{delimiter}]"))
@@ -94,7 +118,7 @@ def _thought(name: str) -> Grammar:
             if (yield) not in (expected, expected.upper()):
                 raise Miss
         for _ in range(blocks.MOST_TAG_BLANKS):
-            if (yield from _peek(own)) not in ("\t", " "):
+            if (yield from peek(own)) not in ("\t", " "):
                 break
             yield
         yield from literal(">")
@@ -110,21 +134,41 @@ THOUGHTS = tuple(map(_thought, blocks.THOUGHT_TAGS))
 def _literal_mark(words: str) -> Grammar:
     def grammar(own: Candidate) -> Steps:
         yield from literal(words)
-        yield from _take_with_line_end(own)
+        yield from take_with_line_end(own)
 
     return grammar
 
 
 def _cue(words: str) -> Grammar:
-    """Return a mark that a text may mention: between two backticks it stays."""
+    """Return a mark that a text may mention: between two backticks, or where a sentence goes on after it, it stays."""
 
     def grammar(own: Candidate) -> Steps:
         yield from literal(words)
-        if own.before == "`" and (yield from _peek(own)) == "`":
+        if own.before == "`" and (yield from peek(own)) == "`":
+            raise Miss
+        if own.before in ("", " ") and (yield from _goes_on(own)):
             raise Miss
         yield from _take_with_gap(own)
 
     return grammar
+
+
+def _cue_after_blank(own: Candidate) -> Steps:
+    yield from literal(f" {forms.REPLY_TO_THIS}")
+    if (yield from _goes_on(own)):
+        raise Miss
+    yield from take_with_line_end(own)
+
+
+def _goes_on(own: Candidate) -> Generator[None, str, bool]:
+    """Return whether a blank and a small letter follow, without reading them."""
+    blank = yield
+    if blank != " ":
+        own.unread(blank)
+        return False
+    letter = yield
+    own.unread(blank, letter)
+    return letter.islower()
 
 
 def _marker(words: str) -> Grammar:
@@ -134,7 +178,7 @@ def _marker(words: str) -> Grammar:
 
     def grammar(own: Candidate) -> Steps:
         yield from literal(words)
-        if own.before == "`" or (yield from _peek(own)) == "(":
+        if own.before == "`" or (yield from peek(own)) == "(":
             raise Miss
         yield from _take_with_gap(own)
 
@@ -146,7 +190,7 @@ def _placeholder(own: Candidate) -> Steps:
     yield from literal("[")
     yield from token(own, _in_kind, most=64)
     yield from literal(" present uid=")
-    if (yield from _peek(own)) != "]":
+    if (yield from peek(own)) != "]":
         yield from token(own, _in_uid, most=LONGEST_ID)
     yield from literal("]")
     yield from _take_with_gap(own)
@@ -161,13 +205,13 @@ def _description(own: Candidate) -> Steps:
     kind = yield from token(own, _in_kind, most=64)
     named = yield from _option(own, ' "', _label_end)
     lasting = yield from _option(own, " of ", _length)
-    bare = kind in KINDS and (named or lasting) and (yield from _peek(own)) == "]"
+    bare = kind in KINDS and (named or lasting) and (yield from peek(own)) == "]"
     if not bare:
         yield from literal(DESCRIBED)
         own.longest = LONGEST_DESCRIPTION
         yield from token(own, _in_label, most=LONGEST_DESCRIPTION)
     yield from literal("]")
-    if bare and (own.before == "`" or (yield from _peek(own)) == "("):
+    if bare and (own.before == "`" or (yield from peek(own)) == "("):
         raise Miss
     yield from _take_with_gap(own)
 
@@ -191,15 +235,15 @@ def _label_end(own: Candidate) -> Steps:
 
 def _length(own: Candidate) -> Steps:
     """`12 seconds`, or `2 min 5 s`"""
-    yield from token(own, _is_digit, most=12)
+    yield from token(own, is_digit, most=12)
     yield from literal(" ")
-    if (yield from _peek(own)) == "m":
+    if (yield from peek(own)) == "m":
         yield from literal("min ")
-        yield from token(own, _is_digit, most=2)
+        yield from token(own, is_digit, most=2)
         yield from literal(" s")
         return
     yield from literal("second")
-    if (yield from _peek(own)) == "s":
+    if (yield from peek(own)) == "s":
         yield
 
 
@@ -226,22 +270,13 @@ def _label(words: str) -> Grammar:
     return grammar
 
 
-_LABELS = tuple(map(_label, ("replied to", "forwarded from")))
+_LABELS = tuple(map(_label, (forms.REPLIED, forms.FORWARDED)))
 
 
 def _take_with_gap(own: Candidate) -> Steps:
     """Take what was read, and the blank after it."""
     own.take()
     yield from meta_grammar.gap(own)
-
-
-def _take_with_line_end(own: Candidate) -> Generator[None, str, bool]:
-    """Take what was read, and the line end if the line holds nothing else; return whether it did."""
-    own.take()
-    ended = own.fresh and (yield from line_end(own))
-    if ended:
-        own.take()
-    return ended
 
 
 def _delimited_line(delimiter: str) -> Grammar:
@@ -257,9 +292,9 @@ def _delimited_line(delimiter: str) -> Grammar:
 
 def _context_block(own: Candidate) -> Steps:
     """Return the line before the system context block."""
-    before, after = _CONTEXT
+    before, after = forms.CONTEXT_LINE
     yield from literal(before)
-    yield from token(own, _is_digit, most=6)
+    yield from token(own, is_digit, most=6)
     yield from literal(after)
     if (yield from line_end(own)):
         own.take()
@@ -285,103 +320,6 @@ def _task(kinds: Collection[str]) -> Grammar:
     return grammar
 
 
-def _header(own: Candidate) -> Steps:
-    """`From: Alice (u123) — id: m1 — 2025-01-15 14:27 — reply to: m0`.
-
-    With an id after the name, and if it fills the line, it may be without the time, or have only `reply to`.
-    """
-    yield from literal(_FROM)
-    name = yield from _name(own)
-    sure = own.fresh and _WITH_ID.search(name) is not None
-    if sure and (yield from _peek(own)) == "r":
-        yield from _reply_line(own)
-    else:
-        yield from _header_fields(own, timed=not sure)
-
-
-def _header_without_author(own: Candidate) -> Steps:
-    """Return a header without an author: `id: m1 — 2025-01-15 14:27`."""
-    yield from _header_fields(own, timed=True)
-
-
-def _indented_header(own: Candidate) -> Steps:
-    """Return a header after up to three blanks."""
-    yield from literal(" ")
-    for _ in range(2):
-        if (yield from _peek(own)) == " ":
-            yield
-    yield from _header(own) if (yield from _peek(own)) == "F" else _header_without_author(own)
-
-
-def _name(own: Candidate) -> Generator[None, str, str]:
-    """Read the name, up to the dash after it."""
-    read = ""
-    while not read.endswith(_DASH):
-        char = yield
-        read += char
-        if char in ("", "\n") or len(read) > LONGEST_NAME or (not own.fresh and read.endswith(_FROM)):
-            raise Miss
-    return read.removesuffix(_DASH)
-
-
-def _header_fields(own: Candidate, *, timed: bool) -> Steps:
-    """Read the id and the time; the time may be missing at the line end, unless the header must be *timed*."""
-    yield from literal("id: ")
-    yield from token(own, _in_id, most=LONGEST_ID)
-    if not timed and (yield from line_end(own)):
-        own.take()
-        return
-    yield from literal(_DASH)
-    if not timed and (yield from _peek(own)) == "r":
-        yield from _reply_line(own)
-        return
-    yield from _time()
-    if _is_digit((yield from _peek(own))):
-        raise Miss
-    if (yield from _ends_header(own)):
-        return
-    yield from literal(_DASH[1:])
-    yield from _reply(own)
-    yield from _ends_header(own)
-
-
-def _ends_header(own: Candidate) -> Generator[None, str, bool]:
-    """Take what was read, with the line end or a blank; return whether it was the line end."""
-    if (yield from _take_with_line_end(own)):
-        return True
-    yield from literal(" ")
-    own.take()
-    return False
-
-
-def _reply_line(own: Candidate) -> Steps:
-    yield from _reply(own)
-    if (yield from line_end(own)):
-        own.take()
-
-
-def _reply(own: Candidate) -> Steps:
-    yield from literal("reply to: ")
-    yield from token(own, _in_id, most=LONGEST_ID)
-
-
-def _time() -> Steps:
-    for shape in _TIME:
-        char = yield
-        if not (_is_digit(char) if shape == "0" else char == shape):
-            raise Miss
-
-
-def _peek(own: Candidate) -> Generator[None, str, str]:
-    char = yield
-    own.unread(char)
-    return char
-
-
-def _is_digit(char: str) -> bool:
-    return char.isascii() and char.isdigit()
-
-
 def _in_kind(char: str) -> bool:
     return char.isalnum() or char in "-_"
 
@@ -396,7 +334,3 @@ def _in_quotes(char: str) -> bool:
 
 def _in_uid(char: str) -> bool:
     return not char.isspace() and char not in "[]"
-
-
-def _in_id(char: str) -> bool:
-    return not char.isspace()

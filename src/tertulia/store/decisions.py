@@ -5,19 +5,19 @@ decision: the one that skips it, that begins a run with it or takes it into one,
 taken and not answered, or answered and still waiting. Messages of the agent and imported ones have no row.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from tertulia.decisions import Decision, Reason
-from tertulia.errors import InvalidValue
+from tertulia.errors import InvalidValue, StoreBroken
 from tertulia.events import MessageDecided
 from tertulia.messages import Place
 from tertulia.run.journal import Run
 from tertulia.store import events
-from tertulia.store.encoding import PLACE, format_time
+from tertulia.store.encoding import PLACE, format_time, parse_time, validate
 from tertulia.store.identities import find_place
 from tertulia.store.sqlite.connection import Database
 
@@ -36,9 +36,15 @@ def add(database: Database, message: int, place: int, reason: Reason, at: dateti
     database.execute(_INSERT, (message, place, reason, format_time(at)))
 
 
-def skip(database: Database, place: Place, decisions: Mapping[str, Decision], at: datetime) -> None:
-    """Store why messages that wait are not answered, by their ids."""
+def skip(
+    database: Database, place: Place, decisions: Mapping[str, Decision], at: datetime, changes: int | None
+) -> bool:
+    """Store why messages that wait are not answered, by their ids; return False where the place has other *changes*."""
     row = find_place(database, place)
+    if changes is not None:
+        seen = database.execute("SELECT changes FROM places WHERE id = ?", (row,)).fetchone()
+        if seen != (changes,):
+            return False
     made = [
         _event(place, message_id, decision)
         for message_id, decision in decisions.items()
@@ -46,6 +52,7 @@ def skip(database: Database, place: Place, decisions: Mapping[str, Decision], at
     ]
     if made:
         events.add(database, *made, at=at)
+    return True
 
 
 def claim(database: Database, run: Run, message_ids: Iterable[str], at: datetime | None) -> list[MessageDecided]:
@@ -53,7 +60,7 @@ def claim(database: Database, run: Run, message_ids: Iterable[str], at: datetime
     row, made = find_place(database, run.place), []
     taken = f"SELECT run_id FROM decisions WHERE {_OF_MESSAGE} AND run_id IS NOT NULL"
     for message_id in message_ids:
-        decision = msgspec.structs.replace(run.decisions.get(message_id, _ANSWERED), run_id=run.id)
+        decision = replace(run.decisions.get(message_id, _ANSWERED), run_id=run.id)
         values = _values(row, message_id, decision, at)
         if database.execute(_CLAIM, values).rowcount:
             made.append(_event(run.place, message_id, decision))
@@ -108,8 +115,27 @@ def read(database: Database, message: int) -> tuple[Decision, ...]:
 
 def decode(row: tuple[Any, ...]) -> Decision:
     """Decode a row of agent, reason, address, edited, run and time."""
-    fields = dict(zip(_COLUMNS, row, strict=True))
-    return msgspec.convert(fields | {"edited": bool(fields["edited"])}, Decision)
+    agent, reason, address, edited, run_id, at = row
+    decision = Decision(
+        agent=agent, reason=reason, address=address, edited=bool(edited), run_id=run_id, at=parse_time(at)
+    )
+    return validate(decision)
+
+
+def find_faults(database: Database) -> Iterator[str]:
+    """Yield the decisions that cannot be read, are of another place, or name a run that does not exist."""
+    columns = ", ".join(f"d.{column}" for column in _COLUMNS)
+    select = f"""SELECT {columns}, d.message, d.place = m.place, d.run_id IS NULL OR r.id IS NOT NULL
+        FROM decisions d JOIN messages m ON m.id = d.message LEFT JOIN runs r ON r.run_id = d.run_id"""
+    for *row, message, is_of_place, has_run in database.execute(select):
+        try:
+            decode(tuple(row))
+        except (StoreBroken, ValueError) as error:
+            yield f"the decision about message {message}: {error}"
+        if not is_of_place:
+            yield f"the decision about message {message} has the place of another one"
+        if not has_run:
+            yield f"the decision about message {message} names a run that is not stored"
 
 
 def _values(place: int | None, message_id: str, decision: Decision, at: datetime | None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import msgspec
 from tertulia.errors import StoreBroken
 from tertulia.memory.facts import check_fact
 from tertulia.run.stored_chat import SERVICE
+from tertulia.store import decisions
 from tertulia.store.encoding import (
     ANY,
     CALL,
@@ -114,6 +115,7 @@ def check(database: Database) -> list[str]:
             *_unreadable_facts(database),
             *_unreadable_values(database),
             *_unreadable_layers(database),
+            *decisions.find_faults(database),
             *_misplaced_tasks(database),
             *_misindexed(database),
         ]

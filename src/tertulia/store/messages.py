@@ -74,8 +74,10 @@ class SqlInbox(Repository):
     async def album(self, place: Place, author_id: str, album: str) -> Sequence[tuple[Message, Decision]]:
         return await self._reader.run(lambda database: _album(database, place, author_id, album))
 
-    async def skip(self, place: Place, why: Mapping[str, Decision], *, at: datetime) -> None:
-        await self._writer.run(lambda database: decisions.skip(database, place, why, at))
+    async def skip(
+        self, place: Place, why: Mapping[str, Decision], *, at: datetime, changes: int | None = None
+    ) -> bool:
+        return await self._writer.run(lambda database: decisions.skip(database, place, why, at, changes))
 
     async def decided(
         self, place: Place, message_id: str | None = None, *, most: int

@@ -31,8 +31,8 @@ _COLUMNS = """outgoing_id, run_id, task_id, kind, status, attempts, made_at, sen
 
 _WAITING_ANSWER = "status = 'waiting' AND kind = 'answer' AND run_id IS NOT NULL"
 
-Decision = Literal["waiting", "dropped"]
-_DECIDABLE: Mapping[Decision, tuple[SendStatus, SendStatus]] = {
+NewStatus = Literal["waiting", "dropped"]  # by a decision of the operator
+_DECIDABLE: Mapping[NewStatus, tuple[SendStatus, SendStatus]] = {
     "waiting": ("doubtful", "dropped"),
     "dropped": ("doubtful", "waiting"),
 }
@@ -69,7 +69,7 @@ class SqlOutbox(Repository):
     async def drop_answers(self, place: Place, *, why: str) -> None:
         await self._writer.run(lambda database: _drop_answers(database, place, why))
 
-    async def decide(self, outgoing_id: str, status: Decision, *, why: str = "") -> OutboxItem | None:
+    async def decide(self, outgoing_id: str, status: NewStatus, *, why: str = "") -> OutboxItem | None:
         reason = clean(why)
         return await self._writer.run(lambda database: decide(database, outgoing_id, status, reason))
 
@@ -197,7 +197,7 @@ def _event(outgoing: OutboxItem) -> DurableEvent | None:
             return None
 
 
-def decide(database: Database, outgoing_id: str, status: Decision, why: str) -> OutboxItem | None:
+def decide(database: Database, outgoing_id: str, status: NewStatus, why: str) -> OutboxItem | None:
     """Queue a doubtful or dropped reply again, or drop a doubtful or waiting one."""
     select = f"SELECT {_COLUMNS} WHERE outgoing_id = ?"
     row = database.execute(select, (outgoing_id,)).fetchone() if clean(outgoing_id) == outgoing_id else None

@@ -205,7 +205,8 @@ def _end(database: Database, task: Task, replies: Iterable[outbox.OutboxRow]) ->
     found = find(database, task.id)
     if found is None:
         raise InvalidValue(f"there is no task {task.id!r}")
-    if found.task.status != "running" or found.task.attempts != task.attempts:
+    comes_again = task.attempts == 0 and task.due_at > found.task.due_at
+    if found.task.status != "running" or not (found.task.attempts == task.attempts or comes_again):
         return
     ended = replace(task, place=found.task.place, run=found.task.run, after=found.task.after)
     name = plan_name(database, ended)

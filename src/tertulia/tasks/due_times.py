@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from msgspec import Struct
@@ -15,10 +15,11 @@ LENGTH = 100  # characters of a time in words
 FURTHEST = timedelta(days=3653)  # ten years, with as many leap days as they can have
 FORMATS = (
     "what is understood: in 20 minutes, in 2 hours, in 1 day, 1 hour from now, 18:00, tomorrow at 9:00, friday 18:00, "
-    "2026-11-20T18:00 (local time, or with an offset such as +02:00 or Z), 2026-11-20 (at 9:00), PT20M"
+    "2026-11-20T18:00 (local time, or with an offset such as +02:00 or Z), 2026-11-20 (at 9:00), PT20M; and what comes "
+    "again: every day at 9:00, every weekday 8:00, every monday 18:00, the first of the month, … until 2026-12-31"
 )
 
-_MORNING = "09:00"  # the time of a day that is named without one
+MORNING = "09:00"  # the time of a day that is named without one
 _DAY = timedelta(days=1)
 _LONGEST_GAP = 24 * 60 * 60  # seconds; a country that crosses the date line skips a day
 _EXCERPT = 40  # characters of the input that a refusal repeats
@@ -35,7 +36,7 @@ _UNITS = {
     )
     for word in words.split()
 }
-_COUNTS = {
+COUNTS = {
     **{word: number for number, word in enumerate("one two three four five six seven eight nine ten".split(), 1)},
     **{
         word: number
@@ -50,7 +51,7 @@ _COUNTS = {
     "одну": 1,
     "дві": 2,
 }
-_DAYS = {
+DAYS = {
     "today": "today",
     "tomorrow": "tomorrow",
     "сьогодні": "today",
@@ -89,18 +90,29 @@ def split_time(text: str) -> tuple[str, str] | None:
     The longest time counts. A day that is followed by an hour in a form that is not understood is none, so that nobody
     is reminded at another hour.
     """
+    return longest_time(
+        text, lambda when: (found := _match(when)) and not (found.groupdict().get("day") and not found["time"])
+    )
+
+
+def longest_time(text: str, has_hour: Callable[[str], bool | None]) -> tuple[str, str] | None:
+    """Split a text after the longest time at its start. *has_hour* says whether words name an hour; None: no time."""
     words = text[:_SPLIT].split()
-    for count in range(min(len(words), _TIME_WORDS), 0, -1):
+    for count in range(min(len(words), _MOST_WORDS), 0, -1):
         when = " ".join(words[:count]).rstrip(_AROUND)
-        if found := _match(when):
+        if (named := has_hour(when)) is not None:
             rest = "".join(text.split(maxsplit=count)[count:]).strip(_AROUND)
-            is_day = found.groupdict().get("day") and not found["time"]
-            return None if is_day and _HOUR.match(rest) else (when, rest)
+            return None if not named and _HOUR.match(rest) else (when, rest)
     return None
 
 
+def normalized(when: str) -> str:
+    """Return a time in words in lower case, with one blank between words and one form of the apostrophe."""
+    return " ".join(when.lower().translate(_APOSTROPHES).split())
+
+
 def _match(when: str) -> re.Match[str] | None:
-    words = " ".join(when.lower().translate(_APOSTROPHES).split())
+    words = normalized(when)
     return next(filter(None, (form.fullmatch(words) for form in _FORMS)), None)
 
 
@@ -136,10 +148,8 @@ class _Clock(Struct, frozen=True, kw_only=True):
             return self._after(found["amounts"])
         if "unit" in found:
             return self._after(f"1 {found['unit']}")
-        day = _DAYS.get(found.get("day") or "", found.get("day"))
-        written = found.get("time") or found.get("hour") or _MORNING
-        padded = f"0{written}" if written[1:2] in ("", ":") else written
-        at = time.fromisoformat(padded + (found.get("offset") or "").upper())
+        day = DAYS.get(found.get("day") or "", found.get("day"))
+        at = time_of(found.get("time") or found.get("hour") or MORNING, (found.get("offset") or "").upper())
         if not day:
             return self._next(datetime.combine(self.wall, at), _DAY)
         if day in ("today", "tomorrow"):
@@ -153,7 +163,7 @@ class _Clock(Struct, frozen=True, kw_only=True):
         """Add days and weeks by the calendar, then hours and less as time that passes."""
         days = duration = timedelta(0)
         for amount, unit in _AMOUNT.findall(amounts):
-            length, count = _UNITS[unit], str(_COUNTS.get(amount, amount))
+            length, count = _UNITS[unit], str(COUNTS.get(amount, amount))
             if length < _DAY:
                 duration += float(count) * length
             else:
@@ -166,40 +176,50 @@ class _Clock(Struct, frozen=True, kw_only=True):
         return first if first > self.now else self._resolve(wall + period)
 
     def _resolve(self, wall: datetime) -> datetime:
-        """Return when the clocks show *wall*.
-
-        Where they show it twice, that is the first time unless it is past. Where they skip it, that is the end of the
-        gap: the first full second at which they show *wall* or later.
-        """
+        """Return when the clocks show *wall*: where they show it twice, the first time unless it is past."""
         if wall.tzinfo is not None:
             return wall.astimezone(UTC)
-        first, second = (wall.replace(tzinfo=self.zone, fold=fold).astimezone(UTC) for fold in (0, 1))
-        if second >= first:
-            return second if first <= self.now else first
-        start = second.replace(microsecond=0)
-
-        def wall_at(seconds: int) -> datetime:
-            return (start + timedelta(seconds=seconds)).astimezone(self.zone).replace(tzinfo=None)
-
-        return start + timedelta(seconds=bisect_left(range(_LONGEST_GAP), wall, key=wall_at))
+        first = moment_of(wall, self.zone)
+        return first if first > self.now else max(first, wall.replace(tzinfo=self.zone, fold=1).astimezone(UTC))
 
 
-def _any_of(words: Iterable[str]) -> str:
+def time_of(written: str, offset: str = "") -> time:
+    """Return a time of day such as `9`, `9:00` or `09:00:30`."""
+    return time.fromisoformat((f"0{written}" if written[1:2] in ("", ":") else written) + offset)
+
+
+def moment_of(wall: datetime, zone: tzinfo) -> datetime:
+    """Return when the clocks of a zone first show *wall*, in UTC.
+
+    Where they skip it, that is the end of the gap: the first full second at which they show *wall* or later.
+    """
+    first, second = (wall.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+    if second >= first:
+        return first
+    start = second.replace(microsecond=0)
+
+    def wall_at(seconds: int) -> datetime:
+        return (start + timedelta(seconds=seconds)).astimezone(zone).replace(tzinfo=None)
+
+    return start + timedelta(seconds=bisect_left(range(_LONGEST_GAP), wall, key=wall_at))
+
+
+def any_of(words: Iterable[str]) -> str:
     return "|".join(sorted(words, key=len, reverse=True))
 
 
-def _pattern(text: str) -> re.Pattern[str]:
+def pattern(text: str) -> re.Pattern[str]:
     return re.compile(text, re.ASCII)  # of text in lower case
 
 
 _AT = "at |об? |на "
 _CLOCK = r"(?P<time>(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:[.,]\d{1,9})?)?)"
-_TIME = rf"(?:(?:{_AT})?{_CLOCK}|(?:at |об? )(?P<hour>[01]?\d|2[0-3]))"
+TIME = rf"(?:(?:{_AT})?{_CLOCK}|(?:at |об? )(?P<hour>[01]?\d|2[0-3]))"
 _OFFSET = r"(?: ?(?P<offset>z|[+-]\d\d(?::?\d\d)?))?"
-_NUMBER, _COUNT, _UNIT = r"\d+(?:\.\d+)?", _any_of(_COUNTS), _any_of(_UNITS)
-_AMOUNT = _pattern(rf"({_NUMBER}|(?:{_COUNT})(?= )) ?({_UNIT})")
+_NUMBER, _COUNT, _UNIT = r"\d+(?:\.\d+)?", any_of(COUNTS), any_of(_UNITS)
+_AMOUNT = pattern(rf"({_NUMBER}|(?:{_COUNT})(?= )) ?({_UNIT})")
 _WORDS = rf"(?:{_NUMBER} ?|(?:{_COUNT}) )(?:{_UNIT})"  # an amount, without groups
-_SPLIT, _TIME_WORDS = 300, 12  # characters and words at the beginning of a text that are looked at
+_SPLIT, _MOST_WORDS = 300, 12  # characters and words at the beginning of a text that are looked at
 _HOUR = re.compile(  # what a time of day may begin with
     r"(?:at|об?) |(?:(?:in the|на|в|у) )?(?:\d|morning|noon|afternoon|evening|night|вранці|зранку|вдень|опівдні|ввечері"
     r"|увечері|вночі)",
@@ -207,14 +227,14 @@ _HOUR = re.compile(  # what a time of day may begin with
 )
 
 _FORMS = (
-    _pattern(rf"(?:on )?(?P<day>\d{{4}}-\d\d-\d\d)(?:(?:t| (?:{_AT})?){_CLOCK}{_OFFSET})?"),
-    _pattern(rf"(?P<day>\d{{8}})t(?P<time>(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?){_OFFSET}"),
-    _pattern(_TIME),
-    _pattern(rf"(?:on |[ву] )?(?P<day>{_any_of(_DAYS)})(?: {_TIME})?"),
-    _pattern(
+    pattern(rf"(?:on )?(?P<day>\d{{4}}-\d\d-\d\d)(?:(?:t| (?:{_AT})?){_CLOCK}{_OFFSET})?"),
+    pattern(rf"(?P<day>\d{{8}})t(?P<time>(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?){_OFFSET}"),
+    pattern(TIME),
+    pattern(rf"(?:on |[ву] )?(?P<day>{any_of(DAYS)})(?: {TIME})?"),
+    pattern(
         rf"(?:in |after |через |за )?(?P<amounts>{_WORDS}(?:,? (?:and |і |й |та )?{_WORDS}|{_NUMBER} ?(?:{_UNIT}))*)"
         "(?: from now)?"
     ),
-    _pattern(rf"(?:через|за) (?P<unit>{_UNIT})"),
-    _pattern(rf"p(?=[t\d])(?P<amounts>\d+w|(?:\d+d)?(?:t(?=\d)(?:{_NUMBER}h)?(?:{_NUMBER}m)?(?:{_NUMBER}s)?)?)"),
+    pattern(rf"(?:через|за) (?P<unit>{_UNIT})"),
+    pattern(rf"p(?=[t\d])(?P<amounts>\d+w|(?:\d+d)?(?:t(?=\d)(?:{_NUMBER}h)?(?:{_NUMBER}m)?(?:{_NUMBER}s)?)?)"),
 )

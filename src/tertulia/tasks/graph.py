@@ -1,7 +1,9 @@
 """The graph of tasks: when a task is due, which may run, and how it and its dependents change. Pure.
 
 A task waits for its time, fixed when it is planned, and for the tasks in its `after`. Only these statuses follow each
-other: pending to running or cancelled; running to done, failed, or pending again for a retry.
+other: pending to running or cancelled; running to done, failed, or pending again for a retry. A task that comes again
+is pending once more where another would be done, or have failed for good, and due at its next time after now: so what
+was missed while no process ran is made up for once.
 
 What happens to a task decides about those after it. They may begin when it is done. They are cancelled when it fails.
 If it is cancelled, they wait for what it waited for. They may begin when its outcome is unknown: cancelling a plan
@@ -83,8 +85,9 @@ def begin(task: Task) -> Task:
     return _change(task, "running", attempts=task.attempts + 1, why="")
 
 
-def finish(task: Task) -> Task:
-    return _change(task, "done")
+def finish(task: Task, *, now: datetime) -> Task:
+    """Return *task* done, or pending until it comes again."""
+    return _until_next_time(task, now) or _change(task, "done")
 
 
 def fail(
@@ -96,11 +99,21 @@ def fail(
     pause: timedelta = timedelta(0),
     retry: Retry = RETRY,
 ) -> Task:
-    """Return *task* pending, due after *pause* or the pause of *retry*, the longer; failed if no attempt is left."""
+    """Return *task* pending, due after *pause* or the pause of *retry*, the longer; failed if no attempt is left.
+
+    One that comes again is then pending until its next time, unless the failure is *permanent*.
+    """
     if permanent or task.attempts >= retry.limit:
-        return _change(task, "failed", why=why)
+        next_time = None if permanent else _until_next_time(task, now, why=why)
+        return next_time or _change(task, "failed", why=why)
     due_at = later(max(utc(now), task.due_at), max(pause, retry.pause(task.attempts)))
     return _change(task, "pending", due_at=due_at, why=why)
+
+
+def _until_next_time(task: Task, now: datetime, *, why: str = "") -> Task | None:
+    """Return *task* pending until it comes again; None if it does not."""
+    due_at = task.again.next_after(max(utc(now), task.due_at)) if task.again else None
+    return _change(task, "pending", due_at=due_at, attempts=0, why=why) if due_at else None
 
 
 def cancel(task: Task, *, why: str) -> Task:

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from hashlib import sha256
 
 from tertulia.errors import InvalidValue
-from tertulia.messages import Place
+from tertulia.messages import Message, Place
+from tertulia.tasks.recurrence import Recurrence
 from tertulia.tasks.task import Send, Task, args_of, kind_of
 
 PREFIX = "reminder-"  # of the ids of the tasks
@@ -19,6 +21,32 @@ def refuse_too_many(tasks: Iterable[Task]) -> None:
         raise InvalidValue(f"{open_ones} reminders are still to come here, and there can be no more than {MOST}")
 
 
-def reminder_task(task_id: str, place: Place, block: Send, *, due_at: datetime, made_by: str | None = None) -> Task:
-    """Return a task that belongs to no plan, so that the next message does not cancel it."""
-    return Task(id=task_id, kind=kind_of(block), place=place, due_at=due_at, args=args_of(block), made_by=made_by)
+def reminder_task(
+    task_id: str,
+    place: Place,
+    text: str,
+    *,
+    when: tuple[datetime, Recurrence | None],
+    asked: Message | None,
+    made_by: str | None = None,
+) -> Task:
+    """Return a task that replies in a group to the message that *asked* for it, and is forgotten with its author.
+
+    It belongs to no plan, so the next message does not cancel it.
+    """
+    block = Send(text=text, reply_to=asked.id if asked and place.kind != "direct" else None)
+    author = {"author": {"id": asked.author.id, "name": asked.author.name}} if asked else {}
+    due_at, again = when
+    args = {**args_of(block), **author}
+    return Task(id=task_id, kind=kind_of(block), place=place, due_at=due_at, args=args, made_by=made_by, again=again)
+
+
+def short_id(task: Task) -> str:
+    """Return an id of a task that people can type: ids of reminders are long, and begin alike."""
+    return sha256(task.id.encode()).hexdigest()[:5]
+
+
+def asked_by(task: Task) -> str | None:
+    """Return the id of the person who asked for a reminder."""
+    author = task.args.get("author")
+    return author.get("id") if isinstance(author, dict) else None

@@ -11,6 +11,7 @@ from msgspec.structs import force_setattr
 from tertulia.backoff import backoff
 from tertulia.errors import InvalidValue
 from tertulia.messages import Place
+from tertulia.tasks.recurrence import Recurrence
 from tertulia.timezones import utc
 
 Status = Literal["pending", "running", "done", "failed", "cancelled"]
@@ -94,6 +95,7 @@ class Task(Struct, frozen=True, kw_only=True, omit_defaults=True):
     made_by: str | None = None  # the run that made it, where it belongs to no plan
     why: str = ""  # the reason why it failed, also if it will be retried, or was cancelled
     doubtful: bool = False  # it failed because a process ended: nobody knows whether it happened
+    again: Recurrence | None = None  # when it comes again; it is pending once more when it is done
 
     def __post_init__(self) -> None:
         force_setattr(self, "due_at", utc(self.due_at))

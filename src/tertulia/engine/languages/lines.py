@@ -19,6 +19,7 @@ class Lines(Struct, frozen=True, kw_only=True):
     spent: str
     refused: str  # the platform takes no part of it
     refused_rest: str
+    cut: str  # below an answer of too many messages
     more_media: str  # {count} {most}; below an answer
     stopped_draft: str  # replaces a draft without an answer
     forget_one: str  # {fact}
@@ -52,12 +53,16 @@ class Lines(Struct, frozen=True, kw_only=True):
     sources_gone: str
     fact_since: str  # {fact} {moment}
     nothing_planned: str
+    tasks_with_id: str  # {count}
+    task_cancelled: str  # {task}
+    only_own_tasks: str
     begun_anew: str
     only_administrators: str
     nothing_to_stop: str
     stopped: str
     only_asker: str
     reminder_set: str  # {moment}
+    reminder_again: str  # {when}
     reminder: str  # {text}
     remind_how: str
     remind_when: str  # {moment}
@@ -67,6 +72,7 @@ class Lines(Struct, frozen=True, kw_only=True):
     block_whom: str  # {command}
     block_nobody: str
     blocked: str  # {id}
+    blocked_until: str  # {id} {moment}
     unblocked: str  # {id}
     unknown_person: str
     limits: str  # {messages} {seconds}

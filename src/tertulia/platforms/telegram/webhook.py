@@ -90,7 +90,7 @@ async def serve(
 
     config = uvicorn.Config(  # odd requests of strangers are not logged
         app, http=_bounded_protocol(connections, head_deadline), interface="asgi3", lifespan="off", ws="none",
-        log_config=None, log_level="critical",
+        backlog=connections, log_config=None, log_level="critical",
         timeout_graceful_shutdown=GRACE,
     )  # fmt: skip
     server = Server(config)
@@ -117,8 +117,9 @@ def _bounded_protocol(most: int, head_deadline: float) -> Any:
             self.opened[self] = None
             self.watch_head()
             if len(self.opened) > most:
-                waiting = (one for one in self.opened if one.conn.their_state is not DONE)
-                next(waiting, self).transport.abort()
+                oldest = next((one for one in self.opened if one.conn.their_state is not DONE), self)
+                del self.opened[oldest]  # it is lost only in the next round of the event loop
+                oldest.transport.abort()
 
         def connection_lost(self, exc: Exception | None) -> None:
             self.opened.pop(self, None)

@@ -78,6 +78,8 @@ _SOURCES = """(SELECT json_group_array(json_object('message_id', c.message_id, '
     ))) FROM fact_sources c WHERE c.fact = x.id) AS sources"""
 _CONTENT = """x.message_id, x.sent_at, x.received_at, x.edited_at, x.deleted, x.hidden, x.album, x.parts, x.reply,
     x.forwarded_from"""
+_DECISIONS = """(SELECT json_group_array(json_object('reason', d.reason, 'address', d.address, 'at', d.at))
+    FROM decisions d WHERE d.message = x.id) AS decisions"""
 _FILE = """x.sha256, substr(x.sha256, 1, 2) || '/' || x.sha256 AS file,
     (SELECT json_group_array(w.unique_id) FROM media_files w WHERE w.sha256 = x.sha256) AS unique_ids,
     (SELECT json_group_array(o.form) FROM file_forms o WHERE o.sha256 = x.sha256) AS forms"""
@@ -86,7 +88,7 @@ _VERSION_AUTHOR = "(SELECT n.author FROM messages m JOIN names n ON n.id = m.nam
 _VERSION_ROLE = "(SELECT m.role FROM messages m WHERE m.id = x.message)"
 _SECTIONS: tuple[tuple[str, str, str, str], ...] = (  # its name, table, columns, and which of the noted rows are in it
     ("names", "names", "x.name, x.username, x.seen_at", "1"),
-    ("messages", "messages", f"{_PLACE}, {_CONTENT}", f"{_AUTHOR} = :author"),
+    ("messages", "messages", f"{_PLACE}, {_CONTENT}, {_DECISIONS}", f"{_AUTHOR} = :author"),
     (
         "earlier_versions",
         "message_changes",
@@ -179,6 +181,7 @@ _JSON = {
     "reply",
     "forwarded_from",
     "before",
+    "decisions",
     "emojis",
     "sources",
     "tags",
