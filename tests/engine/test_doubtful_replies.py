@@ -130,5 +130,6 @@ async def test_the_mark_is_cut_where_a_model_repeats_it(store: Store, profile: s
 
     assert clean(f"{line}\nHello.", delimiter=delimiter) == "Hello."
     assert "not received" not in clean(f"Hello.\n{line}", delimiter=delimiter)
+    assert clean(f"You said: {line}\nHello.", delimiter=delimiter) in ("You said:Hello.", "You said: Hello.")
     live = LiveText(delimiter)
     assert "".join([*map(live.feed, f"{line}\nHello."), live.finish()]) == "Hello."

@@ -124,7 +124,7 @@ def doubt_line(context: Context, *, lead: str = "", which: str = "before this li
 def doubt_lines(context: Context) -> str:
     """Return a line for each doubtful message, where these cannot stand beside the messages."""
     doubtful = (message for message in context.history if message.doubtful)
-    return "\n".join(doubt_line(context, which=_beginning(message)) for message in doubtful)
+    return "\n".join(doubt_line(context, which=_beginning(message) or "of media") for message in doubtful)
 
 
 def _with_brief(message: Message, quote: Quote, key: str, context: Context, style: Style) -> tuple[Turn, ...]:
