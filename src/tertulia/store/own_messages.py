@@ -54,7 +54,8 @@ def store_reply(database: Database, outgoing: OutboxItem, known_as: str | None) 
         message_row = messages.insert_own(database, messages.MessageRow(message), turns)
     else:
         message_row = _add_part(database, outgoing, messages.MessageRow(message), outgoing.reply_id)
-    _mark(database, message_row, outgoing)
+    if outgoing.status == "doubtful" or outgoing.reply_id is not None or known_as is not None:
+        _mark(database, message_row, outgoing)
     if outgoing.run is not None and _answers_hidden(database, row, outgoing.run):
         hide_message(database, message_row, outgoing.sent_at)
 
