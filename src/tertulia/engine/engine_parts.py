@@ -163,6 +163,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             sent=self.outbox_sender.enqueue,
             now=self.now,
             split=self.long_replies.split,
+            end_blocks=self.store.place_settings.end_blocks,
             store_media=self.context_media.add_files_to_task_reply,
             retry=self.behavior.retry,
             sleep=self.sleep,
@@ -178,6 +179,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             self.translator,
             self.context_media,
             platforms=self.platforms,
+            long_replies=self.long_replies,
             outbox=self.store.outbox,
             sent=self.outbox_sender.enqueue,
             planned=planned,
@@ -292,7 +294,9 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             setup=setup,
             behavior=behavior,
             rate_limiter=self.rate_limiter,
-            admission=Admission(store.log, store.place_settings, self.identity, behavior, self.rate_limiter),
+            admission=Admission(
+                store.log, store.inbox, store.place_settings, self.identity, behavior, self.rate_limiter
+            ),
             confirmations=Confirmations(store.proposals, self.identity, behavior, now=self.now),
             spend_tracker=self.spend_tracker,
             prompt_builder=prompt_builder,
