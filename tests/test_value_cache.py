@@ -12,7 +12,10 @@ from tertulia.value_cache import cached, cached_for
 HOT_LOOPS = (  # they go over a whole history
     "tokens",
     "context.budget",
+    "context.media_words",
     "context.media_budget",
+    "media.prompt_media",
+    "prompt.echoes",
     "prompt.render",
     "prompt.media_markers",
     "wire.repair",

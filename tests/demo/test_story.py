@@ -58,7 +58,7 @@ def test_a_fact_is_recalled_a_reminder_comes_once_and_a_killed_bot_resumes_its_a
     assert tools[1][1][0]["said"] == script.FACT
     assert [said[9], *sorted(said[10:12]), *said[12:]] == [
         ("Cy", script.REMIND, None),
-        ("Gryag", script.REMINDER, None),
+        ("Gryag", script.REMINDER, "m8"),
         ("Gryag", f"I will, at {tools[2][1]['due']}.", "m8"),
         ("Bo", script.LONG, None),
         ("Gryag", script.MENU, "m9"),

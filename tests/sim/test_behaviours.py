@@ -147,6 +147,7 @@ CLOCK = Function(name="current_time", description="Tells what time it is.")
         ({"last_text": "Calculating is fun"}, ["calculate"]),
         ({"last_text": "What is 6 * 7?"}, ["calculate"]),
         ({"last_text": "What is the time?"}, ["current_time"]),
+        ({"last_text": "From: Ann — 2026-11-18 16:40: @some_bot, tell me"}, []),
         ({"last_text": "What are you?"}, []),
         ({"last_text": "What are you?", "must_call": True}, ["calculate"]),
         ({"last_text": "Pour me some tea", "steps": 1}, []),

@@ -189,7 +189,8 @@ class Story:
         log = await self._store.log.read(GROUP, 0, await self._store.log.count(GROUP))
         rows = [row for row in await self._store.outbox.listed() if row.kind != "draft"]
         said = Counter(one.text for one in timeline.of(Said) if one.author == BOT.name)
-        answers = Counter(one.reply_to for one in timeline.of(Said) if one.reply_to)
+        replies = [one for one in timeline.of(Said) if one.reply_to and one.text != script.REMINDER]
+        answers = Counter(one.reply_to for one in replies)
         return [
             Check(
                 text=f"the reminder came once, {await self._lateness():.1f} s after it was due",

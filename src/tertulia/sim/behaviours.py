@@ -20,10 +20,11 @@ THOUGHTS = "**Weighing the request**\n\nI look at what is asked, and choose what
 DIMENSIONS = 3072
 _STEM = 5  # letters by which words are compared
 _COMMON = frozenset(
-    "and are but can did does for from had has have her him his how its let may not our out please reply she than that "
-    "the their them then there they this was what when where which who will with would you your".split()
+    "and are ask bot but can did does for from had has have her him his how its let may not our out please reply say "
+    "she tell tells than that the their them then there they this was what when where which who will with would you "
+    "your".split()
 )
-_SUM = re.compile(r"\d\s*[-+*/×÷^%]\s*\d")  # what is 6*7?
+_SUM = re.compile(r"\d\s*[+*×÷^]\s*\d")  # what is 6*7? Dates are none
 _RANGES = ((0, 128), (128, 768), (768, DIMENSIONS))
 
 

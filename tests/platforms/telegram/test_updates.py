@@ -261,8 +261,8 @@ def test_a_forward_says_whose_words_it_is(origin: dict[str, Any], author: Author
     plain = received(text="I live in Lviv")
 
     assert received(**forward) == replace(plain, forwarded_from=author)
-    assert received(text="hm", reply_to_message=posted(**forward)).reply_to == Quote(
-        message_id="5", author=AUTHOR, parts=plain.parts, forwarded_from=author
+    assert received(text="hm", reply_to_message=posted(**forward, message_id=4)).reply_to == Quote(
+        message_id="4", author=AUTHOR, parts=plain.parts, forwarded_from=author
     )
 
 

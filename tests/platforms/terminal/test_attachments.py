@@ -39,6 +39,7 @@ def test_images_are_found_among_the_words_of_a_line(picture: Path) -> None:
     assert pasted_images(f"read {other}")[0] == []
     assert pasted_images("I don't see no.png \0")[0] == []
     assert pasted_images("x" * 5_000 + ".png")[0] == []
+    assert pasted_images("see file://[bad] hi") == ([], "see file://[bad] hi")
 
 
 def shown(model: Scripted) -> list[list[str]]:

@@ -323,7 +323,7 @@ async def test_memory_shows_what_is_remembered_and_why() -> None:
             interactive=True,
         )
 
-    first, second, fact, why, nothing, how = seen[-6:]
+    second, first, fact, why, nothing, how = seen[-6:]
     assert (first.split("  ")[0], second.split("  ")[0]) == ("3f9a1c2e", "b0b0b0b0")
     assert first.startswith("3f9a1c2e  Lives in Lviv. (since 20")
     assert second.startswith("b0b0b0b0  Likes tea. (since 20")

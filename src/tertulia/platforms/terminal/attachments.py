@@ -77,7 +77,8 @@ def _words(text: str) -> list[str]:
 
 
 def _path(word: str) -> Path:
-    word = unquote(urlsplit(word).path) if word.startswith("file:") else word.removeprefix("@")
+    with suppress(ValueError):  # file://[
+        word = unquote(urlsplit(word).path) if word.startswith("file:") else word.removeprefix("@")
     with suppress(RuntimeError):  # ~nobody
         return Path(word).expanduser()
     return Path(word)
