@@ -10,6 +10,7 @@ from tertulia.context.log import Log
 from tertulia.context.values import LeftOut
 from tertulia.decisions import Decision
 from tertulia.engine.limits import UsageStore
+from tertulia.engine.owner_settings import OwnerSettingStore
 from tertulia.engine.places import Ownership, StopRequests
 from tertulia.engine.rate_limit import RateLimitStore
 from tertulia.errors import InvalidValue, TertuliaError
@@ -395,6 +396,8 @@ class StoreProtocol(Protocol):
     def tasks(self) -> TaskStore: ...
     @property
     def place_settings(self) -> PlaceSettings: ...
+    @property
+    def owner_settings(self) -> OwnerSettingStore: ...
     @property
     def facts(self) -> FactStore: ...
     @property
