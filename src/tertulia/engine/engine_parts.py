@@ -181,6 +181,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             self.translator,
             self.context_media,
             platforms=self.platforms,
+            long_replies=self.long_replies,
             outbox=self.store.outbox,
             sent=self.outbox_sender.enqueue,
             planned=planned,
@@ -301,7 +302,9 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             setup=setup,
             behavior=behavior,
             rate_limiter=self.rate_limiter,
-            admission=Admission(store.log, store.place_settings, self.identity, behavior, self.rate_limiter),
+            admission=Admission(
+                store.log, store.inbox, store.place_settings, self.identity, behavior, self.rate_limiter
+            ),
             confirmations=Confirmations(store.proposals, self.identity, behavior, now=self.now),
             spend_tracker=self.spend_tracker,
             prompt_builder=prompt_builder,

@@ -59,7 +59,7 @@ class OutboxItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: SendStatus = "waiting"
     attempts: int = 0
     unknown_attempts: int = 0  # attempts with an unknown outcome
-    message_id: str | None = None  # the platform's receipt
+    message_id: str | None = None  # of its message: the platform's; while it is doubtful that of the delivery
     sent_at: datetime | None = None  # when it was given to the platform; with an unknown outcome, for the first time
     why: str = ""
     author: Author | None = None  # our account: with it, the sent reply becomes a message of the place
