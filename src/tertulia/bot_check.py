@@ -30,7 +30,8 @@ from tertulia.config import IN_MEMORY, NO_MODEL, RENAMED, Config, ConfigFile, lo
 from tertulia.config_reader import PREFIX, keys_of
 from tertulia.engine.background import RealClock
 from tertulia.engine.identity import require_account
-from tertulia.engine.owner_settings import OwnerSetting, in_force
+from tertulia.engine.owner_settings import in_force
+from tertulia.engine.store_protocols import OwnerSetting
 from tertulia.errors import StoreBusy, StoreRefused, TertuliaError
 from tertulia.media.decoding import missing_decoders
 from tertulia.models import provider_of

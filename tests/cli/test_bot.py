@@ -16,7 +16,7 @@ from tertulia.app import open_bot
 from tertulia.bot_check import Finding, check_bot
 from tertulia.config import Config, load_config, read_config
 from tertulia.config_reader import keys_of
-from tertulia.engine.owner_settings import OwnerSetting
+from tertulia.engine.store_protocols import OwnerSetting
 from tertulia.errors import StoreRefused
 from tertulia.media.file_folder import FileFolder, Owner
 from tertulia.media.values import StoredFile

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from memory.known import a_fact, a_subject
 from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
 from store.builders import a_cache, a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, begin, names_in
-from tertulia.engine.owner_settings import OwnerSetting
+from tertulia.engine.store_protocols import OwnerSetting
 from tertulia.errors import InvalidValue, StoreRefused
 from tertulia.media.values import FileForm, Handle, StoredFile
 from tertulia.memory.episodes import WindowPast

@@ -12,8 +12,8 @@ from tertulia.context.log import with_current_quote
 from tertulia.engine.identity import Identity
 from tertulia.engine.languages.lines import Lines
 from tertulia.engine.limits import CurrentLimits, Limits, Spend
-from tertulia.engine.owner_settings import OwnerSettings, SettingValue
-from tertulia.engine.store_protocols import Command, StoreProtocol
+from tertulia.engine.owner_settings import OwnerSettings
+from tertulia.engine.store_protocols import Command, SettingValue, StoreProtocol
 from tertulia.errors import InvalidValue
 from tertulia.messages import Author, Place
 from tertulia.models.prices import Prices, price_of

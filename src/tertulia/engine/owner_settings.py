@@ -1,45 +1,19 @@
 """Settings that owners changed by commands: stored, and in use until the config changes them too."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import partial
-from typing import Protocol
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.context.values import Persona
 from tertulia.engine.background import BackgroundTasks, retry_forever
 from tertulia.engine.identity import Identity
 from tertulia.engine.limits import CurrentLimits, Limits
+from tertulia.engine.store_protocols import OwnerSetting, OwnerSettingStore, SettingValue
 
 log = logging.getLogger(__name__)
-
-SettingValue = Mapping[str, str | int | float]  # fields of the persona or of the limits
-
-
-class OwnerSetting(Struct, frozen=True, kw_only=True):
-    """What an owner set by a command."""
-
-    name: str  # of the command: "persona" or "limit"
-    value: SettingValue
-    replaced: SettingValue  # the value of the config at that time
-    at: datetime
-
-
-class OwnerSettingStore(Protocol):
-    """Stores one setting for each name."""
-
-    async def listed(self) -> Sequence[OwnerSetting]: ...
-
-    async def put(self, setting: OwnerSetting) -> None:
-        """Store a setting, instead of an earlier one of that name."""
-        ...
-
-    async def remove(self, setting: OwnerSetting) -> None:
-        """Remove a setting; one that was put later stays."""
-        ...
 
 
 def configured_values(persona: Persona, limits: Limits) -> Mapping[str, SettingValue]:

@@ -10,7 +10,6 @@ from tertulia.context.log import Log
 from tertulia.context.values import LeftOut
 from tertulia.decisions import Decision
 from tertulia.engine.limits import UsageStore
-from tertulia.engine.owner_settings import OwnerSettingStore
 from tertulia.engine.places import Ownership, StopRequests
 from tertulia.engine.rate_limit import RateLimitStore
 from tertulia.errors import InvalidValue, TertuliaError
@@ -30,6 +29,7 @@ from tertulia.turns import Prompt, Turn
 DRAFT_END = "-end"  # suffix of the id of the line that replaces a draft, after the id of the draft
 PROPOSAL = "-forget"  # suffix of the id of the reply that proposes to forget facts, after the id of the run
 
+SettingValue = Mapping[str, str | int | float]  # fields of the persona or of the limits
 SendStatus = Literal[
     "waiting",  # to be sent
     "sending",  # given to the platform; no receipt yet
@@ -347,6 +347,29 @@ class PlaceSettings(Protocol):
 
     async def language(self, *, platform: str, author_id: str) -> str | None:
         """Return the language of an author's client, empty if it is unknown; None if the author is."""
+        ...
+
+
+class OwnerSetting(Struct, frozen=True, kw_only=True):
+    """What an owner set by a command."""
+
+    name: str  # of the command: "persona" or "limit"
+    value: SettingValue
+    replaced: SettingValue  # the value of the config at that time
+    at: datetime
+
+
+class OwnerSettingStore(Protocol):
+    """Stores one setting for each name."""
+
+    async def listed(self) -> Sequence[OwnerSetting]: ...
+
+    async def put(self, setting: OwnerSetting) -> None:
+        """Store a setting, instead of an earlier one of that name."""
+        ...
+
+    async def remove(self, setting: OwnerSetting) -> None:
+        """Remove a setting; one that was put later stays."""
         ...
 
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from tertulia.context.values import LeftOut
-from tertulia.engine.owner_settings import SettingValue
+from tertulia.engine.store_protocols import SettingValue
 from tertulia.errors import InvalidValue, StoreBroken
 from tertulia.messages import Author, Message, Place, Quote, Reply
 from tertulia.models.gemini.encode import CacheFingerprint

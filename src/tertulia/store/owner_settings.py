@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from tertulia.engine.owner_settings import OwnerSetting
+from tertulia.engine.store_protocols import OwnerSetting
 from tertulia.store.encoding import SETTING_VALUE, dumps
 from tertulia.store.sqlite.connection import Database
 from tertulia.store.sqlite.writer import Repository
@@ -11,7 +11,7 @@ from tertulia.timezones import utc
 
 
 class SqlOwnerSettings(Repository):
-    """Implements `engine.owner_settings.OwnerSettingStore`."""
+    """Implements `engine.store_protocols.OwnerSettingStore`."""
 
     async def listed(self) -> Sequence[OwnerSetting]:
         return await self._reader.run(_listed)
