@@ -1,6 +1,6 @@
 """Owners are those that the config names. Nobody else has their commands."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,12 @@ from store.builders import skip
 from tertulia.context.values import Persona
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.command_list import help_lines
+from tertulia.engine.identity import Identity
 from tertulia.engine.languages.english import ENGLISH
-from tertulia.engine.limits import Limits
+from tertulia.engine.limits import CurrentLimits, Limits
+from tertulia.engine.owner_commands import OwnerCommands
+from tertulia.engine.owner_settings import OwnerSettings
+from tertulia.engine.store_protocols import Command
 from tertulia.errors import InvalidValue
 from tertulia.messages import Author, Quote
 from tertulia.models import Scripted
@@ -325,3 +329,43 @@ async def test_a_block_may_have_an_end_which_another_block_takes_away(store: Sto
         ENGLISH.block_whom.format(command="block"),
     ]
     assert (sorted(before), sorted(after)) == ([("recorded", "2"), ("recorded", "3")], [("recorded", "3")])
+
+
+async def test_a_block_with_an_end_that_is_carried_out_twice_ends(store: Store) -> None:
+    clock, identity = Clock(NOON), Identity(Persona(), {"recorded": RecordedPlatform()}, owners=OWNED.owners)
+    limits = CurrentLimits()
+    settings = OwnerSettings(store.owner_settings, identity, limits, now=clock.now)
+    commands = OwnerCommands(store, identity, limits, settings=settings, prices={}, zone="UTC", now=clock.now)
+    command = Command(id=1, message=said("/block 2 1h", 1, place=GROUP), name="block", argument="2 1h", horizon=0)
+    handler = commands.handler(command)
+    assert handler is not None
+    for _ in range(2):  # the process was killed before the end of the command was stored
+        await handler(command, ENGLISH)
+    async with engine_with(Scripted(), RecordedPlatform(), store=store, behavior=OWNED, clock=clock) as engine:
+        before = await store.place_settings.blocked()
+        await clock.advance(3601)
+        await engine.settled()
+
+    assert [before, await store.place_settings.blocked()] == [{("recorded", "2")}, frozenset()]
+
+
+async def test_the_end_of_a_block_is_no_task_and_a_later_block_of_a_model_has_none(store: Store) -> None:
+    platform, clock, block = RecordedPlatform(), Clock(NOON), store.place_settings.block
+    async with engine_with(Scripted(), platform, store=store, behavior=OWNED, clock=clock) as engine:
+        await told(engine, platform, "/block 2 1h", place=GROUP)
+        listed = await told(engine, platform, "/tasks", place=GROUP, key="c2")
+        await block(platform="recorded", author_id="2", at=NOON)
+        await clock.advance(3601)
+        await engine.settled()
+
+    assert listed == [ENGLISH.nothing_planned]
+    assert await store.place_settings.blocked() == {("recorded", "2")}
+
+
+async def test_a_block_that_ended_while_no_process_ran_hides_nothing_from_the_next(store: Store) -> None:
+    until = NOON + timedelta(hours=1)
+    await store.place_settings.block(platform="recorded", author_id=BOB.id, at=NOON, until=until)
+    async with engine_with(Scripted("Hello."), RecordedPlatform(), store=store, clock=Clock(until)) as engine:
+        await talked(engine, said("Gryag?", 1, place=GROUP, author=BOB))
+
+    assert [one.reply.text for one in await store.outbox.listed()] == ["Hello."]

@@ -166,6 +166,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             sent=self.outbox_sender.enqueue,
             now=self.now,
             split=self.long_replies.split,
+            end_blocks=self.store.place_settings.end_blocks,
             store_media=self.context_media.add_files_to_task_reply,
             retry=self.behavior.retry,
             sleep=self.sleep,

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 
-from msgspec import to_builtins
 from msgspec.structs import replace
 
 from tertulia.context.log import with_current_quote
@@ -15,15 +14,12 @@ from tertulia.engine.limits import CurrentLimits, Limits, Spend
 from tertulia.engine.owner_settings import OwnerSettings
 from tertulia.engine.store_protocols import Command, SettingValue, StoreProtocol
 from tertulia.errors import InvalidValue
-from tertulia.messages import Author, Place
+from tertulia.messages import Author
 from tertulia.models.prices import Prices, price_of
 from tertulia.tasks.due_times import format_minute, parse_moment
-from tertulia.tasks.reminders import asked_by
-from tertulia.tasks.task import Task
 
 USAGE_DAYS = 7
 RESET = "-"  # takes back the value of the config
-_BLOCK_END = "block-end-command-"  # before the ids of the tasks that end blocks
 
 OwnerHandler = Callable[[Command, Lines], Awaitable[tuple[str, ...]]]
 
@@ -79,13 +75,7 @@ class OwnerCommands:
         ):
             return (lines.block_nobody,)
         service, settings = message.place.author_namespace, self._store.place_settings
-        await self._cancel_end(message.place, author_id)
-        if until:
-            task_id, args = f"{_BLOCK_END}{command.id}", {"author": to_builtins(author)}
-            await self._store.tasks.add(
-                [Task(id=task_id, kind="unblock", place=message.place, due_at=until, args=args)]
-            )
-        is_known = await settings.block(platform=service, author_id=author_id, at=self._now())
+        is_known = await settings.block(platform=service, author_id=author_id, at=self._now(), until=until)
         blocked = lines.blocked.format(id=author_id)
         if until:
             blocked = lines.blocked_until.format(id=author_id, moment=format_minute(until, self._zone))
@@ -94,7 +84,6 @@ class OwnerCommands:
     async def _unblock(self, command: Command, lines: Lines) -> tuple[str, ...]:
         if not (author_id := await self._named_author(command, command.argument.strip())):
             return (lines.block_whom.format(command=command.name),)
-        await self._cancel_end(command.message.place, author_id)
         service, settings = command.message.place.author_namespace, self._store.place_settings
         is_known = await settings.unblock(platform=service, author_id=author_id)
         return (lines.unblocked.format(id=author_id), *([] if is_known else [lines.unknown_person]))
@@ -106,13 +95,6 @@ class OwnerCommands:
             with suppress(InvalidValue):
                 return " ".join(words[:count]), parse_moment(" ".join(words[count:]), self._now(), self._zone)
         return argument.strip(), None
-
-    async def _cancel_end(self, place: Place, author_id: str) -> None:
-        """Cancel the end of an earlier block of an author."""
-        for task in await self._store.tasks.listed():
-            is_end = task.id.startswith(_BLOCK_END) and task.status == "pending" and asked_by(task) == author_id
-            if is_end and task.place.author_namespace == place.author_namespace:
-                await self._store.tasks.cancel(task.id, why="blocked or unblocked anew")
 
     async def _named_author(self, command: Command, given: str) -> str:
         """Return the id that a command names, else that of the author it replies to; empty if there is neither."""

@@ -337,12 +337,19 @@ class PlaceSettings(Protocol):
         """Return namespace and id of the blocked authors."""
         ...
 
-    async def block(self, *, platform: str, author_id: str, at: datetime) -> bool:
-        """Block an author, also one who never wrote; return whether the author is known."""
+    async def block(self, *, platform: str, author_id: str, at: datetime, until: datetime | None = None) -> bool:
+        """Block an author, also one who never wrote, for ever or *until* a moment; return whether they are known.
+
+        The end of a later block replaces that of an earlier one.
+        """
         ...
 
     async def unblock(self, *, platform: str, author_id: str) -> bool:
         """Unblock an author; return whether the author is known."""
+        ...
+
+    async def end_blocks(self, at: datetime) -> datetime | None:
+        """Unblock the authors whose block has ended; return when the next one ends."""
         ...
 
     async def language(self, *, platform: str, author_id: str) -> str | None:

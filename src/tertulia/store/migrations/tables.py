@@ -187,7 +187,8 @@ CONVERSATIONS = (
     "CREATE INDEX update_places_by_place ON update_places (place)",
     """CREATE TABLE blocked_authors (
         author INTEGER PRIMARY KEY REFERENCES authors (id),
-        at TEXT NOT NULL
+        at TEXT NOT NULL,
+        until TEXT  -- in UTC; NULL for ever
     )""",
     """CREATE TABLE cap_notices (  -- whom we told that a cap on what may be spent is reached
         day TEXT NOT NULL,  -- in UTC
