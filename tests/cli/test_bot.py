@@ -31,7 +31,7 @@ from tertulia.wire.media_limits import MediaTaken
 TEMPLATE = files("tertulia.cli").joinpath("template.toml").read_text(encoding="utf-8")
 NO_DEFAULT = re.compile(
     r"^# (place|person|total|answer_if|error_text|forget_question|prices|budget\.counter|temperature|top_p|top_k"
-    r"|max_tokens|seed|thinking|thoughts|tool_choice|safety|answer|use|\[platforms)\b"
+    r"|max_tokens|seed|thinking|thoughts|tool_choice|safety|answer|use|blocks|stickers|\[platforms)\b"
 )  # lines with examples
 
 
