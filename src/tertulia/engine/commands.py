@@ -201,7 +201,9 @@ class Commands:
         if len(found) != 1:
             return reply_with(lines.facts_with_id.format(count=len(found)))
         reasons = [self._reason(message) for message in await self._store.facts.why(found[0].id)]
-        return reply_with(self._fact(found[0], lines), *(reasons or [lines.sources_gone]))
+        program = found[0].imported_from
+        no_reason = lines.fact_imported.format(program=program) if program else lines.sources_gone
+        return reply_with(self._fact(found[0], lines), *(reasons or [no_reason]))
 
     async def _forget(self, command: Command, lines: Lines) -> CommandOutcome:
         """Forget by a task that is stored with the end of the command, so that it is done and confirmed once."""

@@ -18,10 +18,9 @@ from tertulia.messages import Author, Place
 from tertulia.models.prices import Prices, price_of
 from tertulia.tasks.due_times import format_minute, parse_moment
 from tertulia.tasks.reminders import asked_by
-from tertulia.tasks.task import Task
+from tertulia.tasks.task import BLOCK_END, Task
 
 USAGE_DAYS = 7
-_BLOCK_END = "block-end-command-"  # before the ids of the tasks that end blocks
 
 OwnerHandler = Callable[[Command, Lines], Awaitable[tuple[str, ...]]]
 
@@ -77,7 +76,7 @@ class OwnerCommands:
         service, settings = message.place.author_namespace, self._store.place_settings
         await self._cancel_end(message.place, author_id)
         if until:
-            task_id, args = f"{_BLOCK_END}{command.id}", {"author": to_builtins(author)}
+            task_id, args = f"{BLOCK_END}command-{command.id}", {"author": to_builtins(author)}
             await self._store.tasks.add(
                 [Task(id=task_id, kind="unblock", place=message.place, due_at=until, args=args)]
             )
@@ -106,7 +105,7 @@ class OwnerCommands:
     async def _cancel_end(self, place: Place, author_id: str) -> None:
         """Cancel the end of an earlier block of an author."""
         for task in await self._store.tasks.listed():
-            is_end = task.id.startswith(_BLOCK_END) and task.status == "pending" and asked_by(task) == author_id
+            is_end = task.id.startswith(BLOCK_END) and task.status == "pending" and asked_by(task) == author_id
             if is_end and task.place.author_namespace == place.author_namespace:
                 await self._store.tasks.cancel(task.id, why="blocked or unblocked anew")
 

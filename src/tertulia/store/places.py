@@ -80,13 +80,13 @@ class SqlPlaceSettings(Repository):
 
     async def blocked(self) -> frozenset[tuple[str, str]]:
         if self._blocked is None:
-            found = await self._reader.run(_blocked)
+            found = await self._reader.run(read_blocked)
             if self._blocked is None:  # nobody was blocked meanwhile
                 self._blocked = found
         return self._blocked
 
     async def block(self, *, platform: str, author_id: str, at: datetime) -> bool:
-        known, self._blocked = await self._writer.run(lambda database: _block(database, platform, author_id, at))
+        known, self._blocked = await self._writer.run(lambda database: block_author(database, platform, author_id, at))
         return known
 
     async def unblock(self, *, platform: str, author_id: str) -> bool:
@@ -131,17 +131,20 @@ def _clear(database: Database, place: Place, first: int, at: datetime) -> None:
     strip_quotes(database, database.execute(quoting, (row, first, first)).fetchall(), at)
 
 
-def _blocked(database: Database) -> frozenset[tuple[str, str]]:
+def read_blocked(database: Database) -> frozenset[tuple[str, str]]:
+    """Return the platforms and ids of the blocked authors."""
     select = "SELECT a.platform, a.author_id FROM blocked_authors b JOIN authors a ON a.id = b.author"
     return frozenset(database.execute(select).fetchall())
 
 
-def _block(database: Database, platform: str, author_id: str, at: datetime) -> tuple[bool, frozenset[tuple[str, str]]]:
+def block_author(
+    database: Database, platform: str, author_id: str, at: datetime
+) -> tuple[bool, frozenset[tuple[str, str]]]:
     """Block an author; return whether they were known, and all blocked ones."""
     is_known = find_author(database, clean(platform), clean(author_id)) is not None
     insert = "INSERT INTO blocked_authors (author, at) VALUES (?, ?) ON CONFLICT DO NOTHING"
     database.execute(insert, (upsert_author(database, platform, author_id), utc(at).isoformat()))
-    return is_known, _blocked(database)
+    return is_known, read_blocked(database)
 
 
 def _unblock(database: Database, platform: str, author_id: str) -> tuple[bool, frozenset[tuple[str, str]]]:
@@ -149,7 +152,7 @@ def _unblock(database: Database, platform: str, author_id: str) -> tuple[bool, f
     author = find_author(database, clean(platform), clean(author_id))
     if author is not None and database.execute("DELETE FROM blocked_authors WHERE author = ?", (author,)).rowcount:
         episodes.remove_without(database, author)
-    return author is not None, _blocked(database)
+    return author is not None, read_blocked(database)
 
 
 def leave_place(database: Database, place: Place, at: datetime) -> None:
