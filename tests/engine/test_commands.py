@@ -122,6 +122,17 @@ async def test_memory_shows_what_is_known_where_it_may_be_told(store: Store) -> 
     assert why == [f"Likes tea.{SINCE}\nAlice: so it is"]
 
 
+async def test_why_says_where_a_fact_without_a_message_is_from(store: Store) -> None:
+    await knowing(store, fact(1, "Likes tea."))
+    known = replace(fact(2, "Plays the violin."), sources=(), imported_from="gryag")
+    await store.imports.add_memory([known], at=NOON)
+    platform = RecordedPlatform()
+    async with engine_with(Scripted(), platform, store=store) as engine:
+        why = await told(engine, platform, "/memory why fact0002")
+
+    assert why == [f"Plays the violin.{SINCE}\nIt was imported from gryag, which names no message of it."]
+
+
 async def test_what_memory_told_is_not_in_the_store_once_it_is_told(store: Store) -> None:
     await knowing(store, fact(1, "Likes tea."))
     platform = RecordedPlatform()

@@ -84,7 +84,7 @@ def why(
     else:
         gone = "the messages it was learned from are hidden, or gone"
         names_none = f"imported from {one_line(found.imported_from)}, which names no message of it"
-        print_line(names_none if found.imported_from else gone)
+        print_line(gone if found.sources else names_none)
 
 
 @memories.command("forget", epilog="Example: tertulia memory forget fact-3f9a")

@@ -201,8 +201,8 @@ class Commands:
         if len(found) != 1:
             return reply_with(lines.facts_with_id.format(count=len(found)))
         reasons = [self._reason(message) for message in await self._store.facts.why(found[0].id)]
-        program = found[0].imported_from
-        no_reason = lines.fact_imported.format(program=program) if program else lines.sources_gone
+        imported = lines.fact_imported.format(program=found[0].imported_from)
+        no_reason = lines.sources_gone if found[0].sources else imported
         return reply_with(self._fact(found[0], lines), *(reasons or [no_reason]))
 
     async def _forget(self, command: Command, lines: Lines) -> CommandOutcome:
