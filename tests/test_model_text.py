@@ -22,6 +22,7 @@ AREAS: dict[str, Callable[[], str | Awaitable[str]]] = {
     **{f"profile_{name}.txt": partial(prompts.of_profile, name) for name in PROFILES},
     "profile_block_without_metadata.txt": prompts.block_without_metadata,
     "profile_single_quotes.txt": prompts.quotes_in_words,
+    "profile_doubtful_replies.txt": prompts.doubtful_replies,
     "references.txt": prompts.references,
     "tools.json": tools.specs,
     "tool_results_calculator.txt": tools.calculator,

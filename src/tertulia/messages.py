@@ -94,6 +94,7 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     forwarded_from: Author | None = None  # whose words the parts are, where the author only forwarded them
     edited_at: datetime | None = None
     deleted: bool = False
+    doubtful: bool = False  # of the agent's own: whether it is not known if people received all of it
 
     def __post_init__(self) -> None:
         if not isinstance(self.place, Place):

@@ -27,7 +27,7 @@ from tertulia.formats.context_block import block
 from tertulia.formats.single import single
 from tertulia.prompt import escape, sections
 from tertulia.prompt.layers import batch_turns, dynamic, history_turns, past_turns, place_style, static, trigger_turns
-from tertulia.prompt.render import Style, delimiter_mark, turns_of, turns_without_opening_call
+from tertulia.prompt.render import Style, delimiter_mark, doubt_lines, turns_of, turns_without_opening_call
 from tertulia.turns import Layer, Prompt, user
 
 Build = Callable[[Context], Prompt]
@@ -86,13 +86,9 @@ def native(context: Context) -> Prompt:
     """Lay out as a Markdown instruction and bare turns: what people wrote, without authors, quotes and notices."""
     context = context.as_now()
     shown = context.history
+    instruction = escape.without_delimiter(sections.instruction(sections.NATIVE_SECTIONS, context), context.delimiter)
     layers = (
-        Layer(
-            name="static",
-            instruction=escape.without_delimiter(
-                sections.instruction(sections.NATIVE_SECTIONS, context), context.delimiter
-            ),
-        ),
+        Layer(name="static", instruction="\n\n".join(filter(None, (instruction, doubt_lines(context))))),
         Layer(name="buffered", turns=turns_without_opening_call(shown, context, "bare")),
         Layer(name="trigger", turns=batch_turns(context, "bare", shown)),
     )

@@ -443,7 +443,8 @@ def test_what_is_known_of_a_person_is_one_object_also_beside_a_running_bot(db: P
     known = json.loads(printed)
     assert said == ""
     assert file.read_text(encoding="utf-8") == printed
-    assert known["person"] == {"platform": "telegram", "id": "u123", "blocked_at": None, "language": ""}
+    unblocked = {"blocked_at": None, "blocked_until": None}
+    assert known["person"] == {"platform": "telegram", "id": "u123", "language": "", **unblocked}
     assert [row["parts"][0]["text"] for row in known["messages"]] == ["message number 0", "message number 3"]
     assert "prompts" in known["left_out"]
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 import sqlite3
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -175,16 +175,20 @@ def test_who_may_see_an_imported_fact(tmp_path: Path) -> None:
 
 
 def test_bans_become_blocks_with_their_end(tmp_path: Path) -> None:
-    run_import(tmp_path)
+    file = write_database(tmp_path / "gryag.db")
+    run_import(tmp_path, file=file)
+    run_import(tmp_path, file=file)
 
-    async def read(store: Store) -> Any:
-        tasks = [(task.kind, task.due_at, task.args["author"]["id"]) for task in await store.tasks.listed()]
-        return await store.place_settings.blocked(), tasks
+    select = "SELECT a.author_id, b.until FROM blocked_authors b JOIN authors a ON a.id = b.author ORDER BY b.author"
+    with sqlite3.connect(tmp_path / "bot.db") as database:
+        blocks = database.execute(select).fetchall()
+    database.close()
 
-    assert with_store(tmp_path, read) == (
-        {("telegram", "77"), ("telegram", "78")},
-        [("unblock", datetime(2999, 1, 1, tzinfo=UTC), "78")],
-    )
+    assert blocks == [("77", None), ("78", "2999-01-01T00:00:00+00:00")]
+    assert with_store(tmp_path, lambda store: store.place_settings.blocked()) == {
+        ("telegram", "77"),
+        ("telegram", "78"),
+    }
 
 
 def test_why_names_the_program_or_the_message(tmp_path: Path) -> None:
@@ -233,16 +237,3 @@ def test_only_the_chats_that_are_named_are_taken_over(tmp_path: Path) -> None:
     done = json.loads(run_import(tmp_path, "--chat", "-5", "--json").stdout)
 
     assert (done["facts"], done["episodes"], done["bans"]) == (0, 0, 1)
-
-
-def test_a_ban_that_ends_soon_is_known_again(tmp_path: Path) -> None:
-    later = datetime.now(UTC) + timedelta(hours=1)
-    file = write_database(tmp_path / "gryag.db")
-    with sqlite3.connect(file) as database:
-        database.execute("UPDATE user_restrictions SET expires_at = ?", (later.isoformat(),))
-    database.close()
-
-    run_import(tmp_path, file=file)
-    run_import(tmp_path, file=file)
-
-    assert len(with_store(tmp_path, lambda store: store.tasks.listed())) == 2

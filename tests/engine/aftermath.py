@@ -135,11 +135,11 @@ def _misplaced(kept: Kept) -> Iterator[str]:
     received = [row["message_id"] for row in kept.tables["messages"] if row["role"] == "user"]
     if sorted(received) != sorted(message.id for message in kept.service.messages):
         yield f"received {sorted(received)}, written {[message.id for message in kept.service.messages]}"
-    own = [row["message_id"] for row in kept.tables["messages"] if row["role"] == "model"]
-    logged = ("answer", "task")  # no notice is in the log
-    sent = [row["message_id"] for row in kept.tables["outbox"] if row["status"] == "sent" and row["kind"] in logged]
+    own = [(row["message_id"], bool(row["doubtful"])) for row in kept.tables["messages"] if row["role"] == "model"]
+    logged = [row for row in kept.tables["outbox"] if row["kind"] in ("answer", "task")]  # no notice is in the log
+    sent = [(row["message_id"], row["status"] == "doubtful") for row in logged if row["message_id"] is not None]
     if sorted(own) != sorted(sent):
-        yield f"said {sorted(own)}, sent {sorted(sent)}"
+        yield f"said {sorted(own)}, sent or in doubt {sorted(sent)}"
     yield from _misdecided(kept)
     taken = Counter(name for row in kept.tables["runs"] for name in row["message_ids"])
     yield from (f"{name} was taken {count} times" for name, count in taken.items() if count > 1)

@@ -23,7 +23,7 @@ ROBO = Author(id="9", name="Robo", persona="robo")
 def admission(store: Store, behavior: Behavior | None = None) -> Admission:
     identity = Identity(Persona(), {"recorded": RecordedPlatform()})
     rate_limiter = RateLimiter(store.rate_limits, CurrentLimits(), now=lambda: NOON)
-    return Admission(store.log, store.place_settings, identity, behavior or Behavior(), rate_limiter)
+    return Admission(store.log, store.inbox, store.place_settings, identity, behavior or Behavior(), rate_limiter)
 
 
 async def received(store: Store, *authors: Author, deleted: bool = False) -> Message:
@@ -59,7 +59,7 @@ async def test_agents_are_answered_until_they_are_among_themselves_also_if_they_
 ) -> None:
     last = await received(store, *authors, deleted=deleted)
 
-    found = await admission(store, Behavior(agents_in_a_row=most)).decide_with_limit(last)
+    found = await admission(store, Behavior(agents_in_a_row=most)).decide_with_limits(last)
 
     assert found.reason == reason
 
@@ -80,7 +80,7 @@ async def test_two_agents_that_delete_what_they_say_stop_too() -> None:
 
 @pytest.mark.parametrize("author", [OURS, ME, Author(id=ME.id, name="renamed", persona="renamed")])
 async def test_our_own_messages_are_not_answered(store: Store, author: Author) -> None:
-    assert (await admission(store).decide_with_limit(said("Gryag?", author=author))).reason == "our own"
+    assert (await admission(store).decide_with_limits(said("Gryag?", author=author))).reason == "our own"
 
 
 async def test_who_is_blocked_is_blocked_on_that_platform(store: Store) -> None:
@@ -88,8 +88,8 @@ async def test_who_is_blocked_is_blocked_on_that_platform(store: Store) -> None:
     await store.place_settings.block(platform="icq", author_id=BOB.id, at=NOON)
     made = admission(store)
 
-    assert (await made.decide_with_limit(said("hi"))).reason == "blocked"
-    assert (await made.decide_with_limit(said("hi", author=BOB))).reason == "answered"
+    assert (await made.decide_with_limits(said("hi"))).reason == "blocked"
+    assert (await made.decide_with_limits(said("hi", author=BOB))).reason == "answered"
 
 
 async def awaited(_: Message) -> bool:
@@ -107,9 +107,9 @@ async def test_a_rule_that_fails_answers_nothing_and_does_not_stand_in_the_way_o
 ) -> None:
     made = admission(store, Behavior(answer_if=rule))
 
-    assert (await made.decide_with_limit(said("hm", 5, place=GROUP))).reason == "not addressed"
-    assert (await made.decide_with_limit(said("Gryag?", 6, place=GROUP))).reason == "answered"
-    assert (await made.decide_with_limit(said("hm", 7, place=DIRECT))).reason == "answered"
+    assert (await made.decide_with_limits(said("hm", 5, place=GROUP))).reason == "not addressed"
+    assert (await made.decide_with_limits(said("Gryag?", 6, place=GROUP))).reason == "answered"
+    assert (await made.decide_with_limits(said("hm", 7, place=DIRECT))).reason == "answered"
     (logged,) = [record.getMessage() for record in caplog.records]
     assert logged.startswith("Behavior.answer_if failed on message 5, which is not answered: ")
 
@@ -120,7 +120,7 @@ async def test_a_reply_that_says_only_which_message_it_answers_is_for_whoever_wr
     await store.inbox.receive(theirs, at=NOON)
     replies = [said("And you?", 3 + at, place=GROUP, reply_to=Quote(message_id=one)) for at, one in enumerate("129")]
 
-    decisions = [(await admission(store).decide_with_limit(reply)).reason for reply in replies]
+    decisions = [(await admission(store).decide_with_limits(reply)).reason for reply in replies]
 
     assert decisions == ["answered", "not addressed", "not addressed"]
 

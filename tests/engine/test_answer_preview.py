@@ -13,6 +13,7 @@ from engine.engines import DIRECT, GROUP, engine_with, said, talked, texts_of, u
 from people import NOON
 from tertulia import Media, Prompt, Reply, Text
 from tertulia.engine import answer_preview
+from tertulia.engine.answer_preview import ELLIPSIS
 from tertulia.engine.behavior import FAILED
 from tertulia.engine.engine import Engine
 from tertulia.engine.outbox_sender import edit_draft
@@ -88,10 +89,10 @@ async def log_of(store: Store) -> list[tuple[str, str]]:
 
 
 async def drafted(engine: Engine, writer: Writer, platform: RecordedPlatform) -> None:
-    """A question is asked, and the beginning of its answer can be seen."""
+    """A question is asked, and the beginning of its answer can be seen, if a draft can be edited."""
     await engine.receive(said("hi", 1))
     await writer.write("Now ")
-    await seen(lambda: platform.texts == ["Now"])
+    await seen(lambda: any(one.reply.text == "Now" for one in platform.deliveries))
 
 
 async def test_a_preview_shows_the_answer_so_far_and_is_not_stored(store: Store) -> None:
@@ -220,14 +221,16 @@ async def test_the_first_part_of_a_long_answer_edits_the_draft_and_the_rest_are_
     assert await log_of(store) == [("1", "hi"), ("s-0", "Now two three four")]
 
 
-async def test_a_doubtful_draft_is_listed_and_the_answer_sent_anew(store: Store) -> None:
+async def test_a_doubtful_draft_is_listed_and_no_second_answer_stands_beside_the_answer(store: Store) -> None:
     writer, platform = Writer(), RecordedPlatform(TimeoutError(), capabilities=DRAFTS)
     async with engine_with(writer, platform, store=store) as engine:
-        await drafted(engine, writer, platform)
+        await engine.receive(said("hi", 1))
+        await writer.write("Now ")
+        await seen(lambda: platform.texts == [ELLIPSIS])
         await writer.write("two.", None)
         await engine.settled()
 
-    assert platform.texts == ["Now", "Now two."]
+    assert platform.texts == [ELLIPSIS, "Now two."]
     assert await rows(store) == [("draft", "doubtful", None), ("answer", "sent", None)]
     (draft,) = await store.outbox.listed("doubtful")
     with pytest.raises(InvalidValue, match="never sent again"):
@@ -276,6 +279,7 @@ async def test_an_answer_whose_draft_is_gone_is_sent_anew(store: Store) -> None:
     class Deleting(RecordedPlatform):
         async def send(self, delivery: Delivery) -> str:
             if delivery.edits is not None:
+                self.deliveries.append(delivery)
                 self.shown.pop(delivery.edits, None)
                 raise SendRefused("there is no such message")
             return await super().send(delivery)
@@ -376,6 +380,18 @@ async def test_the_next_process_edits_the_draft_of_a_run_it_takes_up(store: Stor
 
     assert platform.texts == ["Anew."]
     assert await rows(store) == [("draft", "sent", None), ("answer", "sent", "s-0")]
+
+
+async def test_a_draft_is_empty_until_its_id_is_known(store: Store) -> None:
+    writer, platform = Writer(), RecordedPlatform(capabilities=DRAFTS)
+    async with engine_with(writer, platform, store=store) as engine:
+        await drafted(engine, writer, platform)
+        (draft,) = await store.outbox.listed()
+        await writer.write(None)
+        await engine.settled()
+
+    assert (draft.reply.text, draft.message_id) == (ELLIPSIS, "s-0")
+    assert [(one.reply.text, one.edits) for one in platform.deliveries[:2]] == [(ELLIPSIS, None), ("Now", "s-0")]
 
 
 async def test_a_draft_that_was_being_sent_is_listed_and_the_answer_sent_anew(store: Store) -> None:

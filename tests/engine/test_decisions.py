@@ -145,6 +145,26 @@ async def test_the_rest_of_an_album_goes_with_its_answer_and_what_comes_later_is
     ]
 
 
+async def test_what_comes_of_an_album_while_it_is_being_answered_joins_no_run(store: Store) -> None:
+    model = HeldModel([ToolCall(name="look", id="a")], "It is green.")
+
+    async def look() -> str:
+        return "green"
+
+    behavior = Behavior(debounce=0.0, during_run="next_step")
+    async with engine_with(model, store=store, tools=[look], behavior=behavior) as engine:
+        await engine.receive(said("look!", 1, album="a"))
+        await model.asked.wait()
+        await engine.receive(said("and this", 2, album="a"))
+        model.release()
+        await engine.settled()
+
+    assert await why(store, DIRECT) == [
+        ("1", "answered", "direct", True),
+        ("2", "album answered", "direct", False),
+    ]
+
+
 async def test_a_message_that_is_deleted_or_left_behind_before_its_answer_says_so(store: Store) -> None:
     changes = [Received(message=said("Gryag", number, place=GROUP)) for number in (1, 2)]
     deleted = Deleted(place=GROUP, message_id="1")

@@ -128,9 +128,9 @@ async def test_whatever_else_a_platform_raises_nobody_knows_whether_it_went_out(
 
     first, second = await carried(store, platform, item("o1"), item("o2"))
 
-    assert first == item(status="doubtful", attempts=1, unknown_attempts=1, sent_at=NOON, why=why)
+    assert first == item(status="doubtful", attempts=1, unknown_attempts=1, sent_at=NOON, why=why, message_id="o1")
     assert (second.status, platform.texts) == ("sent", ["o1", "o2"])
-    assert await store.log.count(DIRECT) == 1
+    assert [(one.id, one.doubtful) for one in await store.log.read(DIRECT, 0, 9)] == [("o1", True), ("s-1", False)]
 
 
 @pytest.mark.parametrize("kind", [NotSent, SendRefused])

@@ -76,7 +76,7 @@ def a_worker(store: Store, place: Place = DIRECT, /, **changes: Any) -> NotedWor
     named: dict[str, Any] = dict.fromkeys(WorkerParts.__struct_fields__) | {
         "store": store,
         "behavior": behavior,
-        "admission": Admission(store.log, store.place_settings, identity, behavior, rate_limiter),
+        "admission": Admission(store.log, store.inbox, store.place_settings, identity, behavior, rate_limiter),
         "rate_limiter": rate_limiter,
         "now": lambda: NOON + timedelta(minutes=1),
         "sleep": asyncio.sleep,

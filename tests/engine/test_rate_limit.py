@@ -79,13 +79,13 @@ async def test_an_answer_that_is_given_back_does_not_count(store: Store, clock: 
 async def test_admission_decides_by_the_rate_limit(store: Store, clock: Clock) -> None:
     identity = Identity(Persona(), {"recorded": RecordedPlatform()})
     made = RateLimiter(store.rate_limits, CurrentLimits(Limits(messages=1, seconds=60)), now=clock.now)
-    admission = Admission(store.log, store.place_settings, identity, Behavior(), made)
+    admission = Admission(store.log, store.inbox, store.place_settings, identity, Behavior(), made)
     await made.count_answer(said("hi"))
 
-    assert (await admission.decide_with_limit(said("Gryag?", place=GROUP))).reason == "rate limit"
-    assert (await admission.decide_with_limit(said("hi", author=BOB))).reason == "answered"
+    assert (await admission.decide_with_limits(said("Gryag?", place=GROUP))).reason == "rate limit"
+    assert (await admission.decide_with_limits(said("hi", author=BOB))).reason == "answered"
     clock.at = 60.0
-    assert (await admission.decide_with_limit(said("Gryag?", place=GROUP))).reason == "answered"
+    assert (await admission.decide_with_limits(said("Gryag?", place=GROUP))).reason == "answered"
 
 
 async def test_of_too_many_messages_there_is_one_notice_then_silence_and_a_notice_again_after_an_answer(

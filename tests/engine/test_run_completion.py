@@ -16,6 +16,7 @@ from tertulia.engine.context_media import ContextMedia
 from tertulia.engine.identity import Identity
 from tertulia.engine.languages.translator import Translator
 from tertulia.engine.limits import Limits
+from tertulia.engine.long_replies import LongReplies
 from tertulia.engine.places import DelimiterCache
 from tertulia.engine.run_completion import RunCompletion, RunOutput
 from tertulia.engine.store_protocols import OutboxItem
@@ -48,15 +49,18 @@ class Ended:
 
 def completion(store: Store, ended: Ended | None = None, *, runs: Any = None, **behavior: Any) -> RunCompletion:
     given = ended or Ended()
+    platforms, media = {"recorded": RecordedPlatform()}, ContextMedia(a_fetcher(store))
+    translator = Translator(Behavior(**behavior), store.place_settings, store.runs, store.log)
     return RunCompletion(
         runs or store.runs,
         store.proposals,
         DelimiterCache(store.place_settings.delimiter),
-        Identity(Persona(), {"recorded": RecordedPlatform()}),
+        Identity(Persona(), platforms),
         Behavior(**behavior),
-        Translator(Behavior(**behavior), store.place_settings, store.runs, store.log),
-        ContextMedia(a_fetcher(store)),
-        platforms={"recorded": RecordedPlatform()},
+        translator,
+        media,
+        platforms=platforms,
+        long_replies=LongReplies(platforms, media, translator),
         outbox=store.outbox,
         sent=given.sent.extend,
         planned=given.plan,

@@ -2,7 +2,7 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -48,6 +48,10 @@ async def as_they_are(items: Sequence[OutboxItem]) -> Sequence[OutboxItem]:
     return items
 
 
+async def nobody_is_blocked(_: datetime) -> None:
+    return None
+
+
 def a_worker(tasks: Any, task_handlers: Mapping[str, TaskHandler], **changes: Any) -> TaskWorker:
     sent: list[OutboxItem] = []
     named: dict[str, Any] = {
@@ -56,6 +60,7 @@ def a_worker(tasks: Any, task_handlers: Mapping[str, TaskHandler], **changes: An
         "sent": sent.extend,
         "now": lambda: NOON,
         "split": as_they_are,
+        "end_blocks": nobody_is_blocked,
     }
     return TaskWorker(tasks, task_handlers, **named | changes)
 

@@ -36,6 +36,22 @@ def _built(build: Build, context: Context) -> str:
         return f"nothing to send: {error}"
 
 
+def doubtful_replies() -> str:
+    """What each profile says of a reply that may not have arrived."""
+    sections = []
+    for name, profile in PROFILES.items():
+        context = replace(a_rich_context(), levels=profile.name in ("native", "block"))
+        ours = replace(context.window[0], id="r-0", author=GRYAG, parts=(Text(text="It is booked."),), doubtful=True)
+        prompt = profile.build(replace(context, window=(ours,), immediate=(ours,), recent=(), newer=(), notices=()))
+        texts = [
+            prompt.instruction,
+            *(part.text for turn in prompt.turns for part in turn.parts if isinstance(part, Text)),
+        ]
+        lines = [line for text in texts for line in text.splitlines() if "not received" in line]
+        sections.append(a_section(name, "\n".join(lines)))
+    return "\n".join(sections)
+
+
 def quotes_in_words() -> str:
     """The `single` profile for each voice of a quote and each kind of media in it."""
     media: dict[str, tuple[Part, ...]] = {

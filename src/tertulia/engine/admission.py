@@ -9,11 +9,11 @@ from msgspec.structs import replace
 from tertulia.context.log import Log, with_current_quote
 from tertulia.decisions import Decision
 from tertulia.engine.background import log_text
-from tertulia.engine.batches import bursts_of, time_left
+from tertulia.engine.batches import album_of, bursts_of, time_left
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.identity import Identity
 from tertulia.engine.rate_limit import RateLimiter
-from tertulia.engine.store_protocols import PlaceSettings, WaitingMessage
+from tertulia.engine.store_protocols import InboxStore, PlaceSettings, WaitingMessage
 from tertulia.engine.triggers import Triggers, rule_result
 from tertulia.messages import Message
 
@@ -21,32 +21,39 @@ log = logging.getLogger(__name__)
 
 
 class Admission:
-    """Decides about messages by the triggers of their platform, the log before them, and the rate limit."""
+    """Decides about messages by the triggers of their platform, the log before them, albums, and the rate limit."""
 
     def __init__(
         self,
         messages: Log,
+        inbox: InboxStore,
         place_settings: PlaceSettings,
         identity: Identity,
         behavior: Behavior,
         rate_limiter: RateLimiter,
     ) -> None:
         self._messages = messages
+        self._inbox = inbox
         self._place_settings = place_settings
         self._identity = identity
         self._behavior = behavior
         self._rate_limiter = rate_limiter
         self._triggers: dict[str, Triggers] = {}  # by platform
 
-    async def decide_with_limit(self, message: Message) -> Decision:
-        """Return the decision about a message; with the rate limit of its author."""
-        decision = await self.decide(message, await self.triggers(message.place.platform))
-        if decision.reason != "answered" or await self._rate_limiter.allows(message):
+    async def decide_with_limits(self, message: Message) -> Decision:
+        """Return the decision about a message, by its album and the rate limit too."""
+        return await self.apply_limits(message, await self.decide(message, await self.triggers(message.place.platform)))
+
+    async def apply_limits(self, message: Message, decision: Decision) -> Decision:
+        """Return the decision, or that the album of the message was answered, or its author is over the rate limit."""
+        if decision.reason != "answered":
             return decision
-        return replace(decision, reason="rate limit")
+        if await self._is_album_answered(message):
+            return replace(decision, reason="album answered")
+        return decision if await self._rate_limiter.allows(message) else replace(decision, reason="rate limit")
 
     async def decide(self, message: Message, triggers: Triggers) -> Decision:
-        """Return the decision about a message, whatever the rate limit says."""
+        """Return the decision about a message, whatever its album and the rate limit say."""
         before: Sequence[Message] = ()
         if message.author.persona is not None:
             number = await self._messages.number(message) or 0
@@ -61,7 +68,7 @@ class Admission:
         """Return the messages of complete bursts that begin with a message to answer, from number *since* on."""
         waiting = [one for one in waiting if one.number >= since]
         gap, longest = timedelta(seconds=self._behavior.debounce), timedelta(seconds=self._behavior.max_debounce)
-        decisions = [await self.decide_with_limit(one.message) for one in waiting]
+        decisions = [await self.decide_with_limits(one.message) for one in waiting]
         by_id = {one.message.id: decision for one, decision in zip(waiting, decisions, strict=True)}
         addressed = [at for at, decision in enumerate(decisions) if decision.reason == "answered"]
         bursts = bursts_of(addressed, waiting, gap, longest)
@@ -83,6 +90,13 @@ class Admission:
             )
         return cached
 
+    async def _is_album_answered(self, message: Message) -> bool:
+        """Return whether the album of a message was answered already: then the message is only context."""
+        album = album_of(message)
+        if album is None:
+            return False
+        return any(decision.run_id is not None for _, decision in await self._inbox.album(message.place, *album))
+
     def _follows_rule(self, message: Message) -> bool:
         """Return whether the user's rule says that a message is answered; False where the rule raises."""
         try:
@@ -100,7 +114,7 @@ class DecisionCache:
         self._decisions: dict[str, tuple[Message, Triggers, Decision]] = {}  # by the id of the message
 
     async def decide(self, message: Message) -> Decision:
-        """Return the decision about a message, whatever the rate limit says."""
+        """Return the decision about a message, whatever its album and the rate limit say."""
         triggers = await self._admission.triggers(message.place.platform)
         cached = self._decisions.get(message.id)
         if cached is None or cached[1] is not triggers or cached[0] != message:

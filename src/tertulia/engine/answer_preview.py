@@ -1,8 +1,10 @@
 """Answer previews: show an answer while the model writes it, as a preview that vanishes or as a draft.
 
 A draft is a message that stays and that the answer later edits. It is a row of the outbox, stored before it is sent and
-with its receipt after; it is not in the log and is never sent twice. `RunCompletion` reads that row when the run ends,
-also in the next process after a kill. Everything else here is best effort and lost with the process.
+with its receipt after; it is not in the log and is never sent twice. It is sent as an ellipsis, and edited to the
+answer so far once its receipt is stored: a draft whose receipt is lost can never be edited again, and must not stand
+beside the answer as another one. `RunCompletion` reads that row when the run ends, also in the next process after a
+kill. Everything else here is best effort and lost with the process.
 """
 
 import asyncio
@@ -26,7 +28,7 @@ log = logging.getLogger(__name__)
 
 PREVIEW_TIMEOUT = 10.0  # seconds of one request that shows a preview or a draft
 TYPING_INTERVAL = 4.0  # seconds between two typing indicators
-ELLIPSIS = "…"  # ends a text that is too long for one message
+ELLIPSIS = "…"  # ends a text that is too long for one message; alone it is a draft whose id is not known yet
 DRAFT_OUTCOME_UNKNOWN = "the outcome of sending the draft is unknown"
 
 
@@ -137,16 +139,16 @@ class Draft:
         try:
             if self._row is None:
                 self._row = await self._outbox.draft(self._run.id)
+            if self._row is None and self._is_idle(self._run.place):  # else it would overtake an earlier reply
+                self._row = await self._send()
             if self._row is not None:
                 await self._edit(self._row, text)
-            elif self._is_idle(self._run.place):  # else it would overtake an earlier reply
-                await self._send(text)
         except TertuliaError as error:
             log.debug("the draft of run %s is not shown: %s", self._run.id, error)
 
-    async def _send(self, text: str) -> None:
-        """Send the draft once; store it before and after."""
-        reply = Reply(place=self._run.place, text=text, reply_to=reply_to_id(self._target))
+    async def _send(self) -> OutboxItem:
+        """Send the draft once; store it before and after, and return its row."""
+        reply = Reply(place=self._run.place, text=ELLIPSIS, reply_to=reply_to_id(self._target))
         begun = self._row = OutboxItem(
             id=f"{self._run.id}-draft",
             reply=reply,
@@ -161,16 +163,17 @@ class Draft:
         try:
             message_id = await self._deliver(begun)
         except (NotSent, SendRefused) as error:
-            self._row = replace(begun, status="dropped", sent_at=None, why=reason_of(error))
+            ended = replace(begun, status="dropped", sent_at=None, why=reason_of(error))
         except (Exception, asyncio.CancelledError) as error:
             if is_cancelled():
                 raise
             log.debug("the draft of run %s: %s", self._run.id, log_text(error))
-            self._row = replace(begun, status="doubtful", why=DRAFT_OUTCOME_UNKNOWN)
+            ended = replace(begun, status="doubtful", why=DRAFT_OUTCOME_UNKNOWN)
         else:
-            self._row = replace(begun, status="sent", message_id=message_id, sent_at=self._now())
-            self._shown = text
-        await self._outbox.change(self._row)
+            ended = replace(begun, status="sent", message_id=message_id, sent_at=self._now())
+        self._row = ended
+        await self._outbox.change(ended)
+        return ended
 
     async def _edit(self, row: OutboxItem, text: str) -> None:
         if row.message_id is None or row.status != "sent" or text == self._shown:

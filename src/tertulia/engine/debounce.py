@@ -11,7 +11,6 @@ from tertulia.engine.admission import Admission, DecisionCache
 from tertulia.engine.background import Sleep, wait_for_event
 from tertulia.engine.batches import Batch, album_of, burst_at, follow_ups, open_albums, time_left
 from tertulia.engine.behavior import Behavior
-from tertulia.engine.rate_limit import RateLimiter
 from tertulia.engine.store_protocols import InboxStore, PlaceSnapshot
 from tertulia.messages import Message, Place
 
@@ -29,7 +28,6 @@ class Debounce:
         self,
         place: Place,
         admission: Admission,
-        rate_limiter: RateLimiter,
         inbox: InboxStore,
         behavior: Behavior,
         *,
@@ -40,7 +38,7 @@ class Debounce:
     ) -> None:
         self.changed = asyncio.Event()  # set when a message came in, or was edited or deleted
         self._place = place
-        self._rate_limiter = rate_limiter
+        self._admission = admission
         self._inbox = inbox
         self._gap = timedelta(seconds=behavior.debounce)
         self._longest = timedelta(seconds=behavior.max_debounce)
@@ -100,7 +98,7 @@ class Debounce:
         passed: list[tuple[Message, Decision]] = []
         found = None
         for number, one in enumerate(waiting):
-            decision = await self._decide_now(one.message)
+            decision = await self._admission.apply_limits(one.message, await self._decisions.decide(one.message))
             if decision.reason == "answered":
                 found = number
                 break
@@ -115,15 +113,6 @@ class Debounce:
         if gone and not await self._inbox.skip(self._place, gone, at=self._now(), changes=snapshot.changes):
             self.changed.set()
         return found, left
-
-    async def _decide_now(self, message: Message) -> Decision:
-        """Return the decision about a message, by its album and the rate limit too."""
-        decision = await self._decisions.decide(message)
-        if decision.reason != "answered":
-            return decision
-        if await self._is_album_answered(message):
-            return replace(decision, reason="album answered")
-        return decision if await self._rate_limiter.allows(message) else replace(decision, reason="rate limit")
 
     async def _make_batch(self, burst: Sequence[Message], first: Message, snapshot: PlaceSnapshot) -> Batch:
         """Make a batch of a burst; its target is the last message that is addressed to us."""
@@ -164,10 +153,3 @@ class Debounce:
             for message, decision in members
             if decision.run_id is None and decision.reason != "waiting"
         )
-
-    async def _is_album_answered(self, message: Message) -> bool:
-        """Return whether the album of a message was answered already: then the message is only context."""
-        album = album_of(message)
-        if album is None:
-            return False
-        return any(decision.run_id is not None for _, decision in await self._inbox.album(self._place, *album))

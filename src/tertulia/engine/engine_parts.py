@@ -31,6 +31,7 @@ from tertulia.engine.media_descriptions import MediaDescriber
 from tertulia.engine.memory import Memory
 from tertulia.engine.outbox_sender import OutboxSender
 from tertulia.engine.owner_commands import OwnerCommands
+from tertulia.engine.owner_settings import OwnerSettings
 from tertulia.engine.place_worker import RunSetup, WorkerParts
 from tertulia.engine.places import DelimiterCache, PlaceAliases
 from tertulia.engine.prompt_builder import PromptBuilder
@@ -82,6 +83,7 @@ def make_parts(
         behavior=behavior,
         limits=limits,
         identity=identity,
+        owner_settings=OwnerSettings(store.owner_settings, identity, limits, now=clock.now),
         translator=translator,
         aliases=aliases,
         allowed_places=AllowedPlaces(behavior.allowed_places, identity, aliases),
@@ -124,6 +126,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
     platforms: Mapping[str, Platform]
     behavior: Behavior
     limits: CurrentLimits
+    owner_settings: OwnerSettings
     identity: Identity
     translator: Translator
     aliases: PlaceAliases
@@ -163,6 +166,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             sent=self.outbox_sender.enqueue,
             now=self.now,
             split=self.long_replies.split,
+            end_blocks=self.store.place_settings.end_blocks,
             store_media=self.context_media.add_files_to_task_reply,
             retry=self.behavior.retry,
             sleep=self.sleep,
@@ -178,6 +182,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             self.translator,
             self.context_media,
             platforms=self.platforms,
+            long_replies=self.long_replies,
             outbox=self.store.outbox,
             sent=self.outbox_sender.enqueue,
             planned=planned,
@@ -195,7 +200,13 @@ class EngineParts(Struct, frozen=True, kw_only=True):
         planned: Callable[[], None],
     ) -> Commands:
         owner_commands = OwnerCommands(
-            self.store, self.identity, self.limits, prices=self.behavior.prices, zone=zone, now=self.now
+            self.store,
+            self.identity,
+            self.limits,
+            settings=self.owner_settings,
+            prices=self.behavior.prices,
+            zone=zone,
+            now=self.now,
         )
         return Commands(
             self.store,
@@ -292,7 +303,9 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             setup=setup,
             behavior=behavior,
             rate_limiter=self.rate_limiter,
-            admission=Admission(store.log, store.place_settings, self.identity, behavior, self.rate_limiter),
+            admission=Admission(
+                store.log, store.inbox, store.place_settings, self.identity, behavior, self.rate_limiter
+            ),
             confirmations=Confirmations(store.proposals, self.identity, behavior, now=self.now),
             spend_tracker=self.spend_tracker,
             prompt_builder=prompt_builder,

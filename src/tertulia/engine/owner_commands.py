@@ -5,28 +5,27 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 
-from msgspec import to_builtins
 from msgspec.structs import replace
 
 from tertulia.context.log import with_current_quote
 from tertulia.engine.identity import Identity
 from tertulia.engine.languages.lines import Lines
-from tertulia.engine.limits import CurrentLimits, Spend
-from tertulia.engine.store_protocols import Command, StoreProtocol
+from tertulia.engine.limits import CurrentLimits, Limits, Spend
+from tertulia.engine.owner_settings import OwnerSettings
+from tertulia.engine.store_protocols import Command, SettingValue, StoreProtocol
 from tertulia.errors import InvalidValue
-from tertulia.messages import Author, Place
+from tertulia.messages import Author
 from tertulia.models.prices import Prices, price_of
 from tertulia.tasks.due_times import format_minute, parse_moment
-from tertulia.tasks.reminders import asked_by
-from tertulia.tasks.task import BLOCK_END, Task
 
 USAGE_DAYS = 7
+RESET = "-"  # takes back the value of the config
 
 OwnerHandler = Callable[[Command, Lines], Awaitable[tuple[str, ...]]]
 
 
 class OwnerCommands:
-    """Carries out the commands of owners; what they set holds until the process ends."""
+    """Carries out the commands of owners."""
 
     def __init__(
         self,
@@ -34,6 +33,7 @@ class OwnerCommands:
         identity: Identity,
         limits: CurrentLimits,
         *,
+        settings: OwnerSettings,
         prices: Prices,
         zone: str,
         now: Callable[[], datetime],
@@ -41,6 +41,7 @@ class OwnerCommands:
         self._store = store
         self._identity = identity
         self._limits = limits
+        self._settings = settings
         self._prices = prices
         self._zone = zone
         self._now = now
@@ -74,13 +75,7 @@ class OwnerCommands:
         ):
             return (lines.block_nobody,)
         service, settings = message.place.author_namespace, self._store.place_settings
-        await self._cancel_end(message.place, author_id)
-        if until:
-            task_id, args = f"{BLOCK_END}command-{command.id}", {"author": to_builtins(author)}
-            await self._store.tasks.add(
-                [Task(id=task_id, kind="unblock", place=message.place, due_at=until, args=args)]
-            )
-        is_known = await settings.block(platform=service, author_id=author_id, at=self._now())
+        is_known = await settings.block(platform=service, author_id=author_id, at=self._now(), until=until)
         blocked = lines.blocked.format(id=author_id)
         if until:
             blocked = lines.blocked_until.format(id=author_id, moment=format_minute(until, self._zone))
@@ -89,7 +84,6 @@ class OwnerCommands:
     async def _unblock(self, command: Command, lines: Lines) -> tuple[str, ...]:
         if not (author_id := await self._named_author(command, command.argument.strip())):
             return (lines.block_whom.format(command=command.name),)
-        await self._cancel_end(command.message.place, author_id)
         service, settings = command.message.place.author_namespace, self._store.place_settings
         is_known = await settings.unblock(platform=service, author_id=author_id)
         return (lines.unblocked.format(id=author_id), *([] if is_known else [lines.unknown_person]))
@@ -102,13 +96,6 @@ class OwnerCommands:
                 return " ".join(words[:count]), parse_moment(" ".join(words[count:]), self._now(), self._zone)
         return argument.strip(), None
 
-    async def _cancel_end(self, place: Place, author_id: str) -> None:
-        """Cancel the end of an earlier block of an author."""
-        for task in await self._store.tasks.listed():
-            is_end = task.id.startswith(BLOCK_END) and task.status == "pending" and asked_by(task) == author_id
-            if is_end and task.place.author_namespace == place.author_namespace:
-                await self._store.tasks.cancel(task.id, why="blocked or unblocked anew")
-
     async def _named_author(self, command: Command, given: str) -> str:
         """Return the id that a command names, else that of the author it replies to; empty if there is neither."""
         if given:
@@ -117,24 +104,29 @@ class OwnerCommands:
         return quote.author.id if quote and quote.author else ""
 
     async def _limit(self, command: Command, lines: Lines) -> tuple[str, ...]:
-        limits = self._limits.value
-        if not command.argument.strip():
-            return (_limits_line(self._limits, lines),)
+        given = command.argument.strip()
         try:
-            messages, *rest = command.argument.split()
-            seconds = float(rest[0]) if rest else limits.seconds
-            if len(rest) > 1 or not math.isfinite(seconds):
-                return (lines.limit_how,)
-            self._limits.value = replace(limits, messages=int(messages), seconds=seconds)
+            if given == RESET:
+                await self._settings.reset("limit")
+            elif given:
+                await self._settings.change("limit", _parse_limit(given, self._limits.value))
         except (ValueError, InvalidValue):
             return (lines.limit_how,)
-        return _limits_line(self._limits, lines), lines.until_restart
+        return _limits_line(self._limits, lines), *self._until_reset(command, lines)
 
     async def _persona(self, command: Command, lines: Lines) -> tuple[str, ...]:
-        if text := command.argument.strip():
-            self._identity.persona = replace(self._identity.persona, text=text)
-            return (lines.until_restart,)
-        return (self._identity.persona.text or lines.no_persona,)
+        given = command.argument.strip()
+        if given and given != RESET:
+            await self._settings.change("persona", {"text": given})
+            return self._until_reset(command, lines)
+        if given:
+            await self._settings.reset("persona")
+        return self._identity.persona.text or lines.no_persona, *self._until_reset(command, lines)
+
+    def _until_reset(self, command: Command, lines: Lines) -> tuple[str, ...]:
+        """Return the line which says that an owner's value is in use, if it is."""
+        is_changed = self._settings.is_changed(command.name)
+        return (lines.until_reset.format(command=command.name),) if is_changed else ()
 
     async def _stats(self, _: Command, lines: Lines) -> tuple[str, ...]:
         counts = await self._store.count_rows()
@@ -155,6 +147,16 @@ class OwnerCommands:
 
     def _cost(self, model: str, spent: Spend) -> str:
         return f"${spent.money:.4f}" if spent.money or price_of(model, self._prices) else "?"
+
+
+def _parse_limit(text: str, limits: Limits) -> SettingValue:
+    """Return the fields of limits that `10 60` means; raise `ValueError` or `InvalidValue` if it means none."""
+    messages, *rest = text.split()
+    seconds = float(rest[0]) if rest else limits.seconds
+    if len(rest) > 1 or not math.isfinite(seconds):
+        raise ValueError(text)
+    parsed = replace(limits, messages=int(messages), seconds=seconds)
+    return {"messages": parsed.messages, "seconds": parsed.seconds}
 
 
 def _limits_line(limits: CurrentLimits, lines: Lines) -> str:

@@ -93,7 +93,6 @@ class PlaceWorker:
         self._debounce = Debounce(
             place,
             parts.admission,
-            parts.rate_limiter,
             parts.store.inbox,
             parts.behavior,
             rate_limited=self.send_limit_notice,

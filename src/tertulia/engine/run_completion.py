@@ -65,6 +65,7 @@ class RunCompletion:
         media: ContextMedia,
         *,
         platforms: Mapping[str, Platform],
+        long_replies: LongReplies,
         outbox: OutboxStore,
         sent: Callable[[Iterable[OutboxItem]], None],
         planned: Callable[[], None],
@@ -79,7 +80,7 @@ class RunCompletion:
         self._translator = translator
         self._media = media
         self._platforms = platforms
-        self._long_replies = LongReplies(platforms, media, translator)
+        self._long_replies = long_replies
         self._outbox = outbox
         self._sent = sent
         self._planned = planned

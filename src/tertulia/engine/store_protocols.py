@@ -29,6 +29,7 @@ from tertulia.turns import Prompt, Turn
 DRAFT_END = "-end"  # suffix of the id of the line that replaces a draft, after the id of the draft
 PROPOSAL = "-forget"  # suffix of the id of the reply that proposes to forget facts, after the id of the run
 
+SettingValue = Mapping[str, str | int | float]  # fields of the persona or of the limits
 SendStatus = Literal[
     "waiting",  # to be sent
     "sending",  # given to the platform; no receipt yet
@@ -58,7 +59,7 @@ class OutboxItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: SendStatus = "waiting"
     attempts: int = 0
     unknown_attempts: int = 0  # attempts with an unknown outcome
-    message_id: str | None = None  # the platform's receipt
+    message_id: str | None = None  # of its message: the platform's; while it is doubtful that of the delivery
     sent_at: datetime | None = None  # when it was given to the platform; with an unknown outcome, for the first time
     why: str = ""
     author: Author | None = None  # our account: with it, the sent reply becomes a message of the place
@@ -336,16 +337,46 @@ class PlaceSettings(Protocol):
         """Return namespace and id of the blocked authors."""
         ...
 
-    async def block(self, *, platform: str, author_id: str, at: datetime) -> bool:
-        """Block an author, also one who never wrote; return whether the author is known."""
+    async def block(self, *, platform: str, author_id: str, at: datetime, until: datetime | None = None) -> bool:
+        """Block an author, also one who never wrote, for ever or *until* a moment; return whether they are known.
+
+        The end of a later block replaces that of an earlier one.
+        """
         ...
 
     async def unblock(self, *, platform: str, author_id: str) -> bool:
         """Unblock an author; return whether the author is known."""
         ...
 
+    async def end_blocks(self, at: datetime) -> datetime | None:
+        """Unblock the authors whose block has ended; return when the next one ends."""
+        ...
+
     async def language(self, *, platform: str, author_id: str) -> str | None:
         """Return the language of an author's client, empty if it is unknown; None if the author is."""
+        ...
+
+
+class OwnerSetting(Struct, frozen=True, kw_only=True):
+    """What an owner set by a command."""
+
+    name: str  # of the command: "persona" or "limit"
+    value: SettingValue
+    replaced: SettingValue  # the value of the config at that time
+    at: datetime
+
+
+class OwnerSettingStore(Protocol):
+    """Stores one setting for each name."""
+
+    async def listed(self) -> Sequence[OwnerSetting]: ...
+
+    async def put(self, setting: OwnerSetting) -> None:
+        """Store a setting, instead of an earlier one of that name."""
+        ...
+
+    async def remove(self, setting: OwnerSetting) -> None:
+        """Remove a setting; one that was put later stays."""
         ...
 
 
@@ -395,6 +426,8 @@ class StoreProtocol(Protocol):
     def tasks(self) -> TaskStore: ...
     @property
     def place_settings(self) -> PlaceSettings: ...
+    @property
+    def owner_settings(self) -> OwnerSettingStore: ...
     @property
     def facts(self) -> FactStore: ...
     @property

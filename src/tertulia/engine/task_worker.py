@@ -93,7 +93,7 @@ def block_lines(
 
 
 class TaskWorker:
-    """Runs due tasks. It reads the store only when a task is due or `wake` is called."""
+    """Runs due tasks and ends blocks of authors. It reads the store only when one is due or `wake` is called."""
 
     def __init__(
         self,
@@ -105,12 +105,14 @@ class TaskWorker:
         sent: Callable[[Sequence[OutboxItem]], None],
         now: Callable[[], datetime],
         split: Callable[[Sequence[OutboxItem]], Awaitable[Sequence[OutboxItem]]],
+        end_blocks: Callable[[datetime], Awaitable[datetime | None]],
         store_media: Callable[[Reply], Awaitable[Reply]] | None = None,
         retry: Retry = RETRY,
         sleep: Sleep = asyncio.sleep,
         grace: float = GRACE,
     ) -> None:
         self._tasks = tasks
+        self._end_blocks = end_blocks  # of authors; returns when the next one ends
         self._split = split  # replies into messages of their platforms
         self._store_media = store_media  # returns a reply with files in place of bytes
         self._grace = grace
@@ -126,7 +128,8 @@ class TaskWorker:
         self._asleep = asyncio.Event()  # set while no task is due
 
     async def recover(self) -> None:
-        """Reset the tasks that an earlier process left running."""
+        """Reset the tasks that an earlier process left running, and end the blocks that ended meanwhile."""
+        await self._end_blocks(self._now())
         repeatable = {kind for kind, handler in self._handlers.items() if handler.repeatable}
         for task in await self._tasks.recover(repeatable, platforms=self._platforms):
             if task.doubtful:
@@ -168,11 +171,12 @@ class TaskWorker:
             await self._sleep_until(due)
 
     async def _start_due_tasks(self) -> datetime | None:
-        """Start all tasks that are due; return when the next one is."""
+        """Start all tasks that are due, and end the blocks that end; return when the next one is or does."""
         while True:
+            block_end = await self._end_blocks(self._now())
             due = await self._tasks.next_due(platforms=self._platforms)
             if due is None or due > self._now():
-                return due
+                return min(filter(None, (due, block_end)), default=None)
             for task in await self._tasks.take(self._now(), platforms=self._platforms):
                 self._asleep.clear()
                 self._background.start(self._run_task(task))

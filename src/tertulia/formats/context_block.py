@@ -18,7 +18,15 @@ from tertulia.parts import Media, Part, Text, cut_text
 from tertulia.prompt import escape, forms, sections
 from tertulia.prompt.layers import batch_turns
 from tertulia.prompt.media_markers import marker_line
-from tertulia.prompt.render import delimiter_mark, forward_label, has_words, notice_subject, notice_text, quote_text
+from tertulia.prompt.render import (
+    delimiter_mark,
+    doubt_line,
+    forward_label,
+    has_words,
+    notice_subject,
+    notice_text,
+    quote_text,
+)
 from tertulia.prompt.sections import SOMEONE
 from tertulia.turns import Layer, Prompt
 
@@ -86,7 +94,8 @@ def message_line(message: Message, context: Context, lookup: Lookup, *, marked: 
     words = " ".join([*_forward(message, context), _one_line(message.parts, context)]).strip()
     marks = marker_line(message.parts) if marked else ""
     text = " ".join(filter(None, (words, marks))) or "(no content)"
-    return f"{_speaker(message, context, lookup)}: {text}"
+    doubt = f"\n{doubt_line(context)}" if message.doubtful else ""
+    return f"{_speaker(message, context, lookup)}: {text}{doubt}"
 
 
 def _notice(notice: Notice, context: Context) -> str:

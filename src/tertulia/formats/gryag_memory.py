@@ -105,7 +105,7 @@ def _read_ban(how: GryagMemory, row: Mapping[str, Any]) -> ImportedBan | Skipped
     until = moment_of(first_of(row, "expires_at", "until"))
     if _is_inactive(row) or (until and until <= how.now):
         return Skipped(reason=ENDED)
-    return ImportedBan(place=place_of(how.bot_id, chat or person), author_id=person, until=until)
+    return ImportedBan(platform=SERVICE, author_id=person, until=until)
 
 
 _READERS: Mapping[str, Callable[[GryagMemory, Mapping[str, Any]], Remembered | Skipped]] = {

@@ -61,7 +61,7 @@ class ImportedEpisode(Struct, frozen=True, kw_only=True):
 class ImportedBan(Struct, frozen=True, kw_only=True):
     """A person whom another program does not answer."""
 
-    place: Place  # where, else their direct chat
+    platform: str
     author_id: str
     until: datetime | None = None  # None: for good
 

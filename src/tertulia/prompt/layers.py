@@ -26,6 +26,7 @@ from tertulia.prompt.render import (
     author_label,
     brief_quote,
     delimiter_mark,
+    doubt_line,
     forward_label,
     has_words,
     local_time,
@@ -283,7 +284,8 @@ def _entry(message: Message, context: Context, quote: Quote | None) -> str:
         new_text = [_forward(message.shown, context) + safe] if has_words(message) else []
         return "\n".join([notice_line(message, context), *new_text])
     if context.is_own(message):
-        return f"{delimiter_mark(context.delimiter)} {speaker(message, context)}\n{safe}"
+        doubt = f"\n{doubt_line(context)}" if message.doubtful else ""
+        return f"{delimiter_mark(context.delimiter)} {speaker(message, context)}\n{safe}{doubt}"
     replied = _quote_line(quote, context) if quote else ""
     safe = _forward(message, context) + safe
     return f"{delimiter_mark(context.delimiter)} {speaker(message, context)}\n{safe}{replied}"

@@ -37,6 +37,7 @@ Safe = Callable[[str], str]
 
 EMPTY = "[empty message]"
 NOTE = "A note, not a message: "
+DOUBT = "perhaps not received: it is not known whether your message {which} reached people"
 EMOJIS = 4  # of one reaction
 EMOJI_LENGTH = 32  # characters: some services give names
 QUOTE_LENGTH = 2_000  # characters of a quote
@@ -61,7 +62,7 @@ def turns_of(
     if not made and not quotes:
         return tuple(chain.from_iterable([one.__dict__.get(key) or cached(one, key, render) for one in present]))
     groups = [
-        (tuple(map(cut_turn, own)) if (own := made.get(message.id)) else None)
+        (_own_turns(own, message, context, style) if (own := made.get(message.id)) else None)
         or (_with_brief(message, quotes[message.id], key, context, style) if quotes and message.id in quotes else None)
         or message.__dict__.get(key)
         or cached(message, key, render)
@@ -101,6 +102,31 @@ def _key(context: Context, style: Style) -> str:
     return f"{style} {context.zone} {context.delimiter} {context.identity}"
 
 
+def _own_turns(made: tuple[Turn, ...], message: Message, context: Context, style: Style) -> tuple[Turn, ...]:
+    """Return the turns of the model that wrote a message."""
+    return (*map(cut_turn, made), *_doubt(message, context, style))
+
+
+def _doubt(message: Message, context: Context, style: Style) -> tuple[Turn, ...]:
+    """Return the turn behind a doubtful message that says so; none behind others, and none in `bare`."""
+    if not message.doubtful or style == "bare":
+        return ()
+    lead = NOTE if style == "verbatim" else ""
+    return (Turn(role="user", parts=(Text(text=doubt_line(context, lead=lead)),)),)
+
+
+def doubt_line(context: Context, *, lead: str = "", which: str = "before this line") -> str:
+    """`[#7f3a9c2e] You — perhaps not received: it is not known whether your message before this line reached people`"""
+    words = escape.without_delimiter(DOUBT.format(which=which), context.delimiter)
+    return f"{delimiter_mark(context.delimiter)} {lead}You — {words}"
+
+
+def doubt_lines(context: Context) -> str:
+    """Return a line for each doubtful message, where these cannot stand beside the messages."""
+    doubtful = (message for message in context.history if message.doubtful)
+    return "\n".join(doubt_line(context, which=_beginning(message) or "of media") for message in doubtful)
+
+
 def _with_brief(message: Message, quote: Quote, key: str, context: Context, style: Style) -> tuple[Turn, ...]:
     """Return the turns of a message with its quote in brief; cached."""
     return cached_for(
@@ -116,7 +142,7 @@ def render_message(
         return (_notice_turn(message, context, style),)
     if not any(isinstance(part, ToolCall | ToolResult) for part in message.parts):
         turn = turn_of(message, context, style, beside=beside)
-        return (turn,) if turn else ()
+        return (turn, *_doubt(message, context, style)) if turn else ()
     voice = _voice_of_own if context.is_own(message) else _voice_of_others
     parts = (part for part in message.parts if part != Text(text=""))
     turns = [
@@ -125,7 +151,7 @@ def render_message(
     ]
     if beside:
         turns.append(turn_of(replace(message, parts=()), context, style, beside=beside))
-    return tuple(turn for turn in turns if turn)
+    return (*(turn for turn in turns if turn), *_doubt(message, context, style))
 
 
 def _voice_of_own(part: Part) -> Voice:
@@ -209,13 +235,18 @@ def notice_text(notice: Notice, context: Context) -> str:
     """
     if isinstance(notice, ReactionNotice) and not context.is_own(notice.shown) and context.place.kind != "direct":
         return _reaction_text(notice, f"id: {escape.header_id(notice.shown.id)}")
-    text = text_with_markers(part for part in notice.shown.parts if isinstance(part, Text))
-    beginning = escape.header_name(text).replace('"', "'")
-    more = "…" if len(text) > escape.NAME_LENGTH else ""
-    target = f'"{beginning}{more}"' if beginning else "it"
+    target = _beginning(notice.shown) or "it"
     if isinstance(notice, ReactionNotice):
         return _reaction_text(notice, target)
     return f"deleted: {target} no longer counts" if notice.is_deletion else f"edited: {target} now says"
+
+
+def _beginning(message: Message) -> str:
+    """Return the beginning of a message in quotation marks; empty if it has no text."""
+    text = text_with_markers(part for part in message.parts if isinstance(part, Text))
+    beginning = escape.header_name(text).replace('"', "'")
+    more = "…" if len(text) > escape.NAME_LENGTH else ""
+    return f'"{beginning}{more}"' if beginning else ""
 
 
 def _reaction_text(notice: ReactionNotice, target: str) -> str:

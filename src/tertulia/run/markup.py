@@ -13,7 +13,7 @@ from tertulia.grammar import Candidate, Grammar, Miss, Steps, line_end, literal,
 from tertulia.parts import DESCRIBED, MAX_LABEL, SAME_AS
 from tertulia.parts import MAX_SHOWN_TEXT as LONGEST_MESSAGE
 from tertulia.prompt import forms
-from tertulia.prompt.render import KINDS
+from tertulia.prompt.render import DOUBT, KINDS, NOTE
 from tertulia.run.header_grammar import (
     LONGEST_ID,
     header,
@@ -95,7 +95,7 @@ def inline_grammars(delimiter: str, markers: Markers, *, again: bool) -> Table:
         " ": () if again else (_cue_after_blank, *map(meta_grammar.at_line_end, (*blocks, *_ROUND))),
     }
     if delimiter:
-        grammars["["] = (*grammars["["], _literal_mark(f"[#{delimiter}]"))
+        grammars["["] = (*grammars["["], _literal_mark(f"[#{delimiter}]"), *_doubts(delimiter))
         grammars[delimiter[0]] = (*grammars.get(delimiter[0], ()), _literal_mark(delimiter))
     return grammars
 
@@ -288,6 +288,21 @@ def _delimited_line(delimiter: str) -> Grammar:
         own.until = "\n"
 
     return grammar
+
+
+def _doubts(delimiter: str) -> tuple[Grammar, ...]:
+    """Return the line behind a doubtful message, with and without its lead; it may come within a line too."""
+    starts = (f"[#{delimiter}] {lead}You — {DOUBT[: DOUBT.index(':')]}" for lead in ("", NOTE))
+
+    def line(words: str) -> Grammar:
+        def grammar(own: Candidate) -> Steps:
+            yield from literal(words)
+            own.take()
+            own.until = "\n"
+
+        return grammar
+
+    return tuple(map(line, starts))
 
 
 def _context_block(own: Candidate) -> Steps:

@@ -10,22 +10,21 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Literal, assert_never
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.formats.imported import ImportedBan, ImportedEpisode, Remembered
 from tertulia.memory.episodes import Episode
 from tertulia.memory.extract import HEARSAY_FACTOR
 from tertulia.memory.facts import MAX_FACTS, Fact, check_fact
-from tertulia.messages import Author, Place
+from tertulia.messages import Place
 from tertulia.platform import Deleted
-from tertulia.store import episodes, places, tasks
+from tertulia.store import episodes, places
 from tertulia.store.cursors import fact_digest, read_cursor, set_cursor
 from tertulia.store.encoding import parse_time
 from tertulia.store.facts import learn_about, normalize
 from tertulia.store.identities import IdentityCache, current_place, find_author, upsert_place
 from tertulia.store.sqlite.connection import Database
-from tertulia.tasks.task import BLOCK_END, Task
 
 UNKNOWN_PERSON = "facts about people who wrote none of the messages"
 FORGOTTEN_FACT = "facts that were forgotten"
@@ -172,14 +171,8 @@ def _add_episode(database: Database, given: ImportedEpisode) -> Outcome:
 
 
 def _add_ban(database: Database, ban: ImportedBan, at: datetime) -> Outcome:
-    service = ban.place.author_namespace
-    if (service, ban.author_id) in places.read_blocked(database):
+    author = find_author(database, ban.platform, ban.author_id)
+    if database.execute("SELECT 1 FROM blocked_authors WHERE author = ?", (author,)).fetchone():
         return "known"
-    places.block_author(database, service, ban.author_id, at)
-    if ban.until:
-        args = {"author": to_builtins(Author(id=ban.author_id, name=""))}
-        task_id = f"{BLOCK_END}import-{service}-{ban.author_id}"
-        upsert_place(database, ban.place)
-        place = current_place(database, ban.place)
-        tasks.add(database, [Task(id=task_id, kind="unblock", place=place, due_at=ban.until, args=args)])
+    places.block_author(database, ban.platform, ban.author_id, at, ban.until)
     return "added"

@@ -32,7 +32,7 @@ ChangeKind = Literal["edited", "deleted", "said", "removed"]
 
 MESSAGE_COLUMNS = (
     "m.id, m.number, m.message_id, m.name, m.title, m.sent_at, m.edited_at, m.deleted, m.reply, m.parts, m.album, "
-    "m.forwarded_from"
+    "m.forwarded_from, m.doubtful"
 )
 # the row of a message, by the id of it or of one of its parts; SQL with :place and :message_id
 FIND_MESSAGE = """coalesce((SELECT message FROM message_parts WHERE place = :place AND message_id = :message_id),
@@ -43,7 +43,7 @@ MAX_REACTIONS_SHOWN = 5  # changes of reactions to one message that prompts show
 
 def decode_message(database: Database, row: tuple[Any, ...], identities: IdentityCache) -> Message:
     """Decode a row of `MESSAGE_COLUMNS`."""
-    _, _, message_id, name, title, sent_at, edited_at, deleted, reply, parts, album, origin = row
+    _, _, message_id, name, title, sent_at, edited_at, deleted, reply, parts, album, origin, doubtful = row
     return validate(
         Message(
             id=message_id,
@@ -56,6 +56,7 @@ def decode_message(database: Database, row: tuple[Any, ...], identities: Identit
             forwarded_from=None if origin is None else AUTHOR.loads(origin),
             edited_at=parse_time(edited_at),
             deleted=bool(deleted),
+            doubtful=bool(doubtful),
         )
     )
 
@@ -131,6 +132,17 @@ def change_part(database: Database, message: int, message_id: str, content: Sequ
     """Replace the content of a part; an empty one is deleted."""
     update = "UPDATE message_parts SET content = ? WHERE message = ? AND message_id = ?"
     database.execute(update, (dumps(tuple(content)), message, message_id))
+
+
+def remove_part(database: Database, place: int, message_id: str) -> None:
+    database.execute("DELETE FROM message_parts WHERE place = ? AND message_id = ?", (place, message_id))
+
+
+def first_part(database: Database, message: int) -> str:
+    """Return the id of the first part of a message."""
+    select = "SELECT message_id FROM message_parts WHERE message = ? ORDER BY part LIMIT 1"
+    name: str = database.execute(select, (message,)).fetchone()[0]
+    return name
 
 
 def join_parts(

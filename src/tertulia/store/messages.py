@@ -86,10 +86,7 @@ class SqlInbox(Repository):
 
 
 def require_ids(message: Message) -> None:
-    """Raise `InvalidValue` if the id of the message, its author or its place is blank.
-
-    New messages only: messages that older versions stored without ids can still be read, answered and edited.
-    """
+    """Raise `InvalidValue` if the id of the message, its author or its place is blank."""
     ids = ("its own", message.id), ("its author", message.author.id), ("its place", message.place.id)
     for whose, one in ids:
         if is_blank(one):

@@ -9,13 +9,11 @@ from msgspec.structs import replace
 from tertulia.engine.store_protocols import DRAFT_END, OutboxItem, SendStatus
 from tertulia.errors import InvalidValue
 from tertulia.events import DurableEvent, ReplyDoubtful, ReplyQueued, ReplyRefused, ReplySent
-from tertulia.messages import Message, Place
-from tertulia.parts import Text
-from tertulia.store import decisions, events, message_rows, messages, places, search_index
+from tertulia.messages import Place
+from tertulia.store import events, own_messages, places
 from tertulia.store.encoding import (
     AUTHOR,
     REPLY,
-    STRINGS,
     TURNS,
     clean,
     dumps,
@@ -24,9 +22,7 @@ from tertulia.store.encoding import (
     validate,
     validate_id,
 )
-from tertulia.store.forget.retraction import hide_message
-from tertulia.store.identities import IdentityCache, read_place, upsert_place
-from tertulia.store.message_rows import insert_change
+from tertulia.store.identities import read_place, upsert_place
 from tertulia.store.sqlite.connection import Database
 from tertulia.store.sqlite.writer import Repository
 
@@ -118,8 +114,9 @@ _COLUMN_NAMES = """outgoing_id place run_id task_id kind status attempts text ma
     turns reply reply_id part separator edits unknown_attempts""".split()
 _INSERT = f"""INSERT INTO outbox ({", ".join(_COLUMN_NAMES)})
     VALUES ({", ".join(f":{column}" for column in _COLUMN_NAMES)}) ON CONFLICT (outgoing_id) DO NOTHING"""
-_MUTABLE = "status attempts unknown_attempts sent_at message_id why author edits".split()
+_MUTABLE = "status attempts unknown_attempts sent_at why author edits".split()
 _UPDATE = f"""UPDATE outbox SET {", ".join(f"{column} = :{column}" for column in _MUTABLE)},
+    message_id = CASE WHEN :status = 'sent' THEN :message_id ELSE message_id END,
     position = CASE WHEN :status = 'sent' THEN (SELECT messages FROM places WHERE id = place) END
     WHERE outgoing_id = :outgoing_id AND status != 'sent'
     AND (status != 'dropped' OR :status NOT IN ('waiting', 'sending'))"""
@@ -131,7 +128,7 @@ def add(database: Database, row: OutboxRow) -> bool:
     values = {"place": upsert_place(database, outgoing.reply.place), **columns}
     added = database.execute(_INSERT, values).rowcount > 0
     if added:
-        _apply_status(database, outgoing)
+        _apply_status(database, outgoing, None)
     return added
 
 
@@ -145,15 +142,15 @@ def put(database: Database, rows: Sequence[OutboxRow]) -> None:
 def change(database: Database, row: OutboxRow) -> None:
     """Update the status of a stored reply."""
     outgoing, columns = row
-    written = database.execute(_UPDATE, columns).rowcount > 0
-    if written and outgoing.status in ("waiting", "sending") and outgoing.attempts:
-        return  # nothing follows from an attempt
+    is_attempt = outgoing.status in ("waiting", "sending") and outgoing.attempts > 0
+    if is_attempt and database.execute(_UPDATE, columns).rowcount > 0:
+        return  # nothing follows from it
     found = database.execute(f"SELECT {_COLUMNS} WHERE outgoing_id = ?", (outgoing.id,)).fetchone()
     if found is None:
         raise InvalidValue(f"there is no reply {outgoing.id!r}; it was forgotten with its place")
     stored = _decode(found)
-    if written:
-        _apply_status(database, replace(outgoing, reply=stored.reply, turns=stored.turns))
+    if not is_attempt and database.execute(_UPDATE, columns).rowcount > 0:
+        _apply_status(database, replace(outgoing, reply=stored.reply, turns=stored.turns), stored.message_id)
         if outgoing.status == "sent" and stored.kind == "notice" and stored.author is None and stored.run is None:
             _blank(database, stored)
         if outgoing.status == "dropped":
@@ -172,10 +169,12 @@ def _blank(database: Database, notice: OutboxItem) -> None:
     database.execute(update, (dumps(blank), notice.id))
 
 
-def _apply_status(database: Database, outgoing: OutboxItem) -> None:
-    """Apply a new status: store the message of a sent reply, and the event."""
-    if outgoing.status == "sent":
-        _add_message(database, outgoing)
+def _apply_status(database: Database, outgoing: OutboxItem, known_as: str | None) -> None:
+    """Apply a new status: store or remove the message of a reply, which may be *known_as* an id; store the event."""
+    if outgoing.status in ("sent", "doubtful"):
+        own_messages.store_reply(database, outgoing, known_as)
+    elif outgoing.status == "dropped":
+        own_messages.remove_reply(database, outgoing, known_as)
     if event := _event(outgoing):
         events.add(database, event, at=outgoing.sent_at or outgoing.made_at)
 
@@ -204,7 +203,7 @@ def decide(database: Database, outgoing_id: str, status: NewStatus, why: str) ->
     row = database.execute(select, (outgoing_id,)).fetchone() if clean(outgoing_id) == outgoing_id else None
     if row is None:
         return None
-    if status == "waiting" and _is_empty(_decode(row)):
+    if status == "waiting" and own_messages.is_empty(_decode(row)):
         raise InvalidValue(f"reply {outgoing_id!r} says nothing any more: {row[9]}")
     if status == "waiting" and row[3] == "draft":
         raise InvalidValue(f"reply {outgoing_id!r} is a draft, which is never sent again: its answer was sent anew")
@@ -213,6 +212,7 @@ def decide(database: Database, outgoing_id: str, status: NewStatus, why: str) ->
     if database.execute(update, (status, why, outgoing_id, one, other)).rowcount:
         decided = _decode(database.execute(select, (outgoing_id,)).fetchone())
         if status == "dropped":
+            own_messages.remove_reply(database, decided, decided.message_id)
             _drop_rest(database, decided)
         if event := _event(decided):
             events.add(database, event)
@@ -252,9 +252,8 @@ def _leave(database: Database, place: Place, at: datetime) -> None:
 
 
 def _drop_waiting(database: Database, place: Place, which: str, why: str) -> None:
-    update = f"UPDATE outbox SET status = 'dropped', why = ? WHERE place = ? AND {which} RETURNING outgoing_id, run_id"
-    for name, run in database.execute(update, (why, upsert_place(database, place))).fetchall():
-        events.add(database, ReplyRefused(place=place, run_id=run, delivery_id=name))
+    update = f"UPDATE outbox SET status = 'dropped', why = ? WHERE place = ? AND {which} RETURNING outgoing_id"
+    _end_dropped(database, database.execute(update, (why, upsert_place(database, place))).fetchall())
 
 
 def _drop_rest(database: Database, outgoing: OutboxItem) -> None:
@@ -262,9 +261,15 @@ def _drop_rest(database: Database, outgoing: OutboxItem) -> None:
     update = """UPDATE outbox SET status = 'dropped', why = ? WHERE reply_id = ? AND part > ? AND status = 'waiting'
         RETURNING outgoing_id"""
     values = (f"part {outgoing.part + 1} of the reply was dropped", outgoing.reply_id, outgoing.part)
-    place, run = outgoing.reply.place, outgoing.run
-    for (name,) in database.execute(update, values).fetchall():
-        events.add(database, ReplyRefused(place=place, run_id=run, delivery_id=name))
+    _end_dropped(database, database.execute(update, values).fetchall())
+
+
+def _end_dropped(database: Database, names: Sequence[tuple[str]]) -> None:
+    """Remove the messages of replies that were dropped, and store the events."""
+    for name in names:
+        dropped = _decode(database.execute(f"SELECT {_COLUMNS} WHERE outgoing_id = ?", name).fetchone())
+        own_messages.remove_reply(database, dropped, dropped.message_id)
+        events.add(database, ReplyRefused(place=dropped.reply.place, run_id=dropped.run, delivery_id=dropped.id))
 
 
 def listed(database: Database, statuses: Sequence[SendStatus]) -> list[OutboxItem]:
@@ -278,98 +283,6 @@ def to_retry(database: Database) -> list[OutboxItem]:
     """Return the waiting replies with at least one attempt; oldest first."""
     select = f"SELECT {_COLUMNS} WHERE status = 'waiting' AND attempts > 0 ORDER BY id"
     return [_decode(row) for row in database.execute(select)]
-
-
-def _add_message(database: Database, outgoing: OutboxItem) -> None:
-    """Store a sent reply as a message of its place."""
-    if outgoing.message_id is None or outgoing.author is None or _is_empty(outgoing):
-        return
-    select = f"SELECT own FROM messages WHERE id = {message_rows.FIND_MESSAGE}"
-    row, reply = upsert_place(database, outgoing.reply.place), outgoing.reply
-    known = database.execute(select, {"place": row, "message_id": outgoing.message_id}).fetchone()
-    if known == (1,):
-        raise InvalidValue(f"{outgoing.message_id!r} is the id of another reply")
-    message = Message(
-        id=outgoing.message_id,
-        place=reply.place,
-        author=outgoing.author,
-        sent_at=outgoing.sent_at,
-        parts=(*([Text(text=reply.text)] if reply.text else []), *reply.media),
-        reply_to=None if reply.reply_to is None else messages.quote_of(database, reply.place, reply.reply_to),
-    )
-    if outgoing.reply_id is None:
-        turns = dumps(outgoing.turns) if outgoing.turns else None
-        message_row = messages.insert_own(database, messages.MessageRow(message), turns)
-    else:
-        message_row = _add_part(database, outgoing, messages.MessageRow(message), outgoing.reply_id)
-    if outgoing.run is not None and _answers_hidden(database, row, outgoing.run):
-        hide_message(database, message_row, outgoing.sent_at)
-
-
-def _add_part(database: Database, outgoing: OutboxItem, row: messages.MessageRow, reply_id: str) -> int:
-    """Store the first sent part as a message, and add later parts to it; return the row of the message.
-
-    The turns of the model are stored with the message once all parts are sent.
-    """
-    select = "SELECT message_id, status, turns FROM outbox WHERE reply_id = ? ORDER BY part"
-    parts = database.execute(select, (reply_id,)).fetchall()
-    is_whole = all(status == "sent" for _, status, _ in parts)
-    turns = next((turns for _, _, turns in parts if is_whole and turns != "[]"), None)
-    place, at = upsert_place(database, row.message.place), (outgoing.part, outgoing.separator)
-    others = [one for one, status, _ in parts if status == "sent" and one != outgoing.message_id]
-    known = [found for one in others if (found := message_rows.find_message(database, place, one)) is not None]
-    if known:
-        _extend(database, known[0], row, at, turns)
-        return known[0]
-    message_row = messages.insert_own(database, row, turns)
-    message_rows.add_part(database, place, message_row, row.message.id, row.message.parts, at)
-    return message_row
-
-
-def _extend(database: Database, message: int, row: messages.MessageRow, at: tuple[int, str], turns: str | None) -> None:
-    """Add a part to a message of the agent; *at* is its number and the separator before it."""
-    sent = row.message
-    place = upsert_place(database, sent.place)
-    select = f"SELECT {message_rows.MESSAGE_COLUMNS} FROM messages m WHERE m.id = ?"
-    before = message_rows.decode_message(database, database.execute(select, (message,)).fetchone(), IdentityCache())
-    if shown := message_rows.find_message(
-        database, place, sent.id
-    ):  # the platform has shown it to us already, as a message of its own
-        _remove_shown(database, shown, sent)
-    message_rows.add_part(database, place, message, sent.id, sent.parts, at)
-    quote = before.reply_to or sent.reply_to
-    whole = messages.MessageRow(replace(before, parts=message_rows.join_parts(database, message), reply_to=quote))
-    messages.rewrite(database, message, before, whole, sent.sent_at, "said")
-    if turns:
-        messages.upsert_turns(database, message, turns)
-
-
-def _remove_shown(database: Database, row: int, sent: Message) -> None:
-    """Empty a message that is a part of another one; its number stays in use."""
-    author = "SELECT a.author_id FROM messages m JOIN names n ON n.id = m.name JOIN authors a ON a.id = n.author"
-    (by,) = database.execute(f"{author} WHERE m.id = ?", (row,)).fetchone()
-    if by != sent.author.id:
-        raise InvalidValue(f"{sent.id!r} is the id of a message of somebody else")
-    insert_change(database, row, "removed", sent.sent_at, None)
-    update = """UPDATE messages SET message_id = message_id || ' (part)', hidden = 1, deleted = 1,
-        text = '', parts = '[]' WHERE id = ?"""
-    database.execute(update, (row,))
-    decisions.remove(database, row)
-    search_index.reindex(database, row)
-
-
-def _answers_hidden(database: Database, place: int, run: str) -> bool:
-    """Return whether a message of a run is hidden; then its reply is hidden too."""
-    row = database.execute("SELECT message_ids FROM runs WHERE run_id = ? AND place = ?", (run, place)).fetchone()
-    taken = STRINGS.loads(row[0]) if row else ()
-    select = "SELECT hidden FROM messages WHERE place = ? AND message_id = ?"  # a join would read the whole place
-    found = (database.execute(select, (place, message_id)).fetchone() for message_id in taken)
-    return any(hidden and hidden[0] for hidden in found)
-
-
-def _is_empty(outgoing: OutboxItem) -> bool:
-    """Return whether the content of a reply was removed."""
-    return not outgoing.reply.text and not outgoing.reply.media
 
 
 def _decode(row: tuple[Any, ...]) -> OutboxItem:

@@ -11,7 +11,7 @@ import string
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import reduce
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -56,7 +56,7 @@ class SqlPlaceSettings(Repository):
     def __init__(self, writer: ConnectionThread, reader: ConnectionThread) -> None:
         super().__init__(writer, reader)
         self._delimiters: dict[str, str] = {}
-        self._blocked: frozenset[tuple[str, str]] | None = None  # None: not read yet
+        self._blocks: _Blocks | None = None  # None: not read yet
 
     async def delimiter(self, place: Place) -> str:
         key = place_key(place)
@@ -79,19 +79,30 @@ class SqlPlaceSettings(Repository):
         await self._writer.run(lambda database: _clear(database, place, beginning, utc(at)))
 
     async def blocked(self) -> frozenset[tuple[str, str]]:
-        if self._blocked is None:
-            found = await self._reader.run(read_blocked)
-            if self._blocked is None:  # nobody was blocked meanwhile
-                self._blocked = found
-        return self._blocked
+        return (await self._current_blocks()).authors
 
-    async def block(self, *, platform: str, author_id: str, at: datetime) -> bool:
-        known, self._blocked = await self._writer.run(lambda database: block_author(database, platform, author_id, at))
+    async def block(self, *, platform: str, author_id: str, at: datetime, until: datetime | None = None) -> bool:
+        known, self._blocks = await self._writer.run(
+            lambda database: block_author(database, platform, author_id, at, until)
+        )
         return known
 
     async def unblock(self, *, platform: str, author_id: str) -> bool:
-        known, self._blocked = await self._writer.run(lambda database: _unblock(database, platform, author_id))
+        known, self._blocks = await self._writer.run(lambda database: _unblock(database, platform, author_id))
         return known
+
+    async def end_blocks(self, at: datetime) -> datetime | None:
+        blocks = await self._current_blocks()
+        if blocks.next_end is not None and blocks.next_end <= at:
+            blocks = self._blocks = await self._writer.run(lambda database: _end_blocks(database, at))
+        return blocks.next_end
+
+    async def _current_blocks(self) -> "_Blocks":
+        if self._blocks is None:
+            found = await self._reader.run(_read_blocks)
+            if self._blocks is None:  # nobody was blocked meanwhile
+                self._blocks = found
+        return self._blocks
 
     async def listed(self) -> Sequence[Place]:
         """Return all places, each with its last title, in the order in which they were first seen."""
@@ -103,7 +114,12 @@ class SqlPlaceSettings(Repository):
     def clear_cache(self) -> None:
         """Forget what was read."""
         self._delimiters.clear()
-        self._blocked = None
+        self._blocks = None
+
+
+class _Blocks(NamedTuple):
+    authors: frozenset[tuple[str, str]]  # platforms and ids
+    next_end: datetime | None
 
 
 def _listed(database: Database) -> list[Place]:
@@ -131,28 +147,38 @@ def _clear(database: Database, place: Place, first: int, at: datetime) -> None:
     strip_quotes(database, database.execute(quoting, (row, first, first)).fetchall(), at)
 
 
-def read_blocked(database: Database) -> frozenset[tuple[str, str]]:
-    """Return the platforms and ids of the blocked authors."""
+def _read_blocks(database: Database) -> _Blocks:
     select = "SELECT a.platform, a.author_id FROM blocked_authors b JOIN authors a ON a.id = b.author"
-    return frozenset(database.execute(select).fetchall())
+    (until,) = database.execute("SELECT min(until) FROM blocked_authors").fetchone()
+    return _Blocks(frozenset(database.execute(select).fetchall()), until and datetime.fromisoformat(until))
 
 
 def block_author(
-    database: Database, platform: str, author_id: str, at: datetime
-) -> tuple[bool, frozenset[tuple[str, str]]]:
-    """Block an author; return whether they were known, and all blocked ones."""
+    database: Database, platform: str, author_id: str, at: datetime, until: datetime | None
+) -> tuple[bool, _Blocks]:
+    """Block an author, or change when their block ends; return whether they were known, and all blocks."""
     is_known = find_author(database, clean(platform), clean(author_id)) is not None
-    insert = "INSERT INTO blocked_authors (author, at) VALUES (?, ?) ON CONFLICT DO NOTHING"
-    database.execute(insert, (upsert_author(database, platform, author_id), utc(at).isoformat()))
-    return is_known, read_blocked(database)
+    upsert = """INSERT INTO blocked_authors (author, at, until) VALUES (?, ?, ?)
+        ON CONFLICT DO UPDATE SET until = excluded.until"""
+    author = upsert_author(database, platform, author_id)
+    database.execute(upsert, (author, utc(at).isoformat(), format_time(until and utc(until))))
+    return is_known, _read_blocks(database)
 
 
-def _unblock(database: Database, platform: str, author_id: str) -> tuple[bool, frozenset[tuple[str, str]]]:
-    """Unblock an author; return whether they are known, and all blocked ones."""
+def _unblock(database: Database, platform: str, author_id: str) -> tuple[bool, _Blocks]:
+    """Unblock an author; return whether they are known, and all blocks."""
     author = find_author(database, clean(platform), clean(author_id))
     if author is not None and database.execute("DELETE FROM blocked_authors WHERE author = ?", (author,)).rowcount:
         episodes.remove_without(database, author)
-    return author is not None, read_blocked(database)
+    return author is not None, _read_blocks(database)
+
+
+def _end_blocks(database: Database, at: datetime) -> _Blocks:
+    """Unblock those whose block has ended; return all blocks."""
+    delete = "DELETE FROM blocked_authors WHERE until <= ? RETURNING author"
+    for (author,) in database.execute(delete, (utc(at).isoformat(),)).fetchall():
+        episodes.remove_without(database, author)
+    return _read_blocks(database)
 
 
 def leave_place(database: Database, place: Place, at: datetime) -> None:

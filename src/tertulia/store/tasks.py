@@ -127,7 +127,7 @@ def plan_name(database: Database, task: Task, names: Mapping[str, str] = Mapping
     for known in (task.id, *task.after):
         row = database.execute(select, (known,)).fetchone()
         if known in names or row:
-            return names.get(known) or row[0] or f"{PLAN_PREFIX}{known}"
+            return names.get(known) or row[0]
     return f"{PLAN_PREFIX}{task.id}"
 
 
@@ -165,8 +165,6 @@ def read_plan(database: Database, name: str) -> dict[str, StoredTask]:
     """Read the tasks of a plan."""
     select = "SELECT task_id, body, free FROM tasks WHERE run_id = ? ORDER BY id"
     rows = database.execute(select, (name,)).fetchall()
-    if not rows and name.startswith(PLAN_PREFIX) and (alone := find(database, name.removeprefix(PLAN_PREFIX))):
-        return {alone.task.id: alone}  # stored before tasks without a run had plans
     return {task_id: StoredTask(TASK.loads(body), bool(is_free)) for task_id, body, is_free in rows}
 
 

@@ -23,8 +23,6 @@ REPEATABLE = frozenset(
     {"send", "sticker", "remember", "block", "unblock", "clear-conversation", FORGET_CONFIRMED}
 )  # kinds whose tasks may run twice; what such a task sends is stored with its end
 
-BLOCK_END = "block-end-"  # before the ids of the tasks that end blocks
-
 SENDS = frozenset({"send", "sticker"})
 
 

@@ -175,7 +175,9 @@ class OutgoingContract:
         model.release()
 
         await session.until(lambda: _is_status(session, "One two three.", "sent"), lambda: "the answer is not sent")
-        assert (await session.texts(place))[-1] == "One two three."
+        seen = await session.texts(place)
+        assert seen[-1] == "One two three."
+        assert not any("One" in text for text in seen[:-1]), "a draft that cannot be edited stands beside the answer"
         assert await _is_doubtful(session)
 
     @check

@@ -27,6 +27,12 @@ class Durable(InMemoryCaches):
     def __init__(self) -> None:
         super().__init__()
         self.full = False
+        self.is_busy = False
+
+    async def owner(self) -> str:
+        if self.is_busy:
+            raise errors.StoreTrouble("the database is locked")
+        return await super().owner()
 
     async def add(self, cache: Any) -> None:
         if self.full:
@@ -94,6 +100,19 @@ async def test_a_store_that_is_full_leaves_the_prompt_without_a_cache(
 
     assert kinds(sim) == ["list", "plain", "plain", "plain"]
     assert "cannot create a cache of gemini-3.8-flash for now: the disk is full" in caplog.text
+
+
+async def test_a_store_that_cannot_be_read_leaves_the_prompt_without_a_cache(
+    sim: GeminiSim, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = Durable()
+    async with cached(sim, store) as model:
+        await talked(model, PROMPT)
+        store.is_busy = True
+        await talked(model, PROMPT, PROMPT)
+
+    assert kinds(sim)[-3:] == ["plain", "plain", "plain"]
+    assert "cannot create a cache of gemini-3.8-flash for now: the database is locked" in caplog.text
 
 
 @pytest.mark.parametrize(

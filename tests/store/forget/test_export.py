@@ -83,7 +83,7 @@ async def everything_about_her(store: Store) -> None:
         ("e2", "other keys", f"About {SECRET}.", '["u456"]'),
     ):
         await store.writer.run(lambda database, row=row: database.execute(insert, row))  # type: ignore[misc]
-    await store.place_settings.block(platform="telegram", author_id=HER.id, at=NOON)
+    await store.place_settings.block(platform="telegram", author_id=HER.id, at=NOON, until=NOON + WEEK)
     await store.descriptions.describe(PHOTO.unique_id, "a green door", by="m", at=NOON)
     await _files(store)
     changes = [Reacted(place=GROUP, message_id="1", author=HER, emojis=("👍",), at=NOON)]
@@ -191,7 +191,8 @@ async def test_what_is_hers_is_whole(store: Store) -> None:
     exported = await store.export_person(platform="telegram", author_id=HER.id, at=NOON)
 
     at = "2025-01-15T12:00:00+00:00"
-    assert exported["person"] == {"platform": "telegram", "id": HER.id, "language": "", "blocked_at": at}
+    blocked = {"blocked_at": at, "blocked_until": (NOON + WEEK).isoformat()}
+    assert exported["person"] == {"platform": "telegram", "id": HER.id, "language": "", **blocked}
     assert [(row["place"]["id"], row["message_id"], row["parts"][0].get("text")) for row in exported["messages"]] == [
         (GROUP.id, "2", "never mind"),
         (GROUP.id, "4", None),

@@ -274,7 +274,7 @@ class CachedGemini:
     async def _create(self, content: CacheContent) -> "_ActiveCache | None":
         replaces = [old for old in self._unexpired() if self._is_replaced(old, content)]
         begun = StoredCache(
-            label=new_label(await self._store.owner()),
+            label="",
             account=self.account,
             model=self.name,
             fingerprint=fingerprint_of(content),
@@ -282,6 +282,7 @@ class CachedGemini:
             replaces=tuple(old.label for old in replaces),
         )
         try:
+            begun = replace(begun, label=new_label(await self._store.owner()))
             await self._store.add(begun)
             async with asyncio.timeout(self._patience):
                 created = await self._gemini.create_cache(content.prompt, ttl=self._ttl, label=begun.label)

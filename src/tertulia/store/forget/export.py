@@ -207,13 +207,14 @@ def export_person(path: Path, platform: str, author_id: str, at: datetime) -> di
             found = _select(database, f"SELECT {columns} FROM {table} x", where, rows, values)
             sections.setdefault(name, []).extend(found)
         language = language_of(database, platform, author_id) or ""
-        blocked = database.execute("SELECT at FROM blocked_authors WHERE author IS ?", (author,)).fetchone()
+        blocked = database.execute("SELECT at, until FROM blocked_authors WHERE author IS ?", (author,)).fetchone()
         return {
             "person": {
                 "platform": platform,
                 "id": author_id,
                 "language": language,
                 "blocked_at": blocked[0] if blocked else None,
+                "blocked_until": blocked[1] if blocked else None,
             },
             **sections,
             "exchanges": _exchanges(database, chats, hers=author_id if platform == SERVICE else None),

@@ -50,7 +50,7 @@ CONVERSATIONS = (
         id {SEQUENCE},
         place INTEGER NOT NULL REFERENCES places (id),
         number INTEGER NOT NULL,  -- in its place, from 0; it never changes
-        message_id TEXT NOT NULL,  -- the platform's
+        message_id TEXT NOT NULL,  -- the platform's; of a doubtful one that of its delivery
         role TEXT NOT NULL CHECK (role IN ('user', 'model')),
         text TEXT NOT NULL,
         media TEXT,
@@ -68,6 +68,7 @@ CONVERSATIONS = (
         stale INTEGER NOT NULL DEFAULT 0,  -- changed since it was read for facts
         album TEXT,  -- the id that messages sent as one album share
         hidden INTEGER NOT NULL DEFAULT 0,  -- from all that models are shown
+        doubtful INTEGER NOT NULL DEFAULT 0,  -- whether it is not known if people received all of it
         forwarded_from TEXT,  -- whose words a message is, as JSON
         forward_author INTEGER REFERENCES authors (id),  -- NULL: the account is unknown
         UNIQUE (place, message_id),
@@ -186,13 +187,21 @@ CONVERSATIONS = (
     "CREATE INDEX update_places_by_place ON update_places (place)",
     """CREATE TABLE blocked_authors (
         author INTEGER PRIMARY KEY REFERENCES authors (id),
-        at TEXT NOT NULL
+        at TEXT NOT NULL,
+        until TEXT  -- in UTC; NULL for ever
     )""",
     """CREATE TABLE cap_notices (  -- whom we told that a cap on what may be spent is reached
         day TEXT NOT NULL,  -- in UTC
         place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
         author INTEGER NOT NULL REFERENCES authors (id) ON DELETE CASCADE,
         PRIMARY KEY (day, place, author)
+    )""",
+    f"""CREATE TABLE owner_settings (  -- what owners changed by commands
+        id {SEQUENCE},
+        name TEXT NOT NULL UNIQUE,  -- of the command
+        value TEXT NOT NULL,
+        replaced TEXT NOT NULL,  -- the value of the config at that time
+        at TEXT NOT NULL
     )""",
 )
 

@@ -215,14 +215,6 @@ def insert_new_row(database: Database, statement: str, values: Any) -> int | Non
     return cursor.lastrowid if cursor.rowcount else None
 
 
-def continue_sequence(database: Database, table: str, before: str) -> None:
-    """Continue the ids of a new table after the last id of the table *before* it."""
-    select = "SELECT seq FROM sqlite_sequence WHERE name = ?"
-    row = database.execute(select, (before,)).fetchone()
-    database.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
-    database.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, row[0] if row else 0))
-
-
 def cache_get(database: Database, what: Hashable) -> Any:
     """Return the cached value of a key; None if there is none."""
     return database.cache.get(what) if isinstance(database, CachingConnection) else None

@@ -1,0 +1,179 @@
+"""The agent's own messages: what a reply becomes in the log once it is sent, or may have been.
+
+A doubtful reply is a message too, since most of them have arrived: its id is that of its delivery, and it is marked as
+doubtful. `outbox.message_id` names the message in either case. A receipt gives both the id of the platform, in the same
+row, so nothing is in the log twice. A reply that is dropped is removed again.
+"""
+
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from tertulia.engine.store_protocols import OutboxItem
+from tertulia.errors import InvalidValue
+from tertulia.messages import Message
+from tertulia.parts import Text
+from tertulia.store import decisions, message_rows, messages, search_index
+from tertulia.store.encoding import STRINGS, dumps
+from tertulia.store.forget.retraction import hide_message
+from tertulia.store.identities import IdentityCache, upsert_place
+from tertulia.store.message_rows import insert_change
+from tertulia.store.sqlite.connection import Database
+
+
+def is_empty(outgoing: OutboxItem) -> bool:
+    """Return whether the content of a reply was removed."""
+    return not outgoing.reply.text and not outgoing.reply.media
+
+
+def store_reply(database: Database, outgoing: OutboxItem, known_as: str | None) -> None:
+    """Store a sent or doubtful reply as a message of its place; *known_as* is the id under which it is there."""
+    if outgoing.author is None or is_empty(outgoing):
+        return
+    name = outgoing.message_id if outgoing.status == "sent" else known_as or outgoing.id
+    if name is None or name == known_as:
+        return
+    row, reply = upsert_place(database, outgoing.reply.place), outgoing.reply
+    select = f"SELECT own FROM messages WHERE id = {message_rows.FIND_MESSAGE}"
+    if database.execute(select, {"place": row, "message_id": name}).fetchone() == (1,):
+        raise InvalidValue(f"{name!r} is the id of another reply")
+    if outgoing.status == "doubtful":
+        database.execute("UPDATE outbox SET message_id = ? WHERE outgoing_id = ?", (name, outgoing.id))
+    message = Message(
+        id=name,
+        place=reply.place,
+        author=outgoing.author,
+        sent_at=outgoing.sent_at,
+        parts=(*([Text(text=reply.text)] if reply.text else []), *reply.media),
+        reply_to=None if reply.reply_to is None else messages.quote_of(database, reply.place, reply.reply_to),
+    )
+    if known_as is not None:
+        _rename(database, row, known_as, message)
+    if outgoing.reply_id is None:
+        turns = dumps(outgoing.turns) if outgoing.turns else None
+        message_row = messages.insert_own(database, messages.MessageRow(message), turns)
+    else:
+        message_row = _add_part(database, outgoing, messages.MessageRow(message), outgoing.reply_id)
+    if outgoing.status == "doubtful" or outgoing.reply_id is not None or known_as is not None:
+        _mark(database, message_row, outgoing)
+    if outgoing.run is not None and _answers_hidden(database, row, outgoing.run):
+        hide_message(database, message_row, outgoing.sent_at)
+
+
+def remove_reply(database: Database, outgoing: OutboxItem, known_as: str | None) -> None:
+    """Remove the message of a dropped reply, if it has one; of a split reply only this part."""
+    if known_as is None:
+        return
+    database.execute("UPDATE outbox SET message_id = NULL WHERE outgoing_id = ?", (outgoing.id,))
+    place = upsert_place(database, outgoing.reply.place)
+    row = message_rows.find_message(database, place, known_as)
+    if row is None:
+        return
+    message_rows.remove_part(database, place, known_as)
+    left = message_rows.join_parts(database, row)
+    if not left:
+        _remove(database, row, outgoing.sent_at)
+        return
+    before = _read(database, row)
+    if before.id == known_as:
+        database.execute(
+            "UPDATE messages SET message_id = ? WHERE id = ?", (message_rows.first_part(database, row), row)
+        )
+    whole = replace(before, parts=left)
+    messages.rewrite(database, row, before, messages.MessageRow(whole), outgoing.sent_at, "said")
+    database.execute("DELETE FROM turns WHERE message = ?", (row,))  # they say more than is left
+    _mark(database, row, outgoing)
+
+
+def _rename(database: Database, place: int, known_as: str, message: Message) -> None:
+    """Give the message of a doubtful reply, or a part of it, the id of the platform."""
+    if shown := message_rows.find_message(database, place, message.id):  # the platform has shown it to us already
+        _remove_shown(database, shown, message)
+    row = message_rows.find_message(database, place, known_as)
+    values = (message.id, place, known_as)
+    database.execute("UPDATE messages SET message_id = ? WHERE place = ? AND message_id = ?", values)
+    database.execute("UPDATE message_parts SET message_id = ? WHERE place = ? AND message_id = ?", values)
+    if row is not None:
+        insert_change(database, row, "said", message.sent_at, None)
+
+
+def _mark(database: Database, row: int, outgoing: OutboxItem) -> None:
+    """Mark a message as doubtful as long as one of its parts is."""
+    doubtful = outgoing.status == "doubtful"
+    if outgoing.reply_id is not None:
+        select = "SELECT 1 FROM outbox WHERE reply_id = ? AND status != 'sent' AND message_id IS NOT NULL LIMIT 1"
+        doubtful = database.execute(select, (outgoing.reply_id,)).fetchone() is not None
+    database.execute("UPDATE messages SET doubtful = ? WHERE id = ? AND doubtful != ?", (doubtful, row, doubtful))
+
+
+def _add_part(database: Database, outgoing: OutboxItem, row: messages.MessageRow, reply_id: str) -> int:
+    """Store the first part as a message, and add later parts to it; return the row of the message.
+
+    The turns of the model are stored with the message once no part is left to send.
+    """
+    select = "SELECT message_id, status, turns FROM outbox WHERE reply_id = ? ORDER BY part"
+    parts = database.execute(select, (reply_id,)).fetchall()
+    is_whole = all(status in ("sent", "doubtful") for _, status, _ in parts)
+    turns = next((turns for _, _, turns in parts if is_whole and turns != "[]"), None)
+    place, at = upsert_place(database, row.message.place), (outgoing.part, outgoing.separator)
+    others = [one for one, *_ in parts if one is not None and one != row.message.id]
+    known = [found for one in others if (found := message_rows.find_message(database, place, one)) is not None]
+    if message_rows.is_part(database, place, row.message.id):  # it was doubtful
+        message_row = message_rows.find_message(database, place, row.message.id) or 0
+    elif known:
+        message_row = known[0]
+        _extend(database, message_row, row, at)
+    else:
+        message_row = messages.insert_own(database, row, None)
+        message_rows.add_part(database, place, message_row, row.message.id, row.message.parts, at)
+    if turns:
+        messages.upsert_turns(database, message_row, turns)
+    return message_row
+
+
+def _extend(database: Database, message: int, row: messages.MessageRow, at: tuple[int, str]) -> None:
+    """Add a part to a message of the agent; *at* is its number and the separator before it."""
+    sent = row.message
+    place = upsert_place(database, sent.place)
+    before = _read(database, message)
+    if shown := message_rows.find_message(database, place, sent.id):  # as a message of its own
+        _remove_shown(database, shown, sent)
+    message_rows.add_part(database, place, message, sent.id, sent.parts, at)
+    quote = before.reply_to or sent.reply_to
+    whole = messages.MessageRow(replace(before, parts=message_rows.join_parts(database, message), reply_to=quote))
+    messages.rewrite(database, message, before, whole, sent.sent_at, "said")
+
+
+def _read(database: Database, row: int) -> Message:
+    select = f"SELECT {message_rows.MESSAGE_COLUMNS} FROM messages m WHERE m.id = ?"
+    return message_rows.decode_message(database, database.execute(select, (row,)).fetchone(), IdentityCache())
+
+
+def _remove_shown(database: Database, row: int, sent: Message) -> None:
+    """Remove a message that the platform showed us, and that is one of ours under another row."""
+    author = "SELECT a.author_id FROM messages m JOIN names n ON n.id = m.name JOIN authors a ON a.id = n.author"
+    (by,) = database.execute(f"{author} WHERE m.id = ?", (row,)).fetchone()
+    if by != sent.author.id:
+        raise InvalidValue(f"{sent.id!r} is the id of a message of somebody else")
+    _remove(database, row, sent.sent_at)
+
+
+def _remove(database: Database, row: int, at: datetime | None) -> None:
+    """Empty a message and free its id; its number stays in use."""
+    insert_change(database, row, "removed", at, None)
+    update = """UPDATE messages SET message_id = message_id || ' (removed ' || number || ')', hidden = 1, deleted = 1,
+        doubtful = 0, text = '', parts = '[]', media = NULL WHERE id = ?"""
+    database.execute(update, (row,))
+    for table in ("turns", "media"):
+        database.execute(f"DELETE FROM {table} WHERE message = ?", (row,))
+    decisions.remove(database, row)
+    search_index.reindex(database, row)
+
+
+def _answers_hidden(database: Database, place: int, run: str) -> bool:
+    """Return whether a message of a run is hidden; then its reply is hidden too."""
+    row = database.execute("SELECT message_ids FROM runs WHERE run_id = ? AND place = ?", (run, place)).fetchone()
+    taken = STRINGS.loads(row[0]) if row else ()
+    select = "SELECT hidden FROM messages WHERE place = ? AND message_id = ?"  # a join would read the whole place
+    found = (database.execute(select, (place, message_id)).fetchone() for message_id in taken)
+    return any(hidden and hidden[0] for hidden in found)
