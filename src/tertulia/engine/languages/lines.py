@@ -78,7 +78,7 @@ class Lines(Struct, frozen=True, kw_only=True):
     limits: str  # {messages} {seconds}
     limit_how: str
     no_persona: str
-    until_restart: str
+    until_reset: str  # {command}
     stats: str  # {messages} {runs} {replies} {places} {moment}
     usage: str  # {day} {model} {tokens} {money}
     no_usage: str
