@@ -252,7 +252,7 @@ class Commands:
 
     async def _tasks(self, command: Command, lines: Lines) -> CommandOutcome:
         listed = await self._store.tasks.listed(command.message.place)
-        planned = sorted((one for one in listed if one.status in ("pending", "running")), key=lambda one: one.due_at)
+        planned = sorted((one for one in listed if one.status == "pending"), key=lambda one: one.due_at)
         how, _, given = command.argument.strip().partition(" ")
         if not how:
             shown = [f"{short_id(task)}  {self._task(task)}" for task in planned[:MAX_LISTED]]
@@ -270,7 +270,11 @@ class Commands:
         is_theirs = place.kind == "direct" or asked_by(task) == author.id
         if not is_theirs and not await self._identity.is_administrator(place, author):
             return lines.only_own_tasks
-        await self._store.tasks.cancel(task.id, why=CANCELLED)
+        cancelled = None
+        with suppress(InvalidValue):  # it has begun meanwhile
+            cancelled = await self._store.tasks.cancel(task.id, why=CANCELLED)
+        if cancelled is None:
+            return lines.tasks_with_id.format(count=0)
         return lines.task_cancelled.format(task=self._task(task))
 
     async def _clear(self, command: Command, lines: Lines) -> CommandOutcome:
