@@ -43,6 +43,7 @@ ENGLISH = Lines(
     which_of_these="Which of these? /forget ID",
     facts_with_id="Facts with an id that begins so: {count}.",
     sources_gone="The messages it was learned from are hidden, or gone.",
+    fact_imported="It was imported from {program}, which names no message of it.",
     fact_since="{fact} (since {moment})",
     nothing_planned="Nothing is planned here.",
     tasks_with_id="Tasks with this id: {count}. /tasks lists them.",

@@ -51,6 +51,7 @@ class Lines(Struct, frozen=True, kw_only=True):
     which_of_these: str
     facts_with_id: str  # {count}
     sources_gone: str
+    fact_imported: str  # {program}
     fact_since: str  # {fact} {moment}
     nothing_planned: str
     tasks_with_id: str  # {count}

@@ -43,6 +43,7 @@ UKRAINIAN = Lines(
     which_of_these="Що саме? /forget ID",
     facts_with_id="Записів, ID яких так починається: {count}.",
     sources_gone="Повідомлення, з яких це відомо, приховано або видалено.",
+    fact_imported="Це перенесено з {program}, де не вказано повідомлення.",
     fact_since="{fact} (від {moment})",
     nothing_planned="Тут нічого не заплановано.",
     tasks_with_id="Завдань із таким ID: {count}. /tasks показує всі.",
