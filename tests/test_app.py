@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from engine.test_commands import told
 from people import NOON
 from tertulia.app import check_models, open_bot, open_platform, persona_of, reload_on_change, run_bot
 from tertulia.config import Config, ConfigFile, PersonaConfig, PlatformConfig, load_config, read_config
@@ -315,6 +316,32 @@ async def test_changes_of_persona_and_limits_are_taken_over_and_others_wait(
         "taken over: limits",
         "taken over at the next start: profile",
         "/tertulia.toml is right again",
+    ]
+
+
+async def test_a_reload_leaves_what_an_owner_set_until_the_same_thing_changes_in_the_file(tmp_path: Path) -> None:
+    owned = '[behavior]\ndebounce = 0\nowners = ["recorded:1"]\n[limits]\n'
+    file, platform = a_config(tmp_path, owned), RecordedPlatform()
+    steps: list[tuple[str, str]] = [("persona.md", "You are a gardener."), ("tertulia.toml", "call_timeout = 9")]
+    seen: list[tuple[str, Limits]] = []
+
+    async def sleep(_: float) -> None:
+        seen.append((engine.persona.text, engine.limits))
+        name, text = steps.pop()
+        path = tmp_path / name
+        path.write_text((path.read_text() if name == "tertulia.toml" else "") + text)
+
+    async with open_bot(file, {}, models=[Scripted()], platforms=[platform]) as engine, engine:
+        await told(engine, platform, "/persona You are a pirate.")
+        await told(engine, platform, "/limit 3", key="c2")
+        with pytest.raises(IndexError):  # there is no further change
+            await reload_on_change(engine, file, {}, sleep=sleep)
+
+    changed = Limits(messages=3, call_timeout=9)
+    assert seen == [
+        ("You are a pirate.", Limits(messages=3)),
+        ("You are a pirate.", changed),
+        ("You are a gardener.", changed),
     ]
 
 

@@ -21,6 +21,7 @@ from tertulia.app import (
     open_model,
     open_platform,
     open_transcriber,
+    persona_of,
     secrets_of,
     tools_of,
     why_uncached,
@@ -29,6 +30,8 @@ from tertulia.config import IN_MEMORY, NO_MODEL, RENAMED, Config, ConfigFile, lo
 from tertulia.config_reader import PREFIX, keys_of
 from tertulia.engine.background import RealClock
 from tertulia.engine.identity import require_account
+from tertulia.engine.owner_settings import in_force
+from tertulia.engine.store_protocols import OwnerSetting
 from tertulia.errors import StoreBusy, StoreRefused, TertuliaError
 from tertulia.media.decoding import missing_decoders
 from tertulia.models import provider_of
@@ -70,6 +73,9 @@ async def check_bot(path: Path, environment: Mapping[str, str] = os.environ) -> 
     yield await _finding("profile", _profile(file))
     yield _persona(file.config)
     yield (store := await _finding("store", _store(file.store)))
+    for setting in await _owner_settings(file) if store.ok else ():
+        line = f"an owner changed it by /{setting.name} on {setting.at.date()}"
+        yield Finding(what=setting.name, ok=True, line=f"{line}; /{setting.name} - takes that of {path.name}")
     media = await _finding("media", asyncio.to_thread(_media_folder, file.media_folder, file.store))
     if file.media_folder or (store.ok and not media.ok):
         yield media
@@ -150,6 +156,15 @@ async def _store(path: Path) -> str:
             return str(path)
     except StoreBusy:
         return f"{path}, open in a running bot"
+
+
+async def _owner_settings(file: ConfigFile) -> list[OwnerSetting]:
+    """Return what owners changed by commands and what holds instead of the config."""
+    if not file.config.behavior.owners or _new_store(file.store):
+        return []
+    async with Store.open(file.store, beside=True) as store:
+        found = in_force(await store.owner_settings.listed(), persona_of(file.config), file.config.limits)
+    return [one for one in found if one.value != one.replaced]
 
 
 def _new_store(path: Path) -> str:

@@ -16,6 +16,7 @@ from tertulia.app import open_bot
 from tertulia.bot_check import Finding, check_bot
 from tertulia.config import Config, load_config, read_config
 from tertulia.config_reader import keys_of
+from tertulia.engine.store_protocols import OwnerSetting
 from tertulia.errors import StoreRefused
 from tertulia.media.file_folder import FileFolder, Owner
 from tertulia.media.values import StoredFile
@@ -30,7 +31,7 @@ from tertulia.wire.media_limits import MediaTaken
 TEMPLATE = files("tertulia.cli").joinpath("template.toml").read_text(encoding="utf-8")
 NO_DEFAULT = re.compile(
     r"^# (place|person|total|answer_if|error_text|forget_question|prices|budget\.counter|temperature|top_p|top_k"
-    r"|max_tokens|seed|thinking|thoughts|tool_choice|safety|answer|use|stickers|blocks|\[platforms)\b"
+    r"|max_tokens|seed|thinking|thoughts|tool_choice|safety|answer|use|blocks|stickers|\[platforms)\b"
 )  # lines with examples
 
 
@@ -309,3 +310,26 @@ async def test_check_says_what_to_do_where_the_store_was_removed_and_its_folder_
 
     assert before[1:] == [Finding(what="media", ok=False, line=redact_keys(line))]
     assert after == [Finding(what="store", ok=False, line=redact_keys(f"the store tertulia.db: {line}"))]
+
+
+async def test_check_says_what_owners_changed_as_long_as_it_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    head = 'model = "x"\ntools = []\npersona.text = "Gryag."\n'
+    (tmp_path / "tertulia.toml").write_text(f'{head}behavior.owners = ["telegram:1"]\n')
+    limit = {"messages": 20, "seconds": 60.0}
+    async with Store.open(tmp_path / "tertulia.db") as store:
+        for name, value, replaced in (
+            ("persona", {"text": "A pirate."}, {"text": "Gryag."}),
+            ("limit", {**limit, "messages": 3}, {**limit, "messages": 10}),  # the file was changed since
+        ):
+            await store.owner_settings.put(OwnerSetting(name=name, value=value, replaced=replaced, at=NOON))
+        beside = [one async for one in check_bot(Path("tertulia.toml"), {}) if one.what in ("persona", "limit")]
+
+    found = [one async for one in check_bot(Path("tertulia.toml"), {}) if one.what in ("persona", "limit")]
+    (tmp_path / "tertulia.toml").write_text(head)
+    unowned = [one async for one in check_bot(Path("tertulia.toml"), {}) if one.what in ("persona", "limit")]
+
+    line = "an owner changed it by /persona on 2025-01-15; /persona - takes that of tertulia.toml"
+    assert found == beside == [*unowned, Finding(what="persona", ok=True, line=line)]

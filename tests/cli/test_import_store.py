@@ -71,6 +71,10 @@ def test_an_export_is_imported_once(tmp_path: Path) -> None:
         "added": 0,
         "known": 2,
         "descriptions": 0,
+        "facts": 0,
+        "episodes": 0,
+        "bans": 0,
+        "remembered": 0,
         "skipped": {"service messages, such as pins and calls": 1},
         "chats": [{"id": "-1001234567890", "title": "Friends", "messages": 2}],
         "error": None,
@@ -236,7 +240,7 @@ def test_a_database_of_gryag_and_an_export_of_its_group_are_one_log(tmp_path: Pa
         "Read as a database of gryag, for the bot telegram-4242.",
         "  -1001234567890: 2 messages",
         "2 messages added, 0 known before.",
-        "Skipped: 1 remembered facts, which name no message as their source.",
+        "1 fact, 0 episodes and 0 bans taken over, 0 known before.",
     ]
     assert [(one.id, one.text) for one in log_of(db)] == [("1", "older"), ("2", "hi"), ("3", "hello"), ("4", "newer")]
 

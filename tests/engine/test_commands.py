@@ -23,7 +23,7 @@ from tertulia.memory.facts import Fact, default_scope, subject_of
 from tertulia.messages import Author, Place, Reply
 from tertulia.models import Scripted
 from tertulia.parts import Media, Text
-from tertulia.platform import Capabilities, Commanded, Delivery, Received, Stopped
+from tertulia.platform import Capabilities, Commanded, Delivery, PlaceRole, Received, Stopped
 from tertulia.store import Store
 from tertulia.tasks.reminders import MOST, short_id
 from tertulia.tasks.task import Task
@@ -122,6 +122,17 @@ async def test_memory_shows_what_is_known_where_it_may_be_told(store: Store) -> 
     assert why == [f"Likes tea.{SINCE}\nAlice: so it is"]
 
 
+async def test_why_says_where_a_fact_without_a_message_is_from(store: Store) -> None:
+    await knowing(store, fact(1, "Likes tea."))
+    known = replace(fact(2, "Plays the violin."), sources=(), imported_from="gryag")
+    await store.imports.add_memory([known], at=NOON)
+    platform = RecordedPlatform()
+    async with engine_with(Scripted(), platform, store=store) as engine:
+        why = await told(engine, platform, "/memory why fact0002")
+
+    assert why == [f"Plays the violin.{SINCE}\nIt was imported from gryag, which names no message of it."]
+
+
 async def test_what_memory_told_is_not_in_the_store_once_it_is_told(store: Store) -> None:
     await knowing(store, fact(1, "Likes tea."))
     platform = RecordedPlatform()
@@ -203,6 +214,31 @@ async def test_tasks_lists_what_is_planned_in_the_place(store: Store) -> None:
 
     listed = f"{short_id(plan[0])}  {later:%Y-%m-%d %H:%M} send: call mum"
     assert answers == [listed, "Nothing is planned here."]
+
+
+class TakesTheTask(RecordedPlatform):
+    """A platform on which a task begins while it is asked for the role of an author."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__()
+        self._store = store
+
+    async def role(self, place: Place, author: Author) -> PlaceRole:
+        await self._store.tasks.take(NOON.replace(year=2099))
+        return "administrator"
+
+
+async def test_a_task_that_runs_is_not_offered_and_not_cancelled(store: Store) -> None:
+    task = Task(id="t1", kind="send", place=GROUP, due_at=NOON.replace(year=2099), args={"text": "call mum"})
+    await store.tasks.add([task])
+    platform, line = TakesTheTask(store), f"/tasks cancel {short_id(task)}"
+    async with engine_with(Scripted(), platform, store=store) as engine:
+        begun = await told(engine, platform, line, place=GROUP)  # after it was listed
+        again = await told(engine, platform, line, place=GROUP, key="c2")
+        listed = await told(engine, platform, "/tasks", place=GROUP, key="c3")
+
+    none = ENGLISH.tasks_with_id.format(count=0)
+    assert (begun, again, listed) == ([none], [none], [ENGLISH.nothing_planned])
 
 
 async def test_a_reminder_is_planned_and_comes_to_whoever_asked(store: Store) -> None:
@@ -293,6 +329,7 @@ async def test_a_reminder_that_comes_again_is_listed_and_cancelled_by_who_asked_
     [
         ("/remind every day at 9 until 2025-01-01 tea", ENGLISH.remind_when.format(moment="2025-01-15 12:00 (UTC)")),
         ("/remind every hour tea", ENGLISH.remind_how),
+        ("/remind weekend plans with Ann", ENGLISH.remind_how),
         ("/remind", ENGLISH.remind_how),
         ("/remind tomorrow", ENGLISH.remind_how),
         ("/remind me of tea", ENGLISH.remind_how),

@@ -1,12 +1,13 @@
 """Owners are those that the config names. Nobody else has their commands."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from engine.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said, talked
+from engine.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said, talked, until
 from engine.test_commands import told
 from people import NOON
 from store.builders import skip
@@ -17,6 +18,7 @@ from tertulia.engine.identity import Identity
 from tertulia.engine.languages.english import ENGLISH
 from tertulia.engine.limits import CurrentLimits, Limits
 from tertulia.engine.owner_commands import OwnerCommands
+from tertulia.engine.owner_settings import OwnerSettings
 from tertulia.engine.store_protocols import Command
 from tertulia.errors import InvalidValue
 from tertulia.messages import Author, Quote
@@ -27,6 +29,8 @@ from tertulia.testing import Clock, RecordedPlatform
 from tertulia.turns import model
 
 OWNED = replace(AT_ONCE, owners=("recorded:1",))  # by Alice
+GRYAG = Persona(name="gryag", text="You are gryag.")
+PIRATE = Persona(name="gryag", text="You are a pirate.")
 SENT = ["/block 2", "/unblock 2", "/limit", "/persona", "/stats", "/usage"]
 
 
@@ -140,20 +144,23 @@ async def test_an_owner_who_is_blocked_or_over_the_limit_still_has_these_command
     assert await store.place_settings.blocked() == frozenset()
 
 
-async def test_the_limit_is_shown_and_set_until_the_next_start(store: Store) -> None:
-    platform = RecordedPlatform()
+async def test_the_limit_is_shown_set_and_taken_back(store: Store) -> None:
+    platform, note = RecordedPlatform(), ENGLISH.until_reset.format(command="limit")
     async with engine_with(Scripted("1", "2"), platform, store=store, behavior=OWNED) as engine:
         shown = await told(engine, platform, "/limit")
         changed = await told(engine, platform, "/limit 2", key="c2")
         both = await told(engine, platform, "/limit 1 3600.5", key="c3")
+        again = await told(engine, platform, "/limit", key="c4")
         limits = engine.limits
         await talked(engine, *(said("hi", number, author=BOB) for number in (1, 2)))
+        answers = platform.texts[-2:]
+        reset = await told(engine, platform, "/limit -", key="c5")
 
-    assert shown == ["Of one person I answer 20 messages in 60 seconds."]
-    assert changed == [f"Of one person I answer 2 messages in 60 seconds.\n{ENGLISH.until_restart}"]
-    assert both == [f"Of one person I answer 1 messages in 3600.5 seconds.\n{ENGLISH.until_restart}"]
-    assert limits == Limits(messages=1, seconds=3600.5)
-    assert platform.texts[-2:] == ["1", ENGLISH.too_many]
+    assert shown == reset == ["Of one person I answer 20 messages in 60 seconds."]
+    assert changed == [f"Of one person I answer 2 messages in 60 seconds.\n{note}"]
+    assert both == again == [f"Of one person I answer 1 messages in 3600.5 seconds.\n{note}"]
+    assert (limits, engine.limits) == (Limits(messages=1, seconds=3600.5), Limits())
+    assert answers == ["1", ENGLISH.too_many]
 
 
 @pytest.mark.parametrize("given", ["0", "many", "-1 60", "1 2 3", "1 nan", "1 inf", "1 -5", "1.5"])
@@ -164,18 +171,101 @@ async def test_a_limit_that_is_none_changes_nothing(store: Store, given: str) ->
         assert engine.limits == Limits()
 
 
-async def test_the_persona_is_shown_and_set_until_the_next_start(store: Store) -> None:
+async def test_the_persona_is_shown_set_and_taken_back(store: Store) -> None:
     platform, model = RecordedPlatform(), Scripted("Arr.")
-    persona = Persona(name="gryag", text="You are gryag.")
-    async with engine_with(model, platform, store=store, behavior=OWNED, persona=persona) as engine:
+    note = ENGLISH.until_reset.format(command="persona")
+    async with engine_with(model, platform, store=store, behavior=OWNED, persona=GRYAG) as engine:
         shown = await told(engine, platform, "/persona")
         changed = await told(engine, platform, "/persona You are a pirate.", key="c2")
+        again = await told(engine, platform, "/persona", key="c3")
         await talked(engine, said("hi", 1, author=BOB))
         now = engine.persona
+        reset = await told(engine, platform, "/persona -", key="c4")
 
-    assert (shown, changed) == (["You are gryag."], [ENGLISH.until_restart])
-    assert now == Persona(name="gryag", text="You are a pirate.")
+    assert (shown, reset) == (["You are gryag."], ["You are gryag."])
+    assert (changed, again) == ([note], [f"You are a pirate.\n{note}"])
+    assert (now, engine.persona) == (PIRATE, GRYAG)
     assert "You are a pirate." in str(model.prompts)
+    assert await store.owner_settings.listed() == []
+
+
+async def set_by_owner(path: Path, *lines: str, **options: Any) -> None:
+    """An engine of its own on the file of a store, which an owner gives commands."""
+    platform = RecordedPlatform()
+    async with (
+        Store.open(path) as store,
+        engine_with(Scripted(), platform, store=store, behavior=OWNED, **options) as engine,
+    ):
+        for number, line in enumerate(lines):
+            await told(engine, platform, line, key=f"c{number}")
+
+
+async def in_use(path: Path, *, behavior: Behavior = OWNED, **options: Any) -> tuple[Persona, Limits, int]:
+    """What an engine that starts on the file uses, and how many settings of owners are stored then."""
+    async with (
+        Store.open(path) as store,
+        engine_with(Scripted(), store=store, behavior=behavior, **options) as engine,
+    ):
+        return engine.persona, engine.limits, len(await store.owner_settings.listed())
+
+
+async def test_what_an_owner_set_survives_a_restart(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    await set_by_owner(path, "/persona You are a pirate.", "/limit 3 30", persona=GRYAG)
+
+    renamed, slower = replace(GRYAG, name="Flint"), Limits(call_timeout=9)  # the file changed in something else
+    first = await in_use(path, persona=renamed, limits=slower)
+
+    assert first == (replace(PIRATE, name="Flint"), Limits(messages=3, seconds=30, call_timeout=9), 2)
+
+
+async def test_a_reset_survives_a_restart_too(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    await set_by_owner(path, "/persona You are a pirate.", "/limit 3", "/persona -", "/limit -", persona=GRYAG)
+
+    assert await in_use(path, persona=GRYAG) == (GRYAG, Limits(), 0)
+
+
+async def test_a_later_change_of_the_file_wins_and_ends_what_an_owner_set(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, changed = tmp_path / "s.db", Persona(name="gryag", text="You are a gardener.")
+    await set_by_owner(path, "/persona You are a pirate.", "/limit 3", persona=GRYAG)
+    caplog.set_level("INFO", logger="tertulia.engine.owner_settings")
+
+    first = await in_use(path, persona=changed)
+    back = await in_use(path, persona=GRYAG)
+
+    assert (first, back) == ((changed, Limits(messages=3), 1), (GRYAG, Limits(messages=3), 1))
+    (line,) = caplog.messages
+    assert line.startswith("persona: changed in the config since /persona of ")
+
+
+async def test_a_change_while_the_engine_runs_follows_the_same_rule(store: Store) -> None:
+    platform = RecordedPlatform()
+    async with engine_with(Scripted(), platform, store=store, behavior=OWNED, persona=GRYAG) as engine:
+        await told(engine, platform, "/persona You are a pirate.")
+        await told(engine, platform, "/limit 3", key="c2")
+        engine.persona, engine.limits = replace(GRYAG, name="Flint"), Limits(call_timeout=9)
+        kept = engine.persona, engine.limits
+        engine.persona = Persona(text="You are a gardener.")
+        await until(lambda: has_settings(store, "limit"))
+        engine.persona = GRYAG
+
+    assert kept == (replace(PIRATE, name="Flint"), Limits(messages=3, call_timeout=9))
+    assert engine.persona == GRYAG
+
+
+async def has_settings(store: Store, *names: str) -> bool:
+    return [one.name for one in await store.owner_settings.listed()] == list(names)
+
+
+async def test_an_engine_without_owners_leaves_what_they_set_alone(tmp_path: Path) -> None:
+    path, other = tmp_path / "s.db", Persona(text="You are another.")
+    await set_by_owner(path, "/persona You are a pirate.", persona=GRYAG)
+
+    assert await in_use(path, behavior=AT_ONCE, persona=other) == (other, Limits(), 1)
+    assert (await in_use(path, persona=GRYAG))[0] == PIRATE
 
 
 async def test_a_persona_without_a_text_says_so(store: Store) -> None:
@@ -243,7 +333,9 @@ async def test_a_block_may_have_an_end_which_another_block_takes_away(store: Sto
 
 async def test_a_block_with_an_end_that_is_carried_out_twice_ends(store: Store) -> None:
     clock, identity = Clock(NOON), Identity(Persona(), {"recorded": RecordedPlatform()}, owners=OWNED.owners)
-    commands = OwnerCommands(store, identity, CurrentLimits(), prices={}, zone="UTC", now=clock.now)
+    limits = CurrentLimits()
+    settings = OwnerSettings(store.owner_settings, identity, limits, now=clock.now)
+    commands = OwnerCommands(store, identity, limits, settings=settings, prices={}, zone="UTC", now=clock.now)
     command = Command(id=1, message=said("/block 2 1h", 1, place=GROUP), name="block", argument="2 1h", horizon=0)
     handler = commands.handler(command)
     assert handler is not None

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from memory.known import a_fact, a_subject
 from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
 from store.builders import a_cache, a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, begin, names_in
+from tertulia.engine.store_protocols import OwnerSetting
 from tertulia.errors import InvalidValue, StoreRefused
 from tertulia.media.values import FileForm, Handle, StoredFile
 from tertulia.memory.episodes import WindowPast
@@ -56,6 +57,8 @@ async def fill(store: Store) -> None:
     await store.outbox.put(part)
     await store.place_settings.delimiter(GROUP)
     await store.place_settings.block(platform="telegram", author_id="u666", at=NOON)
+    limit = {"messages": 3, "seconds": 60.0}
+    await store.owner_settings.put(OwnerSetting(name="limit", value=limit, replaced=limit, at=NOON))
     await remember(store)
     await store.descriptions.describe("p1", "a cat", by="m", at=NOON)
     await _add_files(store)

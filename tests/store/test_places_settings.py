@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
@@ -89,6 +90,18 @@ async def test_who_is_blocked_is_blocked_on_that_platform_until_unblocked() -> N
         assert await store.inbox.receive(a_message(), at=NOON) is True
         with pytest.raises(InvalidValue, match="cannot be kept as the id of an author"):
             await store.place_settings.block(platform="telegram", author_id="\ud800", at=NOON)
+
+
+async def test_a_block_ends_at_its_end_which_a_later_block_replaces() -> None:
+    async with Store.open(":memory:") as store:
+        settings, hour = store.place_settings, timedelta(hours=1)
+        blocks: list[tuple[str, datetime | None]] = [("1", NOON + hour), ("2", NOON + hour), ("2", None), ("3", None)]
+        for author_id, until in [*blocks, ("3", NOON + 2 * hour)]:
+            await settings.block(platform="telegram", author_id=author_id, at=NOON, until=until)
+        next_ends = [await settings.end_blocks(NOON + number * hour) for number in range(3)]
+
+        assert next_ends == [NOON + hour, NOON + 2 * hour, None]
+        assert await settings.blocked() == {("telegram", "2")}
 
 
 async def test_after_a_place_was_forgotten_its_delimiter_is_another() -> None:

@@ -85,7 +85,8 @@ def test_it_ends_on_a_day_after_a_while_or_after_so_many_times(words: str, last:
 
 @pytest.mark.parametrize(
     "words",
-    "every|every hour|tomorrow 9:00|monday|on monday|щось|day|weekday morning|every day at 25:00|first|".split("|"),
+    "every|every hour|tomorrow 9:00|monday|on monday|щось|day|weekday morning|every day at 25:00|first|weekend|weekdays"
+    "|mondays|робочі|вихідні|".split("|"),
 )
 def test_other_words_are_none(words: str) -> None:
     assert parse_recurrence(words, NOW, KYIV) is None
@@ -98,6 +99,7 @@ def test_other_words_are_none(words: str) -> None:
         ("every day until 2026-02-30", "there is no day '2026-02-30'"),
         ("every 100 days", "after 1 to 99 days, weeks or months, not 100"),
         ("every 32nd", "a month has no day 32"),
+        ("every day 23:59 0 times", "it comes at least once"),
         ("soon", "every day at 9:00, every weekday 8:00"),
     ],
 )
@@ -113,7 +115,18 @@ def test_what_can_never_come_is_refused(words: str, why: str) -> None:
         ("every weekday at 8 until 2026-12-31: stand up", ("every weekday at 8 until 2026-12-31", "stand up")),
         ("every monday and friday at 18:00 for 3 weeks gym", ("every monday and friday at 18:00 for 3 weeks", "gym")),
         ("tomorrow 9:00 call mum", ("tomorrow 9:00", "call mum")),
-        ("the first of the month rent", ("the first of the month", "rent")),
+        ("the first of the month: rent", ("the first of the month", "rent")),
+        ("щодня – чай", ("щодня", "чай")),
+        ("every day\ntea", ("every day", "tea")),
+        ("every day until friday tea", ("every day until friday", "tea")),
+        ("weekdays at 8 stand up", ("weekdays at 8", "stand up")),
+        ("у вихідні о 10 базар", ("у вихідні о 10", "базар")),
+        ("every day is a gift", None),  # without an hour or a mark it may belong to the text
+        ("щодня нове життя", None),
+        ("weekend plans with Ann", None),
+        ("weekend: plans with Ann", None),
+        ("робочі документи взяти", None),
+        ("mondays are hard", None),
         ("daily standup in 10 minutes", None),  # a word of the text
         ("every day in the morning tea", None),  # an hour that is not understood
         ("щодня ввечері чай", None),

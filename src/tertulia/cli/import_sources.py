@@ -3,13 +3,16 @@
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tertulia.errors import InvalidValue
 from tertulia.formats.cw import read_dump
-from tertulia.formats.gryag import FACTS, REMEMBERED, TABLE, GryagMessages, is_gryag
-from tertulia.formats.imported import Imported, Skipped
+from tertulia.formats.gryag import TABLE, GryagMessages, is_gryag
+from tertulia.formats.gryag_memory import MEMORY_TABLES, GryagMemory
+from tertulia.formats.imported import Imported
 from tertulia.formats.json_stream import JsonStream
 from tertulia.formats.telegram_export import TelegramExport, is_export
 
@@ -23,11 +26,13 @@ FORM_WORDS = {
     CW: "a dump of cw-telegram-agent, which has its messages in Telegram: export those from there",
 }
 
+TableRow = tuple[str, Mapping[str, Any]]  # a row with the name of its table
+
 _CHUNK = 1 << 20  # bytes
 _START = 1 << 16  # bytes that say what a file is
 _SQLITE = b"SQLite format 3\x00"
 _POSTGRES = b"PostgreSQL database dump"
-_COPY = re.compile(rf'COPY (?:"?\w+"?\.)?"?{TABLE}"? \(([^)]*)\) FROM stdin;\s*')
+_COPY = re.compile(r'COPY (?:"?\w+"?\.)?"?(\w+)"? \(([^)]*)\) FROM stdin;\s*')
 _MYSQL = re.compile(rb"-- (MySQL|MariaDB) dump")
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _NO_FILE = "an export has a file result.json; in Telegram Desktop choose “Machine-readable JSON”"
@@ -100,8 +105,14 @@ class ImportSource:
                 self.share = done / self._size
                 yield line.decode(errors="replace")
 
-    def _read_gryag(self, rows: Iterator[Mapping[str, Any]]) -> Iterator[Imported]:
-        return GryagMessages(bot_id=self._bot_id, agent=self._agent, chats=self._chats).read(rows)
+    def _read_gryag(self, rows: Iterator[TableRow]) -> Iterator[Imported]:
+        memory = GryagMemory(bot_id=self._bot_id, chats=self._chats, now=datetime.now(UTC))
+        messages = GryagMessages(bot_id=self._bot_id, agent=self._agent, chats=self._chats)
+        for table, of_table in groupby(rows, key=lambda found: found[0]):
+            if table == TABLE:
+                yield from messages.read(row for _, row in of_table)
+            else:
+                yield from (memory.read(table, row) for _, row in of_table)
 
     def _read_sqlite(self) -> Iterator[Imported]:
         from tertulia.store.foreign import ForeignDatabase
@@ -110,30 +121,32 @@ class ImportSource:
             if not is_gryag(database.columns(TABLE)):
                 raise InvalidValue(f"{self._path} is a database, but not one of gryag: its messages look otherwise")
             yield from self._read_gryag(self._rows(database))
-            for table in REMEMBERED:
-                if count := database.count(table):
-                    yield Skipped(reason=FACTS, count=count)
 
-    def _rows(self, database: "ForeignDatabase") -> Iterator[Mapping[str, Any]]:
+    def _rows(self, database: "ForeignDatabase") -> Iterator[TableRow]:
         for self.share, row in database.rows(TABLE, without="embedding"):
-            yield row
+            yield TABLE, row
+        for table in MEMORY_TABLES:
+            if database.columns(table):
+                yield from ((table, row) for _, row in database.rows(table, without="embedding"))
 
 
-def read_copy(lines: Iterable[str]) -> Iterator[dict[str, str | None]]:
-    """Yield the rows of the table `messages` in a dump of PostgreSQL as text."""
-    columns: list[str] | None = None
+def read_copy(lines: Iterable[str]) -> Iterator[TableRow]:
+    """Yield the rows of gryag's tables in a dump of PostgreSQL as text, each with the name of its table."""
+    has_messages = False
+    table, columns = "", list[str]()
     for line in lines:
-        if columns is None:
-            if found := _COPY.fullmatch(line):
-                columns = [name.strip().strip('"') for name in found[1].split(",")]
-                if not is_gryag(columns):
+        if not columns:
+            if (found := _COPY.fullmatch(line)) and found[1] in (TABLE, *MEMORY_TABLES):
+                table, columns = found[1], [name.strip().strip('"') for name in found[2].split(",")]
+                has_messages = has_messages or table == TABLE
+                if table == TABLE and not is_gryag(columns):
                     raise InvalidValue("the dump is not one of gryag: its messages look otherwise")
         elif line.rstrip("\n") == "\\.":
-            return
+            columns = []
         else:
-            yield dict(zip(columns, map(_copied, line.rstrip("\n").split("\t")), strict=False))
-    if columns is None:
-        raise InvalidValue(f"the dump has no rows of {TABLE}; make it with pg_dump --data-only --table={TABLE}")
+            yield table, dict(zip(columns, map(_copied, line.rstrip("\n").split("\t")), strict=False))
+    if not has_messages:
+        raise InvalidValue(f"the dump has no rows of {TABLE}; make it with pg_dump --data-only")
 
 
 def _copied(field: str) -> str | None:

@@ -15,7 +15,7 @@ import typer
 from tertulia.cli.import_sources import FORM_WORDS, ImportSource
 from tertulia.cli.output import INTERRUPTED, ProgressBar, count_of, one_line, print_json, print_line
 from tertulia.errors import InvalidValue
-from tertulia.formats.imported import Imported, ImportedDescription, ImportedMessage, Skipped
+from tertulia.formats.imported import Imported, ImportedDescription, ImportedMessage, Remembered, Skipped
 from tertulia.media.descriptions import IMPORT
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ class ImportReport:
 
     def __init__(self) -> None:
         self.added = self.known = self.described = 0
+        self.facts = self.episodes = self.bans = self.remembered = 0  # the last: facts, episodes and bans known before
+        self.memory: list[Remembered] = []  # stored after the messages
         self.skipped: Counter[str] = Counter()
         self.chats: Counter[Place] = Counter()  # messages by chat, without threads
         self.places: dict[Place, None] = {}
@@ -46,6 +48,8 @@ class ImportReport:
         for item in batch:
             if isinstance(item, Skipped):
                 self.skipped[item.reason] += item.count
+            elif isinstance(item, Remembered):
+                self.memory.append(item)
         for item in messages:
             self.places[item.message.place] = None
             self.chats[replace(item.message.place, thread=None)] += 1
@@ -100,6 +104,7 @@ async def _import(path: Path, source: ImportSource, report: ImportReport, *, lea
             await _add_messages(store, source, report, bar)
         for place in report.places:
             await store.imports.finish(place, learn=learn)
+        await _add_memory(store, report)
         await _index(store, list(report.places))
         await _divide(store, list(report.places))
         return await _notes(store)
@@ -134,6 +139,14 @@ async def _add(store: "Store", messages: Sequence[ImportedMessage], report: Impo
     counts = await store.imports.add(messages)
     report.added += counts.added
     report.known += counts.known
+
+
+async def _add_memory(store: "Store", report: ImportReport) -> None:
+    """Store what the program remembers."""
+    counts = await store.imports.add_memory(report.memory, at=datetime.now(UTC))
+    report.facts, report.episodes, report.bans = counts.facts, counts.episodes, counts.bans
+    report.remembered = counts.known
+    report.skipped.update(counts.skipped)
 
 
 async def _describe(store: "Store", found: Sequence[ImportedDescription], report: ImportReport) -> None:
@@ -220,6 +233,11 @@ def _summary(report: ImportReport, form: str, bot_id: str, *, learn: bool) -> It
         yield f"{count_of(report.added, 'messages')} added, {report.known} known before."
     if report.described or not bot_id:
         yield f"{count_of(report.described, 'descriptions')} of media added."
+    if report.memory:
+        yield (
+            f"{count_of(report.facts, 'facts')}, {count_of(report.episodes, 'episodes')} and "
+            f"{count_of(report.bans, 'bans')} taken over, {report.remembered} known before."
+        )
     for reason, count in report.skipped.most_common():
         yield f"Skipped: {count} {reason}."
     if report.added or report.known:
@@ -237,6 +255,10 @@ def _as_json(report: ImportReport, form: str, bot_id: str) -> dict[str, Any]:
         "added": report.added,
         "known": report.known,
         "descriptions": report.described,
+        "facts": report.facts,
+        "episodes": report.episodes,
+        "bans": report.bans,
+        "remembered": report.remembered,
         "skipped": dict(report.skipped),
         "chats": [{"id": place.id, "title": place.title, "messages": count} for place, count in report.chats.items()],
         "error": str(report.error) if report.error else None,

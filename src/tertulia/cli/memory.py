@@ -82,7 +82,9 @@ def why(
     if messages:
         print_table(SOURCES_HEAD, [_source_row(message) for message in messages])
     else:
-        print_line("the messages it was learned from are hidden, or gone")
+        gone = "the messages it was learned from are hidden, or gone"
+        names_none = f"imported from {one_line(found.imported_from)}, which names no message of it"
+        print_line(gone if found.sources else names_none)
 
 
 @memories.command("forget", epilog="Example: tertulia memory forget fact-3f9a")

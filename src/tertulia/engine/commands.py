@@ -201,7 +201,9 @@ class Commands:
         if len(found) != 1:
             return reply_with(lines.facts_with_id.format(count=len(found)))
         reasons = [self._reason(message) for message in await self._store.facts.why(found[0].id)]
-        return reply_with(self._fact(found[0], lines), *(reasons or [lines.sources_gone]))
+        imported = lines.fact_imported.format(program=found[0].imported_from)
+        no_reason = lines.sources_gone if found[0].sources else imported
+        return reply_with(self._fact(found[0], lines), *(reasons or [no_reason]))
 
     async def _forget(self, command: Command, lines: Lines) -> CommandOutcome:
         """Forget by a task that is stored with the end of the command, so that it is done and confirmed once."""
@@ -250,7 +252,7 @@ class Commands:
 
     async def _tasks(self, command: Command, lines: Lines) -> CommandOutcome:
         listed = await self._store.tasks.listed(command.message.place)
-        planned = sorted((one for one in listed if one.status in ("pending", "running")), key=lambda one: one.due_at)
+        planned = sorted((one for one in listed if one.status == "pending"), key=lambda one: one.due_at)
         how, _, given = command.argument.strip().partition(" ")
         if not how:
             shown = [f"{short_id(task)}  {self._task(task)}" for task in planned[:MAX_LISTED]]
@@ -268,7 +270,11 @@ class Commands:
         is_theirs = place.kind == "direct" or asked_by(task) == author.id
         if not is_theirs and not await self._identity.is_administrator(place, author):
             return lines.only_own_tasks
-        await self._store.tasks.cancel(task.id, why=CANCELLED)
+        cancelled = None
+        with suppress(InvalidValue):  # it has begun meanwhile
+            cancelled = await self._store.tasks.cancel(task.id, why=CANCELLED)
+        if cancelled is None:
+            return lines.tasks_with_id.format(count=0)
         return lines.task_cancelled.format(task=self._task(task))
 
     async def _clear(self, command: Command, lines: Lines) -> CommandOutcome:

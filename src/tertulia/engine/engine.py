@@ -137,13 +137,16 @@ class Engine:
 
     @property
     def persona(self) -> Persona:
-        """The persona of the agent. May be set at any time; a run that has begun keeps its prompt."""
+        """The persona of the agent. May be set at any time; a run that has begun keeps its prompt.
+
+        A text that differs from the one before ends what an owner set by `/persona`.
+        """
         return self._parts.identity.persona
 
     @persona.setter
     def persona(self, persona: Persona) -> None:
         _require_types(persona, Persona)
-        self._parts.identity.persona = persona
+        self._parts.owner_settings.configure(persona=persona)
 
     @property
     def limits(self) -> Limits:
@@ -154,7 +157,7 @@ class Engine:
     def limits(self, limits: Limits) -> None:
         _require_types(limits, Limits)
         self._parts.spend_tracker.require_prices(self._models_in_use(), limits)
-        self._parts.limits.value = limits
+        self._parts.owner_settings.configure(limits=limits)
 
     def _models_in_use(self) -> list[Model]:
         return [*self.models, *models_of_describer(self._describe), *(self.memory.models if self.memory else ())]
@@ -167,6 +170,7 @@ class Engine:
                 await open_platform(platform)
             self._parts.events.start()
             self._parts.identity.require_accounts()
+            await self._parts.owner_settings.load()
             self._parts.aliases.add(await self._parts.store.updates.migrated_places())
             await self._task_worker.recover()
             await self._parts.outbox_sender.recover()
@@ -198,6 +202,7 @@ class Engine:
             self._task_loop = None
         await self._background.stop()
         await self._commands.close()
+        await self._parts.owner_settings.close()
         await self._places.tasks.stop()
         await self._descriptions.worker.close()
         await asyncio.gather(self._parts.fetcher.close(), self._parts.attachments.close())

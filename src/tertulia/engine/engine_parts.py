@@ -31,6 +31,7 @@ from tertulia.engine.media_descriptions import MediaDescriber
 from tertulia.engine.memory import Memory
 from tertulia.engine.outbox_sender import OutboxSender
 from tertulia.engine.owner_commands import OwnerCommands
+from tertulia.engine.owner_settings import OwnerSettings
 from tertulia.engine.place_worker import RunSetup, WorkerParts
 from tertulia.engine.places import DelimiterCache, PlaceAliases
 from tertulia.engine.prompt_builder import PromptBuilder
@@ -82,6 +83,7 @@ def make_parts(
         behavior=behavior,
         limits=limits,
         identity=identity,
+        owner_settings=OwnerSettings(store.owner_settings, identity, limits, now=clock.now),
         translator=translator,
         aliases=aliases,
         allowed_places=AllowedPlaces(behavior.allowed_places, identity, aliases),
@@ -124,6 +126,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
     platforms: Mapping[str, Platform]
     behavior: Behavior
     limits: CurrentLimits
+    owner_settings: OwnerSettings
     identity: Identity
     translator: Translator
     aliases: PlaceAliases
@@ -197,7 +200,13 @@ class EngineParts(Struct, frozen=True, kw_only=True):
         planned: Callable[[], None],
     ) -> Commands:
         owner_commands = OwnerCommands(
-            self.store, self.identity, self.limits, prices=self.behavior.prices, zone=zone, now=self.now
+            self.store,
+            self.identity,
+            self.limits,
+            settings=self.owner_settings,
+            prices=self.behavior.prices,
+            zone=zone,
+            now=self.now,
         )
         return Commands(
             self.store,

@@ -104,6 +104,10 @@ class Identity:
     def has_platform(self, platform: str) -> bool:
         return platform in self._platforms
 
+    @property
+    def has_owners(self) -> bool:
+        return bool(self._owners)
+
     def is_owner(self, place: Place, author: Author) -> bool:
         """Return whether an author is one of `Behavior.owners`."""
         return author.id in self.owners_on(place.platform)

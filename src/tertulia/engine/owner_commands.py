@@ -10,20 +10,22 @@ from msgspec.structs import replace
 from tertulia.context.log import with_current_quote
 from tertulia.engine.identity import Identity
 from tertulia.engine.languages.lines import Lines
-from tertulia.engine.limits import CurrentLimits, Spend
-from tertulia.engine.store_protocols import Command, StoreProtocol
+from tertulia.engine.limits import CurrentLimits, Limits, Spend
+from tertulia.engine.owner_settings import OwnerSettings
+from tertulia.engine.store_protocols import Command, SettingValue, StoreProtocol
 from tertulia.errors import InvalidValue
 from tertulia.messages import Author
 from tertulia.models.prices import Prices, price_of
 from tertulia.tasks.due_times import format_minute, parse_moment
 
 USAGE_DAYS = 7
+RESET = "-"  # takes back the value of the config
 
 OwnerHandler = Callable[[Command, Lines], Awaitable[tuple[str, ...]]]
 
 
 class OwnerCommands:
-    """Carries out the commands of owners; what they set holds until the process ends."""
+    """Carries out the commands of owners."""
 
     def __init__(
         self,
@@ -31,6 +33,7 @@ class OwnerCommands:
         identity: Identity,
         limits: CurrentLimits,
         *,
+        settings: OwnerSettings,
         prices: Prices,
         zone: str,
         now: Callable[[], datetime],
@@ -38,6 +41,7 @@ class OwnerCommands:
         self._store = store
         self._identity = identity
         self._limits = limits
+        self._settings = settings
         self._prices = prices
         self._zone = zone
         self._now = now
@@ -100,24 +104,29 @@ class OwnerCommands:
         return quote.author.id if quote and quote.author else ""
 
     async def _limit(self, command: Command, lines: Lines) -> tuple[str, ...]:
-        limits = self._limits.value
-        if not command.argument.strip():
-            return (_limits_line(self._limits, lines),)
+        given = command.argument.strip()
         try:
-            messages, *rest = command.argument.split()
-            seconds = float(rest[0]) if rest else limits.seconds
-            if len(rest) > 1 or not math.isfinite(seconds):
-                return (lines.limit_how,)
-            self._limits.value = replace(limits, messages=int(messages), seconds=seconds)
+            if given == RESET:
+                await self._settings.reset("limit")
+            elif given:
+                await self._settings.change("limit", _parse_limit(given, self._limits.value))
         except (ValueError, InvalidValue):
             return (lines.limit_how,)
-        return _limits_line(self._limits, lines), lines.until_restart
+        return _limits_line(self._limits, lines), *self._until_reset(command, lines)
 
     async def _persona(self, command: Command, lines: Lines) -> tuple[str, ...]:
-        if text := command.argument.strip():
-            self._identity.persona = replace(self._identity.persona, text=text)
-            return (lines.until_restart,)
-        return (self._identity.persona.text or lines.no_persona,)
+        given = command.argument.strip()
+        if given and given != RESET:
+            await self._settings.change("persona", {"text": given})
+            return self._until_reset(command, lines)
+        if given:
+            await self._settings.reset("persona")
+        return self._identity.persona.text or lines.no_persona, *self._until_reset(command, lines)
+
+    def _until_reset(self, command: Command, lines: Lines) -> tuple[str, ...]:
+        """Return the line which says that an owner's value is in use, if it is."""
+        is_changed = self._settings.is_changed(command.name)
+        return (lines.until_reset.format(command=command.name),) if is_changed else ()
 
     async def _stats(self, _: Command, lines: Lines) -> tuple[str, ...]:
         counts = await self._store.count_rows()
@@ -138,6 +147,16 @@ class OwnerCommands:
 
     def _cost(self, model: str, spent: Spend) -> str:
         return f"${spent.money:.4f}" if spent.money or price_of(model, self._prices) else "?"
+
+
+def _parse_limit(text: str, limits: Limits) -> SettingValue:
+    """Return the fields of limits that `10 60` means; raise `ValueError` or `InvalidValue` if it means none."""
+    messages, *rest = text.split()
+    seconds = float(rest[0]) if rest else limits.seconds
+    if len(rest) > 1 or not math.isfinite(seconds):
+        raise ValueError(text)
+    parsed = replace(limits, messages=int(messages), seconds=seconds)
+    return {"messages": parsed.messages, "seconds": parsed.seconds}
 
 
 def _limits_line(limits: CurrentLimits, lines: Lines) -> str:

@@ -29,6 +29,7 @@ from tertulia.turns import Prompt, Turn
 DRAFT_END = "-end"  # suffix of the id of the line that replaces a draft, after the id of the draft
 PROPOSAL = "-forget"  # suffix of the id of the reply that proposes to forget facts, after the id of the run
 
+SettingValue = Mapping[str, str | int | float]  # fields of the persona or of the limits
 SendStatus = Literal[
     "waiting",  # to be sent
     "sending",  # given to the platform; no receipt yet
@@ -356,6 +357,29 @@ class PlaceSettings(Protocol):
         ...
 
 
+class OwnerSetting(Struct, frozen=True, kw_only=True):
+    """What an owner set by a command."""
+
+    name: str  # of the command: "persona" or "limit"
+    value: SettingValue
+    replaced: SettingValue  # the value of the config at that time
+    at: datetime
+
+
+class OwnerSettingStore(Protocol):
+    """Stores one setting for each name."""
+
+    async def listed(self) -> Sequence[OwnerSetting]: ...
+
+    async def put(self, setting: OwnerSetting) -> None:
+        """Store a setting, instead of an earlier one of that name."""
+        ...
+
+    async def remove(self, setting: OwnerSetting) -> None:
+        """Remove a setting; one that was put later stays."""
+        ...
+
+
 class ProposalStore(Protocol):
     """Proposals of a model to forget facts, which the person they are about may confirm."""
 
@@ -402,6 +426,8 @@ class StoreProtocol(Protocol):
     def tasks(self) -> TaskStore: ...
     @property
     def place_settings(self) -> PlaceSettings: ...
+    @property
+    def owner_settings(self) -> OwnerSettingStore: ...
     @property
     def facts(self) -> FactStore: ...
     @property

@@ -1,10 +1,11 @@
-"""Messages of another program on their way into a store. Pure."""
+"""Messages and memory of another program on their way into a store. Pure."""
 
 from datetime import datetime
 
 from msgspec import Struct
 
-from tertulia.messages import Author, Message
+from tertulia.memory.facts import Fact
+from tertulia.messages import Author, Message, Place
 
 EXPORT_ID = "export:"  # before ids that only the account knows which made the export
 UNKNOWN, SOMEBODY = "unknown", "somebody"  # the id and the name of an author of whom nothing is known
@@ -44,4 +45,26 @@ class ImportedDescription(Struct, frozen=True, kw_only=True):
     words: str
 
 
-Imported = ImportedMessage | ImportedDescription | Skipped
+class ImportedEpisode(Struct, frozen=True, kw_only=True):
+    """A part of a conversation that another program summarised."""
+
+    id: str
+    place: Place  # without its thread, which that of the messages is
+    message_ids: tuple[str, ...]
+    topic: str
+    summary: str
+    people: tuple[str, ...] = ()  # ids of authors
+    tags: tuple[str, ...] = ()
+    importance: float = 0.5  # from 0 to 1
+
+
+class ImportedBan(Struct, frozen=True, kw_only=True):
+    """A person whom another program does not answer."""
+
+    platform: str
+    author_id: str
+    until: datetime | None = None  # None: for good
+
+
+Remembered = Fact | ImportedEpisode | ImportedBan  # is stored after the messages, to which it refers
+Imported = ImportedMessage | ImportedDescription | Remembered | Skipped

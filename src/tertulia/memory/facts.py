@@ -59,6 +59,7 @@ class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True):
     held_from: datetime | None = None
     held_until: datetime | None = None  # no longer true since then
     superseded_by: str | None = None  # the id of the newer fact
+    imported_from: str = ""  # the program that learned it; such a fact may have no sources
 
 
 class Summary(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -169,7 +170,7 @@ def is_same_place(one: Place, other: Place) -> bool:
 
 def is_from(fact: Fact, place: Place, message_ids: Collection[str]) -> bool:
     """Return whether all sources of a fact are among these messages of *place*."""
-    return fact.place.key == place.key and set(fact.sources) <= set(message_ids)
+    return bool(fact.sources) and fact.place.key == place.key and set(fact.sources) <= set(message_ids)
 
 
 def is_same_person(one: Subject, other: Subject) -> bool:
@@ -198,7 +199,7 @@ def check_fact(fact: Fact) -> Fact:
         raise InvalidValue("a fact needs words")
     if len(fact.text) > MAX_FACT_LENGTH:
         raise InvalidValue(f"a fact has at most {MAX_FACT_LENGTH:,} characters")
-    if not fact.sources:
+    if not fact.sources and not fact.imported_from:
         raise InvalidValue("a fact needs a message that says so")
     if fact.subject.platform != fact.place.author_namespace:
         raise InvalidValue("a fact is about somebody on the platform where it was said")

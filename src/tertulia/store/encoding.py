@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from tertulia.context.values import LeftOut
+from tertulia.engine.store_protocols import SettingValue
 from tertulia.errors import InvalidValue, StoreBroken
 from tertulia.messages import Author, Message, Place, Quote, Reply
 from tertulia.models.gemini.encode import CacheFingerprint
@@ -63,6 +64,7 @@ ENTRY = JsonType[HistoryEntry](HistoryEntry)
 EXCHANGE = JsonType[OpenExchange](OpenExchange)
 FINGERPRINT = JsonType[CacheFingerprint](CacheFingerprint)
 LEFT_OUT = JsonType[tuple[LeftOut, ...]](tuple[LeftOut, ...])
+SETTING_VALUE = JsonType[SettingValue](SettingValue)
 ANY = JsonType[Any](Any)
 _SETTINGS = JsonType[Settings](Settings)
 

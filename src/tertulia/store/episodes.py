@@ -61,7 +61,7 @@ class SqlEpisodes(Repository):
 def _add(database: Database, episode: Episode, seen: EpisodeCursor) -> bool:
     if not _is_current(database, episode, seen):
         return False
-    _insert(database, seen.place, episode)
+    insert_episode(database, seen.place, episode)
     if episode.stop > seen.read:
         set_cursor(database, episode.place, episode.stop, "episodes")
     return True
@@ -139,7 +139,8 @@ def earliest_visible(database: Database, place: int) -> int:
     return database.execute(select, (place,)).fetchone()[0] or 0
 
 
-def _insert(database: Database, place: int, episode: Episode) -> None:
+def insert_episode(database: Database, place: int, episode: Episode) -> None:
+    """Store an episode in the row of its place; one with its id is replaced."""
     values: dict[str, Any] = {
         "episode_id": clean(episode.id),
         "place": place,

@@ -12,7 +12,7 @@ SOURCES = """fact_sources c JOIN messages m ON m.place = c.place AND m.message_i
     JOIN names n ON n.id = m.name"""
 
 
-HEARSAY = f"coalesce((SELECT min(n.author <> f.about) FROM {SOURCES} WHERE c.fact = f.id), 0)"
+HEARSAY = f"coalesce((SELECT min(n.author <> f.about) FROM {SOURCES} WHERE c.fact = f.id), f.imported_from <> '')"
 
 
 IS_SUBJECT = """(:own OR (:anybody AND :direct AND (
@@ -51,13 +51,15 @@ def find_subject(database: Database, subject: Subject) -> int | None:
 
 
 FACT_COLUMNS = f"""f.id, f.fact_id, f.title, a.platform, a.author_id, f.name, f.text, f.key, f.scope, f.confidence,
-    f.learned_at, f.valid_from, f.valid_until, f.superseded_by, {HEARSAY}"""
+    f.learned_at, f.valid_from, f.valid_until, f.superseded_by, {HEARSAY},
+    f.imported_from"""
 FACT_TABLES = "FROM facts f JOIN authors a ON a.id = f.about"
 
 
 def decode_fact(database: Database, row: tuple[Any, ...], identities: IdentityCache) -> Fact:
     """Decode a row of `FACT_COLUMNS`."""
-    fact, fact_id, title, platform, author, name, text, key, scope, confidence, learned_at, *since, newer, hearsay = row
+    fact, fact_id, title, platform, author, name, text, key, scope, confidence, learned_at, *since = row
+    held_from, held_until, newer, hearsay, imported_from = since
     sources = database.execute("SELECT message_id FROM fact_sources WHERE fact = ? ORDER BY id", (fact,))
     return validate(
         Fact(
@@ -71,9 +73,10 @@ def decode_fact(database: Database, row: tuple[Any, ...], identities: IdentityCa
             confidence=confidence,
             hearsay=bool(hearsay),
             key=key,
-            held_from=parse_time(since[0]),
-            held_until=parse_time(since[1]),
+            held_from=parse_time(held_from),
+            held_until=parse_time(held_until),
             superseded_by=newer,
+            imported_from=imported_from,
         )
     )
 
@@ -103,6 +106,7 @@ def upsert_fact(database: Database, fact: Fact) -> int:
         "valid_from": fact.held_from and fact.held_from.isoformat(),
         "valid_until": fact.held_until and fact.held_until.isoformat(),
         "superseded_by": fact.superseded_by,
+        "imported_from": fact.imported_from,
     }
     changed = ", ".join(f"{column} = excluded.{column}" for column in values)
     insert = f"""INSERT INTO facts ({", ".join(values)}) VALUES ({", ".join("?" * len(values))})

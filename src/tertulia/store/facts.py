@@ -51,7 +51,7 @@ class SqlFacts(Repository):
         self._most = most  # of one person from one place
 
     async def learn(self, facts: Sequence[Fact], *, reading: UnreadRange | None = None) -> Sequence[Fact]:
-        given = [_normalize(check_fact(fact)) for fact in facts]
+        given = [normalize(check_fact(fact)) for fact in facts]
         return await self._writer.run(lambda database: _learn(database, given, reading, self._most))
 
     async def about(
@@ -173,7 +173,7 @@ def _learn(database: Database, facts: Sequence[Fact], reading: UnreadRange | Non
     grounded = [fact for fact in (_with_valid_sources(database, given) for given in facts) if fact]
     changed: list[Fact] = []
     for _, theirs in groupby(sorted(grounded, key=_person), key=_person):  # sorting keeps their order
-        changed += _learn_about(database, list(theirs), most)
+        changed += learn_about(database, list(theirs), most)
     if reading:
         cursors.mark_read(database, reading)
     given_ids = {fact.id for fact in facts}
@@ -186,7 +186,7 @@ def _learn(database: Database, facts: Sequence[Fact], reading: UnreadRange | Non
     return changed
 
 
-def _learn_about(database: Database, facts: Sequence[Fact], most: int) -> list[Fact]:
+def learn_about(database: Database, facts: Sequence[Fact], most: int) -> list[Fact]:
     """Merge new facts about one person into the stored ones; return what is new or changed."""
     places = {upsert_place(database, fact.place): fact.place for fact in facts}
     known = _related(database, facts[0].subject, places)
@@ -216,7 +216,7 @@ def _remove_least_useful(database: Database, subject: Subject, place: int, most:
     retraction.remove(database, retraction.with_superseded(database, gone))
 
 
-def _normalize(fact: Fact) -> Fact:
+def normalize(fact: Fact) -> Fact:
     """Return the fact with fields that its row can hold."""
     return replace(
         fact,

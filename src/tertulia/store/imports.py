@@ -12,13 +12,14 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from tertulia.formats.imported import EXPORT_ID, ImportedMessage
+from tertulia.formats.imported import EXPORT_ID, ImportedMessage, Remembered
 from tertulia.messages import Message, Place
 from tertulia.platform import Received
 from tertulia.store import places
 from tertulia.store.cursors import read_cursor, set_cursor
 from tertulia.store.encoding import clean, dumps, format_time, parse_time
 from tertulia.store.identities import IMPORTS, current_place, find_place, upsert_name, upsert_place
+from tertulia.store.imported_memory import MemoryCounts, add_memory
 from tertulia.store.message_rows import MAX_REACTIONS_SHOWN, find_message
 from tertulia.store.messages import INSERT_MESSAGE, MessageRow, insert_media, require_ids
 from tertulia.store.search_index import clear_index
@@ -37,7 +38,7 @@ class ImportCounts(Struct, frozen=True, kw_only=True):
 
 
 class SqlImports(Repository):
-    """Adds messages of other programs to the log."""
+    """Adds messages of other programs to the log, and what they remember."""
 
     def __init__(
         self, writer: ConnectionThread, reader: ConnectionThread, *, moved: Callable[[], Awaitable[None]]
@@ -56,6 +57,12 @@ class SqlImports(Repository):
         """Put the staged messages of a place in order. Facts are learned from its messages only with *learn*."""
         await self._writer.run(lambda database: _finish(database, place, learn))
         await self._moved()
+
+    async def add_memory(self, found: Sequence[Remembered], *, at: datetime) -> MemoryCounts:
+        """Store what another program remembers, after its messages; what is known stays as it is."""
+        counts = await self._writer.run(lambda database: add_memory(database, found, at))
+        await self._moved()
+        return counts
 
 
 class _Target:

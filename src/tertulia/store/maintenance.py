@@ -21,6 +21,7 @@ from tertulia.store.encoding import (
     PARTS,
     REPLY,
     RESULT,
+    SETTING_VALUE,
     STRINGS,
     TASK,
     TOOLS,
@@ -45,7 +46,8 @@ TABLES = (
     "places titles authors names messages decisions message_parts message_changes turns media descriptions "
     "files media_files file_forms handles model_caches description_positions description_failures "
     "runs records tool_runs layers toolsets prompts prompt_layers outbox tasks "
-    "usage cap_notices chats chat_entries blocked_authors facts fact_sources proposals fact_exclusions summaries "
+    "usage cap_notices chats chat_entries blocked_authors owner_settings "
+    "facts fact_sources proposals fact_exclusions summaries "
     "episodes window_pasts reading_cursors reactions commands place_aliases hidden_sentences place_events"
 ).split()
 NOT_EXPORTED = (  # the index, which can be rebuilt, the raw updates of services, what SQLite and migrations need
@@ -64,6 +66,7 @@ _JSON = {
     "descriptions": {"body"},
     "model_caches": {"fingerprint", "replaces"},
     "runs": {"message_ids"},
+    "owner_settings": {"value", "replaced"},
     "chats": {"exchange"},
     "chat_entries": {"entry"},
     "records": {"turn", "raw"},
@@ -97,6 +100,8 @@ _VALUES: tuple[tuple[str, str, JsonType[Any]], ...] = (
     ("episodes", "tags", STRINGS),
     ("window_pasts", "people", STRINGS),
     ("reactions", "emojis", STRINGS),
+    ("owner_settings", "value", SETTING_VALUE),
+    ("owner_settings", "replaced", SETTING_VALUE),
 )
 _SECRET = {"places": ("delimiter",)}  # who knows it can write what looks like our own markup
 _PAGE = 200

@@ -82,7 +82,9 @@ class SqlPlaceSettings(Repository):
         return (await self._current_blocks()).authors
 
     async def block(self, *, platform: str, author_id: str, at: datetime, until: datetime | None = None) -> bool:
-        known, self._blocks = await self._writer.run(lambda database: _block(database, platform, author_id, at, until))
+        known, self._blocks = await self._writer.run(
+            lambda database: block_author(database, platform, author_id, at, until)
+        )
         return known
 
     async def unblock(self, *, platform: str, author_id: str) -> bool:
@@ -151,7 +153,7 @@ def _read_blocks(database: Database) -> _Blocks:
     return _Blocks(frozenset(database.execute(select).fetchall()), until and datetime.fromisoformat(until))
 
 
-def _block(
+def block_author(
     database: Database, platform: str, author_id: str, at: datetime, until: datetime | None
 ) -> tuple[bool, _Blocks]:
     """Block an author, or change when their block ends; return whether they were known, and all blocks."""

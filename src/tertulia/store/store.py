@@ -32,6 +32,7 @@ from tertulia.store.messages import SqlInbox
 from tertulia.store.migrations import migrate, refuse_newer, refuse_older
 from tertulia.store.model_caches import SqlModelCaches
 from tertulia.store.outbox import SqlOutbox
+from tertulia.store.owner_settings import SqlOwnerSettings
 from tertulia.store.places import SqlPlaceSettings
 from tertulia.store.process_state import LocalOwnership, LocalRateLimits, LocalStopRequests
 from tertulia.store.prompts import SqlPrompts
@@ -73,6 +74,7 @@ class Store(CheckedCalls):
         self.outbox = SqlOutbox(self.writer, self.reader)
         self.tasks = SqlTasks(self.writer, self.reader)
         self.place_settings = SqlPlaceSettings(self.writer, self.reader)
+        self.owner_settings = SqlOwnerSettings(self.writer, self.reader)
         self.facts = SqlFacts(self.writer, self.reader)
         self.proposals = SqlProposals(self.writer, self.reader)
         self.cursors = SqlCursors(self.writer, self.reader)

@@ -60,7 +60,7 @@ DAYS = {
     **dict(zip("понеділок вівторок середу четвер п'ятницю суботу неділю".split(), WEEKDAYS, strict=True)),
     **dict(zip("понеділок вівторок середа четвер п'ятниця субота неділя".split(), WEEKDAYS, strict=True)),
 }
-_AROUND = " \n\t,:;-–—"  # between a time and what follows it
+AROUND = " \n\t,:;-–—"  # between a time and what follows it
 _APOSTROPHES = str.maketrans("’ʼ`", "'''")
 
 
@@ -99,9 +99,9 @@ def longest_time(text: str, has_hour: Callable[[str], bool | None]) -> tuple[str
     """Split a text after the longest time at its start. *has_hour* says whether words name an hour; None: no time."""
     words = text[:_SPLIT].split()
     for count in range(min(len(words), _MOST_WORDS), 0, -1):
-        when = " ".join(words[:count]).rstrip(_AROUND)
+        when = " ".join(words[:count]).rstrip(AROUND)
         if (named := has_hour(when)) is not None:
-            rest = "".join(text.split(maxsplit=count)[count:]).strip(_AROUND)
+            rest = "".join(text.split(maxsplit=count)[count:]).strip(AROUND)
             return None if not named and _HOUR.match(rest) else (when, rest)
     return None
 

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from tertulia.errors import InvalidValue
 from tertulia.tasks.due_times import (
+    AROUND,
     COUNTS,
     DAYS,
     FURTHEST,
@@ -109,13 +110,17 @@ def parse_recurrence(when: str, now: datetime, zone: str) -> Recurrence | None:
 
 
 def split_when(text: str) -> tuple[str, str] | None:
-    """Split a text that begins with a time, also one that comes again, into that time and the rest."""
+    """Split a text that begins with a time, also one that comes again, into that time and the rest.
 
-    def has_hour(words: str) -> bool | None:
-        found = _match(words)
-        return None if found is None or (not found[1] and normalized(words) in _ADJECTIVES) else bool(found[1])
-
-    return longest_time(text, has_hour) or split_time(text)
+    One that comes again has an hour or an end, or is set off by a mark: `every day is a gift` begins with no time.
+    """
+    found = longest_time(text, lambda words: (again := _match(words)) and bool(again[1]))
+    if found is None:
+        return split_time(text)
+    when, rest = found
+    _, at, end = _match(when) or ({}, "", {})
+    before = text.rstrip(AROUND).removesuffix(rest)
+    return found if at or end or before[len(before.rstrip(AROUND)) :].strip(" ") else None
 
 
 _Groups = Mapping[str, str]
@@ -129,7 +134,7 @@ def _match(when: str) -> _Found | None:
     at = _TIME_BEHIND.search(words) or _TIME_BEFORE.match(words)
     rest = f"{words[: at.start()]}{words[at.end() :]}".strip(" ,") if at else words
     rule = next(filter(None, (form.fullmatch(rest) for form in _RULES)), None)
-    if rule is None:
+    if rule is None or (at is None and "bare" in _groups(rule)):
         return None
     return _groups(rule) | {"rule": rest}, (at["time"] or at["hour"]) if at else "", _groups(end) if end else {}
 
@@ -167,7 +172,10 @@ def _last_day(end: _Groups, made: Recurrence, now: datetime) -> date:
     if "until" in end:
         return _named_day(end["until"], utc(now).astimezone(zone_named(made.zone)).date())
     if "times" in end:
-        *_, last = [now, *islice(made.moments(now), min(_number(end["times"]), MOST_TIMES))]
+        times = _number(end["times"])
+        if times < 1:
+            raise InvalidValue(f"it comes at least once, not {times} times")
+        *_, last = [now, *islice(made.moments(now), min(times, MOST_TIMES))]
         return last.astimezone(zone_named(made.zone)).date()
     number = _number(end["number"])
     if "months" not in end:
@@ -210,12 +218,12 @@ _WEEKDAYS = {word: WEEKDAYS.index(day) for word, day in DAYS.items() if day in W
 }
 _GENITIVES, _PLURALS, _ENGLISH_PLURALS = (words.split() for words in _CASES)
 _NAMES = _WEEKDAYS.keys() | {f"що{word}" for word in _GENITIVES}
-_ADJECTIVES = ("daily", "weekly", "monthly")  # without a time of day they may belong to the text
 _WORD = re.compile(r"[\w']+")
 
 _NUMBER = rf"\d{{1,3}}|{any_of(word for word, count in COUNTS.items() if count >= 1)}"
 _COUNT = rf"(?:(?P<count>{_NUMBER}|{any_of(_OTHER)}) )"
 _AND = r"(?:,? (?:and|і|й|та) |, ?)"
+_BARE = "(?P<bare>)"  # no word before it says that it comes again; then it has an hour
 _EACH = "every|each|кожен|кожний|кожного|кожної|кожну|кожні"
 
 
@@ -236,11 +244,11 @@ _RULES = tuple(
         pattern,
         (
             rf"(?:{_EACH}) {_COUNT}?(?:days?|день|дня|дні|днів)|daily|щодня|щоденно",
-            r"(?:every |each |on )?(?:(?P<work>weekdays?|work(?:ing )?days?)|(?P<free>weekends?))",
-            r"(?:кожного |кожен |кожні |щ?о?|у |в |по )(?:(?P<work>буд(?:ня|ень|ні|нях|ням)|робочі)(?: дні)?"
+            rf"(?:every |each |on |{_BARE})(?:(?P<work>weekdays?|work(?:ing )?days?)|(?P<free>weekends?))",
+            rf"(?:кожного |кожен |кожні |що|у |в |по |{_BARE})(?:(?P<work>буд(?:ня|ень|ні|нях|ням)|робочі)(?: дні)?"
             r"|(?P<free>вихідн(?:их|і|ого)))",
             rf"(?:{_EACH}) {_COUNT}?{_list_of(_ANY_DAY)}",
-            rf"(?:on )?{_list_of(any_of(_ENGLISH_PLURALS))}",
+            rf"(?:on |{_BARE}){_list_of(any_of(_ENGLISH_PLURALS))}",
             rf"по {_list_of(any_of(_PLURALS))}",
             _list_of(rf"що(?:{any_of(_GENITIVES)})|{any_of(_GENITIVES)}").replace("(?:що", "(?=що)(?:що", 1),
             rf"(?P<week>weekly|щотижня|(?:{_EACH}) {_COUNT}?(?:weeks?|тиждень|тижня|тижні|тижнів))"

@@ -51,6 +51,7 @@ class Lines(Struct, frozen=True, kw_only=True):
     which_of_these: str
     facts_with_id: str  # {count}
     sources_gone: str
+    fact_imported: str  # {program}
     fact_since: str  # {fact} {moment}
     nothing_planned: str
     tasks_with_id: str  # {count}
@@ -78,7 +79,7 @@ class Lines(Struct, frozen=True, kw_only=True):
     limits: str  # {messages} {seconds}
     limit_how: str
     no_persona: str
-    until_restart: str
+    until_reset: str  # {command}
     stats: str  # {messages} {runs} {replies} {places} {moment}
     usage: str  # {day} {model} {tokens} {money}
     no_usage: str

@@ -128,7 +128,7 @@ _SECTIONS: tuple[tuple[str, str, str, str], ...] = (  # its name, table, columns
         "facts",
         "facts",
         f"""{_PLACE}, x.fact_id, x.key, x.text, x.scope, x.confidence, x.learned_at, x.valid_from, x.valid_until,
-            x.superseded_by, {_SOURCES}""",
+            x.superseded_by, x.imported_from, {_SOURCES}""",
         _FACT,
     ),
     ("facts", "facts", f"{_PLACE}, x.fact_id, x.learned_at, 'true' AS about_others", f"NOT {_FACT}"),

@@ -19,6 +19,7 @@ MEMORY = (
         valid_from TEXT,
         valid_until TEXT,
         superseded_by TEXT,  -- the id of the newer fact
+        imported_from TEXT NOT NULL DEFAULT '',  -- the program that learned it; then it may have no sources
         CHECK (direct = 0 OR scope <> 'everywhere')
     )""",
     "CREATE INDEX facts_by_about ON facts (about)",

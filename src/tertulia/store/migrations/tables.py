@@ -196,6 +196,13 @@ CONVERSATIONS = (
         author INTEGER NOT NULL REFERENCES authors (id) ON DELETE CASCADE,
         PRIMARY KEY (day, place, author)
     )""",
+    f"""CREATE TABLE owner_settings (  -- what owners changed by commands
+        id {SEQUENCE},
+        name TEXT NOT NULL UNIQUE,  -- of the command
+        value TEXT NOT NULL,
+        replaced TEXT NOT NULL,  -- the value of the config at that time
+        at TEXT NOT NULL
+    )""",
 )
 
 RUNS = (
