@@ -19,7 +19,9 @@ from tertulia.turns import model
 KEY = 'AIza-Sy"9/x_Q.7+k=='
 CHARACTERS = st.characters(min_codepoint=33, max_codepoint=126)
 LONG_KEYS = st.text(CHARACTERS, min_size=MIN_BASE64, max_size=60)
-KEYS = st.text(CHARACTERS, min_size=MIN_KEY_IN_WORD, max_size=60).filter(lambda key: key.casefold() not in PLACEHOLDERS)
+KEYS = st.text(CHARACTERS, min_size=MIN_KEY_IN_WORD, max_size=60).filter(
+    lambda key: key.casefold() not in PLACEHOLDERS and not (key.isdigit() and len(key) < MIN_BASE64)
+)
 FORMS: dict[str, Callable[[str], str]] = {
     "as it is": lambda key: key,
     "in JSON": lambda key: json.dumps(key)[1:-1],
@@ -134,3 +136,11 @@ def test_hostile_answers_are_looked_through_in_time() -> None:
 
         assert mask(data) == data
         assert mask.open_key_start(data) <= len(data)
+
+
+@pytest.mark.parametrize("key", ["1234", "1", "0", "content", "choices"])
+def test_a_short_key_leaves_the_numbers_and_fields_of_an_answer(key: str) -> None:
+    body = b'{"created":1712345678,"index": 0,"n":[1,1234],"choices":[{"message":{"content":"hi"}}]}'
+
+    assert Mask([key])(body) == body
+    assert Mask([key])(f'{{"error":"bad key {key} given"}}'.encode()) == b'{"error":"bad key *** given"}'

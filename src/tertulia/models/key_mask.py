@@ -6,7 +6,8 @@ for each of the three places in a group where it can begin; of each such text on
 key alone are searched for (`_base64_forms`), if these are enough to tell.
 
 Which keys are masked: all, however short. One of fewer than `MIN_KEY_IN_WORD` characters is masked where it stands as a
-word of its own. Words that are given to servers which need no key (`PLACEHOLDERS`) are no secrets.
+word of its own. A short key of digits is not masked within or as a number of JSON, and no key as the name of a field:
+an answer must stay readable. Words that are given to servers which need no key (`PLACEHOLDERS`) are no secrets.
 
 How a stream is masked. A key may be spread over pieces, so a piece cannot be shown before it is known that its end is
 not the start of a key. `Mask.open_key_start` finds the first place from which on the text may be an unfinished form of
@@ -137,6 +138,9 @@ def mask_for(keys: tuple[str, ...]) -> Mask:
 
 def _key_pattern(key: bytes) -> bytes:
     escaped = _LINE_BREAKS.join(_character_pattern(char) for char in key)
+    escaped += rb"(?!\"\s*:)"
+    if key.isdigit() and len(key) < MIN_BASE64:
+        return rb"(?<![A-Za-z0-9.+-])%b(?![A-Za-z0-9.]|\s*[,}\]])" % escaped
     if len(key) < MIN_KEY_IN_WORD:
         return rb"(?<![A-Za-z0-9])%b(?![A-Za-z0-9])" % escaped
     encoded = {piece for start in range(3) for piece in _base64_forms(key, start)}
