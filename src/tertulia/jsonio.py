@@ -179,7 +179,8 @@ def validator(schema: dict[str, Any], *, of: str = "the answer") -> Callable[[An
 
     try:
         check = fastjsonschema.compile(lower_types(schema), handlers=dict.fromkeys(_FETCHED_SCHEMES, _refuse_fetch))
-    except (ValueError, TypeError, AttributeError, RecursionError, re.error) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError, SyntaxError, re.error) as error:
+        # fastjsonschema writes a program: what is nested too deeply is no Python any more
         raise InvalidValue(f"the schema of {of} cannot be read: {error}") from error
 
     def validate(value: Any) -> Any:
