@@ -149,8 +149,8 @@ class OutgoingContract:
 
         await session.world.stop(place, alice)
 
-        (line,) = await session.shows(place, ENGLISH.stopped_draft)
-        assert line.id == draft.id
+        lines = await session.shows(place, ENGLISH.stopped_draft)
+        assert [line.id for line in lines] == [draft.id]
 
     @check
     async def test_a_draft_that_is_visible_when_the_process_crashes_becomes_the_answer(self, session: Session) -> None:
