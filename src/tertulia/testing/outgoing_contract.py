@@ -238,7 +238,9 @@ async def _start_draft(session: Session, model: HeldModel) -> tuple[Shown, Place
     await session.start(model=model)
     await session.world.post(place, alice, f"{session.platform.me.name}, tell me")
     await session.until(lambda: _some_are_shown(session, place), lambda: "no draft is shown")
-    (draft,) = await session.world.shown(place)
+    shown = await session.world.shown(place)
+    assert len(shown) == 1, f"a draft is {len(shown)} messages, not one that is edited"
+    draft = shown[0]
     return draft, place, alice
 
 
