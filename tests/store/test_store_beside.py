@@ -16,6 +16,7 @@ from store.processes import child
 from tertulia import errors
 from tertulia.store import Store, migrations
 from tertulia.store.migrations.steps import MIGRATIONS
+from tertulia.store.sqlite import connection
 
 
 async def refusal(path: Path | str, kind: type[errors.TertuliaError]) -> str:
@@ -95,7 +96,7 @@ async def test_it_makes_no_store(tmp_path: Path) -> None:
 
 async def test_it_brings_no_store_up_to_date_and_opens_no_newer_one(tmp_path: Path) -> None:
     for name, steps in (("old.db", MIGRATIONS), ("new.db", [*MIGRATIONS, lambda _: None])):
-        with closing(sqlite3.connect(tmp_path / name, isolation_level=None)) as database:
+        with closing(connection.connect(str(tmp_path / name))) as database:
             migrations.migrate(database, steps)
             if name == "old.db":
                 database.execute("DELETE FROM migrations")

@@ -187,7 +187,7 @@ async def test_what_was_asked_for_before_closing_is_done(tmp_path: Path) -> None
 def test_steps_are_run_once_each_and_in_order() -> None:
     run: list[int] = []
     steps: list[Migration] = [lambda _, n=n: run.append(n) for n in range(3)]  # type: ignore[misc]
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
+    with closing(connection.connect(connection.MEMORY)) as database:
         migrations.migrate(database, steps[:2])
         migrations.migrate(database, steps[:2])
         migrations.migrate(database, steps)
@@ -215,7 +215,7 @@ def test_a_step_that_fails_leaves_the_store_as_the_one_before_left_it() -> None:
         database.execute("CREATE TABLE half (id INTEGER)")
         raise ValueError("no")
 
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
+    with closing(connection.connect(connection.MEMORY)) as database:
         migrations.migrate(database)
         with pytest.raises(ValueError, match="no"):
             migrations.migrate(database, [*MIGRATIONS, bad])

@@ -17,11 +17,11 @@ from tertulia.events import MessageDecided
 from tertulia.messages import Place
 from tertulia.run.journal import Run
 from tertulia.store import events
-from tertulia.store.encoding import PLACE, format_time, parse_time, validate
+from tertulia.store.database import Database, Row
+from tertulia.store.encoding import PLACE, STRINGS, format_time, parse_time, validate
 from tertulia.store.identities import find_place
-from tertulia.store.sqlite.connection import Database
 
-_INSERT = "INSERT INTO decisions (message, place, reason, at) VALUES (?, ?, ?, ?)"
+_INSERT = "INSERT INTO decisions (message, place, reason, at) VALUES (:message, :place, :reason, :at)"
 _OF_MESSAGE = "message = (SELECT id FROM messages WHERE place = :place AND message_id = :message_id) AND agent = ''"
 _DECIDE = f"""UPDATE decisions SET reason = :reason, address = :address, run_id = :run_id, at = :at
     WHERE {_OF_MESSAGE} AND run_id IS NULL AND """
@@ -33,7 +33,7 @@ _ANSWERED = Decision(reason="answered")
 
 def add(database: Database, message: int, place: int, reason: Reason, at: datetime | None) -> None:
     """Store the decision about a new message: mostly that it waits."""
-    database.execute(_INSERT, (message, place, reason, format_time(at)))
+    database.run(_INSERT, message=message, place=place, reason=reason, at=format_time(at))
 
 
 def skip(
@@ -42,13 +42,13 @@ def skip(
     """Store why messages that wait are not answered, by their ids; return False where the place has other *changes*."""
     row = find_place(database, place)
     if changes is not None:
-        seen = database.execute("SELECT changes FROM places WHERE id = ?", (row,)).fetchone()
+        seen = database.one("SELECT changes FROM places WHERE id = :place", place=row)
         if seen != (changes,):
             return False
     made = [
         _event(place, message_id, decision)
         for message_id, decision in decisions.items()
-        if database.execute(_SKIP, _values(row, message_id, decision, at)).rowcount
+        if database.run(_SKIP, **_values(row, message_id, decision, at))
     ]
     if made:
         events.add(database, *made, at=at)
@@ -62,10 +62,10 @@ def claim(database: Database, run: Run, message_ids: Iterable[str], at: datetime
     for message_id in message_ids:
         decision = replace(run.decisions.get(message_id, _ANSWERED), run_id=run.id)
         values = _values(row, message_id, decision, at)
-        if database.execute(_CLAIM, values).rowcount:
+        if database.run(_CLAIM, **values):
             made.append(_event(run.place, message_id, decision))
             continue
-        other = database.execute(taken, {"place": row, "message_id": message_id}).fetchone()
+        other = database.one(taken, place=row, message_id=message_id)
         if other and other[0] != run.id:
             raise InvalidValue(f"message {message_id!r} was taken by run {other[0]!r} already")
     return made
@@ -73,47 +73,49 @@ def claim(database: Database, run: Run, message_ids: Iterable[str], at: datetime
 
 def release(database: Database, run_id: str) -> None:
     """Let the messages of a run that is withdrawn wait again, since they were received."""
-    messages = """SELECT m.id FROM runs r JOIN json_each(r.message_ids) t
-        JOIN messages m ON m.place = r.place AND m.message_id = t.value WHERE r.run_id = :run_id"""
-    update = f"""UPDATE decisions SET reason = 'waiting', address = NULL, run_id = NULL,
+    ((place, taken),) = database.all("SELECT place, message_ids FROM runs WHERE run_id = :run_id", run_id=run_id)
+    update = """UPDATE decisions SET reason = 'waiting', address = NULL, run_id = NULL,
             at = (SELECT received_at FROM messages WHERE id = message)
-        WHERE run_id = :run_id AND message IN ({messages}) RETURNING message"""
-    _publish(database, "waiting", database.execute(update, {"run_id": run_id}).fetchall(), None)
+        WHERE run_id = :run_id AND message IN (
+            SELECT id FROM messages WHERE place = :place AND message_id IN (:taken)
+        ) RETURNING message"""
+    changed = database.all(update, run_id=run_id, place=place, taken=STRINGS.loads(taken))
+    _publish(database, "waiting", changed, None)
 
 
 def end_waiting(database: Database, messages: Iterable[int], reason: Reason, at: datetime | None) -> None:
     """Store why messages do not wait any more, by their rows; those that do not wait stay as they are."""
-    update = """UPDATE decisions SET reason = ?, at = coalesce(?, at) WHERE message = ? AND reason = 'waiting'
-        RETURNING message"""
-    changed = [database.execute(update, (reason, format_time(at), message)).fetchone() for message in messages]
-    _publish(database, reason, filter(None, changed), at)
+    update = """UPDATE decisions SET reason = :reason, at = coalesce(:at, at)
+        WHERE message IN (:messages) AND reason = 'waiting' RETURNING message"""
+    changed = database.all(update, reason=reason, at=format_time(at), messages=list(messages))
+    _publish(database, reason, changed, at)
 
 
 def leave(database: Database, place: int, at: datetime) -> None:
     """Store that the messages that wait in a place are not answered: we have left it."""
-    select = "SELECT message FROM decisions WHERE place = ? AND reason = 'waiting'"
-    end_waiting(database, [message for (message,) in database.execute(select, (place,)).fetchall()], "place left", at)
+    select = "SELECT message FROM decisions WHERE place = :place AND reason = 'waiting'"
+    end_waiting(database, [message for (message,) in database.all(select, place=place)], "place left", at)
 
 
 def wait_again(database: Database, message: int, place: int, at: datetime) -> None:
     """Store that a message waits since it was edited."""
-    upsert = """INSERT INTO decisions (message, place, reason, edited, at) VALUES (?, ?, 'waiting', 1, ?)
+    upsert = """INSERT INTO decisions (message, place, reason, edited, at) VALUES (:message, :place, 'waiting', 1, :at)
         ON CONFLICT (message, agent) DO UPDATE SET reason = 'waiting', edited = 1, at = excluded.at RETURNING message"""
-    _publish(database, "waiting", database.execute(upsert, (message, place, format_time(at))).fetchall(), at)
+    _publish(database, "waiting", database.all(upsert, message=message, place=place, at=format_time(at)), at)
 
 
 def remove(database: Database, message: int) -> None:
     """Remove the decisions about a message, which turns out to be the agent's own."""
-    database.execute("DELETE FROM decisions WHERE message = ?", (message,))
+    database.run("DELETE FROM decisions WHERE message = :message", message=message)
 
 
 def read(database: Database, message: int) -> tuple[Decision, ...]:
     """Return the decisions about a message, one for each agent."""
-    select = f"SELECT {', '.join(_COLUMNS)} FROM decisions WHERE message = ? ORDER BY agent"
-    return tuple(decode(row) for row in database.execute(select, (message,)).fetchall())
+    select = f"SELECT {', '.join(_COLUMNS)} FROM decisions WHERE message = :message ORDER BY agent"
+    return tuple(decode(row) for row in database.all(select, message=message))
 
 
-def decode(row: tuple[Any, ...]) -> Decision:
+def decode(row: Row) -> Decision:
     """Decode a row of agent, reason, address, edited, run and time."""
     agent, reason, address, edited, run_id, at = row
     decision = Decision(
@@ -127,7 +129,7 @@ def find_faults(database: Database) -> Iterator[str]:
     columns = ", ".join(f"d.{column}" for column in _COLUMNS)
     select = f"""SELECT {columns}, d.message, d.place = m.place, d.run_id IS NULL OR r.id IS NOT NULL
         FROM decisions d JOIN messages m ON m.id = d.message LEFT JOIN runs r ON r.run_id = d.run_id"""
-    for *row, message, is_of_place, has_run in database.execute(select):
+    for *row, message, is_of_place, has_run in database.all(select):
         try:
             decode(tuple(row))
         except (StoreBroken, ValueError) as error:
@@ -160,8 +162,8 @@ def _event(place: Place, message_id: str, decision: Decision) -> MessageDecided:
     )
 
 
-def _publish(database: Database, reason: Reason, messages: Iterable[tuple[int]], at: datetime | None) -> None:
-    select = "SELECT t.body, m.message_id FROM messages m JOIN titles t ON t.id = m.title WHERE m.id = ?"
-    for (message,) in messages:
-        place, message_id = database.execute(select, (message,)).fetchone()
+def _publish(database: Database, reason: Reason, messages: Iterable[Row], at: datetime | None) -> None:
+    select = """SELECT t.body, m.message_id FROM messages m JOIN titles t ON t.id = m.title
+        WHERE m.id IN (:messages) ORDER BY m.id"""
+    for place, message_id in database.all(select, messages=[message for (message,) in messages]):
         events.add(database, MessageDecided(place=PLACE.loads(place), message_id=message_id, reason=reason), at=at)

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from tertulia.errors import InvalidValue, TertuliaError
 from tertulia.events import DurableEvent
 from tertulia.messages import Place
+from tertulia.store.database import Database
 from tertulia.store.encoding import ANY, PLACE, dumps, format_time
 from tertulia.store.identities import find_place, upsert_place
-from tertulia.store.sqlite.connection import CachingConnection, Database, insert_row
 from tertulia.store.sqlite.writer import Repository, WriterThread
 
 MAX_EVENTS = 200_000  # of all places; the older ones are removed. A reader of one place reads past those of the others
@@ -28,7 +28,15 @@ LAST_ROW = 2**63 - 1  # that a table may have
 Published = Callable[[Sequence[DurableEvent]], None]
 
 _COLUMNS = ("place", "number", "cursor", "at")
-_INSERT = "INSERT INTO place_events (place, number, run_id, at, body) VALUES (?, ?, ?, ?, ?)"
+_INSERT = """INSERT INTO place_events (place, number, run_id, at, body)
+    VALUES (:place, :number, :run_id, :at, :body)"""
+# the oldest events after a cursor, of one place or run if that is said, each with the newest title of its place
+_READ = """SELECT e.id, e.number, e.at, e.body,
+        (SELECT t.body FROM titles t WHERE t.place = e.place ORDER BY t.id DESC LIMIT 1),
+        p.platform, p.place_id, p.thread
+    FROM place_events e JOIN places p ON p.id = e.place
+    WHERE e.id > :after AND (:any_place = 1 OR e.place = :place) AND (:any_run = 1 OR e.run_id = :run_id)
+    ORDER BY e.id LIMIT :most"""
 
 
 class SqlEvents(Repository):
@@ -58,8 +66,9 @@ class SqlEvents(Repository):
 
     async def last(self) -> str:
         """Return the cursor of the newest event."""
-        select = "SELECT coalesce(max(id), 0) FROM place_events"
-        return str(await self._reader.run(lambda database: database.execute(select).fetchone()[0]))
+        select = "SELECT max(id) FROM place_events"
+        newest = await self._reader.run(lambda database: database.one(select))
+        return str(newest[0] or 0 if newest else 0)
 
 
 def add(database: Database, *events: DurableEvent, at: datetime | None = None, number: int | None = None) -> None:
@@ -68,15 +77,16 @@ def add(database: Database, *events: DurableEvent, at: datetime | None = None, n
     They get the next numbers of their place, unless the caller has counted the first one in `places.events` already.
     """
     place, when = upsert_place(database, events[0].place), format_time(at)
-    published = database.events if isinstance(database, CachingConnection) else []
     if number is None:
-        counted = "UPDATE places SET events = events + ? WHERE id = ? RETURNING events"
-        number = database.execute(counted, (len(events), place)).fetchone()[0] - len(events) + 1
+        counted = "UPDATE places SET events = events + :more WHERE id = :place RETURNING events"
+        ((last,),) = database.all(counted, more=len(events), place=place)
+        number = last - len(events) + 1
     for following, event in enumerate(events, number):
-        row = insert_row(database, _INSERT, (place, following, getattr(event, "run_id", None), when, _body(event)))
+        run_id = getattr(event, "run_id", None)
+        row = database.insert(_INSERT, place=place, number=following, run_id=run_id, at=when, body=_body(event))
         if row % CLEANUP_INTERVAL == 0:
-            database.execute("DELETE FROM place_events WHERE id <= ?", (row - MAX_EVENTS,))
-        published.append(replace(event, at=at, number=following, cursor=str(row)))
+            database.run("DELETE FROM place_events WHERE id <= :last", last=row - MAX_EVENTS)
+        database.events.append(replace(event, at=at, number=following, cursor=str(row)))
 
 
 def _body(event: DurableEvent) -> str:
@@ -95,17 +105,16 @@ def _ids(kind: type[DurableEvent]) -> tuple[str, ...]:
 
 
 def _read(database: Database, after: str, place: Place | None, run_id: str | None) -> list[DurableEvent]:
-    wanted: dict[str, Any] = {"e.id > ?": _row_of(after)}
-    if place is not None:
-        wanted["e.place = ?"] = find_place(database, place)
-    if run_id is not None:
-        wanted["e.run_id = ?"] = run_id
-    select = f"""SELECT e.id, e.number, e.at, e.body,
-            (SELECT t.body FROM titles t WHERE t.place = e.place ORDER BY t.id DESC LIMIT 1),
-            p.platform, p.place_id, p.thread
-        FROM place_events e JOIN places p ON p.id = e.place
-        WHERE {" AND ".join(wanted)} ORDER BY e.id LIMIT {PAGE_SIZE}"""
-    return [_event(row) for row in database.execute(select, tuple(wanted.values()))]
+    rows = database.all(
+        _READ,
+        after=_row_of(after),
+        any_place=int(place is None),
+        place=find_place(database, place) if place else None,
+        any_run=int(run_id is None),
+        run_id=run_id,
+        most=PAGE_SIZE,
+    )
+    return [_event(row) for row in rows]
 
 
 def _row_of(cursor: str) -> int:

@@ -7,12 +7,16 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from tertulia.messages import Author, Place
+from tertulia.store.database import Database
 from tertulia.store.encoding import AUTHOR, PLACE, clean, dumps, format_time, validate_id
-from tertulia.store.sqlite.connection import Database, cache_get, cache_put
 
 IMPORTS = "tertulia-import"  # the platform of rows of `places` that hold messages while they are imported
 
 _CACHE_SIZE = 4096  # versions of places, and as many of authors
+
+# the row of a place by its key, also by one from before it moved
+_BY_KEY = """coalesce((SELECT id FROM places WHERE place_key = :key),
+    (SELECT place FROM place_aliases WHERE place_key = :key))"""
 
 
 def place_key(place: Place) -> str:
@@ -22,23 +26,13 @@ def place_key(place: Place) -> str:
 
 def find_place(database: Database, place: Place) -> int | None:
     what = ("place", place.platform, place.id, place.thread)
-    row: int | None = cache_get(database, what)
-    if row is not None:
-        return row
-    key = place_key(place)
-    return _select_id(database, what, "SELECT id FROM places WHERE place_key = ?", key) or _select_id(
-        database, what, "SELECT place FROM place_aliases WHERE place_key = ?", key
-    )
+    row: int | None = database.cache.get(what)
+    return row or _cached_id(database, what, "SELECT id FROM places WHERE id = " + _BY_KEY, key=place_key(place))
 
 
 def read_place(database: Database, place: Place, columns: str) -> Any:
     """Return columns of the row of a place, also for an id from before it moved; None where there is none."""
-    key = (place_key(place),)
-    row = database.execute(f"SELECT {columns} FROM places WHERE place_key = ?", key).fetchone()
-    if row is not None:
-        return row
-    moved = f"SELECT {columns} FROM places WHERE id = (SELECT place FROM place_aliases WHERE place_key = ?)"
-    return database.execute(moved, key).fetchone()
+    return database.one(f"SELECT {columns} FROM places WHERE id = {_BY_KEY}", key=place_key(place))
 
 
 def upsert_place(database: Database, place: Place) -> int:
@@ -46,15 +40,15 @@ def upsert_place(database: Database, place: Place) -> int:
     if found is not None:
         return found
     validate_id(place.id, "place")
-    row = (
-        place_key(place),
-        clean(place.platform),
-        clean(place.author_namespace),
-        place.id,
-        None if place.thread is None else clean(place.thread),
+    return database.insert(
+        """INSERT INTO places (place_key, platform, service, place_id, thread)
+            VALUES (:key, :platform, :service, :place_id, :thread)""",
+        key=place_key(place),
+        platform=clean(place.platform),
+        service=clean(place.author_namespace),
+        place_id=place.id,
+        thread=None if place.thread is None else clean(place.thread),
     )
-    insert = "INSERT INTO places (place_key, platform, service, place_id, thread) VALUES (?, ?, ?, ?, ?) RETURNING id"
-    return _insert_row(database, insert, *row)
 
 
 def audience_start(database: Database, place: Place) -> int:
@@ -71,7 +65,8 @@ def conversation_start(database: Database, place: Place) -> int:
 
 def conversation_start_column(place: Place) -> str:
     """`conversation_start` as an SQL expression on the table `places`."""
-    return f"max(beginning, {_audience_start_column(place)})"
+    start = _audience_start_column(place)
+    return f"CASE WHEN beginning > {start} THEN beginning ELSE {start} END"
 
 
 def _audience_start_column(place: Place) -> str:
@@ -81,15 +76,15 @@ def _audience_start_column(place: Place) -> str:
 def upsert_title(database: Database, place: Place, place_row: int) -> int:
     """Return the row of the place with its current title."""
     what = ("title", place)
-    cached: int | None = cache_get(database, what)
+    cached: int | None = database.cache.get(what)
     if cached is not None:
         return cached
     body = dumps(current_place(database, place))
-    found = _select_id(database, what, "SELECT id FROM titles WHERE body = ?", body)
+    found = _cached_id(database, what, "SELECT id FROM titles WHERE body = :body", body=body)
     if found is not None:
         return found
-    insert = "INSERT INTO titles (place, title, body) VALUES (?, ?, ?) RETURNING id"
-    return _insert_row(database, insert, place_row, clean(place.title), body)
+    insert = "INSERT INTO titles (place, title, body) VALUES (:place, :title, :body)"
+    return database.insert(insert, place=place_row, title=clean(place.title), body=body)
 
 
 def current_place(database: Database, place: Place) -> Place:
@@ -102,8 +97,9 @@ def current_place(database: Database, place: Place) -> Place:
 
 def find_author(database: Database, platform: str, author_id: str) -> int | None:
     what = ("author", platform, author_id)
-    select = "SELECT id FROM authors WHERE platform = ? AND author_id = ?"
-    return cache_get(database, what) or _select_id(database, what, select, platform, author_id)
+    select = "SELECT id FROM authors WHERE platform = :platform AND author_id = :author_id"
+    row: int | None = database.cache.get(what)
+    return row or _cached_id(database, what, select, platform=platform, author_id=author_id)
 
 
 def upsert_author(database: Database, platform: str, author_id: str) -> int:
@@ -111,8 +107,8 @@ def upsert_author(database: Database, platform: str, author_id: str) -> int:
     found = find_author(database, platform, author_id)
     if found is not None:
         return found
-    insert = "INSERT INTO authors (platform, author_id) VALUES (?, ?) RETURNING id"
-    return _insert_row(database, insert, platform, author_id)
+    insert = "INSERT INTO authors (platform, author_id) VALUES (:platform, :author_id)"
+    return database.insert(insert, platform=platform, author_id=author_id)
 
 
 def upsert_name(database: Database, platform: str, author: Author, at: datetime | None) -> int:
@@ -121,30 +117,36 @@ def upsert_name(database: Database, platform: str, author: Author, at: datetime 
         _set_language(database, platform, author)
         author = replace(author, language="")
     what = ("name", platform, author)
-    cached: int | None = cache_get(database, what)
+    cached: int | None = database.cache.get(what)
     if cached is not None:
         return cached
-    row = upsert_author(database, platform, author.id)
-    body = dumps(author)
-    found = _select_id(database, what, "SELECT id FROM names WHERE author = ? AND body = ?", row, body)
+    row, body = upsert_author(database, platform, author.id), dumps(author)
+    select = "SELECT id FROM names WHERE author = :author AND body = :body"
+    found = _cached_id(database, what, select, author=row, body=body)
     if found is not None:
         return found
-    insert = "INSERT INTO names (author, name, username, seen_at, body) VALUES (?, ?, ?, ?, ?) RETURNING id"
-    username = None if author.username is None else clean(author.username)
-    return _insert_row(database, insert, row, clean(author.name), username, format_time(at), body)
+    return database.insert(
+        """INSERT INTO names (author, name, username, seen_at, body)
+            VALUES (:author, :name, :username, :seen_at, :body)""",
+        author=row,
+        name=clean(author.name),
+        username=None if author.username is None else clean(author.username),
+        seen_at=format_time(at),
+        body=body,
+    )
 
 
 def _set_language(database: Database, platform: str, author: Author) -> None:
     row, language = upsert_author(database, platform, author.id), clean(author.language)
-    if cache_get(database, ("language", row)) != language:
-        database.execute("UPDATE authors SET language = ? WHERE id = ?", (language, row))
-        cache_put(database, ("language", row), language)
+    if database.cache.get(("language", row)) != language:
+        database.run("UPDATE authors SET language = :language WHERE id = :row", language=language, row=row)
+        database.cache.put(("language", row), language)
 
 
 def language_of(database: Database, platform: str, author_id: str) -> str | None:
     """Return the language of an author's client, empty if it is unknown; None if the author is."""
-    select = "SELECT language FROM authors WHERE platform = ? AND author_id = ?"
-    row = database.execute(select, (clean(platform), author_id)).fetchone()
+    select = "SELECT language FROM authors WHERE platform = :platform AND author_id = :author_id"
+    row = database.one(select, platform=clean(platform), author_id=author_id)
     return row[0] if row else None
 
 
@@ -168,23 +170,19 @@ class IdentityCache:
     def _read(self, database: Database, row: int, mine: dict[int, Any], table: str, kind: Any) -> Any:
         if len(mine) >= _CACHE_SIZE:
             mine.clear()
-        value = cache_get(database, (table, row))
+        value = database.cache.get((table, row))
         if value is None:
-            body = database.execute(f"SELECT body FROM {table} WHERE id = ?", (row,)).fetchone()[0]
+            ((body,),) = database.all(f"SELECT body FROM {table} WHERE id = :row", row=row)
             value = kind.loads(body)
-            cache_put(database, (table, row), value)
+            database.cache.put((table, row), value)
         mine[row] = value
         return value
 
 
-def _select_id(database: Database, what: Hashable, select: str, *values: Any) -> int | None:
+def _cached_id(database: Database, what: Hashable, select: str, **values: Any) -> int | None:
     """Select the id of a row and cache it."""
-    row = database.execute(select, values).fetchone()
+    row = database.one(select, **values)
     if row is None:
         return None
-    cache_put(database, what, row[0])
+    database.cache.put(what, row[0])
     return cast("int", row[0])
-
-
-def _insert_row(database: Database, insert: str, *values: Any) -> int:
-    return cast("int", database.execute(insert, values).fetchone()[0])

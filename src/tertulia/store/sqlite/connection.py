@@ -1,16 +1,19 @@
 """Connections to SQLite: pragmas, translated errors, integrity checks, copies."""
 
+import json
 import os
+import re
 import sqlite3
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
 from tertulia.errors import InvalidValue, StoreBroken, StoreBusy, StoreFull, StoreRefused, StoreTooNew, TertuliaError
 from tertulia.files import create_atomically
+from tertulia.store.database import Row, RowCache
 
-Database = sqlite3.Connection
 DatabaseError = sqlite3.Error
 DECODE_ERRORS = (
     ValueError,
@@ -21,15 +24,51 @@ DECODE_ERRORS = (
 )  # what reading a damaged row raises
 
 
-class CachingConnection(sqlite3.Connection):
-    """A connection that caches the ids of immutable rows; valid because only this process deletes rows."""
+class SqliteDatabase(sqlite3.Connection):
+    """A connection that implements `store.database.Database`."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
-        self.cache: dict[Hashable, Any] = {}
-        self.events: list[Any] = []  # of the current transaction, published after its commit
+        self.cache = RowCache(most=0)
+        self.events: list[Any] = []
+
+    def all(self, statement: str, /, **values: Any) -> list[Row]:
+        return self.execute(*_translate_statement(statement, values)).fetchall()
+
+    def one(self, statement: str, /, **values: Any) -> Row | None:
+        row: Row | None = self.execute(*_translate_statement(statement, values)).fetchone()
+        return row
+
+    def run(self, statement: str, /, **values: Any) -> int:
+        return self.execute(*_translate_statement(statement, values)).rowcount
+
+    def many(self, statement: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        self.executemany(statement, rows)
+
+    def insert(self, statement: str, /, **values: Any) -> int:
+        return cast("int", self.execute(statement, values).lastrowid)  # `RETURNING` takes twice as long
+
+    def insert_new(self, statement: str, /, **values: Any) -> int | None:
+        cursor = self.execute(statement, values)
+        return cursor.lastrowid if cursor.rowcount else None
 
 
+@lru_cache(4096)
+def _sqlite_form(statement: str) -> tuple[str, tuple[str, ...]]:
+    """Return a statement as SQLite takes it, and the names of its lists."""
+    lists = tuple(_LIST.findall(statement))
+    text = _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", statement)
+    return text.replace("IS NOT DISTINCT FROM", "IS").replace("IS DISTINCT FROM", "IS NOT"), lists
+
+
+def _translate_statement(statement: str, values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    text, lists = _sqlite_form(statement)
+    for name in lists:
+        values[name] = json.dumps(list(values[name]))
+    return text, values
+
+
+Database = SqliteDatabase
 MEMORY = ":memory:"
 BEGIN = "BEGIN IMMEDIATE"  # a plain BEGIN takes the write lock only at the first write
 SEQUENCE = "INTEGER PRIMARY KEY AUTOINCREMENT"  # ids that are never reused
@@ -38,7 +77,7 @@ BY_KEY = "WITHOUT ROWID"  # rows are stored in the order of their key
 APPLICATION_ID = 0x5452544C  # `TRTL` in the header of the file
 _PALAVER_ID = 0x504C5652  # `PLVR`: the name of the program before its first release
 
-_CACHE_SIZE = 16384  # cached rows
+_LIST = re.compile(r"\bIN \(:(\w+)\)")  # `IN (:rows)`: a list
 _MIN_VERSION = (3, 35, 0)  # the first with RETURNING
 _CHECKPOINT_PAGES = (
     4096  # pages in the log before they are copied into the file: a page that is written often is copied once
@@ -65,7 +104,9 @@ def connect(path: str, *, durable: bool = True) -> Database:
         f"synchronous = {safety}",
         f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
     )
-    return _connect(path, *pragmas, kind=CachingConnection)
+    database = _connect(path, *pragmas)
+    database.cache = RowCache()
+    return database
 
 
 def connect_read_only(path: str) -> Database:
@@ -94,7 +135,7 @@ def connect_read_only_beside(path: str) -> Database:
 
 def connect_foreign(path: Path) -> Database:
     """Connect to the file of another program, for reading only."""
-    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, factory=SqliteDatabase)
 
 
 def enable_wal(database: Database) -> None:
@@ -216,31 +257,25 @@ def insert_new_row(database: Database, statement: str, values: Any) -> int | Non
 
 
 def cache_get(database: Database, what: Hashable) -> Any:
-    """Return the cached value of a key; None if there is none."""
-    return database.cache.get(what) if isinstance(database, CachingConnection) else None
+    return database.cache.get(what)
 
 
 def cache_put(database: Database, what: Hashable, row: Any) -> None:
-    if isinstance(database, CachingConnection):
-        if len(database.cache) >= _CACHE_SIZE:
-            database.cache.clear()
-        database.cache[what] = row
+    database.cache.put(what, row)
 
 
 def clear_cache(database: Database) -> None:
-    """Clear the cache: cached rows may have been rolled back or removed."""
-    if isinstance(database, CachingConnection):
-        database.cache.clear()
+    database.cache.clear()
 
 
-def _connect(path: str, *pragmas: str, uri: bool = False, kind: type[Database] = sqlite3.Connection) -> Database:
+def _connect(path: str, *pragmas: str, uri: bool = False) -> Database:
     database = sqlite3.connect(
         path,
         timeout=_BUSY_TIMEOUT,
         isolation_level=None,
         check_same_thread=False,
         uri=uri,
-        factory=kind,
+        factory=SqliteDatabase,
         cached_statements=_STATEMENT_CACHE,
     )
     try:

@@ -295,7 +295,7 @@ def _attempt(operation: Operation[Any], database: Database) -> Outcome:
 
 def pending_events(database: Database) -> list[Any]:
     """Return the events of the current transaction, not published yet."""
-    return database.events if isinstance(database, connection.CachingConnection) else []
+    return database.events
 
 
 def _rollback(database: Database) -> None:
