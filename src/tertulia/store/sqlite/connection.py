@@ -56,7 +56,7 @@ class SqliteDatabase(sqlite3.Connection):
 @lru_cache(4096)
 def _sqlite_form(statement: str) -> tuple[str, tuple[str, ...]]:
     """Return a statement as SQLite takes it, and the names of its lists."""
-    lists = tuple(_LIST.findall(statement))
+    lists = tuple(dict.fromkeys(_LIST.findall(statement)))
     text = _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", statement)
     return text.replace("IS NOT DISTINCT FROM", "IS").replace("IS DISTINCT FROM", "IS NOT"), lists
 
