@@ -1,6 +1,8 @@
 """Parts: the pieces of a message or a turn. Pure, but for `Media.of`."""
 
+import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from math import inf, isfinite
@@ -259,17 +261,25 @@ def _hash(text: str) -> str:
 
 
 def _read(path: Path) -> bytes:
-    """Return the content of a file; pipes and devices are refused, since they may never end."""
+    """Return the content of a file. What may have no end is refused: pipes, devices, files that have no size."""
     try:
-        size = path.stat().st_size
-        data = path.read_bytes() if path.is_file() and size <= MAX_FILE else None
+        _refuse_special(path.stat())  # before it is opened: opening some devices does something
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            found = os.fstat(file.fileno())
+            _refuse_special(found)  # again, since it may be another one now
+            return file.read(found.st_size)
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
         reason = getattr(error, "strerror", "") or error
         raise InvalidValue(f"cannot read {str(path)!a}: {reason}") from error
-    if data is None:
-        why = f"it has {size:,} bytes, more than services take" if path.is_file() else "it is no file"
-        raise InvalidValue(f"cannot read {str(path)!a}: {why}")
-    return data
+
+
+def _refuse_special(found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError("it is no file")
+    if not found.st_size:
+        raise ValueError("it is empty")
+    if found.st_size > MAX_FILE:
+        raise ValueError(f"it has {found.st_size:,} bytes, more than services take")
 
 
 def cut(text: str, room: int = MAX_SHOWN_TEXT) -> str:
