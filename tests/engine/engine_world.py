@@ -45,8 +45,8 @@ from tertulia.platform import Capabilities, Delivery
 from tertulia.store.migrations import migrate
 from tertulia.store.prompts import last_prompt
 from tertulia.store.sqlite import connection
-from tertulia.store.sqlite.writer import ConnectionThread, Job, Operation, ReaderThread, WriterThread
-from tertulia.store.sqlite.writer import Outcome as Written
+from tertulia.store.threads import ConnectionThread, Job, Operation, ReaderThread, WriterThread
+from tertulia.store.threads import Outcome as Written
 from tertulia.testing import RecordedPlatform
 from tertulia.toolbox.toolbox import Toolbox
 from tertulia.wire import lint

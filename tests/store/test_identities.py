@@ -18,7 +18,7 @@ from tertulia.store import Store
 from tertulia.store.identities import audience_start, find_place, upsert_name, upsert_place, upsert_title
 from tertulia.store.messages import MessageRow, add, waiting_places
 from tertulia.store.sqlite.connection import Database, clear_cache
-from tertulia.store.sqlite.writer import ConnectionThread
+from tertulia.store.threads import ConnectionThread
 
 HOME = replace(DIRECT, id=ALICE.id)
 

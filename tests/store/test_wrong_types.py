@@ -14,7 +14,7 @@ from people import NOON
 from tertulia.errors import InvalidValue, TertuliaError
 from tertulia.messages import Place
 from tertulia.store import Store
-from tertulia.store.sqlite.writer import CheckedCalls
+from tertulia.store.threads import CheckedCalls
 from tertulia.type_checks import argument_fault
 
 PLACE = Place(platform="telegram", id="7", kind="direct")

@@ -1,7 +1,9 @@
 """Recurrences: each day that they choose has one moment, whatever the clocks do."""
 
 from datetime import UTC, date, datetime, time, timedelta
+from functools import cache
 from itertools import islice, pairwise
+from zoneinfo import available_timezones
 
 import pytest
 from hypothesis import example, given
@@ -16,7 +18,7 @@ from tertulia.timezones import zone_named
 
 KYIV = "Europe/Kyiv"
 NOW = datetime(2026, 11, 15, 15, 26, 37, tzinfo=UTC)  # a Sunday, 17:26 in Kyiv
-ZONES = (KYIV, "America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "Africa/Cairo", "America/Havana", "UTC+05:45")
+ZONES = (*sorted(available_timezones()), "UTC+05:45")
 DAY = timedelta(days=1)
 
 UNDERSTOOD = {  # the weekdays, the day of the month, how far apart, the time and the first two days
@@ -136,43 +138,71 @@ def test_a_text_may_begin_with_it(text: str, split: tuple[str, str] | None) -> N
     assert split_when(text) == split
 
 
-RECURRENCES = st.builds(
-    Recurrence,
-    words=st.just("x"),
-    zone=st.sampled_from(ZONES),
-    at=st.times().map(lambda at: at.replace(microsecond=0))
-    | st.sampled_from([time(0), time(2, 30), time(3), time(23, 59)]),
-    first=st.dates(date(2005, 1, 1), date(2035, 1, 1)),
-    weekdays=st.lists(st.integers(0, 6), unique=True, max_size=3).map(lambda days: tuple(sorted(days))),
-    day=st.none() | st.integers(1, 31),
-    every=st.integers(1, 3),
-    until=st.none(),
-)
+@cache
+def days_of_change(zone: str) -> list[date]:
+    """Return the days before and after which the clocks of a zone differ."""
+    noons = [datetime(2005, 1, 1, 12, tzinfo=UTC) + number * DAY for number in range(31 * 365)]
+    offsets = [noon.astimezone(zone_named(zone)).utcoffset() for noon in noons]
+    pairs = zip(noons, pairwise(offsets), strict=False)
+    return [noon.date() for noon, (before, after) in pairs if before != after] or [date(2026, 1, 1)]
+
+
+def recurrences(zone: str) -> st.SearchStrategy[Recurrence]:
+    near = st.builds(lambda day, days: day - days * DAY, st.sampled_from(days_of_change(zone)), st.integers(0, 3))
+    return st.builds(
+        Recurrence,
+        words=st.just("x"),
+        zone=st.just(zone),
+        at=st.times().map(lambda at: at.replace(microsecond=0))
+        | st.sampled_from([time(0), time(0, 30), time(2, 30), time(3), time(23), time(23, 30), time(23, 59)]),
+        first=near | st.dates(date(2005, 1, 1), date(2035, 1, 1)),
+        weekdays=st.lists(st.integers(0, 6), unique=True, max_size=3).map(lambda days: tuple(sorted(days))),
+        day=st.none() | st.integers(1, 31),
+        every=st.integers(1, 3),
+        until=st.none(),
+    )
+
+
+RECURRENCES = st.sampled_from(ZONES).flatmap(recurrences)
 SAMOA = Recurrence(words="x", zone="Pacific/Apia", at=time(9), first=date(2011, 12, 28))  # it skipped December 30
 KYIV_GAP = Recurrence(words="x", zone=KYIV, at=time(3, 30), first=date(2026, 3, 27))
+NUUK_GAP = Recurrence(words="x", zone="America/Nuuk", at=time(23, 30), first=date(2026, 3, 27))  # ends at midnight
 
 
 @given(RECURRENCES, st.integers(0, 20_000))
 @example(SAMOA, 0)
 @example(KYIV_GAP, 0)
+@example(NUUK_GAP, 0)
 def test_every_day_that_it_chooses_has_one_moment_whatever_the_clocks_do(again: Recurrence, hours: int) -> None:
     zone = zone_named(again.zone)
     start = datetime.combine(again.first, time(0), UTC) - DAY + timedelta(hours=hours)
 
     found = list(islice(again.moments(start), 40))
 
-    walls = [moment.astimezone(zone) for moment in found]
     assert all(one < other for one, other in pairwise(found))
-    assert all(one.date() < other.date() for one, other in pairwise(walls))  # never twice on a day
-    for moment, wall in zip(found, walls, strict=True):
+    days = []
+    for moment in found:
         late = moment - timedelta(seconds=1)
-        skipped = late.astimezone(zone).replace(tzinfo=None) < datetime.combine(wall.date(), again.at)
-        assert wall.time() == again.at or (wall.time() > again.at and skipped)
+        wall, before = (one.astimezone(zone).replace(tzinfo=None) for one in (moment, late))
+        meant = datetime.combine(before if before.date() < wall.date() and again.at > before.time() else wall, again.at)
+        assert wall == meant or before < meant < wall  # then the clocks skip it
         assert again.next_after(late) == moment
+        days.append(meant.date())
+    assert all(one < other for one, other in pairwise(days))  # never twice on a day
     if again.every == 1:  # none is left out
-        days = {wall.date() for wall in walls}
-        whole = [walls[0].date() + number * DAY for number in range((walls[-1].date() - walls[0].date()).days)]
+        whole = [days[0] + number * DAY for number in range((days[-1] - days[0]).days)]
         assert [day for day in whole if day not in days and chosen(day, again) and exists(day, again.zone)] == []
+
+
+def test_a_moment_at_the_next_midnight_is_of_its_own_day() -> None:
+    """In Nuuk the clocks skip the last hour of 28 March 2026."""
+    now = datetime(2026, 3, 28, 12, tzinfo=UTC)
+
+    again = parse_recurrence("every day at 23:30 2 times", now, "America/Nuuk")
+
+    assert again is not None
+    walls = [f"{moment.astimezone(zone_named(again.zone)):%m-%d %H:%M}" for moment in again.moments(now)]
+    assert (again.first, again.until, walls) == (date(2026, 3, 28), date(2026, 3, 29), ["03-29 00:00", "03-29 23:30"])
 
 
 def chosen(day: date, again: Recurrence) -> bool:

@@ -21,7 +21,7 @@ from tertulia.store.identities import find_place
 from tertulia.store.model_caches import drop_caches
 from tertulia.store.prompts import SqlPrompts
 from tertulia.store.sqlite.connection import Database, clear_cache
-from tertulia.store.sqlite.writer import ConnectionThread, Repository
+from tertulia.store.threads import ConnectionThread, Repository
 
 Holds = Callable[[str], bool]  # whether an exchange, as JSON, is to be removed
 

@@ -10,7 +10,7 @@ from tertulia.store.encoding import PLACE, dumps
 from tertulia.store.identities import find_place, place_key
 from tertulia.store.message_rows import has_changed
 from tertulia.store.sqlite.connection import Database
-from tertulia.store.sqlite.writer import Repository
+from tertulia.store.threads import Repository
 
 EXCLUDED = (
     "EXISTS (SELECT 1 FROM fact_exclusions g WHERE g.about = ? AND g.digest IN ('', ?) AND m.id <= g.last_message)"

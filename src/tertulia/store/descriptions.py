@@ -12,7 +12,7 @@ from tertulia.store.encoding import ANY, clean, dumps
 from tertulia.store.identities import find_place
 from tertulia.store.message_rows import FIND_MESSAGE, known_messages
 from tertulia.store.sqlite.connection import Database
-from tertulia.store.sqlite.writer import ConnectionThread, Repository
+from tertulia.store.threads import ConnectionThread, Repository
 
 _MAX_IDS = 500  # ids in one query
 _MAX_REINDEXED = 50  # messages with the same media whose index is updated

@@ -20,7 +20,7 @@ from tertulia.store.identities import (
 )
 from tertulia.store.message_rows import has_changed
 from tertulia.store.sqlite.connection import Database
-from tertulia.store.sqlite.writer import Repository
+from tertulia.store.threads import Repository
 
 PAST_RETENTION = 1_000  # messages after which the summary of an older window is removed
 MAX_EPISODES = 1_000  # episodes of a place that are looked through, the newest

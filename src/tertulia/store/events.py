@@ -18,7 +18,7 @@ from tertulia.messages import Place
 from tertulia.store.database import Database
 from tertulia.store.encoding import ANY, PLACE, dumps, format_time
 from tertulia.store.identities import find_place, upsert_place
-from tertulia.store.sqlite.writer import Repository, WriterThread
+from tertulia.store.threads import Repository, WriterThread
 
 MAX_EVENTS = 200_000  # of all places; the older ones are removed. A reader of one place reads past those of the others
 CLEANUP_INTERVAL = 1_000  # events after which old ones are removed

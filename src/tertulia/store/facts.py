@@ -37,7 +37,7 @@ from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_message
 from tertulia.store.messages import text_of
 from tertulia.store.sqlite import connection
 from tertulia.store.sqlite.connection import Database
-from tertulia.store.sqlite.writer import ConnectionThread, Repository
+from tertulia.store.threads import ConnectionThread, Repository
 from tertulia.timezones import utc
 
 _ALL = 2**31

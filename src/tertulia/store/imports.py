@@ -24,7 +24,7 @@ from tertulia.store.message_rows import MAX_REACTIONS_SHOWN, find_message
 from tertulia.store.messages import INSERT_MESSAGE, MessageRow, insert_media, require_ids
 from tertulia.store.search_index import clear_index
 from tertulia.store.sqlite.connection import Database, clear_cache, insert_row
-from tertulia.store.sqlite.writer import ConnectionThread, Repository
+from tertulia.store.threads import ConnectionThread, Repository
 
 Position = tuple[str, datetime | None]  # the id and the time of a message: where it stands in its place
 

@@ -17,7 +17,7 @@ from tertulia.store.identities import IdentityCache, conversation_start, find_au
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_message, with_descriptions
 from tertulia.store.search_index import chosen_embedder
 from tertulia.store.sqlite.connection import Database
-from tertulia.store.sqlite.writer import CheckedCalls, ConnectionThread
+from tertulia.store.threads import CheckedCalls, ConnectionThread
 
 MAX_POSTINGS = 20_000  # postings of a term in a place; only the newest are read
 MAX_OWN = 2_000  # messages of one person in groups that are searched; the newest

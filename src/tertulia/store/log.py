@@ -27,7 +27,7 @@ from tertulia.store.encoding import MESSAGE, TURNS
 from tertulia.store.identities import IdentityCache, place_key, read_place
 from tertulia.store.message_rows import FIND_MESSAGE, MESSAGE_COLUMNS, decode_message
 from tertulia.store.sqlite.connection import Database
-from tertulia.store.sqlite.writer import CheckedCalls, ConnectionThread
+from tertulia.store.threads import CheckedCalls, ConnectionThread
 from tertulia.turns import Turn
 
 T = TypeVar("T")

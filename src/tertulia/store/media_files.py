@@ -23,7 +23,7 @@ from tertulia.store import file_garbage
 from tertulia.store.encoding import clean, parse_time, validate
 from tertulia.store.file_garbage import GRACE, PAGE, time_text
 from tertulia.store.sqlite.connection import Database
-from tertulia.store.sqlite.writer import ConnectionThread, Repository
+from tertulia.store.threads import ConnectionThread, Repository
 
 log = logging.getLogger(__name__)
 

@@ -31,7 +31,7 @@ from tertulia.store.identities import (
 )
 from tertulia.store.message_rows import FIND_MESSAGE, MESSAGE_COLUMNS, ChangeKind, decode_message, insert_change
 from tertulia.store.sqlite.connection import Database, insert_row
-from tertulia.store.sqlite.writer import Repository
+from tertulia.store.threads import Repository
 
 CONTENT = (  # what an edit replaces
     "text media name title sent_at edited_at deleted reply_to reply_author reply parts album "

@@ -8,7 +8,7 @@ from typing import Any
 from tertulia.models.gemini.cache_values import StoredCache
 from tertulia.store.encoding import FINGERPRINT, STRINGS, clean, dumps, validate
 from tertulia.store.sqlite.connection import Database
-from tertulia.store.sqlite.writer import ConnectionThread, Repository
+from tertulia.store.threads import ConnectionThread, Repository
 
 _COLUMNS = "label, owner, account, model, fingerprint, expires_at, name, replaces, unwanted"
 _THESE = "label IN (SELECT value FROM json_each(?))"

@@ -24,7 +24,7 @@ from tertulia.store.encoding import (
 )
 from tertulia.store.identities import read_place, upsert_place
 from tertulia.store.sqlite.connection import Database
-from tertulia.store.sqlite.writer import Repository
+from tertulia.store.threads import Repository
 
 _COLUMNS = """outgoing_id, run_id, task_id, kind, status, attempts, made_at, sent_at, message_id, why, author,
     turns, reply, reply_id, part, separator, edits, unknown_attempts FROM outbox"""

@@ -6,7 +6,7 @@ from datetime import datetime
 from tertulia.engine.store_protocols import OwnerSetting
 from tertulia.store.encoding import SETTING_VALUE, dumps
 from tertulia.store.sqlite.connection import Database
-from tertulia.store.sqlite.writer import Repository
+from tertulia.store.threads import Repository
 from tertulia.timezones import utc
 
 

@@ -32,7 +32,7 @@ from tertulia.store.identities import (
     upsert_place,
 )
 from tertulia.store.sqlite.connection import Database, clear_cache
-from tertulia.store.sqlite.writer import ConnectionThread, Repository
+from tertulia.store.threads import ConnectionThread, Repository
 from tertulia.tasks.task import Task
 from tertulia.timezones import utc
 

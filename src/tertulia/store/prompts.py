@@ -21,7 +21,7 @@ from tertulia.run.journal import FallbackStep, Run, SentPrompt
 from tertulia.store.encoding import LAYER, LEFT_OUT, TOOLS, clean, dump_bytes, dumps, load_settings, validate
 from tertulia.store.identities import place_key
 from tertulia.store.sqlite.connection import Database, cache_get, cache_put, clear_cache, insert_new_row, insert_row
-from tertulia.store.sqlite.writer import ConnectionThread, Repository
+from tertulia.store.threads import ConnectionThread, Repository
 from tertulia.turns import Layer, Prompt
 
 REMOVED = "[removed: it held words of somebody who was forgotten]"

@@ -39,7 +39,7 @@ from tertulia.store.identities import find_place, upsert_place, upsert_title
 from tertulia.store.message_rows import FIND_MESSAGE
 from tertulia.store.prompts import SqlPrompts, last_prompt
 from tertulia.store.sqlite.connection import Database
-from tertulia.store.sqlite.writer import ConnectionThread, Repository
+from tertulia.store.threads import ConnectionThread, Repository
 from tertulia.tasks.task import Policy, Task, cancels_sends
 from tertulia.turns import Prompt, Record
 

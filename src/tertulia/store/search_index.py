@@ -17,7 +17,7 @@ from tertulia.store.encoding import PLACE, clean, parse_time
 from tertulia.store.identities import find_place
 from tertulia.store.message_rows import description_of
 from tertulia.store.sqlite.connection import Database
-from tertulia.store.sqlite.writer import Repository
+from tertulia.store.threads import Repository
 
 log = logging.getLogger(__name__)
 

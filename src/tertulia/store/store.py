@@ -41,8 +41,8 @@ from tertulia.store.search_index import SqlIndexWriter
 from tertulia.store.sqlite import connection
 from tertulia.store.sqlite.connection import MEMORY, Database
 from tertulia.store.sqlite.lock import FileUse, Lock, create_file
-from tertulia.store.sqlite.writer import CheckedCalls, ConnectionThread, ReaderThread, WriterThread
 from tertulia.store.tasks import SqlTasks
+from tertulia.store.threads import CheckedCalls, ConnectionThread, ReaderThread, WriterThread
 from tertulia.store.updates import SqlUpdates
 from tertulia.store.usage import SqlUsage
 

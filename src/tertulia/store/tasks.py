@@ -15,7 +15,7 @@ from tertulia.store import events, outbox
 from tertulia.store.encoding import TASK, clean, dumps, validate_id
 from tertulia.store.identities import find_place, upsert_place
 from tertulia.store.sqlite.connection import Database
-from tertulia.store.sqlite.writer import Repository
+from tertulia.store.threads import Repository
 from tertulia.tasks.graph import begin, cancel, recover, settle, supersede, without_open_dependencies
 from tertulia.tasks.task import REPEATABLE, Policy, Task
 from tertulia.timezones import utc

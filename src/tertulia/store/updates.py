@@ -28,7 +28,7 @@ from tertulia.store.encoding import MESSAGE, clean, dumps, validate_id
 from tertulia.store.identities import IdentityCache, find_place, upsert_name, upsert_place, upsert_title
 from tertulia.store.messages import MessageRow, require_ids
 from tertulia.store.sqlite.connection import Database
-from tertulia.store.sqlite.writer import ConnectionThread, Repository
+from tertulia.store.threads import ConnectionThread, Repository
 from tertulia.tasks.task import Task
 from tertulia.timezones import utc
 

@@ -10,7 +10,7 @@ from tertulia.run.journal import CallCost, Run
 from tertulia.store.encoding import PLACE, clean
 from tertulia.store.identities import find_author, find_place
 from tertulia.store.sqlite.connection import Database
-from tertulia.store.sqlite.writer import Repository
+from tertulia.store.threads import Repository
 
 _COUNT = """UPDATE usage SET calls = calls + 1, input = input + ?, cached = cached + ?, output = output + ?,
     thought = thought + ?, money = money + ? WHERE rowid = (

@@ -1,8 +1,9 @@
 """Recurrences: days that come again by the calendar, with a time of day, and the words that people have for them. Pure.
 
 A recurrence chooses days of the calendar, and each of them has one moment: when the clocks of its zone first show the
-time of day. Where they skip that time, it is the end of the gap; a day that they skip as a whole has none. So a change
-to or from summer time neither doubles a moment nor loses one. `next_after` looks at the days one after another.
+time of day. Where they skip that time, it is the end of the gap, which may be the next midnight; a day that they skip
+as a whole has none. So a change to or from summer time neither doubles a moment nor loses one. `next_after` looks at
+the days one after another.
 
 Words are read in three pieces: an end behind (`until friday`, `10 times`), a time of day before or behind the rest, and
 the rest, which is one of `_RULES`.
@@ -65,13 +66,17 @@ class Recurrence(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def moments(self, after: datetime) -> Iterator[datetime]:
         """Yield its moments after a moment, in UTC, for ten years or until its end."""
+        return (moment for _, moment in self.days(after))
+
+    def days(self, after: datetime) -> Iterator[tuple[date, datetime]]:
+        """Yield its days, each with its moment; like `moments`."""
         after, zone = utc(after), zone_named(self.zone)
         first = max(self.first, after.astimezone(zone).date() - _DAY)
         last = min(self.until or date.max, first + min(FURTHEST, date.max - first))
         for day in (first + number * _DAY for number in range((last - first).days + 1)):
             found = moment_of(datetime.combine(day, self.at), zone) if self._has(day) else after
-            if found > after and found.astimezone(zone).date() == day:
-                yield found
+            if found > after and moment_of(datetime.combine(day, time(0)), zone).astimezone(zone).date() == day:
+                yield day, found
 
     def _has(self, day: date) -> bool:
         """Return whether it comes on *day*."""
@@ -104,8 +109,8 @@ def parse_recurrence(when: str, now: datetime, zone: str) -> Recurrence | None:
     today = utc(now).astimezone(zone_named(zone)).date()
     given = Recurrence(words=" ".join(when.split()), zone=zone, at=time_of(at or MORNING), first=today)
     made = replace(given, **_days(rule, today))
-    begins = made.next_after(now)
-    made = replace(made, first=begins.astimezone(zone_named(zone)).date() if begins else today, every=_apart(rule))
+    first, _ = next(made.days(now), (today, now))
+    made = replace(made, first=first, every=_apart(rule))
     return replace(made, until=_last_day(end, made, now)) if end else made
 
 
@@ -175,8 +180,8 @@ def _last_day(end: _Groups, made: Recurrence, now: datetime) -> date:
         times = _number(end["times"])
         if times < 1:
             raise InvalidValue(f"it comes at least once, not {times} times")
-        *_, last = [now, *islice(made.moments(now), min(times, MOST_TIMES))]
-        return last.astimezone(zone_named(made.zone)).date()
+        *_, (last, _) = [(made.first, now), *islice(made.days(now), min(times, MOST_TIMES))]
+        return last
     number = _number(end["number"])
     if "months" not in end:
         return made.first + (number * (7 if "weeks" in end else 1) - 1) * _DAY

@@ -15,7 +15,7 @@ from tertulia.errors import StoreBusy, StoreFull
 from tertulia.messages import Message
 from tertulia.store import Store
 from tertulia.store.sqlite.connection import Database
-from tertulia.store.sqlite.writer import Operation
+from tertulia.store.threads import Operation
 
 
 def killed_after(path: Path, what: str, lines: int) -> list[str]:

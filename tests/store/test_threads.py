@@ -11,7 +11,7 @@ import pytest
 from tertulia.errors import InvalidValue
 from tertulia.store.sqlite import connection
 from tertulia.store.sqlite.connection import Database
-from tertulia.store.sqlite.writer import Job, Operation, Outcome, ReaderThread, WriterThread
+from tertulia.store.threads import Job, Operation, Outcome, ReaderThread, WriterThread
 
 
 @pytest.fixture
