@@ -1,8 +1,6 @@
 """Parts: the pieces of a message or a turn. Pure, but for `Media.of`."""
 
-import os
 import re
-import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from math import inf, isfinite
@@ -17,6 +15,7 @@ from msgspec.structs import replace
 
 from tertulia.characters import is_blank, one_line, visible
 from tertulia.errors import InvalidValue
+from tertulia.files import read_regular
 
 MAX_FILE = 100 * 1024 * 1024  # bytes of one file; services take no larger requests
 MAX_SHOWN_TEXT = 50_000  # characters of one message, or of one tool's result, that a model is shown
@@ -261,25 +260,11 @@ def _hash(text: str) -> str:
 
 
 def _read(path: Path) -> bytes:
-    """Return the content of a file. What may have no end is refused: pipes, devices, files that have no size."""
     try:
-        _refuse_special(path.stat())  # before it is opened: opening some devices does something
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            found = os.fstat(file.fileno())
-            _refuse_special(found)  # again, since it may be another one now
-            return file.read(found.st_size)
+        return read_regular(path, max_size=MAX_FILE)
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
         reason = getattr(error, "strerror", "") or error
         raise InvalidValue(f"cannot read {str(path)!a}: {reason}") from error
-
-
-def _refuse_special(found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        raise ValueError("it is no file")
-    if not found.st_size:
-        raise ValueError("it is empty")
-    if found.st_size > MAX_FILE:
-        raise ValueError(f"it has {found.st_size:,} bytes, more than services take")
 
 
 def cut(text: str, room: int = MAX_SHOWN_TEXT) -> str:
