@@ -155,6 +155,10 @@ class UpdateStore(Protocol):
         """Store an update of a platform and apply its changes, in one transaction; *raw* is removed after *keep*."""
         ...
 
+    async def leave(self, place: Place, *, at: datetime) -> None:
+        """Store that nothing can be sent to a place any more; the messages, replies and tasks that wait there end."""
+        ...
+
     async def remove_old(self, keep: timedelta, *, at: datetime) -> None:
         """Remove raw updates that were stored for longer than *keep*."""
         ...
@@ -250,10 +254,6 @@ class OutboxStore(Protocol):
 
     async def change(self, item: OutboxItem) -> None:
         """Store the status of a reply, not its text. Raise `InvalidValue` where the reply was removed."""
-        ...
-
-    async def leave(self, place: Place, *, at: datetime) -> None:
-        """Store that nothing can be sent to a place any more, and drop the replies that wait for it."""
         ...
 
     async def waiting_answers(self, place: Place) -> Sequence[str]:
