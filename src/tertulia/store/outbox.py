@@ -10,7 +10,7 @@ from tertulia.engine.store_protocols import DRAFT_END, OutboxItem, SendStatus
 from tertulia.errors import InvalidValue
 from tertulia.events import DurableEvent, ReplyDoubtful, ReplyQueued, ReplyRefused, ReplySent
 from tertulia.messages import Place
-from tertulia.store import events, own_messages, places
+from tertulia.store import events, own_messages
 from tertulia.store.encoding import (
     AUTHOR,
     REPLY,
@@ -59,9 +59,6 @@ class SqlOutbox(Repository):
     async def change(self, outgoing: OutboxItem) -> None:
         row = outgoing, _mutable_columns(outgoing)
         await self._writer.run(lambda database: change(database, row))
-
-    async def leave(self, place: Place, *, at: datetime) -> None:
-        await self._writer.run(lambda database: _leave(database, place, at))
 
     async def waiting_answers(self, place: Place) -> Sequence[str]:
         return await self._reader.run(lambda database: _waiting_answers(database, place))
@@ -242,18 +239,13 @@ def _waiting_answers(database: Database, place: Place) -> list[str]:
 
 
 def _drop_answers(database: Database, place: Place, why: str) -> None:
-    _drop_waiting(database, place, _WAITING_ANSWER, why)
+    drop_waiting(database, upsert_place(database, place), _WAITING_ANSWER, why)
 
 
-def _leave(database: Database, place: Place, at: datetime) -> None:
-    """Store that nothing can be sent to a place any more, and drop what waits for it."""
-    places.leave_place(database, place, at)
-    _drop_waiting(database, place, "status = 'waiting'", "nothing can be sent to this place any more")
-
-
-def _drop_waiting(database: Database, place: Place, which: str, why: str) -> None:
+def drop_waiting(database: Database, place: int, which: str, why: str) -> None:
+    """Drop those of the replies to a place, by its row, that wait and are *which*."""
     update = f"UPDATE outbox SET status = 'dropped', why = ? WHERE place = ? AND {which} RETURNING outgoing_id"
-    _end_dropped(database, database.execute(update, (why, upsert_place(database, place))).fetchall())
+    _end_dropped(database, database.execute(update, (why, place)).fetchall())
 
 
 def _drop_rest(database: Database, outgoing: OutboxItem) -> None:
