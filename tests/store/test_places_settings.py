@@ -82,10 +82,10 @@ async def test_who_is_blocked_is_blocked_on_that_platform_until_unblocked() -> N
         assert await store.place_settings.blocked() == frozenset()
         block, unblock = store.place_settings.block, store.place_settings.unblock
         people = (("telegram", ALICE), ("telegram", ALICE), ("discord", ALICE), ("telegram", BOB))
-        known = [await block(platform=platform, author_id=author.id, at=NOON) for platform, author in people]
-        known += [await unblock(platform="telegram", author_id=one) for one in (BOB.id, "never seen")]
+        known: list[bool | None] = [await block(platform=one, author_id=author.id, at=NOON) for one, author in people]
+        known += [await unblock(platform="telegram", author_id=one) for one in (BOB.id, BOB.id, "never seen")]
 
-        assert known == [False, True, False, False, True, False]
+        assert known == [False, True, False, False, True, False, None]
         assert await store.place_settings.blocked() == {("telegram", ALICE.id), ("discord", ALICE.id)}
         assert await store.inbox.receive(a_message(), at=NOON) is True
         with pytest.raises(InvalidValue, match="cannot be kept as the id of an author"):
