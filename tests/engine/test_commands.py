@@ -19,7 +19,8 @@ from tertulia.engine.languages.english import ENGLISH
 from tertulia.engine.languages.ukrainian import UKRAINIAN
 from tertulia.engine.limits import Limits
 from tertulia.errors import MediaUnavailable
-from tertulia.memory.facts import Fact, default_scope, subject_of
+from tertulia.memory.facts import default_scope, subject_of
+from tertulia.memory.values import Fact
 from tertulia.messages import Author, Place, Reply
 from tertulia.models import Response, Scripted
 from tertulia.parts import Media, Text

@@ -21,8 +21,9 @@ from tertulia.engine.rate_limit import RateLimiter
 from tertulia.engine.store_protocols import Command, OutboxItem, StoreProtocol
 from tertulia.errors import InvalidValue, TertuliaError
 from tertulia.ids import abbreviate_ids, match_ids
-from tertulia.memory.facts import NO_LIMIT, Fact, subject_of
+from tertulia.memory.facts import NO_LIMIT, subject_of
 from tertulia.memory.retrieval.terms import terms
+from tertulia.memory.values import Fact
 from tertulia.messages import Author, Message, Place, Reply
 from tertulia.parts import Text
 from tertulia.platform import Platform

@@ -16,9 +16,7 @@ from tertulia.errors import InvalidValue, TertuliaError
 from tertulia.events import DurableEvent
 from tertulia.media.descriptions import DescriptionStore
 from tertulia.media.values import MediaStore
-from tertulia.memory.episodes import Episodes, WindowPasts
-from tertulia.memory.facts import Cursors, Fact, Facts, Summaries
-from tertulia.memory.retrieval.index import IndexReader, IndexWriter
+from tertulia.memory.values import Cursors, Episodes, Fact, Facts, IndexReader, IndexWriter, Summaries, WindowPasts
 from tertulia.messages import Author, Message, Place, PlaceKey, Reply
 from tertulia.models.gemini.cache_values import CacheStore
 from tertulia.platform import Change, DeliveryKind, Update
