@@ -257,7 +257,10 @@ class OutboxStore(Protocol):
         ...
 
     async def change(self, item: OutboxItem) -> None:
-        """Store the status of a reply, not its text. Raise `InvalidValue` where the reply was removed."""
+        """Store the status of a reply; of one that is sent or doubtful also what went of it.
+
+        Raise `InvalidValue` where the reply was removed.
+        """
         ...
 
     async def drop_answers(self, runs: Sequence[str], *, why: str) -> None:
