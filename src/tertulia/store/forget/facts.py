@@ -23,6 +23,7 @@ from tertulia.store.forget.retraction import hide_message
 from tertulia.store.model_caches import drop_caches
 from tertulia.store.prompts import layer_content
 from tertulia.store.sqlite.connection import Database, clear_cache
+from tertulia.tasks import graph
 from tertulia.tasks.task import FORGET_CONFIRMED, Task
 
 REASON = "it would have told what was forgotten since"
@@ -72,7 +73,7 @@ def _cancel_tasks(database: Database, statements: Sequence[Statement], about: in
         task = TASK.loads(body)
         if _states_fact(dumps(task.args), statements, to_them=bool(to_them)):
             found[task.id] = replace(task, args={}, status="cancelled", why=REASON)
-    tasks.change(database, found)
+    tasks.change(database, found, graph)
 
 
 def _states_fact(text: str, statements: Sequence[Statement], *, to_them: bool, question: str = "") -> bool:
