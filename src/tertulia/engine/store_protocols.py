@@ -16,9 +16,7 @@ from tertulia.errors import InvalidValue, TertuliaError
 from tertulia.events import DurableEvent
 from tertulia.media.descriptions import DescriptionStore
 from tertulia.media.values import MediaStore
-from tertulia.memory.episodes import Episodes, WindowPasts
-from tertulia.memory.facts import Cursors, Fact, Facts, Summaries
-from tertulia.memory.retrieval.index import IndexReader, IndexWriter
+from tertulia.memory.values import Cursors, Episodes, Fact, Facts, IndexReader, IndexWriter, Summaries, WindowPasts
 from tertulia.messages import Author, Message, Place, PlaceKey, Reply
 from tertulia.models.gemini.cache_values import CacheStore
 from tertulia.platform import Change, DeliveryKind, Update
@@ -226,6 +224,10 @@ class RunStore(JournalStore, Protocol):
         """Return the runs that have begun and not ended, the oldest first."""
         ...
 
+    async def unfinished(self, place: Place) -> Sequence[Run]:
+        """Return the runs of a place that are open, or whose answers wait to be sent; the oldest first."""
+        ...
+
     async def resume(self, run: Run) -> None:
         """Store that a run is resumed once more."""
         ...
@@ -258,12 +260,8 @@ class OutboxStore(Protocol):
         """Store the status of a reply, not its text. Raise `InvalidValue` where the reply was removed."""
         ...
 
-    async def waiting_answers(self, place: Place) -> Sequence[str]:
-        """Return the runs whose answers, or parts of them, wait to be sent to a place; the oldest first."""
-        ...
-
-    async def drop_answers(self, place: Place, *, why: str) -> None:
-        """Drop the answers, and parts of them, that wait to be sent to a place."""
+    async def drop_answers(self, runs: Sequence[str], *, why: str) -> None:
+        """Drop the answers of runs, and parts of them, that wait to be sent."""
         ...
 
     async def listed(self, *statuses: SendStatus) -> Sequence[OutboxItem]: ...

@@ -215,7 +215,7 @@ def _leave(database: Database, place: Place, at: datetime, rules: PlanRules) -> 
     """Store that nothing can be sent to a place and its threads any more, and end what waits there."""
     for row in places.leave_place(database, place, at):
         decisions.leave(database, row, at)
-        outbox.drop_waiting(database, row, "status = 'waiting'", LEFT)
+        outbox.drop_waiting(database, row, LEFT)
         tasks.cancel_in_left_place(database, row, LEFT, rules)
 
 
