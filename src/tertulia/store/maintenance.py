@@ -9,7 +9,7 @@ import msgspec
 
 from tertulia.errors import StoreBroken
 from tertulia.memory.facts import check_fact
-from tertulia.run.stored_chat import SERVICE
+from tertulia.run.chat_values import SERVICE
 from tertulia.store import decisions
 from tertulia.store.database import DECODE_ERRORS
 from tertulia.store.encoding import (

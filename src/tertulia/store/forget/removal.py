@@ -313,7 +313,7 @@ def empty_message(database: Database, row: int, at: datetime, *, with_quote: boo
         album = NULL, forwarded_from = NULL, forward_author = NULL WHERE id = ?"""
     database.execute(update, (row,))
     decisions.end_waiting(database, [row], "forgotten", at)
-    search_index.reindex(database, row)
+    search_index.reindex(database, [row])
 
 
 def _answers(database: Database, words: Vocabulary, theirs: Collection[MessageKey]) -> Iterator[MessageKey]:
