@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from tertulia.engine.store_protocols import DRAFT_END, OutboxItem, SendStatus
 from tertulia.errors import InvalidValue
-from tertulia.events import DurableEvent, ReplyDoubtful, ReplyQueued, ReplyRefused, ReplySent
+from tertulia.events import DurableEvent, ReplyDoubtful, ReplyDropped, ReplyQueued, ReplyRefused, ReplySent
 from tertulia.store import events, own_messages
 from tertulia.store.encoding import (
     AUTHOR,
@@ -205,9 +205,9 @@ def decide(database: Database, outgoing_id: str, status: NewStatus, why: str) ->
     if database.execute(update, (status, why, outgoing_id, one, other)).rowcount:
         decided = _decode(database.execute(select, (outgoing_id,)).fetchone())
         if status == "dropped":
-            own_messages.remove_reply(database, decided, decided.message_id)
+            _end_dropped(database, decided)
             _drop_rest(database, decided)
-        if event := _event(decided):
+        elif event := _event(decided):
             events.add(database, event)
         return decided
     what = "sent again" if status == "waiting" else "dropped"
@@ -245,12 +245,18 @@ def _drop_rest(database: Database, outgoing: OutboxItem) -> None:
 
 
 def _drop(database: Database, which: str, why: str, **values: Any) -> None:
-    """Drop the replies of a WHERE clause; remove their messages, and store the events."""
+    """Drop the replies of a WHERE clause."""
     update = f"UPDATE outbox SET status = 'dropped', why = :why WHERE {which} RETURNING outgoing_id"
     for (name,) in database.all(update, why=why, **values):
-        dropped = _decode(database.execute(f"SELECT {_COLUMNS} WHERE outgoing_id = ?", (name,)).fetchone())
-        own_messages.remove_reply(database, dropped, dropped.message_id)
-        events.add(database, ReplyRefused(place=dropped.reply.place, run_id=dropped.run, delivery_id=dropped.id))
+        _end_dropped(
+            database, _decode(database.execute(f"SELECT {_COLUMNS} WHERE outgoing_id = ?", (name,)).fetchone())
+        )
+
+
+def _end_dropped(database: Database, dropped: OutboxItem) -> None:
+    """Remove the message of a reply that was dropped, and store the event."""
+    own_messages.remove_reply(database, dropped, dropped.message_id)
+    events.add(database, ReplyDropped(place=dropped.reply.place, run_id=dropped.run, delivery_id=dropped.id))
 
 
 def listed(database: Database, statuses: Sequence[SendStatus]) -> list[OutboxItem]:
