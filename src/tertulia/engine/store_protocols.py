@@ -345,8 +345,8 @@ class PlaceSettings(Protocol):
         """
         ...
 
-    async def unblock(self, *, platform: str, author_id: str) -> bool:
-        """Unblock an author; return whether the author is known."""
+    async def unblock(self, *, platform: str, author_id: str) -> bool | None:
+        """Unblock an author; return whether they were blocked, None if nobody is known by this id."""
         ...
 
     async def end_blocks(self, at: datetime) -> datetime | None:
