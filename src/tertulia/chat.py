@@ -340,7 +340,7 @@ class Chat:
             if asked is not None or arrived:
                 history.append_unanswered(asked, Turn(role="model", parts=tuple(arrived), model=self.model.name))
             if self._stored is not None:
-                await self._stored.end(self._history, loop.journal.run, at=self._now(), failed=response is None)
+                await self._stored.end(self._history, loop.worked_run, at=self._now(), failed=response is None)
         assert response is not None  # noqa: S101 (a run yields one, or raises)
         yield response
 

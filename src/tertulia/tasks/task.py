@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, get_args
 
@@ -10,6 +11,7 @@ from msgspec.structs import force_setattr
 
 from tertulia.backoff import backoff
 from tertulia.errors import InvalidValue
+from tertulia.ids import match_ids
 from tertulia.messages import Place
 from tertulia.tasks.recurrence import Recurrence
 from tertulia.timezones import utc
@@ -99,6 +101,20 @@ class Task(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         force_setattr(self, "due_at", utc(self.due_at))
+
+
+def public_id(task: Task) -> str:
+    """Return the id by which people name a task, abbreviated: `Task.id` is long, and begins like others."""
+    return sha256(task.id.encode(errors="replace")).hexdigest()
+
+
+def tasks_named(given: str, tasks: Iterable[Task]) -> list[Task]:
+    """Return the task whose `Task.id` is *given*, or else those whose public ids begin with it."""
+    by_id = {task.id: task for task in tasks}
+    by_public_id = {public_id(task): task for task in by_id.values()}
+    return (
+        [by_id[given]] if given in by_id else [by_public_id[name] for name in match_ids(given.casefold(), by_public_id)]
+    )
 
 
 def kind_of(block: TaskBlock) -> str:
