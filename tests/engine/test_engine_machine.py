@@ -123,7 +123,7 @@ class Conversations(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         for row, prompt in self.rebuilt.items():
-            assert read_prompt(self.world.store.reader.database, row) == prompt
+            assert read_prompt(self.world.database, row) == prompt
         self.world.close()
         self.folder.cleanup()
 
@@ -527,7 +527,7 @@ class Conversations(RuleBasedStateMachine):
     def every_prompt_can_be_rebuilt(self) -> None:
         newest = max(self.rebuilt, default=0)
         for (row,) in self.world.rows("SELECT id FROM prompts WHERE id > ? ORDER BY id", newest):
-            self.rebuilt[row] = read_prompt(self.world.store.reader.database, row)
+            self.rebuilt[row] = read_prompt(self.world.database, row)
 
 
 _shared = tempfile.TemporaryDirectory()

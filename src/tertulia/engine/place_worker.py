@@ -36,7 +36,7 @@ from tertulia.engine.spend_caps import SpendTracker
 from tertulia.engine.store_protocols import PromptOutdated, StoreProtocol
 from tertulia.errors import StoreBroken, StoreTrouble, TertuliaError, reason_of
 from tertulia.events import Recalled
-from tertulia.memory.facts import Fact
+from tertulia.memory.values import Fact
 from tertulia.messages import Message, Place, PlaceKey
 from tertulia.models.base import Model
 from tertulia.run.dynamic_layer import DynamicLayer

@@ -84,6 +84,15 @@ class SqlRuns(Repository):
         select = f"SELECT {_COLUMNS} WHERE r.status = 'open' ORDER BY r.id"
         return await self._reader.run(lambda database: [_decode_run(row) for row in database.execute(select)])
 
+    async def unfinished(self, place: Place) -> Sequence[Run]:
+        select = f"""SELECT {_COLUMNS} WHERE r.place = :place AND (r.status = 'open' OR r.run_id IN (
+            SELECT run_id FROM outbox WHERE place = :place AND {outbox.WAITING_ANSWER})) ORDER BY r.id"""
+
+        def read(database: Database) -> list[Run]:
+            return [_decode_run(row) for row in database.all(select, place=find_place(database, place))]
+
+        return await self._reader.run(read)
+
     async def listed(
         self, *, place: Place | None = None, failed: bool = False, ids: Sequence[str] | None = None, most: int
     ) -> Sequence[Run]:

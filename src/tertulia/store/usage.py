@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime
 
 from tertulia.engine.limits import Spend, UsageRow
-from tertulia.memory.facts import Subject
+from tertulia.memory.values import Subject
 from tertulia.messages import Author, Message, Place
 from tertulia.run.journal import CallCost, Run
 from tertulia.store.encoding import PLACE, clean

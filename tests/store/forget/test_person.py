@@ -13,7 +13,7 @@ from tertulia.context.values import LeftOut
 from tertulia.engine.store_protocols import PromptOutdated
 from tertulia.errors import InvalidValue, StoreBusy
 from tertulia.media.descriptions import Description
-from tertulia.memory.facts import Summary
+from tertulia.memory.values import Summary
 from tertulia.messages import Author, Message, Place, Quote, Reply
 from tertulia.parts import Text, ToolCall, ToolResult
 from tertulia.run.journal import Journal
