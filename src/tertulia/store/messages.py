@@ -194,7 +194,8 @@ def add(database: Database, row: MessageRow, at: datetime | None, reason: Reason
         received_at=format_time(at),
         **row.content(database, place, at),
     )
-    insert_media(database, row_id, row.medias)
+    if row.medias:
+        insert_media(database, row_id, row.medias)
     if reason is not None:
         decisions.add(database, row_id, place, "withdrawn" if message.deleted else reason, at)
         events.add(database, MessageReceived(place=message.place, message_id=message.id), at=at, number=event)
