@@ -247,7 +247,7 @@ def description_of(database: Database, unique_id: str) -> str:
 
 def _descriptions(database: Database, unique_ids: Iterable[str]) -> dict[str, str]:
     """Return the newest descriptions of media, by their ids."""
-    select = "SELECT unique_id, body FROM descriptions WHERE unique_id IN (:unique_ids) ORDER BY rowid"
+    select = "SELECT unique_id, body FROM descriptions WHERE unique_id IN (:unique_ids) ORDER BY id"
     rows = database.all(select, unique_ids=[clean(one) for one in unique_ids])
     return {unique_id: str(ANY.loads(body)) for unique_id, body in rows}
 
