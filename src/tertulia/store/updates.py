@@ -8,6 +8,7 @@ from typing import assert_never
 from tertulia.characters import is_blank
 from tertulia.engine.store_protocols import Command, OutboxItem, UpdateResult
 from tertulia.errors import InvalidValue
+from tertulia.memory.values import FactRules
 from tertulia.messages import Message, Place, PlaceKey
 from tertulia.platform import (
     Change,
@@ -43,9 +44,15 @@ class SqlUpdates(Repository):
     """Implements `engine.store_protocols.UpdateStore`."""
 
     def __init__(
-        self, writer: ConnectionThread, reader: ConnectionThread, *, moved: Callable[[], Awaitable[None]]
+        self,
+        writer: ConnectionThread,
+        reader: ConnectionThread,
+        rules: FactRules,
+        *,
+        moved: Callable[[], Awaitable[None]],
     ) -> None:
         super().__init__(writer, reader)
+        self._rules = rules
         self._moved = moved  # is awaited after a place has migrated: clears the caches
         self._removed_at: datetime | None = None  # when an update removed old ones last
 
@@ -59,7 +66,9 @@ class SqlUpdates(Repository):
         too_old = keep if is_due else None
 
         async def write(some: Sequence[Change]) -> bool:
-            return await self._writer.run(lambda database: _apply(database, platform, some, key, raw, now, too_old))
+            return await self._writer.run(
+                lambda database: _apply(database, platform, some, key, raw, now, too_old, self._rules)
+            )
 
         try:
             for change in changes:
@@ -124,6 +133,7 @@ def _apply(
     raw: bytes | None,
     at: datetime,
     too_old: timedelta | None,
+    rules: FactRules,
 ) -> bool:
     """Store an update and apply its changes; return whether it is new. Remove updates that are *too_old*, if given."""
     if too_old is not None:
@@ -140,7 +150,7 @@ def _apply(
         insert = """INSERT INTO updates (platform, update_key, at, is_read, raw) VALUES (?, ?, ?, ?, ?) RETURNING id"""
         row = database.execute(insert, (name, key, at.isoformat(), int(bool(changes)), raw)).fetchone()[0]
     for change in changes:
-        _apply_change(database, places.redirect_change(database, change), at)
+        _apply_change(database, places.redirect_change(database, change), at, rules)
     link = "INSERT INTO update_places (update_row, place) VALUES (?, ?) ON CONFLICT DO NOTHING"
     database.executemany(
         link, [(row, upsert_place(database, place)) for change in changes for place in places_of(change)]
@@ -148,15 +158,15 @@ def _apply(
     return True
 
 
-def _apply_change(database: Database, change: Change, at: datetime) -> None:
+def _apply_change(database: Database, change: Change, at: datetime, rules: FactRules) -> None:
     match change:
         case Received(message=message):
             messages.add(database, MessageRow(message), at, "waiting")
             _join(database, message.place)
         case Edited(message=message):
-            _edit(database, message, at)
+            _edit(database, message, at, rules)
         case Deleted(place=place, message_id=message_id):
-            messages.delete(database, place, message_id, at)
+            messages.delete(database, place, message_id, at, rules)
         case Reacted():
             message_rows.add_reaction(database, change, at)
         case Commanded():
@@ -174,10 +184,10 @@ def _apply_change(database: Database, change: Change, at: datetime) -> None:
             assert_never(change)
 
 
-def _edit(database: Database, message: Message, at: datetime) -> None:
+def _edit(database: Database, message: Message, at: datetime, rules: FactRules) -> None:
     """Store an edit. Of an unknown message the edit is all that we know."""
     try:
-        known = messages.edit(database, message, at)
+        known = messages.edit(database, message, at, rules)
     except InvalidValue as error:  # another author's message; nothing was written yet
         log.warning("an edit is left out: %s", error)
         return
