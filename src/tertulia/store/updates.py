@@ -30,7 +30,7 @@ from tertulia.store.identities import IdentityCache, find_place, upsert_name, up
 from tertulia.store.messages import MessageRow, require_ids
 from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread, Repository
-from tertulia.tasks.task import Task
+from tertulia.tasks.task import PlanRules, Task
 from tertulia.timezones import utc
 
 log = logging.getLogger(__name__)
@@ -47,12 +47,14 @@ class SqlUpdates(Repository):
         self,
         writer: ConnectionThread,
         reader: ConnectionThread,
-        rules: FactRules,
+        plans: PlanRules,
+        facts: FactRules,
         *,
         moved: Callable[[], Awaitable[None]],
     ) -> None:
         super().__init__(writer, reader)
-        self._rules = rules
+        self._plans = plans
+        self._facts = facts
         self._moved = moved  # is awaited after a place has migrated: clears the caches
         self._removed_at: datetime | None = None  # when an update removed old ones last
 
@@ -67,7 +69,7 @@ class SqlUpdates(Repository):
 
         async def write(some: Sequence[Change]) -> bool:
             return await self._writer.run(
-                lambda database: _apply(database, platform, some, key, raw, now, too_old, self._rules)
+                lambda database: _apply(database, platform, some, key, raw, now, too_old, self._plans, self._facts)
             )
 
         try:
@@ -81,7 +83,7 @@ class SqlUpdates(Repository):
         return UpdateResult(new=new)
 
     async def leave(self, place: Place, *, at: datetime) -> None:
-        await self._writer.run(lambda database: _leave(database, place, at))
+        await self._writer.run(lambda database: _leave(database, place, at, self._plans))
 
     async def remove_old(self, keep: timedelta, *, at: datetime) -> None:
         await self._writer.run(lambda database: _remove_old(database, utc(at), keep))
@@ -100,7 +102,7 @@ class SqlUpdates(Repository):
 
     async def end(self, command: Command, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
         sending, planned = [outbox.as_row(reply) for reply in replies], list(tasks)
-        await self._writer.run(lambda database: _end(database, command, sending, planned))
+        await self._writer.run(lambda database: _end(database, command, sending, planned, self._plans))
 
 
 def _require_valid(change: Change) -> None:
@@ -133,7 +135,8 @@ def _apply(
     raw: bytes | None,
     at: datetime,
     too_old: timedelta | None,
-    rules: FactRules,
+    plans: PlanRules,
+    facts: FactRules,
 ) -> bool:
     """Store an update and apply its changes; return whether it is new. Remove updates that are *too_old*, if given."""
     if too_old is not None:
@@ -150,7 +153,7 @@ def _apply(
         insert = """INSERT INTO updates (platform, update_key, at, is_read, raw) VALUES (?, ?, ?, ?, ?) RETURNING id"""
         row = database.execute(insert, (name, key, at.isoformat(), int(bool(changes)), raw)).fetchone()[0]
     for change in changes:
-        _apply_change(database, places.redirect_change(database, change), at, rules)
+        _apply_change(database, places.redirect_change(database, change), at, plans, facts)
     link = "INSERT INTO update_places (update_row, place) VALUES (?, ?) ON CONFLICT DO NOTHING"
     database.executemany(
         link, [(row, upsert_place(database, place)) for change in changes for place in places_of(change)]
@@ -158,15 +161,15 @@ def _apply(
     return True
 
 
-def _apply_change(database: Database, change: Change, at: datetime, rules: FactRules) -> None:
+def _apply_change(database: Database, change: Change, at: datetime, plans: PlanRules, facts: FactRules) -> None:
     match change:
         case Received(message=message):
             messages.add(database, MessageRow(message), at, "waiting")
             _join(database, message.place)
         case Edited(message=message):
-            _edit(database, message, at, rules)
+            _edit(database, message, at, facts)
         case Deleted(place=place, message_id=message_id):
-            messages.delete(database, place, message_id, at, rules)
+            messages.delete(database, place, message_id, at, facts)
         case Reacted():
             message_rows.add_reaction(database, change, at)
         case Commanded():
@@ -177,7 +180,7 @@ def _apply_change(database: Database, change: Change, at: datetime, rules: FactR
             upsert_place(database, place)
             _join(database, place)
         case PlaceLeft(place=place):
-            _leave(database, place, at)
+            _leave(database, place, at, plans)
         case Stopped():
             pass  # it stops a run in progress, and changes nothing that is stored
         case _:
@@ -212,12 +215,12 @@ def _add_command(database: Database, change: Commanded, at: datetime) -> None:
     database.execute(insert, tuple(values.values()))
 
 
-def _leave(database: Database, place: Place, at: datetime) -> None:
+def _leave(database: Database, place: Place, at: datetime, rules: PlanRules) -> None:
     """Store that nothing can be sent to a place and its threads any more, and end what waits there."""
     for row in places.leave_place(database, place, at):
         decisions.leave(database, row, at)
         outbox.drop_waiting(database, row, LEFT)
-        tasks.cancel_in_left_place(database, row, LEFT)
+        tasks.cancel_in_left_place(database, row, LEFT, rules)
 
 
 def _join(database: Database, place: Place) -> None:
@@ -256,10 +259,16 @@ def _commands(database: Database) -> list[Command]:
     ]
 
 
-def _end(database: Database, command: Command, replies: Sequence[outbox.OutboxRow], planned: Sequence[Task]) -> None:
+def _end(
+    database: Database,
+    command: Command,
+    replies: Sequence[outbox.OutboxRow],
+    planned: Sequence[Task],
+    rules: PlanRules,
+) -> None:
     """Remove a command, and store its replies and tasks. A missing one is refused: its author was forgotten."""
     if not database.execute("DELETE FROM commands WHERE id = ?", (command.id,)).rowcount:
         raise InvalidValue(f"there is no command {command.id}; it was carried out, or its author was forgotten")
     for row in replies:
         outbox.add(database, row)
-    tasks.add(database, planned)
+    tasks.add(database, planned, rules)
