@@ -36,8 +36,9 @@ from tertulia.formats.context_block import block
 from tertulia.formats.single import single
 from tertulia.markdown import Fences
 from tertulia.memory.patterns import find_facts, grammar
-from tertulia.memory.retrieval.index import MessageText, index_entry, parse_query
+from tertulia.memory.retrieval.index import index_entry, parse_query
 from tertulia.memory.sentences import own_sentences
+from tertulia.memory.values import MessageText
 from tertulia.memory.verify.claims import unfit_reason
 from tertulia.memory.verify.clauses import subject_clauses
 from tertulia.messages import Author, Message, Place, Quote

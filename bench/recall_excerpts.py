@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from bench.locomo import Conversation, Question
 from msgspec.structs import replace
 
-from tertulia.memory.retrieval.index import IndexReader, PlaceView, Posting, Row, WantedTerm
 from tertulia.memory.retrieval.terms import terms
+from tertulia.memory.values import IndexReader, PlaceView, Posting, Row, WantedTerm
 from tertulia.messages import Author, Message, Place
 from tertulia.parts import Text
 

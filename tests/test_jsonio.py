@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 
 from strategies import json_values
-from tertulia.errors import InvalidValue, ResponseUnreadable
-from tertulia.jsonio import dump_items, dumps, loads, validator
+from tertulia.errors import ResponseUnreadable
+from tertulia.jsonio import dump_items, dumps, loads
 
 
 @pytest.mark.parametrize(
@@ -90,12 +90,3 @@ def test_half_a_character_from_a_service_can_be_kept() -> None:
 def test_what_is_no_json_is_unreadable(data: bytes) -> None:
     with pytest.raises(ResponseUnreadable, match="no JSON"):
         loads(data)
-
-
-def test_a_schema_that_is_too_deep_is_invalid() -> None:
-    schema: dict[str, Any] = {"type": "string"}
-    for _ in range(60):
-        schema = {"type": "object", "properties": {"a": schema}}
-
-    with pytest.raises(InvalidValue, match="the schema of the answer cannot be read"):
-        validator(schema)

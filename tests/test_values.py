@@ -3,6 +3,7 @@
 import math
 import os
 import re
+import sys
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -359,10 +360,26 @@ def test_what_cannot_be_read_as_media_is_one_error(tmp_path: Path) -> None:
         (tmp_path / "none.jpg", "No such file or directory"),
         ("\0", "embedded null"),
         (tmp_path / "large", "it has 104,857,601 bytes, more than services take"),
+        ("/proc/kmsg", "it is empty|Permission denied"),  # a regular file without a size, which has no end
     ]
     for path, line in refused:
-        with pytest.raises(InvalidValue, match=f"^cannot read '.*': {line}"):
+        with pytest.raises(InvalidValue, match=f"^cannot read '.*': ({line})"):
             Media.of(path)
+
+
+def test_a_file_that_becomes_a_pipe_before_it_is_opened_is_refused(tmp_path: Path) -> None:
+    picture = tmp_path / "cat.png"
+    picture.write_bytes(b"meow")
+
+    def replace_by_pipe(event: str, given: tuple[object, ...]) -> None:
+        if event == "open" and str(given[0]) == str(picture) and picture.is_file():
+            picture.unlink()
+            os.mkfifo(picture)
+
+    sys.addaudithook(replace_by_pipe)
+
+    with pytest.raises(InvalidValue, match="it is no file"):
+        Media.of(picture)
 
 
 LENGTHS = [

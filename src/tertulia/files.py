@@ -1,7 +1,8 @@
-"""Files that are written whole or not at all, and lock files."""
+"""Files that are written whole or not at all, files that are read, and lock files."""
 
 import os
 import re
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -9,6 +10,7 @@ from pathlib import Path
 from tempfile import mkstemp
 
 _NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
+_NO_WAIT: int = getattr(os, "O_NONBLOCK", 0)  # for the other end of a pipe
 
 
 def temporary_path(path: Path) -> Path:
@@ -43,6 +45,28 @@ def replace_atomically(path: Path, data: bytes) -> None:
         with suppress(OSError):
             os.unlink(name)
         raise
+
+
+def read_regular(path: Path, *, max_size: int) -> bytes:
+    """Return the content of a file. Raise ValueError for what may have no end: a pipe, a device, a file without a size.
+
+    It is asked again once it is open, since it may be another one by then; before, since opening some devices does
+    something.
+    """
+    _refuse_special(path.stat(), max_size)
+    with open(os.open(path, os.O_RDONLY | _NO_WAIT), "rb") as file:
+        found = os.fstat(file.fileno())
+        _refuse_special(found, max_size)
+        return file.read(found.st_size)
+
+
+def _refuse_special(found: os.stat_result, max_size: int) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError("it is no file")
+    if not found.st_size:
+        raise ValueError("it is empty")
+    if found.st_size > max_size:
+        raise ValueError(f"it has {found.st_size:,} bytes, more than services take")
 
 
 @contextmanager

@@ -1,9 +1,8 @@
-"""JSON: encoding and decoding that never fail over what a history holds, and JSON schemas. Pure."""
+"""JSON: encoding and decoding that never fail over what a history holds, and the types of schemas. Pure."""
 
 import json
-import re
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from typing import Any, NoReturn, TypeVar
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import Any, TypeVar
 
 import msgspec
 import orjson
@@ -147,15 +146,6 @@ def _encode_unknown(value: Any) -> Any:
     return value.model_dump(mode="json") if hasattr(value, "model_dump") else str(value)
 
 
-_FETCHED_SCHEMES = (
-    "http",
-    "https",
-    "ftp",
-    "file",
-    "data",
-)  # the schemes that fastjsonschema would fetch references from
-
-
 def lower_types(schema: Any) -> Any:
     """Return a schema with its types in lower case, as JSON Schema has them."""
     if isinstance(schema, list):
@@ -166,31 +156,3 @@ def lower_types(schema: Any) -> Any:
     if isinstance(schema.get("type"), str):
         lowered["type"] = schema["type"].lower()
     return lowered
-
-
-def validator(schema: dict[str, Any], *, of: str = "the answer") -> Callable[[Any], Any]:
-    """Return a function that returns a value that fits *schema*, and raises ValueError for any other.
-
-    It adds the defaults of the schema to the value. *of* is what an error calls the owner of the schema.
-
-    References to other documents are not fetched. Raise InvalidValue for a schema that cannot be read.
-    """
-    import fastjsonschema  # late: only answers, and tools with a schema of their own, need it
-
-    try:
-        check = fastjsonschema.compile(lower_types(schema), handlers=dict.fromkeys(_FETCHED_SCHEMES, _refuse_fetch))
-    except (ValueError, TypeError, AttributeError, RecursionError, SyntaxError, re.error) as error:
-        # fastjsonschema writes a program: what is nested too deeply is no Python any more
-        raise InvalidValue(f"the schema of {of} cannot be read: {error}") from error
-
-    def validate(value: Any) -> Any:
-        try:
-            return check(value)
-        except fastjsonschema.JsonSchemaValueException as error:
-            raise ValueError(error.message) from error
-
-    return validate
-
-
-def _refuse_fetch(address: str) -> NoReturn:
-    raise ValueError(f"it refers to {address}, which is not fetched")

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from tertulia.characters import is_blank, one_line, visible
 from tertulia.errors import InvalidValue
+from tertulia.files import read_regular
 
 MAX_FILE = 100 * 1024 * 1024  # bytes of one file; services take no larger requests
 MAX_SHOWN_TEXT = 50_000  # characters of one message, or of one tool's result, that a model is shown
@@ -259,17 +260,11 @@ def _hash(text: str) -> str:
 
 
 def _read(path: Path) -> bytes:
-    """Return the content of a file; pipes and devices are refused, since they may never end."""
     try:
-        size = path.stat().st_size
-        data = path.read_bytes() if path.is_file() and size <= MAX_FILE else None
+        return read_regular(path, max_size=MAX_FILE)
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
         reason = getattr(error, "strerror", "") or error
         raise InvalidValue(f"cannot read {str(path)!a}: {reason}") from error
-    if data is None:
-        why = f"it has {size:,} bytes, more than services take" if path.is_file() else "it is no file"
-        raise InvalidValue(f"cannot read {str(path)!a}: {why}")
-    return data
 
 
 def cut(text: str, room: int = MAX_SHOWN_TEXT) -> str:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pytest
 
 from cli.command import tertulia
-from tertulia.memory.facts import Subject
+from tertulia.memory.values import Subject
 from tertulia.messages import Place
 from tertulia.store import Store
 

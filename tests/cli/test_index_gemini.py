@@ -15,8 +15,8 @@ from platforms.terminal.pseudo import CTRL_C, terminal
 from tertulia import Store
 from tertulia.engine.memory.indexer import EMBEDDED
 from tertulia.memory.embeddings import GEMINI, RemoteEmbedder, find_embedder
-from tertulia.memory.retrieval.index import IndexProgress
 from tertulia.memory.search import Search
+from tertulia.memory.values import IndexProgress
 from tertulia.models import Gemini
 from tertulia.sim.gemini import GeminiSim, Hang, RateLimited
 

@@ -14,7 +14,7 @@ from cli.stores import a_store, execute, held
 from memory.known import a_fact, taught
 from people import BOB, DIRECT, GROUP, NOON, a_message, a_photo
 from tertulia import Author, Message, Place, Store
-from tertulia.memory.facts import Fact
+from tertulia.memory.values import Fact
 from tertulia.store.sqlite import connection
 
 LATER = NOON + timedelta(days=1)

@@ -3,12 +3,12 @@
 import asyncio
 import selectors
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime, timedelta
 from itertools import count, repeat
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from people import NOON
 from tertulia import (
@@ -38,6 +38,7 @@ from tertulia.errors import (
     StoreFull,
 )
 from tertulia.media.file_folder import FileFolder
+from tertulia.messages import Place
 from tertulia.models.base import Finish, Outcome, Response
 from tertulia.models.gemini.encode import encode_request as to_gemini
 from tertulia.models.openai.encode import encode_request as to_openai
@@ -146,7 +147,7 @@ class _Inline(ConnectionThread):
         self.error_listeners = []
         self.commit_listeners: list[Any] = []
 
-    async def run(self, operation: Operation[T], *, autocommit: bool = False) -> T:
+    async def run(self, operation: Operation[T], *, places: Sequence[Place] = (), autocommit: bool = False) -> T:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
         loop.call_soon(self._do, loop, Job(operation, done, autocommit))
@@ -278,8 +279,12 @@ class World:
         for loop in (self.loop, self.aside):
             loop.close()
 
+    @property
+    def database(self) -> connection.Database:
+        return cast("connection.Database", self.store.reader.database)
+
     def rows(self, select: str, *values: object) -> list[tuple[Any, ...]]:
-        return self.store.reader.database.execute(select, values).fetchall()
+        return self.database.execute(select, values).fetchall()
 
     def toolbox(self) -> Toolbox:
         """A tool that must not run twice, one that may, one that fails, and one that nobody here answers."""
@@ -308,8 +313,9 @@ class World:
         faults = violations(prompt, name)
         if faults:
             self.illegal.append((name, faults))
-        database = self.store.reader.database
-        kept = [last_prompt(database, run) for (run,) in self.rows("SELECT run_id FROM runs WHERE status = 'open'")]
+        kept = [
+            last_prompt(self.database, run) for (run,) in self.rows("SELECT run_id FROM runs WHERE status = 'open'")
+        ]
         if not any(asked and asked[1] == prompt for asked in kept):
             self.unkept.append(prompt)
 

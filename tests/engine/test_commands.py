@@ -19,15 +19,17 @@ from tertulia.engine.languages.english import ENGLISH
 from tertulia.engine.languages.ukrainian import UKRAINIAN
 from tertulia.engine.limits import Limits
 from tertulia.errors import MediaUnavailable
-from tertulia.memory.facts import Fact, default_scope, subject_of
+from tertulia.memory.facts import default_scope, subject_of
+from tertulia.memory.values import Fact
 from tertulia.messages import Author, Place, Reply
-from tertulia.models import Scripted
+from tertulia.models import Response, Scripted
 from tertulia.parts import Media, Text
 from tertulia.platform import Capabilities, Commanded, Delivery, PlaceRole, Received, Stopped
 from tertulia.store import Store
 from tertulia.tasks.reminders import MOST, short_id
 from tertulia.tasks.task import Task
 from tertulia.testing import Clock, HeldModel, RecordedPlatform
+from tertulia.turns import Prompt
 
 
 def command(line: str, number: int = 90, **changes: Any) -> Commanded:
@@ -498,6 +500,60 @@ async def test_the_command_drops_them_too(store: Store) -> None:
 
     assert platform.texts == ["one two", "three four", "Stopped."]
     assert log == ["Gryag, tell me", "one two\n\nthree four"]
+
+
+CAROL = Author(id="3", name="Carol")
+
+
+class HeldLater(Scripted):
+    """A model that answers its first request at once, and later ones when it may."""
+
+    def __init__(self, *script: Any) -> None:
+        super().__init__(*script)
+        self.asked, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def respond(self, prompt: Prompt) -> Response:
+        if self.prompts:
+            self.asked.set()
+            await self.go_on.wait()
+        return await super().respond(prompt)
+
+
+@pytest.mark.parametrize("writing", [False, True])
+@pytest.mark.parametrize(
+    ("author", "administrators", "stopped"),
+    [(ALICE, set(), {"ALICE"}), (BOB, set(), {"BOB"}), (CAROL, set(), set()), (CAROL, {CAROL.id}, {"ALICE", "BOB"})],
+)
+async def test_of_several_answers_each_is_stopped_by_whoever_may(
+    store: Store, author: Author, administrators: set[str], stopped: set[str], writing: bool
+) -> None:
+    """The answer to Alice is being sent; that to Bob is still being made, or waits behind it."""
+    model, platform = HeldLater(LONG, "seven"), SlowParts()
+    platform.administrators = administrators
+    async with engine_with(model, platform, store=store) as engine:
+        inbox = engine.inbox("recorded")
+        await inbox.apply([Received(message=said("Gryag, tell me", 1, place=GROUP))], key="u1")
+        await platform.second.wait()
+        await inbox.apply([Received(message=said("Gryag, me too", 2, place=GROUP, author=BOB))], key="u2")
+        await model.asked.wait()
+        if not writing:
+            model.go_on.set()
+            await until(partial(no_runs, store))
+        await inbox.apply([command("/stop", place=GROUP, author=author)], key="u3")
+        await until(partial(no_commands, store))
+        model.go_on.set()
+        platform.go_on.set()
+        await engine.settled()
+
+    answers = {text for text in platform.texts if text in ("one two", "three four", "five six", "seven")}
+    lost = ({"five six"} if "ALICE" in stopped else set()) | ({"seven"} if "BOB" in stopped else set())
+    assert answers == {"one two", "three four", "five six", "seven"} - lost
+    told_line = "".join(text for text in platform.texts if text not in answers).replace(" ", "")
+    assert told_line == (ENGLISH.stopped if stopped else ENGLISH.only_asker).replace(" ", "")
+
+
+async def no_commands(store: Store) -> bool:
+    return not await store.updates.commands()
 
 
 async def are_dropped(store: Store) -> bool:

@@ -18,7 +18,7 @@ from tertulia.engine.confirmations import is_yes
 from tertulia.engine.engine import Engine
 from tertulia.engine.languages.english import ENGLISH
 from tertulia.errors import KeyRefused
-from tertulia.memory.facts import Fact
+from tertulia.memory.values import Fact
 from tertulia.messages import Message, Place, Quote
 from tertulia.models.base import Response
 from tertulia.models.scripted import Scripted

@@ -41,6 +41,7 @@ from tertulia.engine.place_worker import STOPPED
 from tertulia.errors import ModelUnavailable, StoreTrouble
 from tertulia.platform import Change, Deleted, Edited, Received
 from tertulia.profiles import PROFILES
+from tertulia.store.prompts import read_sent
 from tertulia.tasks.kinds import DESTRUCTIVE
 from tertulia.tasks.task import POLICIES
 
@@ -530,8 +531,7 @@ class Conversations(RuleBasedStateMachine):
             self.newest = max(self.newest, row)
 
     def read_prompt(self, run_id: str, step: int) -> Prompt:
-        sent = self.loop.run(self.world.store.prompts.sent(run_id, step))
-        assert sent is not None
+        (sent,) = read_sent(self.world.database, run_id, step)
         return sent.prompt
 
 

@@ -7,7 +7,7 @@ from engine.engines import ALICE, AT_ONCE, BOB, said, talked
 from tertulia.engine.behavior import TOO_MANY, Behavior
 from tertulia.engine.engine import Engine
 from tertulia.engine.limits import Limits
-from tertulia.memory.facts import Subject
+from tertulia.memory.values import Subject
 from tertulia.messages import Author, Place
 from tertulia.models import Scripted
 from tertulia.store import Store

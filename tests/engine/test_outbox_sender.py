@@ -18,6 +18,7 @@ from tertulia.parts import Media
 from tertulia.platform import ALL_MEDIA, Capabilities, Delivery
 from tertulia.redaction import redact_keys
 from tertulia.store import Store
+from tertulia.tasks.task import Task
 from tertulia.testing import RecordedPlatform
 
 
@@ -38,7 +39,7 @@ def item(name: str = "o1", place: Place = DIRECT, **changes: Any) -> OutboxItem:
 
 
 def outbox_sender(store: Store, platform: RecordedPlatform, **changes: Any) -> OutboxSender:
-    named: dict[str, Any] = {"now": lambda: NOON, "sleep": Slept()} | changes
+    named: dict[str, Any] = {"updates": store.updates, "now": lambda: NOON, "sleep": Slept()} | changes
     return OutboxSender(store.outbox, {platform.name: platform}, **named)
 
 
@@ -379,15 +380,18 @@ async def test_the_notice_is_stored_with_the_drop(store: Store) -> None:
     assert (one.status, len(slept.pauses)) == ("sending", 1)
 
 
-async def test_a_place_that_nothing_can_be_sent_to_is_left_and_what_waits_for_it_is_dropped(store: Store) -> None:
+async def test_a_place_that_nothing_can_be_sent_to_is_left_and_what_waits_for_it_ends(store: Store) -> None:
     platform = RecordedPlatform()
     platform.fail_before = [SendRefused("they blocked us", left=True)]
+
+    await store.tasks.add([Task(id="t", kind="send", place=DIRECT, due_at=NOON, args={"text": "tea"})])
 
     first, second, other = await carried(store, platform, item("o1"), item("o2"), item("o3", place=GROUP))
 
     assert first == item("o1", status="dropped", attempts=1, why="they blocked us")
     assert second == item("o2", status="dropped", why="nothing can be sent to this place any more")
     assert other.status == "sent"
+    assert [task.status for task in await store.tasks.listed()] == ["cancelled"]
 
 
 ASKED: list[tuple[list[float | None], list[float]]] = [
@@ -475,7 +479,7 @@ async def test_a_receipt_is_kept_in_the_end_also_if_there_is_no_room_for_a_while
     platform, slept = RecordedPlatform(), Slept()
     await kept(store, item())
     full: Any = Full(store.outbox, 3)
-    made = OutboxSender(full, {platform.name: platform}, now=lambda: NOON, sleep=slept)
+    made = OutboxSender(full, {platform.name: platform}, updates=store.updates, now=lambda: NOON, sleep=slept)
 
     made.enqueue([item()])
     await made.done()

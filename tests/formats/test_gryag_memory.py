@@ -7,7 +7,7 @@ import pytest
 
 from tertulia.formats.gryag_memory import ABOUT_CHATS, MEMORY_TABLES, NO_EPISODE, NO_FACT, GryagMemory
 from tertulia.formats.imported import Skipped
-from tertulia.memory.facts import Fact
+from tertulia.memory.values import Fact
 
 NOW = datetime(2026, 11, 18, tzinfo=UTC)
 MEMORY = GryagMemory(bot_id="4242", now=NOW)

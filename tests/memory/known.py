@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from people import ALICE, GROUP, NOON, a_message
-from tertulia.memory.facts import Fact, Subject
+from tertulia.memory.values import Fact, Subject
 from tertulia.messages import Author, Place
 from tertulia.store import Store
 

@@ -16,7 +16,7 @@ from tertulia.memory.episode_summary import (
     importance,
     summary_prompt,
 )
-from tertulia.memory.episodes import Episode
+from tertulia.memory.values import Episode
 from tertulia.messages import Author
 
 

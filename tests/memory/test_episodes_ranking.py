@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from memory.talks import GARDEN, TRIP, UKRAINIAN, a_said
 from people import GROUP, NOON, a_message
 from tertulia.memory.episode_summary import build_episode
-from tertulia.memory.episodes import Episode, WindowPast, build_window_past, rank_episodes
+from tertulia.memory.episodes import build_window_past, rank_episodes
+from tertulia.memory.values import Episode, WindowPast
 
 TALKS = (TRIP, GARDEN, UKRAINIAN)
 EPISODES = [build_episode(a_said(talk, start=8 * at), GROUP, 8 * at) for at, talk in enumerate(TALKS)]

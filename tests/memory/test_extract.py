@@ -14,7 +14,7 @@ from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a
 from tertulia.errors import ModelUnavailable, Overloaded, RequestRefused
 from tertulia.memory import extract
 from tertulia.memory.extract import SCHEMA, extract_facts, verified_facts
-from tertulia.memory.facts import Fact, Subject
+from tertulia.memory.values import Fact, Subject
 from tertulia.memory.verify.claims import Claim, Evidence
 from tertulia.memory.verify.statements import RecalledTexts
 from tertulia.messages import Author, Message

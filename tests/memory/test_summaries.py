@@ -5,8 +5,9 @@ import pytest
 from memory.known import a_fact, a_subject
 from people import GROUP, NOON
 from tertulia.errors import Overloaded, RequestRefused
-from tertulia.memory.facts import Fact, Summary, facts_digest
+from tertulia.memory.facts import facts_digest
 from tertulia.memory.summaries import MAX_SUMMARY_LENGTH, compose_summary, is_stale, summarise, summary_beyond
+from tertulia.memory.values import Fact, Summary
 from tertulia.models.scripted import Scripted
 
 HOME = a_fact("Lives in Lviv.", key="home")

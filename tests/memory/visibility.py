@@ -1,6 +1,7 @@
 """The rule of privacy for facts in Python; the store has it as SQL (`tertulia.store.fact_rows`)."""
 
-from tertulia.memory.facts import Fact, Subject, is_same_person, is_same_place
+from tertulia.memory.facts import is_same_person, is_same_place
+from tertulia.memory.values import Fact, Subject
 from tertulia.messages import Place
 
 

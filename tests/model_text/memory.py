@@ -12,9 +12,10 @@ from tertulia.context.values import Background, RelevantMessage
 from tertulia.engine.media_descriptions import by_model
 from tertulia.engine.memory.recall import KnownFacts
 from tertulia.memory.episode_summary import build_episode, summary_prompt
-from tertulia.memory.episodes import Episode, build_window_past
+from tertulia.memory.episodes import build_window_past
 from tertulia.memory.extract import extract_facts, facts_by_patterns
 from tertulia.memory.summaries import compose_summary, summarise
+from tertulia.memory.values import Episode
 from tertulia.models.scripted import Scripted
 from tertulia.parts import Text
 from tertulia.platforms.terminal import setup

@@ -9,7 +9,7 @@ from typing import Any
 from people import GROUP, NOON
 from tertulia.decisions import Decision
 from tertulia.engine.store_protocols import OutboxItem
-from tertulia.memory.facts import CursorKind
+from tertulia.memory.values import CursorKind
 from tertulia.messages import Message, Place, Reply
 from tertulia.models.gemini.cache_values import StoredCache
 from tertulia.models.gemini.encode import CacheFingerprint

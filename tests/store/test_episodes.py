@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_talk
 from store.builders import files_hold
-from tertulia.memory.episodes import Episode, EpisodeCursor, WindowPast
 from tertulia.memory.facts import subject_of
+from tertulia.memory.values import Episode, EpisodeCursor, WindowPast
 from tertulia.messages import Author, Place
 from tertulia.store import Store
 from tertulia.store.identities import place_key

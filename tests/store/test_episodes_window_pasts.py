@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from people import ALICE, GROUP, NOON
 from store.test_episodes import an_episode, seen, talked
-from tertulia.memory.episodes import WindowPast
+from tertulia.memory.values import WindowPast
 from tertulia.store import Store
 from tertulia.store.episodes import PAST_RETENTION
 

@@ -17,7 +17,8 @@ from store.builders import add_own, cursor, files_hold, set_cursor
 from tertulia.context.values import Background
 from tertulia.engine.memory.recall import KnownFacts
 from tertulia.errors import InvalidValue
-from tertulia.memory.facts import MAX_FACTS, MAX_SOURCES, Fact, Subject, Summary, UnreadRange, facts_digest
+from tertulia.memory.facts import MAX_FACTS, MAX_SOURCES, facts_digest
+from tertulia.memory.values import Fact, Subject, Summary, UnreadRange
 from tertulia.messages import Author, Place
 from tertulia.store import Store
 from tertulia.store.facts import SqlFacts

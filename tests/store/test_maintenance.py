@@ -16,8 +16,7 @@ from store.builders import a_cache, a_record, a_run, a_task, a_tool_run, add_own
 from tertulia.engine.store_protocols import OwnerSetting
 from tertulia.errors import InvalidValue, StoreRefused
 from tertulia.media.values import FileForm, Handle, StoredFile
-from tertulia.memory.episodes import WindowPast
-from tertulia.memory.facts import Summary
+from tertulia.memory.values import Summary, WindowPast
 from tertulia.models.base import Usage
 from tertulia.platform import Commanded, PlaceMigrated, Reacted
 from tertulia.run.chat_history import HistoryEntry

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -20,6 +20,7 @@ from tertulia.messages import Place, Quote, Reply
 from tertulia.parts import Media, ToolResult
 from tertulia.platform import PlaceMigrated
 from tertulia.store import Store
+from tertulia.store.sqlite.connection import SqliteDatabase
 from tertulia.turns import Prompt, Turn, model, user
 
 CAT, DOG = b"\xff\xd8 a cat", b"\xff\xd8 a dog"
@@ -337,7 +338,7 @@ async def test_a_file_is_used_by_its_media_its_handles_and_its_forms(store: Stor
 async def test_use_is_stored_once_a_day(store: Store) -> None:
     await add(store)
     writes: list[str] = []
-    store.writer.database.set_trace_callback(writes.append)
+    cast("SqliteDatabase", store.writer.database).set_trace_callback(writes.append)
 
     for hours in (1, 23):
         await store.media.read(a_file().sha256, at=NOON + hours * HOUR)

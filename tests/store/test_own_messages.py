@@ -93,7 +93,7 @@ async def test_what_is_dropped_with_its_place_or_by_a_refusal_is_no_longer_said(
         await store.outbox.put(an_item(name))
         await store.outbox.change(doubtful(an_item(name)))
     await store.outbox.decide("r-0", "waiting")
-    await store.outbox.leave(GROUP, at=NOON)
+    await store.updates.leave(GROUP, at=NOON)
     await store.outbox.change(sending(an_item("r-1"), status="dropped"))
 
     assert await shown(store) == []

@@ -12,7 +12,8 @@ from store.builders import a_run
 from tertulia.engine.limits import Spend
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.events import MessageReceived
-from tertulia.memory.facts import Fact, subject_of
+from tertulia.memory.facts import subject_of
+from tertulia.memory.values import Fact
 from tertulia.messages import Place, Quote, Reply
 from tertulia.models.base import Usage
 from tertulia.platform import Change, Deleted, Edited, PlaceMigrated, Received

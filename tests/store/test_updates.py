@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import time, timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from tertulia.decisions import Decision
 from tertulia.engine.store_protocols import Command, UpdateResult
 from tertulia.errors import InvalidValue
 from tertulia.events import MessageReceived
-from tertulia.messages import Author, Message, Quote
+from tertulia.messages import Author, Message, Place, Quote
 from tertulia.parts import Text
 from tertulia.platform import (
     Change,
@@ -32,6 +32,8 @@ from tertulia.store import Store
 from tertulia.store.events import add as add_event
 from tertulia.store.identities import upsert_place
 from tertulia.store.sqlite.connection import clear_cache
+from tertulia.tasks.recurrence import Recurrence
+from tertulia.tasks.task import FORGET_CONFIRMED, Task
 
 WEEK = timedelta(days=7)
 ELSEWHERE = replace(GROUP, id="-999")
@@ -149,6 +151,29 @@ async def test_what_waits_in_a_place_we_have_left_is_not_answered(store: Store) 
     await apply(store, Received(message=a_message("one", id="1")), PlaceLeft(place=GROUP))
 
     assert await waiting(store) == []
+
+
+def a_task(name: str, place: Place = GROUP, **changes: Any) -> Task:
+    fields: dict[str, Any] = {"id": name, "kind": "send", "place": place, "due_at": NOON, "args": {"text": "tea"}}
+    return Task(**fields | changes)
+
+
+async def test_what_was_planned_in_a_place_we_have_left_is_cancelled_also_if_we_join_it_again(store: Store) -> None:
+    daily = Recurrence(words="every day", zone="UTC", at=time(9), first=NOON.date())
+    topic = replace(GROUP, thread="7")
+    forgetting = a_task("forget", kind=FORGET_CONFIRMED)  # nothing is said there
+    planned = [a_task("once"), a_task("daily", again=daily), a_task("topic", topic, kind="poll"), forgetting]
+    await store.tasks.add([*planned, a_task("there", ELSEWHERE), a_task("running", due_at=NOON - WEEK)])
+    await store.tasks.take(NOON - WEEK)
+
+    await apply(store, PlaceLeft(place=GROUP), key="u2")
+    await apply(store, PlaceJoined(place=GROUP), key="u3")
+
+    found = {task.id: (task.status, task.why) for task in await store.tasks.listed()}
+    gone, waits = ("cancelled", "nothing can be sent to this place any more"), ("pending", "")
+    assert found == {
+        "once": gone, "daily": gone, "topic": gone, "forget": waits, "there": waits, "running": ("running", "")
+    }  # fmt: skip
 
 
 async def left(store: Store) -> list[tuple[str, str | None]]:

@@ -72,6 +72,29 @@ async def test_arguments_that_do_not_fit_are_told_to_the_model(
     assert (result.value, result.failed) == (f"The arguments do not fit: {why}", True)
 
 
+SLOW = {"pattern": "^(a|aa)+$"}  # as `re` searches, each further letter takes 1.6 times as long
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    ("parameters", "arguments"),
+    [
+        ({"properties": {"path": SLOW}}, {"path": "a" * 60 + "!"}),
+        ({"properties": {"paths": {"items": {"anyOf": [SLOW, {}]}}}}, {"paths": ["a" * 60 + "!"] * 1_000}),
+        ({"patternProperties": {SLOW["pattern"]: {}}}, {"a" * 60 + "!": 1}),
+    ],
+)
+async def test_a_pattern_that_would_be_searched_for_ever_is_given_up(
+    parameters: Any, arguments: dict[str, Any]
+) -> None:
+    result = await called(with_schema(parameters), **arguments)
+
+    assert (result.value, result.failed) == (
+        "The arguments do not fit: the patterns of the schema take too long to search",
+        True,
+    )
+
+
 @pytest.mark.parametrize("parameters", [{"type": "strange"}, {"$ref": "https://example.org/schema"}])
 def test_a_schema_that_cannot_be_read_is_refused_with_the_name_of_its_tool(parameters: Any) -> None:
     with pytest.raises(InvalidValue, match="the schema of tool 'look' cannot be read"):

@@ -12,7 +12,7 @@ from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_quote
 from run.loops import run_to_end
 from store.builders import PROMPT, a_run, a_store_of, begin
 from tertulia import RunContext, Store
-from tertulia.memory.facts import Fact
+from tertulia.memory.values import Fact
 from tertulia.messages import Author, Place
 from tertulia.models.scripted import Scripted
 from tertulia.parts import ToolCall, ToolResult

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tertulia.engine.memory.indexer import Indexer
     from tertulia.memory.embeddings import Embedder
     from tertulia.memory.retrieval.features import Floats
-    from tertulia.memory.retrieval.index import IndexProgress
+    from tertulia.memory.values import IndexProgress
     from tertulia.messages import Place
     from tertulia.store import Store
 

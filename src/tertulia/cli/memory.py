@@ -25,7 +25,7 @@ from tertulia.errors import InvalidValue
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tertulia.memory.facts import Fact, Subject
+    from tertulia.memory.values import Fact, Subject
     from tertulia.messages import Message
     from tertulia.store import Store
 

@@ -14,7 +14,7 @@ from tertulia.engine.languages.english import ENGLISH
 from tertulia.engine.languages.lines import Lines
 from tertulia.engine.triggers import Rule
 from tertulia.errors import InvalidValue, NotAllowed, TertuliaError
-from tertulia.memory.facts import Fact
+from tertulia.memory.values import Fact
 from tertulia.messages import Author, Place
 from tertulia.models.prices import PRICES, Prices
 from tertulia.tasks.kinds import DESTRUCTIVE

@@ -21,12 +21,12 @@ from tertulia.engine.rate_limit import RateLimiter
 from tertulia.engine.store_protocols import Command, OutboxItem, StoreProtocol
 from tertulia.errors import InvalidValue, TertuliaError
 from tertulia.ids import abbreviate_ids, match_ids
-from tertulia.memory.facts import NO_LIMIT, Fact, subject_of
+from tertulia.memory.facts import NO_LIMIT, subject_of
 from tertulia.memory.retrieval.terms import terms
+from tertulia.memory.values import Fact
 from tertulia.messages import Author, Message, Place, Reply
 from tertulia.parts import Text
 from tertulia.platform import Platform
-from tertulia.run.journal import Run
 from tertulia.tasks.due_times import format_minute
 from tertulia.tasks.recurrence import parse_when, split_when
 from tertulia.tasks.reminders import MAX_REMINDER_TEXT, MOST, PREFIX, asked_by, refuse_too_many, reminder_task, short_id
@@ -285,37 +285,31 @@ class Commands:
         return reply_with(lines.begun_anew)
 
     async def _stop_run(self, command: Command, lines: Lines) -> CommandOutcome:
-        """Stop the run of the place, and drop what waits to be sent of its answers."""
+        """Stop what a person may stop of the answers in a place."""
         place, author = command.message.place, command.message.author
-        runs = await self._unfinished_runs(place)
-        if not runs and self._answered(place) is None:
+        if not await self._store.runs.unfinished(place) and self._answered(place) is None:
             return reply_with(lines.nothing_to_stop)
-        if not await self._may_stop(place, author, runs):
-            return reply_with(lines.only_asker)
-        await self._stop_answer(place)
-        return reply_with(lines.stopped)
+        return reply_with(lines.stopped if await self._stop_for(place, author) else lines.only_asker)
 
-    async def _stop_for(self, place: Place, author: Author | None) -> None:
-        if author is None or await self._may_stop(place, author, await self._unfinished_runs(place)):
-            await self._stop_answer(place)
+    async def _stop_for(self, place: Place, author: Author | None) -> bool:
+        """Stop the run of a place and drop the answers that wait there, each if an author may; return whether one was.
 
-    async def _stop_answer(self, place: Place) -> None:
-        self._stop(place)
-        drop = partial(self._store.outbox.drop_answers, place, why=STOPPED)
+        An administrator may, and so may somebody unknown, for whom the platform vouches. Others may if they asked.
+        """
+        may_all = author is None or place.kind == "direct" or await self._identity.is_administrator(place, author)
+
+        def may_stop(asked: Message | None) -> bool:
+            return may_all or (asked is not None and author is not None and asked.author.id == author.id)
+
+        runs, answered = await self._store.runs.unfinished(place), self._answered(place)
+        theirs = [run for run in runs if may_stop(await self._store.log.get(place, run.target))]
+        opened = [run for run in runs if run.status == "open"]
+        may_stop_run = all(run in theirs for run in opened) if opened else may_stop(answered)
+        if may_stop_run:
+            self._stop(place)
+        drop = partial(self._store.outbox.drop_answers, [run.id for run in theirs], why=STOPPED)
         await retry_forever(drop, sleep=self._sleep)
-
-    async def _may_stop(self, place: Place, author: Author, runs: Sequence[Run]) -> bool:
-        """Return whether a person may stop the run of a place: they asked, or they administer the place."""
-        if place.kind == "direct" or await self._identity.is_administrator(place, author):
-            return True
-        asked = await self._store.log.get(place, runs[0].target) if runs else self._answered(place)
-        return asked is not None and asked.author.id == author.id
-
-    async def _unfinished_runs(self, place: Place) -> list[Run]:
-        """Return the open runs of a place, and those whose answers wait to be sent."""
-        waiting = [await self._store.runs.journal(run) for run in await self._store.outbox.waiting_answers(place)]
-        opened = [run for run in await self._store.runs.open() if run.place.key == place.key]
-        return [*opened, *(journal.run for journal in waiting if journal)]
+        return may_stop_run or bool(theirs)
 
     async def _facts(self, command: Command) -> Sequence[Fact]:
         """Return the facts about the person that prompts may show in the place."""

@@ -10,7 +10,7 @@ from tertulia.engine.behavior import Behavior
 from tertulia.engine.identity import Identity
 from tertulia.engine.store_protocols import ProposalStore
 from tertulia.engine.triggers import name_pattern
-from tertulia.memory.facts import Fact
+from tertulia.memory.values import Fact
 from tertulia.messages import Message
 from tertulia.parts import joined_text
 

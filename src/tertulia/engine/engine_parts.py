@@ -92,6 +92,7 @@ def make_parts(
         outbox_sender=OutboxSender(
             store.outbox,
             named,
+            updates=store.updates,
             now=clock.now,
             doubtful=behavior.doubtful_replies,
             sleep=clock.sleep,

@@ -7,7 +7,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from tertulia.errors import InvalidValue
-from tertulia.memory.facts import Subject
+from tertulia.memory.values import Subject
 from tertulia.messages import Author, Message, Place
 from tertulia.run.journal import CallCost
 

@@ -34,7 +34,7 @@ from tertulia.engine.background import (
     retry_forever,
 )
 from tertulia.engine.places import PlaceAliases
-from tertulia.engine.store_protocols import DRAFT_END, OutboxItem, OutboxStore
+from tertulia.engine.store_protocols import DRAFT_END, OutboxItem, OutboxStore, UpdateStore
 from tertulia.errors import InvalidValue, NotSent, SendRefused, StoreTrouble, TertuliaError, reason_of
 from tertulia.media.values import MediaStore
 from tertulia.messages import Place, PlaceKey, Reply
@@ -152,6 +152,7 @@ class OutboxSender:
         outbox: OutboxStore,
         platforms: Mapping[str, Platform],
         *,
+        updates: UpdateStore,
         now: Callable[[], datetime],
         doubtful: Literal["hold", "resend"] = "hold",
         sleep: Sleep = asyncio.sleep,
@@ -162,6 +163,7 @@ class OutboxSender:
         refusal_line: RefusalLine | None = None,
     ) -> None:
         self._outbox = outbox
+        self._updates = updates
         self._media = media
         self._refusal_line = refusal_line
         self._platforms = platforms
@@ -326,7 +328,7 @@ class OutboxSender:
         log.warning("%s refused by %s: %s", item.id, platform.name, error)
         dropped = replace(item, status="dropped", sent_at=None, why=reason_of(error))
         if error.left:
-            await retry_forever(lambda: self._outbox.leave(item.reply.place, at=self._now()), sleep=self._sleep)
+            await retry_forever(lambda: self._updates.leave(item.reply.place, at=self._now()), sleep=self._sleep)
             return Attempt(item=dropped)
         if item.edits is not None:
             return Attempt(item=_without_draft(item, reason_of(error)))

@@ -27,7 +27,7 @@ from tertulia.engine.store_protocols import (
     RunStore,
 )
 from tertulia.errors import InvalidValue, TertuliaError, reason_of
-from tertulia.memory.facts import Fact
+from tertulia.memory.values import Fact
 from tertulia.messages import Message, Place, Reply
 from tertulia.models.base import Response
 from tertulia.parts import ToolResult

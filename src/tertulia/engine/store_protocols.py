@@ -16,9 +16,7 @@ from tertulia.errors import InvalidValue, TertuliaError
 from tertulia.events import DurableEvent
 from tertulia.media.descriptions import DescriptionStore
 from tertulia.media.values import MediaStore
-from tertulia.memory.episodes import Episodes, WindowPasts
-from tertulia.memory.facts import Cursors, Fact, Facts, Summaries
-from tertulia.memory.retrieval.index import IndexReader, IndexWriter
+from tertulia.memory.values import Cursors, Episodes, Fact, Facts, IndexReader, IndexWriter, Summaries, WindowPasts
 from tertulia.messages import Author, Message, Place, PlaceKey, Reply
 from tertulia.models.gemini.cache_values import CacheStore
 from tertulia.platform import Change, DeliveryKind, Update
@@ -157,6 +155,10 @@ class UpdateStore(Protocol):
         """Store an update of a platform and apply its changes, in one transaction; *raw* is removed after *keep*."""
         ...
 
+    async def leave(self, place: Place, *, at: datetime) -> None:
+        """Store that nothing can be sent to a place any more; the messages, replies and tasks that wait there end."""
+        ...
+
     async def remove_old(self, keep: timedelta, *, at: datetime) -> None:
         """Remove raw updates that were stored for longer than *keep*."""
         ...
@@ -222,6 +224,10 @@ class RunStore(JournalStore, Protocol):
         """Return the runs that have begun and not ended, the oldest first."""
         ...
 
+    async def unfinished(self, place: Place) -> Sequence[Run]:
+        """Return the runs of a place that are open, or whose answers wait to be sent; the oldest first."""
+        ...
+
     async def resume(self, run: Run) -> None:
         """Store that a run is resumed once more."""
         ...
@@ -254,16 +260,8 @@ class OutboxStore(Protocol):
         """Store the status of a reply, not its text. Raise `InvalidValue` where the reply was removed."""
         ...
 
-    async def leave(self, place: Place, *, at: datetime) -> None:
-        """Store that nothing can be sent to a place any more, and drop the replies that wait for it."""
-        ...
-
-    async def waiting_answers(self, place: Place) -> Sequence[str]:
-        """Return the runs whose answers, or parts of them, wait to be sent to a place; the oldest first."""
-        ...
-
-    async def drop_answers(self, place: Place, *, why: str) -> None:
-        """Drop the answers, and parts of them, that wait to be sent to a place."""
+    async def drop_answers(self, runs: Sequence[str], *, why: str) -> None:
+        """Drop the answers of runs, and parts of them, that wait to be sent."""
         ...
 
     async def listed(self, *statuses: SendStatus) -> Sequence[OutboxItem]: ...

@@ -23,7 +23,7 @@ from msgspec import Struct
 from tertulia.formats.gryag import first_of, is_true, json_of, moment_of, place_of, text_of
 from tertulia.formats.imported import ImportedBan, ImportedEpisode, Remembered, Skipped
 from tertulia.formats.telegram_export import NOT_WANTED, SERVICE
-from tertulia.memory.facts import Fact, Subject
+from tertulia.memory.values import Fact, Subject
 from tertulia.memory.verify.claims import unfit_reason
 
 GRYAG = "gryag"

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from tertulia.memory.facts import Fact
+from tertulia.memory.values import Fact
 from tertulia.messages import Author, Message, Place
 
 EXPORT_ID = "export:"  # before ids that only the account knows which made the export

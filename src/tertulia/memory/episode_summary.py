@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from tertulia.jsonio import dumps
 from tertulia.markdown import unfence
-from tertulia.memory.episodes import Episode
 from tertulia.memory.retrieval.terms import key_sentences, keywords, split_sentences, term_set
+from tertulia.memory.values import Episode
 from tertulia.messages import Author, Message, Place
 from tertulia.parts import Media, cut_text
 from tertulia.turns import Prompt, Settings

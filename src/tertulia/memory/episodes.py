@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
 from math import log
-from typing import Protocol
 
 from msgspec import Struct
 
 from tertulia.errors import InvalidValue
 from tertulia.memory.retrieval.terms import shared_terms, term_set
-from tertulia.messages import Message, Place
+from tertulia.memory.values import Episode, WindowPast
+from tertulia.messages import Message
 from tertulia.parts import cut_text
 
 TOPIC_CHANGES = tuple(
@@ -31,81 +31,6 @@ TAG_BONUS = 0.05  # on the relevance, for each tag that matches
 SINGLE_TERM_FACTOR = 0.5  # one term of several may match by chance
 HALF_LIFE = 30 * 86_400.0  # seconds
 MAX_PAST = 4_000  # characters
-
-
-class Episode(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Messages of a place, from number *start* up to *stop*, that belong together."""
-
-    id: str
-    place: Place
-    start: int
-    stop: int
-    began_at: datetime | None = None
-    ended_at: datetime | None = None
-    topic: str = ""
-    summary: str = ""
-    people: tuple[str, ...] = ()  # ids of the authors
-    tags: tuple[str, ...] = ()
-    importance: float = 0.5  # from 0 to 1
-
-
-class EpisodeCursor(Struct, frozen=True, kw_only=True):
-    """The number of the first message that is in no episode yet, and the state of the place at that moment.
-
-    An episode is stored only if the place has not changed since.
-    """
-
-    place: int  # row of the place: another one if it was forgotten and came again
-    read: int  # number of the first message that is in no episode
-    count: int  # of messages
-    changes: int  # counter of changed messages
-
-
-class WindowPast(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A short text about the messages before a window."""
-
-    since: int  # number of the first message of the conversation
-    start: int  # number of the first message in the window
-    text: str = ""
-    people: tuple[str, ...] = ()  # ids of the authors it is made from
-
-
-class Episodes(Protocol):
-    """The store of episodes."""
-
-    async def add(self, episode: Episode, *, seen: EpisodeCursor) -> bool:
-        """Store an episode and move the cursor; return False if the place has changed since *seen*."""
-        ...
-
-    async def cursor(self, place: Place) -> EpisodeCursor | None: ...
-
-    async def places(self) -> Sequence[Place]:
-        """Places with messages that are in no episode, or whose episodes hold somebody who is blocked now."""
-        ...
-
-    async def missing_ranges(self, place: Place) -> Sequence[tuple[int, int]]:
-        """Ranges before the cursor without an episode, or with one that holds somebody who is blocked now."""
-        ...
-
-    async def listed(self, place: Place) -> Sequence[Episode]:
-        """Return the episodes of a place since it became direct or a group, oldest first; none with blocked authors."""
-        ...
-
-    async def visible_to(self, target: Message) -> Sequence[Episode]:
-        """Return the episodes that the author of *target* may see in its place, oldest first."""
-        ...
-
-
-class WindowPasts(Protocol):
-    """Stores, for each window, the summary of the messages before it."""
-
-    async def find(self, place: Place, since: int, start: int) -> WindowPast | None:
-        """Return the past of a window; its text is empty if one of its authors is blocked now."""
-        ...
-
-    async def add(self, place: Place, past: WindowPast, *, seen: EpisodeCursor) -> WindowPast:
-        """Store the past of a window unless there is one; return the stored one, empty if the place has changed."""
-        ...
 
 
 class EpisodeRules(Struct, frozen=True, kw_only=True):

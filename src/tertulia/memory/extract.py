@@ -14,9 +14,10 @@ from msgspec import Struct
 from tertulia.errors import AnswerUnfit, RequestRefused
 from tertulia.jsonio import dumps
 from tertulia.markdown import unfence
-from tertulia.memory.facts import Fact, default_scope, fact_key, subject_of
+from tertulia.memory.facts import default_scope, fact_key, subject_of
 from tertulia.memory.patterns import find_facts
 from tertulia.memory.sentences import spoken_text
+from tertulia.memory.values import Fact
 from tertulia.memory.verify.claims import Claim, Evidence, unfit_reason, verify_claim
 from tertulia.memory.verify.comparison import normalize
 from tertulia.memory.verify.statements import RecalledTexts, remove_echo

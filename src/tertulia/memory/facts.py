@@ -4,15 +4,14 @@ import hashlib
 import math
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from typing import Literal, Protocol
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.errors import InvalidValue
 from tertulia.memory.patterns import is_first_person
+from tertulia.memory.values import Fact, Scope, Subject
 from tertulia.memory.verify.comparison import comparable_words, frame, is_about_same, is_past
-from tertulia.messages import Author, Message, Place
+from tertulia.messages import Author, Place
 
 NO_LIMIT = 100_000  # more facts than anybody has
 MAX_FACTS = 100  # about one person from one place
@@ -25,134 +24,6 @@ PAST_PREFIX = "past:"  # of the key of a fact about the past: `past:home`
 SINGLE_KINDS = frozenset(
     "taste favourite allergy diet learning plays".split()
 )  # one value for each key of the kind: `favourite:colour`
-
-Scope = Literal[
-    "chat",  # where it was said; of a group also in their direct chats, if only the person it is about said so
-    "direct",  # in the direct chats of the person it is about
-    "everywhere",  # wherever that person asks; never what was said in a direct chat
-]
-
-CursorKind = Literal["facts", "episodes"]  # what messages are read for
-
-
-class Subject(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A person on a platform, with the name at the time when the fact was learned."""
-
-    platform: str
-    id: str
-    name: str = ""
-
-
-class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing that is known about a person, with the messages it was learned from."""
-
-    id: str
-    subject: Subject
-    text: str  # a short sentence in the third person, or the words that were asked to be remembered
-    place: Place  # where it was said
-    sources: tuple[str, ...]  # the ids of the messages there that say so
-    learned_at: datetime  # aware
-    scope: Scope = "chat"
-    confidence: float = 1.0  # from 0 to 1
-    hearsay: bool = False  # only others say so; it never supersedes what the person said
-    key: str = ""  # what it is about (`name`, `home`, `work`, …): a newer fact of the same key supersedes the older one
-    held_from: datetime | None = None
-    held_until: datetime | None = None  # no longer true since then
-    superseded_by: str | None = None  # the id of the newer fact
-    imported_from: str = ""  # the program that learned it; such a fact may have no sources
-
-
-class Summary(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A person in a few sentences, made of the facts that are visible in *place*, and shown only there."""
-
-    subject: Subject
-    place: Place
-    text: str
-    facts: int  # how many it was made from
-    digest: str  # of those facts; the summary is stale if `facts_digest` is another now
-    made_at: datetime  # aware
-
-
-class UnreadRange(Struct, frozen=True, kw_only=True):
-    """Messages of a place, from number *start* up to *stop*, that are to be read for facts."""
-
-    place: Place
-    start: int
-    stop: int
-    changes: int  # the place's counter of changed messages when the range was read
-
-
-class Facts(Protocol):
-    """The store of facts."""
-
-    async def learn(self, facts: Sequence[Fact], *, reading: UnreadRange | None = None) -> Sequence[Fact]:
-        """Store facts, merged with those that are known (`merge_facts`); return those that were added or changed.
-
-        With *reading*, its messages count as read, in the same transaction. If one of them has changed meanwhile,
-        nothing is stored and they stay unread. Facts from deleted messages or about blocked people are left out.
-        """
-        ...
-
-    async def about(
-        self,
-        subject: Subject,
-        *,
-        place: Place,
-        asked_by: Subject | None = None,
-        limit: int = 50,
-        at: datetime | None = None,
-    ) -> Sequence[Fact]:
-        """Current facts about a person that *asked_by* may see in *place*, the most useful first.
-
-        Without *asked_by*: what everybody there may see; in a direct chat, what its person may see.
-        """
-        ...
-
-    async def listed(self, subject: Subject | None = None, place: Place | None = None) -> Sequence[Fact]:
-        """Return all facts, also those that are no longer current."""
-        ...
-
-    async def get(self, fact_id: str) -> Fact | None: ...
-
-    async def why(self, fact_id: str) -> Sequence[Message]:
-        """Return the messages a fact was learned from, oldest first."""
-        ...
-
-    async def forget(self, fact_ids: Sequence[str], *, at: datetime | None = None) -> int:
-        """Remove facts from the file, with those they superseded; return how many."""
-        ...
-
-    async def forget_all(self, subject: Subject, *, at: datetime | None = None) -> int:
-        """Remove all facts about a person and the episodes of their direct chats; return how many facts."""
-        ...
-
-
-class Summaries(Protocol):
-    """The store of summaries."""
-
-    async def summary(self, subject: Subject, *, place: Place, at: datetime | None = None) -> Summary | None:
-        """Return the summary of a person in *place*; None if one of its facts is no longer current at *at*."""
-        ...
-
-    async def summarise(self, summary: Summary, *, made_of: Sequence[str] = ()) -> None:
-        """Store a summary, replacing the previous one."""
-        ...
-
-
-class Cursors(Protocol):
-    """Reading cursors: up to which message each place was read."""
-
-    async def next_range(self, place: Place, *, most: int | None = None) -> UnreadRange | None:
-        """Return the next range to read for facts: the oldest message that changed since it was read, or else unread
-        ones.
-
-        At most *most* messages; None if nothing is left.
-        """
-        ...
-
-    async def unread(self) -> Sequence[Place]:
-        """Places with messages to read for facts."""
-        ...
 
 
 def subject_of(author: Author, place: Place) -> Subject:

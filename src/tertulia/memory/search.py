@@ -12,9 +12,10 @@ from msgspec import Struct
 from tertulia.errors import TertuliaError
 from tertulia.memory.embeddings import NO_EMBEDDER, Embedder, Embedders, find_embedder
 from tertulia.memory.retrieval.features import Bytes, Floats, build_columns, vector_matrix
-from tertulia.memory.retrieval.index import MAX_QUERY_LENGTH, IndexReader, PlaceView, Query, parse_query
+from tertulia.memory.retrieval.index import MAX_QUERY_LENGTH, parse_query
 from tertulia.memory.retrieval.ranker import PlaceIndex, Postings, ScoredCandidates, explain, look_up, name_terms
 from tertulia.memory.retrieval.terms import term_prefix, words
+from tertulia.memory.values import IndexReader, PlaceView, Query
 from tertulia.messages import Author, Message, Place
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,8 @@ from datetime import datetime
 
 from tertulia.errors import RequestRefused
 from tertulia.jsonio import dumps
-from tertulia.memory.facts import Fact, Subject, Summary, facts_digest
+from tertulia.memory.facts import facts_digest
+from tertulia.memory.values import Fact, Subject, Summary
 from tertulia.memory.verify.claims import unfit_reason
 from tertulia.memory.verify.comparison import FactWords, contains_any, is_supported
 from tertulia.messages import Place

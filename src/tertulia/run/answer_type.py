@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from tertulia.errors import InvalidValue
-from tertulia.jsonio import validator
+from tertulia.json_schema import validator
 from tertulia.markdown import unfence
 
 

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 
-from tertulia.memory.facts import CursorKind, UnreadRange
+from tertulia.memory.values import CursorKind, UnreadRange
 from tertulia.memory.verify.comparison import comparable_words
 from tertulia.messages import Place
 from tertulia.store.encoding import PLACE, dumps
@@ -18,7 +18,7 @@ EXCLUDED = (
 
 
 class SqlCursors(Repository):
-    """Implements `memory.facts.Cursors`."""
+    """Implements `memory.values.Cursors`."""
 
     async def next_range(self, place: Place, *, most: int | None = None) -> UnreadRange | None:
         return await self._reader.run(lambda database: _next_range(database, place, most))

@@ -12,10 +12,21 @@ Rules for statements, so that SQLite and PostgreSQL take the same text:
 - A statement that is used once stands where it is used. Others are constants, with a sentence above each.
 """
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from enum import Enum, auto
 from typing import Any, Protocol
 
+from tertulia.errors import TertuliaError
+from tertulia.messages import Place
+
 Row = tuple[Any, ...]
+DECODE_ERRORS = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    RecursionError,
+)  # what reading a damaged row raises
 
 _MAX_ROWS = 16384
 
@@ -74,3 +85,62 @@ class Database(Protocol):
     def insert_new(self, statement: str, /, **values: Any) -> int | None:
         """Insert a row `ON CONFLICT DO NOTHING`; return its id, or None if it exists."""
         ...
+
+
+class Failure(Enum):
+    """What an error of the database concerns."""
+
+    STATEMENT = auto()  # one statement: the unit is rolled back alone
+    TRANSACTION = auto()  # nothing of the transaction is kept
+    AGAIN = auto()  # the same, and all of it may succeed when it is run again
+    DISK = auto()  # a failed sync: later reports of the disk cannot be trusted
+
+
+class Connection(Database, Protocol):
+    """What the threads call besides. Only they begin and end transactions."""
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """What statements and commits raise."""
+        ...
+
+    @property
+    def in_transaction(self) -> bool: ...
+
+    def begin(self, places: Sequence[Place] = ()) -> None:
+        """Begin to write; where others may write too, lock the rows of the places first, in one order for all."""
+        ...
+
+    def begin_reading(self) -> None:
+        """Begin a transaction whose reads all see one state."""
+        ...
+
+    def commit(self) -> None:
+        """Make everything since `begin` durable."""
+        ...
+
+    def undo(self) -> None:
+        """Roll back, if a transaction is open, and clear the cache and the events; it raises nothing."""
+        ...
+
+    def savepoint(self) -> int:
+        """Set a savepoint; return what `end_savepoint` must be told."""
+        ...
+
+    def end_savepoint(self, before: int, *, undo: bool) -> None:
+        """Release the savepoint; with *undo*, roll back to it first, and its events too."""
+        ...
+
+    def failure(self, error: Exception) -> Failure:
+        """Return what an error concerns."""
+        ...
+
+    def translate(self, error: Exception) -> TertuliaError:
+        """Translate an error of the database or of decoding into ours, which names the store."""
+        ...
+
+    def describe(self) -> str:
+        """Name the store, for errors."""
+        ...
+
+    def close(self) -> None: ...

@@ -6,7 +6,7 @@ Forgotten history is an episode without messages: no earlier episode is created 
 from collections.abc import Sequence
 from typing import Any
 
-from tertulia.memory.episodes import Episode, EpisodeCursor, WindowPast
+from tertulia.memory.values import Episode, EpisodeCursor, WindowPast
 from tertulia.messages import Message, Place
 from tertulia.store.cursors import set_cursor
 from tertulia.store.encoding import PLACE, STRINGS, clean, dumps, format_time, parse_time, validate
@@ -33,7 +33,7 @@ _IS_DIRECT = "json_extract(t.body, '$.kind') = 'direct'"
 
 
 class SqlEpisodes(Repository):
-    """Implements `memory.episodes.Episodes`."""
+    """Implements `memory.values.Episodes`."""
 
     async def add(self, episode: Episode, *, seen: EpisodeCursor) -> bool:
         return await self._writer.run(lambda database: _add(database, episode, seen))
@@ -225,7 +225,7 @@ def _episode(place: Place, name: str, start: int, stop: int, *rest: Any) -> Epis
 
 
 class SqlWindowPasts(Repository):
-    """Implements `memory.episodes.WindowPasts`."""
+    """Implements `memory.values.WindowPasts`."""
 
     async def find(self, place: Place, since: int, start: int) -> WindowPast | None:
         return await self._reader.run(lambda database: _find_past(database, place, since, start))

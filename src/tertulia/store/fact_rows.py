@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from tertulia.memory.facts import Fact, Subject
+from tertulia.memory.values import Fact, Subject
 from tertulia.store.encoding import clean, parse_time, validate
 from tertulia.store.identities import IdentityCache, find_author, upsert_author, upsert_place, upsert_title
 from tertulia.store.sqlite.connection import Database

@@ -12,18 +12,8 @@ from msgspec.structs import replace
 from tertulia.characters import is_blank
 from tertulia.engine.store_protocols import PROPOSAL
 from tertulia.events import FactsLearned
-from tertulia.memory.facts import (
-    MAX_FACTS,
-    Fact,
-    Scope,
-    Subject,
-    Summary,
-    UnreadRange,
-    check_fact,
-    facts_to_drop,
-    is_current,
-    merge_facts,
-)
+from tertulia.memory.facts import MAX_FACTS, check_fact, facts_to_drop, is_current, merge_facts
+from tertulia.memory.values import Fact, Scope, Subject, Summary, UnreadRange
 from tertulia.memory.verify.comparison import comparable_words
 from tertulia.messages import Message, Place
 from tertulia.store import cursors, episodes, events
@@ -44,7 +34,7 @@ _ALL = 2**31
 
 
 class SqlFacts(Repository):
-    """Implements `memory.facts.Facts` and `Summaries`."""
+    """Implements `memory.values.Facts` and `Summaries`."""
 
     def __init__(self, writer: ConnectionThread, reader: ConnectionThread, *, most: int = MAX_FACTS) -> None:
         super().__init__(writer, reader)

@@ -14,9 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.formats.imported import ImportedBan, ImportedEpisode, Remembered
-from tertulia.memory.episodes import Episode
 from tertulia.memory.extract import HEARSAY_FACTOR
-from tertulia.memory.facts import MAX_FACTS, Fact, check_fact
+from tertulia.memory.facts import MAX_FACTS, check_fact
+from tertulia.memory.values import Episode, Fact
 from tertulia.messages import Place
 from tertulia.platform import Deleted
 from tertulia.store import episodes, places

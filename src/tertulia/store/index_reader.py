@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tertulia.memory.retrieval.index import FORWARDED, PlaceView, Posting, Row, WantedTerm
+from tertulia.memory.values import FORWARDED, PlaceView, Posting, Row, WantedTerm
 from tertulia.messages import Author, Message, Place
 from tertulia.store.encoding import clean
 from tertulia.store.identities import IdentityCache, conversation_start, find_author, place_key
@@ -62,7 +62,7 @@ _SELECT_OWN_TERMS = """SELECT w.term, w.place, w.number, w.packed FROM search_te
 
 
 class SqlIndexReader(CheckedCalls):
-    """Implements `memory.retrieval.index.IndexReader`."""
+    """Implements `memory.values.IndexReader`."""
 
     def __init__(self, reader: ConnectionThread, *, most: int = MAX_POSTINGS) -> None:
         self._reader = reader

@@ -11,6 +11,7 @@ from tertulia.errors import StoreBroken
 from tertulia.memory.facts import check_fact
 from tertulia.run.stored_chat import SERVICE
 from tertulia.store import decisions
+from tertulia.store.database import DECODE_ERRORS
 from tertulia.store.encoding import (
     ANY,
     CALL,
@@ -202,7 +203,7 @@ def _unreadable_messages(database: Database) -> Iterator[str]:
     for row in database.execute(f"SELECT {MESSAGE_COLUMNS} FROM messages m ORDER BY m.id"):
         try:
             decode_message(database, row, identities)
-        except (StoreBroken, *connection.DECODE_ERRORS) as error:
+        except (StoreBroken, *DECODE_ERRORS) as error:
             yield f"message {row[0]}: {error}"
 
 
@@ -211,7 +212,7 @@ def _unreadable_facts(database: Database) -> Iterator[str]:
     for row in database.execute(f"SELECT {FACT_COLUMNS} {FACT_TABLES} ORDER BY f.id").fetchall():
         try:
             check_fact(decode_fact(database, row, identities))
-        except (StoreBroken, *connection.DECODE_ERRORS) as error:
+        except (StoreBroken, *DECODE_ERRORS) as error:
             yield f"fact {row[1]}: {error}"
 
 
@@ -274,5 +275,5 @@ def _unexportable(database: Database) -> Iterator[str]:
         try:
             for _ in _export_table(database, table):
                 pass
-        except (StoreBroken, *connection.DECODE_ERRORS) as error:
+        except (StoreBroken, *DECODE_ERRORS) as error:
             yield f"the table {table} holds something that cannot be read: {error}"

@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from tertulia.engine.store_protocols import DRAFT_END, OutboxItem, SendStatus
 from tertulia.errors import InvalidValue
 from tertulia.events import DurableEvent, ReplyDoubtful, ReplyQueued, ReplyRefused, ReplySent
-from tertulia.messages import Place
-from tertulia.store import events, own_messages, places
+from tertulia.store import events, own_messages
 from tertulia.store.encoding import (
     AUTHOR,
     REPLY,
@@ -22,14 +21,14 @@ from tertulia.store.encoding import (
     validate,
     validate_id,
 )
-from tertulia.store.identities import read_place, upsert_place
+from tertulia.store.identities import upsert_place
 from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import Repository
 
 _COLUMNS = """outgoing_id, run_id, task_id, kind, status, attempts, made_at, sent_at, message_id, why, author,
     turns, reply, reply_id, part, separator, edits, unknown_attempts FROM outbox"""
 
-_WAITING_ANSWER = "status = 'waiting' AND kind = 'answer' AND run_id IS NOT NULL"
+WAITING_ANSWER = "status = 'waiting' AND kind = 'answer' AND run_id IS NOT NULL"
 
 NewStatus = Literal["waiting", "dropped"]  # by a decision of the operator
 _DECIDABLE: Mapping[NewStatus, tuple[SendStatus, SendStatus]] = {
@@ -60,14 +59,8 @@ class SqlOutbox(Repository):
         row = outgoing, _mutable_columns(outgoing)
         await self._writer.run(lambda database: change(database, row))
 
-    async def leave(self, place: Place, *, at: datetime) -> None:
-        await self._writer.run(lambda database: _leave(database, place, at))
-
-    async def waiting_answers(self, place: Place) -> Sequence[str]:
-        return await self._reader.run(lambda database: _waiting_answers(database, place))
-
-    async def drop_answers(self, place: Place, *, why: str) -> None:
-        await self._writer.run(lambda database: _drop_answers(database, place, why))
+    async def drop_answers(self, runs: Sequence[str], *, why: str) -> None:
+        await self._writer.run(lambda database: _drop_answers(database, list(runs), why))
 
     async def decide(self, outgoing_id: str, status: NewStatus, *, why: str = "") -> OutboxItem | None:
         reason = clean(why)
@@ -235,39 +228,27 @@ def _abandoned_drafts(database: Database) -> list[OutboxItem]:
     return [_decode(row) for row in database.execute(select)]
 
 
-def _waiting_answers(database: Database, place: Place) -> list[str]:
-    select = f"SELECT DISTINCT run_id FROM outbox WHERE place = ? AND {_WAITING_ANSWER} ORDER BY id"
-    row = read_place(database, place, "id")
-    return [run for (run,) in database.execute(select, row)] if row else []
+def _drop_answers(database: Database, runs: list[str], why: str) -> None:
+    _drop(database, f"run_id IN (:runs) AND {WAITING_ANSWER}", why, runs=runs)
 
 
-def _drop_answers(database: Database, place: Place, why: str) -> None:
-    _drop_waiting(database, place, _WAITING_ANSWER, why)
-
-
-def _leave(database: Database, place: Place, at: datetime) -> None:
-    """Store that nothing can be sent to a place any more, and drop what waits for it."""
-    places.leave_place(database, place, at)
-    _drop_waiting(database, place, "status = 'waiting'", "nothing can be sent to this place any more")
-
-
-def _drop_waiting(database: Database, place: Place, which: str, why: str) -> None:
-    update = f"UPDATE outbox SET status = 'dropped', why = ? WHERE place = ? AND {which} RETURNING outgoing_id"
-    _end_dropped(database, database.execute(update, (why, upsert_place(database, place))).fetchall())
+def drop_waiting(database: Database, place: int, why: str) -> None:
+    """Drop the replies that wait to be sent to a place, by its row."""
+    _drop(database, "place = :place AND status = 'waiting'", why, place=place)
 
 
 def _drop_rest(database: Database, outgoing: OutboxItem) -> None:
     """Drop the waiting parts after a dropped one."""
-    update = """UPDATE outbox SET status = 'dropped', why = ? WHERE reply_id = ? AND part > ? AND status = 'waiting'
-        RETURNING outgoing_id"""
-    values = (f"part {outgoing.part + 1} of the reply was dropped", outgoing.reply_id, outgoing.part)
-    _end_dropped(database, database.execute(update, values).fetchall())
+    rest = "reply_id = :reply_id AND part > :part AND status = 'waiting'"
+    why = f"part {outgoing.part + 1} of the reply was dropped"
+    _drop(database, rest, why, reply_id=outgoing.reply_id, part=outgoing.part)
 
 
-def _end_dropped(database: Database, names: Sequence[tuple[str]]) -> None:
-    """Remove the messages of replies that were dropped, and store the events."""
-    for name in names:
-        dropped = _decode(database.execute(f"SELECT {_COLUMNS} WHERE outgoing_id = ?", name).fetchone())
+def _drop(database: Database, which: str, why: str, **values: Any) -> None:
+    """Drop the replies of a WHERE clause; remove their messages, and store the events."""
+    update = f"UPDATE outbox SET status = 'dropped', why = :why WHERE {which} RETURNING outgoing_id"
+    for (name,) in database.all(update, why=why, **values):
+        dropped = _decode(database.execute(f"SELECT {_COLUMNS} WHERE outgoing_id = ?", (name,)).fetchone())
         own_messages.remove_reply(database, dropped, dropped.message_id)
         events.add(database, ReplyRefused(place=dropped.reply.place, run_id=dropped.run, delivery_id=dropped.id))
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from tertulia.messages import Message, Place, PlaceKey, Quote, Reply
 from tertulia.platform import Change, Commanded, Deleted, Edited, Reacted, Received
-from tertulia.store import decisions, episodes, usage
+from tertulia.store import episodes, usage
 from tertulia.store.encoding import MESSAGE, PLACE, QUOTE, REPLY, STRINGS, TASK, clean, dumps, format_time
 from tertulia.store.forget.retraction import strip_quotes
 from tertulia.store.identities import (
@@ -181,12 +181,12 @@ def _end_blocks(database: Database, at: datetime) -> _Blocks:
     return _read_blocks(database)
 
 
-def leave_place(database: Database, place: Place, at: datetime) -> None:
-    """Store that we can no longer write to a place and its threads; their waiting messages are not answered."""
+def leave_place(database: Database, place: Place, at: datetime) -> list[int]:
+    """Store that we can no longer write to a place and its threads; return their rows."""
     upsert_place(database, place)
     update = "UPDATE places SET left_at = ? WHERE platform = ? AND place_id = ? RETURNING id"
-    for (row,) in database.execute(update, (format_time(at), clean(place.platform), place.id)).fetchall():
-        decisions.leave(database, row, at)
+    values = (format_time(at), clean(place.platform), place.id)
+    return [row for (row,) in database.execute(update, values).fetchall()]
 
 
 def migrate_place(database: Database, old: Place, new: Place) -> None:

@@ -105,13 +105,13 @@ class SqlPrompts(Repository):
         self._size = 0
 
     async def sent(self, run_id: str, step: int) -> SentPrompt | None:
-        found = await self._reader.run(lambda database: _read_sent(database, run_id, step))
+        found = await self._reader.run(lambda database: read_sent(database, run_id, step))
         return found[0] if found else None
 
     async def sent_by(self, run_id: str | None = None) -> Sequence[SentPrompt]:
         """Return the prompts of a run, of the last one by default; of each step the last."""
         return await self._reader.run(
-            lambda database: _read_sent(database, run) if (run := run_id or _last_run(database)) else []
+            lambda database: read_sent(database, run) if (run := run_id or _last_run(database)) else []
         )
 
     async def runs(self, prefix: str, *, most: int = 10) -> Sequence[str]:
@@ -226,7 +226,7 @@ def common_prefix(one: bytes, other: bytes) -> int:
     return low
 
 
-def _read_sent(database: Database, run_id: str, step: int | None = None) -> list[SentPrompt]:
+def read_sent(database: Database, run_id: str, step: int | None = None) -> list[SentPrompt]:
     """Return the last prompt of each step, or of one. What is left out of a prompt is as in the one before it, where
     it does not say it itself.
     """
@@ -333,7 +333,7 @@ def remove_fact_ids(database: Database, places: Iterable[int]) -> None:
 
 
 def _without_fact_ids(one: LeftOut) -> LeftOut:
-    return replace(one, ids=()) if one.source == "background" else one
+    return replace(one, ids=(), text="") if one.source == "background" else one
 
 
 def last_prompt(database: Database, run_id: str) -> tuple[int, Prompt] | None:

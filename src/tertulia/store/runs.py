@@ -38,6 +38,7 @@ from tertulia.store.encoding import (
 from tertulia.store.identities import find_place, upsert_place, upsert_title
 from tertulia.store.message_rows import FIND_MESSAGE
 from tertulia.store.prompts import SqlPrompts, last_prompt
+from tertulia.store.sqlite.connection import SqliteDatabase
 from tertulia.store.threads import ConnectionThread, Repository
 from tertulia.tasks.task import Policy, Task, cancels_sends
 from tertulia.turns import Prompt, Record
@@ -103,6 +104,15 @@ class SqlRuns(Repository):
     async def open(self) -> Sequence[Run]:
         select = f"{_SELECT} WHERE r.status = 'open' ORDER BY r.id"
         return await self._reader.run(lambda database: [_decode_run(row) for row in database.all(select)])
+
+    async def unfinished(self, place: Place) -> Sequence[Run]:
+        select = f"""{_SELECT} WHERE r.place = :place AND (r.status = 'open' OR r.run_id IN (
+            SELECT run_id FROM outbox WHERE place = :place AND {outbox.WAITING_ANSWER})) ORDER BY r.id"""
+
+        def read(database: Database) -> list[Run]:
+            return [_decode_run(row) for row in database.all(select, place=find_place(database, place))]
+
+        return await self._reader.run(read)
 
     async def listed(
         self, *, place: Place | None = None, failed: bool = False, ids: Sequence[str] | None = None, most: int
@@ -212,7 +222,12 @@ def _require_prompts(run: Run, stored: StoredRun | None) -> None:
 
 
 def _begin(
-    database: Database, run: Run, prepared: prompts.PreparedPrompt, cancels: Policy, changes: int | None, at: datetime
+    database: SqliteDatabase,
+    run: Run,
+    prepared: prompts.PreparedPrompt,
+    cancels: Policy,
+    changes: int | None,
+    at: datetime,
 ) -> list[int] | None:
     """Begin a run; return the rows of its layers, or None if it was begun before."""
     values = _row_of(database, run)
@@ -251,7 +266,7 @@ def _ask(
     return prompts.insert_prompt(database, prepared)
 
 
-def _end(database: Database, run: Run, replies: list[outbox.OutboxRow], planned: list[Task]) -> None:
+def _end(database: SqliteDatabase, run: Run, replies: list[outbox.OutboxRow], planned: list[Task]) -> None:
     """End a run and store its replies and tasks; a run that has ended stays as it is.
 
     A run that showed a fact forgotten since may end as failed, not as done.

@@ -4,14 +4,8 @@ import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 
-from tertulia.memory.retrieval.index import (
-    MAX_INDEXED_LENGTH,
-    IndexBatch,
-    IndexEntry,
-    IndexProgress,
-    MessageText,
-    index_entry,
-)
+from tertulia.memory.retrieval.index import index_entry
+from tertulia.memory.values import MAX_INDEXED_LENGTH, IndexBatch, IndexEntry, IndexProgress, MessageText
 from tertulia.messages import Place
 from tertulia.store.encoding import PLACE, clean, parse_time
 from tertulia.store.identities import find_place
@@ -61,7 +55,7 @@ _UPSERT_PROGRESS = """INSERT INTO search_progress (place, embedder, embedded_to)
 
 
 class SqlIndexWriter(Repository):
-    """Implements `memory.retrieval.index.IndexWriter`."""
+    """Implements `memory.values.IndexWriter`."""
 
     async def embedder(self) -> str:
         return await self._reader.run(chosen_embedder)

@@ -17,7 +17,7 @@ from tertulia.store.identities import find_place, upsert_place
 from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import Repository
 from tertulia.tasks.graph import begin, cancel, recover, settle, supersede, without_open_dependencies
-from tertulia.tasks.task import REPEATABLE, Policy, Task
+from tertulia.tasks.task import REPEATABLE, Policy, Task, ends_with_its_place
 from tertulia.timezones import utc
 
 PLAN_PREFIX = "task: "  # prefix of the name of a plan without a run
@@ -181,6 +181,13 @@ def cancel_superseded(database: Database, place: Place, row: int, policy: Policy
     for name in group_by_plan(database, waiting):
         stored = read_plan(database, name)
         upsert_plan(database, name, stored, supersede((known.task for known in stored.values()), place, policy=policy))
+
+
+def cancel_in_left_place(database: Database, place: int, why: str) -> None:
+    """Cancel what has not begun in a place, by its row, that was left."""
+    select = "SELECT body FROM tasks WHERE place = :place AND status = 'pending'"
+    waiting = [TASK.loads(body) for (body,) in database.all(select, place=place)]
+    change(database, {task.id: cancel(task, why=why) for task in waiting if ends_with_its_place(task)})
 
 
 def _row(database: Database, name: str, task: Task, *, is_free: bool) -> tuple[str | int, ...]:

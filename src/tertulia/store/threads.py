@@ -1,19 +1,20 @@
-"""The writer thread with group commit, and the reader thread: each owns one connection.
+"""The writer thread with group commit, and the reader thread: each owns one connection of any driver.
 
 Group commit. A synced commit waits for the disk, so one commit for each write would limit the store to a few hundred
 writes a second. The writer takes all jobs that were queued during the last commit, runs them in one transaction and
 commits once. A caller gets its result only after that commit, so the change is on the disk by then.
 
 One job must not fail because of another. If a job raises, the transaction is rolled back and all jobs run again, each
-in a savepoint: the failed ones are rolled back alone, the others are committed. If SQLite ends the transaction itself
-(the disk is full), each job runs in a transaction of its own. A job may therefore run more than once, so it must change
+in a savepoint: the failed ones are rolled back alone, the others are committed. If the database ends the transaction
+itself (the disk is full), each job runs in a transaction of its own; if the same may succeed when it is run again (two
+transactions locked each other), all run again, a few times. A job may therefore run more than once, so it must change
 nothing but the database. After a failed fsync nobody knows what the disk holds: the writer then refuses all writes.
 """
 
 import asyncio
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import wraps
@@ -22,15 +23,16 @@ from threading import Thread
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from tertulia.errors import InvalidValue, StoreBroken, StoreTrouble, TertuliaError
-from tertulia.store.sqlite import connection
-from tertulia.store.sqlite.connection import Database
+from tertulia.messages import Place
+from tertulia.store.database import DECODE_ERRORS, Connection, Failure
 from tertulia.type_checks import argument_fault
 
 T = TypeVar("T")
 P = ParamSpec("P")
-Operation = Callable[[Database], T]
+Operation = Callable[[Any], T]
 
 MAX_BATCH = 512  # jobs in one commit at most
+MAX_ATTEMPTS = 5  # of a batch that may succeed when it is run again
 _ARGUMENT_FAULT: ContextVar[Callable[[], str | None]] = ContextVar("_ARGUMENT_FAULT", default=lambda: None)
 
 
@@ -39,7 +41,8 @@ class Job(NamedTuple):
 
     operation: Operation[Any]
     future: "asyncio.Future[Any]"
-    autocommit: bool  # runs outside of any transaction
+    autocommit: bool = False  # runs outside of any transaction
+    places: Sequence[Place] = ()  # whose rows it changes
     argument_fault: Callable[[], str | None] = lambda: None  # what is wrong with the arguments of its caller
 
 
@@ -53,7 +56,7 @@ class Outcome(NamedTuple):
 class ConnectionThread(ABC):
     """A thread with a connection: it takes jobs from a queue and sets the results of their futures."""
 
-    def __init__(self, database: Database, name: str) -> None:
+    def __init__(self, database: Connection, name: str) -> None:
         self.database = database
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
         self._closed = False
@@ -61,12 +64,15 @@ class ConnectionThread(ABC):
         self._thread = Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
-    async def run(self, operation: Operation[T], *, autocommit: bool = False) -> T:
-        """Run *operation* and return its result; it also runs to its end when the caller is cancelled."""
+    async def run(self, operation: Operation[T], *, places: Sequence[Place] = (), autocommit: bool = False) -> T:
+        """Run *operation* and return its result; it also runs to its end when the caller is cancelled.
+
+        One that writes names the *places* whose rows it changes: a database with several writers locks them first.
+        """
         if self._closed:
             raise InvalidValue("the store is closed")
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._queue.put(Job(operation, future, autocommit, _ARGUMENT_FAULT.get()))
+        self._queue.put(Job(operation, future, autocommit, places, _ARGUMENT_FAULT.get()))
         return await future
 
     async def close(self) -> None:
@@ -122,18 +128,18 @@ class ReaderThread(ConnectionThread):
         if jobs[0].autocommit:
             return [_run_operation(jobs[0], self.database)]
         found = [self._read(job) for job in jobs]
-        _rollback(self.database)
+        self.database.undo()
         return found
 
     def _read(self, job: Job) -> Outcome:
         """Run a job in the transaction of the batch; after a failed one a new transaction begins."""
         if not self.database.in_transaction:
-            start = _attempt(_begin, self.database)
+            start = _attempt(lambda database: database.begin_reading(), self.database)
             if start.error:
                 return start
         outcome = _run_operation(job, self.database)
         if outcome.error:
-            _rollback(self.database)
+            self.database.undo()
         return outcome
 
 
@@ -142,7 +148,7 @@ class WriterThread(ConnectionThread):
 
     failed: TertuliaError | None = None  # why all writes are refused
 
-    def __init__(self, database: Database, name: str) -> None:
+    def __init__(self, database: Connection, name: str) -> None:
         self.commit_listeners: list[Callable[[list[Any]], None]] = []  # get the events of each commit, in this thread
         super().__init__(database, name)
 
@@ -151,24 +157,34 @@ class WriterThread(ConnectionThread):
             return [Outcome(error=self.failed) for _ in jobs]
         if jobs[0].autocommit:
             return [_run_operation(jobs[0], self.database)]
-        return self._commit_batch(jobs)
+        failed: TertuliaError | None = None
+        for _ in range(MAX_ATTEMPTS):
+            try:
+                return self._commit_batch(jobs)
+            except _RunAgain as again:
+                failed = again.error
+        return [Outcome(error=failed) for _ in jobs]
 
     def _commit_batch(self, jobs: list[Job]) -> list[Outcome]:
-        """Run jobs in one transaction; if SQLite fails it, run each job in a transaction of its own."""
-        start = _attempt(lambda database: database.execute(connection.BEGIN), self.database)
+        """Run jobs in one transaction; if the database fails it, run each job in a transaction of its own."""
+        places = _places(jobs)
+        start = _attempt(lambda database: database.begin(places), self.database)
         if start.error:
             return [start] * len(jobs)
         try:
             found = self._run_all(jobs) or self._run_in_savepoints(jobs)
-            self.database.execute("COMMIT")
+            self.database.commit()
             self._publish()
-        except connection.DatabaseError as error:
-            _rollback(self.database)
-            if connection.is_sync_failure(error):
-                return self._fail_for_good(error, jobs)
+        except self.database.errors as error:
+            self.database.undo()
+            match self.database.failure(error):
+                case Failure.DISK:
+                    return self._fail_for_good(error, jobs)
+                case Failure.AGAIN:
+                    raise _RunAgain(self.database.translate(error)) from error
             if len(jobs) > 1:
                 return [outcome for job in jobs for outcome in self.run_batch([job])]
-            return [Outcome(error=connection.translate_error(error, self.database))]
+            return [Outcome(error=self.database.translate(error))]
         return found
 
     def _run_all(self, jobs: list[Job]) -> list[Outcome]:
@@ -183,19 +199,14 @@ class WriterThread(ConnectionThread):
 
     def _run_in_savepoints(self, jobs: list[Job]) -> list[Outcome]:
         """Roll back and run the jobs again, each in a savepoint, so that a failed one is rolled back alone."""
-        _rollback(self.database)
-        self.database.execute(connection.BEGIN)
+        self.database.undo()
+        self.database.begin(_places(jobs))
         return [self._run_in_savepoint(job) for job in jobs]
 
     def _run_in_savepoint(self, job: Job) -> Outcome:
-        self.database.execute("SAVEPOINT job")
-        before = len(pending_events(self.database))
+        before = self.database.savepoint()
         outcome = self._run_job(job)
-        if outcome.error:
-            del pending_events(self.database)[before:]
-            connection.clear_cache(self.database)
-            self.database.execute("ROLLBACK TO SAVEPOINT job")
-        self.database.execute("RELEASE SAVEPOINT job")
+        self.database.end_savepoint(before, undo=outcome.error is not None)
         return outcome
 
     def _run_job(self, job: Job) -> Outcome:
@@ -203,26 +214,34 @@ class WriterThread(ConnectionThread):
         if outcome.error is None:
             return outcome
         cause = outcome.error.__cause__
-        if isinstance(cause, connection.DatabaseError) and (
-            connection.breaks_transaction(cause) or not self.database.in_transaction
+        if isinstance(cause, self.database.errors) and (
+            self.database.failure(cause) is not Failure.STATEMENT or not self.database.in_transaction
         ):
             raise cause
         return outcome
 
     def _publish(self) -> None:
         """Call the commit listeners with the events of this commit, before any outcome is delivered."""
-        events = pending_events(self.database)
+        events = self.database.events
         if events:
             made = list(events)
             events.clear()
             for listener in tuple(self.commit_listeners):
                 listener(made)
 
-    def _fail_for_good(self, error: connection.DatabaseError, jobs: list[Job]) -> list[Outcome]:
+    def _fail_for_good(self, error: Exception, jobs: list[Job]) -> list[Outcome]:
         """Refuse all writes from now on: after a failed sync the state of the disk is unknown until the next start."""
         self.failed = StoreBroken(f"the disk failed while writing; nothing is written until the next start ({error})")
         self.failed.__cause__ = error
         return [Outcome(error=self.failed) for _ in jobs]
+
+
+class _RunAgain(Exception):
+    """A transaction was rolled back and may succeed when it is run again; *error* is for the caller if it does not."""
+
+    def __init__(self, error: TertuliaError) -> None:
+        super().__init__()
+        self.error = error
 
 
 class CheckedCalls:
@@ -255,7 +274,7 @@ def _checked(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Corouti
             return await method(*args, **named)
         except InvalidValue:
             raise
-        except (StoreBroken, *connection.DECODE_ERRORS) as error:
+        except (StoreBroken, *DECODE_ERRORS) as error:
             if fault := argument_fault(method, args, named):
                 raise InvalidValue(fault) from error
             raise
@@ -265,11 +284,11 @@ def _checked(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Corouti
     return call
 
 
-def _begin(database: Database) -> None:
-    database.execute("BEGIN")
+def _places(jobs: list[Job]) -> list[Place]:
+    return [place for job in jobs for place in job.places]
 
 
-def _run_operation(job: Job, database: Database) -> Outcome:
+def _run_operation(job: Job, database: Connection) -> Outcome:
     outcome = _attempt(job.operation, database)
     if isinstance(outcome.error, StoreBroken) and (fault := job.argument_fault()):
         mistake = InvalidValue(fault)
@@ -278,32 +297,22 @@ def _run_operation(job: Job, database: Database) -> Outcome:
     return outcome
 
 
-def _attempt(operation: Operation[Any], database: Database) -> Outcome:
+def _attempt(operation: Operation[Any], database: Connection) -> Outcome:
+    errors: tuple[type[Exception], ...] = (*database.errors, *DECODE_ERRORS)
     try:
         return Outcome(operation(database))
     except StoreBroken as error:
-        return Outcome(error=connection.with_path(error, database))
+        named = StoreBroken(f"{database.describe()}: {error}")
+        named.__cause__ = error.__cause__
+        return Outcome(error=named)
     except (TertuliaError, UnicodeEncodeError) as error:  # the value cannot be stored; the file is fine
         return Outcome(error=error)
-    except (connection.DatabaseError, *connection.DECODE_ERRORS) as error:
-        translated = connection.translate_error(error, database)
+    except errors as error:
+        translated = database.translate(error)
         translated.__cause__ = error
         return Outcome(error=translated)
     except BaseException as error:  # noqa: BLE001 (raised again where the result is awaited)
         return Outcome(error=error)
-
-
-def pending_events(database: Database) -> list[Any]:
-    """Return the events of the current transaction, not published yet."""
-    return database.events
-
-
-def _rollback(database: Database) -> None:
-    connection.clear_cache(database)
-    pending_events(database).clear()
-    if database.in_transaction:
-        with suppress(connection.DatabaseError):
-            database.execute("ROLLBACK")
 
 
 def _deliver_outcomes(jobs: list[Job], outcomes: list[Outcome]) -> None:

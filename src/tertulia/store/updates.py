@@ -23,7 +23,7 @@ from tertulia.platform import (
     Update,
     places_of,
 )
-from tertulia.store import message_rows, messages, outbox, places, tasks
+from tertulia.store import decisions, message_rows, messages, outbox, places, tasks
 from tertulia.store.encoding import MESSAGE, clean, dumps, validate_id
 from tertulia.store.identities import IdentityCache, find_place, upsert_name, upsert_place, upsert_title
 from tertulia.store.messages import MessageRow, require_ids
@@ -35,6 +35,7 @@ from tertulia.timezones import utc
 log = logging.getLogger(__name__)
 
 KEY_RETENTION = timedelta(days=90)  # of the keys of updates
+LEFT = "nothing can be sent to this place any more"
 REMOVAL_INTERVAL = timedelta(minutes=1)  # between updates that also remove old ones
 
 
@@ -69,6 +70,9 @@ class SqlUpdates(Repository):
         if new and any(isinstance(change, PlaceMigrated) for change in changes):
             await self._moved()
         return UpdateResult(new=new)
+
+    async def leave(self, place: Place, *, at: datetime) -> None:
+        await self._writer.run(lambda database: _leave(database, place, at))
 
     async def remove_old(self, keep: timedelta, *, at: datetime) -> None:
         await self._writer.run(lambda database: _remove_old(database, utc(at), keep))
@@ -163,7 +167,7 @@ def _apply_change(database: Database, change: Change, at: datetime) -> None:
             upsert_place(database, place)
             _join(database, place)
         case PlaceLeft(place=place):
-            places.leave_place(database, place, at)
+            _leave(database, place, at)
         case Stopped():
             pass  # it stops a run in progress, and changes nothing that is stored
         case _:
@@ -196,6 +200,14 @@ def _add_command(database: Database, change: Commanded, at: datetime) -> None:
     }
     insert = f"INSERT INTO commands ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
     database.execute(insert, tuple(values.values()))
+
+
+def _leave(database: Database, place: Place, at: datetime) -> None:
+    """Store that nothing can be sent to a place and its threads any more, and end what waits there."""
+    for row in places.leave_place(database, place, at):
+        decisions.leave(database, row, at)
+        outbox.drop_waiting(database, row, LEFT)
+        tasks.cancel_in_left_place(database, row, LEFT)
 
 
 def _join(database: Database, place: Place) -> None:

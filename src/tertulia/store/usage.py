@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from tertulia.engine.limits import Spend, UsageRow
-from tertulia.memory.facts import Subject
+from tertulia.memory.values import Subject
 from tertulia.messages import Author, Message, Place
 from tertulia.run.journal import CallCost, Run
 from tertulia.store.database import Database

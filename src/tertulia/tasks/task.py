@@ -167,6 +167,11 @@ def cancels_everything(task: Task) -> bool:
     return task.run is not None
 
 
+def ends_with_its_place(task: Task) -> bool:
+    """Return whether *task* is cancelled when its place is left: not what only changes memory, or what people may."""
+    return task.kind in SENDS or task.kind not in REPEATABLE
+
+
 def cancels_nothing(_: Task) -> bool:
     return False
 

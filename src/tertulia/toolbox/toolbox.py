@@ -17,7 +17,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.errors import InvalidValue, TertuliaError
-from tertulia.jsonio import dumps, json_copy, validator
+from tertulia.json_schema import validator
+from tertulia.jsonio import dumps, json_copy
 from tertulia.parts import Media, ToolCall, ToolResult, made_media
 from tertulia.redaction import redact_keys
 from tertulia.toolbox.run_context import RunContext

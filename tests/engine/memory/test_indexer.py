@@ -15,7 +15,8 @@ from tertulia.engine.memory.indexer import BATCH, CAUGHT_UP, EMBEDDED, LATE, Ind
 from tertulia.errors import Overloaded
 from tertulia.memory.embeddings import Embedder, Embedders
 from tertulia.memory.retrieval.features import Floats
-from tertulia.memory.retrieval.index import IndexEntry, IndexProgress, MessageText, index_entry
+from tertulia.memory.retrieval.index import index_entry
+from tertulia.memory.values import IndexEntry, IndexProgress, MessageText
 from tertulia.store import Store
 
 

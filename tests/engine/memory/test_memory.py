@@ -6,7 +6,7 @@ import pytest
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked
 from tertulia.engine.memory import Memory
 from tertulia.events import Event, FactsLearned, Recalled
-from tertulia.memory.facts import Fact
+from tertulia.memory.values import Fact
 from tertulia.messages import Author
 from tertulia.models.scripted import Scripted
 from tertulia.store import Store

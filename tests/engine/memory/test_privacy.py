@@ -32,7 +32,7 @@ from tertulia.engine.memory.learner import EpisodeWriter, Learner
 from tertulia.engine.memory.recall import KnownFacts, MessageRecall
 from tertulia.engine.prompt_builder import build_prompt
 from tertulia.memory.embeddings import Embedder
-from tertulia.memory.facts import Summary
+from tertulia.memory.values import Summary
 from tertulia.messages import Author, Message, Place, PlaceKey, Quote
 from tertulia.models.base import Model, Response
 from tertulia.models.scripted import Scripted

@@ -3,7 +3,8 @@ from msgspec.structs import replace
 from people import ALICE, BOB, GROUP, NOON, a_message
 from tertulia import Store
 from tertulia.engine.memory.recall import OWN_MESSAGES, evidence_messages
-from tertulia.memory.facts import Fact, subject_of
+from tertulia.memory.facts import subject_of
+from tertulia.memory.values import Fact
 
 
 async def test_the_last_messages_of_a_person_and_what_is_answered() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tertulia import Media, Part, Text, Thought, ToolCall, ToolResult, errors, model
-from tertulia.memory.facts import Fact, Subject
+from tertulia.memory.values import Fact, Subject
 from tertulia.model_choice import ModelChoice
 from tertulia.models import Finish, Response, Scripted, Usage
 from tertulia.platforms.terminal.output import JsonDisplay, ScreenDisplay, show_error, wants_colour

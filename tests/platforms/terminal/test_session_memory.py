@@ -22,8 +22,8 @@ from tertulia.context.values import RecalledEpisode, RelevantMessage
 from tertulia.engine.command_list import HELP
 from tertulia.engine.languages.english import ENGLISH
 from tertulia.events import Event, FactsLearned
-from tertulia.memory import episodes
-from tertulia.memory.facts import Fact, subject_of
+from tertulia.memory.facts import subject_of
+from tertulia.memory.values import Episode, Fact
 from tertulia.messages import Place
 from tertulia.model_choice import ModelChoice
 from tertulia.models import Scripted
@@ -419,7 +419,7 @@ async def test_who_forgets_all_is_told_no_more_of_what_happened_here() -> None:
         await a_fact(store, "3f9a1c2e77", "Lives in Lviv.")
         seen = await store.episodes.cursor(PLACE)
         assert seen is not None
-        await store.episodes.add(episodes.Episode(id="e", place=PLACE, start=0, stop=1, summary="Lviv"), seen=seen)
+        await store.episodes.add(Episode(id="e", place=PLACE, start=0, stop=1, summary="Lviv"), seen=seen)
 
         assert (await talked(Scripted(), "/forget all", store=store))[2:] == ["(forgotten: Lives in Lviv.)"]
         assert await store.episodes.listed(PLACE) == []

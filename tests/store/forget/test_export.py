@@ -16,7 +16,7 @@ from store.builders import a_record, a_run, a_task, a_tool_run, add_own, an_outg
 from tertulia import Chat
 from tertulia.media.descriptions import DescriptionFailure
 from tertulia.media.values import FetchFailure, FileForm, Handle, StoredFile
-from tertulia.memory.facts import Summary
+from tertulia.memory.values import Summary
 from tertulia.messages import Author, Place, Quote
 from tertulia.models.base import Usage
 from tertulia.models.scripted import Scripted

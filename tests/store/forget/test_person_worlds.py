@@ -17,7 +17,7 @@ from memory.known import a_fact, a_subject
 from people import BOB, GROUP, GRYAG, NOON, a_message, a_photo, texts
 from sizes import size
 from store.builders import a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, prompt_sent
-from tertulia.memory.facts import Summary
+from tertulia.memory.values import Summary
 from tertulia.messages import Author, Message, Place, Quote, Reply
 from tertulia.parts import Media, Text, ToolCall, ToolResult
 from tertulia.store import Store

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message
-from tertulia.memory.facts import Fact, merge_facts
+from tertulia.memory.facts import merge_facts
+from tertulia.memory.values import Fact
 from tertulia.messages import Author, Place
 from tertulia.store import Store
 

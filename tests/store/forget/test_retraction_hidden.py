@@ -10,7 +10,8 @@ from engine.engines import ALICE, BOB, DIRECT, GROUP, ME, said
 from memory import known
 from people import NOON
 from store.builders import add_own
-from tertulia.memory.facts import Fact, subject_of
+from tertulia.memory.facts import subject_of
+from tertulia.memory.values import Fact
 from tertulia.messages import Author, Message, Place, Quote
 from tertulia.parts import Text, ToolCall, ToolResult
 from tertulia.store import Store

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from tertulia.engine.background import PlaceQueue, Sleep
 from tertulia.memory.embeddings import NO_EMBEDDER, Embedder, Embedders, find_embedder
-from tertulia.memory.retrieval.index import IndexBatch, IndexWriter, index_entry
+from tertulia.memory.retrieval.index import index_entry
+from tertulia.memory.values import IndexBatch, IndexWriter
 from tertulia.messages import Place
 
 log = logging.getLogger(__name__)

@@ -12,10 +12,11 @@ from tertulia.engine.background import PlaceQueue, Sleep, log_text
 from tertulia.engine.store_protocols import FactStore
 from tertulia.errors import SpendCapReached, TertuliaError
 from tertulia.memory.episode_summary import apply_summary, build_episode, summary_prompt
-from tertulia.memory.episodes import Episode, EpisodeCursor, EpisodeRules, Episodes, find_boundaries, message_ranges
+from tertulia.memory.episodes import EpisodeRules, find_boundaries, message_ranges
 from tertulia.memory.extract import extract_facts
-from tertulia.memory.facts import Cursors, Fact, Subject, UnreadRange, subject_of
+from tertulia.memory.facts import subject_of
 from tertulia.memory.summaries import is_stale, summarise
+from tertulia.memory.values import Cursors, Episode, EpisodeCursor, Episodes, Fact, Subject, UnreadRange
 from tertulia.memory.verify.statements import RecalledTexts
 from tertulia.messages import Message, Place
 from tertulia.models.base import Model

@@ -20,13 +20,13 @@ from tertulia.context import sources
 from tertulia.context.log import Log
 from tertulia.context.values import Background, Context, RecalledEpisode, RelevantMessage
 from tertulia.engine.store_protocols import FactStore
-from tertulia.memory import episodes as memory
+from tertulia.memory import values as memory
 from tertulia.memory.embeddings import Embedders, find_embedder
 from tertulia.memory.episodes import build_window_past, rank_episodes
-from tertulia.memory.facts import SINGLE_KEYS, Fact, is_from, subject_of
-from tertulia.memory.retrieval.index import IndexReader
+from tertulia.memory.facts import SINGLE_KEYS, is_from, subject_of
 from tertulia.memory.retrieval.terms import term_set
 from tertulia.memory.summaries import summary_beyond
+from tertulia.memory.values import Fact, IndexReader
 from tertulia.memory.verify.statements import RecalledTexts
 from tertulia.messages import Author, Message, Place, PlaceKey
 from tertulia.parts import Media, cut_text

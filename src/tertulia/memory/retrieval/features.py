@@ -12,18 +12,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from tertulia.memory.retrieval.index import (
-    ASKS,
-    DIGITS,
-    ENDS_ASKING,
-    MEDIA,
-    MISSING,
-    PLACES,
-    SCALE,
-    Posting,
-    Query,
-    Row,
-)
+from tertulia.memory.retrieval.index import PLACES, SCALE
+from tertulia.memory.values import ASKS, DIGITS, ENDS_ASKING, MEDIA, MISSING, Posting, Query, Row
 
 Floats = NDArray[Any]  # 32 bit, or what numpy makes of them on the way
 Ints = NDArray[Any]

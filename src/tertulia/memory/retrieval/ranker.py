@@ -30,8 +30,8 @@ from tertulia.memory.retrieval.features import (
     first_scores,
     match_terms,
 )
-from tertulia.memory.retrieval.index import PlaceView, Posting, Query
 from tertulia.memory.retrieval.terms import terms
+from tertulia.memory.values import PlaceView, Posting, Query
 
 MAX_CANDIDATES = 100  # messages whose features are computed
 VECTOR_ROWS = 512  # vectors that are multiplied at once

@@ -9,7 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia import errors
-from tertulia.jsonio import count_or_zero, dumps, list_or_empty, loads, object_or_empty, validator
+from tertulia.json_schema import validator
+from tertulia.jsonio import count_or_zero, dumps, list_or_empty, loads, object_or_empty
 from tertulia.models.base import Response
 from tertulia.models.openai.decode import decode_response, in_band_error, merge_chunks
 from tertulia.turns import Prompt

@@ -13,7 +13,7 @@ import msgspec
 
 from tertulia.errors import NotSent, TertuliaError
 from tertulia.jsonio import dumps
-from tertulia.memory.facts import Fact
+from tertulia.memory.values import Fact
 from tertulia.messages import Reply
 from tertulia.model_choice import ModelChoice
 from tertulia.models.base import Response

@@ -16,7 +16,8 @@ from tertulia.engine.limits import Limits
 from tertulia.engine.memory import Memory
 from tertulia.engine.task_worker import TaskHandler
 from tertulia.errors import PromptRemoved, StoreBroken, StoreTrouble, TertuliaError
-from tertulia.memory.facts import Fact, is_same_place, subject_of
+from tertulia.memory.facts import is_same_place, subject_of
+from tertulia.memory.values import Fact
 from tertulia.messages import Message
 from tertulia.model_choice import (
     BETTER,

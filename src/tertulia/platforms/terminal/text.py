@@ -9,7 +9,7 @@ from typing import Any
 from tertulia import errors
 from tertulia.context.values import LeftOut
 from tertulia.jsonio import dumps
-from tertulia.memory.facts import Fact
+from tertulia.memory.values import Fact
 from tertulia.messages import Author, Message
 from tertulia.model_choice import BETTER, SMALL, Hints, ModelChoice, program_command
 from tertulia.models.base import Response

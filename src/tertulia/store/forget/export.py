@@ -233,7 +233,7 @@ def _forget(
         when = f" WHEN {condition}" if condition else ""
         note = _NOTE.format(name=_NAMED.get(kind, table))
         database.execute(f"CREATE TEMP TRIGGER note_{number} BEFORE {kind} ON main.{table}{when} BEGIN {note}; END")
-    database.execute(connection.BEGIN)
+    database.begin()
     person.forget(database, platform, author_id, at)
     noted: dict[str, set[int]] = {}
     for table, row in database.execute("SELECT name, row FROM noted"):

@@ -67,7 +67,7 @@ def _empty_store() -> Database:
 
 def _run_all(database: Database, migrations: Sequence[Migration], done: int) -> None:
     for number, step in enumerate(migrations[done:], done + 1):
-        database.execute(connection.BEGIN)
+        database.begin()
         try:
             _run(database, number, step)
             database.execute("COMMIT")

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -12,20 +12,16 @@ from typing import Any, cast
 
 from tertulia.errors import InvalidValue, StoreBroken, StoreBusy, StoreFull, StoreRefused, StoreTooNew, TertuliaError
 from tertulia.files import create_atomically
-from tertulia.store.database import Row, RowCache
+from tertulia.messages import Place
+from tertulia.store.database import DECODE_ERRORS, Failure, Row, RowCache
 
 DatabaseError = sqlite3.Error
-DECODE_ERRORS = (
-    ValueError,
-    TypeError,
-    LookupError,
-    AttributeError,
-    RecursionError,
-)  # what reading a damaged row raises
 
 
 class SqliteDatabase(sqlite3.Connection):
-    """A connection that implements `store.database.Database`."""
+    """Implements `store.database.Connection`."""
+
+    errors = (sqlite3.Error,)
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
@@ -52,6 +48,50 @@ class SqliteDatabase(sqlite3.Connection):
         cursor = self.execute(statement, values)
         return cursor.lastrowid if cursor.rowcount else None
 
+    def begin(self, places: Sequence[Place] = ()) -> None:  # nobody else writes: no place needs a lock
+        self.execute("BEGIN IMMEDIATE")  # a plain BEGIN takes the write lock only at the first write
+
+    def begin_reading(self) -> None:
+        self.execute("BEGIN")
+
+    def commit(self) -> None:
+        self.execute("COMMIT")
+
+    def undo(self) -> None:
+        self.cache.clear()
+        self.events.clear()
+        if self.in_transaction:
+            with suppress(sqlite3.Error):
+                self.execute("ROLLBACK")
+
+    def savepoint(self) -> int:
+        self.execute("SAVEPOINT job")
+        return len(self.events)
+
+    def end_savepoint(self, before: int, *, undo: bool) -> None:
+        if undo:
+            self.cache.clear()
+            del self.events[before:]
+            self.execute("ROLLBACK TO SAVEPOINT job")
+        self.execute("RELEASE SAVEPOINT job")
+
+    def failure(self, error: Exception) -> Failure:
+        if getattr(error, "sqlite_errorcode", 0) in _SYNC_FAILURES:
+            return Failure.DISK
+        if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.InterfaceError):
+            return Failure.STATEMENT
+        return Failure.TRANSACTION
+
+    def translate(self, error: Exception) -> TertuliaError:
+        return _translate(error, self.describe())
+
+    def describe(self) -> str:
+        """Name the store by the path of its file; without one if it is in memory or closed."""
+        with suppress(sqlite3.Error):
+            path = next(str(path) for _, name, path in self.execute("PRAGMA database_list") if name == "main")
+            return f"the store {path}".strip()
+        return "the store"
+
 
 @lru_cache(4096)
 def _sqlite_form(statement: str) -> tuple[str, tuple[str, ...]]:
@@ -70,7 +110,6 @@ def _translate_statement(statement: str, values: dict[str, Any]) -> tuple[str, d
 
 Database = SqliteDatabase
 MEMORY = ":memory:"
-BEGIN = "BEGIN IMMEDIATE"  # a plain BEGIN takes the write lock only at the first write
 SEQUENCE = "INTEGER PRIMARY KEY AUTOINCREMENT"  # ids that are never reused
 BYTES = "BLOB"
 BY_KEY = "WITHOUT ROWID"  # rows are stored in the order of their key
@@ -168,7 +207,7 @@ def find_faults(database: Database) -> list[str]:
         broken = [str(row[0]) for row in database.execute("PRAGMA integrity_check") if row[0] != "ok"]
         orphans = database.execute("PRAGMA foreign_key_check").fetchall()
     except sqlite3.DatabaseError as error:
-        return [str(translate_error(error, database))]
+        return [str(database.translate(error))]
     return broken + [f"row {row[1]} of {row[0]} refers to a row of {row[2]} that is not there" for row in orphans]
 
 
@@ -223,28 +262,6 @@ def translate_errors(what: str) -> Iterator[None]:
         raise _translate(error, what) from error
 
 
-def with_path(error: StoreBroken, database: Database) -> StoreBroken:
-    """Return the same error with the path of the database."""
-    found = StoreBroken(f"{_describe(database)}: {error}")
-    found.__cause__ = error.__cause__
-    return found
-
-
-def translate_error(error: Exception, database: Database) -> TertuliaError:
-    """Translate an error of SQLite or of decoding into ours, with the path of the database."""
-    return _translate(error, _describe(database))
-
-
-def breaks_transaction(error: sqlite3.Error) -> bool:
-    """Return whether an error concerns the whole transaction, and not only one statement."""
-    return not isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.InterfaceError)
-
-
-def is_sync_failure(error: sqlite3.Error) -> bool:
-    """Return whether a sync to the disk failed: later reports of the disk cannot be trusted."""
-    return getattr(error, "sqlite_errorcode", 0) in _SYNC_FAILURES
-
-
 def insert_row(database: Database, statement: str, values: Any) -> int:
     """Insert a row and return its id. `RETURNING` takes twice as long."""
     return cast("int", database.execute(statement, values).lastrowid)
@@ -285,14 +302,6 @@ def _connect(path: str, *pragmas: str, uri: bool = False) -> Database:
         database.close()
         raise
     return database
-
-
-def _describe(database: Database) -> str:
-    """Name the store by the path of its file; without one if it is in memory or closed."""
-    with suppress(sqlite3.Error):
-        path = next(str(path) for _, name, path in database.execute("PRAGMA database_list") if name == "main")
-        return f"the store {path}".strip()
-    return "the store"
 
 
 def _translate(error: Exception, what: str) -> TertuliaError:

@@ -1,0 +1,362 @@
+"""Values of memory, and the protocols of the store that holds them: facts, summaries, episodes, the index. Pure."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from tertulia.messages import Author, Message, Place
+
+Scope = Literal[
+    "chat",  # where it was said; of a group also in their direct chats, if only the person it is about said so
+    "direct",  # in the direct chats of the person it is about
+    "everywhere",  # wherever that person asks; never what was said in a direct chat
+]
+
+CursorKind = Literal["facts", "episodes"]  # what messages are read for
+
+Posting = tuple[str, int, int]  # term, number of the message, weight and position of the term in it, packed
+Row = tuple[int, int, int, int, int, int, int]  # number, author, at, length, traits, first, last
+WantedTerm = tuple[str, bool]  # a prefix of words; with True, a whole word
+
+ASKS, ENDS_ASKING, DIGITS, MEDIA, FORWARDED = 1, 2, 4, 8, 16
+MISSING = -1
+MAX_INDEXED_LENGTH = 16_000  # characters; the rest is not indexed
+
+
+class Subject(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A person on a platform, with the name at the time when the fact was learned."""
+
+    platform: str
+    id: str
+    name: str = ""
+
+
+class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing that is known about a person, with the messages it was learned from."""
+
+    id: str
+    subject: Subject
+    text: str  # a short sentence in the third person, or the words that were asked to be remembered
+    place: Place  # where it was said
+    sources: tuple[str, ...]  # the ids of the messages there that say so
+    learned_at: datetime  # aware
+    scope: Scope = "chat"
+    confidence: float = 1.0  # from 0 to 1
+    hearsay: bool = False  # only others say so; it never supersedes what the person said
+    key: str = ""  # what it is about (`name`, `home`, `work`, …): a newer fact of the same key supersedes the older one
+    held_from: datetime | None = None
+    held_until: datetime | None = None  # no longer true since then
+    superseded_by: str | None = None  # the id of the newer fact
+    imported_from: str = ""  # the program that learned it; such a fact may have no sources
+
+
+class Summary(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A person in a few sentences, made of the facts that are visible in *place*, and shown only there."""
+
+    subject: Subject
+    place: Place
+    text: str
+    facts: int  # how many it was made from
+    digest: str  # of those facts; the summary is stale if `facts_digest` is another now
+    made_at: datetime  # aware
+
+
+class UnreadRange(Struct, frozen=True, kw_only=True):
+    """Messages of a place, from number *start* up to *stop*, that are to be read for facts."""
+
+    place: Place
+    start: int
+    stop: int
+    changes: int  # the place's counter of changed messages when the range was read
+
+
+class Facts(Protocol):
+    """The store of facts."""
+
+    async def learn(self, facts: Sequence[Fact], *, reading: UnreadRange | None = None) -> Sequence[Fact]:
+        """Store facts, merged with those that are known (`merge_facts`); return those that were added or changed.
+
+        With *reading*, its messages count as read, in the same transaction. If one of them has changed meanwhile,
+        nothing is stored and they stay unread. Facts from deleted messages or about blocked people are left out.
+        """
+        ...
+
+    async def about(
+        self,
+        subject: Subject,
+        *,
+        place: Place,
+        asked_by: Subject | None = None,
+        limit: int = 50,
+        at: datetime | None = None,
+    ) -> Sequence[Fact]:
+        """Current facts about a person that *asked_by* may see in *place*, the most useful first.
+
+        Without *asked_by*: what everybody there may see; in a direct chat, what its person may see.
+        """
+        ...
+
+    async def listed(self, subject: Subject | None = None, place: Place | None = None) -> Sequence[Fact]:
+        """Return all facts, also those that are no longer current."""
+        ...
+
+    async def get(self, fact_id: str) -> Fact | None: ...
+
+    async def why(self, fact_id: str) -> Sequence[Message]:
+        """Return the messages a fact was learned from, oldest first."""
+        ...
+
+    async def forget(self, fact_ids: Sequence[str], *, at: datetime | None = None) -> int:
+        """Remove facts from the file, with those they superseded; return how many."""
+        ...
+
+    async def forget_all(self, subject: Subject, *, at: datetime | None = None) -> int:
+        """Remove all facts about a person and the episodes of their direct chats; return how many facts."""
+        ...
+
+
+class Summaries(Protocol):
+    """The store of summaries."""
+
+    async def summary(self, subject: Subject, *, place: Place, at: datetime | None = None) -> Summary | None:
+        """Return the summary of a person in *place*; None if one of its facts is no longer current at *at*."""
+        ...
+
+    async def summarise(self, summary: Summary, *, made_of: Sequence[str] = ()) -> None:
+        """Store a summary, replacing the previous one."""
+        ...
+
+
+class Cursors(Protocol):
+    """Reading cursors: up to which message each place was read."""
+
+    async def next_range(self, place: Place, *, most: int | None = None) -> UnreadRange | None:
+        """Return the next range to read for facts: the oldest message that changed since it was read, or else unread
+        ones.
+
+        At most *most* messages; None if nothing is left.
+        """
+        ...
+
+    async def unread(self) -> Sequence[Place]:
+        """Places with messages to read for facts."""
+        ...
+
+
+class Episode(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Messages of a place, from number *start* up to *stop*, that belong together."""
+
+    id: str
+    place: Place
+    start: int
+    stop: int
+    began_at: datetime | None = None
+    ended_at: datetime | None = None
+    topic: str = ""
+    summary: str = ""
+    people: tuple[str, ...] = ()  # ids of the authors
+    tags: tuple[str, ...] = ()
+    importance: float = 0.5  # from 0 to 1
+
+
+class EpisodeCursor(Struct, frozen=True, kw_only=True):
+    """The number of the first message that is in no episode yet, and the state of the place at that moment.
+
+    An episode is stored only if the place has not changed since.
+    """
+
+    place: int  # row of the place: another one if it was forgotten and came again
+    read: int  # number of the first message that is in no episode
+    count: int  # of messages
+    changes: int  # counter of changed messages
+
+
+class Episodes(Protocol):
+    """The store of episodes."""
+
+    async def add(self, episode: Episode, *, seen: EpisodeCursor) -> bool:
+        """Store an episode and move the cursor; return False if the place has changed since *seen*."""
+        ...
+
+    async def cursor(self, place: Place) -> EpisodeCursor | None: ...
+
+    async def places(self) -> Sequence[Place]:
+        """Places with messages that are in no episode, or whose episodes hold somebody who is blocked now."""
+        ...
+
+    async def missing_ranges(self, place: Place) -> Sequence[tuple[int, int]]:
+        """Ranges before the cursor without an episode, or with one that holds somebody who is blocked now."""
+        ...
+
+    async def listed(self, place: Place) -> Sequence[Episode]:
+        """Return the episodes of a place since it became direct or a group, oldest first; none with blocked authors."""
+        ...
+
+    async def visible_to(self, target: Message) -> Sequence[Episode]:
+        """Return the episodes that the author of *target* may see in its place, oldest first."""
+        ...
+
+
+class WindowPast(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A short text about the messages before a window."""
+
+    since: int  # number of the first message of the conversation
+    start: int  # number of the first message in the window
+    text: str = ""
+    people: tuple[str, ...] = ()  # ids of the authors it is made from
+
+
+class WindowPasts(Protocol):
+    """Stores, for each window, the summary of the messages before it."""
+
+    async def find(self, place: Place, since: int, start: int) -> WindowPast | None:
+        """Return the past of a window; its text is empty if one of its authors is blocked now."""
+        ...
+
+    async def add(self, place: Place, past: WindowPast, *, seen: EpisodeCursor) -> WindowPast:
+        """Store the past of a window unless there is one; return the stored one, empty if the place has changed."""
+        ...
+
+
+class MessageText(Struct, frozen=True, kw_only=True):
+    """The text of a message that is to be indexed."""
+
+    number: int
+    name: int  # row of the author's name
+    author: str  # the name
+    at: datetime | None
+    text: str
+    shown: str = ""  # descriptions of its media
+    forwarded: bool = False  # it has words of somebody else
+
+    @property
+    def whole(self) -> str:
+        """Author, text and media, for an embedder."""
+        shown = f" [{self.shown}]" if self.shown else ""
+        return f"{self.author}: {self.text}{shown}"[:MAX_INDEXED_LENGTH]
+
+
+class IndexEntry(Struct, frozen=True, kw_only=True):
+    """The index entry of a message."""
+
+    number: int
+    name: int
+    at: int  # seconds
+    length: int
+    traits: int
+    first: int = MISSING  # first and last day of the dates in it, as ordinals
+    last: int = MISSING
+    words: dict[str, int]  # for each term its weight and position, packed
+
+
+class Query(Struct, frozen=True, kw_only=True):
+    """A parsed query."""
+
+    terms: tuple[str, ...]  # without names of people in the place, unless there is nothing else
+    words: tuple[str, ...] = ()  # the terms as they were written
+    people: frozenset[int] = frozenset()  # authors whom the query names
+    names: tuple[str, ...] = ()  # the terms that name them
+    days: tuple[int, int] | None = None  # first and last day of the dates in it, as ordinals
+    when: bool = False  # it asks for a date
+    counted: bool = False  # it asks for a number
+
+
+class IndexProgress(Struct, frozen=True, kw_only=True):
+    messages: int  # all
+    indexed: int
+    embedded: int = 0
+
+
+class IndexBatch(Struct, frozen=True, kw_only=True):
+    """Messages of a place, from number *start* up to *stop*, that are to be indexed or embedded."""
+
+    row: int
+    start: int
+    stop: int
+    edition: int  # of the index of the place when they were read
+    said: tuple[MessageText, ...]  # without empty ones
+
+
+class IndexWriter(Protocol):
+    """Reads and writes the index for an indexer."""
+
+    async def embedder(self) -> str:
+        """Return the name of the chosen embedder; empty if none was chosen."""
+        ...
+
+    async def choose(self, embedder: str) -> None: ...
+
+    async def unread(self, embedder: str | None) -> Sequence[Place]:
+        """Places with messages that are not indexed, or not embedded by *embedder* alone; newest first."""
+        ...
+
+    async def unindexed(self, place: Place, *, most: int) -> IndexBatch | None: ...
+
+    async def add(self, stretch: IndexBatch, entries: Sequence[IndexEntry]) -> bool:
+        """Store the entries of a batch; return False, and store nothing, if it has changed since it was read."""
+        ...
+
+    async def unembedded(self, place: Place, embedder: str, *, most: int) -> IndexBatch | None: ...
+
+    async def embed(self, stretch: IndexBatch, embedder: str, vectors: Mapping[int, bytes]) -> None:
+        """Store vectors by number, except for messages that have changed since they were read."""
+        ...
+
+    async def drop(self, place: Place, *, but: str | None) -> None:
+        """Remove the vectors of other embedders from a place."""
+        ...
+
+    async def reset_gaps(self, embedder: str) -> None:
+        """Let messages without a vector be embedded again, also where a place counts as embedded."""
+        ...
+
+    async def rebuild_broken(self) -> None:
+        """Index places again whose index does not match their messages."""
+        ...
+
+    async def progress(self, embedder: str | None) -> IndexProgress: ...
+
+
+class PlaceView(Struct, frozen=True, kw_only=True):
+    """The state of a place for an author who searches there."""
+
+    row: int  # of the place
+    first: int = 0  # number of the first visible message
+    size: int  # indexed messages
+    edition: int  # changes with each edit of an indexed message
+    blocked: frozenset[int] = frozenset()  # authors
+    embedded: dict[str, int] = {}  # embedder: number up to which all messages have vectors
+    embedder: str = ""  # the chosen one
+    own: tuple[tuple[int, int], ...] | None = None  # of one's own words in groups: place and number of each message
+
+
+class IndexReader(Protocol):
+    """Reads the index for a search. Every method is about one view."""
+
+    async def view(self, place: Place, author: Author) -> PlaceView | None:
+        """Return the state of *place* for *author*; None if nothing is visible."""
+        ...
+
+    async def own_view(self, place: Place, author: Author) -> PlaceView | None:
+        """Return what *author* said in groups, as a view for their direct chat *place*; None for other places."""
+        ...
+
+    async def rows(self, view: PlaceView, since: int) -> Sequence[Row]:
+        """Return the messages of a place from number *since* on, in order, without blocked authors."""
+        ...
+
+    async def names(self, view: PlaceView, since: int) -> Sequence[tuple[int, str]]:
+        """Authors of those messages, and their names in the place."""
+        ...
+
+    async def vectors(self, view: PlaceView, embedder: str, since: int) -> Sequence[tuple[int, bytes]]: ...
+
+    async def postings(self, view: PlaceView, wanted: Sequence[WantedTerm]) -> Sequence[Sequence[Posting]]:
+        """Return the postings of each wanted word; of too many the newest."""
+        ...
+
+    async def messages(self, view: PlaceView, numbers: Sequence[int]) -> Mapping[int, Message]:
+        """Messages by number, without deleted ones and blocked authors."""
+        ...
