@@ -100,7 +100,14 @@ class ReplyDoubtful(_Durable, frozen=True, kw_only=True, tag="reply doubtful"):
 
 
 class ReplyRefused(_Durable, frozen=True, kw_only=True, tag="reply refused"):
-    """A reply will not be sent: the service refused it, or somebody dropped it."""
+    """The service refused a reply; it will not be sent."""
+
+    delivery_id: str
+    run_id: str | None = None
+
+
+class ReplyDropped(_Durable, frozen=True, kw_only=True, tag="reply dropped"):
+    """A reply will not be sent: somebody stopped or dropped it, its place was left, or a part before it failed."""
 
     delivery_id: str
     run_id: str | None = None
@@ -204,6 +211,7 @@ DurableEvent = (
     | ReplySent
     | ReplyDoubtful
     | ReplyRefused
+    | ReplyDropped
     | FactsLearned
     | TaskPlanned
     | TaskDone

@@ -5,13 +5,16 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from engine.engines import BOB, DIRECT, GROUP, engine_with, said, talked
+from people import NOON
 from tertulia.context.budget import Budget
 from tertulia.context.gather import ContextOptions
 from tertulia.engine.event_stream import MAX_QUEUE, EventStream
 from tertulia.engine.limits import Limits
 from tertulia.engine.memory import Memory
+from tertulia.engine.store_protocols import OutboxItem
 from tertulia.engine.task_worker import TaskHandler
 from tertulia.errors import InvalidValue, KeyRefused, ModelUnavailable, SendRefused
 from tertulia.events import (
@@ -24,6 +27,7 @@ from tertulia.events import (
     MessageReceived,
     Missed,
     PromptSent,
+    ReplyDropped,
     ReplyQueued,
     ReplyRefused,
     ReplySent,
@@ -36,6 +40,7 @@ from tertulia.events import (
     ToolStarted,
     Waiting,
 )
+from tertulia.messages import Reply
 from tertulia.models import Scripted
 from tertulia.models.base import Response
 from tertulia.parts import Media, Part, Text, ToolCall
@@ -336,6 +341,28 @@ async def test_a_failed_run_and_a_refused_reply_are_told(store: Store) -> None:
     assert (failed.error, failed.why, failed.place.id) == ("KeyRefused", "no key", "7")
     assert [one.failed for one in events if isinstance(one, RunEnded)] == [True]
     assert [type(one) for one in events if isinstance(one, ReplyRefused | ReplySent)] == [ReplyRefused]
+
+
+async def test_what_a_platform_refused_is_told_otherwise_than_what_somebody_dropped(store: Store) -> None:
+    def part(number: int) -> OutboxItem:
+        reply = Reply(place=DIRECT, text=f"part {number}")
+        return OutboxItem(id=f"r.{number}", reply=reply, made_at=NOON, run="r", reply_id="r.0", part=number)
+
+    other = OutboxItem(id="o", reply=Reply(place=DIRECT, text="hm"), made_at=NOON, run="o")
+    await store.outbox.put(part(0), part(1), other)
+    await store.outbox.change(replace(part(0), status="dropped", attempts=1, why="too long"))
+    await store.outbox.decide("o", "dropped", why="not wanted")
+    await store.outbox.put(replace(other, id="p"))
+    await store.outbox.drop_answers(["o"], why="stopped by a request")
+
+    ended = [one for one in await store.events.read(after="") if isinstance(one, ReplyRefused | ReplyDropped)]
+
+    assert [(type(one), one.delivery_id, one.run_id) for one in ended] == [
+        (ReplyRefused, "r.0", "r"),
+        (ReplyDropped, "r.1", "r"),
+        (ReplyDropped, "o", "o"),
+        (ReplyDropped, "p", "o"),
+    ]
 
 
 async def test_waiting_for_a_model_is_told(store: Store) -> None:

@@ -68,18 +68,6 @@ async def test_the_messages_of_a_run_that_is_withdrawn_wait_since_they_were_rece
     ]
 
 
-async def test_nothing_is_skipped_where_the_place_has_changed(store: Store) -> None:
-    await store.inbox.receive(a_message(id="1"), at=NOON)
-    snapshot = await store.inbox.snapshot(GROUP)
-    why = {"1": Decision(reason="not addressed")}
-    await store.inbox.edit(a_message("Gryag?", id="1"), at=NOON)
-
-    assert not await store.inbox.skip(GROUP, why, at=NOON, changes=snapshot.changes)
-    assert (await decided(store))["1"].reason == "waiting"
-    assert await store.inbox.skip(GROUP, why, at=NOON, changes=(await store.inbox.snapshot(GROUP)).changes)
-    assert (await decided(store))["1"].reason == "not addressed"
-
-
 async def test_decisions_go_with_the_messages_of_a_place(store: Store) -> None:
     await store.inbox.receive(a_message(id="1", place=DIRECT), at=NOON)
     await store.inbox.receive(a_message(id="2"), at=NOON)

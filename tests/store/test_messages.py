@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
+from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
 from sizes import size
 from store.builders import a_record, a_run, add_own, begin, skip
 from tertulia.context.log import with_current_quote
@@ -92,61 +92,6 @@ async def test_a_forward_keeps_whose_words_it_is_through_edits_quotes_and_the_ex
     assert await store.check() == []
 
 
-async def test_a_message_is_new_once(store: Store) -> None:
-    changed = a_message("something else")
-
-    assert await store.inbox.receive(a_message(), at=NOON) is True
-    assert await store.inbox.receive(a_message(), at=LATER) is False
-    assert await store.inbox.receive(changed, at=LATER) is False
-    assert await everything(store) == [a_message()]
-
-
-async def test_the_same_id_in_another_place_is_another_message(store: Store) -> None:
-    places = [GROUP, DIRECT, replace(GROUP, thread="1"), replace(GROUP, platform="discord")]
-
-    assert [await store.inbox.receive(a_message(place=place), at=NOON) for place in places] == [True] * 4
-
-
-async def test_one_of_many_deliveries_at_once_is_new(store: Store) -> None:
-    told = await asyncio.gather(*(store.inbox.receive(a_message(), at=NOON) for _ in range(50)))
-
-    assert sorted(told) == [False] * 49 + [True]
-
-
-async def test_a_message_is_new_once_also_after_a_restart(tmp_path: Path) -> None:
-    async with Store.open(tmp_path / "s.db") as store:
-        await store.inbox.receive(a_message(), at=NOON)
-    async with Store.open(tmp_path / "s.db") as store:
-        assert await store.inbox.receive(a_message(), at=NOON) is False
-        assert await everything(store) == [a_message()]
-
-
-async def test_messages_wait_until_a_run_takes_them_or_they_are_passed_over(store: Store) -> None:
-    talk = a_talk(4)
-    for message in [*talk, a_message(id="d", place=DIRECT)]:
-        await store.inbox.receive(message, at=NOON)
-
-    assert list(await store.inbox.places()) == [GROUP, DIRECT]
-    assert list(await store.inbox.waiting(GROUP)) == [
-        WaitingMessage(message=message, since=NOON, number=number) for number, message in enumerate(talk)
-    ]
-
-    await begin(store, a_run(target="1", taken=("0", "1")))
-    await skip(store, GROUP, "2", "never seen")
-
-    assert list(await store.inbox.waiting(GROUP)) == [WaitingMessage(message=talk[3], since=NOON, number=3)]
-    await skip(store, GROUP, "3")
-    assert list(await store.inbox.places()) == [DIRECT]
-
-
-async def test_a_place_waits_under_its_newest_title(store: Store) -> None:
-    titles = ["a", "b", "a"]
-    for number, title in enumerate(titles):
-        await store.inbox.receive(a_message(id=str(number), place=replace(GROUP, title=title)), at=NOON)
-
-    assert list(await store.inbox.places()) == [replace(GROUP, title="a")]
-
-
 async def test_an_edit_before_the_run_changes_what_waits(store: Store) -> None:
     await store.inbox.receive(a_message("helo"), at=NOON)
 
@@ -154,46 +99,6 @@ async def test_an_edit_before_the_run_changes_what_waits(store: Store) -> None:
     assert list(await store.inbox.waiting(GROUP)) == [
         WaitingMessage(message=a_message("hello", edited_at=LATER), since=NOON, number=0)
     ]
-
-
-async def test_a_deleted_message_no_longer_waits(store: Store) -> None:
-    await store.inbox.receive(a_message(), at=NOON)
-
-    assert await store.inbox.delete(GROUP, "m1", at=LATER) is True
-    assert list(await store.inbox.places()) == []
-    assert await everything(store) == [a_message(deleted=True)]
-
-
-async def test_what_was_never_seen_can_be_neither_edited_nor_deleted(store: Store) -> None:
-    assert await store.inbox.edit(a_message(), at=NOON) is False
-    assert await store.inbox.delete(GROUP, "m1", at=NOON) is False
-    assert await everything(store) == []
-
-
-async def test_an_edit_without_a_time_was_made_when_it_came(store: Store) -> None:
-    quote = a_quote()
-    await store.inbox.receive(a_message("helo", reply_to=quote, album="a"), at=NOON)
-
-    await store.inbox.edit(a_message("hello", sent_at=None), at=LATER)
-
-    assert await everything(store) == [a_message("hello", reply_to=quote, album="a", edited_at=LATER)]
-
-
-async def test_an_edit_that_comes_after_a_newer_one_changes_nothing(store: Store) -> None:
-    await store.inbox.receive(a_message("1"), at=NOON)
-    await store.inbox.edit(a_message("3", edited_at=LATER), at=LATER)
-
-    assert await store.inbox.edit(a_message("2", edited_at=NOON), at=LATER) is True
-    assert await everything(store) == [a_message("3", edited_at=LATER)]
-
-
-async def test_a_deleted_message_stays_deleted_when_an_edit_comes_late(store: Store) -> None:
-    await store.inbox.receive(a_message("1"), at=NOON)
-    await store.inbox.delete(GROUP, "m1", at=NOON)
-
-    await store.inbox.edit(a_message("2", edited_at=LATER), at=LATER)
-
-    assert await everything(store) == [a_message("2", edited_at=LATER, deleted=True)]
 
 
 async def test_edits_and_deletions_are_events_once_each(store: Store) -> None:

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from people import ALICE, BOB, GROUP, NOON, a_message
 from tertulia.decisions import Decision
-from tertulia.engine.store_protocols import Command, UpdateResult
-from tertulia.errors import InvalidValue
+from tertulia.engine.store_protocols import UpdateResult
 from tertulia.events import MessageReceived
 from tertulia.messages import Author, Message, Place, Quote
 from tertulia.parts import Text
@@ -60,16 +59,6 @@ async def reactions(store: Store) -> Sequence[tuple[str, str]]:
     return await store.reader.run(lambda database: database.execute(select).fetchall())
 
 
-async def test_what_one_update_means_is_stored_together_and_once(store: Store) -> None:
-    changes = (Received(message=a_message("one", id="1")), Received(message=a_message("two", id="2")))
-
-    first = await apply(store, *changes)
-    again = await apply(store, *changes, Received(message=a_message("three", id="3")))
-
-    assert (first, again) == (UpdateResult(new=True), UpdateResult(new=False))
-    assert await texts(store) == ["one", "two"]
-
-
 async def test_raw_updates_that_are_too_old_are_removed_by_an_update_once_a_minute(store: Store) -> None:
     keep = timedelta(seconds=10)
     found = []
@@ -87,12 +76,6 @@ async def test_updates_that_come_together_are_stored_in_their_order(store: Store
     await asyncio.gather(*[apply(store, Received(message=one), key=one.id) for one in messages])
 
     assert await texts(store) == [str(number) for number in range(20)]
-
-
-async def test_a_key_is_known_for_its_platform_alone(store: Store) -> None:
-    await store.updates.apply("elsewhere", (), key="u1", raw=b"?", at=NOON, keep=WEEK)
-
-    assert await apply(store, Received(message=a_message("one", id="1"))) == UpdateResult(new=True)
 
 
 async def test_an_edit_of_an_unknown_message_is_stored_and_waits_if_it_came_in_time(store: Store) -> None:
@@ -115,13 +98,6 @@ async def test_an_edit_by_somebody_else_is_left_out_and_the_rest_is_applied(stor
     assert await texts(store) == ["mine", "two"]
 
 
-async def test_what_was_deleted_is_deleted(store: Store) -> None:
-    await apply(store, Received(message=a_message("one", id="1")), Deleted(place=GROUP, message_id="1"))
-
-    assert [message.deleted for message in await store.log.read(GROUP, 0, 9)] == [True]
-    assert await waiting(store) == []
-
-
 async def test_a_persons_reactions_are_those_they_show_now(store: Store) -> None:
     def reacted(author: Author, *emojis: str) -> Reacted:
         return Reacted(place=GROUP, message_id="1", author=author, emojis=emojis)
@@ -130,27 +106,6 @@ async def test_a_persons_reactions_are_those_they_show_now(store: Store) -> None
     await apply(store, reacted(Author(id=ALICE.id, name="Another name"), "❤", "👀"), reacted(BOB), key="u2")
 
     assert await reactions(store) == [("1", '["❤","👀"]')]
-
-
-async def test_a_command_is_there_until_it_was_carried_out(store: Store) -> None:
-    said = a_message("/forget tea", id="9")
-    await apply(store, Received(message=a_message("one", id="1")))
-    await apply(store, Commanded(message=said, name="forget", argument="tea"), key="u2")
-
-    (command,) = await store.updates.commands()
-    await store.updates.end(command)
-
-    assert command == Command(id=command.id, message=said, name="forget", argument="tea", horizon=1)
-    assert await store.updates.commands() == []
-    assert await texts(store) == ["one"]
-    with pytest.raises(InvalidValue, match="there is no command"):
-        await store.updates.end(command)
-
-
-async def test_what_waits_in_a_place_we_have_left_is_not_answered(store: Store) -> None:
-    await apply(store, Received(message=a_message("one", id="1")), PlaceLeft(place=GROUP))
-
-    assert await waiting(store) == []
 
 
 def a_task(name: str, place: Place = GROUP, **changes: Any) -> Task:
@@ -237,16 +192,6 @@ async def test_changes_that_cannot_be_stored_leave_the_update_unread(store: Stor
     assert outcome.refused
     assert await texts(store) == []
     assert await store.updates.unread(GROUP.platform) == [Update(key="u1", raw=b"raw")]
-
-
-async def test_what_services_sent_is_removed_after_a_while_and_its_key_much_later(store: Store) -> None:
-    await apply(store, raw=b"old")
-
-    await apply(store, key="u2", raw=b"new", at=NOON + timedelta(days=8))
-    assert await store.updates.unread(GROUP.platform) == [Update(key="u2", raw=b"new")]
-    assert await apply(store, at=NOON + timedelta(days=9)) == UpdateResult(new=False)
-
-    assert await apply(store, at=NOON + timedelta(days=91), raw=b"again") == UpdateResult(new=True)
 
 
 async def test_the_last_message_is_the_newest_that_was_received(store: Store) -> None:

@@ -40,7 +40,7 @@ from tertulia.store.message_rows import FIND_MESSAGE
 from tertulia.store.prompts import SqlPrompts, last_prompt
 from tertulia.store.sqlite.connection import SqliteDatabase
 from tertulia.store.threads import ConnectionThread, Repository
-from tertulia.tasks.task import Policy, Task, cancels_sends
+from tertulia.tasks.task import PlanRules, Policy, Task, cancels_sends
 from tertulia.turns import Prompt, Record
 
 # Runs with their places; what is asked of them follows.
@@ -81,8 +81,11 @@ class StoredRun(NamedTuple):
 class SqlRuns(Repository):
     """Implements `engine.store_protocols.RunStore`."""
 
-    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, prompts: SqlPrompts) -> None:
+    def __init__(
+        self, writer: ConnectionThread, reader: ConnectionThread, prompts: SqlPrompts, rules: PlanRules
+    ) -> None:
         super().__init__(writer, reader)
+        self._rules = rules
         self._prompts = prompts
 
     async def begin(
@@ -97,7 +100,9 @@ class SqlRuns(Repository):
     ) -> None:
         _validate_ids(run)
         prepared = self._prompts.prepare(run, 0, prompt, at=at, left_out=left_out)
-        rows = await self._writer.run(lambda database: _begin(database, run, prepared, cancels, changes, at))
+        rows = await self._writer.run(
+            lambda database: _begin(database, run, prepared, cancels, changes, at, self._rules)
+        )
         if rows is not None:
             self._prompts.cache_layers(prepared, rows)
 
@@ -185,7 +190,7 @@ class SqlRuns(Repository):
     async def end(self, run: Run, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
         _validate_ids(run)
         sending, planned = [outbox.as_row(reply) for reply in replies], list(tasks)
-        await self._writer.run(lambda database: _end(database, run, sending, planned))
+        await self._writer.run(lambda database: _end(database, run, sending, planned, self._rules))
 
     async def _write_tool(self, run: Run, tool: ToolRun, event: DurableEvent, at: datetime | None) -> None:
         row = {
@@ -222,12 +227,13 @@ def _require_prompts(run: Run, stored: StoredRun | None) -> None:
 
 
 def _begin(
-    database: SqliteDatabase,
+    database: Database,
     run: Run,
     prepared: prompts.PreparedPrompt,
     cancels: Policy,
     changes: int | None,
     at: datetime,
+    rules: PlanRules,
 ) -> list[int] | None:
     """Begin a run; return the rows of its layers, or None if it was begun before."""
     values = _row_of(database, run)
@@ -241,7 +247,7 @@ def _begin(
         decided = decisions.claim(database, run, run.taken, at)
     except InvalidValue as error:
         raise PromptOutdated(str(error)) from error
-    tasks.cancel_superseded(database, run.place, values["place"], cancels)
+    tasks.cancel_superseded(database, run.place, cancels, rules)
     started = RunStarted(place=run.place, run_id=run.id, message_id=run.target)
     events.add(database, *decided, started, PromptSent(place=run.place, run_id=run.id, step=0), at=at)
     return prompts.insert_prompt(database, prepared)
@@ -266,7 +272,9 @@ def _ask(
     return prompts.insert_prompt(database, prepared)
 
 
-def _end(database: SqliteDatabase, run: Run, replies: list[outbox.OutboxRow], planned: list[Task]) -> None:
+def _end(
+    database: SqliteDatabase, run: Run, replies: list[outbox.OutboxRow], planned: list[Task], rules: PlanRules
+) -> None:
     """End a run and store its replies and tasks; a run that has ended stays as it is.
 
     A run that showed a fact forgotten since may end as failed, not as done.
@@ -283,7 +291,7 @@ def _end(database: SqliteDatabase, run: Run, replies: list[outbox.OutboxRow], pl
         events.add(database, *made, at=run.ended_at)
     for reply in replies:
         outbox.add(database, reply)
-    tasks.add(database, planned)
+    tasks.add(database, planned, rules)
     if run.status != "open":
         ended = RunEnded(place=run.place, run_id=run.id, failed=run.status == "failed")
         events.add(database, ended, at=run.ended_at)

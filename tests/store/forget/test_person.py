@@ -54,7 +54,9 @@ async def test_nothing_of_a_person_is_left_in_what_was_left_out_of_a_prompt(stor
         LeftOut(source="background", why="over", ids=("fact-of-hers",), tokens=9),
         LeftOut(source="background", why="over", text=SECRET, tokens=9),
     ]
-    await store.runs.begin(a_run(target="1", taken=("1",)), Prompt.of("hello all"), at=NOON, left_out=group_reports(left))
+    await store.runs.begin(
+        a_run(target="1", taken=("1",)), Prompt.of("hello all"), at=NOON, left_out=group_reports(left)
+    )
 
     await store.forget(platform="telegram", author_id=HER.id, at=NOON)
 
