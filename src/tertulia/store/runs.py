@@ -227,7 +227,7 @@ def _require_prompts(run: Run, stored: StoredRun | None) -> None:
 
 
 def _begin(
-    database: Database,
+    database: SqliteDatabase,
     run: Run,
     prepared: prompts.PreparedPrompt,
     cancels: Policy,
