@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.backoff import backoff
+from tertulia.context.budget import group_reports
 from tertulia.decisions import Decision
 from tertulia.engine.admission import Admission
 from tertulia.engine.background import FIRST_RETRY, LONGEST_RETRY, BackgroundTasks, Sleep, Slot, is_cancelled, log_text
@@ -257,7 +258,7 @@ class PlaceWorker:
                     at=parts.now(),
                     cancels=parts.behavior.policy,
                     changes=batch.snapshot.changes,
-                    left_out=context.left_out,
+                    left_out=group_reports(context.left_out),
                 )
             except PromptOutdated:
                 batch = await self._debounce.refresh(batch)

@@ -155,8 +155,15 @@ CONVERSATIONS = (
     )""",
     "CREATE INDEX commands_by_name ON commands (name)",
     "CREATE INDEX commands_by_place ON commands (place)",
-    """CREATE TABLE place_aliases (
-        place_key TEXT PRIMARY KEY,  -- of a place that goes on as another one
+    f"""CREATE TABLE new_numbers (  -- of messages while an import puts them in order; empty between transactions
+        place INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        new_number INTEGER NOT NULL,
+        PRIMARY KEY (place, number)
+    ) {BY_KEY}""",
+    f"""CREATE TABLE place_aliases (
+        id {SEQUENCE},  -- in the order in which places moved
+        place_key TEXT NOT NULL UNIQUE,  -- of a place that goes on as another one
         place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE
     )""",
     "CREATE INDEX place_aliases_by_place ON place_aliases (place)",
@@ -332,7 +339,8 @@ RUNS = (
     "CREATE INDEX tasks_due ON tasks (due_at) WHERE status = 'pending' AND free = 1",
     "CREATE INDEX tasks_by_run ON tasks (run_id) WHERE run_id IS NOT NULL",
     "CREATE INDEX tasks_to_call_off ON tasks (place) WHERE status = 'pending' AND run_id IS NOT NULL",
-    """CREATE TABLE usage (  -- of model calls, summed up
+    f"""CREATE TABLE usage (  -- of model calls, summed up
+        id {SEQUENCE},
         day TEXT NOT NULL,  -- in UTC
         place INTEGER REFERENCES places (id),  -- none: forgotten since
         author INTEGER REFERENCES authors (id),  -- who was answered; none: forgotten since
