@@ -72,8 +72,9 @@ def insert_change(
 ) -> None:
     """Store that a message changes, and what it was *before*."""
     place, number = database.execute("SELECT place, number FROM messages WHERE id = ?", (message,)).fetchone()
-    counted = "UPDATE places SET changes = changes + 1 WHERE id = ? RETURNING changes, messages"
-    change, position = database.execute(counted, (place,)).fetchone()
+    counted = """UPDATE places SET changes = changes + 1, removed = CASE WHEN :removes = 1 THEN changes + 1
+        ELSE removed END WHERE id = :place RETURNING changes, messages"""
+    ((change, position),) = database.all(counted, place=place, removes=int(kind in ("deleted", "removed")))
     values = {
         "place": place,
         "change": change,

@@ -70,13 +70,18 @@ class SqlRuns(Repository):
         at: datetime,
         cancels: Policy = cancels_sends,
         changes: int | None = None,
+        edits_matter: bool = True,
         left_out: Sequence[LeftOut] = (),
     ) -> None:
         _validate_ids(run)
         prepared = self._prompts.prepare(run, 0, prompt, at=at)
         if left_out:
             prepared = prepared._replace(left_out=dumps(group_reports(left_out)))
-        rows = await self._writer.run(lambda database: _begin(database, run, prepared, cancels, changes, at))
+
+        def begin(database: Database) -> list[int] | None:
+            return _begin(database, run, prepared, cancels, at, changes=changes, edits_matter=edits_matter)
+
+        rows = await self._writer.run(begin)
         if rows is not None:
             self._prompts.cache_layers(prepared, rows)
 
@@ -202,15 +207,23 @@ def _require_prompts(run: Run, stored: StoredRun | None) -> None:
 
 
 def _begin(
-    database: Database, run: Run, prepared: prompts.PreparedPrompt, cancels: Policy, changes: int | None, at: datetime
+    database: Database,
+    run: Run,
+    prepared: prompts.PreparedPrompt,
+    cancels: Policy,
+    at: datetime,
+    *,
+    changes: int | None,
+    edits_matter: bool,
 ) -> list[int] | None:
     """Begin a run; return the rows of its layers, or None if it was begun before."""
     place, values = _row_of(database, run)
     if not database.execute(_INSERT, values).rowcount:
         return None
-    select = f"SELECT changes, {FIND_MESSAGE} FROM places WHERE id = :place"
-    seen, target = database.execute(select, {"place": place, "message_id": run.target}).fetchone()
-    if changes is not None and (seen != changes or target is None):
+    select = f"SELECT changes, removed, {FIND_MESSAGE} FROM places WHERE id = :place"
+    ((changed, removed, target),) = database.all(select, place=place, message_id=run.target)
+    is_current = changed == changes if edits_matter else removed <= changes <= changed
+    if changes is not None and not (is_current and target is not None):
         raise PromptOutdated(f"what run {run.id!r} would ask has changed")
     try:
         decided = decisions.claim(database, run, run.taken, at)
