@@ -18,6 +18,7 @@ from tertulia.models.base import Model, Response, Usage
 from tertulia.parts import Part, Text, Thought, ToolCall, ToolResult
 from tertulia.run.answer_type import AnswerType
 from tertulia.run.chat_history import Exchange, History, MessageInput, Pieces, user_turn
+from tertulia.run.chat_values import ChatStore, OpenExchange
 from tertulia.run.fallbacks import ExpiredFiles
 from tertulia.run.journal import InMemoryJournal, Journal, Run, ToolRun
 from tertulia.run.loop import (
@@ -31,7 +32,7 @@ from tertulia.run.loop import (
     without_tools,
 )
 from tertulia.run.model_calls import CALL_TIMEOUT, AttemptFailed, ModelCalls
-from tertulia.run.stored_chat import ChatStore, OpenExchange, StoredChat, UnstoredChat, give_up, replay
+from tertulia.run.stored_chat import StoredChat, UnstoredChat, give_up, replay
 from tertulia.toolbox.run_context import RunContext
 from tertulia.toolbox.toolbox import Function, Tool, Toolbox
 from tertulia.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, cut_turn, user

@@ -64,7 +64,14 @@ async def forgotten(store: Store) -> None:
     await store.forget(platform=GROUP.author_namespace, author_id=BOB.id)
 
 
-MAY_GO_ON = {edited: True, reacted: True, deleted: False, emptied: False, hidden: False, forgotten: False}
+MAY_GO_ON: dict[Callable[[Store], Awaitable[None]], bool] = {
+    edited: True,
+    reacted: True,
+    deleted: False,
+    emptied: False,
+    hidden: False,
+    forgotten: False,
+}
 
 
 @pytest.mark.parametrize("happened", MAY_GO_ON)

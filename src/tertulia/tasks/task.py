@@ -1,10 +1,10 @@
 """Tasks, the blocks by which a model asks for them, and policies: retries, and what a new message cancels. Pure."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import force_setattr
@@ -190,6 +190,30 @@ def ends_with_its_place(task: Task) -> bool:
 
 def cancels_nothing(_: Task) -> bool:
     return False
+
+
+class PlanRules(Protocol):
+    """What follows from a change for the tasks of a plan: functions of all its tasks. `tasks.graph` is one."""
+
+    def begin(self, task: Task, /) -> Task: ...
+
+    def cancel(self, task: Task, /, *, why: str) -> Task: ...
+
+    def settle(self, tasks: Iterable[Task], /) -> Sequence[Task]:
+        """Return the tasks with what follows from their statuses."""
+        ...
+
+    def without_open_dependencies(self, tasks: Iterable[Task], /) -> Sequence[Task]:
+        """Return the pending tasks that wait only for their time."""
+        ...
+
+    def recover(self, tasks: Iterable[Task], /, *, repeatable: Collection[str]) -> Sequence[Task]:
+        """Return the tasks after a crash."""
+        ...
+
+    def supersede(self, tasks: Iterable[Task], place: Place, /, *, policy: Policy) -> Sequence[Task]:
+        """Return the tasks after a new message in *place*."""
+        ...
 
 
 POLICIES: Mapping[str, Policy] = MappingProxyType(
