@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.backoff import backoff
+from tertulia.context.budget import group_reports
 from tertulia.decisions import Decision
 from tertulia.engine.admission import Admission
 from tertulia.engine.background import FIRST_RETRY, LONGEST_RETRY, BackgroundTasks, Sleep, Slot, is_cancelled, log_text
@@ -261,7 +262,7 @@ class PlaceWorker:
                     cancels=parts.behavior.policy,
                     changes=batch.snapshot.changes,
                     edits_matter=rebuilds < MAX_REBUILDS,
-                    left_out=context.left_out,
+                    left_out=group_reports(context.left_out),
                 )
             except PromptOutdated:
                 batch, rebuilds = await self._debounce.refresh(batch), rebuilds + 1

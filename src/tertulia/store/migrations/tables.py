@@ -340,7 +340,8 @@ RUNS = (
     "CREATE INDEX tasks_due ON tasks (due_at) WHERE status = 'pending' AND free = 1",
     "CREATE INDEX tasks_by_run ON tasks (run_id) WHERE run_id IS NOT NULL",
     "CREATE INDEX tasks_to_call_off ON tasks (place) WHERE status = 'pending' AND run_id IS NOT NULL",
-    """CREATE TABLE usage (  -- of model calls, summed up
+    f"""CREATE TABLE usage (  -- of model calls, summed up
+        id {SEQUENCE},
         day TEXT NOT NULL,  -- in UTC
         place INTEGER REFERENCES places (id),  -- none: forgotten since
         author INTEGER REFERENCES authors (id),  -- who was answered; none: forgotten since
