@@ -102,7 +102,7 @@ class SqlRuns(Repository):
         _validate_ids(run)
         prepared = self._prompts.prepare(run, 0, prompt, at=at, left_out=left_out)
 
-        def begin(database: Database) -> list[int] | None:
+        def begin(database: SqliteDatabase) -> list[int] | None:
             return _begin(database, run, prepared, cancels, at, self._rules, changes=changes, edits_matter=edits_matter)
 
         rows = await self._writer.run(begin)
