@@ -233,7 +233,8 @@ def edit(database: Database, message: Message, at: datetime, rules: FactRules) -
         deleted=message.deleted or before.deleted,
     )
     if _is_newer(now, before, at):
-        rewrite(database, row_id, before, MessageRow(replace(now, edited_at=now.edited_at or at)), at, "edited")
+        kind: ChangeKind = "deleted" if now.deleted or not message.parts else "edited"  # also of a part
+        rewrite(database, row_id, before, MessageRow(replace(now, edited_at=now.edited_at or at)), at, kind)
         if is_part:
             message_rows.change_part(database, row_id, message.id, message.parts)
         if now.deleted or now.parts != before.parts:

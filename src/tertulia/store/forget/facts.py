@@ -46,7 +46,9 @@ def withdraw(database: Database, by_place: StatementsByPlace, hidden: Collection
         _cancel_tasks(database, statements, about, place)
     _withdraw_runs(database, by_place, hidden)
     changed = {place for _, place in by_place}
-    database.executemany("UPDATE places SET changes = changes + 1 WHERE id = ?", [(place,) for place in changed])
+    database.executemany(
+        "UPDATE places SET changes = changes + 1, removed = changes + 1 WHERE id = ?", [(place,) for place in changed]
+    )
 
 
 def _drop_replies(database: Database, statements: Sequence[Statement], about: int, place: int) -> None:

@@ -14,7 +14,8 @@ CONVERSATIONS = (
         place_id TEXT NOT NULL,
         thread TEXT,
         messages INTEGER NOT NULL DEFAULT 0,  -- how many were ever kept, the number of the next one
-        changes INTEGER NOT NULL DEFAULT 0,  -- how many events there were
+        changes INTEGER NOT NULL DEFAULT 0,  -- how many edits, deletions and the like there were
+        removed INTEGER NOT NULL DEFAULT 0,  -- the last change by which something was deleted or forgotten
         delimiter TEXT,
         beginning INTEGER NOT NULL DEFAULT 0,  -- of the conversation: the number of a message
         direct_until INTEGER NOT NULL DEFAULT 0,  -- after its last message as a direct chat
