@@ -211,12 +211,14 @@ class RunStore(JournalStore, Protocol):
         at: datetime,
         cancels: Policy = cancels_sends,
         changes: int | None = None,
+        edits_matter: bool = True,
         left_out: Sequence[LeftOut] = (),
     ) -> None:
         """Begin a run with its first prompt and what was *left_out* of it, in one transaction.
 
         Its messages no longer wait. Tasks of older plans for the place are cancelled as *cancels* says. Raise
-        `PromptOutdated`, and begin nothing, where the place has other *changes* than the prompt was built with.
+        `PromptOutdated`, and begin nothing, where the place has more *changes* than the prompt was built with; if
+        *edits_matter* is false, only where something was deleted or forgotten since.
         """
         ...
 

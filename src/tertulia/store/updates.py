@@ -8,6 +8,7 @@ from typing import assert_never
 from tertulia.characters import is_blank
 from tertulia.engine.store_protocols import Command, OutboxItem, UpdateResult
 from tertulia.errors import InvalidValue
+from tertulia.memory.values import FactRules
 from tertulia.messages import Message, Place, PlaceKey
 from tertulia.platform import (
     Change,
@@ -52,12 +53,14 @@ class SqlUpdates(Repository):
         self,
         writer: ConnectionThread,
         reader: ConnectionThread,
-        rules: PlanRules,
+        plans: PlanRules,
+        facts: FactRules,
         *,
         moved: Callable[[], Awaitable[None]],
     ) -> None:
         super().__init__(writer, reader)
-        self._rules = rules
+        self._plans = plans
+        self._facts = facts
         self._moved = moved  # is awaited after a place has migrated: clears the caches
         self._removed_at: datetime | None = None  # when an update removed old ones last
 
@@ -72,7 +75,7 @@ class SqlUpdates(Repository):
 
         async def write(some: Sequence[Change]) -> bool:
             return await self._writer.run(
-                lambda database: _apply(database, platform, some, key, raw, now, too_old, self._rules),
+                lambda database: _apply(database, platform, some, key, raw, now, too_old, self._plans, self._facts),
                 places=[place for change in some for place in places_of(change)],
             )
 
@@ -87,7 +90,7 @@ class SqlUpdates(Repository):
         return UpdateResult(new=new)
 
     async def leave(self, place: Place, *, at: datetime) -> None:
-        await self._writer.run(lambda database: _leave(database, place, at, self._rules), places=[place])
+        await self._writer.run(lambda database: _leave(database, place, at, self._plans), places=[place])
 
     async def remove_old(self, keep: timedelta, *, at: datetime) -> None:
         await self._writer.run(lambda database: _remove_old(database, utc(at), keep))
@@ -107,7 +110,7 @@ class SqlUpdates(Repository):
     async def end(self, command: Command, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
         sending, planned = [outbox.as_row(reply) for reply in replies], list(tasks)
         await self._writer.run(
-            lambda database: _end(database, command, sending, planned, self._rules), places=[command.message.place]
+            lambda database: _end(database, command, sending, planned, self._plans), places=[command.message.place]
         )
 
 
@@ -141,7 +144,8 @@ def _apply(
     raw: bytes | None,
     at: datetime,
     too_old: timedelta | None,
-    rules: PlanRules,
+    plans: PlanRules,
+    facts: FactRules,
 ) -> bool:
     """Store an update and apply its changes; return whether it is new. Remove updates that are *too_old*, if given."""
     if too_old is not None:
@@ -154,21 +158,21 @@ def _apply(
     if row is None:
         return False
     for change in changes:
-        _apply_change(database, places.redirect_change(database, change), at, rules)
+        _apply_change(database, places.redirect_change(database, change), at, plans, facts)
     linked = {upsert_place(database, place) for change in changes for place in places_of(change)}
     link = "INSERT INTO update_places (update_row, place) VALUES (:update, :place) ON CONFLICT DO NOTHING"
     database.many(link, [{"update": row, "place": place} for place in linked])
     return True
 
 
-def _apply_change(database: Database, change: Change, at: datetime, rules: PlanRules) -> None:
+def _apply_change(database: Database, change: Change, at: datetime, plans: PlanRules, facts: FactRules) -> None:
     match change:
         case Received(message=message):
             messages.add(database, MessageRow(message), at, "waiting")
         case Edited(message=message):
-            _edit(database, message, at)
+            _edit(database, message, at, facts)
         case Deleted(place=place, message_id=message_id):
-            messages.delete(database, place, message_id, at)
+            messages.delete(database, place, message_id, at, facts)
         case Reacted():
             message_rows.add_reaction(database, change, at)
         case Commanded():
@@ -179,17 +183,17 @@ def _apply_change(database: Database, change: Change, at: datetime, rules: PlanR
             upsert_place(database, place)
             places.join_place(database, place)
         case PlaceLeft(place=place):
-            _leave(database, place, at, rules)
+            _leave(database, place, at, plans)
         case Stopped():
             pass  # it stops a run in progress, and changes nothing that is stored
         case _:
             assert_never(change)
 
 
-def _edit(database: Database, message: Message, at: datetime) -> None:
+def _edit(database: Database, message: Message, at: datetime, rules: FactRules) -> None:
     """Store an edit. Of an unknown message the edit is all that we know."""
     try:
-        known = messages.edit(database, message, at)
+        known = messages.edit(database, message, at, rules)
     except InvalidValue as error:  # another author's message; nothing was written yet
         log.warning("an edit is left out: %s", error)
         return

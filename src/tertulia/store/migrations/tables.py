@@ -14,7 +14,8 @@ CONVERSATIONS = (
         place_id TEXT NOT NULL,
         thread TEXT,
         messages INTEGER NOT NULL DEFAULT 0,  -- how many were ever kept, the number of the next one
-        changes INTEGER NOT NULL DEFAULT 0,  -- how many events there were
+        changes INTEGER NOT NULL DEFAULT 0,  -- how many edits, deletions and the like there were
+        removed INTEGER NOT NULL DEFAULT 0,  -- the last change by which something was deleted or forgotten
         delimiter TEXT,
         beginning INTEGER NOT NULL DEFAULT 0,  -- of the conversation: the number of a message
         direct_until INTEGER NOT NULL DEFAULT 0,  -- after its last message as a direct chat
@@ -339,7 +340,8 @@ RUNS = (
     "CREATE INDEX tasks_due ON tasks (due_at) WHERE status = 'pending' AND free = 1",
     "CREATE INDEX tasks_by_run ON tasks (run_id) WHERE run_id IS NOT NULL",
     "CREATE INDEX tasks_to_call_off ON tasks (place) WHERE status = 'pending' AND run_id IS NOT NULL",
-    """CREATE TABLE usage (  -- of model calls, summed up
+    f"""CREATE TABLE usage (  -- of model calls, summed up
+        id {SEQUENCE},
         day TEXT NOT NULL,  -- in UTC
         place INTEGER REFERENCES places (id),  -- none: forgotten since
         author INTEGER REFERENCES authors (id),  -- who was answered; none: forgotten since
