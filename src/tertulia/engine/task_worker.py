@@ -26,8 +26,8 @@ from tertulia.engine.memory.recall import evidence_messages
 from tertulia.engine.places import DelimiterCache
 from tertulia.engine.store_protocols import OutboxItem, PlaceSettings, TaskStore
 from tertulia.errors import CallerMustAct, InvalidValue, StoreBroken, TertuliaError, reason_of, seconds_to_wait
-from tertulia.memory.facts import MAX_FACT_LENGTH, default_scope, subject_of
-from tertulia.memory.values import Fact, Facts
+from tertulia.memory.facts import default_scope, subject_of
+from tertulia.memory.values import MAX_FACT_LENGTH, Fact, Facts
 from tertulia.memory.verify.claims import unfit_reason
 from tertulia.memory.verify.clauses import supporting_messages
 from tertulia.messages import Author, Place, Reply

@@ -12,6 +12,7 @@ from tertulia.engine.store_protocols import PlaceSnapshot, WaitingMessage
 from tertulia.errors import InvalidValue
 from tertulia.events import MessageReceived
 from tertulia.media.values import file_key
+from tertulia.memory.values import FactRules
 from tertulia.messages import Message, Place, Quote, placeholder_of
 from tertulia.parts import Media
 from tertulia.store import decisions, events, message_rows, search_index
@@ -36,7 +37,7 @@ from tertulia.store.message_rows import (
     insert_change,
 )
 from tertulia.store.sqlite.connection import Database
-from tertulia.store.threads import Repository
+from tertulia.store.threads import ConnectionThread, Repository
 
 CONTENT = (  # what an edit replaces
     "text media name title sent_at edited_at deleted reply_to reply_author reply parts album "
@@ -58,6 +59,10 @@ _COUNT_DIRECT, _COUNT_OPEN = _COUNT.format("direct_until"), _COUNT.format("open_
 class SqlInbox(Repository):
     """Implements `engine.store_protocols.InboxStore`."""
 
+    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, rules: FactRules) -> None:
+        super().__init__(writer, reader)
+        self._rules = rules
+
     async def receive(self, message: Message, *, at: datetime) -> bool:
         row = MessageRow(message)
         require_ids(message)
@@ -65,11 +70,11 @@ class SqlInbox(Repository):
 
     async def edit(self, message: Message, *, at: datetime) -> bool:
         MessageRow(message)  # raises before anything is written
-        return await self._writer.run(lambda database: edit(database, message, at))
+        return await self._writer.run(lambda database: edit(database, message, at, self._rules))
 
     async def delete(self, place: Place, message_id: str, *, at: datetime) -> bool:
         validate_id(message_id, "message")
-        return await self._writer.run(lambda database: delete(database, place, message_id, at))
+        return await self._writer.run(lambda database: delete(database, place, message_id, at, self._rules))
 
     async def places(self) -> Sequence[Place]:
         return await self._reader.run(waiting_places)
@@ -202,7 +207,7 @@ def add(database: Database, row: MessageRow, at: datetime | None, reason: Reason
     return row_id
 
 
-def edit(database: Database, message: Message, at: datetime) -> bool:
+def edit(database: Database, message: Message, at: datetime, rules: FactRules) -> bool:
     """Replace the content of a message; an edit older than the stored one changes nothing."""
     found = _find(database, message.place, message.id)
     if found is None:
@@ -233,8 +238,8 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
         if is_part:
             message_rows.change_part(database, row_id, message.id, message.parts)
         if now.deleted or now.parts != before.parts:
-            retraction.retract(database, row_id)
-        retraction.unhide_edited(database, row_id, text_of(now), at)
+            retraction.retract(database, [row_id], rules)
+        retraction.unhide_edited(database, row_id, text_of(now), at, rules)
         if now.parts != before.parts:
             decide_again(database, row_id, now, at)
     return True
@@ -256,7 +261,7 @@ def _is_newer(now: Message, before: Message, at: datetime) -> bool:
     return before.edited_at is None or (now.edited_at or at) >= before.edited_at
 
 
-def delete(database: Database, place: Place, message_id: str, at: datetime) -> bool:
+def delete(database: Database, place: Place, message_id: str, at: datetime, rules: FactRules) -> bool:
     """Mark a message as deleted and no longer waiting; of a split message only this part is deleted."""
     found = _find(database, place, message_id)
     if found is None:
@@ -264,12 +269,12 @@ def delete(database: Database, place: Place, message_id: str, at: datetime) -> b
     row_id, before = found
     if not before.deleted and message_rows.join_parts(database, row_id, {message_id: ()}):
         then = max(at, before.edited_at or at)
-        return edit(database, replace(before, id=message_id, parts=(), edited_at=then), at)
+        return edit(database, replace(before, id=message_id, parts=(), edited_at=then), at, rules)
     if not before.deleted:
         insert_change(database, row_id, "deleted", at, before)
         database.run("UPDATE messages SET deleted = 1 WHERE id = :message", message=row_id)
         decisions.end_waiting(database, [row_id], "withdrawn", at)
-        retraction.retract(database, row_id)
+        retraction.retract(database, [row_id], rules)
         search_index.reindex(database, [row_id])
     return True
 

@@ -8,6 +8,7 @@ from typing import assert_never
 from tertulia.characters import is_blank
 from tertulia.engine.store_protocols import Command, OutboxItem, UpdateResult
 from tertulia.errors import InvalidValue
+from tertulia.memory.values import FactRules
 from tertulia.messages import Message, Place, PlaceKey
 from tertulia.platform import (
     Change,
@@ -46,12 +47,14 @@ class SqlUpdates(Repository):
         self,
         writer: ConnectionThread,
         reader: ConnectionThread,
-        rules: PlanRules,
+        plans: PlanRules,
+        facts: FactRules,
         *,
         moved: Callable[[], Awaitable[None]],
     ) -> None:
         super().__init__(writer, reader)
-        self._rules = rules
+        self._plans = plans
+        self._facts = facts
         self._moved = moved  # is awaited after a place has migrated: clears the caches
         self._removed_at: datetime | None = None  # when an update removed old ones last
 
@@ -66,7 +69,7 @@ class SqlUpdates(Repository):
 
         async def write(some: Sequence[Change]) -> bool:
             return await self._writer.run(
-                lambda database: _apply(database, platform, some, key, raw, now, too_old, self._rules)
+                lambda database: _apply(database, platform, some, key, raw, now, too_old, self._plans, self._facts)
             )
 
         try:
@@ -80,7 +83,7 @@ class SqlUpdates(Repository):
         return UpdateResult(new=new)
 
     async def leave(self, place: Place, *, at: datetime) -> None:
-        await self._writer.run(lambda database: _leave(database, place, at, self._rules))
+        await self._writer.run(lambda database: _leave(database, place, at, self._plans))
 
     async def remove_old(self, keep: timedelta, *, at: datetime) -> None:
         await self._writer.run(lambda database: _remove_old(database, utc(at), keep))
@@ -99,7 +102,7 @@ class SqlUpdates(Repository):
 
     async def end(self, command: Command, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
         sending, planned = [outbox.as_row(reply) for reply in replies], list(tasks)
-        await self._writer.run(lambda database: _end(database, command, sending, planned, self._rules))
+        await self._writer.run(lambda database: _end(database, command, sending, planned, self._plans))
 
 
 def _require_valid(change: Change) -> None:
@@ -132,7 +135,8 @@ def _apply(
     raw: bytes | None,
     at: datetime,
     too_old: timedelta | None,
-    rules: PlanRules,
+    plans: PlanRules,
+    facts: FactRules,
 ) -> bool:
     """Store an update and apply its changes; return whether it is new. Remove updates that are *too_old*, if given."""
     if too_old is not None:
@@ -149,7 +153,7 @@ def _apply(
         insert = """INSERT INTO updates (platform, update_key, at, is_read, raw) VALUES (?, ?, ?, ?, ?) RETURNING id"""
         row = database.execute(insert, (name, key, at.isoformat(), int(bool(changes)), raw)).fetchone()[0]
     for change in changes:
-        _apply_change(database, places.redirect_change(database, change), at, rules)
+        _apply_change(database, places.redirect_change(database, change), at, plans, facts)
     link = "INSERT INTO update_places (update_row, place) VALUES (?, ?) ON CONFLICT DO NOTHING"
     database.executemany(
         link, [(row, upsert_place(database, place)) for change in changes for place in places_of(change)]
@@ -157,15 +161,15 @@ def _apply(
     return True
 
 
-def _apply_change(database: Database, change: Change, at: datetime, rules: PlanRules) -> None:
+def _apply_change(database: Database, change: Change, at: datetime, plans: PlanRules, facts: FactRules) -> None:
     match change:
         case Received(message=message):
             messages.add(database, MessageRow(message), at, "waiting")
             _join(database, message.place)
         case Edited(message=message):
-            _edit(database, message, at)
+            _edit(database, message, at, facts)
         case Deleted(place=place, message_id=message_id):
-            messages.delete(database, place, message_id, at)
+            messages.delete(database, place, message_id, at, facts)
         case Reacted():
             message_rows.add_reaction(database, change, at)
         case Commanded():
@@ -176,17 +180,17 @@ def _apply_change(database: Database, change: Change, at: datetime, rules: PlanR
             upsert_place(database, place)
             _join(database, place)
         case PlaceLeft(place=place):
-            _leave(database, place, at, rules)
+            _leave(database, place, at, plans)
         case Stopped():
             pass  # it stops a run in progress, and changes nothing that is stored
         case _:
             assert_never(change)
 
 
-def _edit(database: Database, message: Message, at: datetime) -> None:
+def _edit(database: Database, message: Message, at: datetime, rules: FactRules) -> None:
     """Store an edit. Of an unknown message the edit is all that we know."""
     try:
-        known = messages.edit(database, message, at)
+        known = messages.edit(database, message, at, rules)
     except InvalidValue as error:  # another author's message; nothing was written yet
         log.warning("an edit is left out: %s", error)
         return
