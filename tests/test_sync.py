@@ -13,7 +13,7 @@ from tertulia import Chat, Store, SyncChat, Text, Toolbox, ToolCall, ToolResult,
 from tertulia.errors import InvalidValue, Overloaded
 from tertulia.models import Finish, Gemini, Response, Scripted
 from tertulia.models.base import Usage
-from tertulia.run.stored_chat import OpenExchange
+from tertulia.run.chat_values import OpenExchange
 from tertulia.sim import GeminiSim
 from throwing import THROWN, Throwing
 

@@ -18,6 +18,7 @@ from tertulia.models.base import Model, Response, Usage
 from tertulia.parts import Part, Text, Thought, ToolCall, ToolResult
 from tertulia.run.answer_type import AnswerType
 from tertulia.run.chat_history import Exchange, History, MessageInput, Pieces, user_turn
+from tertulia.run.chat_values import ChatStore, OpenExchange
 from tertulia.run.fallbacks import ExpiredFiles
 from tertulia.run.journal import InMemoryJournal, Journal, Run, ToolRun
 from tertulia.run.loop import (
@@ -31,7 +32,7 @@ from tertulia.run.loop import (
     without_tools,
 )
 from tertulia.run.model_calls import CALL_TIMEOUT, AttemptFailed, ModelCalls
-from tertulia.run.stored_chat import ChatStore, OpenExchange, StoredChat, UnstoredChat, give_up, replay
+from tertulia.run.stored_chat import StoredChat, UnstoredChat, give_up, replay
 from tertulia.toolbox.run_context import RunContext
 from tertulia.toolbox.toolbox import Function, Tool, Toolbox
 from tertulia.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, cut_turn, user
@@ -339,7 +340,7 @@ class Chat:
             if asked is not None or arrived:
                 history.append_unanswered(asked, Turn(role="model", parts=tuple(arrived), model=self.model.name))
             if self._stored is not None:
-                await self._stored.end(self._history, loop.journal.run, at=self._now(), failed=response is None)
+                await self._stored.end(self._history, loop.worked_run, at=self._now(), failed=response is None)
         assert response is not None  # noqa: S101 (a run yields one, or raises)
         yield response
 

@@ -1,5 +1,6 @@
 """`tertulia tasks` shows what was promised for later, and calls it off."""
 
+import asyncio
 import json
 from datetime import timedelta
 from pathlib import Path
@@ -10,18 +11,24 @@ from msgspec.structs import replace
 
 from cli.command import Here, tertulia, tertulia_process
 from cli.stores import a_store, execute, held, tasks_in
+from engine.engines import engine_with
+from engine.test_commands import told
 from people import DIRECT, NOON
 from store.builders import a_task
 from tertulia import Place
 from tertulia.cli.tasks import WHY
-from tertulia.tasks.task import LAST, Task
+from tertulia.models import Scripted
+from tertulia.store import Store
+from tertulia.tasks.task import LAST, Task, public_id
+from tertulia.testing import RecordedPlatform
 
 FIRST = a_task(id="aa1", run="r1", args={"text": "Привіт, 世界"})
 SECOND = a_task(id="aa2", run="r1", after=("aa1",), due_at=NOON + timedelta(hours=1), args={"text": "and\n\tnow"})
 REMINDER = a_task(id="b7", kind="remind", place=DIRECT, due_at=LAST, args={"text": "milk"})
 DONE = a_task(id="c1", run="r0", kind="remember", status="done", attempts=1, args={"facts": ["likes tea", "is 40"]})
-FAILED = a_task(id="c2", run="r0", status="failed", attempts=5, why="no such place", args={"text": "gone"})
+FAILED = a_task(id="c5", run="r0", status="failed", attempts=5, why="no such place", args={"text": "gone"})
 ALL = (FIRST, SECOND, REMINDER, DONE, FAILED)
+AA1, AA2, B7, C1, C5 = (public_id(task)[:8] for task in ALL)
 
 
 @pytest.fixture
@@ -44,9 +51,9 @@ def without_the_clock(table: str) -> list[list[str]]:
 def test_what_is_not_finished_is_a_table(db: str) -> None:
     assert without_the_clock(shown("--db", db)) == [
         ["id", "kind", "place", "due", "status", "attempts", "what"],
-        ["aa1", "send", "Friends (telegram)", "2025-01-15 14:00", "pending", "0", "Привіт, 世界"],
-        ["aa2", "send", "Friends (telegram)", "2025-01-15 15:00", "pending", "0", "and now"],
-        ["b7", "remind", "7 (telegram)", "9999-12-31 23:59Z", in_days(shown("--db", db)), "pending", "0", "milk"],
+        [AA1, "send", "Friends (telegram)", "2025-01-15 14:00", "pending", "0", "Привіт, 世界"],
+        [AA2, "send", "Friends (telegram)", "2025-01-15 15:00", "pending", "0", "and now"],
+        [B7, "remind", "7 (telegram)", "9999-12-31 23:59Z", in_days(shown("--db", db)), "pending", "0", "milk"],
     ]
 
 
@@ -58,7 +65,7 @@ def in_days(table: str) -> str:
 def test_all_of_them_are_shown_when_asked_for(db: str) -> None:
     rows = without_the_clock(shown("--all", "--db", db))
 
-    assert [row[0] for row in rows] == ["id", "aa1", "c1", "c2", "aa2", "b7"]
+    assert [row[0] for row in rows] == ["id", AA1, C1, C5, AA2, B7]
     assert rows[2][4:] == ["done", "1", "likes tea; is 40"]
     assert rows[3][4:] == ["failed", "5", "gone", "no such place"]
 
@@ -83,20 +90,39 @@ def test_there_may_be_none(here: Here, tmp_path: Path, asked: tuple[str, ...], s
 
 def test_a_task_is_called_off_by_the_beginning_of_its_id_beside_a_running_bot(db: str) -> None:
     with held(Path(db)):
-        said = shown("--cancel", "b", "--db", db)
+        said = shown("--cancel", B7[:4], "--db", db)
         listed = shown("--db", db)
 
-    assert said == "cancelled b7: remind in 7 (telegram), milk\n"
-    assert "b7" not in listed
+    assert said == f"cancelled {B7}: remind in 7 (telegram), milk\n"
+    assert B7 not in listed
     assert tasks_in(Path(db))["b7"] == replace(REMINDER, status="cancelled", why=WHY)
+
+
+def test_the_bot_and_the_command_line_call_a_task_by_the_same_id(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+
+    async def talk(*lines: str) -> list[str]:
+        platform = RecordedPlatform()
+        async with Store.open(path) as store, engine_with(Scripted(), platform, store=store) as engine:
+            for line in lines:
+                await told(engine, platform, line, key=line)
+        return platform.texts
+
+    told_there = asyncio.run(talk("/remind tomorrow at 9:00 tea", "/remind tomorrow at 9:00 milk", "/tasks"))[-1]
+    names = [line.split()[0] for line in told_there.splitlines()]
+
+    assert [row[0] for row in without_the_clock(shown("--db", str(path)))[1:]] == names
+    assert shown("--cancel", names[0], "--db", str(path)).startswith(f"cancelled {names[0]}: send in ")
+    whole = json.loads(shown("--json", "--db", str(path)))[0]["id"]
+    assert asyncio.run(talk(f"/tasks cancel {whole}"))[-1].startswith("Cancelled: ")
 
 
 def test_what_comes_after_a_cancelled_task_is_told_too(db: str) -> None:
     said = shown("--cancel", "aa1", "--db", db)
 
     assert said == (
-        "cancelled aa1: send in Friends (telegram), Привіт, 世界\n"
-        "goes on without it: aa2: send in Friends (telegram), and now\n"
+        f"cancelled {AA1}: send in Friends (telegram), Привіт, 世界\n"
+        f"goes on without it: {AA2}: send in Friends (telegram), and now\n"
     )
     assert tasks_in(Path(db))["aa2"].status == "pending"
 
@@ -111,8 +137,8 @@ def test_machines_are_told_what_was_cancelled(db: str) -> None:
     ("given", "why"),
     [
         ("c1", "task c1 is done; only what waits can be cancelled"),
-        ("c2", "task c2 is failed; only what waits can be cancelled"),
-        ("aa", "2 ids begin with aa: aa1, aa2"),
+        ("c5", "task c5 is failed; only what waits can be cancelled"),
+        ("d0", "2 tasks have ids that begin with d0"),
         ("zz", "there is no task zz"),
         ("", "there is no task "),
         ("\x1b[2J", "there is no task \\u001b[2J"),
@@ -128,7 +154,7 @@ def test_what_people_wrote_does_not_steer_the_terminal(tmp_path: Path) -> None:
     hostile = a_task(id="h\x1b[1m", kind="k\x08", place=place, args={"text": "\x1b[31mred\x00 \ud83d half"}, why="\x9b")
     db = str(a_store(tmp_path / "s.db", tasks=[hostile]))
 
-    for arguments in (("--all",), ("--json",), ("--cancel", "h")):
+    for arguments in (("--all",), ("--json",), ("--cancel", hostile.id)):
         said = shown("--db", db, *arguments)
         assert not {character for character in said if not character.isprintable() and character != "\n"}, said
         assert len(said.splitlines()) <= 2

@@ -26,8 +26,8 @@ from tertulia.models import Response, Scripted
 from tertulia.parts import Media, Text
 from tertulia.platform import Capabilities, Commanded, Delivery, PlaceRole, Received, Stopped
 from tertulia.store import Store
-from tertulia.tasks.reminders import MOST, short_id
-from tertulia.tasks.task import Task
+from tertulia.tasks.reminders import MOST
+from tertulia.tasks.task import Task, public_id
 from tertulia.testing import Clock, HeldModel, RecordedPlatform
 from tertulia.turns import Prompt
 
@@ -214,7 +214,7 @@ async def test_tasks_lists_what_is_planned_in_the_place(store: Store) -> None:
             *await told(engine, platform, "/tasks", key="c2", place=Place(platform="recorded", id="8", kind="direct")),
         ]
 
-    listed = f"{short_id(plan[0])}  {later:%Y-%m-%d %H:%M} send: call mum"
+    listed = f"{public_id(plan[0])[:8]}  {later:%Y-%m-%d %H:%M} send: call mum"
     assert answers == [listed, "Nothing is planned here."]
 
 
@@ -233,7 +233,7 @@ class TakesTheTask(RecordedPlatform):
 async def test_a_task_that_runs_is_not_offered_and_not_cancelled(store: Store) -> None:
     task = Task(id="t1", kind="send", place=GROUP, due_at=NOON.replace(year=2099), args={"text": "call mum"})
     await store.tasks.add([task])
-    platform, line = TakesTheTask(store), f"/tasks cancel {short_id(task)}"
+    platform, line = TakesTheTask(store), f"/tasks cancel {public_id(task)[:8]}"
     async with engine_with(Scripted(), platform, store=store) as engine:
         begun = await told(engine, platform, line, place=GROUP)  # after it was listed
         again = await told(engine, platform, line, place=GROUP, key="c2")
@@ -259,7 +259,7 @@ async def test_a_reminder_is_planned_and_comes_to_whoever_asked(store: Store) ->
     assert answers == [
         "I will remind you: 2025-01-15 14:10 (Europe/Kyiv).",
         "Нагадаю: 2025-01-16 09:00 (Europe/Kyiv).",
-        f"{answers[2][:5]}  2025-01-15 14:10 send: Reminder: call mum",
+        f"{answers[2][:8]}  2025-01-15 14:10 send: Reminder: call mum",
     ]
     assert list(platform.shown.values())[3:] == [
         Reply(place=GROUP, text="Reminder: call mum", reply_to="5"),

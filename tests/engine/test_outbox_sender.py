@@ -14,12 +14,14 @@ from tertulia.engine.store_protocols import OutboxItem
 from tertulia.errors import InvalidValue, KeyRefused, NotSent, SendRefused, StoreFull, StoreRefused, TertuliaError
 from tertulia.media.values import StoredFile
 from tertulia.messages import Place, Reply
-from tertulia.parts import Media
+from tertulia.parts import Media, Text
 from tertulia.platform import ALL_MEDIA, Capabilities, Delivery
 from tertulia.redaction import redact_keys
 from tertulia.store import Store
+from tertulia.store.forget.removal import empty_reply
 from tertulia.tasks.task import Task
 from tertulia.testing import RecordedPlatform
+from tertulia.turns import model
 
 
 class Slept:
@@ -343,10 +345,52 @@ async def test_what_is_refused_is_sent_in_plain_text_without_quote_and_media(sto
 
     (sent,) = await carried(store, platform, one)
 
-    assert sent == replace(one, status="sent", attempts=1, message_id="s-0", sent_at=NOON)
+    plain = Reply(place=DIRECT, text=f"**Look:**\n\n{photo.caption}")
+    assert sent == replace(one, reply=plain, status="sent", attempts=1, message_id="s-0", sent_at=NOON)
     (delivery,) = platform.deliveries
     assert delivery.plain
-    assert delivery.reply == Reply(place=DIRECT, text=f"**Look:**\n\n{photo.caption}")
+    assert delivery.reply == plain
+
+
+@pytest.mark.parametrize("error", [None, TimeoutError()])
+async def test_what_is_sent_in_plain_text_is_in_the_log_as_it_was_sent(store: Store, error: Exception | None) -> None:
+    class WithoutMedia(RecordedPlatform):
+        async def send(self, delivery: Delivery) -> str:
+            if delivery.reply.media:
+                raise SendRefused("no")
+            sent = await super().send(delivery)
+            if delivery.plain and error:
+                raise error
+            return sent
+
+    photo = Media(media_kind="photo", unique_id="p", label="a cat")
+    written = (model("**Look:**", photo),)
+    await store.inbox.receive(a_message("show me", id="7", place=DIRECT), at=NOON)
+    first = item("o1", reply=Reply(place=DIRECT, text="Yes."), turns=written, reply_id="o1")
+    reply = Reply(place=DIRECT, text="**Look:**", reply_to="7", media=(photo,))
+    second = item("o1.1", reply=reply, reply_id="o1", part=1, separator="\n")
+
+    await carried(store, WithoutMedia(), first, second)
+
+    _, log = await store.log.read(DIRECT, 0, 9)
+    assert (log.parts, log.reply_to) == ((Text(text=f"Yes.\n**Look:**\n\n{photo.caption}"),), None)
+    assert await store.log.turns([log]) == {}
+
+
+async def test_what_was_forgotten_meanwhile_does_not_come_back_with_how_it_was_sent(store: Store) -> None:
+    class Forgetting(RecordedPlatform):
+        async def send(self, delivery: Delivery) -> str:
+            sent = await super().send(delivery)
+            await store.writer.run(lambda database: empty_reply(database, 1, delivery.reply, "forgotten"))
+            return sent
+
+    platform = Forgetting()
+    platform.fail_before = [SendRefused("no")]
+
+    (one,) = await carried(store, platform, item("o1", reply=Reply(place=DIRECT, text="Tea.", reply_to="7")))
+
+    assert (one.status, one.reply) == ("sent", Reply(place=DIRECT, text=""))
+    assert await store.log.read(DIRECT, 0, 9) == []
 
 
 REFUSED = {"answer": True, "task": True, "notice": False, "error": False}

@@ -97,7 +97,7 @@ async def test_an_owner_blocks_by_an_id_or_by_a_reply_and_unblocks(store: Store)
         named = await told(engine, platform, "/block recorded:2", key="c3")
         blocked.append(await store.place_settings.blocked())
 
-    assert (replied, unblocked, named) == (["2 is blocked."], ["2 is not blocked."], ["2 is blocked."])
+    assert (replied, unblocked, named) == (["2 is blocked."], ["2 is unblocked."], ["2 is blocked."])
     assert blocked == [{("recorded", "2")}, frozenset(), {("recorded", "2")}]
     assert model.prompts == []
 
@@ -108,7 +108,7 @@ async def test_an_owner_is_told_that_nobody_is_known_by_an_id(store: Store) -> N
         unblocked = await told(engine, platform, "/unblock 777")
         blocked = await told(engine, platform, "/block 777", key="c2")
 
-    assert unblocked == [f"777 is not blocked.\n{ENGLISH.unknown_person}"]
+    assert unblocked == [f"777 was not blocked.\n{ENGLISH.unknown_person}"]
     assert blocked == [f"777 is blocked.\n{ENGLISH.unknown_person}"]
     assert await store.place_settings.blocked() == {("recorded", "777")}
 
@@ -140,7 +140,7 @@ async def test_an_owner_who_is_blocked_or_over_the_limit_still_has_these_command
     async with engine_with(Scripted(), platform, store=store, behavior=OWNED, limits=limits) as engine:
         answers = [await told(engine, platform, "/unblock 1", key=f"c{number}") for number in range(3)]
 
-    assert answers == [["1 is not blocked."]] * 3
+    assert answers == [["1 is unblocked."], ["1 was not blocked."], ["1 was not blocked."]]
     assert await store.place_settings.blocked() == frozenset()
 
 

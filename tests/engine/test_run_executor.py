@@ -141,3 +141,26 @@ async def test_the_second_model_answers_where_the_first_is_out_of_quota(store: S
 def test_what_cannot_be_asked_is_refused(given: Any) -> None:
     with pytest.raises(InvalidValue):
         as_models(given)
+
+
+class Slow(Scripted):
+    """A model that thinks for a while, also about a refusal."""
+
+    async def respond(self, prompt: Prompt) -> Response:
+        await asyncio.sleep(0.03)
+        return await super().respond(prompt)
+
+
+async def test_a_run_has_the_seconds_of_all_its_work_until_its_end(store: Store) -> None:
+    def look() -> str:
+        """Look."""
+        return "nothing"
+
+    script = Slow(ToolCall(name="look", args={}), "Here.", QuotaExhausted("over"))
+    async with engine_with(script, store=store, sleep=no_time, tools=[look]) as engine:
+        await talked(engine, said("one", 1))
+        await talked(engine, said("two", 2))
+
+    found = [(run.status, run.seconds) for run in await store.runs.listed(most=9)]
+    assert [status for status, _ in found] == ["done", "failed"]
+    assert [seconds >= least for (_, seconds), least in zip(found, (0.06, 0.03), strict=True)] == [True, True], found

@@ -11,8 +11,7 @@ from tertulia.decisions import Decision
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.memory.values import CursorKind
 from tertulia.messages import Message, Place, Reply
-from tertulia.models.gemini.cache_values import StoredCache
-from tertulia.models.gemini.encode import CacheFingerprint
+from tertulia.models.gemini.cache_values import CacheFingerprint, StoredCache
 from tertulia.parts import ToolCall
 from tertulia.run.journal import Run, ToolRun
 from tertulia.store import Store, cursors

@@ -19,9 +19,8 @@ from tertulia.media.values import FileForm, Handle, StoredFile
 from tertulia.memory.values import Summary, WindowPast
 from tertulia.models.base import Usage
 from tertulia.platform import Commanded, PlaceMigrated, Reacted
-from tertulia.run.chat_history import HistoryEntry
+from tertulia.run.chat_values import HistoryEntry, OpenExchange
 from tertulia.run.journal import CallCost
-from tertulia.run.stored_chat import OpenExchange
 from tertulia.store import Store
 from tertulia.store.maintenance import NOT_EXPORTED, TABLES
 from tertulia.turns import model

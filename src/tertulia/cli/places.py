@@ -86,7 +86,12 @@ def runs(
     ] = None,
     failed: Annotated[bool, typer.Option("--failed", help="Only those that failed or were stopped.")] = False,
     last: Last = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a list of runs.")] = False,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="Print a list of runs; seconds are of work, without the time between two processes."
+        ),
+    ] = False,
     db: DB = None,
 ) -> None:
     """Show the runs that answered messages: which model, how long, and why they failed.
@@ -244,7 +249,7 @@ def _print_runs(found: "Sequence[Run]") -> None:
             one_line(run.target),
             str(len(run.taken)),
             one_line(run.model) if run.horizon else "",
-            f"{(run.ended_at - run.began_at).total_seconds():.1f} s" if run.ended_at else "",
+            f"{run.seconds:.1f} s" if run.ended_at else "",
             "under way" if run.status == "open" else run.status,
             one_line(run.why),
         )

@@ -13,13 +13,12 @@ from tertulia.cli.output import (
     print_line,
     print_table,
     relative_time,
-    resolve_id,
     short_ids,
 )
 from tertulia.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from tertulia.tasks.task import Task
@@ -49,7 +48,7 @@ def tasks(
     if as_json:
         print_json(found)
     elif found:
-        _print_tasks(found, short_ids(task.id for task in known))
+        _print_tasks(found, _names(known))
     else:
         print_line("there are no tasks" if everything else "no tasks are waiting")
     return None
@@ -66,15 +65,22 @@ async def _read_tasks(db: "Path | None") -> "Sequence[Task]":
 
 async def _cancel(db: "Path | None", given: str) -> "tuple[list[Task], list[Task]]":
     """Cancel a task; return the cancelled tasks, that one first, and the dependent tasks that were not cancelled."""
+    from tertulia.tasks.task import tasks_named
+
     async with open_beside(db) as store:
         before = {task.id: task for task in await store.tasks.listed()}
-        name = resolve_id(given, before, "task")
-        if before[name].status != "pending":
-            raise InvalidValue(f"task {one_line(name)} is {before[name].status}; only what waits can be cancelled")
-        cancelled = await store.tasks.cancel(name, why=WHY)
+        found = tasks_named(given, before.values())
+        if not found:
+            raise InvalidValue(f"there is no task {one_line(given)}")
+        if len(found) > 1:
+            raise InvalidValue(f"{len(found)} tasks have ids that begin with {one_line(given)}")
+        [task] = found
+        if task.status != "pending":
+            raise InvalidValue(f"task {one_line(given)} is {task.status}; only what waits can be cancelled")
+        cancelled = await store.tasks.cancel(task.id, why=WHY)
         if cancelled is None:
-            raise InvalidValue(f"there is no task {one_line(name)} any more")
-        dependents = _dependents(name, before)
+            raise InvalidValue(f"there is no task {one_line(given)} any more")
+        dependents = _dependents(task.id, before)
         after = [task for task in await store.tasks.listed() if task.id in dependents]
     lost = [task for task in after if task.status == "cancelled" and before[task.id].status == "pending"]
     return [cancelled, *lost], [task for task in after if task.status in UNFINISHED]
@@ -90,18 +96,28 @@ def _dependents(name: str, known: "dict[str, Task]") -> set[str]:
     return found - {name}
 
 
+def _names(tasks: "Iterable[Task]") -> dict[str, str]:
+    """Map the ids of tasks to those that people see."""
+    from tertulia.tasks.task import public_id
+
+    public = {task.id: public_id(task) for task in tasks}
+    short = short_ids(public.values())
+    return {name: short[of] for name, of in public.items()}
+
+
 def _print_cancelled(cancelled: "list[Task]", remaining: "list[Task]") -> None:
     first, *others = cancelled
-    print_line(f"cancelled {_label(first)}")
+    names = _names([*cancelled, *remaining])
+    print_line(f"cancelled {_label(first, names)}")
     for task in others:
-        print_line(f"cancelled with it {_label(task)}")
+        print_line(f"cancelled with it {_label(task, names)}")
     for task in remaining:
-        print_line(f"goes on without it: {_label(task)}")
+        print_line(f"goes on without it: {_label(task, names)}")
 
 
-def _label(task: "Task") -> str:
+def _label(task: "Task", names: dict[str, str]) -> str:
     what = _content(task)
-    return f"{one_line(task.id)}: {one_line(task.kind)} in {place_label(task.place)}{what and f', {what}'}"
+    return f"{names[task.id]}: {one_line(task.kind)} in {place_label(task.place)}{what and f', {what}'}"
 
 
 def _print_tasks(tasks: "Sequence[Task]", names: dict[str, str]) -> None:

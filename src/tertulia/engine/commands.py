@@ -29,8 +29,8 @@ from tertulia.parts import Text
 from tertulia.platform import Platform
 from tertulia.tasks.due_times import format_minute
 from tertulia.tasks.recurrence import parse_when, split_when
-from tertulia.tasks.reminders import MAX_REMINDER_TEXT, MOST, PREFIX, asked_by, refuse_too_many, reminder_task, short_id
-from tertulia.tasks.task import FORGET_CONFIRMED, Task
+from tertulia.tasks.reminders import MAX_REMINDER_TEXT, MOST, PREFIX, asked_by, refuse_too_many, reminder_task
+from tertulia.tasks.task import FORGET_CONFIRMED, Task, public_id, tasks_named
 from tertulia.timezones import zone_named
 
 log = logging.getLogger(__name__)
@@ -255,11 +255,12 @@ class Commands:
         planned = sorted((one for one in listed if one.status == "pending"), key=lambda one: one.due_at)
         how, _, given = command.argument.strip().partition(" ")
         if not how:
-            shown = [f"{short_id(task)}  {self._task(task)}" for task in planned[:MAX_LISTED]]
+            names = abbreviate_ids(map(public_id, planned))
+            shown = [f"{names[public_id(task)]}  {self._task(task)}" for task in planned[:MAX_LISTED]]
             return reply_with(*shown or [lines.nothing_planned])
         if how.casefold() != "cancel" or not given.strip():
             return reply_with(help_lines(lines)["tasks"])
-        found = [task for task in planned if short_id(task) == given.strip().casefold()]
+        found = tasks_named(given.strip(), planned)
         if len(found) != 1:
             return reply_with(lines.tasks_with_id.format(count=len(found)))
         return reply_with(await self._cancel(found[0], command.message, lines))

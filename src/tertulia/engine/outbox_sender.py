@@ -312,16 +312,20 @@ class OutboxSender:
         except asyncio.CancelledError:
             if is_cancelled():
                 raise
-            why = "cancelled by the platform, not by shutdown"
-            return Attempt(item=self._resolve_unknown_outcome(_count_unknown_attempt(item), why))
+            return self._unknown_outcome(item, delivery, "cancelled by the platform, not by shutdown")
         except Exception as error:  # noqa: BLE001 (foreign code; the outcome is unknown)
             log.warning("%s failed to send %s: %s", platform.name, item.id, log_text(error))
             why = reason_of(error) if isinstance(error, TertuliaError) else ""
-            why = why or f"{type(error).__name__} while sending"
-            return Attempt(item=self._resolve_unknown_outcome(_count_unknown_attempt(item), why))
+            return self._unknown_outcome(item, delivery, why or f"{type(error).__name__} while sending")
         else:
+            item = _as_sent(item, delivery)
             return Attempt(item=replace(item, status="sent", message_id=message_id, sent_at=self._now(), why=""))
         return await self._refused(platform, item, delivery, refusal)
+
+    def _unknown_outcome(self, item: OutboxItem, delivery: Delivery, why: str) -> Attempt:
+        """Return what becomes of an item where nobody knows whether its delivery was sent."""
+        item = self._resolve_unknown_outcome(_count_unknown_attempt(item), why)
+        return Attempt(item=_as_sent(item, delivery) if item.status == "doubtful" else item)
 
     async def _refused(self, platform: Platform, item: OutboxItem, delivery: Delivery, error: SendRefused) -> Attempt:
         """Return what becomes of an item after a refusal: it is sent in another form, or dropped."""
@@ -391,6 +395,14 @@ class OutboxSender:
 def _count_unknown_attempt(item: OutboxItem) -> OutboxItem:
     """Return the item after an attempt with an unknown outcome."""
     return replace(item, unknown_attempts=item.unknown_attempts + 1)
+
+
+def _as_sent(item: OutboxItem, delivery: Delivery) -> OutboxItem:
+    """Return the item with what went of its reply: words may have gone in place of media, and no quote."""
+    went = {one.unique_id for one in delivery.reply.media}
+    media = tuple(one for one in item.reply.media if one.unique_id in went)
+    reply = replace(item.reply, text=delivery.reply.text, media=media, reply_to=delivery.reply.reply_to)
+    return replace(item, reply=reply)
 
 
 def _in_plain_text(delivery: Delivery) -> Delivery | None:

@@ -85,8 +85,9 @@ class OwnerCommands:
         if not (author_id := await self._named_author(command, command.argument.strip())):
             return (lines.block_whom.format(command=command.name),)
         service, settings = command.message.place.author_namespace, self._store.place_settings
-        is_known = await settings.unblock(platform=service, author_id=author_id)
-        return (lines.unblocked.format(id=author_id), *([] if is_known else [lines.unknown_person]))
+        was_blocked = await settings.unblock(platform=service, author_id=author_id)
+        said = (lines.unblocked if was_blocked else lines.not_blocked).format(id=author_id)
+        return (said, *([lines.unknown_person] if was_blocked is None else []))
 
     def _split_end(self, argument: str) -> tuple[str, datetime | None]:
         """Split `123 1h` or `1h` into the id, which may be empty, and the moment at which a block ends."""

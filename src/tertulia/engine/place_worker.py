@@ -276,23 +276,27 @@ class PlaceWorker:
     @asynccontextmanager
     async def _ending_failed_run(self, run: Run, target: Message) -> AsyncIterator[None]:
         """End a run that fails with an error notice, and one that is stopped without any."""
-        completion = self._parts.completion
+        completion, began = self._parts.completion, asyncio.get_running_loop().time()
+
+        def worked_run() -> Run:
+            return replace(run, seconds=run.seconds + asyncio.get_running_loop().time() - began)
+
         try:
             yield
         except (StoreTrouble, PromptOutdated):
             raise
         except asyncio.CancelledError:
             if self._is_stopping:
-                await completion.complete_silently(run, why=STOPPED)
+                await completion.complete_silently(worked_run(), why=STOPPED)
             elif not is_cancelled():  # raised by a model or a platform
-                await completion.complete_with_error(run, target, TertuliaError(CANCELLED))
+                await completion.complete_with_error(worked_run(), target, TertuliaError(CANCELLED))
                 return
             raise
         except TertuliaError as error:
-            await completion.complete_with_error(run, target, error)
+            await completion.complete_with_error(worked_run(), target, error)
         except Exception as error:  # noqa: BLE001 (of a model, a tool or a platform)
             log.error("run %s: %s", run.id, log_text(error))
-            await completion.complete_with_error(run, target, TertuliaError(reason_of(error)))
+            await completion.complete_with_error(worked_run(), target, TertuliaError(reason_of(error)))
 
     async def _forget(self, facts: Sequence[Fact], batch: Batch) -> None:
         """Forget the facts that the first message of a batch confirms, and answer the other messages."""

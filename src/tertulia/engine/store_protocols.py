@@ -257,7 +257,10 @@ class OutboxStore(Protocol):
         ...
 
     async def change(self, item: OutboxItem) -> None:
-        """Store the status of a reply, not its text. Raise `InvalidValue` where the reply was removed."""
+        """Store the status of a reply; of one that is sent or doubtful also what went of it.
+
+        Raise `InvalidValue` where the reply was removed.
+        """
         ...
 
     async def drop_answers(self, runs: Sequence[str], *, why: str) -> None:
@@ -342,8 +345,8 @@ class PlaceSettings(Protocol):
         """
         ...
 
-    async def unblock(self, *, platform: str, author_id: str) -> bool:
-        """Unblock an author; return whether the author is known."""
+    async def unblock(self, *, platform: str, author_id: str) -> bool | None:
+        """Unblock an author; return whether they were blocked, None if nobody is known by this id."""
         ...
 
     async def end_blocks(self, at: datetime) -> datetime | None:

@@ -8,13 +8,13 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.errors import InvalidValue
 from tertulia.jsonio import jsonable
 from tertulia.models.base import Response
 from tertulia.parts import Part, ToolCall, ToolResult
+from tertulia.run.chat_values import HistoryEntry
 from tertulia.turns import Record, Turn, cut_turn, user
 from tertulia.wire.repair import calls_of, results_of
 from tertulia.wire.repair import pair_results as match_results
@@ -22,14 +22,6 @@ from tertulia.wire.repair import pair_results as match_results
 log = logging.getLogger(__name__)
 
 MessageInput = str | Part | Sequence[str | Part]
-
-
-class HistoryEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One entry of a history: a record, and whether its turn is sent; or a turn that is sent and has no record."""
-
-    record: Record | None = None
-    is_sent: bool = True
-    turn: Turn | None = None
 
 
 class History:

@@ -37,7 +37,7 @@ class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: RunStatus = "open"
     ended_at: datetime | None = None
     why: str = ""  # the error, if it failed
-    seconds: float = 0.0  # of work by all processes, up to the last step
+    seconds: float = 0.0  # of work by all processes, to its end; before that, up to the last step
     resumed: int = 0  # how often it was resumed by another process
     decisions: Mapping[str, Decision] = field(default_factory=dict)  # about what it takes; stored with the messages
 

@@ -211,7 +211,13 @@ class RunLoop:
 
     def _answer(self, response: Response) -> RunAnswered:
         journal = self.journal
-        return RunAnswered(run=journal.run, response=response, turns=journal.turns, tried=journal.tried)
+        return RunAnswered(run=self.worked_run, response=response, turns=journal.turns, tried=journal.tried)
+
+    @property
+    def worked_run(self) -> Run:
+        """The run with the seconds of work until now."""
+        seconds = self._before + asyncio.get_running_loop().time() - self._began
+        return replace(self.journal.run, seconds=seconds)
 
     def markers(self) -> frozenset[str]:
         """Return what stood in the last prompt and is for the model alone: words for media, and our own texts."""
@@ -251,8 +257,7 @@ class RunLoop:
         """Persist a new step before its prompt is sent."""
         prompt = await self._refresh(prompt) if self._refresh else prompt
         journal, step = self.journal, self.journal.step + 1
-        seconds = self._before + asyncio.get_running_loop().time() - self._began
-        run = replace(journal.run, model=tried.model if tried else self._model.name, seconds=seconds)
+        run = replace(self.worked_run, model=tried.model if tried else self._model.name)
         await self._store.ask(run, step, prompt, at=self._now(), tried=tried)
         all_tried = (*journal.tried, *([tried] if tried else []))
         self.journal = replace(journal, run=run, prompt=prompt, step=step, tried=all_tried)

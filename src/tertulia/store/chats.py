@@ -5,22 +5,20 @@ searched for the words of a person like a place where that person never was, and
 exchange that also names them.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from typing import cast
 
 from tertulia.errors import InvalidValue
-from tertulia.memory.verify.statements import Statement, mentioned_in
 from tertulia.parts import ToolResult
-from tertulia.run.chat_history import HistoryEntry
-from tertulia.run.stored_chat import ChatState, OpenExchange, place_of_chat
-from tertulia.store.encoding import ENTRY, EXCHANGE, dumps, validate_id
+from tertulia.run.chat_values import ChatState, HistoryEntry, OpenExchange, place_of_chat
+from tertulia.store.encoding import ENTRY, EXCHANGE, dumps, format_time, validate_id
 from tertulia.store.forget import removal
-from tertulia.store.forget.person_words import PersonWords, Vocabulary
+from tertulia.store.forget.person_words import Vocabulary
 from tertulia.store.identities import find_place
 from tertulia.store.model_caches import drop_caches
 from tertulia.store.prompts import SqlPrompts
-from tertulia.store.sqlite.connection import Database, clear_cache
+from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread, Repository
 
 Holds = Callable[[str], bool]  # whether an exchange, as JSON, is to be removed
@@ -49,13 +47,13 @@ class SqlChats(Repository):
         edition: int | None,
     ) -> int:
         validate_id(name, "chat")
-        rows = [(name, number, dumps(entry)) for number, entry in enumerate(entries, start)]
+        stored = [dumps(entry) for entry in entries]
         under_way = None if exchange is None else dumps(exchange)
-        return await self._writer.run(lambda database: _write(database, name, start, rows, under_way, edition))
+        return await self._writer.run(lambda database: _write(database, name, start, stored, under_way, edition))
 
     async def names(self) -> list[str]:
         return await self._reader.run(
-            lambda database: [name for (name,) in database.execute("SELECT name FROM chats ORDER BY name")]
+            lambda database: [name for (name,) in database.all("SELECT name FROM chats ORDER BY name")]
         )
 
     async def remove(self, name: str) -> bool:
@@ -65,16 +63,16 @@ class SqlChats(Repository):
 
 
 def _edition(database: Database, name: str) -> int | None:
-    found = database.execute("SELECT edition FROM chats WHERE name = ?", (name,)).fetchone()
+    found = database.one("SELECT edition FROM chats WHERE name = :name", name=name)
     return found[0] if found else None
 
 
 def _read(database: Database, name: str) -> ChatState:
-    found = database.execute("SELECT exchange, edition FROM chats WHERE name = ?", (name,)).fetchone()
+    found = database.one("SELECT exchange, edition FROM chats WHERE name = :name", name=name)
     if found is None:
         return ChatState()
     exchange, edition = found
-    rows = database.execute("SELECT entry FROM chat_entries WHERE chat = ? ORDER BY number", (name,))
+    rows = database.all("SELECT entry FROM chat_entries WHERE chat = :name ORDER BY number", name=name)
     return ChatState(
         entries=tuple(ENTRY.loads(entry) for (entry,) in rows),
         exchange=None if exchange is None else EXCHANGE.loads(exchange),
@@ -83,21 +81,24 @@ def _read(database: Database, name: str) -> ChatState:
 
 
 def _write(
-    database: Database,
-    name: str,
-    start: int,
-    rows: list[tuple[str, int, str]],
-    exchange: str | None,
-    edition: int | None,
+    database: Database, name: str, start: int, entries: list[str], exchange: str | None, edition: int | None
 ) -> int:
     if _edition(database, name) != edition:
         raise InvalidValue(f"something in the chat {name!r} was forgotten meanwhile; what was under way is not stored")
-    put = """INSERT INTO chats (name, exchange) VALUES (?, ?)
+    upsert = """INSERT INTO chats (name, exchange) VALUES (:name, :exchange)
         ON CONFLICT (name) DO UPDATE SET exchange = excluded.exchange RETURNING edition"""
-    (stored_edition,) = database.execute(put, (name, exchange)).fetchone()
-    database.execute("DELETE FROM chat_entries WHERE chat = ? AND number >= ?", (name, start))
-    database.executemany("INSERT INTO chat_entries (chat, number, entry) VALUES (?, ?, ?)", rows)
+    ((stored_edition,),) = database.all(upsert, name=name, exchange=exchange)
+    _replace_entries(database, name, start, entries)
     return cast("int", stored_edition)
+
+
+def _replace_entries(database: Database, name: str, start: int, entries: list[str]) -> None:
+    """Replace the entries of a chat from number *start* on."""
+    database.run("DELETE FROM chat_entries WHERE chat = :name AND number >= :start", name=name, start=start)
+    database.many(
+        "INSERT INTO chat_entries (chat, number, entry) VALUES (:name, :number, :entry)",
+        [{"name": name, "number": number, "entry": entry} for number, entry in enumerate(entries, start)],
+    )
 
 
 def remove_chat(database: Database, name: str) -> bool:
@@ -106,24 +107,25 @@ def remove_chat(database: Database, name: str) -> bool:
     if place is not None:
         removal.remove_places(database, [place])
         removal.remove_unused_layers(database)
-        clear_cache(database)
+        database.cache.clear()
     drop_caches(database)
-    database.execute("DELETE FROM chat_entries WHERE chat = ?", (name,))
-    return bool(database.execute("DELETE FROM chats WHERE name = ?", (name,)).rowcount)
+    database.run("DELETE FROM chat_entries WHERE chat = :name", name=name)
+    return bool(database.run("DELETE FROM chats WHERE name = :name", name=name))
 
 
 def count_exchanges(database: Database, name: str) -> int:
     """Count the exchanges of a chat, with the open one."""
-    found = database.execute("SELECT exchange FROM chats WHERE name = ?", (name,)).fetchone()
-    return len(list(_exchanges(database, name))) + (found is not None and found[0] is not None)
+    entries = database.all("SELECT entry FROM chat_entries WHERE chat = :name ORDER BY number", name=name)
+    found = database.one("SELECT exchange FROM chats WHERE name = :name", name=name)
+    return len(_exchanges(entry for (entry,) in entries)) + (found is not None and found[0] is not None)
 
 
 def remove_exchanges_with_words(database: Database, words: Vocabulary, gone: Collection[str], at: datetime) -> int:
     """Remove the exchanges with a person's words; *gone* are the runs that lost their prompts for them."""
     removed = 0
-    for name, exchange in database.execute("SELECT name, exchange FROM chats").fetchall():
+    for name, exchange, exchanges in _chats(database):
         theirs = words.at(find_place(database, place_of_chat(name)) or 0)
-        removed += _remove_exchanges(database, name, theirs.is_in)
+        removed += _remove_exchanges(database, name, exchanges, theirs.is_in)
         run_id = None if exchange is None else EXCHANGE.loads(exchange).run_id
         if run_id in gone or theirs.is_in(exchange):
             _end_exchange(database, name, run_id, at)
@@ -131,57 +133,50 @@ def remove_exchanges_with_words(database: Database, words: Vocabulary, gone: Col
     return removed
 
 
-def remove_exchanges_stating(
-    database: Database, facts: Sequence[tuple[Statement, PersonWords]], at: datetime | None
-) -> None:
-    """Remove the exchanges that state one of these facts, each given with the names of its person."""
-    telling = [(fact, called) for fact, called in facts if fact.is_telling and called]
-
-    def states(text: str) -> bool:
-        found = mentioned_in(text, [fact for fact, _ in telling])
-        return any(fact in found and called.is_in(text) for fact, called in telling)
-
-    if not telling:
-        return
-    for name, exchange in database.execute("SELECT name, exchange FROM chats").fetchall():
-        removed = _remove_exchanges(database, name, states)
+def remove_exchanges_stating(database: Database, states: Holds, at: datetime | None) -> None:
+    """Remove the exchanges that state what is forgotten."""
+    for name, exchange, exchanges in _chats(database):
+        removed = _remove_exchanges(database, name, exchanges, states)
         if exchange is not None and (removed or states(exchange)):  # its prompt shows the removed exchanges
             run_id = EXCHANGE.loads(exchange).run_id
             removal.remove_runs(database, [run_id])
-            clear_cache(database)
+            database.cache.clear()
             _end_exchange(database, name, run_id, at)
 
 
-def _remove_exchanges(database: Database, name: str, holds: Holds) -> int:
+def _chats(database: Database) -> list[tuple[str, str | None, list[list[str]]]]:
+    """Return the name of each chat, its open exchange, and the others, each as the JSON of its entries."""
+    entries: dict[str, list[str]] = {}
+    for name, entry in database.all("SELECT chat, entry FROM chat_entries ORDER BY chat, number"):
+        entries.setdefault(name, []).append(entry)
+    chats = database.all("SELECT name, exchange FROM chats ORDER BY name")
+    return [(name, exchange, _exchanges(entries.get(name, ()))) for name, exchange in chats]
+
+
+def _remove_exchanges(database: Database, name: str, exchanges: list[list[str]], holds: Holds) -> int:
     """Remove the exchanges of a chat for which *holds* is true; return their number."""
-    exchanges = list(_exchanges(database, name))
     remaining = [entries for entries in exchanges if not holds("\n".join(entries))]
-    if len(remaining) == len(exchanges):
-        return 0
-    database.execute("DELETE FROM chat_entries WHERE chat = ?", (name,))
-    rows = [(name, number, entry) for number, entry in enumerate(entry for entries in remaining for entry in entries)]
-    database.executemany("INSERT INTO chat_entries (chat, number, entry) VALUES (?, ?, ?)", rows)
-    database.execute("UPDATE chats SET edition = edition + 1 WHERE name = ?", (name,))
+    if len(remaining) < len(exchanges):
+        _replace_entries(database, name, 0, [entry for entries in remaining for entry in entries])
+        database.run("UPDATE chats SET edition = edition + 1 WHERE name = :name", name=name)
     return len(exchanges) - len(remaining)
 
 
 def _end_exchange(database: Database, name: str, run_id: str | None, at: datetime | None) -> None:
     """End the open exchange; the next write of its run is refused."""
-    database.execute("UPDATE chats SET exchange = NULL, edition = edition + 1 WHERE name = ?", (name,))
-    update = "UPDATE runs SET status = 'failed', ended_at = ? WHERE run_id = ? AND status = 'open'"
-    database.execute(update, (at and at.isoformat(), run_id))
+    database.run("UPDATE chats SET exchange = NULL, edition = edition + 1 WHERE name = :name", name=name)
+    update = "UPDATE runs SET status = 'failed', ended_at = :at WHERE run_id = :run_id AND status = 'open'"
+    database.run(update, at=format_time(at), run_id=run_id)
 
 
-def _exchanges(database: Database, name: str) -> Iterator[list[str]]:
-    """Yield the exchanges of a chat, each as the JSON of its entries."""
-    exchange: list[str] = []
-    for (entry,) in database.execute("SELECT entry FROM chat_entries WHERE chat = ? ORDER BY number", (name,)):
-        if exchange and _begins(ENTRY.loads(entry)):
-            yield exchange
-            exchange = []
-        exchange.append(entry)
-    if exchange:
-        yield exchange
+def _exchanges(entries: Iterable[str]) -> list[list[str]]:
+    """Group the entries of a chat, as JSON, by exchange."""
+    exchanges: list[list[str]] = []
+    for entry in entries:
+        if not exchanges or _begins(ENTRY.loads(entry)):
+            exchanges.append([])
+        exchanges[-1].append(entry)
+    return exchanges
 
 
 def _begins(entry: HistoryEntry) -> bool:

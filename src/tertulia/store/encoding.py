@@ -13,10 +13,9 @@ from tertulia.context.values import LeftOut
 from tertulia.engine.store_protocols import SettingValue
 from tertulia.errors import InvalidValue, StoreBroken
 from tertulia.messages import Author, Message, Place, Quote, Reply
-from tertulia.models.gemini.encode import CacheFingerprint
+from tertulia.models.gemini.cache_values import CacheFingerprint
 from tertulia.parts import Part, ToolCall, ToolResult
-from tertulia.run.chat_history import HistoryEntry
-from tertulia.run.stored_chat import OpenExchange
+from tertulia.run.chat_values import HistoryEntry, OpenExchange
 from tertulia.tasks.task import Task
 from tertulia.turns import Layer, Settings, ToolSpec, Turn
 

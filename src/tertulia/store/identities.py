@@ -83,8 +83,9 @@ def upsert_title(database: Database, place: Place, place_row: int) -> int:
     found = _cached_id(database, what, "SELECT id FROM titles WHERE body = :body", body=body)
     if found is not None:
         return found
-    insert = "INSERT INTO titles (place, title, body) VALUES (:place, :title, :body)"
-    return database.insert(insert, place=place_row, title=clean(place.title), body=body)
+    insert = "INSERT INTO titles (place, title, direct, body) VALUES (:place, :title, :direct, :body)"
+    direct = int(place.kind == "direct")
+    return database.insert(insert, place=place_row, title=clean(place.title), direct=direct, body=body)
 
 
 def current_place(database: Database, place: Place) -> Place:

@@ -28,7 +28,7 @@ _SELECT_VIEW = """SELECT p.id, s.indexed_to, s.edition FROM places p JOIN search
     WHERE p.place_key = ? AND NOT EXISTS (
         SELECT 1 FROM authors a JOIN blocked_authors b ON b.author = a.id
         WHERE a.platform = p.service AND a.author_id = ?
-    ) AND ((? <> 'direct' AND json_extract(t.body, '$.kind') <> 'direct') OR p.place_id = ? OR EXISTS (
+    ) AND ((? <> 'direct' AND t.direct = 0) OR p.place_id = ? OR EXISTS (
         SELECT 1 FROM search_messages w JOIN names n ON n.id = w.name JOIN authors a ON a.id = n.author
         WHERE w.place = p.id AND a.author_id = ?
     ))"""  # a direct chat is visible to its members only

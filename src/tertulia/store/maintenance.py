@@ -9,7 +9,7 @@ import msgspec
 
 from tertulia.errors import StoreBroken
 from tertulia.memory.facts import check_fact
-from tertulia.run.stored_chat import SERVICE
+from tertulia.run.chat_values import SERVICE
 from tertulia.store import decisions
 from tertulia.store.database import DECODE_ERRORS
 from tertulia.store.encoding import (
@@ -38,9 +38,8 @@ from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_message
 from tertulia.store.prompts import layer_content, layer_digest
 from tertulia.store.search_index import find_inconsistent
 from tertulia.store.sqlite.connection import Database
-from tertulia.store.tasks import PLAN_PREFIX, group_by_plan
-from tertulia.tasks.graph import without_open_dependencies
-from tertulia.tasks.task import Task
+from tertulia.store.tasks import PLAN_PREFIX
+from tertulia.tasks.task import PlanRules, Task
 
 TABLES = (
     "places titles authors names messages decisions message_parts message_changes turns media descriptions "
@@ -110,7 +109,7 @@ _Names = list[tuple[str, str | None]]  # platform and name
 COUNTED = ("places", "messages", "runs", "replies", "tasks", "files")
 
 
-def check(database: Database) -> list[str]:
+def check(database: Database, rules: PlanRules) -> list[str]:
     """Check the file, the numbers of messages, tasks, the index and every value; return the faults."""
     return (
         database.faults()
@@ -121,7 +120,7 @@ def check(database: Database) -> list[str]:
             *_unreadable_values(database),
             *_unreadable_layers(database),
             *decisions.find_faults(database),
-            *_misplaced_tasks(database),
+            *_misplaced_tasks(database, rules),
             *_misindexed(database),
         ]
         or list(_unexportable(database))
@@ -246,21 +245,21 @@ def _unreadable_layers(database: Database) -> Iterator[str]:
             yield f"layer {row}: {error}"
 
 
-def _misplaced_tasks(database: Database) -> Iterator[str]:
+def _misplaced_tasks(database: Database, rules: PlanRules) -> Iterator[str]:
     """Tasks whose columns do not match their values."""
     columns: dict[str, tuple[Any, ...]] = {}
-    readable: list[Task] = []
-    for task_id, body, *found in database.execute("SELECT task_id, body, run_id, status, due_at, free FROM tasks"):
+    plans: dict[str, list[Task]] = {}
+    for body, *found in database.all("SELECT body, run_id, status, due_at, free FROM tasks ORDER BY id"):
         with suppress(StoreBroken):  # reported already
-            readable.append(TASK.loads(body))
-            columns[task_id] = tuple(found)
-    named = group_by_plan(database, readable)
-    unbound = {task.id for plan in named.values() for task in without_open_dependencies(plan)}
-    for name, task in ((name, task) for name, plan in named.items() for task in plan):
-        belongs = name if task.run is not None or name.startswith(PLAN_PREFIX) else f"{PLAN_PREFIX}{task.id}"
-        expected = (belongs, task.status, task.due_at.isoformat(), int(task.id in unbound))
-        if columns.get(task.id) != expected:
-            yield f"task {task.id} is kept as if it were another: {columns.get(task.id)} instead of {expected}"
+            task = TASK.loads(body)
+            own = found[0] if found[0] and found[0].startswith(PLAN_PREFIX) else f"{PLAN_PREFIX}{task.id}"
+            plans.setdefault(task.run or own, []).append(task)
+            columns[task.id] = tuple(found)
+    unbound = {task.id for plan in plans.values() for task in rules.without_open_dependencies(plan)}
+    for name, task in ((name, task) for name, plan in plans.items() for task in plan):
+        expected = (name, task.status, task.due_at.isoformat(), int(task.id in unbound))
+        if columns[task.id] != expected:
+            yield f"task {task.id} is kept as if it were another: {columns[task.id]} instead of {expected}"
 
 
 def _misindexed(database: Database) -> Iterator[str]:

@@ -220,7 +220,7 @@ def read_reactions(database: Database, place: int, since: int, identities: Ident
 
 def description_of(database: Database, unique_id: str) -> str:
     """Return the newest description of media; empty without one."""
-    select = "SELECT body FROM descriptions WHERE unique_id = ? ORDER BY rowid DESC LIMIT 1"
+    select = "SELECT body FROM descriptions WHERE unique_id = ? ORDER BY id DESC LIMIT 1"
     row = database.execute(select, (clean(unique_id),)).fetchone()
     return str(ANY.loads(row[0])) if row else ""
 

@@ -252,7 +252,7 @@ def delete(database: Database, place: Place, message_id: str, at: datetime) -> b
         database.execute("UPDATE messages SET deleted = 1 WHERE id = ?", (row_id,))
         decisions.end_waiting(database, [row_id], "withdrawn", at)
         retraction.retract(database, row_id)
-        search_index.reindex(database, row_id)
+        search_index.reindex(database, [row_id])
     return True
 
 
@@ -350,7 +350,7 @@ def rewrite(
     values = row.content(database, upsert_place(database, row.message.place), at)
     database.execute(_REWRITE, (*values, row_id))
     insert_media(database, row_id, row.medias)
-    search_index.reindex(database, row_id)
+    search_index.reindex(database, [row_id])
 
 
 def quote_of(database: Database, place: Place, message_id: str) -> Quote:

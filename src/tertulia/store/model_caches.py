@@ -6,12 +6,11 @@ from secrets import token_hex
 from typing import Any
 
 from tertulia.models.gemini.cache_values import StoredCache
+from tertulia.store.database import Database
 from tertulia.store.encoding import FINGERPRINT, STRINGS, clean, dumps, validate
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread, Repository
 
 _COLUMNS = "label, owner, account, model, fingerprint, expires_at, name, replaces, unwanted"
-_THESE = "label IN (SELECT value FROM json_each(?))"
 
 
 class SqlModelCaches(Repository):
@@ -26,50 +25,52 @@ class SqlModelCaches(Repository):
         return await self._reader.run(self._read_owner)
 
     async def find(self, account: str) -> Sequence[StoredCache]:
-        select = f"SELECT {_COLUMNS} FROM model_caches WHERE account = ? AND owner = ? ORDER BY id"
-        return await self._reader.run(
-            lambda database: [
-                _decode(row) for row in database.execute(select, (account, self._read_owner(database))).fetchall()
-            ]
-        )
+        return await self._reader.run(lambda database: _find(database, account, self._read_owner(database)))
 
     async def add(self, cache: StoredCache) -> None:
-        def insert(database: Database) -> None:
-            row = (
-                cache.label,
-                self._read_owner(database),
-                cache.account,
-                clean(cache.model),
-                dumps(cache.fingerprint),
-                cache.expires_at.isoformat(),
-                cache.name or None,
-                dumps(cache.replaces),
-                cache.unwanted,
-            )
-            database.execute(f"INSERT INTO model_caches ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-
-        await self._writer.run(insert)
+        await self._writer.run(lambda database: _add(database, cache, self._read_owner(database)))
 
     async def set_name(self, label: str, name: str) -> None:
-        await self._change("UPDATE model_caches SET name = ? WHERE label = ?", clean(name), label)
+        update = "UPDATE model_caches SET name = :name WHERE label = :label"
+        await self._writer.run(lambda database: database.run(update, name=clean(name), label=label))
 
     async def drop(self, labels: Sequence[str]) -> None:
-        await self._change(f"UPDATE model_caches SET unwanted = 1 WHERE {_THESE}", dumps(labels))
+        update = "UPDATE model_caches SET unwanted = 1 WHERE label IN (:labels)"
+        await self._writer.run(lambda database: database.run(update, labels=labels))
 
     async def remove(self, labels: Sequence[str]) -> None:
-        await self._change(f"DELETE FROM model_caches WHERE {_THESE}", dumps(labels))
-
-    async def _change(self, statement: str, *values: str) -> None:
-        await self._writer.run(lambda database: database.execute(statement, values) and None)
+        delete = "DELETE FROM model_caches WHERE label IN (:labels)"
+        await self._writer.run(lambda database: database.run(delete, labels=labels))
 
     def _read_owner(self, database: Database) -> str:
-        row = database.execute("SELECT owner FROM media_folder").fetchone()
+        row = database.one("SELECT owner FROM media_folder")
         return str(row[0]) if row else self._own
+
+
+def _find(database: Database, account: str, owner: str) -> list[StoredCache]:
+    select = f"SELECT {_COLUMNS} FROM model_caches WHERE account = :account AND owner = :owner ORDER BY id"
+    return [_decode(row) for row in database.all(select, account=account, owner=owner)]
+
+
+def _add(database: Database, cache: StoredCache, owner: str) -> None:
+    database.run(
+        f"""INSERT INTO model_caches ({_COLUMNS}) VALUES
+            (:label, :owner, :account, :model, :fingerprint, :expires_at, :name, :replaces, :unwanted)""",
+        label=cache.label,
+        owner=owner,
+        account=cache.account,
+        model=clean(cache.model),
+        fingerprint=dumps(cache.fingerprint),
+        expires_at=cache.expires_at.isoformat(),
+        name=cache.name or None,
+        replaces=dumps(cache.replaces),
+        unwanted=int(cache.unwanted),
+    )
 
 
 def drop_caches(database: Database) -> None:
     """Store that nothing wants any cache: what they hold may have been forgotten."""
-    database.execute("UPDATE model_caches SET unwanted = 1")
+    database.run("UPDATE model_caches SET unwanted = 1")
 
 
 def _decode(row: Sequence[Any]) -> StoredCache:

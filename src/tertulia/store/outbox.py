@@ -89,7 +89,7 @@ def as_row(outgoing: OutboxItem) -> OutboxRow:
 
 
 def _mutable_columns(outgoing: OutboxItem) -> dict[str, Any]:
-    """Return the id of a reply and its columns that may change later; its content never does."""
+    """Return the id of a reply and its columns that change with its status."""
     return {
         "outgoing_id": validate_id(outgoing.id, "reply"),
         "status": outgoing.status,
@@ -143,7 +143,7 @@ def change(database: Database, row: OutboxRow) -> None:
         raise InvalidValue(f"there is no reply {outgoing.id!r}; it was forgotten with its place")
     stored = _decode(found)
     if not is_attempt and database.execute(_UPDATE, columns).rowcount > 0:
-        _apply_status(database, replace(outgoing, reply=stored.reply, turns=stored.turns), stored.message_id)
+        _apply_status(database, _as_sent(database, outgoing, stored), stored.message_id)
         if outgoing.status == "sent" and stored.kind == "notice" and stored.author is None and stored.run is None:
             _blank(database, stored)
         if outgoing.status == "dropped":
@@ -153,6 +153,27 @@ def change(database: Database, row: OutboxRow) -> None:
         raise InvalidValue(f"reply {outgoing.id!r} was dropped; it is not sent unless somebody decides so")
     if outgoing.status != "sent":
         raise InvalidValue(f"reply {outgoing.id!r} was sent already; it cannot be {outgoing.status} again")
+
+
+def _as_sent(database: Database, outgoing: OutboxItem, stored: OutboxItem) -> OutboxItem:
+    """Return a reply as it is stored; one that went in another form is stored like that first.
+
+    Where media did not go, the turns of the model say more than was sent. What was forgotten meanwhile stays empty.
+    """
+    went, planned = outgoing.reply, stored.reply
+    as_stored = replace(outgoing, reply=planned, turns=stored.turns)
+    if outgoing.status not in ("sent", "doubtful") or own_messages.is_empty(stored):
+        return as_stored
+    reply = replace(planned, text=went.text, media=went.media, reply_to=went.reply_to and planned.reply_to)
+    if reply == planned:
+        return as_stored
+    update = "UPDATE outbox SET text = :text, reply = :reply WHERE outgoing_id = :name"
+    database.run(update, text=clean(reply.text), reply=dumps(reply), name=outgoing.id)
+    if len(reply.media) == len(planned.media):
+        return replace(as_stored, reply=reply)
+    without_turns = "UPDATE outbox SET turns = '[]' WHERE outgoing_id = :name OR reply_id = :reply_id"
+    database.run(without_turns, name=outgoing.id, reply_id=stored.reply_id)
+    return replace(as_stored, reply=reply, turns=())
 
 
 def _blank(database: Database, notice: OutboxItem) -> None:

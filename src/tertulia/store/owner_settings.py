@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from tertulia.engine.store_protocols import OwnerSetting
+from tertulia.store.database import Database
 from tertulia.store.encoding import SETTING_VALUE, dumps
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import Repository
 from tertulia.timezones import utc
 
@@ -17,19 +17,27 @@ class SqlOwnerSettings(Repository):
         return await self._reader.run(_listed)
 
     async def put(self, setting: OwnerSetting) -> None:
-        upsert = """INSERT INTO owner_settings (name, value, replaced, at) VALUES (?, ?, ?, ?) ON CONFLICT (name)
-            DO UPDATE SET value = excluded.value, replaced = excluded.replaced, at = excluded.at"""
-        row = (setting.name, dumps(setting.value), dumps(setting.replaced), utc(setting.at).isoformat())
-        await self._writer.run(lambda database: database.execute(upsert, row) and None)
+        await self._writer.run(lambda database: _put(database, setting))
 
     async def remove(self, setting: OwnerSetting) -> None:
-        row = (setting.name, utc(setting.at).isoformat())
-        delete = "DELETE FROM owner_settings WHERE name = ? AND at = ?"
-        await self._writer.run(lambda database: database.execute(delete, row) and None)
+        delete, at = "DELETE FROM owner_settings WHERE name = :name AND at = :at", utc(setting.at).isoformat()
+        await self._writer.run(lambda database: database.run(delete, name=setting.name, at=at))
+
+
+def _put(database: Database, setting: OwnerSetting) -> None:
+    """Store a setting in place of an earlier one."""
+    database.run(
+        """INSERT INTO owner_settings (name, value, replaced, at) VALUES (:name, :value, :replaced, :at)
+            ON CONFLICT (name)
+            DO UPDATE SET value = excluded.value, replaced = excluded.replaced, at = excluded.at""",
+        name=setting.name,
+        value=dumps(setting.value),
+        replaced=dumps(setting.replaced),
+        at=utc(setting.at).isoformat(),
+    )
 
 
 def _listed(database: Database) -> list[OwnerSetting]:
-    select = "SELECT name, value, replaced, at FROM owner_settings ORDER BY id"
     return [
         OwnerSetting(
             name=name,
@@ -37,5 +45,7 @@ def _listed(database: Database) -> list[OwnerSetting]:
             replaced=SETTING_VALUE.loads(replaced),
             at=datetime.fromisoformat(at),
         )
-        for name, value, replaced, at in database.execute(select).fetchall()
+        for name, value, replaced, at in database.all(
+            "SELECT name, value, replaced, at FROM owner_settings ORDER BY id"
+        )
     ]

@@ -87,9 +87,9 @@ class SqlPlaceSettings(Repository):
         )
         return known
 
-    async def unblock(self, *, platform: str, author_id: str) -> bool:
-        known, self._blocks = await self._writer.run(lambda database: _unblock(database, platform, author_id))
-        return known
+    async def unblock(self, *, platform: str, author_id: str) -> bool | None:
+        was_blocked, self._blocks = await self._writer.run(lambda database: _unblock(database, platform, author_id))
+        return was_blocked
 
     async def end_blocks(self, at: datetime) -> datetime | None:
         blocks = await self._current_blocks()
@@ -165,12 +165,15 @@ def block_author(
     return is_known, _read_blocks(database)
 
 
-def _unblock(database: Database, platform: str, author_id: str) -> tuple[bool, _Blocks]:
-    """Unblock an author; return whether they are known, and all blocks."""
+def _unblock(database: Database, platform: str, author_id: str) -> tuple[bool | None, _Blocks]:
+    """Unblock an author; return whether they were blocked, None if they are not known, and all blocks."""
     author = find_author(database, clean(platform), clean(author_id))
-    if author is not None and database.execute("DELETE FROM blocked_authors WHERE author = ?", (author,)).rowcount:
+    if author is None:
+        return None, _read_blocks(database)
+    was_blocked = bool(database.execute("DELETE FROM blocked_authors WHERE author = ?", (author,)).rowcount)
+    if was_blocked:
         episodes.remove_without(database, author)
-    return author is not None, _read_blocks(database)
+    return was_blocked, _read_blocks(database)
 
 
 def _end_blocks(database: Database, at: datetime) -> _Blocks:

@@ -40,7 +40,7 @@ from tertulia.store.message_rows import FIND_MESSAGE
 from tertulia.store.prompts import SqlPrompts, last_prompt
 from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread, Repository
-from tertulia.tasks.task import Policy, Task, cancels_sends
+from tertulia.tasks.task import PlanRules, Policy, Task, cancels_sends
 from tertulia.turns import Prompt, Record
 
 _COLUMNS = """r.run_id, r.target, r.message_ids, r.began_at, r.horizon, r.model, r.profile, r.status, r.ended_at, r.why,
@@ -58,8 +58,11 @@ class StoredRun(NamedTuple):
 class SqlRuns(Repository):
     """Implements `engine.store_protocols.RunStore`."""
 
-    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, prompts: SqlPrompts) -> None:
+    def __init__(
+        self, writer: ConnectionThread, reader: ConnectionThread, prompts: SqlPrompts, rules: PlanRules
+    ) -> None:
         super().__init__(writer, reader)
+        self._rules = rules
         self._prompts = prompts
 
     async def begin(
@@ -76,7 +79,9 @@ class SqlRuns(Repository):
         prepared = self._prompts.prepare(run, 0, prompt, at=at)
         if left_out:
             prepared = prepared._replace(left_out=dumps(group_reports(left_out)))
-        rows = await self._writer.run(lambda database: _begin(database, run, prepared, cancels, changes, at))
+        rows = await self._writer.run(
+            lambda database: _begin(database, run, prepared, cancels, changes, at, self._rules)
+        )
         if rows is not None:
             self._prompts.cache_layers(prepared, rows)
 
@@ -154,7 +159,7 @@ class SqlRuns(Repository):
     async def end(self, run: Run, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
         _validate_ids(run)
         sending, planned = [outbox.as_row(reply) for reply in replies], list(tasks)
-        await self._writer.run(lambda database: _end(database, run, sending, planned))
+        await self._writer.run(lambda database: _end(database, run, sending, planned, self._rules))
 
     async def _write_tool(self, run: Run, tool: ToolRun, event: DurableEvent, at: datetime | None) -> None:
         result = None if tool.result is None else dumps(tool.result)
@@ -202,7 +207,13 @@ def _require_prompts(run: Run, stored: StoredRun | None) -> None:
 
 
 def _begin(
-    database: Database, run: Run, prepared: prompts.PreparedPrompt, cancels: Policy, changes: int | None, at: datetime
+    database: Database,
+    run: Run,
+    prepared: prompts.PreparedPrompt,
+    cancels: Policy,
+    changes: int | None,
+    at: datetime,
+    rules: PlanRules,
 ) -> list[int] | None:
     """Begin a run; return the rows of its layers, or None if it was begun before."""
     place, values = _row_of(database, run)
@@ -216,7 +227,7 @@ def _begin(
         decided = decisions.claim(database, run, run.taken, at)
     except InvalidValue as error:
         raise PromptOutdated(str(error)) from error
-    tasks.cancel_superseded(database, run.place, place, cancels)
+    tasks.cancel_superseded(database, run.place, cancels, rules)
     started = RunStarted(place=run.place, run_id=run.id, message_id=run.target)
     events.add(database, *decided, started, PromptSent(place=run.place, run_id=run.id, step=0), at=at)
     return prompts.insert_prompt(database, prepared)
@@ -241,7 +252,7 @@ def _ask(
     return prompts.insert_prompt(database, prepared)
 
 
-def _end(database: Database, run: Run, replies: list[outbox.OutboxRow], planned: list[Task]) -> None:
+def _end(database: Database, run: Run, replies: list[outbox.OutboxRow], planned: list[Task], rules: PlanRules) -> None:
     """End a run and store its replies and tasks; a run that has ended stays as it is.
 
     A run that showed a fact forgotten since may end as failed, not as done.
@@ -258,7 +269,7 @@ def _end(database: Database, run: Run, replies: list[outbox.OutboxRow], planned:
         events.add(database, *made, at=run.ended_at)
     for reply in replies:
         outbox.add(database, reply)
-    tasks.add(database, planned)
+    tasks.add(database, planned, rules)
     if run.status != "open":
         ended = RunEnded(place=run.place, run_id=run.id, failed=run.status == "failed")
         events.add(database, ended, at=run.ended_at)

@@ -95,8 +95,13 @@ class SqlIndexWriter(Repository):
         return await self._reader.run(lambda database: _progress(database, embedder))
 
 
-def reindex(database: Database, message: int) -> None:
-    """Update the index of a changed message that was indexed before."""
+def reindex(database: Database, messages: Sequence[int]) -> None:
+    """Update the index of changed messages that were indexed before."""
+    for message in messages:
+        _reindex(database, message)
+
+
+def _reindex(database: Database, message: int) -> None:
     select = """SELECT m.place, m.number, m.deleted OR m.hidden FROM messages m
         JOIN search_places s ON s.place = m.place WHERE m.id = ? AND m.number < s.indexed_to"""
     row = database.execute(select, (message,)).fetchone()

@@ -46,6 +46,7 @@ from tertulia.store.tasks import SqlTasks
 from tertulia.store.threads import CheckedCalls, ConnectionThread, ReaderThread, WriterThread
 from tertulia.store.updates import SqlUpdates
 from tertulia.store.usage import SqlUsage
+from tertulia.tasks import graph
 
 if TYPE_CHECKING:
     from tertulia.store.postgres.holder import Holder
@@ -75,10 +76,10 @@ class Store(CheckedCalls):
         self.inbox = SqlInbox(self.writer, self.reader)
         self.prompts = SqlPrompts(self.writer, self.reader)
         self.events = SqlEvents(self.writer, self.reader)
-        self.updates = SqlUpdates(self.writer, self.reader, moved=self._clear_caches)
-        self.runs = SqlRuns(self.writer, self.reader, self.prompts)
+        self.updates = SqlUpdates(self.writer, self.reader, graph, moved=self._clear_caches)
+        self.runs = SqlRuns(self.writer, self.reader, self.prompts, graph)
         self.outbox = SqlOutbox(self.writer, self.reader)
-        self.tasks = SqlTasks(self.writer, self.reader)
+        self.tasks = SqlTasks(self.writer, self.reader, graph)
         self.place_settings = SqlPlaceSettings(self.writer, self.reader)
         self.owner_settings = SqlOwnerSettings(self.writer, self.reader)
         self.facts = SqlFacts(self.writer, self.reader)
@@ -117,7 +118,7 @@ class Store(CheckedCalls):
 
     async def check(self) -> list[str]:
         """Check the store and its files of media; return the faults."""
-        return await self.reader.run(maintenance.check) or await self.media.check()
+        return await self.reader.run(lambda database: maintenance.check(database, graph)) or await self.media.check()
 
     async def count_rows(self) -> dict[str, int]:
         """Count the places, messages, runs, replies, tasks and files; deleted messages are not counted."""

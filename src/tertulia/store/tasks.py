@@ -1,9 +1,12 @@
-"""Tasks: each change of a task is stored with all its consequences for the other tasks of its plan."""
+"""Tasks: each change of a task is stored with all its consequences for the other tasks of its plan.
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+What the consequences are is said by the `PlanRules` that the store was given, on the tasks of a plan, read once.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from types import MappingProxyType
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -15,9 +18,8 @@ from tertulia.store import events, outbox
 from tertulia.store.encoding import TASK, clean, dumps, validate_id
 from tertulia.store.identities import find_place, upsert_place
 from tertulia.store.sqlite.connection import Database
-from tertulia.store.threads import Repository
-from tertulia.tasks.graph import begin, cancel, recover, settle, supersede, without_open_dependencies
-from tertulia.tasks.task import REPEATABLE, Policy, Task, ends_with_its_place
+from tertulia.store.threads import ConnectionThread, Repository
+from tertulia.tasks.task import REPEATABLE, PlanRules, Policy, Task, ends_with_its_place
 from tertulia.timezones import utc
 
 PLAN_PREFIX = "task: "  # prefix of the name of a plan without a run
@@ -32,233 +34,241 @@ class StoredTask(NamedTuple):
     free: bool  # whether it waits for its time only
 
 
-Plan = Mapping[str, StoredTask]  # all tasks of one run, or one that belongs to none, by their ids
+Change = Callable[[list[Task]], Iterable[Task]]  # all tasks of one run, or one without a run and what depends on it
+
+_COLUMNS = "task_id, place, run_id, kind, status, free, due_at, body"
+
+# Stores the tasks of a plan; the place and the kind of a stored one stay.
+_UPSERT = f"""INSERT INTO tasks ({_COLUMNS}) VALUES (:task_id, :place, :run_id, :kind, :status, :free, :due_at, :body)
+    ON CONFLICT (task_id) DO UPDATE SET run_id = excluded.run_id, status = excluded.status, free = excluded.free,
+    due_at = excluded.due_at, body = excluded.body"""
+
+# All tasks of plans, in the order in which they were stored.
+_SELECT_PLANS = "SELECT run_id, task_id, body, free FROM tasks WHERE run_id IN (:plans) ORDER BY id"
+
+# What waits in a place as part of a plan of a run.
+_OF_RUNS = "FROM tasks WHERE place = :place AND status = 'pending' AND run_id IS NOT NULL AND run_id NOT LIKE :others"
+
+_IS_FREE = "status = 'pending' AND free = 1"
+_ON_PLATFORMS = "place IN (SELECT id FROM places WHERE platform IN (:platforms))"
 
 
 class SqlTasks(Repository):
     """Implements `engine.store_protocols.TaskStore`."""
 
+    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, rules: PlanRules) -> None:
+        super().__init__(writer, reader)
+        self._rules = rules
+
     async def add(self, tasks: Sequence[Task]) -> None:
         new = list(tasks)
-        await self._writer.run(lambda database: add(database, new))
+        await self._writer.run(lambda database: add(database, new, self._rules))
 
     async def take(self, now: datetime, *, platforms: Collection[str] | None = None) -> Sequence[Task]:
         moment = utc(now).isoformat()
-        return await self._writer.run(lambda database: _take(database, moment, _on_platforms(platforms)))
+        return await self._writer.run(lambda database: _take(database, moment, platforms, self._rules))
 
     async def end(self, task: Task, *, replies: Sequence[OutboxItem] = ()) -> None:
         if task.status not in _END_STATUSES:
             raise InvalidValue(f"task {task.id} is {task.status}, which is no way to end")
         sending = [outbox.as_row(reply) for reply in replies]
-        await self._writer.run(lambda database: _end(database, task, sending))
+        await self._writer.run(lambda database: _end(database, task, sending, self._rules))
 
     async def next_due(self, *, platforms: Collection[str] | None = None) -> datetime | None:
-        return await self._reader.run(lambda database: _next_due(database, _on_platforms(platforms)))
+        return await self._reader.run(lambda database: _next_due(database, platforms))
 
     async def recover(
         self, repeatable: Collection[str] = REPEATABLE, *, platforms: Collection[str] | None = None
     ) -> Sequence[Task]:
-        return await self._writer.run(lambda database: _recover(database, repeatable, _on_platforms(platforms)))
+        return await self._writer.run(lambda database: _recover(database, repeatable, platforms, self._rules))
 
     async def cancel(self, task_id: str, *, why: str) -> Task | None:
-        return await self._writer.run(lambda database: _cancel(database, task_id, why))
+        return await self._writer.run(lambda database: _cancel(database, task_id, why, self._rules))
 
     async def cancel_superseded(self, place: Place, policy: Policy) -> None:
-        pending = f"SELECT 1 {_OF_RUNS} LIMIT 1"
-        if await self._reader.run(
-            lambda database: database.execute(pending, (find_place(database, place),)).fetchone()
-        ):
-            await self._writer.run(
-                lambda database: cancel_superseded(database, place, upsert_place(database, place), policy)
-            )
+        if await self._reader.run(lambda database: _plans_of_runs(database, find_place(database, place))):
+            await self._writer.run(lambda database: cancel_superseded(database, place, policy, self._rules))
 
     async def listed(self, place: Place | None = None) -> Sequence[Task]:
         return await self._reader.run(lambda database: _list(database, place))
 
 
-Condition = tuple[str, tuple[str, ...]]  # SQL to add to a WHERE, and its values
-
-
-def _on_platforms(platforms: Collection[str] | None) -> Condition:
-    """Return the condition for tasks of these platforms; None means all."""
-    if platforms is None:
-        return "", ()
-    marks = ", ".join("?" * len(platforms))
-    return f" AND place IN (SELECT id FROM places WHERE platform IN ({marks}))", tuple(platforms)
-
-
-_COLUMNS = "task_id, place, run_id, kind, status, free, due_at, body"
-_UPSERT = f"""INSERT INTO tasks ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (task_id) DO UPDATE SET
-    run_id = excluded.run_id, status = excluded.status, free = excluded.free, due_at = excluded.due_at,
-    body = excluded.body"""
-_OF_RUNS = (
-    f"FROM tasks WHERE place = ? AND status = 'pending' AND run_id IS NOT NULL AND run_id NOT LIKE '{PLAN_PREFIX}%'"
-)
-_FREE = "FROM tasks WHERE status = 'pending' AND free = 1"
-
-
-def add(database: Database, tasks: Iterable[Task]) -> None:
+def add(database: Database, tasks: Iterable[Task], rules: PlanRules) -> None:
     """Store new tasks; one that is stored already stays as it is."""
-    new: dict[str, Task] = {}
-    select = "SELECT 1 FROM tasks WHERE task_id = ?"
-    for task in tasks:
-        if task.id not in new and database.execute(select, (validate_id(task.id, "task"),)).fetchone() is None:
-            new[task.id] = task
-    for name, plan in group_by_plan(database, new.values()).items():
-        stored = read_plan(database, name)
-        upsert_plan(database, name, stored, [*(known.task for known in stored.values()), *plan])
+    given = {validate_id(task.id, "task"): task for task in reversed([*tasks])}  # the first with an id counts
+    asked = [*given, *(name for task in given.values() for name in task.after)]
+    stored = database.all("SELECT task_id, run_id FROM tasks WHERE task_id IN (:asked)", asked=asked) if given else []
+    plans = dict[str, str](stored)
+    new: dict[str, list[Task]] = {}
+    for task in (task for task in reversed(given.values()) if task.id not in dict(stored)):
+        plans[task.id] = name = _plan_of(task, plans)
+        new.setdefault(name, []).append(task)
+    _change_plans(database, {name: partial(_with_new, added) for name, added in new.items()}, rules)
 
 
-def group_by_plan(database: Database, tasks: Iterable[Task]) -> dict[str, list[Task]]:
-    """Group tasks by plan: the tasks of a run, or a task without a run and all that depend on it."""
-    names: dict[str, str] = {}
-    found: dict[str, list[Task]] = {}
-    for task in tasks:
-        names[task.id] = name = plan_name(database, task, names)
-        found.setdefault(name, []).append(task)
-    return found
+def _with_new(added: list[Task], known: list[Task]) -> list[Task]:
+    return known + added
 
 
-def plan_name(database: Database, task: Task, names: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return the name of the plan of a task; *names* has those of tasks about to be stored."""
+def _plan_of(task: Task, plans: Mapping[str, str]) -> str:
+    """Return the name of the plan of a new task: its run, the plan of a task that it waits for, or one of its own."""
     if task.run is not None:
         return validate_id(task.run, "run")
-    select = "SELECT run_id FROM tasks WHERE task_id = ?"
-    for known in (task.id, *task.after):
-        row = database.execute(select, (known,)).fetchone()
-        if known in names or row:
-            return names.get(known) or row[0]
-    return f"{PLAN_PREFIX}{task.id}"
+    return next((plans[name] for name in task.after if name in plans), f"{PLAN_PREFIX}{task.id}")
 
 
-def upsert_plan(database: Database, name: str, before: Plan, tasks: Iterable[Task]) -> dict[str, Task]:
-    """Store a plan with all consequences of the statuses of its tasks; unchanged tasks are not written."""
-    now = settle(tasks)
-    unbound = {task.id for task in without_open_dependencies(now)}
-    rows = [
-        _row(database, name, task, is_free=task.id in unbound)
-        for task in now
-        if before.get(task.id) != StoredTask(task, task.id in unbound)
-    ]
-    database.executemany(_UPSERT, rows)
-    for task in now:
-        _publish(database, before.get(task.id), task)
-    return {task.id: task for task in now}
+def _change_plans(database: Database, changes: Mapping[str, Change], rules: PlanRules) -> dict[str, Task]:
+    """Change plans, by their names, with all consequences for their tasks; unchanged tasks are not written."""
+    plans: dict[str, dict[str, StoredTask]] = {name: {} for name in changes}
+    for name, task_id, body, free in database.all(_SELECT_PLANS, plans=[*plans]) if plans else ():
+        plans[name][task_id] = StoredTask(TASK.loads(body), free == 1)
+    changed: list[dict[str, Any]] = []
+    published: list[TaskPlanned | TaskDone] = []
+    now: dict[str, Task] = {}
+    for name, before in plans.items():
+        settled = rules.settle(changes[name]([known.task for known in before.values()]))
+        unbound = {task.id for task in rules.without_open_dependencies(settled)}
+        for task in settled:
+            known, now[task.id] = before.get(task.id), task
+            if known != StoredTask(task, task.id in unbound):
+                changed.append(_row(database, name, task, is_free=task.id in unbound))
+            published += _events(known, task)
+    database.many(_UPSERT, changed)
+    for event in published:
+        events.add(database, event)
+    return now
 
 
-def _publish(database: Database, before: StoredTask | None, task: Task) -> None:
-    """Add the event of a new or ended task."""
+def _events(before: StoredTask | None, task: Task) -> Iterator[TaskPlanned | TaskDone]:
+    """Yield the event of a new or ended task."""
     run = task.run or task.made_by
     if before is None:
-        events.add(database, TaskPlanned(place=task.place, task_id=task.id, run_id=run))
+        yield TaskPlanned(place=task.place, task_id=task.id, run_id=run)
     elif before.task.status != task.status and task.status not in ("pending", "running"):
-        events.add(database, TaskDone(place=task.place, task_id=task.id, status=task.status, run_id=run))
+        yield TaskDone(place=task.place, task_id=task.id, status=task.status, run_id=run)
 
 
-def find(database: Database, task_id: str) -> StoredTask | None:
-    select = "SELECT body, free FROM tasks WHERE task_id = ?"
-    row = database.execute(select, (validate_id(task_id, "task"),)).fetchone()
-    return None if row is None else StoredTask(TASK.loads(row[0]), bool(row[1]))
+def _row(database: Database, name: str, task: Task, *, is_free: bool) -> dict[str, Any]:
+    return {
+        "task_id": validate_id(task.id, "task"),
+        "place": upsert_place(database, task.place),
+        "run_id": name,
+        "kind": clean(task.kind),
+        "status": task.status,
+        "free": int(is_free),
+        "due_at": task.due_at.isoformat(),
+        "body": dumps(task),
+    }
 
 
-def read_plan(database: Database, name: str) -> dict[str, StoredTask]:
-    """Read the tasks of a plan."""
-    select = "SELECT task_id, body, free FROM tasks WHERE run_id = ? ORDER BY id"
-    rows = database.execute(select, (name,)).fetchall()
-    return {task_id: StoredTask(TASK.loads(body), bool(is_free)) for task_id, body, is_free in rows}
+def change(database: Database, changed: Mapping[str, Task], rules: PlanRules) -> dict[str, Task]:
+    """Update tasks, given by their ids; return all tasks of their plans."""
+    names = database.all("SELECT DISTINCT run_id FROM tasks WHERE task_id IN (:tasks)", tasks=[*changed])
+    return _change_plans(database, {name: partial(_replaced, changed) for (name,) in names}, rules)
 
 
-def change(database: Database, changed: Mapping[str, Task]) -> None:
-    """Update tasks, given by their ids."""
-    for name in group_by_plan(database, changed.values()):
-        stored = read_plan(database, name)
-        upsert_plan(database, name, stored, (changed.get(one, known.task) for one, known in stored.items()))
+def _replaced(changed: Mapping[str, Task], known: list[Task]) -> list[Task]:
+    return [changed.get(task.id, task) for task in known]
 
 
-def cancel_superseded(database: Database, place: Place, row: int, policy: Policy) -> None:
+def cancel_superseded(database: Database, place: Place, policy: Policy, rules: PlanRules) -> None:
     """Cancel the tasks that a new message in *place* supersedes, by *policy*."""
-    waiting = [TASK.loads(body) for (body,) in database.execute(f"SELECT body {_OF_RUNS} ORDER BY id", (row,))]
-    for name in group_by_plan(database, waiting):
-        stored = read_plan(database, name)
-        upsert_plan(database, name, stored, supersede((known.task for known in stored.values()), place, policy=policy))
+
+    def superseded(known: list[Task]) -> Iterable[Task]:
+        return rules.supersede(known, place, policy=policy)
+
+    names = _plans_of_runs(database, upsert_place(database, place))
+    _change_plans(database, dict.fromkeys(names, superseded), rules)
 
 
-def cancel_in_left_place(database: Database, place: int, why: str) -> None:
+def _plans_of_runs(database: Database, place: int | None) -> list[str]:
+    """Return the plans of runs of which something waits in a place."""
+    select = f"SELECT DISTINCT run_id {_OF_RUNS}"
+    return [name for (name,) in database.all(select, place=place, others=f"{PLAN_PREFIX}%")]
+
+
+def cancel_in_left_place(database: Database, place: int, why: str, rules: PlanRules) -> None:
     """Cancel what has not begun in a place, by its row, that was left."""
     select = "SELECT body FROM tasks WHERE place = :place AND status = 'pending'"
     waiting = [TASK.loads(body) for (body,) in database.all(select, place=place)]
-    change(database, {task.id: cancel(task, why=why) for task in waiting if ends_with_its_place(task)})
+    change(database, {task.id: rules.cancel(task, why=why) for task in waiting if ends_with_its_place(task)}, rules)
 
 
-def _row(database: Database, name: str, task: Task, *, is_free: bool) -> tuple[str | int, ...]:
-    due_at, place = task.due_at.isoformat(), upsert_place(database, task.place)
-    return validate_id(task.id, "task"), place, name, clean(task.kind), task.status, int(is_free), due_at, dumps(task)
-
-
-def _take(database: Database, moment: str, condition: Condition) -> list[Task]:
-    more, values = condition
-    select = f"SELECT body {_FREE} AND due_at <= ?{more} ORDER BY due_at, id LIMIT ?"
-    due = [TASK.loads(body) for (body,) in database.execute(select, (moment, *values, MAX_BATCH))]
-    running = [begin(task) for task in due]
-    update = "UPDATE tasks SET status = ?, free = 0, body = ? WHERE task_id = ?"  # no other task depends on a start
-    database.executemany(update, [(task.status, dumps(task), task.id) for task in running])
+def _take(database: Database, moment: str, platforms: Collection[str] | None, rules: PlanRules) -> list[Task]:
+    due = database.all(
+        f"SELECT body FROM tasks WHERE {_IS_FREE} AND due_at <= :now{_on(platforms)} ORDER BY due_at, id LIMIT :most",
+        now=moment,
+        most=MAX_BATCH,
+        **_values_of(platforms),
+    )
+    running = [rules.begin(TASK.loads(body)) for (body,) in due]
+    database.many(  # no other task depends on a start
+        "UPDATE tasks SET status = :status, free = 0, body = :body WHERE task_id = :task_id",
+        [{"status": task.status, "body": dumps(task), "task_id": task.id} for task in running],
+    )
     return running
 
 
-def _end(database: Database, task: Task, replies: Iterable[outbox.OutboxRow]) -> None:
+def _on(platforms: Collection[str] | None) -> str:
+    """Return the condition for tasks of these platforms, to be added to a WHERE; None means all."""
+    return "" if platforms is None else f" AND {_ON_PLATFORMS}"
+
+
+def _values_of(platforms: Collection[str] | None) -> dict[str, Any]:
+    return {} if platforms is None else {"platforms": [*platforms]}
+
+
+def _end(database: Database, task: Task, replies: Iterable[outbox.OutboxRow], rules: PlanRules) -> None:
     """Store the end of an attempt; a task that has ended or was cancelled meanwhile stays as it is."""
-    found = find(database, task.id)
+    name, found = _find(database, task.id)
     if found is None:
         raise InvalidValue(f"there is no task {task.id!r}")
-    comes_again = task.attempts == 0 and task.due_at > found.task.due_at
-    if found.task.status != "running" or not (found.task.attempts == task.attempts or comes_again):
+    comes_again = task.attempts == 0 and task.due_at > found.due_at
+    if found.status != "running" or not (found.attempts == task.attempts or comes_again):
         return
-    ended = replace(task, place=found.task.place, run=found.task.run, after=found.task.after)
-    name = plan_name(database, ended)
-    stored = read_plan(database, name)
-    upsert_plan(
-        database, name, stored, (ended if known.task.id == task.id else known.task for known in stored.values())
-    )
+    ended = replace(task, place=found.place, run=found.run, after=found.after)
+    _change_plans(database, {name: partial(_replaced, {task.id: ended})}, rules)
     for reply in replies:
         outbox.add(database, reply)
 
 
-def _next_due(database: Database, condition: Condition) -> datetime | None:
-    more, values = condition
-    row = database.execute(f"SELECT due_at {_FREE}{more} ORDER BY due_at LIMIT 1", values).fetchone()
-    return None if row is None else datetime.fromisoformat(row[0])
+def _find(database: Database, task_id: str) -> tuple[str, Task | None]:
+    """Return the name of the plan of a task, and the task."""
+    select = "SELECT run_id, body FROM tasks WHERE task_id = :task_id"
+    row = database.one(select, task_id=validate_id(task_id, "task"))
+    return (row[0], TASK.loads(row[1])) if row else ("", None)
 
 
-def _recover(database: Database, repeatable: Collection[str], condition: Condition) -> list[Task]:
-    more, values = condition
-    select = f"SELECT body FROM tasks WHERE status = 'running'{more} ORDER BY id"
-    running = [TASK.loads(body) for (body,) in database.execute(select, values)]
-    now: dict[str, Task] = {}
-    for name in group_by_plan(database, running):
-        stored = read_plan(database, name)
-        now |= upsert_plan(
-            database, name, stored, recover((known.task for known in stored.values()), repeatable=repeatable)
-        )
-    return [now[task.id] for task in running]
+def _next_due(database: Database, platforms: Collection[str] | None) -> datetime | None:
+    select = f"SELECT due_at FROM tasks WHERE {_IS_FREE}{_on(platforms)} ORDER BY due_at LIMIT 1"
+    row = database.one(select, **_values_of(platforms))
+    return datetime.fromisoformat(row[0]) if row else None
 
 
-def _cancel(database: Database, task_id: str, why: str) -> Task | None:
-    found = find(database, task_id)
+def _recover(
+    database: Database, repeatable: Collection[str], platforms: Collection[str] | None, rules: PlanRules
+) -> list[Task]:
+    def recovered(known: list[Task]) -> Iterable[Task]:
+        return rules.recover(known, repeatable=repeatable)
+
+    select = f"SELECT run_id, task_id FROM tasks WHERE status = 'running'{_on(platforms)} ORDER BY id"
+    running = database.all(select, **_values_of(platforms))
+    now = _change_plans(database, {name: recovered for name, _ in running}, rules)
+    return [now[task_id] for _, task_id in running]
+
+
+def _cancel(database: Database, task_id: str, why: str, rules: PlanRules) -> Task | None:
+    name, found = _find(database, task_id)
     if found is None:
         return None
-    gone = cancel(found.task, why=why)
-    name = plan_name(database, gone)
-    stored = read_plan(database, name)
-    now = upsert_plan(
-        database, name, stored, (gone if known.task.id == task_id else known.task for known in stored.values())
-    )
-    return now[task_id]
+    cancelled = rules.cancel(found, why=why)
+    return _change_plans(database, {name: partial(_replaced, {task_id: cancelled})}, rules)[task_id]
 
 
 def _list(database: Database, place: Place | None) -> list[Task]:
     if place is None:
-        rows = database.execute("SELECT body FROM tasks ORDER BY due_at, id")
+        rows = database.all("SELECT body FROM tasks ORDER BY due_at, id")
     else:
-        select = "SELECT body FROM tasks WHERE place = ? ORDER BY due_at, id"
-        rows = database.execute(select, (find_place(database, place),))
+        select = "SELECT body FROM tasks WHERE place = :place ORDER BY due_at, id"
+        rows = database.all(select, place=find_place(database, place))
     return [TASK.loads(body) for (body,) in rows]

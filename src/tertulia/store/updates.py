@@ -29,7 +29,7 @@ from tertulia.store.identities import IdentityCache, find_place, upsert_name, up
 from tertulia.store.messages import MessageRow, require_ids
 from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread, Repository
-from tertulia.tasks.task import Task
+from tertulia.tasks.task import PlanRules, Task
 from tertulia.timezones import utc
 
 log = logging.getLogger(__name__)
@@ -43,9 +43,15 @@ class SqlUpdates(Repository):
     """Implements `engine.store_protocols.UpdateStore`."""
 
     def __init__(
-        self, writer: ConnectionThread, reader: ConnectionThread, *, moved: Callable[[], Awaitable[None]]
+        self,
+        writer: ConnectionThread,
+        reader: ConnectionThread,
+        rules: PlanRules,
+        *,
+        moved: Callable[[], Awaitable[None]],
     ) -> None:
         super().__init__(writer, reader)
+        self._rules = rules
         self._moved = moved  # is awaited after a place has migrated: clears the caches
         self._removed_at: datetime | None = None  # when an update removed old ones last
 
@@ -59,7 +65,9 @@ class SqlUpdates(Repository):
         too_old = keep if is_due else None
 
         async def write(some: Sequence[Change]) -> bool:
-            return await self._writer.run(lambda database: _apply(database, platform, some, key, raw, now, too_old))
+            return await self._writer.run(
+                lambda database: _apply(database, platform, some, key, raw, now, too_old, self._rules)
+            )
 
         try:
             for change in changes:
@@ -72,7 +80,7 @@ class SqlUpdates(Repository):
         return UpdateResult(new=new)
 
     async def leave(self, place: Place, *, at: datetime) -> None:
-        await self._writer.run(lambda database: _leave(database, place, at))
+        await self._writer.run(lambda database: _leave(database, place, at, self._rules))
 
     async def remove_old(self, keep: timedelta, *, at: datetime) -> None:
         await self._writer.run(lambda database: _remove_old(database, utc(at), keep))
@@ -91,7 +99,7 @@ class SqlUpdates(Repository):
 
     async def end(self, command: Command, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
         sending, planned = [outbox.as_row(reply) for reply in replies], list(tasks)
-        await self._writer.run(lambda database: _end(database, command, sending, planned))
+        await self._writer.run(lambda database: _end(database, command, sending, planned, self._rules))
 
 
 def _require_valid(change: Change) -> None:
@@ -124,6 +132,7 @@ def _apply(
     raw: bytes | None,
     at: datetime,
     too_old: timedelta | None,
+    rules: PlanRules,
 ) -> bool:
     """Store an update and apply its changes; return whether it is new. Remove updates that are *too_old*, if given."""
     if too_old is not None:
@@ -140,7 +149,7 @@ def _apply(
         insert = """INSERT INTO updates (platform, update_key, at, is_read, raw) VALUES (?, ?, ?, ?, ?) RETURNING id"""
         row = database.execute(insert, (name, key, at.isoformat(), int(bool(changes)), raw)).fetchone()[0]
     for change in changes:
-        _apply_change(database, places.redirect_change(database, change), at)
+        _apply_change(database, places.redirect_change(database, change), at, rules)
     link = "INSERT INTO update_places (update_row, place) VALUES (?, ?) ON CONFLICT DO NOTHING"
     database.executemany(
         link, [(row, upsert_place(database, place)) for change in changes for place in places_of(change)]
@@ -148,7 +157,7 @@ def _apply(
     return True
 
 
-def _apply_change(database: Database, change: Change, at: datetime) -> None:
+def _apply_change(database: Database, change: Change, at: datetime, rules: PlanRules) -> None:
     match change:
         case Received(message=message):
             messages.add(database, MessageRow(message), at, "waiting")
@@ -167,7 +176,7 @@ def _apply_change(database: Database, change: Change, at: datetime) -> None:
             upsert_place(database, place)
             _join(database, place)
         case PlaceLeft(place=place):
-            _leave(database, place, at)
+            _leave(database, place, at, rules)
         case Stopped():
             pass  # it stops a run in progress, and changes nothing that is stored
         case _:
@@ -202,12 +211,12 @@ def _add_command(database: Database, change: Commanded, at: datetime) -> None:
     database.execute(insert, tuple(values.values()))
 
 
-def _leave(database: Database, place: Place, at: datetime) -> None:
+def _leave(database: Database, place: Place, at: datetime, rules: PlanRules) -> None:
     """Store that nothing can be sent to a place and its threads any more, and end what waits there."""
     for row in places.leave_place(database, place, at):
         decisions.leave(database, row, at)
         outbox.drop_waiting(database, row, LEFT)
-        tasks.cancel_in_left_place(database, row, LEFT)
+        tasks.cancel_in_left_place(database, row, LEFT, rules)
 
 
 def _join(database: Database, place: Place) -> None:
@@ -246,10 +255,16 @@ def _commands(database: Database) -> list[Command]:
     ]
 
 
-def _end(database: Database, command: Command, replies: Sequence[outbox.OutboxRow], planned: Sequence[Task]) -> None:
+def _end(
+    database: Database,
+    command: Command,
+    replies: Sequence[outbox.OutboxRow],
+    planned: Sequence[Task],
+    rules: PlanRules,
+) -> None:
     """Remove a command, and store its replies and tasks. A missing one is refused: its author was forgotten."""
     if not database.execute("DELETE FROM commands WHERE id = ?", (command.id,)).rowcount:
         raise InvalidValue(f"there is no command {command.id}; it was carried out, or its author was forgotten")
     for row in replies:
         outbox.add(database, row)
-    tasks.add(database, planned)
+    tasks.add(database, planned, rules)

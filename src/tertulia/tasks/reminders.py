@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from hashlib import sha256
 
 from tertulia.errors import InvalidValue
 from tertulia.messages import Message, Place
@@ -39,11 +38,6 @@ def reminder_task(
     due_at, again = when
     args = {**args_of(block), **author}
     return Task(id=task_id, kind=kind_of(block), place=place, due_at=due_at, args=args, made_by=made_by, again=again)
-
-
-def short_id(task: Task) -> str:
-    """Return an id of a task that people can type: ids of reminders are long, and begin alike."""
-    return sha256(task.id.encode()).hexdigest()[:5]
 
 
 def asked_by(task: Task) -> str | None:

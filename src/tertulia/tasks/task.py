@@ -1,15 +1,17 @@
 """Tasks, the blocks by which a model asks for them, and policies: retries, and what a new message cancels. Pure."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import force_setattr
 
 from tertulia.backoff import backoff
 from tertulia.errors import InvalidValue
+from tertulia.ids import match_ids
 from tertulia.messages import Place
 from tertulia.tasks.recurrence import Recurrence
 from tertulia.timezones import utc
@@ -101,6 +103,20 @@ class Task(Struct, frozen=True, kw_only=True, omit_defaults=True):
         force_setattr(self, "due_at", utc(self.due_at))
 
 
+def public_id(task: Task) -> str:
+    """Return the id by which people name a task, abbreviated: `Task.id` is long, and begins like others."""
+    return sha256(task.id.encode(errors="replace")).hexdigest()
+
+
+def tasks_named(given: str, tasks: Iterable[Task]) -> list[Task]:
+    """Return the task whose `Task.id` is *given*, or else those whose public ids begin with it."""
+    by_id = {task.id: task for task in tasks}
+    by_public_id = {public_id(task): task for task in by_id.values()}
+    return (
+        [by_id[given]] if given in by_id else [by_public_id[name] for name in match_ids(given.casefold(), by_public_id)]
+    )
+
+
 def kind_of(block: TaskBlock) -> str:
     """Return the kind in the heading of a block."""
     return block.name if isinstance(block, Custom) else str(block.__struct_config__.tag)
@@ -174,6 +190,30 @@ def ends_with_its_place(task: Task) -> bool:
 
 def cancels_nothing(_: Task) -> bool:
     return False
+
+
+class PlanRules(Protocol):
+    """What follows from a change for the tasks of a plan: functions of all its tasks. `tasks.graph` is one."""
+
+    def begin(self, task: Task, /) -> Task: ...
+
+    def cancel(self, task: Task, /, *, why: str) -> Task: ...
+
+    def settle(self, tasks: Iterable[Task], /) -> Sequence[Task]:
+        """Return the tasks with what follows from their statuses."""
+        ...
+
+    def without_open_dependencies(self, tasks: Iterable[Task], /) -> Sequence[Task]:
+        """Return the pending tasks that wait only for their time."""
+        ...
+
+    def recover(self, tasks: Iterable[Task], /, *, repeatable: Collection[str]) -> Sequence[Task]:
+        """Return the tasks after a crash."""
+        ...
+
+    def supersede(self, tasks: Iterable[Task], place: Place, /, *, policy: Policy) -> Sequence[Task]:
+        """Return the tasks after a new message in *place*."""
+        ...
 
 
 POLICIES: Mapping[str, Policy] = MappingProxyType(

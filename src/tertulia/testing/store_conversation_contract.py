@@ -406,5 +406,6 @@ class ConversationContract:
         assert ends == [NOON + hour, NOON + 2 * hour, None]
         assert await settings.blocked() == {("telegram", ALICE.id)}
         assert await settings.unblock(platform="telegram", author_id=ALICE.id) is True
-        assert await settings.unblock(platform="telegram", author_id="never seen") is False
+        assert await settings.unblock(platform="telegram", author_id=ALICE.id) is False
+        assert await settings.unblock(platform="telegram", author_id="never seen") is None
         assert await settings.blocked() == frozenset()

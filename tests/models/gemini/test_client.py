@@ -19,7 +19,8 @@ from tertulia import errors
 from tertulia.chat import Chat
 from tertulia.models import Finish, Gemini, Response, Scripted
 from tertulia.models.base import File
-from tertulia.models.gemini.decode import Cache, decode_file
+from tertulia.models.gemini.cache_values import Cache
+from tertulia.models.gemini.decode import decode_file
 from tertulia.parts import Media, Part, Text, Thought, ToolCall, ToolResult
 from tertulia.sim import gemini as sims
 from tertulia.sim.gemini import Actor, Echo, GeminiSim, Script

@@ -75,6 +75,7 @@ class Lines(Struct, frozen=True, kw_only=True):
     blocked: str  # {id}
     blocked_until: str  # {id} {moment}
     unblocked: str  # {id}
+    not_blocked: str  # {id}; as nobody had to be unblocked
     unknown_person: str
     limits: str  # {messages} {seconds}
     limit_how: str

@@ -3,7 +3,7 @@
 When caches are created and deleted. A *candidate* is a static layer that was sent in a request; its content is known by
 a digest. At its second use within the TTL the cache is created, in a task of its own, so that everybody who asks
 meanwhile waits for the same one. When the layer has grown, the new content begins with that of an active cache
-(`CacheFingerprint.is_prefix_of`): the new cache is created at once, and the old one deleted only after the first
+(`has_grown_out_of`): the new cache is created at once, and the old one deleted only after the first
 request with the new one has worked.
 
 Why no answer is lost. A request with a cache can fail in three ways, and each ends in a plain request or in the error
@@ -36,14 +36,13 @@ from tertulia.models.gemini.cache_store import (
     new_label,
     with_names,
 )
-from tertulia.models.gemini.cache_values import CacheStore, StoredCache
+from tertulia.models.gemini.cache_values import Cache, CacheFingerprint, CacheStore, StoredCache
 from tertulia.models.gemini.client import Gemini
-from tertulia.models.gemini.decode import Cache
 from tertulia.models.gemini.encode import (
     CacheContent,
-    CacheFingerprint,
     cache_content,
     fingerprint_of,
+    has_grown_out_of,
     rest_of_prompt,
 )
 from tertulia.parts import Media, Part
@@ -238,7 +237,8 @@ class CachedGemini:
         if candidate.refused or candidate.tokens < self._min_tokens:
             return None
         if comes_again or any(
-            cache.fingerprint.digest == content.digest or (cache.uses > 1 and cache.fingerprint.is_prefix_of(content))
+            cache.fingerprint.digest == content.digest
+            or (cache.uses > 1 and has_grown_out_of(content, cache.fingerprint))
             for cache in self._unexpired()
         ):
             return content
@@ -310,7 +310,7 @@ class CachedGemini:
         One without turns may be of several conversations: it is replaced if nobody used it since *content* came.
         """
         if old.fingerprint.length:
-            return old.fingerprint.is_prefix_of(content)
+            return has_grown_out_of(content, old.fingerprint)
         return old.fingerprint.frame == content.frame and old.used_at < self._candidates[content.digest].since
 
     def _use(self, cache: "_ActiveCache") -> None:

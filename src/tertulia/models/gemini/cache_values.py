@@ -6,8 +6,24 @@ from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from tertulia.models.gemini.decode import Cache
-from tertulia.models.gemini.encode import CacheFingerprint
+
+class Cache(Struct, frozen=True, kw_only=True):
+    """An explicit cache on the service; its name goes into `Prompt.cached`."""
+
+    name: str
+    model: str
+    expires_at: datetime
+    tokens: int
+    label: str = ""  # the display name, which its maker gave it
+
+
+class CacheFingerprint(Struct, frozen=True, kw_only=True):
+    """What is remembered of the content of a cache: enough to recognize it, and content that has grown out of it."""
+
+    digest: bytes
+    frame: bytes
+    length: int
+    half: bytes  # digest of the first half of the contents
 
 
 class StoredCache(Struct, frozen=True, kw_only=True):

@@ -13,8 +13,8 @@ import httpx2
 from tertulia import errors
 from tertulia.jsonio import dumps, object_or_empty
 from tertulia.models.base import File, Response
+from tertulia.models.gemini.cache_values import Cache
 from tertulia.models.gemini.decode import (
-    Cache,
     decode_cache,
     decode_caches,
     decode_count,

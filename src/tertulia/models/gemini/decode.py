@@ -9,12 +9,12 @@ from enum import Enum
 from hashlib import sha256
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia import errors
 from tertulia.jsonio import count_or_zero, dumps, error_object, list_or_empty
 from tertulia.models.base import File, Finish, Outcome, Response, Usage
+from tertulia.models.gemini.cache_values import Cache
 from tertulia.parts import GENERATED_ID_PREFIX, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from tertulia.turns import Turn
 from tertulia.wire.gemini_request import camel, decode_base64
@@ -321,16 +321,6 @@ def _finish(fields: dict[str, Any], candidate: dict[str, Any], turn: Turn) -> Fi
     if outcome == "complete" and silent:
         outcome = "empty"
     return Finish(outcome=outcome, reason=reason, message=str(candidate.get("finishMessage", "")))
-
-
-class Cache(Struct, frozen=True, kw_only=True):
-    """An explicit cache on the service; its name goes into `Prompt.cached`."""
-
-    name: str
-    model: str
-    expires_at: datetime
-    tokens: int
-    label: str = ""  # the display name, which its maker gave it
 
 
 @contextmanager

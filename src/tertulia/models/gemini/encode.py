@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tertulia.errors import NothingToSend
 from tertulia.jsonio import dump_items, dumps, join_items, limit_depth, lower_types
+from tertulia.models.gemini.cache_values import CacheFingerprint
 from tertulia.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, is_generated_id
 from tertulia.turns import Layer, Prompt, Settings, ToolSpec, Turn
 from tertulia.value_cache import cached
@@ -280,24 +281,6 @@ class CacheContent(Struct, frozen=True, kw_only=True):
         return b",".join(encode_turn(turn, model=self.model) for turn in self.prompt.turns)
 
 
-class CacheFingerprint(Struct, frozen=True, kw_only=True):
-    """What is remembered of the content of a cache: enough to recognize it, and content that has grown out of it."""
-
-    digest: bytes
-    frame: bytes
-    length: int
-    half: bytes  # digest of the first half of the contents
-
-    def is_prefix_of(self, content: CacheContent) -> bool:
-        """Return whether *content* is the same with more turns. The first half decides: the end of a history
-        may move.
-        """
-        if self.frame != content.frame or not self.length:
-            return False
-        contents = content.contents
-        return self.length < len(contents) and _digest(contents[: self.length // 2]) == self.half
-
-
 def cache_content(prompt: Prompt, model: str) -> CacheContent | None:
     """Return what a cache can hold: the leading static layer and the tools; None if the service would refuse it.
 
@@ -341,6 +324,17 @@ def fingerprint_of(content: CacheContent) -> CacheFingerprint:
     contents = content.contents
     half = _digest(contents[: len(contents) // 2])
     return CacheFingerprint(digest=content.digest, frame=content.frame, length=len(contents), half=half)
+
+
+def has_grown_out_of(content: CacheContent, old: CacheFingerprint) -> bool:
+    """Return whether *content* is the old one with more turns.
+
+    The first half decides: the end of a history may move.
+    """
+    if old.frame != content.frame or not old.length:
+        return False
+    contents = content.contents
+    return old.length < len(contents) and _digest(contents[: old.length // 2]) == old.half
 
 
 def _needs_no_repair(layer: Layer, model: str) -> bool:

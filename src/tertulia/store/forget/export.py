@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tertulia.run.stored_chat import SERVICE
+from tertulia.run.chat_values import SERVICE
 from tertulia.store.encoding import clean
 from tertulia.store.fact_rows import SOURCES
 from tertulia.store.forget import person

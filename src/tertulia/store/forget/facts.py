@@ -23,6 +23,7 @@ from tertulia.store.forget.retraction import hide_message
 from tertulia.store.model_caches import drop_caches
 from tertulia.store.prompts import layer_content
 from tertulia.store.sqlite.connection import Database, clear_cache
+from tertulia.tasks import graph
 from tertulia.tasks.task import FORGET_CONFIRMED, Task
 
 REASON = "it would have told what was forgotten since"
@@ -72,7 +73,7 @@ def _cancel_tasks(database: Database, statements: Sequence[Statement], about: in
         task = TASK.loads(body)
         if _states_fact(dumps(task.args), statements, to_them=bool(to_them)):
             found[task.id] = replace(task, args={}, status="cancelled", why=REASON)
-    tasks.change(database, found)
+    tasks.change(database, found, graph)
 
 
 def _states_fact(text: str, statements: Sequence[Statement], *, to_them: bool, question: str = "") -> bool:
@@ -139,7 +140,7 @@ def hide_facts(database: Database, facts: Sequence[int], at: datetime) -> None:
         stating |= set(_messages_stating(database, statements, about, place))
     found |= {answer for row in found for answer in _answer_rows(database, row)} | stating
     withdraw(database, by_place, found)
-    chats.remove_exchanges_stating(database, [_statement_and_names(database, fact) for fact in facts], at)
+    _remove_exchanges(database, [_statement_and_names(database, fact) for fact in facts], at)
     every = [statement for statements in by_place.values() for statement in statements]
     for row in sorted(found):
         hide_message(database, row, at, facts=every)
@@ -193,6 +194,18 @@ def _statements(database: Database, facts: Iterable[int]) -> dict[tuple[int, int
         for where in {place} | visible:
             found.setdefault((about, where), []).append(Statement.of(text, name))
     return found
+
+
+def _remove_exchanges(database: Database, facts: Sequence[tuple[Statement, PersonWords]], at: datetime) -> None:
+    """Remove the exchanges of chats that state one of these facts, each given with the names of its person."""
+    telling = [(fact, called) for fact, called in facts if fact.is_telling and called]
+
+    def states(text: str) -> bool:
+        found = mentioned_in(text, [fact for fact, _ in telling])
+        return any(fact in found and called.is_in(text) for fact, called in telling)
+
+    if telling:
+        chats.remove_exchanges_stating(database, states, at)
 
 
 def _statement_and_names(database: Database, fact: int) -> tuple[Statement, PersonWords]:

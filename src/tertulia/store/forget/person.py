@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.messages import Author, Quote
-from tertulia.run.stored_chat import SERVICE
+from tertulia.run.chat_values import SERVICE
 from tertulia.store import chats, prompts, search_index, usage
 from tertulia.store.chats import remove_chat
 from tertulia.store.encoding import AUTHOR, MESSAGE, PLACE, QUOTE, STRINGS, clean, dumps
@@ -179,16 +179,15 @@ def _remove_descriptions(database: Database, author: int, words: Vocabulary, dir
     delete = f"""DELETE FROM descriptions WHERE unique_id IN (SELECT unique_id FROM media WHERE message IN ({mine}))
         AND unique_id NOT IN (SELECT unique_id FROM media WHERE message NOT IN ({mine}))"""
     count = database.execute(delete, (author, author, *direct) * 2).rowcount
-    select = """SELECT m.place, d.rowid, d.text FROM descriptions d
+    select = """SELECT m.place, d.id, d.text FROM descriptions d
         JOIN media a ON a.unique_id = d.unique_id JOIN messages m ON m.id = a.message"""
     found = {row for row, _ in rows_with_words(database, words, select)}
     for row in found:
         count += 1
-        delete = "DELETE FROM descriptions WHERE rowid = ? RETURNING unique_id"
+        delete = "DELETE FROM descriptions WHERE id = ? RETURNING unique_id"
         (unique_id,) = database.execute(delete, (row,)).fetchone()
         again = database.execute("SELECT message FROM media WHERE unique_id = ?", (unique_id,)).fetchall()
-        for (message,) in again:
-            search_index.reindex(database, message)
+        search_index.reindex(database, [message for (message,) in again])
     return count
 
 

@@ -251,7 +251,7 @@ def _derived_marks(database: Database, author: int) -> set[Mark]:
         UNION SELECT f.text FROM {SOURCES} JOIN facts f ON f.id = c.fact GROUP BY f.text HAVING min(n.author = ?) = 1
         UNION SELECT d.text FROM descriptions d JOIN media a ON a.unique_id = d.unique_id
             JOIN messages m ON m.id = a.message JOIN names n ON n.id = m.name
-            GROUP BY d.rowid HAVING min(n.author = ?) = 1"""
+            GROUP BY d.id HAVING min(n.author = ?) = 1"""
     texts = [text for (text,) in database.execute(remembered, (author,) * 4)]
     found = {mark for text in texts for mark in said_marks(text) if mark[0] not in ("word", "stem")}
     return {mark for mark in found if mark[0] != "run" or len(mark[1]) >= _FAR_RUN}

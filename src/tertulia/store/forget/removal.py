@@ -15,6 +15,7 @@ from tertulia.store.forget.person_words import PersonWords, Vocabulary
 from tertulia.store.message_rows import insert_change
 from tertulia.store.prompts import layer_content, remove_layers
 from tertulia.store.sqlite.connection import Database
+from tertulia.tasks import graph
 from tertulia.tasks.task import Task
 
 MessageKey = tuple[int, str]  # a message: its place and its id
@@ -312,7 +313,7 @@ def empty_message(database: Database, row: int, at: datetime, *, with_quote: boo
         album = NULL, forwarded_from = NULL, forward_author = NULL WHERE id = ?"""
     database.execute(update, (row,))
     decisions.end_waiting(database, [row], "forgotten", at)
-    search_index.reindex(database, row)
+    search_index.reindex(database, [row])
 
 
 def _answers(database: Database, words: Vocabulary, theirs: Collection[MessageKey]) -> Iterator[MessageKey]:
@@ -356,5 +357,5 @@ def _remove_tasks(database: Database, words: Vocabulary, runs: PersonRuns, autho
         if is_theirs or words.at(place).is_in(dumps(task.args), task.why):
             status = "cancelled" if task.status in ("pending", "running") else task.status
             found[task.id] = replace(task, args={}, status=status, why=REASON)
-    tasks.change(database, found)
+    tasks.change(database, found, graph)
     return set(found)

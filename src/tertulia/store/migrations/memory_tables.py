@@ -187,8 +187,8 @@ FILES = (
         PRIMARY KEY (account, name)
     )""",
     "CREATE INDEX handles_by_file ON handles (sha256)",
-    """CREATE TABLE model_caches (  -- explicit caches of prompts that a service has
-        id INTEGER PRIMARY KEY,
+    f"""CREATE TABLE model_caches (  -- explicit caches of prompts that a service has
+        id {SEQUENCE},
         label TEXT NOT NULL UNIQUE,  -- our name of it, which the service shows
         owner TEXT NOT NULL,  -- the id of the store that made it
         account TEXT NOT NULL,  -- the service and a digest of the key
@@ -205,13 +205,14 @@ FILES = (
         path TEXT,  -- NULL: beside the store
         other TEXT  -- a folder that may have files too, while they are moved
     )""",
-    """CREATE TABLE descriptions (  -- of media with several, the newest has the highest rowid
+    f"""CREATE TABLE descriptions (  -- of media with several, the newest has the highest id
+        id {SEQUENCE},
         unique_id TEXT NOT NULL,
         text TEXT NOT NULL,
         body TEXT NOT NULL,  -- the text as JSON
         made_by TEXT NOT NULL,
         at TEXT NOT NULL,
-        PRIMARY KEY (unique_id, made_by)
+        UNIQUE (unique_id, made_by)
     )""",
     """CREATE TABLE description_positions (  -- when a description became known in a place
         unique_id TEXT NOT NULL,

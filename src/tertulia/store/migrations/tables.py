@@ -27,6 +27,7 @@ CONVERSATIONS = (
         id {SEQUENCE},
         place INTEGER NOT NULL REFERENCES places (id),
         title TEXT NOT NULL,
+        direct INTEGER NOT NULL,  -- whether that is a direct chat
         body TEXT NOT NULL UNIQUE  -- Place as JSON
     )""",
     "CREATE INDEX titles_place ON titles (place)",
