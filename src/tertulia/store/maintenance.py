@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from tertulia.errors import StoreBroken
-from tertulia.memory.facts import check_fact
+from tertulia.memory.values import check_fact
 from tertulia.run.chat_values import SERVICE
 from tertulia.store import decisions
 from tertulia.store.database import DECODE_ERRORS
@@ -32,7 +32,7 @@ from tertulia.store.encoding import (
     clean,
     load_settings,
 )
-from tertulia.store.fact_rows import FACT_COLUMNS, FACT_TABLES, decode_fact
+from tertulia.store.fact_rows import FACT_COLUMNS, FACT_TABLES, decode_fact, read_sources
 from tertulia.store.identities import IMPORTS, IdentityCache
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_message
 from tertulia.store.prompts import layer_content, layer_digest
@@ -47,11 +47,12 @@ TABLES = (
     "runs records tool_runs layers toolsets prompts prompt_layers outbox tasks "
     "usage cap_notices chats chat_entries blocked_authors owner_settings "
     "facts fact_sources proposals fact_exclusions summaries "
-    "episodes window_pasts reading_cursors reactions commands place_aliases hidden_sentences place_events"
+    "episodes episode_people window_pasts reading_cursors reactions commands place_aliases "
+    "hidden_sentences place_events"
 ).split()
 NOT_EXPORTED = (  # the index, which can be rebuilt, the raw updates of services, what SQLite and migrations need
     "media_folder search_places search_messages search_terms search_vectors search_progress search_embedder "
-    "updates update_places migrations sqlite_sequence"
+    "updates update_places new_numbers migrations sqlite_sequence"
 ).split()
 
 _JSON = {
@@ -207,9 +208,11 @@ def _unreadable_messages(database: Database) -> Iterator[str]:
 
 def _unreadable_facts(database: Database) -> Iterator[str]:
     identities = IdentityCache()
-    for row in database.execute(f"SELECT {FACT_COLUMNS} {FACT_TABLES} ORDER BY f.id").fetchall():
+    rows = database.all(f"SELECT {FACT_COLUMNS} {FACT_TABLES} ORDER BY f.id")
+    sources = read_sources(database, [row[0] for row in rows])
+    for row in rows:
         try:
-            check_fact(decode_fact(database, row, identities))
+            check_fact(decode_fact(database, row, sources[row[0]], identities))
         except (StoreBroken, *DECODE_ERRORS) as error:
             yield f"fact {row[1]}: {error}"
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tertulia.errors import InvalidValue, StoreBusy, StoreRefused
 from tertulia.media.file_folder import FileFolder
+from tertulia.memory import rules
 from tertulia.store import maintenance
 from tertulia.store.chats import SqlChats
 from tertulia.store.cursors import SqlCursors
@@ -73,16 +74,16 @@ class Store(CheckedCalls):
         self.writer = writer  # runs functions on the connection that writes, for SQL that no member has
         self.reader = reader  # the same on the connection that reads
         self.log = SqlLog(self.reader)
-        self.inbox = SqlInbox(self.writer, self.reader)
+        self.inbox = SqlInbox(self.writer, self.reader, rules)
         self.prompts = SqlPrompts(self.writer, self.reader)
         self.events = SqlEvents(self.writer, self.reader)
-        self.updates = SqlUpdates(self.writer, self.reader, graph, moved=self._clear_caches)
+        self.updates = SqlUpdates(self.writer, self.reader, graph, rules, moved=self._clear_caches)
         self.runs = SqlRuns(self.writer, self.reader, self.prompts, graph)
         self.outbox = SqlOutbox(self.writer, self.reader)
         self.tasks = SqlTasks(self.writer, self.reader, graph)
         self.place_settings = SqlPlaceSettings(self.writer, self.reader)
         self.owner_settings = SqlOwnerSettings(self.writer, self.reader)
-        self.facts = SqlFacts(self.writer, self.reader)
+        self.facts = SqlFacts(self.writer, self.reader, rules)
         self.proposals = SqlProposals(self.writer, self.reader)
         self.cursors = SqlCursors(self.writer, self.reader)
         self.episodes = SqlEpisodes(self.writer, self.reader)
@@ -93,7 +94,7 @@ class Store(CheckedCalls):
         self.descriptions = SqlDescriptions(self.writer, self.reader, is_forgotten=self.media.is_forgotten)
         self.usage = SqlUsage(self.writer, self.reader)
         self.model_caches = SqlModelCaches(self.writer, self.reader, durable=path != MEMORY)
-        self.imports = SqlImports(self.writer, self.reader, moved=self._clear_caches)
+        self.imports = SqlImports(self.writer, self.reader, rules, moved=self._clear_caches)
         self.chats = SqlChats(self.writer, self.reader, self.prompts)
         self.ownership = LocalOwnership()
         self.rate_limits = LocalRateLimits()
@@ -185,7 +186,7 @@ class Store(CheckedCalls):
 
         def remove_rows(database: Database) -> Forgotten:
             before = shown_ids(database)
-            report = person.forget(database, platform, author_id, now)
+            report = person.forget(database, platform, author_id, now, rules)
             self.media.forget(before - shown_ids(database))
             remove_garbage(database)
             return report
