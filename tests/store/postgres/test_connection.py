@@ -131,7 +131,7 @@ async def test_units_that_lock_each_other_are_run_again(url: str, writer: Writer
 
     await asyncio.gather(writer.run(change("a", "b")), other.run(change("b", "a")))
 
-    assert len(runs) == 3
+    assert len(runs) >= 3
     assert await writer.run(lambda database: database.all("SELECT value FROM owner_settings ORDER BY name")) == [
         ("1aa",),
         ("1bb",),
