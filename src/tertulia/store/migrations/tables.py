@@ -4,7 +4,7 @@
 exact and for the program; the columns beside it are for people, and for finding things.
 """
 
-from tertulia.store.sqlite.connection import BY_KEY, BYTES, SEQUENCE
+from tertulia.store.database import BY_KEY, BYTES, SEQUENCE
 
 CONVERSATIONS = (
     f"""CREATE TABLE places (
