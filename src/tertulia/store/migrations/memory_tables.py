@@ -1,6 +1,6 @@
 """The tables of memory, of the search index and of files, in SQL that more than one database understands. Pure."""
 
-from tertulia.store.sqlite.connection import BY_KEY, BYTES, SEQUENCE
+from tertulia.store.database import BY_KEY, BYTES, SEQUENCE
 
 MEMORY = (
     f"""CREATE TABLE facts (
