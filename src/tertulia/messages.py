@@ -117,6 +117,14 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
         return joined_text(self.parts, "\n")
 
 
+NOBODY = Author(id="", name="")  # the author of a placeholder
+
+
+def placeholder_of(message: Message) -> Message:
+    """Return the placeholder of a hidden message: its id and place, deleted, without an author."""
+    return Message(id=message.id, place=message.place, author=NOBODY, deleted=True)
+
+
 class Reply(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A message that we send."""
 

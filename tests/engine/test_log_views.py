@@ -8,8 +8,8 @@ from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_quote, a_talk
 from store.builders import a_run, begin
 from tertulia.context import gather, sources
 from tertulia.context.edits import MessageChange
-from tertulia.engine.log_views import NOBODY, LogSlice, VisibleLog, visible_message
-from tertulia.messages import Message, Quote
+from tertulia.engine.log_views import LogSlice, VisibleLog, visible_message
+from tertulia.messages import NOBODY, Message, Quote
 from tertulia.platform import Reacted
 from tertulia.store import Store
 

@@ -294,7 +294,7 @@ async def test_a_broken_import_and_a_second_one_give_the_same_log(
         assert (await store.inbox.snapshot(PLACE)).count == len(live | exported)
 
 
-POINTS = ("10", "INSERT INTO reactions", "150", "UPDATE places SET messages", "399", "DROP TABLE temp.staged")
+POINTS = ("10", "INSERT INTO reactions", "150", "UPDATE places SET messages", "399", "DELETE FROM new_numbers")
 
 
 async def test_an_import_that_is_killed_is_continued_to_the_same_store(tmp_path: Path) -> None:

@@ -8,13 +8,11 @@ from msgspec.structs import replace
 
 from tertulia.context.edits import LogChange, MessageChange
 from tertulia.context.log import Log
-from tertulia.messages import Author, Message, Place, Quote
+from tertulia.messages import NOBODY, Author, Message, Place, Quote, placeholder_of
 from tertulia.turns import Turn
 
 T = TypeVar("T")
 Blocked = Callable[[], Awaitable[Collection[tuple[str, str]]]]  # platforms and ids
-
-NOBODY = Author(id="", name="")
 
 
 class VisibleLog(Log):
@@ -91,11 +89,6 @@ def visible_message(message: Message, place: Place, blocked: Collection[tuple[st
     if quote and blocked and (quote.author is None or is_blocked(quote.author) or is_blocked(quote.forwarded_from)):
         return replace(message, reply_to=Quote(message_id=quote.message_id))
     return message
-
-
-def placeholder_of(message: Message) -> Message:
-    """Return the placeholder of a hidden message: its id and place, deleted, without an author."""
-    return Message(id=message.id, place=message.place, author=NOBODY, deleted=True)
 
 
 class LogSlice(Log):

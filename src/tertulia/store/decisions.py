@@ -5,9 +5,10 @@ decision: the one that skips it, that begins a run with it or takes it into one,
 taken and not answered, or answered and still waiting. Messages of the agent and imported ones have no row.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from itertools import groupby
+from operator import itemgetter
 
 from msgspec.structs import replace
 
@@ -21,19 +22,24 @@ from tertulia.store.database import Database, Row
 from tertulia.store.encoding import PLACE, STRINGS, format_time, parse_time, validate
 from tertulia.store.identities import find_place
 
-_INSERT = "INSERT INTO decisions (message, place, reason, at) VALUES (:message, :place, :reason, :at)"
-_OF_MESSAGE = "message = (SELECT id FROM messages WHERE place = :place AND message_id = :message_id) AND agent = ''"
+# the decisions about messages of a place, by the ids of these; a condition
+_OF_MESSAGES = """agent = ''
+    AND message IN (SELECT id FROM messages WHERE place = :place AND message_id IN (:message_ids))"""
+# stores one decision about messages that no run has; a condition on the former reason is in place of {}
 _DECIDE = f"""UPDATE decisions SET reason = :reason, address = :address, run_id = :run_id, at = :at
-    WHERE {_OF_MESSAGE} AND run_id IS NULL AND """
-_SKIP = _DECIDE + "reason = 'waiting'"
-_CLAIM = _DECIDE + "reason NOT IN ('withdrawn', 'forgotten', 'place left')"  # an album may have been skipped before
+    WHERE {_OF_MESSAGES} AND run_id IS NULL AND {{}}
+    RETURNING (SELECT m.message_id FROM messages m WHERE m.id = message)"""
+_SKIP = _DECIDE.format("reason = 'waiting'")
+# an album may have been skipped before
+_CLAIM = _DECIDE.format("reason NOT IN ('withdrawn', 'forgotten', 'place left')")
 _COLUMNS = ("agent", "reason", "address", "edited", "run_id", "at")
 _ANSWERED = Decision(reason="answered")
 
 
 def add(database: Database, message: int, place: int, reason: Reason, at: datetime | None) -> None:
     """Store the decision about a new message: mostly that it waits."""
-    database.run(_INSERT, message=message, place=place, reason=reason, at=format_time(at))
+    insert = "INSERT INTO decisions (message, place, reason, at) VALUES (:message, :place, :reason, :at)"
+    database.run(insert, message=message, place=place, reason=reason, at=format_time(at))
 
 
 def skip(
@@ -45,29 +51,21 @@ def skip(
         seen = database.one("SELECT changes FROM places WHERE id = :place", place=row)
         if seen != (changes,):
             return False
-    made = [
-        _event(place, message_id, decision)
-        for message_id, decision in decisions.items()
-        if database.run(_SKIP, **_values(row, message_id, decision, at))
-    ]
-    if made:
+    if made := _decide(database, _SKIP, place, row, decisions, at):
         events.add(database, *made, at=at)
     return True
 
 
 def claim(database: Database, run: Run, message_ids: Iterable[str], at: datetime | None) -> list[MessageDecided]:
     """Store that a run has taken messages; return the events. Raise `InvalidValue` for one that another run has."""
-    row, made = find_place(database, run.place), []
-    taken = f"SELECT run_id FROM decisions WHERE {_OF_MESSAGE} AND run_id IS NOT NULL"
-    for message_id in message_ids:
-        decision = replace(run.decisions.get(message_id, _ANSWERED), run_id=run.id)
-        values = _values(row, message_id, decision, at)
-        if database.run(_CLAIM, **values):
-            made.append(_event(run.place, message_id, decision))
-            continue
-        other = database.one(taken, place=row, message_id=message_id)
-        if other and other[0] != run.id:
-            raise InvalidValue(f"message {message_id!r} was taken by run {other[0]!r} already")
+    row = find_place(database, run.place)
+    wanted = {one: replace(run.decisions.get(one, _ANSWERED), run_id=run.id) for one in message_ids}
+    made = _decide(database, _CLAIM, run.place, row, wanted, at)
+    if left := list(wanted.keys() - {event.message_id for event in made}):
+        taken = """SELECT m.message_id, d.run_id FROM decisions d JOIN messages m ON m.id = d.message
+            WHERE m.place = :place AND m.message_id IN (:left) AND d.agent = '' AND d.run_id <> :run_id"""
+        for message_id, other in database.all(taken, place=row, left=left, run_id=run.id):
+            raise InvalidValue(f"message {message_id!r} was taken by run {other!r} already")
     return made
 
 
@@ -109,10 +107,13 @@ def remove(database: Database, message: int) -> None:
     database.run("DELETE FROM decisions WHERE message = :message", message=message)
 
 
-def read(database: Database, message: int) -> tuple[Decision, ...]:
-    """Return the decisions about a message, one for each agent."""
-    select = f"SELECT {', '.join(_COLUMNS)} FROM decisions WHERE message = :message ORDER BY agent"
-    return tuple(decode(row) for row in database.all(select, message=message))
+def read(database: Database, messages: Sequence[int]) -> dict[int, tuple[Decision, ...]]:
+    """Return the decisions about messages by their rows: one for each agent."""
+    select = f"SELECT message, {', '.join(_COLUMNS)} FROM decisions WHERE message IN (:messages) ORDER BY agent"
+    found: dict[int, tuple[Decision, ...]] = dict.fromkeys(messages, ())
+    for message, *columns in database.all(select, messages=list(messages)):
+        found[message] += (decode(tuple(columns)),)
+    return found
 
 
 def decode(row: Row) -> Decision:
@@ -127,7 +128,8 @@ def decode(row: Row) -> Decision:
 def find_faults(database: Database) -> Iterator[str]:
     """Yield the decisions that cannot be read, are of another place, or name a run that does not exist."""
     columns = ", ".join(f"d.{column}" for column in _COLUMNS)
-    select = f"""SELECT {columns}, d.message, d.place = m.place, d.run_id IS NULL OR r.id IS NOT NULL
+    select = f"""SELECT {columns}, d.message, CASE WHEN d.place = m.place THEN 1 ELSE 0 END,
+            CASE WHEN d.run_id IS NULL OR r.id IS NOT NULL THEN 1 ELSE 0 END
         FROM decisions d JOIN messages m ON m.id = d.message LEFT JOIN runs r ON r.run_id = d.run_id"""
     for *row, message, is_of_place, has_run in database.all(select):
         try:
@@ -140,15 +142,28 @@ def find_faults(database: Database) -> Iterator[str]:
             yield f"the decision about message {message} names a run that is not stored"
 
 
-def _values(place: int | None, message_id: str, decision: Decision, at: datetime | None) -> dict[str, Any]:
-    return {
-        "place": place,
-        "message_id": message_id,
-        "reason": decision.reason,
-        "address": decision.address,
-        "run_id": decision.run_id,
-        "at": format_time(at),
-    }
+def _decide(
+    database: Database,
+    statement: str,
+    place: Place,
+    row: int | None,
+    decisions: Mapping[str, Decision],
+    at: datetime | None,
+) -> list[MessageDecided]:
+    """Store decisions about messages by their ids, equal ones with one statement; return the events of those stored."""
+    stored: set[str] = set()
+    for decision in dict.fromkeys(decisions.values()):
+        changed = database.all(
+            statement,
+            place=row,
+            message_ids=[message_id for message_id, one in decisions.items() if one == decision],
+            reason=decision.reason,
+            address=decision.address,
+            run_id=decision.run_id,
+            at=format_time(at),
+        )
+        stored.update(message_id for (message_id,) in changed)
+    return [_event(place, message_id, decision) for message_id, decision in decisions.items() if message_id in stored]
 
 
 def _event(place: Place, message_id: str, decision: Decision) -> MessageDecided:
@@ -165,5 +180,8 @@ def _event(place: Place, message_id: str, decision: Decision) -> MessageDecided:
 def _publish(database: Database, reason: Reason, messages: Iterable[Row], at: datetime | None) -> None:
     select = """SELECT t.body, m.message_id FROM messages m JOIN titles t ON t.id = m.title
         WHERE m.id IN (:messages) ORDER BY m.id"""
-    for place, message_id in database.all(select, messages=[message for (message,) in messages]):
-        events.add(database, MessageDecided(place=PLACE.loads(place), message_id=message_id, reason=reason), at=at)
+    rows = database.all(select, messages=[message for (message,) in messages])
+    for place, of_place in groupby(rows, itemgetter(0)):
+        where = PLACE.loads(place)
+        made = [MessageDecided(place=where, message_id=message_id, reason=reason) for _, message_id in of_place]
+        events.add(database, *made, at=at)

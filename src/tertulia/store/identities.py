@@ -1,6 +1,6 @@
 """Places with their titles, authors with their names: one row each, and one row for each version."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from datetime import datetime
 from typing import Any, cast
 
@@ -164,20 +164,30 @@ class IdentityCache:
     def place(self, database: Database, title: int) -> Place:
         return self._places.get(title) or self._read(database, title, self._places, "titles", PLACE)
 
+    def load(self, database: Database, *, names: Iterable[int] = (), titles: Iterable[int] = ()) -> None:
+        """Read the authors and places that are not cached yet, with one statement for each kind."""
+        self._load(database, set(names), self._authors, "names", AUTHOR)
+        self._load(database, set(titles), self._places, "titles", PLACE)
+
     def clear(self) -> None:
         self._authors.clear()
         self._places.clear()
 
     def _read(self, database: Database, row: int, mine: dict[int, Any], table: str, kind: Any) -> Any:
+        self._load(database, {row}, mine, table, kind)
+        return mine[row]
+
+    def _load(self, database: Database, rows: set[int], mine: dict[int, Any], table: str, kind: Any) -> None:
+        if not rows - mine.keys():
+            return
         if len(mine) >= _CACHE_SIZE:
             mine.clear()
-        value = database.cache.get((table, row))
-        if value is None:
-            ((body,),) = database.all(f"SELECT body FROM {table} WHERE id = :row", row=row)
-            value = kind.loads(body)
-            database.cache.put((table, row), value)
-        mine[row] = value
-        return value
+        mine.update((row, value) for row in rows if (value := database.cache.get((table, row))) is not None)
+        missing = rows - mine.keys()
+        bodies = f"SELECT id, body FROM {table} WHERE id IN (:rows)"
+        for row, body in database.all(bodies, rows=list(missing)) if missing else ():
+            mine[row] = kind.loads(body)
+            database.cache.put((table, row), mine[row])
 
 
 def _cached_id(database: Database, what: Hashable, select: str, **values: Any) -> int | None:

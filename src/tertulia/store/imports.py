@@ -7,29 +7,37 @@ to a row of `places` that no reader knows, until the whole chat is read. Then `m
 new numbers, in one transaction; everything that refers to a number is changed with it.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
+from typing import Any
 
 from msgspec import Struct
 
 from tertulia.formats.imported import EXPORT_ID, ImportedMessage, Remembered
-from tertulia.messages import Message, Place
+from tertulia.messages import Message, Place, PlaceKey
 from tertulia.platform import Received
 from tertulia.store import places
 from tertulia.store.cursors import read_cursor, set_cursor
+from tertulia.store.database import Row
 from tertulia.store.encoding import clean, dumps, format_time, parse_time
 from tertulia.store.identities import IMPORTS, current_place, find_place, upsert_name, upsert_place
 from tertulia.store.imported_memory import MemoryCounts, add_memory
-from tertulia.store.message_rows import MAX_REACTIONS_SHOWN, find_message
+from tertulia.store.message_rows import INSERT_REACTION, MAX_REACTIONS_SHOWN
 from tertulia.store.messages import INSERT_MESSAGE, MessageRow, insert_media, require_ids
 from tertulia.store.search_index import clear_index
-from tertulia.store.sqlite.connection import Database, clear_cache, insert_row
+from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread, Repository
 
 Position = tuple[str, datetime | None]  # the id and the time of a message: where it stands in its place
 
-_MAPPED = "(SELECT new FROM temp.moved WHERE old = {0})"
-_COUNTED = "CASE WHEN {0} = 0 THEN 0 ELSE (SELECT new + 1 FROM temp.moved WHERE old = {0} - 1) END"
+# the new number of a message of a place; an expression with :place
+_MAPPED = "(SELECT n.new_number FROM new_numbers n WHERE n.place = :place AND n.number = {0})"
+_MAPPED_STAGED = _MAPPED.replace(":place", ":staging")
+# how many messages there are up to the last of so many
+_COUNTED = "CASE WHEN {0} = 0 THEN 0 ELSE " + _MAPPED.format("{0} - 1") + " + 1 END"
+# the messages of a place in their order
+_IN_ORDER = "SELECT number, message_id, sent_at FROM messages WHERE place = :place ORDER BY number"
 
 
 class ImportCounts(Struct, frozen=True, kw_only=True):
@@ -66,23 +74,26 @@ class SqlImports(Repository):
 
 
 class _Target:
-    """A place that a batch goes to: how many messages it has, and the newest."""
+    """A place that a batch goes to: how many messages it has, the newest, and which of the batch are stored."""
 
-    def __init__(self, database: Database, place: Place) -> None:
+    def __init__(self, database: Database, place: Place, message_ids: Sequence[str]) -> None:
+        self.place = place
         self.row = upsert_place(database, place)
-        self.kind = place.kind
-        select = "SELECT number + 1, message_id, sent_at FROM messages WHERE place = ? ORDER BY number DESC LIMIT 1"
-        found = database.execute(select, (self.row,)).fetchone()
-        self.before = self.count = found[0] if found else 0
+        found = database.one(_IN_ORDER + " DESC LIMIT 1", place=self.row)
+        self.before = self.count = found[0] + 1 if found else 0
         self.newest: Position | None = (found[1], parse_time(found[2])) if found else None
-        self.staging = _find_staging(database, self.row)
+        self.staging, self.staged = _find_staging(database, self.row)
+        stored = """SELECT message_id FROM messages WHERE place IN (:places) AND message_id IN (:message_ids)
+            UNION ALL SELECT message_id FROM message_parts WHERE place = :place AND message_id IN (:message_ids)"""
+        places = [self.row] if self.staging is None else [self.row, self.staging]
+        rows = database.all(stored, place=self.row, places=places, message_ids=message_ids)
+        self._stored = {message_id for (message_id,) in rows}
         self._received: datetime | None = None
         self._received_is_read = False
 
     def is_known(self, database: Database, item: ImportedMessage, message: Message) -> bool:
         """Return whether a message is stored. Where its id says nothing, all since the bot received one are."""
-        rows = (self.row,) if self.staging is None else (self.row, self.staging)
-        if any(find_message(database, row, message.id) is not None for row in rows):
+        if message.id in self._stored:
             return True
         first = None if item.has_bots_id else self._first_received(database)
         return first is not None and message.sent_at is not None and message.sent_at >= first
@@ -90,14 +101,15 @@ class _Target:
     def _first_received(self, database: Database) -> datetime | None:
         """Return when the first message was sent that the bot received itself."""
         if not self._received_is_read:
-            select = f"""SELECT sent_at FROM messages WHERE place = ? AND message_id NOT LIKE '%{EXPORT_ID}%'
+            select = """SELECT sent_at FROM messages WHERE place = :place AND message_id NOT LIKE :exported
                 ORDER BY number LIMIT 1"""
-            found = database.execute(select, (self.row,)).fetchone()
+            found = database.one(select, place=self.row, exported=f"%{EXPORT_ID}%")
             self._received, self._received_is_read = parse_time(found[0]) if found else None, True
         return self._received
 
     def next_number(self, database: Database, message: Message) -> tuple[int, int]:
         """Return the row of the place, or of its staging, that a message is added to, and its number there."""
+        self._stored.add(message.id)
         position = message.id, message.sent_at
         if self.newest is None or not _is_before(position, self.newest):
             self.newest = position
@@ -105,52 +117,71 @@ class _Target:
             return self.row, self.count - 1
         if self.staging is None:
             self.staging = _create_staging(database, self.row)
-        select = "SELECT coalesce(max(number) + 1, 0) FROM messages WHERE place = ?"
-        return self.staging, database.execute(select, (self.staging,)).fetchone()[0]
+        self.staged += 1
+        return self.staging, self.staged - 1
 
-    def save(self, database: Database, place: Place) -> None:
+    def save(self, database: Database) -> None:
         """Write the number of messages; the new ones are not read for facts if all before them were."""
-        until = "direct_until" if self.kind == "direct" else "open_until"
-        update = f"UPDATE places SET messages = ?1, {until} = ?1 WHERE id = ?2"
         if self.count == self.before:
             return
-        all_read = read_cursor(database, place) == self.before
-        database.execute(update, (self.count, self.row))
+        all_read = read_cursor(database, self.place) == self.before
+        _count(database, self.row, self.place, self.count)
         if all_read:
-            set_cursor(database, place, self.count)
+            set_cursor(database, self.place, self.count)
+
+
+def _count(database: Database, row: int, place: Place, count: int) -> None:
+    """Write how many messages a place has."""
+    until = "direct_until" if place.kind == "direct" else "open_until"
+    database.run(f"UPDATE places SET messages = :count, {until} = :count WHERE id = :row", count=count, row=row)
 
 
 def _add(database: Database, batch: Sequence[tuple[ImportedMessage, MessageRow]]) -> ImportCounts:
-    targets: dict[Place, _Target] = {}
-    added = 0
+    by_place: dict[PlaceKey, list[tuple[ImportedMessage, MessageRow]]] = {}
     for item, row in batch:
         current = places.redirect_change(database, Received(message=item.message)).message
-        if current is not item.message:
-            row = MessageRow(current)
-        target = targets.get(current.place) or targets.setdefault(current.place, _Target(database, current.place))
-        if not target.is_known(database, item, current):
-            _insert(database, item, row, target)
-            added += 1
-    for place, target in targets.items():
-        target.save(database, place)
+        new = row if current is item.message else MessageRow(current)
+        by_place.setdefault(current.place.key, []).append((item, new))
+    added = 0
+    for rows in by_place.values():
+        target = _Target(database, rows[-1][1].message.place, [row.message.id for _, row in rows])
+        for item, row in rows:
+            if not target.is_known(database, item, row.message):
+                _insert(database, item, row, target)
+                added += 1
+        target.save(database)
     return ImportCounts(added=added, known=len(batch) - added)
 
 
 def _insert(database: Database, item: ImportedMessage, row: MessageRow, target: _Target) -> None:
     message = row.message
     place, number = target.next_number(database, message)
-    role = "model" if item.own or message.author.persona is not None else "user"
-    fixed = (place, number, message.id, role, int(item.own), format_time(message.sent_at))
-    content = row.content(database, target.row, message.sent_at)
-    row_id = insert_row(database, INSERT_MESSAGE, (*fixed, *content))
-    insert_media(database, row_id, row.medias)
-    insert = """INSERT INTO reactions (place, message_id, name, emojis, at, message, position)
-        VALUES (?, ?, ?, ?, ?, ?, ?)"""
-    for shown, reaction in enumerate(item.reactions):
-        name = upsert_name(database, message.place.author_namespace, reaction.author, message.sent_at)
-        position = number + 1 if shown < MAX_REACTIONS_SHOWN else None
-        emojis = dumps(tuple(map(clean, reaction.emojis)))
-        database.execute(insert, (place, message.id, name, emojis, format_time(reaction.at), row_id, position))
+    row_id = database.insert(
+        INSERT_MESSAGE,
+        place=place,
+        number=number,
+        message_id=message.id,
+        role="model" if item.own or message.author.persona is not None else "user",
+        own=int(item.own),
+        received_at=format_time(message.sent_at),
+        **row.content(database, target.row, message.sent_at),
+    )
+    if row.medias:
+        insert_media(database, row_id, row.medias)
+    if item.reactions:
+        reactions: list[dict[str, Any]] = [
+            {
+                "place": place,
+                "message_id": message.id,
+                "name": upsert_name(database, message.place.author_namespace, reaction.author, message.sent_at),
+                "emojis": dumps(tuple(map(clean, reaction.emojis))),
+                "at": format_time(reaction.at),
+                "message": row_id,
+                "position": number + 1 if shown < MAX_REACTIONS_SHOWN else None,
+            }
+            for shown, reaction in enumerate(item.reactions)
+        ]
+        database.many(INSERT_REACTION, reactions)
 
 
 def _is_before(one: Position, other: Position) -> bool:
@@ -173,97 +204,103 @@ def _staging_key(place: int) -> str:
     return dumps([IMPORTS, place])
 
 
-def _find_staging(database: Database, place: int) -> int | None:
-    row = database.execute("SELECT id FROM places WHERE place_key = ?", (_staging_key(place),)).fetchone()
-    return row[0] if row else None
+def _find_staging(database: Database, place: int) -> tuple[int | None, int]:
+    """Return the row that holds staged messages of a place, and the number of the next one."""
+    select = """SELECT p.id, (SELECT coalesce(max(m.number) + 1, 0) FROM messages m WHERE m.place = p.id)
+        FROM places p WHERE p.place_key = :key"""
+    return database.one(select, key=_staging_key(place)) or (None, 0)
 
 
 def _create_staging(database: Database, place: int) -> int:
-    insert = "INSERT INTO places (place_key, platform, place_id) VALUES (?, ?, ?)"
-    return insert_row(database, insert, (_staging_key(place), IMPORTS, str(place)))
+    insert = "INSERT INTO places (place_key, platform, place_id) VALUES (:key, :platform, :place_id)"
+    return database.insert(insert, key=_staging_key(place), platform=IMPORTS, place_id=str(place))
 
 
 def _finish(database: Database, place: Place, learn: bool) -> None:
     row = find_place(database, place)
-    staging = _find_staging(database, row) if row is not None else None
-    if row is not None and staging is not None:
-        merge(database, row, staging, until="direct_until" if place.kind == "direct" else "open_until")
-    if row is not None and learn:
+    if row is None:
+        return
+    staging, _ = _find_staging(database, row)
+    if staging is not None:
+        _count(database, row, place, _merge(database, row, staging))
+    if learn:
         set_cursor(database, current_place(database, place), 0)
 
 
-def merge(database: Database, place: int, staging: int, *, until: str) -> None:
-    """Move the staged messages into their place, each before the first message that was sent after it."""
+def _merge(database: Database, place: int, staging: int) -> int:
+    """Move the staged messages into their place, each before the first that was sent after it; return how many are."""
     _remove_known(database, place, staging)
-    database.execute("CREATE TEMP TABLE moved (old INTEGER PRIMARY KEY, new INTEGER NOT NULL)")
-    database.execute("CREATE TEMP TABLE staged (old INTEGER PRIMARY KEY, new INTEGER NOT NULL)")
-    for table, old, new in _new_numbers(database, place, staging):
-        database.execute(f"INSERT INTO temp.{table} VALUES (?, ?)", (old, new))
-    (total,) = database.execute(
-        "SELECT (SELECT count(*) FROM temp.moved) + (SELECT count(*) FROM temp.staged)"
-    ).fetchone()
+    numbers = _new_numbers(database, place, staging)
+    insert = "INSERT INTO new_numbers (place, number, new_number) VALUES (:place, :number, :new_number)"
+    database.many(insert, numbers)
     _renumber(database, place, staging)
     _move_references(database, place)
-    database.execute(f"UPDATE places SET messages = ?1, {until} = ?1 WHERE id = ?2", (total, place))
-    database.execute("DELETE FROM window_pasts WHERE place = ?", (place,))
+    database.run("DELETE FROM window_pasts WHERE place = :place", place=place)
     clear_index(database, [place])
-    database.execute("DELETE FROM places WHERE id = ?", (staging,))
-    for table in ("moved", "staged"):
-        database.execute(f"DROP TABLE temp.{table}")
-    clear_cache(database)
+    database.run("DELETE FROM new_numbers WHERE place IN (:places)", places=[place, staging])
+    database.run("DELETE FROM places WHERE id = :staging", staging=staging)
+    database.cache.clear()
+    return len(numbers)
 
 
 def _remove_known(database: Database, place: int, staging: int) -> None:
     """Remove staged messages that the bot has received since they were staged."""
-    known = """SELECT s.id FROM messages s JOIN messages p ON p.place = ? AND p.message_id = s.message_id
-        WHERE s.place = ?"""
-    found = database.execute(known, (place, staging)).fetchall()
-    for table, column in (("media", "message"), ("reactions", "message"), ("messages", "id")):
-        database.executemany(f"DELETE FROM {table} WHERE {column} = ?", found)
+    known = """SELECT s.id FROM messages s JOIN messages p ON p.place = :place AND p.message_id = s.message_id
+        WHERE s.place = :staging"""
+    if found := [row for (row,) in database.all(known, place=place, staging=staging)]:
+        for table, column in (("media", "message"), ("reactions", "message"), ("messages", "id")):
+            database.run(f"DELETE FROM {table} WHERE {column} IN (:messages)", messages=found)
 
 
-def _new_numbers(database: Database, place: int, staging: int) -> Iterator[tuple[str, int, int]]:
-    """Yield each message of both rows in their common order: its table, its number and its new number."""
-    select = "SELECT number, message_id, sent_at FROM messages WHERE place = ? ORDER BY number"
-    here, waiting = database.execute(select, (place,)), database.execute(select, (staging,))
-    first, second = here.fetchone(), waiting.fetchone()
-    new = 0
-    while first or second:
-        if first is None or (second and _is_before(_position(second), _position(first))):
-            yield "staged", second[0], new
-            second = waiting.fetchone()
-        else:
-            yield "moved", first[0], new
-            first = here.fetchone()
-        new += 1
+def _new_numbers(database: Database, place: int, staging: int) -> list[dict[str, int]]:
+    """Return the rows of `new_numbers`: the messages of both places in their common order."""
+    waiting = deque(database.all(_IN_ORDER, place=staging))
+    ordered: list[tuple[int, int]] = []
+    for row in database.all(_IN_ORDER, place=place):
+        while waiting and _is_before(_position(waiting[0]), _position(row)):
+            ordered.append((staging, waiting.popleft()[0]))
+        ordered.append((place, row[0]))
+    ordered += [(staging, row[0]) for row in waiting]
+    return [{"place": of, "number": number, "new_number": new} for new, (of, number) in enumerate(ordered)]
 
 
-def _position(row: tuple[int, str, str | None]) -> Position:
+def _position(row: Row) -> Position:
     return row[1], parse_time(row[2])
 
 
 def _renumber(database: Database, place: int, staging: int) -> None:
     """Give the messages of both rows their new numbers; negative ones first, since numbers are unique."""
-    here = f"UPDATE messages SET number = -1 - {_MAPPED.format('number')} WHERE place = ?"
-    database.execute(here, (place,))
-    new = "(SELECT new FROM temp.staged WHERE old = {0})"
-    moved = f"UPDATE messages SET place = ?, number = -1 - {new.format('number')} WHERE place = ?"
-    database.execute(moved, (place, staging))
-    database.execute("UPDATE messages SET number = -1 - number WHERE place = ? AND number < 0", (place,))
-    database.execute(f"UPDATE reactions SET position = {_COUNTED.format('position')} WHERE place = ?", (place,))
-    shown = f"UPDATE reactions SET place = ?, position = {new.format('position - 1')} + 1 WHERE place = ?"
-    database.execute(shown, (place, staging))
+    here = f"UPDATE messages SET number = -1 - {_MAPPED.format('messages.number')} WHERE place = :place"
+    database.run(here, place=place)
+    database.run(
+        f"""UPDATE messages SET place = :place, number = -1 - {_MAPPED_STAGED.format("messages.number")}
+            WHERE place = :staging""",
+        place=place,
+        staging=staging,
+    )
+    database.run("UPDATE messages SET number = -1 - number WHERE place = :place AND number < 0", place=place)
+    counted = f"UPDATE reactions SET position = {_COUNTED.format('reactions.position')} WHERE place = :place"
+    database.run(counted, place=place)
+    database.run(
+        f"""UPDATE reactions SET place = :place, position = {_MAPPED_STAGED.format("reactions.position - 1")} + 1
+            WHERE place = :staging""",
+        place=place,
+        staging=staging,
+    )
 
 
 def _move_references(database: Database, place: int) -> None:
     """Change what refers to numbers of messages, or to how many there were."""
-    database.execute("INSERT INTO reading_cursors (place) VALUES (?) ON CONFLICT DO NOTHING", (place,))
+    database.run("INSERT INTO reading_cursors (place) VALUES (:place) ON CONFLICT DO NOTHING", place=place)
     # the ids of episodes are made of numbers; an episode without messages marks where those of a forgotten person end
-    database.execute(
-        "UPDATE episodes SET episode_id = episode_id || ':' || start WHERE place = ? AND start < stop", (place,)
+    database.run(
+        """UPDATE episodes SET episode_id = episode_id || ':' || CAST(start AS TEXT)
+            WHERE place = :place AND start < stop""",
+        place=place,
     )
     start = f"CASE WHEN start = stop THEN {_COUNTED} ELSE {_MAPPED} END"
-    facts = f"CASE WHEN facts < (SELECT count(*) FROM temp.moved) THEN {_MAPPED} ELSE {_COUNTED} END"
+    received = "(SELECT count(*) FROM new_numbers n WHERE n.place = :place)"
+    facts = f"CASE WHEN facts < {received} THEN {_MAPPED} ELSE {_COUNTED} END"
     changes = {
         "message_changes": {"number": _MAPPED, "position": _COUNTED},
         "runs": {"horizon": _COUNTED},
@@ -275,5 +312,6 @@ def _move_references(database: Database, place: int) -> None:
         "places": {"direct_until": _COUNTED, "open_until": _COUNTED, "beginning": _COUNTED},
     }
     for table, columns in changes.items():
-        values = ", ".join(f"{name} = {how.format(name)}" for name, how in columns.items())
-        database.execute(f"UPDATE {table} SET {values} WHERE {'id' if table == 'places' else 'place'} = ?", (place,))
+        values = ", ".join(f"{name} = {how.format(f'{table}.{name}')}" for name, how in columns.items())
+        key = "id" if table == "places" else "place"
+        database.run(f"UPDATE {table} SET {values} WHERE {key} = :place", place=place)

@@ -14,19 +14,17 @@ takes `_MESSAGE_BYTES`, and `_FORMS` times its columns, for what is rendered, re
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from tertulia.context.edits import LogChange, MessageChange
 from tertulia.context.log import Log
-from tertulia.engine.log_views import placeholder_of
 from tertulia.errors import InvalidValue
-from tertulia.messages import Message, Place, PlaceKey
+from tertulia.messages import Message, Place, PlaceKey, placeholder_of
 from tertulia.store import message_rows
+from tertulia.store.database import Database, Row
 from tertulia.store.encoding import MESSAGE, TURNS
 from tertulia.store.identities import IdentityCache, place_key, read_place
-from tertulia.store.message_rows import FIND_MESSAGE, MESSAGE_COLUMNS, decode_message
-from tertulia.store.sqlite.connection import Database
+from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages
 from tertulia.store.threads import CheckedCalls, ConnectionThread
 from tertulia.turns import Turn
 
@@ -37,13 +35,27 @@ MAX_PLACES = 1024  # places in the cache
 MAX_MESSAGES = 640  # messages of each place: a window and what precedes it
 _PLACE_BYTES = 2_000  # of a place without its messages
 _MESSAGE_BYTES, _FORMS = 1_300, 3  # measured with all forms of the profile `layered`, encoded for one model
-_MAX_IDS = 500  # ids in one query
+
+# the edits and deletions that prompts tell of, unless the message was hidden or said anew since
 CHANGES = """SELECT e.id, e.number, e.position, e.before FROM message_changes e
-    WHERE e.place = ? AND e.number >= ? AND e.seen = 1 AND e.kind IN ('edited', 'deleted') AND e.before IS NOT NULL
+    WHERE e.place = :place AND e.number >= :since AND e.seen = 1
+    AND e.kind IN ('edited', 'deleted') AND e.before IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = e.message AND m.hidden = 1) AND NOT EXISTS (
         SELECT 1 FROM message_changes l WHERE l.message = e.message AND l.change > e.change
         AND l.kind IN ('said', 'removed')
     ) ORDER BY e.change"""
+# messages of a place with their turns; a condition on their numbers follows
+_MESSAGES = f"""SELECT {MESSAGE_COLUMNS}, m.hidden, t.turns FROM messages m LEFT JOIN turns t ON t.message = m.id
+    WHERE m.place = :place AND """
+_IN_RANGE = _MESSAGES + "m.number >= :start AND m.number < :stop ORDER BY m.number"
+_WITH_NUMBERS = _MESSAGES + "m.number IN (:numbers)"
+# the numbers of messages by their ids, and by those of their parts
+_NUMBERS = """SELECT m.message_id, m.number FROM messages m WHERE m.place = :place AND m.message_id IN (:message_ids)
+    UNION ALL SELECT p.message_id, m.number FROM message_parts p JOIN messages m ON m.id = p.message
+    WHERE p.place = :place AND p.message_id IN (:message_ids)"""
+# what the agent did and said to write messages, by their ids
+_TURNS = """SELECT m.message_id, t.turns FROM messages m JOIN turns t ON t.message = m.id
+    WHERE m.place = :place AND m.hidden = 0 AND m.message_id IN (:message_ids)"""
 
 
 class LogEntry(NamedTuple):
@@ -148,8 +160,8 @@ class LogCache:
         if len(self.by_place) > self._places:
             self.by_place.popitem(last=False)
         if changes > cached.seen:
-            changed = "SELECT number FROM message_changes WHERE place = ? AND change > ?"
-            cached.drop(number for (number,) in database.execute(changed, (row, cached.seen)).fetchall())
+            changed = "SELECT number FROM message_changes WHERE place = :place AND change > :seen"
+            cached.drop(number for (number,) in database.all(changed, place=row, seen=cached.seen))
             cached.seen = changes
             cached.changes_since = None
         return row, count, cached
@@ -184,28 +196,26 @@ class Snapshot(Log):
         read = [cached.entries.get(number) for number in wanted]
         if not all(read):
             missing = [number for number in wanted if number not in cached.entries]
-            self._fetch(cached, row, (missing[0], missing[-1] + 1))
+            self._add(cached, self._database.all(_IN_RANGE, place=row, start=missing[0], stop=missing[-1] + 1))
             read = [cached.entries[number] for number in wanted]
             self._cache.shrink(cached)
         return [entry.message for entry in read if entry]
 
     async def number(self, message: Message) -> int | None:
         found = self._place_cache(message.place)
-        return self._number(found[0], found[2], message.id) if found else None
+        return self._numbers(found[0], found[2], [message.id]).get(message.id) if found else None
 
     async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
         found = self._place_cache(place)
         if found is None:
             return []
         row, _, cached = found
-        numbered: list[tuple[int, Message]] = []
-        for message_id in message_ids:
-            number = self._number(row, cached, message_id)
-            if number is None:
-                continue
-            if number not in cached.entries:
-                self._fetch(cached, row, (number, number + 1))
-            numbered.append((number, cached.entries[number].message))
+        known = self._numbers(row, cached, message_ids)
+        numbers = [known[message_id] for message_id in message_ids if message_id in known]
+        missing = [number for number in numbers if number not in cached.entries]
+        if missing:
+            self._add(cached, self._database.all(_WITH_NUMBERS, place=row, numbers=missing))
+        numbered = [(number, cached.entries[number].message) for number in numbers]
         self._cache.shrink(cached)
         return numbered
 
@@ -222,7 +232,10 @@ class Snapshot(Log):
                 missing.append(message.id)
             elif turns := cached.entries[number].turns:
                 made[message.id] = turns
-        return made | _read_turns(self._database, row, missing) if missing else made
+        if missing:
+            rows = self._database.all(_TURNS, place=row, message_ids=missing)
+            made |= {message_id: TURNS.loads(turns) for message_id, turns in rows}
+        return made
 
     async def changes(self, place: Place, since: int) -> Sequence[LogChange]:
         found = self._place_cache(place)
@@ -230,7 +243,7 @@ class Snapshot(Log):
             return ()
         row, _, cached = found
         if cached.changes_since != since:
-            rows = self._database.execute(CHANGES, (row, since)).fetchall()
+            rows = self._database.all(CHANGES, place=row, since=since)
             cached.edits = {
                 change: cached.edits.get(change)
                 or MessageChange(number=number, position=position, before=MESSAGE.loads(before))
@@ -254,25 +267,21 @@ class Snapshot(Log):
             self._found[key] = self._cache.cache_of(self._database, place)
         return self._found[key]
 
-    def _number(self, row: int, cached: PlaceCache, message_id: str) -> int | None:
-        number = cached.numbers.get(message_id)
-        if number is not None:
-            return number
-        select = f"SELECT number FROM messages WHERE id = {FIND_MESSAGE}"
-        found = self._database.execute(select, {"place": row, "message_id": message_id}).fetchone()
-        return found[0] if found else None
+    def _numbers(self, row: int, cached: PlaceCache, message_ids: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of those of the messages that are stored, also by ids of their parts."""
+        known = {one: cached.numbers[one] for one in message_ids if one in cached.numbers}
+        missing = [one for one in message_ids if one not in known]
+        return known | dict(self._database.all(_NUMBERS, place=row, message_ids=missing)) if missing else known
 
-    def _fetch(self, cached: PlaceCache, place: int, between: tuple[int, int]) -> None:
-        select = f"""SELECT {MESSAGE_COLUMNS}, m.hidden, t.turns FROM messages m LEFT JOIN turns t ON t.message = m.id
-            WHERE m.place = ? AND m.number >= ? AND m.number < ? ORDER BY m.number"""
-        for row in self._database.execute(select, (place, *between)).fetchall():
-            if row[1] not in cached.entries:
-                *columns, hidden, turns = row
-                message = decode_message(self._database, tuple(columns), self._cache.identities)
-                made = () if hidden or turns is None else TURNS.loads(turns)
-                texts = sum(sys.getsizeof(column) for column in columns if isinstance(column, str))
-                size = _MESSAGE_BYTES + _FORMS * (texts + sys.getsizeof(turns))
-                cached.put(row[1], LogEntry(placeholder_of(message) if hidden else message, made, size))
+    def _add(self, cached: PlaceCache, rows: Sequence[Row]) -> None:
+        """Add rows of `_MESSAGES` to a cache, without those that it has."""
+        new = [row for row in rows if row[1] not in cached.entries]
+        for row, message in zip(new, decode_messages(self._database, new, self._cache.identities), strict=True):
+            *columns, hidden, turns = row
+            made = () if hidden or turns is None else TURNS.loads(turns)
+            texts = sum(sys.getsizeof(column) for column in columns if isinstance(column, str))
+            size = _MESSAGE_BYTES + _FORMS * (texts + sys.getsizeof(turns))
+            cached.put(row[1], LogEntry(placeholder_of(message) if hidden else message, made, size))
 
 
 def _run_sync(reading: Coroutine[Any, Any, T]) -> T:
@@ -284,13 +293,3 @@ def _run_sync(reading: Coroutine[Any, Any, T]) -> T:
         return value
     reading.close()
     raise InvalidValue("what reads a snapshot of the log may await nothing else")
-
-
-def _read_turns(database: Database, place: int, message_ids: Iterable[str]) -> dict[str, tuple[Turn, ...]]:
-    made: dict[str, tuple[Turn, ...]] = {}
-    left = iter(message_ids)
-    while some := list(islice(left, _MAX_IDS)):
-        select = f"""SELECT m.message_id, t.turns FROM messages m JOIN turns t ON t.message = m.id
-            WHERE m.place = ? AND m.hidden = 0 AND m.message_id IN ({", ".join("?" * len(some))})"""
-        made |= {row[0]: TURNS.loads(row[1]) for row in database.execute(select, (place, *some))}
-    return made

@@ -13,10 +13,10 @@ prompt may have shown is not altered: a later change of a person's reactions is 
 the place has reached by then.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -24,9 +24,9 @@ from tertulia.context.edits import Reaction
 from tertulia.messages import Message, Place
 from tertulia.parts import Media, Part, Text, joined_text
 from tertulia.platform import Reacted
+from tertulia.store.database import Database, Row
 from tertulia.store.encoding import ANY, AUTHOR, PARTS, QUOTE, STRINGS, clean, dumps, format_time, parse_time, validate
 from tertulia.store.identities import IdentityCache, upsert_name, upsert_place
-from tertulia.store.sqlite.connection import Database
 
 ChangeKind = Literal["edited", "deleted", "said", "removed"]
 
@@ -34,16 +34,36 @@ MESSAGE_COLUMNS = (
     "m.id, m.number, m.message_id, m.name, m.title, m.sent_at, m.edited_at, m.deleted, m.reply, m.parts, m.album, "
     "m.forwarded_from, m.doubtful"
 )
-# the row of a message, by the id of it or of one of its parts; SQL with :place and :message_id
+# the row of a message, by the id of it or of one of its parts; an expression with :place and :message_id
 FIND_MESSAGE = """coalesce((SELECT message FROM message_parts WHERE place = :place AND message_id = :message_id),
     (SELECT id FROM messages WHERE place = :place AND message_id = :message_id))"""
+
+# whether a message was received under an id, or sent as a part of that id; a condition with :message_id
+_HAS_MESSAGE = """(EXISTS (SELECT 1 FROM messages m WHERE m.place = p.id AND m.message_id = :message_id)
+    OR EXISTS (SELECT 1 FROM message_parts s WHERE s.place = p.id AND s.message_id = :message_id))"""
+# the reactions of one person, under any of their names, to a message
+_THEIRS = """place = :place AND message_id = :message_id AND name IN (
+    SELECT id FROM names WHERE author = (SELECT author FROM names WHERE id = :name))"""
+
+# how many messages the newest run with a prompt knew of a place; an expression
+_KNOWN_MESSAGES = """coalesce(
+    (SELECT r.horizon FROM runs r WHERE r.place = {} AND r.horizon > 0 ORDER BY r.id DESC LIMIT 1), 0)"""
+# stores what a person shows under a message
+INSERT_REACTION = """INSERT INTO reactions (place, message_id, name, emojis, at, message, position)
+    VALUES (:place, :message_id, :name, :emojis, :at, :message, :position)"""
 
 MAX_REACTIONS_SHOWN = 5  # changes of reactions to one message that prompts show
 
 
-def decode_message(database: Database, row: tuple[Any, ...], identities: IdentityCache) -> Message:
-    """Decode a row of `MESSAGE_COLUMNS`."""
-    _, _, message_id, name, title, sent_at, edited_at, deleted, reply, parts, album, origin, doubtful = row
+def decode_messages(database: Database, rows: Sequence[Row], identities: IdentityCache) -> list[Message]:
+    """Decode rows that begin with `MESSAGE_COLUMNS`; their authors and places are read in two statements."""
+    identities.load(database, names=[row[3] for row in rows], titles=[row[4] for row in rows])
+    return [decode_message(database, row, identities) for row in rows]
+
+
+def decode_message(database: Database, row: Row, identities: IdentityCache) -> Message:
+    """Decode a row that begins with `MESSAGE_COLUMNS`."""
+    _, _, message_id, name, title, sent_at, edited_at, deleted, reply, parts, album, origin, doubtful, *_ = row
     return validate(
         Message(
             id=message_id,
@@ -63,51 +83,46 @@ def decode_message(database: Database, row: tuple[Any, ...], identities: Identit
 
 def find_message(database: Database, place: int | None, message_id: str) -> int | None:
     """Return the row of the message with this id, or with a part of this id."""
-    found = database.execute(f"SELECT {FIND_MESSAGE}", {"place": place, "message_id": message_id}).fetchone()
+    found = database.one(f"SELECT {FIND_MESSAGE}", place=place, message_id=message_id)
     return found[0] if found else None
 
 
 def insert_change(
     database: Database, message: int, kind: ChangeKind, at: datetime | None, before: Message | None
 ) -> None:
-    """Store that a message changes, and what it was *before*."""
-    place, number = database.execute("SELECT place, number FROM messages WHERE id = ?", (message,)).fetchone()
-    counted = "UPDATE places SET changes = changes + 1 WHERE id = ? RETURNING changes, messages"
-    change, position = database.execute(counted, (place,)).fetchone()
-    values = {
-        "place": place,
-        "change": change,
-        "message": message,
-        "number": number,
-        "kind": kind,
-        "at": format_time(at),
-        "before": None if before is None else dumps(before),
-        "position": position,
-        "seen": int(number < known_messages(database, place)),
-    }
-    insert = f"INSERT INTO message_changes ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
-    database.execute(insert, tuple(values.values()))
+    """Store that a message changes, and what it was *before*. It is counted in its place first."""
+    counted = "UPDATE places SET changes = changes + 1 WHERE id = (SELECT place FROM messages WHERE id = :message)"
+    database.run(counted, message=message)
+    database.run(
+        f"""INSERT INTO message_changes (place, change, message, number, kind, at, before, position, seen)
+            SELECT p.id, p.changes, m.id, m.number, :kind, :at, :before, p.messages,
+                CASE WHEN m.number < {_KNOWN_MESSAGES.format("m.place")} THEN 1 ELSE 0 END
+            FROM messages m JOIN places p ON p.id = m.place WHERE m.id = :message""",
+        message=message,
+        kind=kind,
+        at=format_time(at),
+        before=None if before is None else dumps(before),
+    )
 
 
 def has_changed(database: Database, place: int, since: int, between: tuple[int, int]) -> bool:
     """Return whether people changed a message with a number *between* these after the change *since*."""
-    select = """SELECT 1 FROM message_changes WHERE place = ? AND change > ? AND number >= ? AND number < ?
-        AND kind IN ('edited', 'deleted', 'removed') LIMIT 1"""
-    return database.execute(select, (place, since, *between)).fetchone() is not None
+    select = """SELECT 1 FROM message_changes WHERE place = :place AND change > :since
+        AND number >= :start AND number < :stop AND kind IN ('edited', 'deleted', 'removed') LIMIT 1"""
+    return database.one(select, place=place, since=since, start=between[0], stop=between[1]) is not None
 
 
 def known_messages(database: Database, place: int) -> int:
     """Return the number of messages that the newest run with a prompt knew of a place."""
-    select = "SELECT horizon FROM runs WHERE place = ? AND horizon > 0 ORDER BY id DESC LIMIT 1"
-    row = database.execute(select, (place,)).fetchone()
-    return row[0] if row else 0
+    ((known,),) = database.all(f"SELECT {_KNOWN_MESSAGES.format(':place')}", place=place)
+    return int(known)
 
 
 def whole_id(database: Database, place: int | None, message_id: str) -> str:
     """Return the id of the message that has a part of this id; the id itself where there is none."""
     select = """SELECT m.message_id FROM message_parts p JOIN messages m ON m.id = p.message
-        WHERE p.place = ? AND p.message_id = ?"""
-    found = database.execute(select, (place, message_id)).fetchone()
+        WHERE p.place = :place AND p.message_id = :message_id"""
+    found = database.one(select, place=place, message_id=message_id)
     return found[0] if found else message_id
 
 
@@ -116,42 +131,49 @@ def add_part(
 ) -> None:
     """Add a part to a message; *at* is its number in the reply, and the separator before it."""
     number, separator = at
-    insert = """INSERT INTO message_parts (place, message_id, message, part, separator, content)
-        VALUES (?, ?, ?, ?, ?, ?)"""
-    values = (place, message_id, message, number, clean(separator), dumps(tuple(content)))
-    database.execute(insert, values)
+    database.run(
+        """INSERT INTO message_parts (place, message_id, message, part, separator, content)
+            VALUES (:place, :message_id, :message, :part, :separator, :content)""",
+        place=place,
+        message_id=message_id,
+        message=message,
+        part=number,
+        separator=clean(separator),
+        content=dumps(tuple(content)),
+    )
 
 
 def is_part(database: Database, place: int | None, message_id: str) -> bool:
     """Return whether this is the id of one of several parts of a message."""
-    select = "SELECT 1 FROM message_parts WHERE place = ? AND message_id = ?"
-    return database.execute(select, (place, message_id)).fetchone() is not None
+    select = "SELECT 1 FROM message_parts WHERE place = :place AND message_id = :message_id"
+    return database.one(select, place=place, message_id=message_id) is not None
 
 
 def change_part(database: Database, message: int, message_id: str, content: Sequence[Part]) -> None:
     """Replace the content of a part; an empty one is deleted."""
-    update = "UPDATE message_parts SET content = ? WHERE message = ? AND message_id = ?"
-    database.execute(update, (dumps(tuple(content)), message, message_id))
+    update = "UPDATE message_parts SET content = :content WHERE message = :message AND message_id = :message_id"
+    database.run(update, content=dumps(tuple(content)), message=message, message_id=message_id)
 
 
 def remove_part(database: Database, place: int, message_id: str) -> None:
-    database.execute("DELETE FROM message_parts WHERE place = ? AND message_id = ?", (place, message_id))
+    delete = "DELETE FROM message_parts WHERE place = :place AND message_id = :message_id"
+    database.run(delete, place=place, message_id=message_id)
 
 
 def first_part(database: Database, message: int) -> str:
     """Return the id of the first part of a message."""
-    select = "SELECT message_id FROM message_parts WHERE message = ? ORDER BY part LIMIT 1"
-    name: str = database.execute(select, (message,)).fetchone()[0]
-    return name
+    select = "SELECT message_id FROM message_parts WHERE message = :message ORDER BY part LIMIT 1"
+    ((name,),) = database.all(select, message=message)
+    return str(name)
 
 
 def join_parts(
     database: Database, message: int, changed: Mapping[str, Sequence[Part]] = MappingProxyType({})
 ) -> tuple[Part, ...]:
     """Return the content of all parts: their texts joined, then other parts; *changed* ones override stored ones."""
-    select = "SELECT message_id, separator, content FROM message_parts WHERE message = ? ORDER BY part"
+    select = "SELECT message_id, separator, content FROM message_parts WHERE message = :message ORDER BY part"
     text, rest = "", list[Part]()
-    for message_id, separator, content in database.execute(select, (message,)):
+    for message_id, separator, content in database.all(select, message=message):
         parts = changed.get(message_id, PARTS.loads(content))
         part_text = joined_text(parts, "\n")
         text += f"{separator if text and part_text else ''}{part_text}"
@@ -161,7 +183,7 @@ def join_parts(
 
 def empty_parts(database: Database, message: int) -> None:
     """Remove the content of all parts of a message."""
-    database.execute("UPDATE message_parts SET content = '[]' WHERE message = ?", (message,))
+    database.run("UPDATE message_parts SET content = '[]' WHERE message = :message", message=message)
 
 
 def _place_of_message(database: Database, place: Place, message_id: str) -> int:
@@ -169,43 +191,43 @@ def _place_of_message(database: Database, place: Place, message_id: str) -> int:
     row = upsert_place(database, place)
     if place.thread is not None or find_message(database, row, message_id) is not None:
         return row
-    threads = "SELECT id FROM places WHERE platform = ? AND place_id = ? AND thread IS NOT NULL ORDER BY id"
-    found = [thread for (thread,) in database.execute(threads, (clean(place.platform), place.id)).fetchall()]
-    return next((thread for thread in found if find_message(database, thread, message_id) is not None), row)
+    select = f"""SELECT p.id FROM places p WHERE p.platform = :platform AND p.place_id = :place_id
+        AND p.thread IS NOT NULL AND {_HAS_MESSAGE} ORDER BY p.id LIMIT 1"""
+    found = database.one(select, platform=clean(place.platform), place_id=place.id, message_id=message_id)
+    return found[0] if found else row
 
 
 def add_reaction(database: Database, change: Reacted, at: datetime) -> None:
     """Store the current reactions of a person to a message, in place of earlier ones."""
     name = upsert_name(database, change.place.author_namespace, change.author, at)
     place = _place_of_message(database, change.place, change.message_id)
-    theirs = """place = ? AND message_id = ? AND name IN (
-        SELECT id FROM names WHERE author = (SELECT author FROM names WHERE id = ?))"""
-    key = (place, change.message_id, name)
-    select = f"SELECT emojis FROM reactions WHERE {theirs} AND current = 1"
-    found = database.execute(select, key).fetchone()
+    key = {"place": place, "message_id": change.message_id, "name": name}
+    found = database.one(f"SELECT emojis FROM reactions WHERE {_THEIRS} AND current = 1", **key)
     if (STRINGS.loads(found[0]) if found else ()) == change.emojis:
         return
-    (count,) = database.execute("SELECT messages FROM places WHERE id = ?", (place,)).fetchone()
-    replaced = f"DELETE FROM reactions WHERE {theirs} AND (position IS NULL OR position = ?) RETURNING position"
-    positions = [row[0] for row in database.execute(replaced, (*key, count)).fetchall()]
-    before = database.execute(f"UPDATE reactions SET current = 0 WHERE {theirs}", key).rowcount
+    ((count,),) = database.all("SELECT messages FROM places WHERE id = :place", place=place)
+    replaced = f"""DELETE FROM reactions WHERE {_THEIRS} AND (position IS NULL OR position = :count)
+        RETURNING position"""
+    positions = [row[0] for row in database.all(replaced, **key, count=count)]
+    before = database.run(f"UPDATE reactions SET current = 0 WHERE {_THEIRS}", **key)
     if change.emojis or before:
         message = find_message(database, place, change.message_id)
-        select = "SELECT count(*) FROM reactions WHERE message = ? AND position IS NOT NULL"
-        (shown,) = database.execute(select, (message,)).fetchone()
+        select = "SELECT count(*) FROM reactions WHERE message = :message AND position IS NOT NULL"
+        ((shown,),) = database.all(select, message=message)
         position = count if message is not None and shown < MAX_REACTIONS_SHOWN else None
         positions.append(position)
-        insert = """INSERT INTO reactions (place, message_id, name, emojis, at, message, position)
-            VALUES (?, ?, ?, ?, ?, ?, ?)"""
-        database.execute(insert, (*key, dumps(change.emojis), format_time(change.at or at), message, position))
+        emojis, when = dumps(change.emojis), format_time(change.at or at)
+        database.run(INSERT_REACTION, **key, emojis=emojis, at=when, message=message, position=position)
     if any(position is not None for position in positions):  # a prompt that was built meanwhile is outdated
-        database.execute("UPDATE places SET changes = changes + 1 WHERE id = ?", (place,))
+        database.run("UPDATE places SET changes = changes + 1 WHERE id = :place", place=place)
 
 
 def read_reactions(database: Database, place: int, since: int, identities: IdentityCache) -> list[Reaction]:
     """Return the changes of reactions that prompts show, to messages from number *since* on, in order."""
     select = """SELECT m.number, r.position, r.name, r.emojis, r.at FROM reactions r JOIN messages m ON m.id = r.message
-        WHERE r.place = ? AND r.position > ? AND m.number >= ? ORDER BY r.position, r.id"""
+        WHERE r.place = :place AND r.position > :since AND m.number >= :since ORDER BY r.position, r.id"""
+    rows = database.all(select, place=place, since=since)
+    identities.load(database, names=[row[2] for row in rows])
     return [
         Reaction(
             number=number,
@@ -214,23 +236,30 @@ def read_reactions(database: Database, place: int, since: int, identities: Ident
             emojis=STRINGS.loads(emojis),
             at=parse_time(at),
         )
-        for number, position, name, emojis, at in database.execute(select, (place, since, since)).fetchall()
+        for number, position, name, emojis, at in rows
     ]
 
 
 def description_of(database: Database, unique_id: str) -> str:
     """Return the newest description of media; empty without one."""
-    select = "SELECT body FROM descriptions WHERE unique_id = ? ORDER BY id DESC LIMIT 1"
-    row = database.execute(select, (clean(unique_id),)).fetchone()
-    return str(ANY.loads(row[0])) if row else ""
+    return _descriptions(database, [unique_id]).get(clean(unique_id), "")
+
+
+def _descriptions(database: Database, unique_ids: Iterable[str]) -> dict[str, str]:
+    """Return the newest descriptions of media, by their ids."""
+    select = "SELECT unique_id, body FROM descriptions WHERE unique_id IN (:unique_ids) ORDER BY id"
+    rows = database.all(select, unique_ids=[clean(one) for one in unique_ids])
+    return {unique_id: str(ANY.loads(body)) for unique_id, body in rows}
 
 
 def with_descriptions(database: Database, message: Message) -> Message:
     """Return a message with the descriptions of its media, by which it may have been found."""
-    if not any(isinstance(part, Media) for part in message.parts):
+    media = [part.unique_id for part in message.parts if isinstance(part, Media)]
+    if not media:
         return message
+    known = _descriptions(database, media)
     parts = (
-        replace(part, rendered_text=part.rendered_text or description_of(database, part.unique_id) or None)
+        replace(part, rendered_text=part.rendered_text or known.get(clean(part.unique_id)) or None)
         if isinstance(part, Media)
         else part
         for part in message.parts

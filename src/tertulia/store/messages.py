@@ -8,19 +8,17 @@ from msgspec.structs import replace
 
 from tertulia.characters import is_blank
 from tertulia.decisions import Decision, Reason, waits_after_edit
-from tertulia.engine.log_views import placeholder_of
 from tertulia.engine.store_protocols import PlaceSnapshot, WaitingMessage
 from tertulia.errors import InvalidValue
 from tertulia.events import MessageReceived
 from tertulia.media.values import file_key
-from tertulia.messages import Message, Place, Quote
+from tertulia.messages import Message, Place, Quote, placeholder_of
 from tertulia.parts import Media
 from tertulia.store import decisions, events, message_rows, search_index
 from tertulia.store.encoding import PLACE, clean, dumps, format_time, parse_time, validate_id
 from tertulia.store.forget import retraction
 from tertulia.store.identities import (
     IdentityCache,
-    conversation_start,
     conversation_start_column,
     find_place,
     read_place,
@@ -29,18 +27,29 @@ from tertulia.store.identities import (
     upsert_place,
     upsert_title,
 )
-from tertulia.store.message_rows import FIND_MESSAGE, MESSAGE_COLUMNS, ChangeKind, decode_message, insert_change
-from tertulia.store.sqlite.connection import Database, insert_row
+from tertulia.store.message_rows import (
+    FIND_MESSAGE,
+    MESSAGE_COLUMNS,
+    ChangeKind,
+    decode_message,
+    decode_messages,
+    insert_change,
+)
+from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import Repository
 
 CONTENT = (  # what an edit replaces
     "text media name title sent_at edited_at deleted reply_to reply_author reply parts album "
     "forwarded_from forward_author"
 ).split()
+_ALL = 2**63 - 1  # rows: no limit
 _FIXED = "place number message_id role own received_at".split()
+# stores a message
 INSERT_MESSAGE = f"""INSERT INTO messages ({", ".join(_FIXED + CONTENT)})
-    VALUES ({", ".join("?" * len(_FIXED + CONTENT))})"""
-_REWRITE = f"UPDATE messages SET {', '.join(f'{column} = ?' for column in CONTENT)} WHERE id = ?"
+    VALUES ({", ".join(f":{column}" for column in _FIXED + CONTENT)})"""
+# replaces the content of a message
+_REWRITE = f"UPDATE messages SET {', '.join(f'{column} = :{column}' for column in CONTENT)} WHERE id = :message"
+# counts a message in its place, unless it is there already
 _COUNT = f"""UPDATE places SET messages = messages + 1, {{}} = messages + 1, events = events + :events
     WHERE id = :place AND {FIND_MESSAGE} IS NULL RETURNING messages, events"""
 _COUNT_DIRECT, _COUNT_OPEN = _COUNT.format("direct_until"), _COUNT.format("open_until")
@@ -113,28 +122,28 @@ class MessageRow:
         self.author = message.author  # with the language of their client
         self.medias = [part for part in message.parts if isinstance(part, Media)]
 
-    def content(self, database: Database, place: int, at: datetime | None) -> tuple[Any, ...]:
+    def content(self, database: Database, place: int, at: datetime | None) -> dict[str, Any]:
         """Return the values of `CONTENT`."""
         message, quote, media = self.message, _with_known_id(database, place, self.message.reply_to), self.medias
         if quote and _is_invisible(database, message.place, quote.message_id):
             quote = Quote(message_id=quote.message_id, author=quote.author)
         cited, origin, service = quote.author if quote else None, message.forwarded_from, message.place.author_namespace
-        return (
-            text_of(message),
-            dumps([replace(part, data=None, signature=None, raw=None) for part in media]) if media else None,
-            upsert_name(database, service, self.author, at),
-            upsert_title(database, message.place, place),
-            format_time(message.sent_at),
-            format_time(message.edited_at),
-            int(message.deleted),
-            clean(quote.message_id) if quote else None,
-            upsert_author(database, service, cited.id) if cited else None,
-            dumps(quote) if quote else None,
-            dumps(message.parts),
-            message.album,
-            dumps(origin) if origin else None,
-            upsert_author(database, service, origin.id) if origin and not origin.unknown else None,
-        )
+        return {
+            "text": text_of(message),
+            "media": dumps([replace(part, data=None, signature=None, raw=None) for part in media]) if media else None,
+            "name": upsert_name(database, service, self.author, at),
+            "title": upsert_title(database, message.place, place),
+            "sent_at": format_time(message.sent_at),
+            "edited_at": format_time(message.edited_at),
+            "deleted": int(message.deleted),
+            "reply_to": clean(quote.message_id) if quote else None,
+            "reply_author": upsert_author(database, service, cited.id) if cited else None,
+            "reply": dumps(quote) if quote else None,
+            "parts": dumps(message.parts),
+            "album": message.album,
+            "forwarded_from": dumps(origin) if origin else None,
+            "forward_author": upsert_author(database, service, origin.id) if origin and not origin.unknown else None,
+        }
 
 
 def _is_naive(at: datetime | None) -> bool:
@@ -171,15 +180,22 @@ def add(database: Database, row: MessageRow, at: datetime | None, reason: Reason
     message, is_own = row.message, reason is None
     place = upsert_place(database, message.place)
     count = _COUNT_DIRECT if message.place.kind == "direct" else _COUNT_OPEN
-    values = {"place": place, "message_id": message.id, "events": 0 if is_own else 1}
-    counted = database.execute(count, values).fetchone()
+    counted = database.one(count, place=place, message_id=message.id, events=0 if is_own else 1)
     if counted is None:
         return None
     messages, event = counted
-    role = "model" if is_own or message.author.persona is not None else "user"
-    fixed = (place, messages - 1, message.id, role, int(is_own), format_time(at))
-    row_id = insert_row(database, INSERT_MESSAGE, (*fixed, *row.content(database, place, at)))
-    insert_media(database, row_id, row.medias)
+    row_id = database.insert(
+        INSERT_MESSAGE,
+        place=place,
+        number=messages - 1,
+        message_id=message.id,
+        role="model" if is_own or message.author.persona is not None else "user",
+        own=int(is_own),
+        received_at=format_time(at),
+        **row.content(database, place, at),
+    )
+    if row.medias:
+        insert_media(database, row_id, row.medias)
     if reason is not None:
         decisions.add(database, row_id, place, "withdrawn" if message.deleted else reason, at)
         events.add(database, MessageReceived(place=message.place, message_id=message.id), at=at, number=event)
@@ -225,9 +241,10 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
 
 def decide_again(database: Database, row_id: int, edited: Message, at: datetime) -> None:
     """Let an edited message wait, if it was not addressed to us and its edit may have changed that."""
-    select = "SELECT coalesce(sent_at, received_at) FROM messages WHERE id = ?"
-    when = (parse_time(database.execute(select, (row_id,)).fetchone()[0]), edited.edited_at or at)
-    is_open = any(waits_after_edit(one, *when) for one in decisions.read(database, row_id))
+    select = "SELECT coalesce(sent_at, received_at) FROM messages WHERE id = :message"
+    ((sent_at,),) = database.all(select, message=row_id)
+    when = parse_time(sent_at), edited.edited_at or at
+    is_open = any(waits_after_edit(one, *when) for one in decisions.read(database, [row_id])[row_id])
     if is_open and not edited.deleted and not _is_invisible(database, edited.place, edited.id):
         decisions.wait_again(database, row_id, upsert_place(database, edited.place), at)
 
@@ -249,7 +266,7 @@ def delete(database: Database, place: Place, message_id: str, at: datetime) -> b
         return edit(database, replace(before, id=message_id, parts=(), edited_at=then), at)
     if not before.deleted:
         insert_change(database, row_id, "deleted", at, before)
-        database.execute("UPDATE messages SET deleted = 1 WHERE id = ?", (row_id,))
+        database.run("UPDATE messages SET deleted = 1 WHERE id = :message", message=row_id)
         decisions.end_waiting(database, [row_id], "withdrawn", at)
         retraction.retract(database, row_id)
         search_index.reindex(database, [row_id])
@@ -276,54 +293,51 @@ def _claim_as_own(database: Database, row: MessageRow, turns: str | None) -> int
         raise InvalidValue(f"{message.id!r} is the id of a message of somebody else")
     if before != message or turns:
         rewrite(database, row_id, before, row, message.sent_at, "said")
-    database.execute("UPDATE messages SET own = 1, role = 'model' WHERE id = ?", (row_id,))
+    database.run("UPDATE messages SET own = 1, role = 'model' WHERE id = :message", message=row_id)
     decisions.remove(database, row_id)
     return row_id
 
 
 def upsert_turns(database: Database, message: int, turns: str) -> None:
-    upsert = """INSERT INTO turns (message, turns) VALUES (?, ?)
+    """Store what the agent did and said to write a message."""
+    upsert = """INSERT INTO turns (message, turns) VALUES (:message, :turns)
         ON CONFLICT (message) DO UPDATE SET turns = excluded.turns"""
-    database.execute(upsert, (message, turns))
+    database.run(upsert, message=message, turns=turns)
 
 
 def waiting_places(database: Database) -> list[Place]:
+    """Return the places with messages that wait, that which waits longest first."""
     select = """SELECT t.body FROM (
             SELECT max(message) AS newest, min(message) AS first FROM decisions WHERE reason = 'waiting' GROUP BY place
         ) w JOIN messages m ON m.id = w.newest JOIN titles t ON t.id = m.title ORDER BY w.first"""
-    return [PLACE.loads(body) for (body,) in database.execute(select)]
+    return [PLACE.loads(body) for (body,) in database.all(select)]
 
 
 def snapshot(database: Database, place: Place, most: int | None) -> PlaceSnapshot:
+    """Return the messages that wait in a place, the oldest ones if there are more than *most*."""
     known = read_place(database, place, f"id, messages, changes, {conversation_start_column(place)}")
     row, count, changes, first = known or (None, 0, 0, 0)
     select = f"""SELECT {MESSAGE_COLUMNS}, d.at FROM decisions d JOIN messages m ON m.id = d.message
-        WHERE d.place = ? AND d.reason = 'waiting' ORDER BY d.message LIMIT ?"""
-    identities = IdentityCache()
+        WHERE d.place = :place AND d.reason = 'waiting' ORDER BY d.message LIMIT :most"""
+    rows = database.all(select, place=row, most=_ALL if most is None else most)
     waiting = [
-        WaitingMessage(
-            message=decode_message(database, found[:-1], identities),
-            since=datetime.fromisoformat(found[-1]),
-            number=found[1],
-        )
-        for found in database.execute(select, (row, -1 if most is None else most))
+        WaitingMessage(message=message, since=datetime.fromisoformat(found[-1]), number=found[1])
+        for found, message in zip(rows, decode_messages(database, rows, IdentityCache()), strict=True)
     ]
     waiting.sort(key=lambda one: one.number)  # differs from the order of rows where a place was joined to another
     return PlaceSnapshot(waiting=tuple(waiting), count=count, changes=changes, beginning=first)
 
 
 def _album(database: Database, place: Place, author_id: str, album: str) -> list[tuple[Message, Decision]]:
+    """Return the messages of one album, each with each of its decisions."""
     select = f"""SELECT {MESSAGE_COLUMNS} FROM messages m JOIN names n ON n.id = m.name
         JOIN authors a ON a.id = n.author
-        WHERE m.place = ? AND m.album = ? AND a.author_id = ? AND m.deleted = 0 AND m.hidden = 0
+        WHERE m.place = :place AND m.album = :album AND a.author_id = :author_id AND m.deleted = 0 AND m.hidden = 0
         ORDER BY m.number"""
-    identities = IdentityCache()
-    rows = database.execute(select, (find_place(database, place), album, author_id)).fetchall()
-    return [
-        (decode_message(database, row, identities), decision)
-        for row in rows
-        for decision in decisions.read(database, row[0])
-    ]
+    rows = database.all(select, place=find_place(database, place), album=album, author_id=author_id)
+    decided = decisions.read(database, [row[0] for row in rows])
+    found = zip(rows, decode_messages(database, rows, IdentityCache()), strict=True)
+    return [(message, decision) for row, message in found for decision in decided[row[0]]]
 
 
 def _decided(
@@ -333,13 +347,10 @@ def _decided(
     which = "m.id = " + FIND_MESSAGE if message_id is not None else "m.place = :place"
     select = f"""SELECT {MESSAGE_COLUMNS}, m.hidden FROM messages m WHERE {which} AND m.own = 0
         ORDER BY m.number DESC LIMIT :most"""
-    values = {"place": find_place(database, place), "message_id": message_id, "most": most}
-    identities = IdentityCache()
-    found = []
-    for *columns, hidden in database.execute(select, values).fetchall():
-        message = decode_message(database, tuple(columns), identities)
-        found.append((placeholder_of(message) if hidden else message, decisions.read(database, columns[0])))
-    return found[::-1]
+    rows = database.all(select, place=find_place(database, place), message_id=message_id, most=most)[::-1]
+    decided = decisions.read(database, [row[0] for row in rows])
+    found = zip(rows, decode_messages(database, rows, IdentityCache()), strict=True)
+    return [(placeholder_of(message) if row[-1] else message, decided[row[0]]) for row, message in found]
 
 
 def rewrite(
@@ -347,8 +358,8 @@ def rewrite(
 ) -> None:
     """Replace a stored message, and store what it was as a change."""
     insert_change(database, row_id, kind, at, before)
-    values = row.content(database, upsert_place(database, row.message.place), at)
-    database.execute(_REWRITE, (*values, row_id))
+    content = row.content(database, upsert_place(database, row.message.place), at)
+    database.run(_REWRITE, message=row_id, **content)
     insert_media(database, row_id, row.medias)
     search_index.reindex(database, [row_id])
 
@@ -368,20 +379,26 @@ def quote_of(database: Database, place: Place, message_id: str) -> Quote:
 
 def _is_invisible(database: Database, place: Place, message_id: str) -> bool:
     """Return whether a message is hidden or older than the conversation of its place."""
-    select = "SELECT hidden, number FROM messages WHERE place = ? AND message_id = ?"
-    row = database.execute(select, (find_place(database, place), message_id)).fetchone()
-    return row is not None and (bool(row[0]) or row[1] < conversation_start(database, place))
+    select = f"""SELECT 1 FROM messages m JOIN places p ON p.id = m.place
+        WHERE m.place = :place AND m.message_id = :message_id
+        AND (m.hidden = 1 OR m.number < {conversation_start_column(place)})"""
+    return database.one(select, place=find_place(database, place), message_id=message_id) is not None
 
 
 def _find(database: Database, place: Place, message_id: str) -> tuple[int, Message] | None:
     select = f"SELECT {MESSAGE_COLUMNS} FROM messages m WHERE m.id = {FIND_MESSAGE}"
-    row = database.execute(select, {"place": find_place(database, place), "message_id": message_id}).fetchone()
+    row = database.one(select, place=find_place(database, place), message_id=message_id)
     return None if row is None else (row[0], decode_message(database, row, IdentityCache()))
 
 
 def insert_media(database: Database, row_id: int, medias: Iterable[Media]) -> None:
     """Store which media a message has, by their ids and by those of their files."""
-    insert = "INSERT INTO media (message, unique_id, media_kind) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-    for media in medias:
-        for unique_id in {media.unique_id, file_key(media)}:
-            database.execute(insert, (row_id, clean(unique_id), clean(media.media_kind)))
+    database.many(
+        """INSERT INTO media (message, unique_id, media_kind) VALUES (:message, :unique_id, :media_kind)
+            ON CONFLICT DO NOTHING""",
+        [
+            {"message": row_id, "unique_id": clean(unique_id), "media_kind": clean(media.media_kind)}
+            for media in medias
+            for unique_id in {media.unique_id, file_key(media)}
+        ],
+    )

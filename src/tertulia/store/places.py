@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from tertulia.messages import Message, Place, PlaceKey, Quote, Reply
 from tertulia.platform import Change, Commanded, Deleted, Edited, Reacted, Received
 from tertulia.store import episodes, usage
-from tertulia.store.encoding import MESSAGE, PLACE, QUOTE, REPLY, STRINGS, TASK, clean, dumps, format_time
+from tertulia.store.encoding import MESSAGE, PLACE, QUOTE, REPLY, STRINGS, TASK, clean, dumps, format_time, parse_time
 from tertulia.store.forget.retraction import strip_quotes
 from tertulia.store.identities import (
     conversation_start,
@@ -31,19 +31,33 @@ from tertulia.store.identities import (
     upsert_author,
     upsert_place,
 )
-from tertulia.store.sqlite.connection import Database, clear_cache
+from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread, Repository
 from tertulia.tasks.task import Task
 from tertulia.timezones import utc
 
 C = TypeVar("C", bound=Change)
 
-_WITH_MESSAGE_ID = ("outbox", "fact_sources", "reactions", "message_parts")  # tables with a message_id and a place
+_WITH_MESSAGE_ID = {  # tables with a place, and their columns with the id of a message
+    "messages": ("message_id", "reply_to"),
+    "message_parts": ("message_id",),
+    "reactions": ("message_id",),
+    "fact_sources": ("message_id",),
+    "outbox": ("message_id", "edits"),
+    "runs": ("target",),
+}
 _WITH_TITLE = ("messages", "runs", "facts", "episodes")  # tables with a title
 _DERIVED = (
     "search_terms search_messages search_vectors search_progress search_places episodes window_pasts reading_cursors"
 ).split()
-_MOVED = "facts fact_sources runs outbox tasks reactions commands titles messages decisions message_parts".split()
+_COUNTED = {  # tables with counts of their place, and by what these grow when it is appended to another one
+    "messages": {"number": "messages"},
+    "message_changes": {"change": "changes", "number": "messages", "position": "messages"},
+    "reactions": {"position": "messages"},
+    "outbox": {"position": "messages"},
+    "place_events": {"number": "events"},
+}
+_MOVED = "facts fact_sources runs tasks commands titles decisions message_parts place_aliases".split()
 
 _LETTERS = string.ascii_lowercase + string.digits
 _LENGTH = 16
@@ -123,34 +137,36 @@ class _Blocks(NamedTuple):
 
 
 def _listed(database: Database) -> list[Place]:
+    """Return all places that have a title."""
     select = """SELECT t.body FROM places p JOIN titles t ON t.id = (SELECT max(id) FROM titles WHERE place = p.id)
         ORDER BY p.id"""
-    return [PLACE.loads(body) for (body,) in database.execute(select)]
+    return [PLACE.loads(body) for (body,) in database.all(select)]
 
 
 def _set_delimiter(database: Database, place: Place, made: str) -> str:
     """Set the delimiter of *place* to *made* if it has none; return its delimiter."""
-    update = "UPDATE places SET delimiter = coalesce(delimiter, ?) WHERE id = ? RETURNING delimiter"
-    delimiter: str = database.execute(update, (made, upsert_place(database, place))).fetchone()[0]
-    return delimiter
+    update = "UPDATE places SET delimiter = coalesce(delimiter, :made) WHERE id = :place RETURNING delimiter"
+    ((delimiter,),) = database.all(update, made=made, place=upsert_place(database, place))
+    return str(delimiter)
 
 
 def _clear(database: Database, place: Place, first: int, at: datetime) -> None:
     """Begin the conversation with number *first*; later messages lose their quotes of earlier ones."""
     row = upsert_place(database, place)
-    update = "UPDATE places SET beginning = ? WHERE id = ? AND beginning < ?"
-    if not database.execute(update, (first, row, first)).rowcount:
+    update = "UPDATE places SET beginning = :first WHERE id = :place AND beginning < :first"
+    if not database.run(update, first=first, place=row):
         return
     episodes.remove_spanning(database, row, first)
     quoting = """SELECT m.id, m.reply FROM messages m JOIN messages q ON q.place = m.place
-        AND q.message_id = m.reply_to WHERE m.place = ? AND m.number >= ? AND q.number < ?"""
-    strip_quotes(database, database.execute(quoting, (row, first, first)).fetchall(), at)
+        AND q.message_id = m.reply_to WHERE m.place = :place AND m.number >= :first AND q.number < :first"""
+    strip_quotes(database, database.all(quoting, place=row, first=first), at)
 
 
 def _read_blocks(database: Database) -> _Blocks:
-    select = "SELECT a.platform, a.author_id FROM blocked_authors b JOIN authors a ON a.id = b.author"
-    (until,) = database.execute("SELECT min(until) FROM blocked_authors").fetchone()
-    return _Blocks(frozenset(database.execute(select).fetchall()), until and datetime.fromisoformat(until))
+    select = "SELECT a.platform, a.author_id, b.until FROM blocked_authors b JOIN authors a ON a.id = b.author"
+    rows = database.all(select)
+    next_end = min((until for *_, until in rows if until is not None), default=None)
+    return _Blocks(frozenset((platform, author_id) for platform, author_id, _ in rows), parse_time(next_end))
 
 
 def block_author(
@@ -158,10 +174,13 @@ def block_author(
 ) -> tuple[bool, _Blocks]:
     """Block an author, or change when their block ends; return whether they were known, and all blocks."""
     is_known = find_author(database, clean(platform), clean(author_id)) is not None
-    upsert = """INSERT INTO blocked_authors (author, at, until) VALUES (?, ?, ?)
-        ON CONFLICT DO UPDATE SET until = excluded.until"""
-    author = upsert_author(database, platform, author_id)
-    database.execute(upsert, (author, utc(at).isoformat(), format_time(until and utc(until))))
+    database.run(
+        """INSERT INTO blocked_authors (author, at, until) VALUES (:author, :at, :until)
+            ON CONFLICT (author) DO UPDATE SET until = excluded.until""",
+        author=upsert_author(database, platform, author_id),
+        at=utc(at).isoformat(),
+        until=format_time(until and utc(until)),
+    )
     return is_known, _read_blocks(database)
 
 
@@ -170,7 +189,7 @@ def _unblock(database: Database, platform: str, author_id: str) -> tuple[bool | 
     author = find_author(database, clean(platform), clean(author_id))
     if author is None:
         return None, _read_blocks(database)
-    was_blocked = bool(database.execute("DELETE FROM blocked_authors WHERE author = ?", (author,)).rowcount)
+    was_blocked = bool(database.run("DELETE FROM blocked_authors WHERE author = :author", author=author))
     if was_blocked:
         episodes.remove_without(database, author)
     return was_blocked, _read_blocks(database)
@@ -178,8 +197,8 @@ def _unblock(database: Database, platform: str, author_id: str) -> tuple[bool | 
 
 def _end_blocks(database: Database, at: datetime) -> _Blocks:
     """Unblock those whose block has ended; return all blocks."""
-    delete = "DELETE FROM blocked_authors WHERE until <= ? RETURNING author"
-    for (author,) in database.execute(delete, (utc(at).isoformat(),)).fetchall():
+    delete = "DELETE FROM blocked_authors WHERE until <= :now RETURNING author"
+    for (author,) in database.all(delete, now=utc(at).isoformat()):
         episodes.remove_without(database, author)
     return _read_blocks(database)
 
@@ -187,9 +206,9 @@ def _end_blocks(database: Database, at: datetime) -> _Blocks:
 def leave_place(database: Database, place: Place, at: datetime) -> list[int]:
     """Store that we can no longer write to a place and its threads; return their rows."""
     upsert_place(database, place)
-    update = "UPDATE places SET left_at = ? WHERE platform = ? AND place_id = ? RETURNING id"
-    values = (format_time(at), clean(place.platform), place.id)
-    return [row for (row,) in database.execute(update, values).fetchall()]
+    update = "UPDATE places SET left_at = :at WHERE platform = :platform AND place_id = :place_id RETURNING id"
+    rows = database.all(update, at=format_time(at), platform=clean(place.platform), place_id=place.id)
+    return [row for (row,) in rows]
 
 
 def migrate_place(database: Database, old: Place, new: Place) -> None:
@@ -204,7 +223,7 @@ def migrate_place(database: Database, old: Place, new: Place) -> None:
         _add_alias(database, place_key(old), row)
     else:
         _move(database, row, current_place(database, old), new)
-    clear_cache(database)
+    database.cache.clear()
 
 
 def _move(database: Database, row: int, old: Place, new: Place) -> None:
@@ -213,16 +232,23 @@ def _move(database: Database, row: int, old: Place, new: Place) -> None:
     _rename_messages(database, row, old)
     if there is not None and there != row:
         _append(database, there, row)
-    database.execute("DELETE FROM place_aliases WHERE place_key = ?", (place_key(new),))
-    values = (place_key(new), clean(new.platform), clean(new.author_namespace), new.id, new.thread, row)
-    update = "UPDATE places SET place_key = ?, platform = ?, service = ?, place_id = ?, thread = ? WHERE id = ?"
-    database.execute(update, values)
+    database.run("DELETE FROM place_aliases WHERE place_key = :key", key=place_key(new))
+    database.run(
+        """UPDATE places SET place_key = :key, platform = :platform, service = :service, place_id = :place_id,
+            thread = :thread WHERE id = :row""",
+        key=place_key(new),
+        platform=clean(new.platform),
+        service=clean(new.author_namespace),
+        place_id=new.id,
+        thread=new.thread,
+        row=row,
+    )
     _rewrite_places(database, row, new)
     _add_alias(database, place_key(old), row)
 
 
 def _add_alias(database: Database, key: str, row: int) -> None:
-    database.execute("INSERT INTO place_aliases (place_key, place) VALUES (?, ?)", (key, row))
+    database.run("INSERT INTO place_aliases (place_key, place) VALUES (:key, :place)", key=key, place=row)
 
 
 def migrated_places(database: Database) -> dict[PlaceKey, Place]:
@@ -231,7 +257,7 @@ def migrated_places(database: Database) -> dict[PlaceKey, Place]:
             (SELECT t.body FROM titles t WHERE t.place = p.id ORDER BY t.id DESC LIMIT 1)
         FROM place_aliases a JOIN places p ON p.id = a.place"""
     found: dict[PlaceKey, Place] = {}
-    for key, platform, place_id, thread, service, body in database.execute(select).fetchall():
+    for key, platform, place_id, thread, service, body in database.all(select):
         old_platform, old_id, *old_thread = STRINGS.loads(key)
         last = PLACE.loads(body) if body else Place(platform=platform, id=place_id, kind="group")
         space = "" if service == platform else service
@@ -242,7 +268,7 @@ def migrated_places(database: Database) -> dict[PlaceKey, Place]:
 
 def _is_migrated(database: Database, row: int, old: Place) -> bool:
     """Return whether the place of *row* no longer has the id *old*; if it has, it migrates back to an earlier id."""
-    (now,) = database.execute("SELECT place_key FROM places WHERE id = ?", (row,)).fetchone()
+    ((now,),) = database.all("SELECT place_key FROM places WHERE id = :row", row=row)
     return bool(now != place_key(old))
 
 
@@ -264,10 +290,20 @@ def redirect_change(database: Database, change: C) -> C:
 
 def _id_renamer(database: Database, place: Place) -> Callable[[str], str] | None:
     """Return a function from old to current ids of messages of a migrated place; None if it has not migrated."""
-    select = """SELECT l.place_key FROM place_aliases a JOIN place_aliases l ON l.place = a.place AND l.rowid >= a.rowid
-        WHERE a.place_key = ? ORDER BY l.rowid"""
-    ids = [STRINGS.loads(key)[1] for (key,) in database.execute(select, (place_key(place),))]
+    ids = _former_ids(database, place)
     return (lambda message_id: reduce(lambda name, one: migrated_id(one, name), ids, message_id)) if ids else None
+
+
+def _former_ids(database: Database, place: Place) -> tuple[str, ...]:
+    """Return the ids that a place has had since it migrated from this one, in order; nothing if it has not."""
+    what = ("former ids", place.platform, place.id, place.thread)
+    ids: tuple[str, ...] | None = database.cache.get(what)
+    if ids is None:
+        select = """SELECT l.place_key FROM place_aliases a JOIN place_aliases l ON l.place = a.place AND l.id >= a.id
+            WHERE a.place_key = :key ORDER BY l.id"""
+        ids = tuple(STRINGS.loads(key)[1] for (key,) in database.all(select, key=place_key(place)))
+        database.cache.put(what, ids)
+    return ids
 
 
 def migrated_id(place_id: str, message_id: str) -> str:
@@ -277,19 +313,11 @@ def migrated_id(place_id: str, message_id: str) -> str:
 
 def _rename_messages(database: Database, row: int, old: Place) -> None:
     """Prefix the ids of all messages of a place with its id."""
-    prefix = f"{old.id}:"
-    database.execute("UPDATE messages SET message_id = ? || message_id WHERE place = ?", (prefix, row))
-    database.execute(
-        "UPDATE messages SET reply_to = ? || reply_to WHERE place = ? AND reply_to IS NOT NULL", (prefix, row)
-    )
-    for table in _WITH_MESSAGE_ID:
-        update = f"UPDATE {table} SET message_id = ? || message_id WHERE place = ? AND message_id IS NOT NULL"
-        database.execute(update, (prefix, row))
-    edits = (
-        "CASE WHEN status IN ('waiting', 'sending') THEN NULL ELSE ? || edits END"  # unsent edits become new messages
-    )
-    database.execute(f"UPDATE outbox SET edits = {edits} WHERE place = ? AND edits IS NOT NULL", (prefix, row))
-    database.execute("UPDATE runs SET target = ? || target WHERE place = ?", (prefix, row))
+    for table, columns in _WITH_MESSAGE_ID.items():
+        renamed = ", ".join(f"{column} = :prefix || {column}" for column in columns)
+        database.run(f"UPDATE {table} SET {renamed} WHERE place = :place", prefix=migrated_id(old.id, ""), place=row)
+    unsent = "UPDATE outbox SET edits = NULL WHERE place = :place AND status IN ('waiting', 'sending')"
+    database.run(unsent, place=row)  # such edits become new messages
 
     def name(message_id: str) -> str:
         return migrated_id(old.id, message_id)
@@ -310,50 +338,54 @@ def _message(message: Message, name: Callable[[str], str]) -> Message:
 
 def _append(database: Database, there: int, row: int) -> None:
     """Append the place *there* to the place *row* and remove it; derived data is built again."""
-    select = "SELECT messages, changes FROM places WHERE id = ?"
-    count, changes = database.execute(select, (row,)).fetchone()
-    more, changed = database.execute(select, (there,)).fetchone()
+    counts = "SELECT messages, changes, events FROM places WHERE id = :row"
+    ((messages, changes, events),) = database.all(counts, row=row)
+    grown = {"messages": messages, "changes": changes, "events": events}
     for table in _DERIVED:
-        database.execute(f"DELETE FROM {table} WHERE place = ?", (there,))
-    summaries = "DELETE FROM summaries WHERE place IN (?, ?)"  # they are made anew from all that is known
-    database.execute(summaries, (there, row))
-    database.execute("UPDATE messages SET place = ?, number = number + ? WHERE place = ?", (row, count, there))
-    events = """UPDATE message_changes SET place = ?, change = change + ?, number = number + ?, position = position + ?
-        WHERE place = ?"""
-    database.execute(events, (row, changes, count, count, there))
-    for table in ("reactions", "outbox"):
-        database.execute(f"UPDATE {table} SET position = position + ? WHERE place = ?", (count, there))
-    database.execute("UPDATE runs SET horizon = horizon + ? WHERE place = ? AND horizon > 0", (count, there))
-    _append_positions(database, there, row, count)
+        database.run(f"DELETE FROM {table} WHERE place = :there", there=there)
+    # they are made anew from all that is known
+    database.run("DELETE FROM summaries WHERE place IN (:places)", places=[there, row])
+    for table, columns in _COUNTED.items():
+        more = "".join(f", {column} = {column} + :{count}" for column, count in columns.items())
+        used = {count: grown[count] for count in columns.values()}
+        database.run(f"UPDATE {table} SET place = :row{more} WHERE place = :there", row=row, there=there, **used)
+    horizon = "UPDATE runs SET horizon = horizon + :messages WHERE place = :there AND horizon > 0"
+    database.run(horizon, messages=messages, there=there)
+    _append_positions(database, there, row, messages)
     for table in _MOVED:
-        database.execute(f"UPDATE {table} SET place = ? WHERE place = ?", (row, there))
-    grown = "UPDATE places SET events = events + (SELECT events FROM places WHERE id = ?) WHERE id = ?"
-    (before,) = database.execute("SELECT events FROM places WHERE id = ?", (row,)).fetchone()
-    database.execute(grown, (there, row))
-    numbered = "UPDATE place_events SET place = ?, number = number + ? WHERE place = ?"
-    database.execute(numbered, (row, before, there))
+        database.run(f"UPDATE {table} SET place = :row WHERE place = :there", row=row, there=there)
     usage.move(database, there, row)
-    links = "INSERT INTO update_places SELECT update_row, ? FROM update_places WHERE place = ? ON CONFLICT DO NOTHING"
-    database.execute(links, (row, there))
-    database.execute("DELETE FROM update_places WHERE place = ?", (there,))
-    database.execute("UPDATE place_aliases SET place = ? WHERE place = ?", (row, there))
-    counts = """UPDATE places SET messages = messages + ?, changes = changes + ?,
-        direct_until = max(direct_until, (SELECT CASE WHEN o.direct_until > 0 THEN o.direct_until + ? ELSE 0 END
-            FROM places o WHERE o.id = ?)),
-        open_until = max(open_until, (SELECT CASE WHEN o.open_until > 0 THEN o.open_until + ? ELSE 0 END
-            FROM places o WHERE o.id = ?))
-        WHERE id = ?"""
-    database.execute(counts, (more, changed, count, there, count, there, row))
-    database.execute("DELETE FROM places WHERE id = ?", (there,))
+    database.run(
+        """INSERT INTO update_places (update_row, place) SELECT update_row, :row FROM update_places
+            WHERE place = :there ON CONFLICT DO NOTHING""",
+        row=row,
+        there=there,
+    )
+    database.run("DELETE FROM update_places WHERE place = :there", there=there)
+    database.run(
+        """UPDATE places SET messages = places.messages + o.messages, changes = places.changes + o.changes,
+            events = places.events + o.events,
+            direct_until = CASE WHEN o.direct_until > 0 THEN o.direct_until + :count ELSE places.direct_until END,
+            open_until = CASE WHEN o.open_until > 0 THEN o.open_until + :count ELSE places.open_until END
+            FROM places o WHERE places.id = :row AND o.id = :there""",
+        count=messages,
+        row=row,
+        there=there,
+    )
+    database.run("DELETE FROM places WHERE id = :there", there=there)
 
 
 def _append_positions(database: Database, there: int, row: int, count: int) -> None:
     """Move the positions of descriptions; of media that both places have shown, the later one holds."""
-    upsert = """INSERT INTO description_positions SELECT unique_id, made_by, ?, position + ?
-        FROM description_positions WHERE place = ?
-        ON CONFLICT (unique_id, made_by, place) DO UPDATE SET position = excluded.position"""
-    database.execute(upsert, (row, count, there))
-    database.execute("DELETE FROM description_positions WHERE place = ?", (there,))
+    database.run(
+        """INSERT INTO description_positions (unique_id, made_by, place, position)
+            SELECT unique_id, made_by, :row, position + :count FROM description_positions WHERE place = :there
+            ON CONFLICT (unique_id, made_by, place) DO UPDATE SET position = excluded.position""",
+        row=row,
+        count=count,
+        there=there,
+    )
+    database.run("DELETE FROM description_positions WHERE place = :there", there=there)
 
 
 def _rewrite_places(database: Database, row: int, new: Place) -> None:
@@ -362,7 +394,7 @@ def _rewrite_places(database: Database, row: int, new: Place) -> None:
     def in_new_place(place: Place) -> Place:
         return replace(place, platform=new.platform, id=new.id, thread=new.thread, service=new.service)
 
-    for title, body in database.execute("SELECT id, body FROM titles WHERE place = ?", (row,)).fetchall():
+    for title, body in database.all("SELECT id, body FROM titles WHERE place = :row", row=row):
         _rewrite_title(database, title, dumps(in_new_place(PLACE.loads(body))))
 
     def rewrite_message(text: str) -> str:
@@ -375,13 +407,14 @@ def _rewrite_places(database: Database, row: int, new: Place) -> None:
 
 
 def _rewrite_title(database: Database, title: int, body: str) -> None:
-    same = database.execute("SELECT id FROM titles WHERE body = ? AND id <> ?", (body, title)).fetchone()
+    """Give a title of a place another body; where another title has it already, that one takes its place."""
+    same = database.one("SELECT id FROM titles WHERE body = :body AND id <> :title", body=body, title=title)
     if same is None:
-        database.execute("UPDATE titles SET body = ? WHERE id = ?", (body, title))
+        database.run("UPDATE titles SET body = :body WHERE id = :title", body=body, title=title)
         return
     for table in _WITH_TITLE:
-        database.execute(f"UPDATE {table} SET title = ? WHERE title = ?", (same[0], title))
-    database.execute("DELETE FROM titles WHERE id = ?", (title,))
+        database.run(f"UPDATE {table} SET title = :same WHERE title = :title", same=same[0], title=title)
+    database.run("DELETE FROM titles WHERE id = :title", title=title)
 
 
 def _migrated_reply(reply: Reply, in_new_place: Callable[[Place], Place]) -> Reply:
@@ -401,6 +434,7 @@ def _migrated_task(task: Task, in_new_place: Callable[[Place], Place]) -> Task:
 
 
 def _rewrite(database: Database, place: int, table: str, column: str, change: Callable[[str], str]) -> None:
-    select = f"SELECT id, {column} FROM {table} WHERE place = ? AND {column} IS NOT NULL"
-    rows = [(change(text), row) for row, text in database.execute(select, (place,)).fetchall()]
-    database.executemany(f"UPDATE {table} SET {column} = ? WHERE id = ?", rows)
+    """Replace the values of a column by changed ones."""
+    select = f"SELECT id, {column} FROM {table} WHERE place = :place AND {column} IS NOT NULL"
+    rows = [{"row": row, "changed": change(text)} for row, text in database.all(select, place=place)]
+    database.many(f"UPDATE {table} SET {column} = :changed WHERE id = :row", rows)

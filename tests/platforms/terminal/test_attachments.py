@@ -1,5 +1,6 @@
 """Files go with a message: by a command, by an option, or by a path that is pasted."""
 
+import re
 import shlex
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from platforms.terminal.test_session import Talk
 from tertulia import Media, Text
 from tertulia.models import Scripted
 from tertulia.platforms.terminal.attachments import named_path, pasted_images
+from tertulia.turns import Role
 
 NAMED = '[photo "my cat.png"]'
 PNG = bytes.fromhex(
@@ -70,6 +72,31 @@ async def test_what_cannot_be_attached_is_told_in_one_line_and_nothing_is_sent(t
         f"cannot read '{tmp_path}': it is no file",
         "(nothing is attached)",
     ]
+
+
+class Blind(Scripted):
+    """A model that takes no media."""
+
+    def takes(self, _: Media, __: Role) -> bool:
+        return False
+
+
+async def test_a_picture_that_a_model_cannot_see_is_told_and_counts_as_its_words(picture: Path) -> None:
+    seeing, blind = [
+        Talk(model, f"/attach {shlex.quote(str(picture))}", "what is it?", "/prompt")
+        for model in (Scripted("A cat."), Blind("A cat?"))
+    ]
+
+    await seeing.run()
+    await blind.run()
+
+    assert blind.seen[1] == f"(scripted does not take my cat.png: only these words go: {NAMED})"
+    assert blind.seen[2] == "A cat?"
+    assert blind.seen[-1] == f"went in words: {NAMED}"
+    assert seeing.seen[1] == "A cat."
+    assert seeing.seen[-1] == "nothing was left out"
+    tokens = [int(re.findall(r"about ([\d,]+) tokens", str(talk.seen))[0].replace(",", "")) for talk in (seeing, blind)]
+    assert tokens[1] < 100 < tokens[0]
 
 
 @pytest.mark.parametrize(

@@ -543,7 +543,7 @@ async def test_a_person_sets_a_reminder_by_a_command() -> None:
     talk = Talk(Scripted(), "/remind in 20 minutes tea", "/tasks")
 
     assert await talk.run() == 0
-    assert [re.sub(r"^[0-9a-f]{5}  ", "ID  ", re.sub(r"[\d-]+ \d\d:\d\d", "THEN", line)) for line in talk.seen] == [
+    assert [re.sub(r"^[0-9a-f]{8}  ", "ID  ", re.sub(r"[\d-]+ \d\d:\d\d", "THEN", line)) for line in talk.seen] == [
         "I will remind you: THEN (UTC).",
         "ID  THEN send: Reminder: tea",
     ]

@@ -9,9 +9,13 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec.structs import replace
 
-from tertulia.parts import Media
+from tertulia.media.prompt_media import with_each_part
+from tertulia.media.sent_forms import sent_as
+from tertulia.models.base import Model, media_taken
+from tertulia.parts import Media, Part, Text
 from tertulia.platforms.terminal.input import InputReader
 from tertulia.platforms.terminal.output import Display
+from tertulia.turns import Prompt, Role
 
 NO = ("n", "н")
 
@@ -50,6 +54,30 @@ class Attachments:
         """Return the files, once."""
         media, self._media = self._media, ()
         return media
+
+
+def prompt_as_sent(prompt: Prompt, model: Model) -> tuple[Prompt, tuple[str, ...]]:
+    """Return a prompt with the words that go for media which its model does not take, and these words."""
+    taken = media_taken(model)
+    words: dict[str, None] = {}
+
+    def change(part: Part, role: Role) -> Part:
+        if not isinstance(part, Media) or sent_as(part, taken, role) != "words":
+            return part
+        words[part.words] = None
+        return Text(text=part.words)
+
+    return with_each_part(prompt, change), tuple(words)
+
+
+def unseen_lines(media: Sequence[Media], model: Model) -> list[str]:
+    """Return a line for each file of a message that its model does not take."""
+    taken = media_taken(model)
+    return [
+        f"({model.name} does not take {one.label}: only these words go: {one.words})"
+        for one in media
+        if sent_as(one, taken) == "words"
+    ]
 
 
 def read_attachment(path: Path) -> Media:

@@ -30,7 +30,7 @@ from tertulia.models.local.client import Local
 from tertulia.models.local.weights import find_weights
 from tertulia.parts import Media, Text
 from tertulia.platform import Commanded, Inbox, Received
-from tertulia.platforms.terminal.attachments import Attachments
+from tertulia.platforms.terminal.attachments import Attachments, prompt_as_sent, unseen_lines
 from tertulia.platforms.terminal.commands import HELP, HELP_INDENT, ChatCommand, parse_line, usage_error
 from tertulia.platforms.terminal.input import InputReader, on_interrupt
 from tertulia.platforms.terminal.output import Display, Output, count_seconds, show_error
@@ -218,7 +218,10 @@ class TerminalSession:
         left = await self._attachments.offer(text) if self._options.interactive else text
         if left is None:
             return
-        message = self._message(left, self._attachments.take())
+        media = self._attachments.take()
+        if unseen := unseen_lines(media, self.choice.model):
+            self._display.note(*unseen)
+        message = self._message(left, media)
         self._events.reset_trouble()
         applying = inbox.apply([Received(message=message)], key=message.id)
         await self._wait_for_answer(applying, lambda: doing_text(self.choice))
@@ -327,7 +330,7 @@ class TerminalSession:
 
     async def _last_prompt(self) -> list[str]:
         ledger = Ledger()
-        sent = None
+        sent, words = None, tuple[str, ...]()
         for run_id, step in self._events.prompts:
             try:
                 found = await self._store.prompts.sent(run_id, step)
@@ -335,7 +338,8 @@ class TerminalSession:
                 return [f"({error})"]
             if found:
                 sent = found
-                ledger.record_request(sent.prompt)
+                prompt, words = prompt_as_sent(sent.prompt, self.choice.model)
+                ledger.record_request(prompt)
         if sent is None:
             return ["(nothing has been asked yet)"]
         if self._events.usage:
@@ -344,7 +348,7 @@ class TerminalSession:
         _, receipts = repair(sent.prompt.turns, self.choice.model.name, wire=wire)
         model = self.choice.model
         omitted = model.omitted_exchanges if isinstance(model, Local) else 0
-        return prompt_lines(ledger.entries[-1], receipts, left_out=sent.left_out, omitted=omitted)
+        return prompt_lines(ledger.entries[-1], receipts, left_out=sent.left_out, omitted=omitted, words=words)
 
     async def _switch(self, rest: str) -> None:
         """Continue the conversation with another model; a base URL is kept for models of the same provider."""

@@ -169,9 +169,17 @@ def facts_line(verb: str, texts: Sequence[str]) -> str:
 
 
 def prompt_lines(
-    entry: LedgerEntry, receipts: Sequence[Receipt], *, left_out: Sequence[LeftOut] = (), omitted: int
+    entry: LedgerEntry,
+    receipts: Sequence[Receipt],
+    *,
+    left_out: Sequence[LeftOut] = (),
+    omitted: int,
+    words: Sequence[str] = (),
 ) -> list[str]:
-    """Return the layers of a request with their tokens, how much of it is new, and what was left out or repaired."""
+    """Return the layers of a request with their tokens, how much of it is new, and what was left out or repaired.
+
+    *words* went for media.
+    """
     known = "the first request to this model"
     if entry.stable or entry.broken_by:
         until = f", up to `{entry.broken_by}`" if entry.broken_by else ""
@@ -184,7 +192,8 @@ def prompt_lines(
     if omitted:
         lines.append(f"left out for want of room: the oldest {omitted} exchange{'s' if omitted > 1 else ''}")
     lines += [f"changed to be legal: {receipt.where}: {receipt.action}" for receipt in receipts]
-    return lines if left_out or omitted or receipts else [*lines, "nothing was left out"]
+    lines += [f"went in words: {one}" for one in words]
+    return lines if left_out or omitted or receipts or words else [*lines, "nothing was left out"]
 
 
 def _part_text(part: Part) -> str:

@@ -155,8 +155,15 @@ CONVERSATIONS = (
     )""",
     "CREATE INDEX commands_by_name ON commands (name)",
     "CREATE INDEX commands_by_place ON commands (place)",
-    """CREATE TABLE place_aliases (
-        place_key TEXT PRIMARY KEY,  -- of a place that goes on as another one
+    f"""CREATE TABLE new_numbers (  -- of messages while an import puts them in order; empty between transactions
+        place INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        new_number INTEGER NOT NULL,
+        PRIMARY KEY (place, number)
+    ) {BY_KEY}""",
+    f"""CREATE TABLE place_aliases (
+        id {SEQUENCE},  -- in the order in which places moved
+        place_key TEXT NOT NULL UNIQUE,  -- of a place that goes on as another one
         place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE
     )""",
     "CREATE INDEX place_aliases_by_place ON place_aliases (place)",

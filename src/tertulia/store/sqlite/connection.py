@@ -121,6 +121,7 @@ _MIN_VERSION = (3, 35, 0)  # the first with RETURNING
 _CHECKPOINT_PAGES = (
     4096  # pages in the log before they are copied into the file: a page that is written often is copied once
 )
+_TEMPORARY_IN_MEMORY = "temp_store = MEMORY"  # in a file, UPDATE … RETURNING takes ten times as long
 _STATEMENT_CACHE = 256  # prepared statements
 _MAX_ERROR_LENGTH = 500  # characters
 _BUSY_TIMEOUT = 5.0  # seconds to wait for another writer of the file
@@ -142,6 +143,7 @@ def connect(path: str, *, durable: bool = True) -> Database:
         "secure_delete = ON",
         f"synchronous = {safety}",
         f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
+        _TEMPORARY_IN_MEMORY,
     )
     database = _connect(path, *pragmas)
     database.cache = RowCache()
@@ -217,7 +219,9 @@ def columns(database: Database, table: str) -> list[str]:
 
 def vacuum(database: Database) -> None:
     """Rewrite the file, so that neither it nor its log contains removed bytes."""
+    database.execute("PRAGMA temp_store = FILE")  # the copy may be larger than the memory
     database.execute("VACUUM")
+    database.execute(f"PRAGMA {_TEMPORARY_IN_MEMORY}")
     if database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
         raise StoreBusy("somebody still reads what was removed; forget once more when that has ended")
 
