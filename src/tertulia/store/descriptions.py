@@ -108,7 +108,7 @@ def _describe(database: Database, unique_id: str, words: str, made_by: str, at: 
     database.run(_SET_POSITIONS, **of_maker)
     select = "SELECT message FROM media WHERE unique_id = :unique_id ORDER BY message DESC LIMIT :most"
     rows = database.all(select, unique_id=unique_id, most=_MAX_REINDEXED)
-    search_index.reindex(database, [message for (message,) in rows])
+    search_index.index_again(database, [message for (message,) in rows])
 
 
 def _find(database: Database, unique_ids: list[str], place: Place | None) -> dict[str, Description]:

@@ -167,7 +167,7 @@ def _remove(database: Database, row: int, at: datetime | None) -> None:
     for table in ("turns", "media"):
         database.execute(f"DELETE FROM {table} WHERE message = ?", (row,))
     decisions.remove(database, row)
-    search_index.reindex(database, [row])
+    search_index.unindex(database, [row])
 
 
 def _answers_hidden(database: Database, place: int, run: str) -> bool:

@@ -132,7 +132,7 @@ def hide_message(database: Database, row: int, at: datetime | None, *, facts: Se
         return
     place, number, message_id = found
     insert_change(database, row, "removed", at, None)
-    search_index.reindex(database, [row])
+    search_index.unindex(database, [row])
     episodes.remove_containing(database, place, number)
     quoting = """SELECT id, reply FROM messages WHERE place = ?
         AND reply_to IN (SELECT ? UNION SELECT message_id FROM message_parts WHERE message = ?)"""
@@ -149,4 +149,4 @@ def unhide_edited(database: Database, row: int, text: str, at: datetime) -> None
     database.execute("UPDATE messages SET hidden = 0 WHERE id = ?", (row,))
     database.execute("DELETE FROM hidden_sentences WHERE message = ?", (row,))
     insert_change(database, row, "removed", at, None)
-    search_index.reindex(database, [row])
+    search_index.unindex(database, [row])
