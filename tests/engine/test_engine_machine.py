@@ -41,7 +41,7 @@ from tertulia.engine.place_worker import STOPPED
 from tertulia.errors import ModelUnavailable, StoreTrouble
 from tertulia.platform import Change, Deleted, Edited, Received
 from tertulia.profiles import PROFILES
-from tertulia.store.prompts import read_prompt
+from tertulia.store.prompts import read_sent
 from tertulia.tasks.kinds import DESTRUCTIVE
 from tertulia.tasks.task import POLICIES
 
@@ -91,7 +91,8 @@ class Conversations(RuleBasedStateMachine):
         self.heard: dict[Place, list[Message]] = {place: [] for place in PLACES}  # as they stand now
         self.due: set[tuple[Place, str]] = set()  # those that must be answered, whatever happens
         self.stopped: set[Place] = set()
-        self.rebuilt: dict[int, Prompt] = {}
+        self.rebuilt: dict[tuple[str, int], Prompt] = {}
+        self.newest = 0  # row of the prompts in it
         self.name = MODELS[0]
         self.how: dict[str, Any] = {}
         self.watched = False  # somebody reads the events
@@ -122,8 +123,8 @@ class Conversations(RuleBasedStateMachine):
         self.start()
 
     def teardown(self) -> None:
-        for row, prompt in self.rebuilt.items():
-            assert read_prompt(self.world.database, row) == prompt
+        for (run_id, step), prompt in self.rebuilt.items():
+            assert self.read_prompt(run_id, step) == prompt
         self.world.close()
         self.folder.cleanup()
 
@@ -525,9 +526,13 @@ class Conversations(RuleBasedStateMachine):
 
     @invariant()
     def every_prompt_can_be_rebuilt(self) -> None:
-        newest = max(self.rebuilt, default=0)
-        for (row,) in self.world.rows("SELECT id FROM prompts WHERE id > ? ORDER BY id", newest):
-            self.rebuilt[row] = read_prompt(self.world.database, row)
+        for row, run_id, step in self.world.rows("SELECT id, run_id, step FROM prompts WHERE id > ?", self.newest):
+            self.rebuilt[run_id, step] = self.read_prompt(run_id, step)
+            self.newest = max(self.newest, row)
+
+    def read_prompt(self, run_id: str, step: int) -> Prompt:
+        (sent,) = read_sent(self.world.database, run_id, step)
+        return sent.prompt
 
 
 _shared = tempfile.TemporaryDirectory()

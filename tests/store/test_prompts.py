@@ -11,7 +11,7 @@ from people import GROUP, NOON, a_message
 from sizes import EXAMPLES, size
 from store.builders import PROMPT, a_record, a_run, add_own, begin, prompt_sent
 from strategies import GEMINI_MODELS, OPENAI_MODELS, parts, turns
-from tertulia.context.budget import MAX_IDS
+from tertulia.context.budget import MAX_IDS, group_reports
 from tertulia.context.values import LeftOut
 from tertulia.messages import Author, Message, Place, Quote
 from tertulia.models.gemini import encode as gemini
@@ -170,7 +170,7 @@ async def test_a_prompt_is_read_with_its_layers_and_what_was_left_out_of_it_in_e
         Prompt.of("two", system="Be kind."),
     )
     async with Store.open(":memory:") as store:
-        await store.runs.begin(a_run(model="gemini-3.8-flash"), PROMPT, at=NOON, left_out=left)
+        await store.runs.begin(a_run(model="gemini-3.8-flash"), PROMPT, at=NOON, left_out=group_reports(left))
         await store.runs.ask(a_run(model="gpt-5"), 1, second, at=NOON, tried=again)
         await store.runs.begin(a_run(id="r2"), PROMPT, at=NOON)
 

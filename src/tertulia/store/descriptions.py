@@ -7,11 +7,10 @@ from typing import Any
 from tertulia.media.descriptions import Description, DescriptionFailure
 from tertulia.messages import Message, Place
 from tertulia.store import search_index
-from tertulia.store.database import Row
+from tertulia.store.database import Database, Row
 from tertulia.store.encoding import ANY, clean, dumps
 from tertulia.store.identities import find_place
 from tertulia.store.message_rows import FIND_MESSAGE, known_messages
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread, Repository
 from tertulia.timezones import utc
 

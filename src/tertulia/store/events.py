@@ -28,6 +28,7 @@ LAST_ROW = 2**63 - 1  # that a table may have
 Published = Callable[[Sequence[DurableEvent]], None]
 
 _COLUMNS = ("place", "number", "cursor", "at")
+# stores an event
 _INSERT = """INSERT INTO place_events (place, number, run_id, at, body)
     VALUES (:place, :number, :run_id, :at, :body)"""
 # the oldest events after a cursor, of one place or run if that is said, each with the newest title of its place

@@ -16,9 +16,9 @@ from typing import Any
 
 from tertulia.media.values import file_key
 from tertulia.parts import Media
+from tertulia.store.database import Database
 from tertulia.store.encoding import QUOTE, clean, dumps
 from tertulia.store.prompts import layer_content
-from tertulia.store.sqlite.connection import Database
 from tertulia.timezones import utc
 
 GRACE = timedelta(hours=1)  # from the use of a file until it may go because nothing refers to it

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from tertulia.errors import StoreBroken
-from tertulia.memory.facts import check_fact
+from tertulia.memory.values import check_fact
 from tertulia.run.chat_values import SERVICE
 from tertulia.store import decisions
 from tertulia.store.database import DECODE_ERRORS
@@ -32,12 +32,11 @@ from tertulia.store.encoding import (
     clean,
     load_settings,
 )
-from tertulia.store.fact_rows import FACT_COLUMNS, FACT_TABLES, decode_fact
+from tertulia.store.fact_rows import FACT_COLUMNS, FACT_TABLES, decode_fact, read_sources
 from tertulia.store.identities import IMPORTS, IdentityCache
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_message
 from tertulia.store.prompts import layer_content, layer_digest
 from tertulia.store.search_index import find_inconsistent
-from tertulia.store.sqlite import connection
 from tertulia.store.sqlite.connection import Database
 from tertulia.store.tasks import PLAN_PREFIX
 from tertulia.tasks.task import PlanRules, Task
@@ -48,7 +47,8 @@ TABLES = (
     "runs records tool_runs layers toolsets prompts prompt_layers outbox tasks "
     "usage cap_notices chats chat_entries blocked_authors owner_settings "
     "facts fact_sources proposals fact_exclusions summaries "
-    "episodes window_pasts reading_cursors reactions commands place_aliases hidden_sentences place_events"
+    "episodes episode_people window_pasts reading_cursors reactions commands place_aliases "
+    "hidden_sentences place_events"
 ).split()
 NOT_EXPORTED = (  # the index, which can be rebuilt, the raw updates of services, what SQLite and migrations need
     "media_folder search_places search_messages search_terms search_vectors search_stale search_progress "
@@ -113,7 +113,7 @@ COUNTED = ("places", "messages", "runs", "replies", "tasks", "files")
 def check(database: Database, rules: PlanRules) -> list[str]:
     """Check the file, the numbers of messages, tasks, the index and every value; return the faults."""
     return (
-        connection.find_faults(database)
+        database.faults()
         or [
             *_miscounted(database),
             *_unreadable_messages(database),
@@ -161,7 +161,7 @@ def export_rows(database: Database) -> Iterator[dict[str, Any]]:
 
 
 def _export_table(database: Database, table: str) -> Iterator[dict[str, Any]]:
-    names = connection.columns(database, table)
+    names = database.columns(table)
     order = "id" if "id" in names else ", ".join(names[:2])
     for row in database.execute(f"SELECT * FROM {table} ORDER BY {order}"):
         yield {"table": table, **_decode_row(database, table, dict(zip(names, row, strict=True)))}
@@ -208,9 +208,11 @@ def _unreadable_messages(database: Database) -> Iterator[str]:
 
 def _unreadable_facts(database: Database) -> Iterator[str]:
     identities = IdentityCache()
-    for row in database.execute(f"SELECT {FACT_COLUMNS} {FACT_TABLES} ORDER BY f.id").fetchall():
+    rows = database.all(f"SELECT {FACT_COLUMNS} {FACT_TABLES} ORDER BY f.id")
+    sources = read_sources(database, [row[0] for row in rows])
+    for row in rows:
         try:
-            check_fact(decode_fact(database, row, identities))
+            check_fact(decode_fact(database, row, sources[row[0]], identities))
         except (StoreBroken, *DECODE_ERRORS) as error:
             yield f"fact {row[1]}: {error}"
 

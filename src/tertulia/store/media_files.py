@@ -19,9 +19,9 @@ from tertulia.errors import StoreBroken, StoreBusy, StoreRefused, StoreTrouble, 
 from tertulia.media.file_folder import FileFolder, is_hash
 from tertulia.media.values import FetchFailure, FileForm, Handle, StoredFile
 from tertulia.store import file_garbage
+from tertulia.store.database import Database
 from tertulia.store.encoding import clean, parse_time, validate
 from tertulia.store.file_garbage import GRACE, PAGE, time_text
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread, Repository
 
 log = logging.getLogger(__name__)

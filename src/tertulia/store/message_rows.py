@@ -91,8 +91,9 @@ def insert_change(
     database: Database, message: int, kind: ChangeKind, at: datetime | None, before: Message | None
 ) -> None:
     """Store that a message changes, and what it was *before*. It is counted in its place first."""
-    counted = "UPDATE places SET changes = changes + 1 WHERE id = (SELECT place FROM messages WHERE id = :message)"
-    database.run(counted, message=message)
+    counted = """UPDATE places SET changes = changes + 1, removed = CASE WHEN :removes = 1 THEN changes + 1
+        ELSE removed END WHERE id = (SELECT place FROM messages WHERE id = :message)"""
+    database.run(counted, message=message, removes=int(kind in ("deleted", "removed")))
     database.run(
         f"""INSERT INTO message_changes (place, change, message, number, kind, at, before, position, seen)
             SELECT p.id, p.changes, m.id, m.number, :kind, :at, :before, p.messages,

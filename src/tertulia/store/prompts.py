@@ -8,7 +8,7 @@ content of the last layers is cached for the comparison; without it a layer is s
 """
 
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
@@ -16,11 +16,12 @@ from typing import Any, NamedTuple, cast
 
 from msgspec.structs import replace
 
+from tertulia.context.values import LeftOut
 from tertulia.errors import PromptRemoved
 from tertulia.run.journal import FallbackStep, Run, SentPrompt
+from tertulia.store.database import Database
 from tertulia.store.encoding import LAYER, LEFT_OUT, TOOLS, clean, dump_bytes, dumps, load_settings, validate
 from tertulia.store.identities import place_key
-from tertulia.store.sqlite.connection import Database, cache_get, cache_put, clear_cache, insert_new_row, insert_row
 from tertulia.store.threads import ConnectionThread, Repository
 from tertulia.turns import Layer, Prompt
 
@@ -31,6 +32,32 @@ _MIN_SHARED = 256  # bytes of common prefix from which a delta is stored
 CACHE_BYTES = 32 * 2**20  # content of cached layers
 PAGE = 1000  # prompts whose age is read at once
 RUNS_AT_ONCE = 20  # runs that lose their prompts in one transaction
+
+# Prompts of a run, in order, each with its tools.
+_PROMPTS = """SELECT p.id, p.step, p.at, p.model, p.fallback, p.why, p.left_out, t.tools, p.settings, p.cached
+    FROM prompts p JOIN toolsets t ON t.id = p.toolset WHERE p.run_id = :run_id ORDER BY p.id"""
+
+# The last prompt of a run.
+_LAST_PROMPT = """SELECT p.id, p.step, t.tools, p.settings, p.cached
+    FROM prompts p JOIN toolsets t ON t.id = p.toolset WHERE p.run_id = :run_id ORDER BY p.id DESC LIMIT 1"""
+
+# Layers, and all that they begin like: each layer asked for, with its own rows from the first to the last.
+_LAYERS = """WITH RECURSIVE links (wanted, row, distance) AS (
+        SELECT id, id, 0 FROM layers WHERE id IN (:layers)
+        UNION ALL SELECT links.wanted, l.base, links.distance + 1
+        FROM links JOIN layers l ON l.id = links.row WHERE l.base IS NOT NULL AND l.removed = 0
+    ) SELECT links.wanted, l.prefix_length, l.suffix, l.removed
+    FROM links JOIN layers l ON l.id = links.row ORDER BY links.wanted, links.distance DESC"""
+
+# Layers that are known by their hashes, and those that new ones begin like.
+_KNOWN_LAYERS = "SELECT id, hash, depth, removed FROM layers WHERE hash IN (:hashes) OR id IN (:bases)"
+
+# A new layer, unless there is one with the same content.
+_INSERT_LAYER = """INSERT INTO layers (hash, name, base, prefix_length, depth, suffix)
+    VALUES (:hash, :name, :base, :prefix_length, :depth, :suffix) ON CONFLICT (hash) DO NOTHING"""
+
+# A layer that begins like none any more.
+_STORE_WHOLE = "UPDATE layers SET base = NULL, prefix_length = 0, depth = 0, suffix = :suffix WHERE id = :id"
 
 
 class LayerBase(NamedTuple):
@@ -47,15 +74,21 @@ class PreparedLayer(NamedTuple):
     name: str
     digest: str
     content: bytes
-    base: int | None  # the layer with the common prefix
-    shared: int
-    seen: bool  # whether it equals the cached one
+    base: int | None = None  # the layer with the common prefix
+    shared: int = 0
 
 
 class PreparedPrompt(NamedTuple):
     """A prompt about to be stored."""
 
-    row: tuple[Any, ...]
+    run_id: str
+    step: int
+    at: str
+    settings: str
+    cached: str | None
+    fallback: str | None
+    why: str
+    model: str
     tools: str
     keys: Sequence[tuple[str, int, str]]
     layers: Sequence[PreparedLayer]
@@ -72,17 +105,22 @@ class SqlPrompts(Repository):
         self._size = 0
 
     async def sent(self, run_id: str, step: int) -> SentPrompt | None:
-        return await self._reader.run(lambda database: _read_sent(database, run_id, step))
+        found = await self._reader.run(lambda database: read_sent(database, run_id, step))
+        return found[0] if found else None
 
     async def sent_by(self, run_id: str | None = None) -> Sequence[SentPrompt]:
         """Return the prompts of a run, of the last one by default; of each step the last."""
-        return await self._reader.run(lambda database: _read_run(database, run_id))
+        return await self._reader.run(
+            lambda database: read_sent(database, run) if (run := run_id or _last_run(database)) else []
+        )
 
     async def runs(self, prefix: str, *, most: int = 10) -> Sequence[str]:
         """Return the ids of the newest runs that begin with *prefix*."""
-        select = "SELECT run_id FROM runs WHERE substr(run_id, 1, ?) = ? ORDER BY id DESC LIMIT ?"
-        values = (len(prefix), prefix, most)
-        return await self._reader.run(lambda database: [row for (row,) in database.execute(select, values)])
+        select = """SELECT run_id FROM runs WHERE substr(run_id, 1, :length) = :prefix
+            ORDER BY id DESC LIMIT :most"""
+        return await self._reader.run(
+            lambda database: [row for (row,) in database.all(select, length=len(prefix), prefix=prefix, most=most)]
+        )
 
     async def remove_old(
         self, before: datetime, *, at: datetime, page: int = PAGE, at_once: int = RUNS_AT_ONCE
@@ -94,17 +132,31 @@ class SqlPrompts(Repository):
                 yield await self._writer.run(partial(remove_prompts, runs=runs, at=at))
 
     def prepare(
-        self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: FallbackStep | None = None
+        self,
+        run: Run,
+        step: int,
+        prompt: Prompt,
+        *,
+        at: datetime,
+        tried: FallbackStep | None = None,
+        left_out: Sequence[LeftOut] = (),
     ) -> PreparedPrompt:
         """Encode a prompt and compare its layers with the cached ones."""
         place = place_key(run.place)
         keys = [(place, position, layer.name) for position, layer in enumerate(prompt.layers)]
-        fallback = (clean(tried.fallback), clean(tried.why)) if tried else (None, "")
         return PreparedPrompt(
-            row=(run.id, step, at.isoformat(), dumps(prompt.settings), prompt.cached, *fallback, clean(run.model)),
+            run_id=run.id,
+            step=step,
+            at=at.isoformat(),
+            settings=dumps(prompt.settings),
+            cached=prompt.cached,
+            fallback=clean(tried.fallback) if tried else None,
+            why=clean(tried.why) if tried else "",
+            model=clean(run.model),
             tools=dumps(prompt.tools),
             keys=keys,
             layers=[self._prepare_layer(key, layer) for key, layer in zip(keys, prompt.layers, strict=True)],
+            left_out=dumps(left_out) if left_out else None,
         )
 
     def cache_layers(self, prepared: PreparedPrompt, rows: Sequence[int]) -> None:
@@ -121,10 +173,10 @@ class SqlPrompts(Repository):
         content = dump_bytes(layer)
         last = self._last.get(key)
         if last and last.content == content:
-            return PreparedLayer(clean(layer.name), last.digest, content, None, 0, seen=True)
+            return PreparedLayer(clean(layer.name), last.digest, content)
         shared = common_prefix(last.content, content) if last else 0
         base = last.row if last and shared >= _MIN_SHARED else None
-        return PreparedLayer(clean(layer.name), layer_digest(content), content, base, shared if base else 0, seen=False)
+        return PreparedLayer(clean(layer.name), layer_digest(content), content, base, shared if base else 0)
 
     def _cache_layer(self, key: tuple[str, int, str], base: LayerBase) -> None:
         before = self._last.pop(key, None)
@@ -137,15 +189,25 @@ class SqlPrompts(Repository):
 
 def insert_prompt(database: Database, prepared: PreparedPrompt) -> list[int]:
     """Store a prompt; return the rows of its layers."""
-    insert = """INSERT INTO prompts (run_id, step, at, settings, cached, fallback, why, model, toolset, left_out)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-    row = (*prepared.row, _upsert_toolset(database, prepared.tools), prepared.left_out)
-    prompt = insert_row(database, insert, row)
-    rows = [_upsert_layer(database, layer) for layer in prepared.layers]
-    if rows:
-        marks = ", ".join(["(?, ?, ?)"] * len(rows))
-        values = [value for position, layer in enumerate(rows) for value in (prompt, position, layer)]
-        database.execute(f"INSERT INTO prompt_layers (prompt, position, layer) VALUES {marks}", values)
+    prompt = database.insert(
+        """INSERT INTO prompts (run_id, step, at, settings, cached, fallback, why, model, toolset, left_out)
+            VALUES (:run_id, :step, :at, :settings, :cached, :fallback, :why, :model, :toolset, :left_out)""",
+        run_id=prepared.run_id,
+        step=prepared.step,
+        at=prepared.at,
+        settings=prepared.settings,
+        cached=prepared.cached,
+        fallback=prepared.fallback,
+        why=prepared.why,
+        model=prepared.model,
+        toolset=_upsert_toolset(database, prepared.tools),
+        left_out=prepared.left_out,
+    )
+    rows = _upsert_layers(database, prepared.layers)
+    database.many(
+        "INSERT INTO prompt_layers (prompt, position, layer) VALUES (:prompt, :position, :layer)",
+        [{"prompt": prompt, "position": position, "layer": layer} for position, layer in enumerate(rows)],
+    )
     return rows
 
 
@@ -164,43 +226,41 @@ def common_prefix(one: bytes, other: bytes) -> int:
     return low
 
 
-def _read_sent(database: Database, run_id: str, step: int) -> SentPrompt | None:
-    """Return the last prompt of a step. `left_out` is that of the newest prompt before it which has one."""
-    select = """SELECT p.id, p.at, p.model, p.fallback, p.why, (
-            SELECT l.left_out FROM prompts l WHERE l.run_id = p.run_id AND l.id <= p.id AND l.left_out IS NOT NULL
-            ORDER BY l.id DESC LIMIT 1
-        ) FROM prompts p WHERE p.run_id = ? AND p.step = ? ORDER BY p.id DESC LIMIT 1"""
-    found = database.execute(select, (run_id, step)).fetchone()
-    if found is None:
+def read_sent(database: Database, run_id: str, step: int | None = None) -> list[SentPrompt]:
+    """Return the last prompt of each step, or of one. What is left out of a prompt is as in the one before it, where
+    it does not say it itself.
+    """
+    left: str | None = None
+    last: dict[int, tuple[Any, ...]] = {}
+    for row in database.all(_PROMPTS, run_id=run_id):
+        left = row[6] or left
+        last[row[1]] = (*row[:6], left, *row[7:])
+    wanted = [row for number, row in sorted(last.items()) if step in (None, number)]
+    if not last:
         _refuse_removed(database, run_id)
-        return None
-    row, at, model, fallback, why, left = found
-    return SentPrompt(
-        run_id=run_id,
-        step=step,
-        at=datetime.fromisoformat(at),
-        model=model,
-        prompt=read_prompt(database, row),
-        left_out=LEFT_OUT.loads(left) if left else (),
-        tried=None if fallback is None else validate(FallbackStep(step=step, fallback=fallback, why=why, model=model)),
-    )
+    prompts = _read_prompts(database, {row[0]: row[7:] for row in wanted})
+    return [
+        SentPrompt(
+            run_id=run_id,
+            step=number,
+            at=datetime.fromisoformat(at),
+            model=model,
+            prompt=prompts[row],
+            left_out=LEFT_OUT.loads(left_out) if left_out else (),
+            tried=validate(FallbackStep(step=number, fallback=fallback, why=why, model=model)) if fallback else None,
+        )
+        for row, number, at, model, fallback, why, left_out, *_ in wanted
+    ]
 
 
-def _read_run(database: Database, run_id: str | None) -> list[SentPrompt]:
-    if run_id is None:
-        last = database.execute("SELECT run_id FROM prompts ORDER BY id DESC LIMIT 1").fetchone()
-        if last is None:
-            return []
-        run_id = str(last[0])
-    steps = database.execute("SELECT DISTINCT step FROM prompts WHERE run_id = ? ORDER BY step", (run_id,)).fetchall()
-    if not steps:
-        _refuse_removed(database, run_id)
-    return [sent for (step,) in steps if (sent := _read_sent(database, run_id, step))]
+def _last_run(database: Database) -> str | None:
+    row = database.one("SELECT run_id FROM prompts ORDER BY id DESC LIMIT 1")
+    return row[0] if row else None
 
 
 def _refuse_removed(database: Database, run_id: str) -> None:
     """Raise `PromptRemoved` for a run whose prompts had become too old."""
-    found = database.execute("SELECT prompts_removed_at FROM runs WHERE run_id = ?", (run_id,)).fetchone()
+    found = database.one("SELECT prompts_removed_at FROM runs WHERE run_id = :run_id", run_id=run_id)
     if found and found[0]:
         raise PromptRemoved(
             f"the prompts of run {run_id!r} were removed on {found[0][:10]}: they were older than Behavior.keep_prompts"
@@ -211,13 +271,13 @@ def _read_old(
     database: Database, start: int, page: int, before: datetime
 ) -> tuple[int | None, Iterable[Sequence[str]]]:
     """Return where the next page of prompts starts, and the runs of this page that ended before *before*, by place."""
-    select = """SELECT p.id, p.run_id, r.place, coalesce(r.ended_at, r.began_at), r.status = 'open' FROM (
-            SELECT id, run_id FROM prompts WHERE id >= ? ORDER BY id LIMIT ?
-        ) p JOIN runs r ON r.run_id = p.run_id ORDER BY p.id"""
-    rows = database.execute(select, (start, page)).fetchall()
+    select = """SELECT p.id, p.run_id, r.place, r.status, coalesce(r.ended_at, r.began_at)
+        FROM (SELECT id, run_id FROM prompts WHERE id >= :start ORDER BY id LIMIT :page) p
+        JOIN runs r ON r.run_id = p.run_id ORDER BY p.id"""
+    rows = database.all(select, start=start, page=page)
     by_place: dict[int, dict[str, None]] = {}
-    for _, run, place, ended_at, is_open in rows:
-        if not is_open and datetime.fromisoformat(ended_at) < before:
+    for _, run, place, status, ended_at in rows:
+        if status != "open" and datetime.fromisoformat(ended_at) < before:
             by_place.setdefault(place, {})[run] = None
     return (rows[-1][0] + 1 if len(rows) == page else None), [tuple(runs) for runs in by_place.values()]
 
@@ -233,129 +293,139 @@ def _groups(by_place: Iterable[Sequence[str]], size: int) -> Iterator[Sequence[s
 
 def remove_prompts(database: Database, runs: Sequence[str], at: datetime) -> int:
     """Remove the prompts of runs, and the layers that no other prompt has; return the number of prompts."""
-    marks = ", ".join("?" * len(runs))
-    prompts = f"SELECT id FROM prompts WHERE run_id IN ({marks})"
-    had = database.execute(f"SELECT DISTINCT layer FROM prompt_layers WHERE prompt IN ({prompts})", runs).fetchall()
-    database.execute(f"DELETE FROM prompt_layers WHERE prompt IN ({prompts})", runs)
-    count = database.execute(f"DELETE FROM prompts WHERE run_id IN ({marks})", runs).rowcount
-    database.execute(f"UPDATE runs SET prompts_removed_at = ? WHERE run_id IN ({marks})", (at.isoformat(), *runs))
-    used = "SELECT 1 FROM prompt_layers WHERE layer = ? LIMIT 1"
-    remove_layers(database, {row for (row,) in had if database.execute(used, (row,)).fetchone() is None})
-    clear_cache(database)
+    removed = database.all(
+        """DELETE FROM prompt_layers WHERE prompt IN (SELECT id FROM prompts WHERE run_id IN (:runs))
+            RETURNING layer""",
+        runs=runs,
+    )
+    had = {layer for (layer,) in removed}
+    count = database.run("DELETE FROM prompts WHERE run_id IN (:runs)", runs=runs)
+    update = "UPDATE runs SET prompts_removed_at = :at WHERE run_id IN (:runs)"
+    database.run(update, at=at.isoformat(), runs=runs)
+    used = database.all("SELECT DISTINCT layer FROM prompt_layers WHERE layer IN (:layers)", layers=had)
+    remove_layers(database, had.difference(layer for (layer,) in used))
+    database.cache.clear()
     return count
 
 
 def remove_layers(database: Database, gone: Collection[int]) -> None:
     """Remove layers that no prompt has; the layers based on them are stored whole."""
-    select = "SELECT id FROM layers WHERE base = ?"
-    based = [row for base in gone for (row,) in database.execute(select, (base,)).fetchall() if row not in gone]
-    for row in based:
-        content = layer_content(database, row) or b""
-        update = "UPDATE layers SET base = NULL, prefix_length = 0, depth = 0, suffix = ? WHERE id = ?"
-        database.execute(update, (content.decode(), row))
-    database.executemany("UPDATE layers SET base = NULL WHERE id = ?", [(row,) for row in gone])
-    database.executemany("DELETE FROM layers WHERE id = ?", [(row,) for row in gone])
+    select = "SELECT id FROM layers WHERE base IN (:gone) AND id NOT IN (:gone)"
+    based = [row for (row,) in database.all(select, gone=gone)]
+    contents = layer_contents(database, based)
+    whole = [{"suffix": (content or b"").decode(), "id": row} for row, content in contents.items()]
+    database.many(_STORE_WHOLE, whole)
+    database.run("UPDATE layers SET base = NULL WHERE id IN (:gone)", gone=gone)
+    database.run("DELETE FROM layers WHERE id IN (:gone)", gone=gone)
 
 
 def remove_fact_ids(database: Database, places: Iterable[int]) -> None:
     """Remove the ids of facts that were left out of the prompts of *places*; their number stays."""
     select = """SELECT p.id, p.left_out FROM prompts p JOIN runs r ON r.run_id = p.run_id
-        WHERE r.place = ? AND p.left_out IS NOT NULL"""
-    for place in places:
-        for row, text in database.execute(select, (place,)).fetchall():
-            left = [replace(one, ids=()) if one.source == "background" else one for one in LEFT_OUT.loads(text)]
-            database.execute("UPDATE prompts SET left_out = ? WHERE id = ?", (dumps(left), row))
+        WHERE r.place IN (:places) AND p.left_out IS NOT NULL"""
+    database.many(
+        "UPDATE prompts SET left_out = :left_out WHERE id = :id",
+        [
+            {"id": row, "left_out": dumps([_without_fact_ids(one) for one in LEFT_OUT.loads(text)])}
+            for row, text in database.all(select, places=list(places))
+        ],
+    )
+
+
+def _without_fact_ids(one: LeftOut) -> LeftOut:
+    return replace(one, ids=(), text="") if one.source == "background" else one
 
 
 def last_prompt(database: Database, run_id: str) -> tuple[int, Prompt] | None:
     """Return the last step with a prompt, and that prompt."""
-    select = "SELECT step, id FROM prompts WHERE run_id = ? ORDER BY id DESC LIMIT 1"
-    found = database.execute(select, (run_id,)).fetchone()
-    return None if found is None else (found[0], read_prompt(database, found[1]))
+    found = database.one(_LAST_PROMPT, run_id=run_id)
+    if found is None:
+        return None
+    row, step, *columns = found
+    return step, _read_prompts(database, {row: columns})[row]
 
 
-def read_prompt(database: Database, row: int) -> Prompt:
-    """Read the prompt of a row."""
-    select = "SELECT t.tools, p.settings, p.cached FROM prompts p JOIN toolsets t ON t.id = p.toolset WHERE p.id = ?"
-    tools, how, cached = database.execute(select, (row,)).fetchone()
-    layers = "SELECT layer FROM prompt_layers WHERE prompt = ? ORDER BY position"
-    rows = [layer for (layer,) in database.execute(layers, (row,)).fetchall()]
-    return Prompt(
-        layers=tuple(_read_layer(database, layer) for layer in rows),
-        tools=TOOLS.loads(tools),
-        settings=load_settings(how),
-        cached=cached,
-    )
+def _read_prompts(database: Database, rows: Mapping[int, Sequence[Any]]) -> dict[int, Prompt]:
+    """Return prompts by their rows; those are given with tools, settings and cache."""
+    select = """SELECT pl.prompt, l.id, l.name FROM prompt_layers pl JOIN layers l ON l.id = pl.layer
+        WHERE pl.prompt IN (:prompts) ORDER BY pl.prompt, pl.position"""
+    used = database.all(select, prompts=list(rows))
+    contents = layer_contents(database, {layer for _, layer, _ in used})
+    layers = {row: _decode_layer(name, contents[row]) for _, row, name in used}
+    return {
+        row: Prompt(
+            layers=tuple(layers[layer] for prompt, layer, _ in used if prompt == row),
+            tools=TOOLS.loads(tools),
+            settings=load_settings(settings),
+            cached=cached,
+        )
+        for row, (tools, settings, cached) in rows.items()
+    }
+
+
+def _decode_layer(name: str, content: bytes | None) -> Layer:
+    return Layer(name=name, instruction=REMOVED) if content is None else LAYER.loads(content.decode())
 
 
 def layer_content(database: Database, row: int) -> bytes | None:
     """Return a layer's JSON, joined from its bases and suffixes; None if it was removed."""
-    links: list[tuple[int, bytes]] = []
-    following: int | None = row
-    while following is not None:
-        select = "SELECT base, prefix_length, suffix, removed FROM layers WHERE id = ?"
-        following, shared, rest, removed = database.execute(select, (following,)).fetchone()
-        if removed:
-            return None
-        links.append((shared, rest.encode()))
-    content = b""
-    for shared, rest in reversed(links):
-        content = content[:shared] + rest
-    return content
+    return layer_contents(database, [row])[row]
+
+
+def layer_contents(database: Database, rows: Collection[int]) -> dict[int, bytes | None]:
+    """Return the JSON of layers, joined from their bases and suffixes; None for one that was removed."""
+    contents: dict[int, bytes | None] = dict.fromkeys(rows, b"")
+    for row, shared, suffix, removed in database.all(_LAYERS, layers=list(rows)):
+        content = contents[row]
+        contents[row] = None if removed or content is None else content[:shared] + suffix.encode()
+    return contents
 
 
 def layer_digest(content: bytes) -> str:
     return blake2b(content, digest_size=32).hexdigest()
 
 
-def _read_layer(database: Database, row: int) -> Layer:
-    content = layer_content(database, row)
-    if content is not None:
-        return LAYER.loads(content.decode())
-    name = database.execute("SELECT name FROM layers WHERE id = ?", (row,)).fetchone()[0]
-    return Layer(name=name, instruction=REMOVED)
-
-
 def _upsert_toolset(database: Database, tools: str) -> int:
-    cached: int | None = cache_get(database, ("tools", tools))
+    cached: int | None = database.cache.get(("tools", tools))
     if cached is not None:
         return cached
     name = layer_digest(tools.encode())
-    found = database.execute("SELECT id FROM toolsets WHERE hash = ?", (name,)).fetchone()
-    if found is None:
-        insert = "INSERT INTO toolsets (hash, tools) VALUES (?, ?) RETURNING id"
-        found = database.execute(insert, (name, tools)).fetchone()
-    cache_put(database, ("tools", tools), found[0])
-    return cast("int", found[0])
+    found = database.one("SELECT id FROM toolsets WHERE hash = :hash", hash=name)
+    insert = "INSERT INTO toolsets (hash, tools) VALUES (:hash, :tools)"
+    row = cast("int", found[0]) if found else database.insert(insert, hash=name, tools=tools)
+    database.cache.put(("tools", tools), row)
+    return row
 
 
-def _upsert_layer(database: Database, layer: PreparedLayer) -> int:
-    cached: int | None = cache_get(database, ("layer", layer.digest))
-    return cached or (None if layer.seen else _insert_layer(database, layer)) or _find_layer(database, layer)
+def _upsert_layers(database: Database, layers: Sequence[PreparedLayer]) -> list[int]:
+    """Return the rows of layers; those that are new are stored. One that was stored before is cached, since it is
+    likely to be used again.
+    """
+    found: dict[str, int | None] = {one.digest: database.cache.get(("layer", one.digest)) for one in layers}
+    unknown = [one for one in layers if found[one.digest] is None]
+    if unknown:
+        bases = [one.base for one in unknown if one.base]
+        known = database.all(_KNOWN_LAYERS, hashes=[one.digest for one in unknown], bases=bases)
+        depths = {row: depth + 1 for row, _, depth, removed in known if not removed}
+        for row, digest, _, _ in known:
+            if digest in found:
+                found[digest] = row
+                database.cache.put(("layer", digest), row)
+        new = {one.digest: one for one in unknown if found[one.digest] is None}
+        database.many(_INSERT_LAYER, [_layer_row(one, depths) for one in new.values()])
+        found |= {digest: row for row, digest, _, _ in database.all(_KNOWN_LAYERS, hashes=list(new), bases=[])}
+    return [cast("int", found[one.digest]) for one in layers]
 
 
-def _find_layer(database: Database, layer: PreparedLayer) -> int:
-    """Return the row of a layer that was stored before; it is cached, since it is likely to be used again."""
-    found = database.execute("SELECT id FROM layers WHERE hash = ?", (layer.digest,)).fetchone()
-    row = found[0] if found else _insert_layer(database, layer)
-    cache_put(database, ("layer", layer.digest), row)
-    return cast("int", row)
-
-
-def _insert_layer(database: Database, layer: PreparedLayer) -> int | None:
-    """Store a new layer; return its row, or None if there is one with the same hash."""
-    base, shared, depth = layer.base, layer.shared, _depth(database, layer.base)
-    if not 0 < depth <= _MAX_DEPTH:
-        base, shared, depth = None, 0, 0
-    insert = """INSERT INTO layers (hash, name, base, prefix_length, depth, suffix) VALUES (?, ?, ?, ?, ?, ?)
-        ON CONFLICT (hash) DO NOTHING"""
-    row = (layer.digest, layer.name, base, shared, depth, layer.content[shared:].decode())
-    return insert_new_row(database, insert, row)
-
-
-def _depth(database: Database, base: int | None) -> int:
-    """Return the depth of a layer with that base; 0 if the base does not exist."""
-    if base is None:
-        return 0
-    found = database.execute("SELECT depth FROM layers WHERE id = ? AND removed = 0", (base,)).fetchone()
-    return found[0] + 1 if found else 0
+def _layer_row(layer: PreparedLayer, depths: Mapping[int, int]) -> dict[str, Any]:
+    """Return the values of a new layer; one whose base is gone, or whose chain is too long, is stored whole."""
+    depth = depths.get(layer.base or 0, 0)
+    shared = layer.shared if 0 < depth <= _MAX_DEPTH else 0
+    return {
+        "hash": layer.digest,
+        "name": layer.name,
+        "base": layer.base if shared else None,
+        "prefix_length": shared,
+        "depth": depth if shared else 0,
+        "suffix": layer.content[shared:].decode(),
+    }

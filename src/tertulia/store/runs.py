@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from tertulia.context.budget import group_reports
 from tertulia.context.values import LeftOut
 from tertulia.engine.store_protocols import OutboxItem, PromptOutdated
 from tertulia.errors import InvalidValue
@@ -21,6 +20,7 @@ from tertulia.events import DurableEvent, FallbackTried, PromptSent, RunEnded, R
 from tertulia.messages import Place
 from tertulia.run.journal import CallCost, FallbackStep, Journal, Run, ToolRun
 from tertulia.store import decisions, events, outbox, prompts, tasks, usage
+from tertulia.store.database import Database
 from tertulia.store.encoding import (
     ANY,
     CALL,
@@ -38,13 +38,36 @@ from tertulia.store.encoding import (
 from tertulia.store.identities import find_place, upsert_place, upsert_title
 from tertulia.store.message_rows import FIND_MESSAGE
 from tertulia.store.prompts import SqlPrompts, last_prompt
-from tertulia.store.sqlite.connection import Database
+from tertulia.store.sqlite.connection import SqliteDatabase
 from tertulia.store.threads import ConnectionThread, Repository
 from tertulia.tasks.task import PlanRules, Policy, Task, cancels_sends
 from tertulia.turns import Prompt, Record
 
-_COLUMNS = """r.run_id, r.target, r.message_ids, r.began_at, r.horizon, r.model, r.profile, r.status, r.ended_at, r.why,
-    r.seconds, r.resumes, t.body FROM runs r JOIN titles t ON t.id = r.title"""
+# Runs with their places; what is asked of them follows.
+_SELECT = """SELECT r.run_id, r.target, r.message_ids, r.began_at, r.horizon, r.model, r.profile, r.status, r.ended_at,
+    r.why, r.seconds, r.resumes, t.body FROM runs r JOIN titles t ON t.id = r.title"""
+
+# A new run, unless it was begun before.
+_INSERT = """INSERT INTO runs (run_id, place, title, target, message_ids, began_at, horizon, model, profile, status,
+        ended_at, why, seconds, resumes)
+    VALUES (:run_id, :place, :title, :target, :message_ids, :began_at, :horizon, :model, :profile, :status,
+        :ended_at, :why, :seconds, :resumes)
+    ON CONFLICT (run_id) DO NOTHING"""
+
+# What changes of a run between two steps, and at its end.
+_UPDATE = """UPDATE runs SET message_ids = :message_ids, status = :status, ended_at = :ended_at, why = :why,
+    seconds = :seconds, resumes = :resumes WHERE run_id = :run_id"""
+
+# A tool run when it begins, and again with its result.
+_UPSERT_TOOL = """INSERT INTO tool_runs (run_id, step, number, call, began_at, result, ended_at)
+    VALUES (:run_id, :step, :number, :call, :began_at, :result, :ended_at)
+    ON CONFLICT (run_id, step, number) DO UPDATE SET
+    call = excluded.call, began_at = excluded.began_at, result = excluded.result, ended_at = excluded.ended_at"""
+
+# The status of a run, and whether it has prompts.
+_STATUS = """SELECT status, message_ids,
+    CASE WHEN EXISTS (SELECT 1 FROM prompts WHERE prompts.run_id = runs.run_id) THEN 1 ELSE 0 END
+    FROM runs WHERE run_id = :run_id"""
 
 
 class StoredRun(NamedTuple):
@@ -73,24 +96,25 @@ class SqlRuns(Repository):
         at: datetime,
         cancels: Policy = cancels_sends,
         changes: int | None = None,
+        edits_matter: bool = True,
         left_out: Sequence[LeftOut] = (),
     ) -> None:
         _validate_ids(run)
-        prepared = self._prompts.prepare(run, 0, prompt, at=at)
-        if left_out:
-            prepared = prepared._replace(left_out=dumps(group_reports(left_out)))
-        rows = await self._writer.run(
-            lambda database: _begin(database, run, prepared, cancels, changes, at, self._rules)
-        )
+        prepared = self._prompts.prepare(run, 0, prompt, at=at, left_out=left_out)
+
+        def begin(database: SqliteDatabase) -> list[int] | None:
+            return _begin(database, run, prepared, cancels, at, self._rules, changes=changes, edits_matter=edits_matter)
+
+        rows = await self._writer.run(begin)
         if rows is not None:
             self._prompts.cache_layers(prepared, rows)
 
     async def open(self) -> Sequence[Run]:
-        select = f"SELECT {_COLUMNS} WHERE r.status = 'open' ORDER BY r.id"
-        return await self._reader.run(lambda database: [_decode_run(row) for row in database.execute(select)])
+        select = f"{_SELECT} WHERE r.status = 'open' ORDER BY r.id"
+        return await self._reader.run(lambda database: [_decode_run(row) for row in database.all(select)])
 
     async def unfinished(self, place: Place) -> Sequence[Run]:
-        select = f"""SELECT {_COLUMNS} WHERE r.place = :place AND (r.status = 'open' OR r.run_id IN (
+        select = f"""{_SELECT} WHERE r.place = :place AND (r.status = 'open' OR r.run_id IN (
             SELECT run_id FROM outbox WHERE place = :place AND {outbox.WAITING_ANSWER})) ORDER BY r.id"""
 
         def read(database: Database) -> list[Run]:
@@ -106,12 +130,13 @@ class SqlRuns(Repository):
 
     async def failed(self, place: Place, targets: Sequence[str]) -> Sequence[Run]:
         """Return the runs of a place that failed or were stopped, and whose targets are these messages."""
-        select = f"SELECT {_COLUMNS} WHERE r.status = 'failed' AND r.target IN (SELECT value FROM json_each(?))"
+        select = f"{_SELECT} WHERE r.status = 'failed' AND r.place = :place AND r.target IN (:targets)"
 
         def read(database: Database) -> list[Run]:
-            return [_decode_run(row) for row in database.execute(select, (dumps(list(targets)),))]
+            rows = database.all(select, place=find_place(database, place), targets=list(targets))
+            return [_decode_run(row) for row in rows]
 
-        return [run for run in await self._reader.run(read) if run.place == place]
+        return await self._reader.run(read)
 
     async def resume(self, run: Run) -> None:
         await self._writer.run(lambda database: _resume(database, run))
@@ -127,12 +152,21 @@ class SqlRuns(Repository):
         self._prompts.cache_layers(prepared, rows)
 
     async def add_record(self, run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None:
-        raw = None if record.raw is None else dumps(record.raw)
-        row = (run.id, step, int(record.valid), record.at.isoformat(), record.run, dumps(record.turn), raw)
-        insert = "INSERT INTO records (run_id, step, valid, at, record_run_id, turn, raw) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        row = {
+            "run_id": run.id,
+            "step": step,
+            "valid": int(record.valid),
+            "at": record.at.isoformat(),
+            "named": record.run,
+            "turn": dumps(record.turn),
+            "raw": None if record.raw is None else dumps(record.raw),
+        }
+        insert = """INSERT INTO records (run_id, step, valid, at, record_run_id, turn, raw)
+            VALUES (:run_id, :step, :valid, :at, :named, :turn, :raw)"""
 
         def write(database: Database) -> None:
-            _write_row(database, run, insert, row)
+            _require_prompts(run, _find(database, run.id))
+            database.run(insert, **row)
             if spent:
                 usage.add(database, run, record.at, spent)
 
@@ -162,28 +196,22 @@ class SqlRuns(Repository):
         await self._writer.run(lambda database: _end(database, run, sending, planned, self._rules))
 
     async def _write_tool(self, run: Run, tool: ToolRun, event: DurableEvent, at: datetime | None) -> None:
-        result = None if tool.result is None else dumps(tool.result)
-        began, ended = tool.began_at.isoformat(), format_time(tool.ended_at)
-        row = (run.id, tool.step, tool.number, dumps(tool.call), began, result, ended)
+        row = {
+            "run_id": run.id,
+            "step": tool.step,
+            "number": tool.number,
+            "call": dumps(tool.call),
+            "began_at": tool.began_at.isoformat(),
+            "result": None if tool.result is None else dumps(tool.result),
+            "ended_at": format_time(tool.ended_at),
+        }
 
         def write(database: Database) -> None:
-            _write_row(database, run, _UPSERT_TOOL, row)
+            _require_prompts(run, _find(database, run.id))
+            database.run(_UPSERT_TOOL, **row)
             events.add(database, event, at=at)
 
         await self._writer.run(write)
-
-
-_COLUMN_NAMES = (
-    "run_id place title target message_ids began_at horizon model profile status ended_at why seconds resumes".split()
-)
-_INSERT = f"""INSERT INTO runs ({", ".join(_COLUMN_NAMES)}) VALUES ({", ".join("?" * len(_COLUMN_NAMES))})
-    ON CONFLICT (run_id) DO NOTHING"""
-_UPDATE = (
-    "UPDATE runs SET message_ids = ?, status = ?, ended_at = ?, why = ?, seconds = ?, resumes = ? WHERE run_id = ?"
-)
-_UPSERT_TOOL = """INSERT INTO tool_runs (run_id, step, number, call, began_at, result, ended_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id, step, number) DO UPDATE SET
-    call = excluded.call, began_at = excluded.began_at, result = excluded.result, ended_at = excluded.ended_at"""
 
 
 def _validate_ids(run: Run) -> None:
@@ -191,11 +219,6 @@ def _validate_ids(run: Run) -> None:
     validate_id(run.id, "run")
     for message_id in (run.target, *run.taken):
         validate_id(message_id, "message")
-
-
-def _write_row(database: Database, run: Run, statement: str, row: tuple[Any, ...]) -> None:
-    _require_prompts(run, _find(database, run.id))
-    database.execute(statement, row)
 
 
 def _require_prompts(run: Run, stored: StoredRun | None) -> None:
@@ -207,21 +230,24 @@ def _require_prompts(run: Run, stored: StoredRun | None) -> None:
 
 
 def _begin(
-    database: Database,
+    database: SqliteDatabase,
     run: Run,
     prepared: prompts.PreparedPrompt,
     cancels: Policy,
-    changes: int | None,
     at: datetime,
     rules: PlanRules,
+    *,
+    changes: int | None,
+    edits_matter: bool,
 ) -> list[int] | None:
     """Begin a run; return the rows of its layers, or None if it was begun before."""
-    place, values = _row_of(database, run)
-    if not database.execute(_INSERT, values).rowcount:
+    values = _row_of(database, run)
+    if not database.run(_INSERT, **values):
         return None
-    select = f"SELECT changes, {FIND_MESSAGE} FROM places WHERE id = :place"
-    seen, target = database.execute(select, {"place": place, "message_id": run.target}).fetchone()
-    if changes is not None and (seen != changes or target is None):
+    select = f"SELECT changes, removed, {FIND_MESSAGE} FROM places WHERE id = :place"
+    ((changed, removed, target),) = database.all(select, place=values["place"], message_id=run.target)
+    is_current = changed == changes if edits_matter else removed <= changes <= changed
+    if changes is not None and not (is_current and target is not None):
         raise PromptOutdated(f"what run {run.id!r} would ask has changed")
     try:
         decided = decisions.claim(database, run, run.taken, at)
@@ -234,8 +260,8 @@ def _begin(
 
 
 def _resume(database: Database, run: Run) -> None:
-    update = "UPDATE runs SET resumes = ? WHERE run_id = ?"
-    if not database.execute(update, (run.resumed, run.id)).rowcount:
+    update = "UPDATE runs SET resumes = :resumes WHERE run_id = :run_id"
+    if not database.run(update, resumes=run.resumed, run_id=run.id):
         raise InvalidValue(f"no run {run.id!r} was begun")
 
 
@@ -247,12 +273,14 @@ def _ask(
         raise InvalidValue(f"run {run.id!r} has ended")
     _require_prompts(run, stored)
     decided = _upsert(database, run, stored, at)
-    database.execute("UPDATE runs SET model = ? WHERE run_id = ?", (clean(run.model), run.id))
+    database.run("UPDATE runs SET model = :model WHERE run_id = :run_id", model=clean(run.model), run_id=run.id)
     events.add(database, *decided, *made, at=at)
     return prompts.insert_prompt(database, prepared)
 
 
-def _end(database: Database, run: Run, replies: list[outbox.OutboxRow], planned: list[Task], rules: PlanRules) -> None:
+def _end(
+    database: SqliteDatabase, run: Run, replies: list[outbox.OutboxRow], planned: list[Task], rules: PlanRules
+) -> None:
     """End a run and store its replies and tasks; a run that has ended stays as it is.
 
     A run that showed a fact forgotten since may end as failed, not as done.
@@ -282,44 +310,47 @@ def _upsert(database: Database, run: Run, stored: StoredRun | None, at: datetime
     meanwhile have other ids than the run knows.
     """
     if stored is None:
-        _, values = _row_of(database, run)
-        database.execute(_INSERT, values)
+        database.run(_INSERT, **_row_of(database, run))
         started = RunStarted(place=run.place, run_id=run.id, message_id=run.target)  # and ends: no model is asked
         return [*decisions.claim(database, run, run.taken, at), started]
     before = STRINGS.loads(stored.taken)
     more = run.taken[len(before) :]
     taken = dumps((*before, *more)) if more else stored.taken
-    values = (taken, run.status, format_time(run.ended_at), clean(run.why), run.seconds, run.resumed, run.id)
-    database.execute(_UPDATE, values)
+    database.run(_UPDATE, **{**_changing(run), "message_ids": taken})
     return [*decisions.claim(database, run, more, at)]
 
 
 def _find(database: Database, run_id: str) -> StoredRun | None:
-    select = """SELECT status, message_ids, EXISTS (SELECT 1 FROM prompts WHERE run_id = runs.run_id)
-        FROM runs WHERE run_id = ?"""
-    row = database.execute(select, (run_id,)).fetchone()
+    row = database.one(_STATUS, run_id=run_id)
     return StoredRun(*row) if row else None
 
 
-def _row_of(database: Database, run: Run) -> tuple[int, tuple[Any, ...]]:
-    """Return the row of the place, and the values of the row of the run."""
+def _row_of(database: Database, run: Run) -> dict[str, Any]:
+    """Return the values of the row of a run."""
     place = upsert_place(database, run.place)
-    return place, (
-        run.id,
-        place,
-        upsert_title(database, run.place, place),
-        run.target,
-        dumps(run.taken),
-        run.began_at.isoformat(),
-        run.horizon,
-        run.model,
-        run.profile,
-        run.status,
-        format_time(run.ended_at),
-        clean(run.why),
-        run.seconds,
-        run.resumed,
-    )
+    return {
+        **_changing(run),
+        "place": place,
+        "title": upsert_title(database, run.place, place),
+        "target": run.target,
+        "began_at": run.began_at.isoformat(),
+        "horizon": run.horizon,
+        "model": clean(run.model),
+        "profile": run.profile,
+    }
+
+
+def _changing(run: Run) -> dict[str, Any]:
+    """Return the values of the row of a run that change while it goes on."""
+    return {
+        "run_id": run.id,
+        "message_ids": dumps(run.taken),
+        "status": run.status,
+        "ended_at": format_time(run.ended_at),
+        "why": clean(run.why),
+        "seconds": run.seconds,
+        "resumes": run.resumed,
+    }
 
 
 def _decode_run(row: tuple[Any, ...]) -> Run:
@@ -344,20 +375,22 @@ def _decode_run(row: tuple[Any, ...]) -> Run:
 
 
 def _listed(database: Database, place: Place | None, failed: bool, ids: Sequence[str] | None, most: int) -> list[Run]:
-    wanted: dict[str, Any] = {"1 = ?": 1}
+    conditions, values = [], dict[str, Any]()
     if place is not None:
-        wanted["r.place = ?"] = find_place(database, place)
+        conditions.append("r.place = :place")
+        values["place"] = find_place(database, place)
     if failed:
-        wanted["r.status = ?"] = "failed"
+        conditions.append("r.status = 'failed'")
     if ids is not None:
-        wanted["r.run_id IN (SELECT value FROM json_each(?))"] = dumps(list(ids))
-    select = f"SELECT {_COLUMNS} WHERE {' AND '.join(wanted)} ORDER BY r.id DESC LIMIT ?"
-    rows = database.execute(select, (*wanted.values(), most)).fetchall()
+        conditions.append("r.run_id IN (:ids)")
+        values["ids"] = list(ids)
+    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    rows = database.all(f"{_SELECT} {where} ORDER BY r.id DESC LIMIT :most", **values, most=most)
     return [_decode_run(row) for row in reversed(rows)]
 
 
 def _read_journal(database: Database, run_id: str) -> Journal | None:
-    row = database.execute(f"SELECT {_COLUMNS} WHERE r.run_id = ?", (run_id,)).fetchone()
+    row = database.one(f"{_SELECT} WHERE r.run_id = :run_id", run_id=run_id)
     if row is None:
         return None
     asked = last_prompt(database, run_id)
@@ -372,7 +405,7 @@ def _read_journal(database: Database, run_id: str) -> Journal | None:
 
 
 def _read_records(database: Database, run_id: str) -> list[tuple[int, Record]]:
-    select = "SELECT step, valid, at, record_run_id, turn, raw FROM records WHERE run_id = ? ORDER BY id"
+    select = "SELECT step, valid, at, record_run_id, turn, raw FROM records WHERE run_id = :run_id ORDER BY id"
     return [
         (
             step,
@@ -386,18 +419,19 @@ def _read_records(database: Database, run_id: str) -> list[tuple[int, Record]]:
                 )
             ),
         )
-        for step, valid, at, named, turn, raw in database.execute(select, (run_id,))
+        for step, valid, at, named, turn, raw in database.all(select, run_id=run_id)
     ]
 
 
 def _read_fallbacks(database: Database, run_id: str) -> list[FallbackStep]:
-    select = "SELECT step, fallback, why, model FROM prompts WHERE run_id = ? AND fallback IS NOT NULL ORDER BY id"
-    rows = database.execute(select, (run_id,))
+    select = """SELECT step, fallback, why, model FROM prompts WHERE run_id = :run_id AND fallback IS NOT NULL
+        ORDER BY id"""
+    rows = database.all(select, run_id=run_id)
     return [validate(FallbackStep(step=step, fallback=name, why=why, model=model)) for step, name, why, model in rows]
 
 
 def _read_tools(database: Database, run_id: str) -> list[ToolRun]:
-    select = """SELECT step, number, call, began_at, result, ended_at FROM tool_runs WHERE run_id = ?
+    select = """SELECT step, number, call, began_at, result, ended_at FROM tool_runs WHERE run_id = :run_id
         ORDER BY step, number"""
     return [
         validate(
@@ -410,5 +444,5 @@ def _read_tools(database: Database, run_id: str) -> list[ToolRun]:
                 ended_at=parse_time(ended_at),
             )
         )
-        for step, number, call, began_at, result, ended_at in database.execute(select, (run_id,))
+        for step, number, call, began_at, result, ended_at in database.all(select, run_id=run_id)
     ]

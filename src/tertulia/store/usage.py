@@ -2,21 +2,37 @@
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
+from typing import Any
 
 from tertulia.engine.limits import Spend, UsageRow
 from tertulia.memory.values import Subject
 from tertulia.messages import Author, Message, Place
 from tertulia.run.journal import CallCost, Run
+from tertulia.store.database import Database
 from tertulia.store.encoding import PLACE, clean
 from tertulia.store.identities import find_author, find_place
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import Repository
 
-_COUNT = """UPDATE usage SET calls = calls + 1, input = input + ?, cached = cached + ?, output = output + ?,
-    thought = thought + ?, money = money + ? WHERE rowid = (
-        SELECT rowid FROM usage WHERE day = ? AND place IS ? AND author IS ? AND model = ? LIMIT 1)"""
-_INSERT = """INSERT INTO usage (calls, input, cached, output, thought, money, day, place, author, model)
-    VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+# Adds to the row of a day, place, author and model. Two rows may be for nobody any more; the older one counts on.
+_ADD = """UPDATE usage SET calls = calls + :calls, input = input + :input, cached = cached + :cached,
+    output = output + :output, thought = thought + :thought, money = money + :money WHERE id = (
+        SELECT min(id) FROM usage WHERE day = :day AND place IS NOT DISTINCT FROM :place
+        AND author IS NOT DISTINCT FROM :author AND model = :model)"""
+
+# A new row of a day, place, author and model.
+_INSERT = """INSERT INTO usage (day, place, author, model, calls, input, cached, output, thought, money)
+    VALUES (:day, :place, :author, :model, :calls, :input, :cached, :output, :thought, :money)"""
+
+# All usage from a day on, with the newest names of places and authors.
+_LISTED = """SELECT u.day, u.model, u.calls, u.input, u.cached, u.output, u.thought, u.money,
+    p.platform, p.place_id, p.thread, (SELECT t.body FROM titles t WHERE t.place = p.id ORDER BY t.id DESC LIMIT 1),
+    a.platform, a.author_id, (SELECT n.name FROM names n WHERE n.author = a.id ORDER BY n.id DESC LIMIT 1)
+    FROM usage u LEFT JOIN places p ON p.id = u.place LEFT JOIN authors a ON a.id = u.author
+    WHERE u.day >= :since ORDER BY u.day, u.id"""
+
+# What was spent on a day.
+_SPENT = """SELECT coalesce(sum(input + output + thought), 0), coalesce(sum(money), 0.0) FROM usage
+    WHERE day = :day"""
 
 
 class SqlUsage(Repository):
@@ -36,9 +52,9 @@ class SqlUsage(Repository):
         return await self._reader.run(lambda database: _listed(database, since))
 
     async def has_notice(self, message: Message, day: date) -> bool:
-        select = "SELECT 1 FROM cap_notices WHERE day = ? AND place IS ? AND author IS ?"
+        select = "SELECT day FROM cap_notices WHERE day = :day AND place = :place AND author = :author"
         return await self._reader.run(
-            lambda database: database.execute(select, _notice(database, message, day)).fetchone() is not None
+            lambda database: database.one(select, **_notice(database, message, day)) is not None
         )
 
     async def add_notice(self, message: Message, day: date) -> None:
@@ -46,14 +62,9 @@ class SqlUsage(Repository):
 
 
 def _listed(database: Database, since: date) -> list[UsageRow]:
-    select = """SELECT u.day, u.model, u.calls, u.input, u.cached, u.output, u.thought, u.money,
-        p.platform, p.place_id, p.thread, (SELECT t.body FROM titles t WHERE t.place = p.id ORDER BY t.id DESC LIMIT 1),
-        a.platform, a.author_id, (SELECT n.name FROM names n WHERE n.author = a.id ORDER BY n.id DESC LIMIT 1)
-        FROM usage u LEFT JOIN places p ON p.id = u.place LEFT JOIN authors a ON a.id = u.author
-        WHERE u.day >= ? ORDER BY u.day, u.rowid"""
     found = []
-    for day, model, *numbers, platform, place, thread, body, service, author, name in database.execute(
-        select, (since.isoformat(),)
+    for day, model, *numbers, platform, place, thread, body, service, author, name in database.all(
+        _LISTED, since=since.isoformat()
     ):
         untitled = Place(platform=platform, id=place, kind="direct", thread=thread) if place is not None else None
         calls, read, cached, output, thought, money = numbers
@@ -77,61 +88,70 @@ def _listed(database: Database, since: date) -> list[UsageRow]:
 def add(database: Database, run: Run, at: datetime, spent: CallCost) -> None:
     """Count a call for the author of the message that *run* answers."""
     place = find_place(database, run.place)
-    select = "SELECT n.author FROM messages m JOIN names n ON n.id = m.name WHERE m.place = ? AND m.message_id = ?"
-    found = database.execute(select, (place, run.target)).fetchone()
+    select = """SELECT n.author FROM messages m JOIN names n ON n.id = m.name
+        WHERE m.place = :place AND m.message_id = :target"""
+    found = database.one(select, place=place, target=run.target)
     _add(database, place, found[0] if found else None, at, spent)
 
 
 def _add(database: Database, place: int | None, author: int | None, at: datetime, spent: CallCost) -> None:
-    used, day = spent.usage, at.astimezone(UTC).date().isoformat()
-    numbers = (used.input, used.cached, used.output, used.thought, spent.money)
-    row = (*numbers, day, place, author, clean(spent.model))
-    if not database.execute(_COUNT, row).rowcount:
-        database.execute(_INSERT, row)
+    used = spent.usage
+    row = {
+        "day": at.astimezone(UTC).date().isoformat(),
+        "place": place,
+        "author": author,
+        "model": clean(spent.model),
+        "calls": 1,
+        "input": used.input,
+        "cached": used.cached,
+        "output": used.output,
+        "thought": used.thought,
+        "money": spent.money,
+    }
+    if not database.run(_ADD, **row):
+        database.run(_INSERT, **row)
 
 
 def _add_notice(database: Database, message: Message, day: date) -> None:
     """Store a notice of today, and remove those of other days."""
-    database.execute("DELETE FROM cap_notices WHERE day <> ?", (day.isoformat(),))
-    insert = "INSERT INTO cap_notices (day, place, author) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-    database.execute(insert, _notice(database, message, day))
+    database.run("DELETE FROM cap_notices WHERE day <> :day", day=day.isoformat())
+    insert = "INSERT INTO cap_notices (day, place, author) VALUES (:day, :place, :author) ON CONFLICT DO NOTHING"
+    database.run(insert, **_notice(database, message, day))
 
 
-def _notice(database: Database, message: Message, day: date) -> tuple[str, int | None, int | None]:
+def _notice(database: Database, message: Message, day: date) -> dict[str, Any]:
     author = find_author(database, message.place.author_namespace, message.author.id)
-    return day.isoformat(), find_place(database, message.place), author
+    return {"day": day.isoformat(), "place": find_place(database, message.place), "author": author}
 
 
 def move(database: Database, old: int, new: int) -> None:
     """Add the usage of the place *old* to the place *new*."""
     merge = """INSERT INTO usage (day, place, author, model, calls, input, cached, output, thought, money)
-        SELECT day, ?, author, model, calls, input, cached, output, thought, money FROM usage WHERE place = ?
-        ON CONFLICT (day, place, author, model) DO UPDATE SET calls = calls + excluded.calls,
-        input = input + excluded.input, cached = cached + excluded.cached, output = output + excluded.output,
-        thought = thought + excluded.thought, money = money + excluded.money"""
-    database.execute(merge, (new, old))
-    merge_notices = (
-        "INSERT INTO cap_notices SELECT day, ?, author FROM cap_notices WHERE place = ? ON CONFLICT DO NOTHING"
-    )
-    database.execute(merge_notices, (new, old))
-    for table in ("usage", "cap_notices"):
-        database.execute(f"DELETE FROM {table} WHERE place = ?", (old,))
+        SELECT day, :new, author, model, calls, input, cached, output, thought, money FROM usage WHERE place = :old
+        ON CONFLICT (day, place, author, model) DO UPDATE SET calls = usage.calls + excluded.calls,
+        input = usage.input + excluded.input, cached = usage.cached + excluded.cached,
+        output = usage.output + excluded.output, thought = usage.thought + excluded.thought,
+        money = usage.money + excluded.money"""
+    merge_notices = """INSERT INTO cap_notices (day, place, author)
+        SELECT day, :new, author FROM cap_notices WHERE place = :old ON CONFLICT DO NOTHING"""
+    database.run(merge, old=old, new=new)
+    database.run(merge_notices, old=old, new=new)
+    database.run("DELETE FROM usage WHERE place = :old", old=old)
+    database.run("DELETE FROM cap_notices WHERE place = :old", old=old)
 
 
 def forget_author(database: Database, author: int) -> None:
-    database.execute("UPDATE usage SET author = NULL WHERE author = ?", (author,))
-    database.execute("DELETE FROM cap_notices WHERE author = ?", (author,))
+    """Leave what a person's calls have cost, and not whose they were."""
+    database.run("UPDATE usage SET author = NULL WHERE author = :author", author=author)
+    database.run("DELETE FROM cap_notices WHERE author = :author", author=author)
 
 
 def _spent(database: Database, day: date, place: Place | None, author: Author | None) -> Spend:
-    where, values = "day = ?", [day.isoformat()]
-    narrowed: int | None = 0
+    select, whose = _SPENT, None
     if place is not None and author is not None:
-        where, narrowed = f"{where} AND author = ?", find_author(database, place.author_namespace, author.id)
+        select, whose = f"{_SPENT} AND author = :whose", find_author(database, place.author_namespace, author.id)
     elif place is not None:
-        where, narrowed = f"{where} AND place = ?", find_place(database, place)
-    if narrowed is None:
-        return Spend()
-    select = f"SELECT coalesce(sum(input + output + thought), 0), coalesce(sum(money), 0.0) FROM usage WHERE {where}"
-    tokens, money = database.execute(select, (*values, narrowed) if place is not None else values).fetchone()
-    return Spend(tokens=tokens, money=money)
+        select, whose = f"{_SPENT} AND place = :whose", find_place(database, place)
+    values = {"day": day.isoformat()} if select is _SPENT else {"day": day.isoformat(), "whose": whose}
+    found = database.one(select, **values)
+    return Spend(tokens=int(found[0]), money=found[1]) if found else Spend()

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from memory.known import a_fact, a_subject
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, texts
 from store.builders import a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, begin, files_hold, prompt_sent
+from tertulia.context.budget import group_reports
 from tertulia.context.values import LeftOut
 from tertulia.engine.store_protocols import PromptOutdated
 from tertulia.errors import InvalidValue, StoreBusy
@@ -53,7 +54,9 @@ async def test_nothing_of_a_person_is_left_in_what_was_left_out_of_a_prompt(stor
         LeftOut(source="background", why="over", ids=("fact-of-hers",), tokens=9),
         LeftOut(source="background", why="over", text=SECRET, tokens=9),
     ]
-    await store.runs.begin(a_run(target="1", taken=("1",)), Prompt.of("hello all"), at=NOON, left_out=left)
+    await store.runs.begin(
+        a_run(target="1", taken=("1",)), Prompt.of("hello all"), at=NOON, left_out=group_reports(left)
+    )
 
     await store.forget(platform="telegram", author_id=HER.id, at=NOON)
 
