@@ -211,7 +211,8 @@ def add(database: Database, row: MessageRow, at: datetime | None, reason: Reason
         if left_at is not None:  # where somebody writes to us we can write
             places.join_place(database, message.place)
         decisions.add(database, row_id, place, "withdrawn" if message.deleted else reason, at)
-        events.add(database, MessageReceived(place=message.place, message_id=message.id), at=at, number=event)
+        received = MessageReceived(place=message.place, message_id=message.id)
+        events.add(database, received, at=at, counted=(place, event))
     return row_id
 
 
