@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from memory.known import a_fact, a_subject, taught
 from memory.visibility import may_hear
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_talk
+from rows import on, read
 from sizes import EXAMPLES, size
-from store.builders import add_own, cursor, files_hold, set_cursor
+from store.builders import add_episode, add_own, cursor, files_hold, set_cursor
 from tertulia.context.values import Background
 from tertulia.engine.memory.recall import KnownFacts
 from tertulia.errors import InvalidValue
@@ -558,10 +559,8 @@ async def test_a_summary_is_told_until_a_fact_no_longer_holds(store: Store) -> N
 async def test_an_episode_goes_with_a_deleted_message_and_the_newest_is_read_again(store: Store) -> None:
     for message in a_talk(9):
         await store.inbox.receive(message, at=NOON)
-    insert = """INSERT INTO episodes (episode_id, place, title, start, stop, topic, summary, importance, people, tags)
-        VALUES (?, 1, 1, ?, ?, 't', 's', 0.5, '[]', '[]')"""
-    for row in (("a", 0, 3), ("b", 3, 6), ("c", 6, 9)):
-        await store.writer.run(lambda database, row=row: database.execute(insert, row))  # type: ignore[misc]
+    for name, start, stop in (("a", 0, 3), ("b", 3, 6), ("c", 6, 9)):
+        await add_episode(store, episode_id=name, start=start, stop=stop)
     await set_cursor(store, GROUP, 9, "episodes")
 
     await store.inbox.delete(GROUP, "1", at=NOON)
@@ -569,8 +568,7 @@ async def test_an_episode_goes_with_a_deleted_message_and_the_newest_is_read_aga
     await store.inbox.delete(GROUP, "6", at=NOON)
     assert await cursor(store, GROUP, "episodes") == 6
 
-    left = await store.reader.run(lambda database: database.execute("SELECT episode_id FROM episodes").fetchall())
-    assert left == [("b",)]
+    assert await on(store, read, "episodes", "episode_id") == [("b",)]
 
 
 async def test_the_background_is_what_may_be_heard(store: Store) -> None:

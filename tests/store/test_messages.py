@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
+from rows import on, read
 from sizes import size
 from store.builders import a_record, a_run, add_own, begin, skip
 from tertulia.context.log import with_current_quote
@@ -62,8 +63,9 @@ async def test_the_language_of_a_client_makes_no_other_author_and_no_edit(store:
     await store.inbox.edit(replace(plain, author=ukrainian), at=LATER)
 
     assert await everything(store) == [plain, replace(plain, id="m2")]
-    rows = await store.reader.run(lambda database: database.execute("SELECT author, body FROM names").fetchall())
-    assert rows == [(1, '{"id":"u123","name":"Alice","username":"alice_ua"}')]
+    assert await on(store, read, "names", "author", "body") == [
+        (1, '{"id":"u123","name":"Alice","username":"alice_ua"}')
+    ]
 
 
 async def test_a_forward_keeps_whose_words_it_is_through_edits_quotes_and_the_export(store: Store) -> None:

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from people import ALICE, BOB, GROUP, NOON, a_message
+from rows import count, on, read, remove
 from tertulia.decisions import Decision
 from tertulia.engine.store_protocols import UpdateResult
 from tertulia.events import MessageReceived
@@ -28,9 +29,9 @@ from tertulia.platform import (
     Update,
 )
 from tertulia.store import Store
+from tertulia.store.database import Connection
 from tertulia.store.events import add as add_event
 from tertulia.store.identities import upsert_place
-from tertulia.store.sqlite.connection import clear_cache
 from tertulia.tasks.recurrence import Recurrence
 from tertulia.tasks.task import FORGET_CONFIRMED, Task
 
@@ -55,8 +56,7 @@ async def waiting(store: Store) -> list[str]:
 
 
 async def reactions(store: Store) -> Sequence[tuple[str, str]]:
-    select = "SELECT message_id, emojis FROM reactions ORDER BY id"
-    return await store.reader.run(lambda database: database.execute(select).fetchall())
+    return await on(store, read, "reactions", "message_id", "emojis")
 
 
 async def test_raw_updates_that_are_too_old_are_removed_by_an_update_once_a_minute(store: Store) -> None:
@@ -133,8 +133,9 @@ async def test_what_was_planned_in_a_place_we_have_left_is_cancelled_also_if_we_
 
 async def left(store: Store) -> list[tuple[str, str | None]]:
     """The places that we have left, and their threads."""
-    select = "SELECT place_id, thread FROM places WHERE left_at IS NOT NULL ORDER BY id"
-    return await store.reader.run(lambda database: database.execute(select).fetchall())
+    return [
+        (name, thread) for name, thread, at in await on(store, read, "places", "place_id", "thread", "left_at") if at
+    ]
 
 
 async def test_a_place_is_left_with_its_threads_until_we_join_it_or_hear_of_it(store: Store) -> None:
@@ -213,8 +214,14 @@ async def test_forgetting_somebody_takes_along_what_services_sent_of_them(store:
 
     await store.forget(platform=GROUP.platform, author_id=ALICE.id)
 
-    rows = await store.reader.run(lambda database: database.execute("SELECT update_key, raw FROM updates").fetchall())
-    assert rows == [("u1", None), ("u2", None), ("u3", None), ("u4", None), ("u5", b'{"odd": "of nobody"}')]
+    rows = await on(store, read, "updates", "update_key", "raw")
+    assert rows == [
+        ("u1", None),
+        ("u2", None),
+        ("u3", None),
+        ("u4", None),
+        ("u5", b'{"odd": "of nobody"}'),
+    ]
     assert (await store.updates.commands(), await reactions(store)) == ([], [])
     assert await store.check() == []
 
@@ -233,8 +240,7 @@ async def test_what_services_sent_of_somebody_who_never_wrote_is_removed_too(sto
     for author in (ALICE.id, BOB.id, "never-seen"):
         await store.forget(platform=GROUP.platform, author_id=author)
 
-    select = "SELECT update_key FROM updates WHERE raw IS NOT NULL"
-    assert await store.reader.run(lambda database: database.execute(select).fetchall()) == [("u7",)]
+    assert [key for key, raw in await on(store, read, "updates", "update_key", "raw") if raw] == ["u7"]
 
 
 async def test_a_message_that_is_received_by_two_updates_is_one(store: Store) -> None:
@@ -246,13 +252,12 @@ async def test_a_message_that_is_received_by_two_updates_is_one(store: Store) ->
 
 
 async def test_a_place_that_is_removed_leaves_no_events_behind(store: Store) -> None:
-    def work(database: Any) -> None:
+    def work(database: Connection) -> None:
         add_event(database, MessageReceived(place=GROUP, message_id="1"))
         upsert_place(database, GROUP)
-        database.execute("DELETE FROM places")
-        clear_cache(database)
+        remove(database, "places")
+        database.cache.clear()
 
-    await store.writer.run(work)
+    await on(store, work)
 
-    counts = "SELECT (SELECT count(*) FROM places), (SELECT count(*) FROM place_events)"
-    assert await store.reader.run(lambda database: database.execute(counts).fetchone()) == (0, 0)
+    assert (await on(store, count, "places"), await on(store, count, "place_events")) == (0, 0)
