@@ -43,7 +43,7 @@ VISIBLE = f"""f.about = :about AND f.direct <= :direct AND (
 
 FACT_COLUMNS = f"""f.id, f.fact_id, f.title, a.platform, a.author_id, f.name, f.text, f.key, f.scope, f.confidence,
     f.learned_at, f.valid_from, f.valid_until, f.superseded_by, {HEARSAY}, f.imported_from"""
-FACT_TABLES = "FROM facts f JOIN authors a ON a.id = f.about"
+FACT_TABLES = "FROM facts f JOIN authors a ON a.id = f.about AND f.forgotten_at IS NULL"
 
 # The messages that facts were learned from, in the order in which they were learned.
 _SELECT_SOURCES = "SELECT fact, message_id FROM fact_sources WHERE fact IN (:facts) ORDER BY id"

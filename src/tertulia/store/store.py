@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Coroutine, Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -77,7 +78,7 @@ class Store(CheckedCalls):
         self.tasks = SqlTasks(self.writer, self.reader, graph)
         self.place_settings = SqlPlaceSettings(self.writer, self.reader)
         self.owner_settings = SqlOwnerSettings(self.writer, self.reader)
-        self.facts = SqlFacts(self.writer, self.reader, rules)
+        self.facts = SqlFacts(self.writer, self.reader, rules, graph)
         self.proposals = SqlProposals(self.writer, self.reader)
         self.cursors = SqlCursors(self.writer, self.reader)
         self.episodes = SqlEpisodes(self.writer, self.reader)
@@ -263,6 +264,12 @@ class StoreOpener:
         return _open(self._path, self._media_folder, self._durable)
 
 
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """Run *work* in a thread of its own: this one may have a loop that runs."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, work).result()
+
+
 def _open(path: str, media_folder: str | None, durable: bool) -> Store:
     with connection.translate_errors(f"the store {path}"):
         if path == MEMORY:
@@ -282,7 +289,9 @@ def _open(path: str, media_folder: str | None, durable: bool) -> Store:
             undo.pop_all()
         writer = WriterThread(writing, "tertulia store, writing")
         reader = ReaderThread(reading, "tertulia store, reading")
-        return Store(writer, reader, path=path, folder=folder, lock=lock)
+        store = Store(writer, reader, path=path, folder=folder, lock=lock)
+        _run(store.facts.resume_forgetting())
+        return store
 
 
 def _open_beside(path: str) -> Store:
