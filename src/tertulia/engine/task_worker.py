@@ -35,7 +35,7 @@ from tertulia.platform import Platform
 from tertulia.run.outcome import make_reply
 from tertulia.tasks import graph
 from tertulia.tasks.blocks import block_text, lines_for_model
-from tertulia.tasks.kinds import KINDS, BlockLine, Body, Kind, for_model
+from tertulia.tasks.kinds import KINDS, BlockLine, Body, Kind, for_model, offered_kinds
 from tertulia.tasks.task import FORGET_CONFIRMED, RETRY, SENDS, Retry, Send, SendSticker, Task, block_of
 from tertulia.turns import Turn, model
 
@@ -67,7 +67,7 @@ def block_kinds(task_handlers: Mapping[str, TaskHandler], behavior: Behavior) ->
     known = {**KINDS, **{kind: _logged(kind, work.read) for kind, work in task_handlers.items()}}
     if unknown := [name for name in behavior.blocks or () if name not in known]:
         raise InvalidValue(f"Behavior: blocks must hold some of {', '.join(known)}, not {', '.join(unknown)}")
-    return for_model(known, may=behavior.model_may, offered=behavior.blocks)
+    return for_model(known, offered_kinds(known, may=behavior.model_may, chosen=behavior.blocks))
 
 
 def _logged(name: str, read: Kind) -> Kind:
@@ -89,7 +89,7 @@ def block_lines(
     task_handlers: Mapping[str, TaskHandler], kinds: Mapping[str, Kind], behavior: Behavior
 ) -> tuple[BlockLine, ...]:
     """Return the lines for the model about those of *kinds* that it is offered."""
-    offered = {name: kind for name, kind in kinds.items() if behavior.blocks is None or name in behavior.blocks}
+    offered = offered_kinds(kinds, may=behavior.model_may, chosen=behavior.blocks)
     return lines_for_model(offered, {kind: work.about for kind, work in task_handlers.items()})
 
 

@@ -66,11 +66,12 @@ class SqlImports(Repository):
         rows = [(item, MessageRow(item.message)) for item in batch]
         for item in batch:
             require_ids(item.message)
-        return await self._writer.run(lambda database: _add(database, rows))
+        places = [item.message.place for item in batch]
+        return await self._writer.run(lambda database: _add(database, rows), places=places)
 
     async def finish(self, place: Place, *, learn: bool) -> None:
         """Put the staged messages of a place in order. Facts are learned from its messages only with *learn*."""
-        await self._writer.run(lambda database: _finish(database, place, learn))
+        await self._writer.run(lambda database: _finish(database, place, learn), places=[place])
         await self._moved()
 
     async def add_memory(self, found: Sequence[Remembered], *, at: datetime) -> MemoryCounts:

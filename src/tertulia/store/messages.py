@@ -15,7 +15,7 @@ from tertulia.media.values import file_key
 from tertulia.memory.values import FactRules
 from tertulia.messages import Message, Place, Quote, placeholder_of
 from tertulia.parts import Media
-from tertulia.store import decisions, events, message_rows, search_index
+from tertulia.store import decisions, events, message_rows, places, search_index
 from tertulia.store.encoding import PLACE, clean, dumps, format_time, parse_time, validate_id
 from tertulia.store.forget import retraction
 from tertulia.store.identities import (
@@ -52,7 +52,7 @@ INSERT_MESSAGE = f"""INSERT INTO messages ({", ".join(_FIXED + CONTENT)})
 _REWRITE = f"UPDATE messages SET {', '.join(f'{column} = :{column}' for column in CONTENT)} WHERE id = :message"
 # counts a message in its place, unless it is there already
 _COUNT = f"""UPDATE places SET messages = messages + 1, {{}} = messages + 1, events = events + :events
-    WHERE id = :place AND {FIND_MESSAGE} IS NULL RETURNING messages, events"""
+    WHERE id = :place AND {FIND_MESSAGE} IS NULL RETURNING messages, events, left_at"""
 _COUNT_DIRECT, _COUNT_OPEN = _COUNT.format("direct_until"), _COUNT.format("open_until")
 
 
@@ -66,15 +66,19 @@ class SqlInbox(Repository):
     async def receive(self, message: Message, *, at: datetime) -> bool:
         row = MessageRow(message)
         require_ids(message)
-        return await self._writer.run(lambda database: add(database, row, at, "waiting") is not None)
+        return await self._writer.run(
+            lambda database: add(database, row, at, "waiting") is not None, places=[message.place]
+        )
 
     async def edit(self, message: Message, *, at: datetime) -> bool:
         MessageRow(message)  # raises before anything is written
-        return await self._writer.run(lambda database: edit(database, message, at, self._rules))
+        return await self._writer.run(lambda database: edit(database, message, at, self._rules), places=[message.place])
 
     async def delete(self, place: Place, message_id: str, *, at: datetime) -> bool:
         validate_id(message_id, "message")
-        return await self._writer.run(lambda database: delete(database, place, message_id, at, self._rules))
+        return await self._writer.run(
+            lambda database: delete(database, place, message_id, at, self._rules), places=[place]
+        )
 
     async def places(self) -> Sequence[Place]:
         return await self._reader.run(waiting_places)
@@ -91,7 +95,9 @@ class SqlInbox(Repository):
     async def skip(
         self, place: Place, why: Mapping[str, Decision], *, at: datetime, changes: int | None = None
     ) -> bool:
-        return await self._writer.run(lambda database: decisions.skip(database, place, why, at, changes))
+        return await self._writer.run(
+            lambda database: decisions.skip(database, place, why, at, changes), places=[place]
+        )
 
     async def decided(
         self, place: Place, message_id: str | None = None, *, most: int
@@ -188,7 +194,7 @@ def add(database: Database, row: MessageRow, at: datetime | None, reason: Reason
     counted = database.one(count, place=place, message_id=message.id, events=0 if is_own else 1)
     if counted is None:
         return None
-    messages, event = counted
+    messages, event, left_at = counted
     row_id = database.insert(
         INSERT_MESSAGE,
         place=place,
@@ -202,8 +208,11 @@ def add(database: Database, row: MessageRow, at: datetime | None, reason: Reason
     if row.medias:
         insert_media(database, row_id, row.medias)
     if reason is not None:
+        if left_at is not None:  # where somebody writes to us we can write
+            places.join_place(database, message.place)
         decisions.add(database, row_id, place, "withdrawn" if message.deleted else reason, at)
-        events.add(database, MessageReceived(place=message.place, message_id=message.id), at=at, number=event)
+        received = MessageReceived(place=message.place, message_id=message.id)
+        events.add(database, received, at=at, counted=(place, event))
     return row_id
 
 
@@ -275,7 +284,7 @@ def delete(database: Database, place: Place, message_id: str, at: datetime, rule
         database.run("UPDATE messages SET deleted = 1 WHERE id = :message", message=row_id)
         decisions.end_waiting(database, [row_id], "withdrawn", at)
         retraction.retract(database, [row_id], rules)
-        search_index.reindex(database, [row_id])
+        search_index.unindex(database, [row_id])
     return True
 
 
@@ -367,7 +376,7 @@ def rewrite(
     content = row.content(database, upsert_place(database, row.message.place), at)
     database.run(_REWRITE, message=row_id, **content)
     insert_media(database, row_id, row.medias)
-    search_index.reindex(database, [row_id])
+    search_index.unindex(database, [row_id])
 
 
 def quote_of(database: Database, place: Place, message_id: str) -> Quote:

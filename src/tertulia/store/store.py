@@ -1,22 +1,23 @@
-"""The store: one SQLite file, opened by one process, with a member for each protocol of the engine."""
+"""The store: a SQLite file or a PostgreSQL database, for one bot, with a member for each protocol of the engine."""
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Coroutine, Generator
+from collections.abc import AsyncIterator, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from tertulia.errors import StoreBusy, StoreRefused
+from tertulia.errors import InvalidValue, StoreBusy, StoreRefused
 from tertulia.media.file_folder import FileFolder
 from tertulia.memory import rules
 from tertulia.store import maintenance
 from tertulia.store.chats import SqlChats
 from tertulia.store.cursors import SqlCursors
+from tertulia.store.database import Database
 from tertulia.store.descriptions import SqlDescriptions
 from tertulia.store.episodes import SqlEpisodes, SqlWindowPasts
 from tertulia.store.events import SqlEvents
@@ -24,6 +25,7 @@ from tertulia.store.facts import SqlFacts, SqlProposals
 from tertulia.store.file_garbage import remove_garbage, shown_ids
 from tertulia.store.forget import person
 from tertulia.store.forget.export import export_person
+from tertulia.store.forget.facts import is_forgetting
 from tertulia.store.forget.person import Forgotten
 from tertulia.store.imports import SqlImports
 from tertulia.store.index_reader import SqlIndexReader
@@ -31,7 +33,7 @@ from tertulia.store.log import SqlLog
 from tertulia.store.media_files import SqlMedia
 from tertulia.store.media_folder import copy_folder, find_folder, open_folder, refuse_existing, remove_unfinished
 from tertulia.store.messages import SqlInbox
-from tertulia.store.migrations import migrate, refuse_newer, refuse_older
+from tertulia.store.migrations import refuse_newer, refuse_older
 from tertulia.store.model_caches import SqlModelCaches
 from tertulia.store.outbox import SqlOutbox
 from tertulia.store.owner_settings import SqlOwnerSettings
@@ -41,13 +43,17 @@ from tertulia.store.prompts import SqlPrompts
 from tertulia.store.runs import SqlRuns
 from tertulia.store.search_index import SqlIndexWriter
 from tertulia.store.sqlite import connection
-from tertulia.store.sqlite.connection import MEMORY, Database
+from tertulia.store.sqlite.connection import MEMORY, SqliteDatabase
 from tertulia.store.sqlite.lock import FileUse, Lock, create_file
+from tertulia.store.sqlite.migrating import migrate_file
 from tertulia.store.tasks import SqlTasks
 from tertulia.store.threads import CheckedCalls, ConnectionThread, ReaderThread, WriterThread
 from tertulia.store.updates import SqlUpdates
 from tertulia.store.usage import SqlUsage
 from tertulia.tasks import graph
+
+if TYPE_CHECKING:
+    from tertulia.store.postgres.holder import Holder
 
 
 class Store(CheckedCalls):
@@ -60,10 +66,12 @@ class Store(CheckedCalls):
         *,
         path: str,
         folder: FileFolder,
-        lock: Lock | FileUse | None,
+        lock: "Lock | FileUse | Holder | None",
         beside: bool = False,
+        url: str | None = None,
     ) -> None:
         self.path = path
+        self._url = url
         self._lock = lock
         self._beside = beside
         self.writer = writer  # runs functions on the connection that writes, for SQL that no member has
@@ -260,14 +268,42 @@ class StoreOpener:
 
     def _open(self) -> Store:
         if self._beside:
-            return _open_beside(self._path)
+            return _open_server(self._path, None, beside=True) if is_url(self._path) else _open_beside(self._path)
+        if is_url(self._path):
+            return _open_server(self._path, self._media_folder, durable=self._durable)
         return _open(self._path, self._media_folder, self._durable)
 
 
-def _run(work: Coroutine[Any, Any, None]) -> None:
-    """Run *work* in a thread of its own: this one may have a loop that runs."""
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, work).result()
+def _resume(store: Store, reading: Database) -> Store:
+    """Finish what a process that was killed had begun to forget; return the store."""
+    if not is_forgetting(reading):
+        return store
+    with ThreadPoolExecutor(1) as thread:  # this one may have a loop that runs
+        try:
+            thread.submit(asyncio.run, store.facts.resume_forgetting()).result()
+        except BaseException:
+            thread.submit(asyncio.run, store.close()).result()
+            raise
+    return store
+
+
+def is_url(path: str | os.PathLike[str]) -> bool:
+    """Return whether a store is in PostgreSQL."""
+    return os.fspath(path).startswith(("postgresql://", "postgres://"))
+
+
+def _open_server(url: str, media_folder: str | None, *, durable: bool = True, beside: bool = False) -> Store:
+    try:
+        from tertulia.store.postgres import opening
+    except ImportError as error:
+        raise InvalidValue(
+            "a store in PostgreSQL needs packages that are not installed: pip install 'tertulia[postgres]'"
+        ) from error
+    opened = opening.open_beside(url) if beside else opening.open_store(url, media_folder=media_folder, durable=durable)
+    writer = WriterThread(opened.writing, "tertulia store, writing")
+    reader = ReaderThread(opened.reading, "tertulia store, reading")
+    store = Store(writer, reader, path=opened.name, folder=opened.folder, lock=opened.holder, beside=beside, url=url)
+    return store if beside else _resume(store, opened.reading)
 
 
 def _open(path: str, media_folder: str | None, durable: bool) -> Store:
@@ -289,9 +325,7 @@ def _open(path: str, media_folder: str | None, durable: bool) -> Store:
             undo.pop_all()
         writer = WriterThread(writing, "tertulia store, writing")
         reader = ReaderThread(reading, "tertulia store, reading")
-        store = Store(writer, reader, path=path, folder=folder, lock=lock)
-        _run(store.facts.resume_forgetting())
-        return store
+        return _resume(Store(writer, reader, path=path, folder=folder, lock=lock), reading)
 
 
 def _open_beside(path: str) -> Store:
@@ -317,13 +351,13 @@ def _open_beside(path: str) -> Store:
         return Store(*owners, path=path, folder=folder, lock=use, beside=True)
 
 
-def _connect_migrated(path: str, durable: bool) -> Database:
+def _connect_migrated(path: str, durable: bool) -> SqliteDatabase:
     """Connect to a file and run its migrations."""
     database = connection.connect(path, durable=durable)
     try:
         refuse_newer(database)
         connection.enable_wal(database)
-        migrate(database)
+        migrate_file(database)
         if os.path.exists(_vacuum_marker(path)):
             _vacuum(path, database)
     except BaseException:
@@ -350,14 +384,14 @@ def _vacuum(path: str, database: Database) -> None:
         os.unlink(_vacuum_marker(path))
 
 
-def _write_beside(path: str) -> Database:
+def _write_beside(path: str) -> SqliteDatabase:
     try:
         return connection.connect_beside(path)
     except connection.DatabaseError:
         return connection.connect_read_only_beside(path)  # a write then raises
 
 
-def _read_beside(path: str) -> Database:
+def _read_beside(path: str) -> SqliteDatabase:
     database = connection.connect_read_only_beside(path)
     try:
         refuse_older(database)

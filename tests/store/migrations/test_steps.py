@@ -7,7 +7,7 @@ from tertulia.store.migrations.memory_tables import FILES, MEMORY, SEARCH
 from tertulia.store.migrations.steps import EDITION
 from tertulia.store.migrations.tables import CHATS, CONVERSATIONS, RUNS
 
-TABLES = {8: "f886d8a2822627c1"}  # the digest of the statements of each edition
+TABLES = {10: "c5809c92dad19e58"}  # the digest of the statements of each edition
 
 
 def test_tables_that_change_have_another_edition() -> None:

@@ -29,7 +29,7 @@ _COPIES: tuple[tuple[str, str, JsonType[Any]], ...] = (
     ("message_changes", "before", MESSAGE),
 )
 _PLACE_TABLES = (
-    "search_terms search_vectors search_messages search_progress search_places "
+    "search_terms search_vectors search_messages search_stale search_progress search_places "
     "runs outbox tasks fact_sources facts summaries episodes window_pasts reading_cursors "
     "description_positions message_changes message_parts messages titles"
 ).split()  # referring tables first
@@ -313,7 +313,7 @@ def empty_message(database: Database, row: int, at: datetime, *, with_quote: boo
         album = NULL, forwarded_from = NULL, forward_author = NULL WHERE id = ?"""
     database.execute(update, (row,))
     decisions.end_waiting(database, [row], "forgotten", at)
-    search_index.reindex(database, [row])
+    search_index.unindex(database, [row])
 
 
 def _answers(database: Database, words: Vocabulary, theirs: Collection[MessageKey]) -> Iterator[MessageKey]:

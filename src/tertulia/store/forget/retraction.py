@@ -150,7 +150,7 @@ def hide_messages(database: Database, sentences: Mapping[int, Sequence[str]], at
     hidden = [row for (row,) in database.all(hide, messages=list(sentences))]
     if hidden:
         insert_changes(database, hidden, "removed", at)
-        search_index.reindex(database, hidden)
+        search_index.unindex(database, hidden)
         episodes.remove_containing(database, hidden)
         strip_quotes(database, database.all(_QUOTES_OF, messages=hidden), at)
 
@@ -165,4 +165,4 @@ def unhide_edited(database: Database, row: int, text: str, at: datetime, rules: 
     database.run("UPDATE messages SET hidden = 0 WHERE id = :row", row=row)
     database.run("DELETE FROM hidden_sentences WHERE message = :row", row=row)
     insert_change(database, row, "removed", at, None)
-    search_index.reindex(database, [row])
+    search_index.unindex(database, [row])
