@@ -21,11 +21,11 @@ from tertulia.store.database import Database
 from tertulia.store.descriptions import SqlDescriptions
 from tertulia.store.episodes import SqlEpisodes, SqlWindowPasts
 from tertulia.store.events import SqlEvents
+from tertulia.store.fact_rows import is_forgetting
 from tertulia.store.facts import SqlFacts, SqlProposals
 from tertulia.store.file_garbage import remove_garbage, shown_ids
 from tertulia.store.forget import person
 from tertulia.store.forget.export import export_person
-from tertulia.store.forget.facts import is_forgetting
 from tertulia.store.forget.person import Forgotten
 from tertulia.store.imports import SqlImports
 from tertulia.store.index_reader import SqlIndexReader
@@ -187,7 +187,7 @@ class Store(CheckedCalls):
         now = at or datetime.now(UTC)
         _create_vacuum_marker(self.path)
 
-        def remove_rows(database: Database) -> Forgotten:
+        def remove_rows(database: SqliteDatabase) -> Forgotten:
             before = shown_ids(database)
             report = person.forget(database, platform, author_id, now, rules)
             self.media.forget(before - shown_ids(database))
@@ -378,7 +378,7 @@ def _create_vacuum_marker(path: str) -> None:
             os.close(create_file(_vacuum_marker(path)))
 
 
-def _vacuum(path: str, database: Database) -> None:
+def _vacuum(path: str, database: SqliteDatabase) -> None:
     connection.vacuum(database)
     with suppress(FileNotFoundError):
         os.unlink(_vacuum_marker(path))

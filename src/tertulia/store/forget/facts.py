@@ -213,11 +213,6 @@ def mark(database: Database, facts: Sequence[int], at: datetime) -> None:
     database.run(_OUTDATE, places=list(places))
 
 
-def is_forgetting(database: Database) -> bool:
-    """Return whether facts are marked."""
-    return database.one("SELECT 1 FROM facts WHERE forgotten_at IS NOT NULL") is not None
-
-
 def _read_forgotten(database: Database) -> list[ForgottenFact]:
     """Return the facts that are marked, each with the places where it may have been told."""
     rows = database.all(_FORGOTTEN)

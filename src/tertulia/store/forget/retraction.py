@@ -11,10 +11,10 @@ from datetime import datetime
 from tertulia.memory.values import Fact, FactRules
 from tertulia.messages import Quote
 from tertulia.store import episodes, search_index
+from tertulia.store.database import Database
 from tertulia.store.encoding import QUOTE, dumps, parse_time
 from tertulia.store.fact_rows import SOURCES, select_facts, upsert_facts
 from tertulia.store.message_rows import insert_change, insert_changes
-from tertulia.store.sqlite.connection import Database
 from tertulia.timezones import utc
 
 # The facts that were learned from messages, without those that are being forgotten, and when these were sent.
