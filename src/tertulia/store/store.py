@@ -29,7 +29,7 @@ from tertulia.store.forget.export import export_person
 from tertulia.store.forget.person import Forgotten
 from tertulia.store.imports import SqlImports
 from tertulia.store.index_reader import SqlIndexReader
-from tertulia.store.log import SqlLog
+from tertulia.store.log import LogCache, SqlLog
 from tertulia.store.media_files import SqlMedia
 from tertulia.store.media_folder import copy_folder, find_folder, open_folder, refuse_existing, remove_unfinished
 from tertulia.store.messages import SqlInbox
@@ -76,8 +76,9 @@ class Store(CheckedCalls):
         self._beside = beside
         self.writer = writer  # runs functions on the connection that writes, for SQL that no member has
         self.reader = reader  # the same on the connection that reads
-        self.log = SqlLog(self.reader)
-        self.inbox = SqlInbox(self.writer, self.reader, rules)
+        cache = LogCache()
+        self.log = SqlLog(self.reader, cache)
+        self.inbox = SqlInbox(self.writer, self.reader, rules, cache.identities)
         self.prompts = SqlPrompts(self.writer, self.reader)
         self.events = SqlEvents(self.writer, self.reader)
         self.updates = SqlUpdates(self.writer, self.reader, graph, rules, moved=self._clear_caches)
