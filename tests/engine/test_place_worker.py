@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -12,21 +12,23 @@ from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked
 from people import NOON
 from store.builders import a_run, skip
 from tertulia import Engine
-from tertulia.context.values import Persona
+from tertulia.context.gather import ContextOptions
+from tertulia.context.values import Context, Persona
 from tertulia.decisions import Decision
 from tertulia.engine.admission import Admission
 from tertulia.engine.batches import Batch
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.identity import Identity
 from tertulia.engine.limits import CurrentLimits, Limits
-from tertulia.engine.place_worker import PlaceWorker, WorkerParts
+from tertulia.engine.place_worker import MAX_REBUILDS, PlaceWorker, WorkerParts
 from tertulia.engine.rate_limit import RateLimiter
 from tertulia.engine.store_protocols import PlaceSnapshot
 from tertulia.errors import InvalidValue, StoreFull
 from tertulia.messages import Author, Message, Place
 from tertulia.models.base import Response
 from tertulia.models.scripted import Scripted
-from tertulia.parts import cut_text
+from tertulia.parts import Text, cut_text
+from tertulia.platform import Reacted
 from tertulia.run.journal import Run
 from tertulia.store import Store
 from tertulia.testing import HeldModel, RecordedPlatform
@@ -602,6 +604,62 @@ async def test_who_is_blocked_meanwhile_is_judged_again(store: Store) -> None:
     await worker.run()
 
     assert (worker.done, await store.inbox.waiting(DIRECT)) == ([], [])
+
+
+class Meddled:
+    """A source of a slow place: while it is asked, somebody changes another message of the place."""
+
+    def __init__(self, change: Callable[[int], Awaitable[Any]]) -> None:
+        self._change = change
+        self.asked = 0
+
+    async def __call__(self, context: Context) -> Context:
+        self.asked += 1
+        await self._change(self.asked)
+        return context
+
+
+def older(number: int) -> Message:
+    return said(f"older {number}", f"old{number}", place=GROUP, author=BOB)
+
+
+def reacted(number: int) -> Reacted:
+    emojis = (("👍", "🎉")[number % 2],)
+    return Reacted(place=GROUP, message_id="old1", author=BOB, emojis=emojis, at=NOON)
+
+
+@pytest.mark.parametrize("what", ["edit", "react", "edit a message of the batch"])
+async def test_a_place_is_answered_also_while_its_messages_are_edited_on_and_on(store: Store, what: str) -> None:
+    async def change(number: int) -> None:
+        if what == "react":
+            await engine.inbox("recorded").apply([reacted(number)], key=f"r{number}")
+            return
+        edited = said("Gryag, hm?", 1, place=GROUP) if "batch" in what else older(1)
+        await engine.edit(replace(edited, parts=(Text(text=f"{edited.text} {number}"),)))
+
+    model, meddled = Scripted("Yes."), Meddled(change)
+    context = ContextOptions(sources=(meddled,))
+    async with engine_with(model, platform := RecordedPlatform(), store=store, context=context) as engine:
+        await talked(engine, older(1), said("Gryag, hm?", 1, place=GROUP))
+
+    assert (platform.texts, meddled.asked) == (["Yes."], MAX_REBUILDS + 1)
+
+
+async def test_what_is_deleted_while_a_prompt_is_built_is_never_shown(store: Store) -> None:
+    """However often that happens."""
+    count = MAX_REBUILDS + 5
+
+    async def change(number: int) -> None:
+        if number <= count:
+            await engine.delete(GROUP, f"old{number}")
+
+    model, meddled = Scripted("Yes."), Meddled(change)
+    context = ContextOptions(sources=(meddled,))
+    async with engine_with(model, platform := RecordedPlatform(), store=store, context=context) as engine:
+        await talked(engine, *(older(number) for number in range(1, count + 1)), said("Gryag, hm?", 1, place=GROUP))
+
+    assert (platform.texts, meddled.asked) == (["Yes."], count + 1)
+    assert "older" not in str(model.prompts)
 
 
 async def test_what_a_model_raises_is_logged_and_stored_without_a_key(

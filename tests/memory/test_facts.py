@@ -13,7 +13,6 @@ from memory.visibility import may_hear
 from people import ALICE, BOB, DIRECT, GROUP, NOON
 from tertulia.errors import InvalidValue
 from tertulia.memory.facts import (
-    check_fact,
     default_scope,
     fact_key,
     facts_digest,
@@ -22,7 +21,7 @@ from tertulia.memory.facts import (
     merge_facts,
     subject_of,
 )
-from tertulia.memory.values import Fact, Subject
+from tertulia.memory.values import Fact, Subject, check_fact
 from tertulia.memory.verify.comparison import frame, normalize
 from tertulia.messages import Place
 

@@ -1,7 +1,7 @@
 """What a model is told in the course of a run or a chat: fallbacks, repeated and cut calls, bad blocks, misfits."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from model_text.shown import a_section, shown_part, shown_prompt, shown_turns
@@ -18,7 +18,7 @@ from tertulia.run.loop import RunLoop
 from tertulia.run.outcome import MOST_PROBLEMS, MOST_STEPS, ParsedTexts
 from tertulia.store import Store
 from tertulia.tasks.blocks import lines_for_model, parse
-from tertulia.tasks.kinds import KINDS, Kind, for_model
+from tertulia.tasks.kinds import KINDS, for_model, offered_kinds
 from tertulia.toolbox.toolbox import Toolbox
 from tertulia.turns import Layer, Prompt, Record, model, user
 
@@ -88,13 +88,13 @@ BODIES = {
 }
 
 
-def _lines(kinds: Mapping[str, Kind]) -> str:
+def _lines(kinds: Iterable[str]) -> str:
     return "\n".join(line.text + line.with_id for line in lines_for_model(kinds, {}))
 
 
 def task_blocks() -> str:
     """How blocks are described, and what is said of those that cannot be used."""
-    told = ParsedTexts(for_model(KINDS))
+    told = ParsedTexts(for_model(KINDS, offered_kinds(KINDS)))
     answers = {
         "bad blocks": BAD_BLOCKS,
         "no wait among them": "# «send»\n# «sticker»\none line\n",
@@ -105,7 +105,7 @@ def task_blocks() -> str:
     }
     sections = [
         a_section("described", _lines(KINDS)),
-        a_section("described where some are not allowed", _lines(for_model(KINDS))),
+        a_section("described where some are not allowed", _lines(offered_kinds(KINDS))),
         a_section(
             "problems",
             "\n".join(

@@ -42,9 +42,10 @@ class Watched:
         at: datetime,
         cancels: Policy = cancels_sends,
         changes: int | None = None,
+        edits_matter: bool = True,
         left_out: Sequence[LeftOut] = (),
     ) -> None:
-        named = {"cancels": cancels, "changes": changes, "left_out": left_out}
+        named = {"cancels": cancels, "changes": changes, "edits_matter": edits_matter, "left_out": left_out}
         await self._write("begin", "begin", run, prompt, at=at, **named)
 
     async def ask(

@@ -3,8 +3,10 @@
 import random
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
@@ -17,8 +19,9 @@ from store.builders import add_own, cursor, files_hold, set_cursor
 from tertulia.context.values import Background
 from tertulia.engine.memory.recall import KnownFacts
 from tertulia.errors import InvalidValue
-from tertulia.memory.facts import MAX_FACTS, MAX_SOURCES, facts_digest
-from tertulia.memory.values import Fact, Subject, Summary, UnreadRange
+from tertulia.memory import rules
+from tertulia.memory.facts import MAX_FACTS, MAX_SOURCES, facts_digest, facts_to_drop
+from tertulia.memory.values import Fact, FactRules, Subject, Summary, UnreadRange
 from tertulia.messages import Author, Place
 from tertulia.store import Store
 from tertulia.store.facts import SqlFacts
@@ -28,6 +31,12 @@ ELSEWHERE = Place(platform="telegram", id="-5", kind="group", title="Elsewhere")
 HERS = Place(platform="telegram", id=ALICE.id, kind="direct")
 HIS = Place(platform="telegram", id=BOB.id, kind="direct")
 HER, HIM = a_subject(ALICE), a_subject(BOB)
+
+
+def at_most(count: int) -> FactRules:
+    """The rules of memory, with so many facts about a person from a place."""
+    given = {name: getattr(rules, name) for name in rules.__all__}
+    return cast("FactRules", SimpleNamespace(**given | {"facts_to_drop": partial(facts_to_drop, limit=count)}))
 
 
 async def heard(store: Store, place: Place = GROUP, about: Subject = HER, **how: Any) -> list[str]:
@@ -205,7 +214,7 @@ async def test_what_cannot_be_kept_is_refused_and_nothing_is_learned(store: Stor
 
 
 async def test_the_least_useful_go_when_there_are_too_many(store: Store) -> None:
-    store.facts = few = SqlFacts(store.writer, store.reader, most=3)
+    store.facts = few = SqlFacts(store.writer, store.reader, at_most(3))
     await taught(store, [a_fact(f"thing {n}", learned_at=NOON + timedelta(hours=n)) for n in range(3)])
     await taught(store, [a_fact("elsewhere", place=ELSEWHERE), a_fact("his", about=BOB)])
 
@@ -217,7 +226,7 @@ async def test_the_least_useful_go_when_there_are_too_many(store: Store) -> None
 
 
 async def test_making_room_in_one_thread_does_not_revive_what_was_superseded_in_another(store: Store) -> None:
-    store.facts = few = SqlFacts(store.writer, store.reader, most=2)
+    store.facts = few = SqlFacts(store.writer, store.reader, at_most(2))
     thread = replace(HERS, thread="1")
     await taught(store, [a_fact("lives in Lviv", key="home", place=HERS)])
     await taught(store, [a_fact("lives in Kyiv", key="home", place=thread, learned_at=LATER)])
@@ -663,7 +672,7 @@ async def said_everywhere(store: Store) -> None:
 async def test_nobody_hears_what_is_not_for_them(store: Store, seed: int) -> None:
     """`may_hear` is the oracle; what was said in a direct chat is in no answer for a group in any case."""
     chance = random.Random(seed)  # noqa: S311 (nothing secret)
-    few = SqlFacts(store.writer, store.reader, most=20)
+    few = SqlFacts(store.writer, store.reader, at_most(20))
     await said_everywhere(store)
     told = 0
     for round_ in range(ROUNDS):

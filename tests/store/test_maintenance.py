@@ -16,7 +16,7 @@ from store.builders import a_cache, a_record, a_run, a_task, a_tool_run, add_own
 from tertulia.engine.store_protocols import OwnerSetting
 from tertulia.errors import InvalidValue, StoreRefused
 from tertulia.media.values import FileForm, Handle, StoredFile
-from tertulia.memory.values import Summary, WindowPast
+from tertulia.memory.values import Episode, Summary, WindowPast
 from tertulia.models.base import Usage
 from tertulia.models.calls import Call
 from tertulia.platform import Commanded, PlaceMigrated, Reacted
@@ -24,9 +24,6 @@ from tertulia.run.chat_values import HistoryEntry, OpenExchange
 from tertulia.store import Store
 from tertulia.store.maintenance import NOT_EXPORTED, TABLES
 from tertulia.turns import model
-
-EPISODE = """INSERT INTO episodes (episode_id, place, title, start, stop, topic, summary, importance, people, tags)
-    VALUES ('e1', 1, 1, 0, 5, 'tea', 'They had tea.', 0.5, '["u123"]', '["tea"]')"""
 
 
 async def _add_files(store: Store) -> None:
@@ -90,9 +87,10 @@ async def remember(store: Store) -> None:
     await store.facts.forget(["forgotten"])
     summary = Summary(subject=a_subject(), place=GROUP, text="A tea drinker.", facts=1, digest="d", made_at=NOON)
     await store.facts.summarise(summary)
-    await store.writer.run(lambda database: database.execute(EPISODE))
     seen = await store.episodes.cursor(GROUP)
     assert seen is not None
+    episode = Episode(id="e1", place=GROUP, start=0, stop=5, topic="tea", people=("u123",), tags=("tea",))
+    assert await store.episodes.add(episode, seen=seen)
     await store.window_pasts.add(GROUP, WindowPast(since=0, start=4, text="They met."), seen=seen)
 
 

@@ -1,14 +1,18 @@
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, get_args
 
 import pytest
 from msgspec.structs import replace
 
-from people import DIRECT, GROUP, NOON, a_message
+from memory.known import a_fact
+from people import BOB, DIRECT, GROUP, NOON, a_message
 from store.builders import a_run, a_task, an_outgoing, begin
-from tertulia.engine.store_protocols import SendStatus
+from tertulia.engine.store_protocols import PromptOutdated, SendStatus
 from tertulia.errors import InvalidValue
 from tertulia.parts import ToolCall, ToolResult
+from tertulia.platform import Reacted
 from tertulia.run.journal import Journal
 from tertulia.store import Store
 from tertulia.turns import Prompt, model, user
@@ -32,6 +36,59 @@ async def test_a_run_begins_with_its_messages_and_its_prompt_or_not_at_all(store
 
     assert [row async for row in store.export()] == before
     assert [waiting.message.id for waiting in await store.inbox.waiting(GROUP)] == ["m3"]
+
+
+async def edited(store: Store) -> None:
+    await store.inbox.edit(a_message("other", id="m2", author=BOB), at=NOON)
+
+
+async def reacted(store: Store) -> None:
+    change = Reacted(place=GROUP, message_id="m2", author=BOB, emojis=("👍",), at=NOON)
+    await store.updates.apply(GROUP.platform, [change], key="u", raw=None, at=NOON, keep=timedelta(days=1))
+
+
+async def deleted(store: Store) -> None:
+    await store.inbox.delete(GROUP, "m2", at=NOON)
+
+
+async def emptied(store: Store) -> None:
+    await store.inbox.edit(a_message(id="m2", author=BOB, parts=()), at=NOON)
+
+
+async def hidden(store: Store) -> None:
+    await store.facts.learn([a_fact("Likes tea.", id="f1", about=BOB, sources=("m2",))])
+    await store.facts.forget(["f1"], at=NOON)
+
+
+async def forgotten(store: Store) -> None:
+    await store.forget(platform=GROUP.author_namespace, author_id=BOB.id)
+
+
+MAY_GO_ON: dict[Callable[[Store], Awaitable[None]], bool] = {
+    edited: True,
+    reacted: True,
+    deleted: False,
+    emptied: False,
+    hidden: False,
+    forgotten: False,
+}
+
+
+@pytest.mark.parametrize("happened", MAY_GO_ON)
+async def test_a_prompt_is_outdated_by_any_change_or_only_by_what_is_deleted_or_forgotten(
+    store: Store, happened: Callable[[Store], Awaitable[None]]
+) -> None:
+    await store.inbox.receive(a_message(id="m1"), at=NOON)
+    await store.inbox.receive(a_message("I like tea.", id="m2", author=BOB), at=NOON)
+    changes = (await store.inbox.snapshot(GROUP)).changes
+    await happened(store)
+
+    async def begins(**named: Any) -> bool:
+        with suppress(PromptOutdated):
+            await store.runs.begin(a_run(), Prompt.of("tea?"), at=NOON, changes=changes, **named)
+        return await store.runs.journal("r1") is not None
+
+    assert (await begins(), await begins(edits_matter=False)) == (False, MAY_GO_ON[happened])
 
 
 async def test_a_run_that_was_never_begun_ends_with_its_messages_taken(store: Store) -> None:

@@ -1,6 +1,6 @@
 from tertulia.tasks import blocks
 from tertulia.tasks.blocks import lines_for_model, parse
-from tertulia.tasks.kinds import ABOUT, ABOUT_IDS, DESTRUCTIVE, KINDS, Body, for_model
+from tertulia.tasks.kinds import ABOUT, ABOUT_IDS, DESTRUCTIVE, KINDS, Body, for_model, offered_kinds
 from tertulia.tasks.task import Send, Think
 
 
@@ -14,9 +14,7 @@ def test_every_kind_that_every_agent_knows_has_a_line_of_its_own() -> None:
 
 
 def test_a_model_is_told_of_the_kinds_it_may_use_in_their_order() -> None:
-    lines = lines_for_model(
-        for_model({**KINDS, "draw": draw, "sing": draw}), {"draw": " a picture\nof it ", "sing": ""}
-    )
+    lines = lines_for_model(offered_kinds((*KINDS, "draw", "sing")), {"draw": " a picture\nof it ", "sing": ""})
 
     known = [name for name in KINDS if name not in DESTRUCTIVE and name != "unblock"]
     assert [line.text for line in lines] == [
@@ -25,23 +23,21 @@ def test_a_model_is_told_of_the_kinds_it_may_use_in_their_order() -> None:
         "`# «sing»`",
     ]
     assert [line.with_id for line in lines if line.with_id] == [ABOUT_IDS["send"]]
-    allowed = lines_for_model(for_model(KINDS, may={"block"}), {})
+    allowed = lines_for_model(offered_kinds(KINDS, may={"block"}), {})
     assert [line.text for line in allowed][5:] == [f"`# «{name}»`: {ABOUT[name]}" for name in ("block", "unblock")]
 
 
 def test_what_is_not_offered_is_refused_but_thinking() -> None:
     text = "".join(f"# «{name}»\nx\n" for name in KINDS if name != "wait")
 
-    found = parse(text, kinds=for_model(KINDS, may=DESTRUCTIVE, offered=("send",)))
+    found = parse(text, kinds=for_model(KINDS, offered_kinds(KINDS, may=DESTRUCTIVE, chosen=("send",))))
 
     assert found.blocks == (Send(text="x"), Think(text="x"))
     assert found.problems[0] == "line 3, `# «sticker»`: it is not allowed here"
 
 
 def test_a_kind_may_be_kept_from_it_or_put_in_other_words() -> None:
-    lines = lines_for_model(
-        {"send": draw, "remember": draw, "wait": draw}, {"remember": None, "wait": "a pause", "send": ""}
-    )
+    lines = lines_for_model(("send", "remember", "wait"), {"remember": None, "wait": "a pause", "send": ""})
 
     assert [line.text for line in lines] == [f"`# «send»`: {ABOUT['send']}", "`# «wait»`: a pause"]
 

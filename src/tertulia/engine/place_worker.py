@@ -47,6 +47,7 @@ from tertulia.turns import Settings, Turn
 
 log = logging.getLogger(__name__)
 
+MAX_REBUILDS = 3  # of a prompt while messages are edited; then only what is deleted or forgotten outdates it
 STOPPED, SPENT = "stopped by a request", "a spend cap is reached"
 CANCELLED = "cancelled by the callee, not by shutdown"
 RATE_LIMITED = "the rate limit of the author is reached"
@@ -237,9 +238,11 @@ class PlaceWorker:
     ) -> tuple[Journal, Message, DynamicLayer | None] | None:
         """Gather the context of a batch, build the prompt and store the run; return its journal, target and state.
 
-        Read the batch again where a message was edited or deleted since. None where no message of it is left.
+        Read the batch again where a message was edited or deleted since. None where no message of it is left. A place
+        is answered also while its messages are edited on and on: then like an edit that comes after the run began.
         """
         parts, setup = self._parts, self._parts.setup
+        rebuilds = 0
         while batch is not None:
             gathered = await parts.prompt_builder.gather_context(batch, setup.models, while_waiting=slot.release)
             context = await gathered.latest(gathered.context.now)
@@ -258,10 +261,11 @@ class PlaceWorker:
                     at=parts.now(),
                     cancels=parts.behavior.policy,
                     changes=batch.snapshot.changes,
+                    edits_matter=rebuilds < MAX_REBUILDS,
                     left_out=group_reports(context.left_out),
                 )
             except PromptOutdated:
-                batch = await self._debounce.refresh(batch)
+                batch, rebuilds = await self._debounce.refresh(batch), rebuilds + 1
                 continue
             return Journal(run=begun, prompt=prompt), batch.target, parts.prompt_builder.dynamic_layer(gathered)
         return None

@@ -26,8 +26,8 @@ from tertulia.engine.memory.recall import evidence_messages
 from tertulia.engine.places import DelimiterCache
 from tertulia.engine.store_protocols import OutboxItem, PlaceSettings, TaskStore
 from tertulia.errors import CallerMustAct, InvalidValue, StoreBroken, TertuliaError, reason_of, seconds_to_wait
-from tertulia.memory.facts import MAX_FACT_LENGTH, default_scope, subject_of
-from tertulia.memory.values import Fact, Facts
+from tertulia.memory.facts import default_scope, subject_of
+from tertulia.memory.values import MAX_FACT_LENGTH, Fact, Facts
 from tertulia.memory.verify.claims import unfit_reason
 from tertulia.memory.verify.clauses import supporting_messages
 from tertulia.messages import Author, Place, Reply
@@ -35,7 +35,7 @@ from tertulia.platform import Platform
 from tertulia.run.outcome import make_reply
 from tertulia.tasks import graph
 from tertulia.tasks.blocks import block_text, lines_for_model
-from tertulia.tasks.kinds import KINDS, BlockLine, Body, Kind, for_model
+from tertulia.tasks.kinds import KINDS, BlockLine, Body, Kind, for_model, offered_kinds
 from tertulia.tasks.task import FORGET_CONFIRMED, RETRY, SENDS, Retry, Send, SendSticker, Task, block_of
 from tertulia.turns import Turn, model
 
@@ -67,7 +67,7 @@ def block_kinds(task_handlers: Mapping[str, TaskHandler], behavior: Behavior) ->
     known = {**KINDS, **{kind: _logged(kind, work.read) for kind, work in task_handlers.items()}}
     if unknown := [name for name in behavior.blocks or () if name not in known]:
         raise InvalidValue(f"Behavior: blocks must hold some of {', '.join(known)}, not {', '.join(unknown)}")
-    return for_model(known, may=behavior.model_may, offered=behavior.blocks)
+    return for_model(known, offered_kinds(known, may=behavior.model_may, chosen=behavior.blocks))
 
 
 def _logged(name: str, read: Kind) -> Kind:
@@ -89,7 +89,7 @@ def block_lines(
     task_handlers: Mapping[str, TaskHandler], kinds: Mapping[str, Kind], behavior: Behavior
 ) -> tuple[BlockLine, ...]:
     """Return the lines for the model about those of *kinds* that it is offered."""
-    offered = {name: kind for name, kind in kinds.items() if behavior.blocks is None or name in behavior.blocks}
+    offered = offered_kinds(kinds, may=behavior.model_may, chosen=behavior.blocks)
     return lines_for_model(offered, {kind: work.about for kind, work in task_handlers.items()})
 
 

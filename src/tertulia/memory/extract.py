@@ -14,7 +14,7 @@ from msgspec import Struct
 from tertulia.errors import AnswerUnfit, RequestRefused
 from tertulia.jsonio import dumps
 from tertulia.markdown import unfence
-from tertulia.memory.facts import default_scope, fact_key, subject_of
+from tertulia.memory.facts import HEARSAY_FACTOR, default_scope, fact_key, subject_of
 from tertulia.memory.patterns import find_facts
 from tertulia.memory.sentences import spoken_text
 from tertulia.memory.values import Fact
@@ -34,7 +34,6 @@ FACT_KEYS = (
 ).split()
 MAX_CLAIMS = 60  # of one answer
 NO_RECALLED_TEXTS = RecalledTexts()
-HEARSAY_FACTOR = 0.7  # on the confidence of what others say about a person
 _MAX_TEXT = 2000  # characters of a message in the prompt
 _MAX_NAME = 80
 

@@ -1,13 +1,12 @@
 """Facts about people: where each was said, who may see it, how facts are merged and superseded. Pure."""
 
 import hashlib
-import math
+import json
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 from msgspec.structs import replace
 
-from tertulia.errors import InvalidValue
 from tertulia.memory.patterns import is_first_person
 from tertulia.memory.values import Fact, Scope, Subject
 from tertulia.memory.verify.comparison import comparable_words, frame, is_about_same, is_past
@@ -15,8 +14,8 @@ from tertulia.messages import Author, Place
 
 NO_LIMIT = 100_000  # more facts than anybody has
 MAX_FACTS = 100  # about one person from one place
-MAX_FACT_LENGTH = 4000  # characters
 MAX_SOURCES = 32  # of one fact, the newest
+HEARSAY_FACTOR = 0.7  # on the confidence of what others say about a person
 SINGLE_KEYS = frozenset(  # one value at a time
     "name home origin nationality work pronouns birthday age gender timezone family:marriage".split()
 )
@@ -48,11 +47,6 @@ def is_same_person(one: Subject, other: Subject) -> bool:
     return (one.platform, one.id) == (other.platform, other.id)
 
 
-def is_current(fact: Fact, now: datetime) -> bool:
-    """Return whether a fact is true now: not superseded, and not ended."""
-    return fact.superseded_by is None and (fact.held_until is None or fact.held_until > now)
-
-
 def is_single_key(key: str) -> bool:
     """Return whether a person has only one current fact of that key."""
     kind, _, each = key.partition(":")
@@ -62,25 +56,6 @@ def is_single_key(key: str) -> bool:
 def fact_key(kind: str, text: str) -> str:
     """Return the key of a fact of that kind; `past:` before it if the text is about the past."""
     return PAST_PREFIX + kind if kind in SINGLE_KEYS and is_past(text) else kind
-
-
-def check_fact(fact: Fact) -> Fact:
-    """Return the fact; raise `InvalidValue` if it cannot be one."""
-    if not fact.text.strip():
-        raise InvalidValue("a fact needs words")
-    if len(fact.text) > MAX_FACT_LENGTH:
-        raise InvalidValue(f"a fact has at most {MAX_FACT_LENGTH:,} characters")
-    if not fact.sources and not fact.imported_from:
-        raise InvalidValue("a fact needs a message that says so")
-    if fact.subject.platform != fact.place.author_namespace:
-        raise InvalidValue("a fact is about somebody on the platform where it was said")
-    if fact.scope == "everywhere" and fact.place.kind == "direct":
-        raise InvalidValue("what was said in a direct chat is not for everywhere")
-    if not (math.isfinite(fact.confidence) and 0 <= fact.confidence <= 1):
-        raise InvalidValue(f"a confidence is from 0 to 1, not {fact.confidence}")
-    if any(moment and moment.tzinfo is None for moment in (fact.learned_at, fact.held_from, fact.held_until)):
-        raise InvalidValue("the moments of a fact need a time zone")
-    return fact
 
 
 # How facts are merged. Each new fact is compared with all known ones.
@@ -113,10 +88,51 @@ def facts_to_drop(facts: Iterable[Fact], limit: int = MAX_FACTS) -> list[Fact]:
     return sorted(facts, key=_worth, reverse=True)[max(limit, 0) :]
 
 
+# Merging again, after a removal. A fact stands on its sources. When it loses its last one it is removed, and the facts
+# that it had superseded are freed: they are not superseded and have not ended. Each freed fact, and each fact that lost
+# one of several sources, is then merged with the other facts about the person as if it were new. So the facts end as
+# they would be if the lost source had never existed: another fact may supersede the freed one, or it may repeat one and
+# go.
+
+
+def merge_again(known: Iterable[Fact], gone: Collection[str], left: Iterable[str]) -> list[Fact]:
+    """Merge the facts *left*, which lost a source, and all that these and the removed ones *gone* had superseded."""
+    facts = {fact.id: fact for fact in known}
+    lost = list(left)
+    waiting = list(dict.fromkeys((*lost, *_free(facts, [*gone, *lost], lost))))
+    while waiting:
+        fact = facts.get(waiting.pop(0))
+        if fact is None or fact.superseded_by is not None:
+            continue
+        after = {one.id: one for one in merge_facts([one for one in facts.values() if one.id != fact.id], [fact])}
+        facts = {fact_id: after[fact_id] for fact_id in facts if fact_id in after}
+        if fact.id not in facts:  # another says the same
+            waiting += _free(facts, [fact.id], [])
+    return list(facts.values())
+
+
+def _free(facts: dict[str, Fact], gone: Collection[str], left: Collection[str]) -> list[str]:
+    """Free the facts that one of *gone* superseded, and those *left*; return their ids."""
+    found = [one for one in facts.values() if one.superseded_by and (one.superseded_by in gone or one.id in left)]
+    facts.update((one.id, replace(one, superseded_by=None, held_until=None)) for one in found)
+    return [one.id for one in found]
+
+
+def as_hearsay(fact: Fact) -> Fact:
+    """Return a fact that only others say."""
+    return replace(fact, hearsay=True, confidence=fact.confidence * HEARSAY_FACTOR)
+
+
 def facts_digest(facts: Iterable[Fact]) -> str:
     """Return a digest of facts, which changes when one is added, removed or reworded."""
     texts = "\0".join(sorted(f"{fact.id}\0{fact.text}" for fact in facts))
     return hashlib.sha256(texts.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+def fact_digest(text: str, name: str) -> str:
+    """Return a digest of a fact: equal for facts that say the same in other words, and not readable."""
+    words = json.dumps(comparable_words(text, name), ensure_ascii=False)
+    return hashlib.sha256(words.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def _key(place: Place) -> tuple[str, str, str | None, bool]:

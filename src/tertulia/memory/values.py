@@ -1,11 +1,13 @@
 """Values of memory, and the protocols of the store that holds them: facts, summaries, episodes, the index. Pure."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from tertulia.errors import InvalidValue
 from tertulia.messages import Author, Message, Place
 
 Scope = Literal[
@@ -22,6 +24,7 @@ WantedTerm = tuple[str, bool]  # a prefix of words; with True, a whole word
 
 ASKS, ENDS_ASKING, DIGITS, MEDIA, FORWARDED = 1, 2, 4, 8, 16
 MISSING = -1
+MAX_FACT_LENGTH = 4000  # characters
 MAX_INDEXED_LENGTH = 16_000  # characters; the rest is not indexed
 
 
@@ -52,6 +55,30 @@ class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True):
     imported_from: str = ""  # the program that learned it; such a fact may have no sources
 
 
+def is_current(fact: Fact, now: datetime) -> bool:
+    """Return whether a fact is true now: not superseded, and not ended."""
+    return fact.superseded_by is None and (fact.held_until is None or fact.held_until > now)
+
+
+def check_fact(fact: Fact) -> Fact:
+    """Return the fact; raise `InvalidValue` if it cannot be one."""
+    if not fact.text.strip():
+        raise InvalidValue("a fact needs words")
+    if len(fact.text) > MAX_FACT_LENGTH:
+        raise InvalidValue(f"a fact has at most {MAX_FACT_LENGTH:,} characters")
+    if not fact.sources and not fact.imported_from:
+        raise InvalidValue("a fact needs a message that says so")
+    if fact.subject.platform != fact.place.author_namespace:
+        raise InvalidValue("a fact is about somebody on the platform where it was said")
+    if fact.scope == "everywhere" and fact.place.kind == "direct":
+        raise InvalidValue("what was said in a direct chat is not for everywhere")
+    if not (math.isfinite(fact.confidence) and 0 <= fact.confidence <= 1):
+        raise InvalidValue(f"a confidence is from 0 to 1, not {fact.confidence}")
+    if any(moment and moment.tzinfo is None for moment in (fact.learned_at, fact.held_from, fact.held_until)):
+        raise InvalidValue("the moments of a fact need a time zone")
+    return fact
+
+
 class Summary(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A person in a few sentences, made of the facts that are visible in *place*, and shown only there."""
 
@@ -70,6 +97,34 @@ class UnreadRange(Struct, frozen=True, kw_only=True):
     start: int
     stop: int
     changes: int  # the place's counter of changed messages when the range was read
+
+
+class FactRules(Protocol):
+    """What memory decides about facts inside of a transaction of the store: pure functions over what it has read."""
+
+    def merge_facts(self, known: Iterable[Fact], new: Iterable[Fact]) -> list[Fact]:
+        """Merge *new* facts about a person into *known* ones; none is removed."""
+        ...
+
+    def merge_again(self, known: Iterable[Fact], gone: Collection[str], left: Iterable[str]) -> list[Fact]:
+        """Merge the *known* facts about a person again when others are *gone*, and *left* ones lost a source."""
+        ...
+
+    def facts_to_drop(self, facts: Iterable[Fact]) -> list[Fact]:
+        """Return those of the facts about a person from one place that are too many."""
+        ...
+
+    def as_hearsay(self, fact: Fact) -> Fact:
+        """Return a fact that only others say."""
+        ...
+
+    def fact_digest(self, text: str, name: str) -> str:
+        """Return the digest of a fact about a person of that name: equal for facts that say the same."""
+        ...
+
+    def is_repetition(self, text: str, before: str) -> bool:
+        """Return whether a text still says what an earlier one said."""
+        ...
 
 
 class Facts(Protocol):
@@ -277,6 +332,7 @@ class IndexBatch(Struct, frozen=True, kw_only=True):
     stop: int
     edition: int  # of the index of the place when they were read
     said: tuple[MessageText, ...]  # without empty ones
+    again: bool = False  # they were indexed, and have changed since
 
 
 class IndexWriter(Protocol):

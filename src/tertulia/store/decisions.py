@@ -89,10 +89,10 @@ def end_waiting(database: Database, messages: Iterable[int], reason: Reason, at:
     _publish(database, reason, changed, at)
 
 
-def leave(database: Database, place: int, at: datetime) -> None:
-    """Store that the messages that wait in a place are not answered: we have left it."""
-    select = "SELECT message FROM decisions WHERE place = :place AND reason = 'waiting'"
-    end_waiting(database, [message for (message,) in database.all(select, place=place)], "place left", at)
+def leave(database: Database, places: Sequence[int], at: datetime) -> None:
+    """Store that the messages that wait in places are not answered: we have left them."""
+    select = "SELECT message FROM decisions WHERE place IN (:places) AND reason = 'waiting'"
+    end_waiting(database, [message for (message,) in database.all(select, places=list(places))], "place left", at)
 
 
 def wait_again(database: Database, message: int, place: int, at: datetime) -> None:

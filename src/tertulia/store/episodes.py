@@ -3,33 +3,96 @@
 Forgotten history is an episode without messages: no earlier episode is created again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from tertulia.memory.values import Episode, EpisodeCursor, WindowPast
 from tertulia.messages import Message, Place
 from tertulia.store.cursors import set_cursor
+from tertulia.store.database import Database
 from tertulia.store.encoding import PLACE, STRINGS, clean, dumps, format_time, parse_time, validate
-from tertulia.store.fact_rows import has_blocked
 from tertulia.store.identities import (
     IdentityCache,
     conversation_start,
     find_place,
-    place_key,
+    read_place,
+    upsert_author,
     upsert_title,
 )
 from tertulia.store.message_rows import has_changed
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import Repository
 
 PAST_RETENTION = 1_000  # messages after which the summary of an older window is removed
 MAX_EPISODES = 1_000  # episodes of a place that are looked through, the newest
 
-_COLUMNS = """e.title, e.episode_id, e.start, e.stop, e.began_at, e.ended_at, e.topic, e.summary, e.people, e.tags,
-    e.importance"""
-_BLOCKED = has_blocked("e.people")
-_FROM = "FROM episodes e JOIN titles t ON t.id = e.title JOIN places p ON p.id = e.place"
-_IS_DIRECT = "json_extract(t.body, '$.kind') = 'direct'"
+_STORED = "episode_id place title start stop began_at ended_at topic summary importance people tags".split()
+
+# whether a blocked author took part in the episode *e*
+_BLOCKED = """EXISTS (SELECT 1 FROM episode_people w JOIN blocked_authors b ON b.author = w.author
+    WHERE w.episode = e.id)"""
+
+# Stores an episode; one with its id is replaced.
+_UPSERT = f"""INSERT INTO episodes ({", ".join(_STORED)}) VALUES ({", ".join(f":{column}" for column in _STORED)})
+    ON CONFLICT (episode_id) DO UPDATE SET {", ".join(f"{column} = excluded.{column}" for column in _STORED)}
+    RETURNING id"""
+
+# Episodes of the same kind of chat, direct or not, without blocked people; of too many the newest.
+_SELECT = f"""SELECT e.title, e.episode_id, e.start, e.stop, e.began_at, e.ended_at, e.topic, e.summary, e.people,
+        e.tags, e.importance
+    FROM episodes e JOIN titles t ON t.id = e.title JOIN places p ON p.id = e.place
+    WHERE {{where}} AND t.direct = :direct AND e.stop > e.start AND NOT {_BLOCKED} ORDER BY e.id DESC LIMIT :most"""
+
+# The places with messages that are in no episode, or with episodes of somebody who is blocked now.
+_PLACES = f"""SELECT t.body FROM places p LEFT JOIN reading_cursors l ON l.place = p.id
+    JOIN messages m ON m.place = p.id AND m.number = p.messages - 1 JOIN titles t ON t.id = m.title
+    WHERE p.messages > coalesce(l.episodes, 0)
+        OR EXISTS (SELECT 1 FROM episodes e WHERE e.place = p.id AND {_BLOCKED})
+    ORDER BY p.id"""
+
+# The last message of each direct chat of a person.
+_DIRECT_CHATS = """SELECT m.place, max(m.number) FROM messages m JOIN titles t ON t.id = m.title
+    WHERE t.direct = 1 AND m.place IN (
+        SELECT o.place FROM messages o JOIN names n ON n.id = o.name WHERE n.author = :author
+    ) GROUP BY m.place"""
+
+# The episode without messages that stands for a forgotten history, up to its last message.
+_INSERT_FORGOTTEN = """INSERT INTO episodes
+    (episode_id, place, title, start, stop, topic, summary, importance, people, tags)
+    SELECT :episode_id, place, title, number + 1, number + 1, '', '', 0, '[]', '[]' FROM messages
+    WHERE place = :place AND number = :last
+    ON CONFLICT (episode_id) DO UPDATE SET start = excluded.start, stop = excluded.stop"""
+
+# A place that is read up to a message, for facts and for episodes.
+_MARK_ALL_READ = """INSERT INTO reading_cursors (place, facts, episodes) VALUES (:place, :read, :read)
+    ON CONFLICT (place) DO UPDATE SET
+        facts = CASE WHEN reading_cursors.facts > excluded.facts THEN reading_cursors.facts ELSE excluded.facts END,
+        episodes = CASE WHEN reading_cursors.episodes > excluded.episodes THEN reading_cursors.episodes
+            ELSE excluded.episodes END"""
+
+# The first and the last of some messages in each of their places.
+_RANGES = "SELECT place, min(number) FROM messages WHERE id IN (:messages) GROUP BY place"
+
+# Episodes with one of some messages.
+_REMOVE_CONTAINING = """DELETE FROM episodes WHERE id IN (
+        SELECT e.id FROM messages m JOIN episodes e ON e.place = m.place AND e.start <= m.number AND e.stop > m.number
+        WHERE m.id IN (:messages)
+    ) RETURNING place, start"""
+
+# The episodes of a place that are to be created again from a message on, unless there are later ones.
+_READ_AGAIN = """UPDATE reading_cursors SET episodes = :start WHERE place = :place AND episodes > :start
+    AND NOT EXISTS (SELECT 1 FROM episodes e WHERE e.place = :place AND e.start > :start)"""
+
+# The episodes that an author took part in but is missing from.
+_REMOVE_WITHOUT = """DELETE FROM episodes WHERE id IN (
+        SELECT e.id FROM messages m JOIN names n ON n.id = m.name
+        JOIN episodes e ON e.place = m.place AND e.start <= m.number AND e.stop > m.number
+        WHERE n.author = :author AND m.deleted = 0
+    ) AND id NOT IN (SELECT episode FROM episode_people WHERE author = :author)"""
+
+# The summaries of the windows after messages of an author, with the id of the author.
+_PASTS_OF = """SELECT w.id, w.people, a.author_id FROM window_pasts w JOIN authors a ON a.id = :author
+    WHERE EXISTS (SELECT 1 FROM messages m JOIN names n ON n.id = m.name
+        WHERE m.place = w.place AND m.number < w.start AND m.deleted = 0 AND n.author = :author)"""
 
 
 class SqlEpisodes(Repository):
@@ -42,20 +105,23 @@ class SqlEpisodes(Repository):
         return await self._reader.run(lambda database: _read_cursor(database, place))
 
     async def places(self) -> Sequence[Place]:
-        return await self._reader.run(_places)
+        return await self._reader.run(lambda database: [PLACE.loads(body) for (body,) in database.all(_PLACES)])
 
     async def missing_ranges(self, place: Place) -> Sequence[tuple[int, int]]:
         return await self._reader.run(lambda database: _missing_ranges(database, place))
 
     async def listed(self, place: Place) -> Sequence[Episode]:
-        return await self._reader.run(lambda database: _list(database, place, "p.place_key = ?", place_key(place)))
+        return await self._reader.run(
+            lambda database: _list(database, place, "p.id = :row", row=find_place(database, place))
+        )
 
     async def visible_to(self, target: Message) -> Sequence[Episode]:
         place = target.place
         if place.kind != "direct":
             return await self.listed(place)
-        where, asked = "p.platform = ? AND p.place_id = ?", (clean(place.platform), place.id)  # in any thread
-        return await self._reader.run(lambda database: _list(database, place, where, *asked))
+        where = "p.platform = :platform AND p.place_id = :place_id"  # in any thread
+        named = {"platform": clean(place.platform), "place_id": place.id}
+        return await self._reader.run(lambda database: _list(database, place, where, **named))
 
 
 def _add(database: Database, episode: Episode, seen: EpisodeCursor) -> bool:
@@ -81,109 +147,87 @@ def _is_current(database: Database, episode: Episode, seen: EpisodeCursor) -> bo
 
 def forget_direct_chats(database: Database, author: int) -> None:
     """Remove the episodes of a person's direct chats, and mark all messages there as read."""
-    select = f"""SELECT m.place, max(m.number) FROM messages m JOIN titles t ON t.id = m.title
-        WHERE {_IS_DIRECT} AND m.place IN (
-            SELECT o.place FROM messages o JOIN names n ON n.id = o.name WHERE n.author = ?
-        ) GROUP BY m.place"""
-    forgotten = """INSERT INTO episodes
-        (episode_id, place, title, start, stop, topic, summary, importance, people, tags)
-        SELECT 'forgotten ' || place, place, title, number + 1, number + 1, '', '', 0, '[]', '[]' FROM messages
-        WHERE place = ? AND number = ?
-        ON CONFLICT (episode_id) DO UPDATE SET start = excluded.start, stop = excluded.stop"""
-    read = """INSERT INTO reading_cursors (place, facts, episodes) VALUES (?, ?, ?) ON CONFLICT (place)
-        DO UPDATE SET facts = max(facts, excluded.facts), episodes = max(episodes, excluded.episodes)"""
-    for place, last in database.execute(select, (author,)).fetchall():
-        database.execute("DELETE FROM episodes WHERE place = ? AND start <= ?", (place, last))
-        database.execute("DELETE FROM window_pasts WHERE place = ?", (place,))
-        database.execute(forgotten, (place, last))
-        database.execute(read, (place, last + 1, last + 1))
-        database.execute("UPDATE messages SET stale = 0 WHERE place = ? AND number <= ? AND stale = 1", (place, last))
+    stale = "UPDATE messages SET stale = 0 WHERE place = :place AND number <= :last AND stale = 1"
+    for place, last in database.all(_DIRECT_CHATS, author=author):
+        database.run("DELETE FROM episodes WHERE place = :place AND start <= :last", place=place, last=last)
+        database.run("DELETE FROM window_pasts WHERE place = :place", place=place)
+        database.run(_INSERT_FORGOTTEN, episode_id=f"forgotten {place}", place=place, last=last)
+        database.run(_MARK_ALL_READ, place=place, read=last + 1)
+        database.run(stale, place=place, last=last)
 
 
-def remove_containing(database: Database, place: int, number: int) -> None:
-    """Remove the episodes and window summaries that contain a message; they are created again."""
-    remove_pasts = "DELETE FROM window_pasts WHERE place = ? AND start > ?"
-    database.execute(remove_pasts, (place, number))
-    delete = "DELETE FROM episodes WHERE place = ? AND start <= ? AND stop > ? RETURNING start"
-    for (start,) in database.execute(delete, (place, number, number)).fetchall():
-        database.execute(remove_pasts, (place, start))
-        later = database.execute("SELECT 1 FROM episodes WHERE place = ? AND start > ?", (place, start)).fetchone()
-        if not later:
-            database.execute("UPDATE reading_cursors SET episodes = min(episodes, ?) WHERE place = ?", (start, place))
+def remove_containing(database: Database, messages: Collection[int]) -> None:
+    """Remove the episodes and window summaries that contain one of these messages; they are created again."""
+    first = dict[int, int](database.all(_RANGES, messages=messages))
+    removed = database.all(_REMOVE_CONTAINING, messages=messages)
+    for place, start in removed:
+        first[place] = min(start, first[place])
+    remove_pasts = "DELETE FROM window_pasts WHERE place = :place AND start > :first"
+    database.many(remove_pasts, [{"place": place, "first": number} for place, number in first.items()])
+    database.many(_READ_AGAIN, [{"place": place, "start": start} for place, start in removed])
 
 
 def remove_spanning(database: Database, place: int, first: int) -> None:
     """Remove the episode that contains number *first*, where the conversation now begins."""
-    delete = "DELETE FROM episodes WHERE place = ? AND start < ? AND stop > ?"
-    database.execute(delete, (place, first, first))
+    delete = "DELETE FROM episodes WHERE place = :place AND start < :first AND stop > :first"
+    database.run(delete, place=place, first=first)
 
 
 def remove_without(database: Database, author: int) -> None:
     """Remove episodes that an author took part in but is missing from, so that they are created again."""
-    delete = """DELETE FROM {table} WHERE EXISTS (
-            SELECT 1 FROM messages m JOIN names n ON n.id = m.name WHERE n.author = :author AND m.deleted = 0
-            AND m.place = {table}.place AND {between}
-        ) AND NOT EXISTS (
-            SELECT 1 FROM authors a JOIN json_each({table}.people) j ON j.value = a.author_id WHERE a.id = :author
-        )"""
-    ranges = {"episodes": "m.number >= start AND m.number < stop", "window_pasts": "m.number < start"}
-    for table, between in ranges.items():
-        database.execute(delete.format(table=table, between=between), {"author": author})
+    database.run(_REMOVE_WITHOUT, author=author)
+    pasts = database.all(_PASTS_OF, author=author)
+    gone = [row for row, people, author_id in pasts if author_id not in STRINGS.loads(people)]
+    database.run("DELETE FROM window_pasts WHERE id IN (:gone)", gone=gone)
 
 
 def earliest_visible(database: Database, place: int) -> int:
     """Return the first number that episodes may begin with: earlier messages were forgotten or cleared."""
-    select = """SELECT max(p.beginning, coalesce((
-            SELECT max(e.start) FROM episodes e WHERE e.place = p.id AND e.start = e.stop
-        ), 0)) FROM places p WHERE p.id = ?"""
-    return database.execute(select, (place,)).fetchone()[0] or 0
+    select = """SELECT p.beginning, coalesce(max(e.start), 0) FROM places p
+        LEFT JOIN episodes e ON e.place = p.id AND e.start = e.stop WHERE p.id = :place GROUP BY p.beginning"""
+    found = database.one(select, place=place)
+    return max(found) if found else 0
 
 
 def insert_episode(database: Database, place: int, episode: Episode) -> None:
     """Store an episode in the row of its place; one with its id is replaced."""
-    values: dict[str, Any] = {
-        "episode_id": clean(episode.id),
-        "place": place,
-        "title": upsert_title(database, episode.place, place),
-        "start": episode.start,
-        "stop": episode.stop,
-        "began_at": format_time(episode.began_at),
-        "ended_at": format_time(episode.ended_at),
-        "topic": clean(episode.topic),
-        "summary": clean(episode.summary),
-        "importance": episode.importance,
-        "people": dumps(episode.people),
-        "tags": dumps(tuple(map(clean, episode.tags))),
-    }
-    again = ", ".join(f"{name} = excluded.{name}" for name in values if name != "episode_id")
-    insert = f"""INSERT INTO episodes ({", ".join(values)}) VALUES ({", ".join("?" * len(values))})
-        ON CONFLICT (episode_id) DO UPDATE SET {again}"""
-    database.execute(insert, tuple(values.values()))
+    ((row,),) = database.all(
+        _UPSERT,
+        episode_id=clean(episode.id),
+        place=place,
+        title=upsert_title(database, episode.place, place),
+        start=episode.start,
+        stop=episode.stop,
+        began_at=format_time(episode.began_at),
+        ended_at=format_time(episode.ended_at),
+        topic=clean(episode.topic),
+        summary=clean(episode.summary),
+        importance=episode.importance,
+        people=dumps(episode.people),
+        tags=dumps(tuple(map(clean, episode.tags))),
+    )
+    service = episode.place.author_namespace
+    people = {upsert_author(database, service, person) for person in episode.people}
+    database.run("DELETE FROM episode_people WHERE episode = :row", row=row)
+    insert = "INSERT INTO episode_people (episode, author) VALUES (:row, :author)"
+    database.many(insert, [{"row": row, "author": author} for author in people])
 
 
 def _read_cursor(database: Database, place: Place) -> EpisodeCursor | None:
-    select = """SELECT p.id, max(coalesce(l.episodes, 0), p.beginning), p.messages, p.changes
-        FROM places p LEFT JOIN reading_cursors l ON l.place = p.id WHERE p.place_key = ?"""
-    row = database.execute(select, (place_key(place),)).fetchone()
-    return None if row is None else EpisodeCursor(place=row[0], read=row[1], count=row[2], changes=row[3])
-
-
-def _places(database: Database) -> list[Place]:
-    select = f"""SELECT t.body FROM places p LEFT JOIN reading_cursors l ON l.place = p.id
-        JOIN messages m ON m.place = p.id AND m.number = p.messages - 1 JOIN titles t ON t.id = m.title
-        WHERE p.messages > coalesce(l.episodes, 0) OR EXISTS (
-            SELECT 1 FROM episodes e WHERE e.place = p.id AND {_BLOCKED}
-        ) ORDER BY p.id"""
-    return [PLACE.loads(body) for (body,) in database.execute(select)]
+    row = read_place(database, place, "id, messages, changes, beginning")
+    if row is None:
+        return None
+    place_row, count, changes, beginning = row
+    read = database.one("SELECT episodes FROM reading_cursors WHERE place = :place", place=place_row)
+    return EpisodeCursor(place=place_row, read=max(read[0] if read else 0, beginning), count=count, changes=changes)
 
 
 def _missing_ranges(database: Database, place: Place) -> list[tuple[int, int]]:
     found = _read_cursor(database, place)
     if found is None:
         return []
-    select = f"""SELECT e.start, e.stop FROM episodes e JOIN places p ON p.id = e.place
-        WHERE e.place = ? AND NOT {_BLOCKED} ORDER BY e.start"""
-    episodes = database.execute(select, (found.place,)).fetchall()
+    select = f"SELECT e.start, e.stop FROM episodes e WHERE e.place = :place AND NOT {_BLOCKED} ORDER BY e.start"
+    episodes = database.all(select, place=found.place)
     reached = earliest_visible(database, found.place)
     holes: list[tuple[int, int]] = []
     for start, stop in [*episodes, (found.read, found.read)]:
@@ -193,12 +237,11 @@ def _missing_ranges(database: Database, place: Place) -> list[tuple[int, int]]:
     return [hole for hole in holes if hole[0] < hole[1]]
 
 
-def _list(database: Database, place: Place, where: str, *asked: str) -> list[Episode]:
-    """Episodes that match *where* and are of the same kind of chat, direct or not, without blocked people."""
-    select = f"""SELECT {_COLUMNS} {_FROM} WHERE {where} AND ({_IS_DIRECT}) = ? AND e.stop > e.start
-        AND NOT {_BLOCKED} ORDER BY e.id DESC LIMIT ?"""
+def _list(database: Database, place: Place, where: str, **named: Any) -> list[Episode]:
+    """Return the episodes that match *where*, without those of an earlier conversation, by thread and in order."""
     identities = IdentityCache()
-    rows = database.execute(select, (*asked, place.kind == "direct", MAX_EPISODES)).fetchall()
+    direct = int(place.kind == "direct")
+    rows = database.all(_SELECT.format(where=where), direct=direct, most=MAX_EPISODES, **named)
     episodes = [_episode(identities.place(database, title), *row) for title, *row in rows]
     firsts = {one: conversation_start(database, one) for one in {episode.place for episode in episodes}}
     found = [episode for episode in episodes if episode.start >= firsts[episode.place]]
@@ -235,13 +278,17 @@ class SqlWindowPasts(Repository):
 
 
 def _find_past(database: Database, place: Place, since: int, start: int) -> WindowPast | None:
-    select = f"""SELECT w.text, w.people, {has_blocked("w.people")} FROM window_pasts w
-        JOIN places p ON p.id = w.place WHERE w.place = ? AND w.since = ? AND w.start = ?"""
-    row = database.execute(select, (find_place(database, place), since, start)).fetchone()
-    if row is None:
+    row = find_place(database, place)
+    select = "SELECT text, people FROM window_pasts WHERE place = :place AND since = :since AND start = :start"
+    found = database.one(select, place=row, since=since, start=start)
+    if found is None:
         return None
-    text, people, blocked = row
-    return WindowPast(since=since, start=start, text="" if blocked else text, people=STRINGS.loads(people))
+    text, people = found[0], STRINGS.loads(found[1])
+    blocked = """SELECT 1 FROM places p JOIN authors a ON a.platform = p.service
+        JOIN blocked_authors b ON b.author = a.id WHERE p.id = :place AND a.author_id IN (:people)"""
+    if database.one(blocked, place=row, people=people):
+        text = ""
+    return WindowPast(since=since, start=start, text=text, people=people)
 
 
 def _add_past(database: Database, place: Place, past: WindowPast, seen: EpisodeCursor) -> WindowPast:
@@ -258,7 +305,15 @@ def _add_past(database: Database, place: Place, past: WindowPast, seen: EpisodeC
     forgotten = earliest_visible(database, row)
     if forgotten and seen.read <= forgotten:
         past = empty
-    insert = "INSERT INTO window_pasts (place, since, start, text, people) VALUES (?, ?, ?, ?, ?)"
-    database.execute(insert, (row, past.since, past.start, clean(past.text), dumps(past.people)))
-    database.execute("DELETE FROM window_pasts WHERE place = ? AND start < ?", (row, past.start - PAST_RETENTION))
+    database.run(
+        """INSERT INTO window_pasts (place, since, start, text, people)
+            VALUES (:place, :since, :start, :text, :people)""",
+        place=row,
+        since=past.since,
+        start=past.start,
+        text=clean(past.text),
+        people=dumps(past.people),
+    )
+    old = "DELETE FROM window_pasts WHERE place = :place AND start < :oldest"
+    database.run(old, place=row, oldest=past.start - PAST_RETENTION)
     return past

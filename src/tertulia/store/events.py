@@ -28,6 +28,7 @@ LAST_ROW = 2**63 - 1  # that a table may have
 Published = Callable[[Sequence[DurableEvent]], None]
 
 _COLUMNS = ("place", "number", "cursor", "at")
+# stores an event
 _INSERT = """INSERT INTO place_events (place, number, run_id, at, body)
     VALUES (:place, :number, :run_id, :at, :body)"""
 # the oldest events after a cursor, of one place or run if that is said, each with the newest title of its place
@@ -71,22 +72,29 @@ class SqlEvents(Repository):
         return str(newest[0] or 0 if newest else 0)
 
 
-def add(database: Database, *events: DurableEvent, at: datetime | None = None, number: int | None = None) -> None:
+def add(
+    database: Database, *events: DurableEvent, at: datetime | None = None, counted: tuple[int, int] | None = None
+) -> None:
     """Store events of one place, and publish them when the transaction is committed.
 
-    They get the next numbers of their place, unless the caller has counted the first one in `places.events` already.
+    They get the next numbers of their place. A caller that has *counted* them gives its row and the first number.
     """
-    place, when = upsert_place(database, events[0].place), format_time(at)
-    if number is None:
-        counted = "UPDATE places SET events = events + :more WHERE id = :place RETURNING events"
-        ((last,),) = database.all(counted, more=len(events), place=place)
-        number = last - len(events) + 1
+    place, number = counted or _count(database, events[0].place, len(events))
+    when = format_time(at)
     for following, event in enumerate(events, number):
         run_id = getattr(event, "run_id", None)
         row = database.insert(_INSERT, place=place, number=following, run_id=run_id, at=when, body=_body(event))
         if row % CLEANUP_INTERVAL == 0:
             database.run("DELETE FROM place_events WHERE id <= :last", last=row - MAX_EVENTS)
         database.events.append(replace(event, at=at, number=following, cursor=str(row)))
+
+
+def _count(database: Database, place: Place, more: int) -> tuple[int, int]:
+    """Count events in their place; return its row and the number of the first."""
+    row = upsert_place(database, place)
+    update = "UPDATE places SET events = events + :more WHERE id = :place RETURNING events"
+    ((last,),) = database.all(update, more=more, place=row)
+    return row, last - more + 1
 
 
 def _body(event: DurableEvent) -> str:

@@ -1,48 +1,65 @@
 """Rows of facts, and the SQL conditions that say who may see them."""
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from tertulia.memory.values import Fact, Subject
+from tertulia.memory.values import Fact, FactRules, Subject
+from tertulia.store.database import Database, Row
 from tertulia.store.encoding import clean, parse_time, validate
 from tertulia.store.identities import IdentityCache, find_author, upsert_author, upsert_place, upsert_title
-from tertulia.store.sqlite.connection import Database
 
 SOURCES = """fact_sources c JOIN messages m ON m.place = c.place AND m.message_id = c.message_id
     JOIN names n ON n.id = m.name"""
 
+# whether somebody else said it, and never the subject; of an imported fact without messages it is assumed
+HEARSAY = f"""coalesce((SELECT min(CASE WHEN n.author <> f.about THEN 1 ELSE 0 END) FROM {SOURCES} WHERE c.fact = f.id),
+    CASE WHEN f.imported_from <> '' THEN 1 ELSE 0 END)"""
 
-HEARSAY = f"coalesce((SELECT min(n.author <> f.about) FROM {SOURCES} WHERE c.fact = f.id), f.imported_from <> '')"
-
-
-IS_SUBJECT = """(:own OR (:anybody AND :direct AND (
-        SELECT min(n.author = :about) FROM messages m JOIN names n ON n.id = m.name
+# whether the one who asks is the subject; without an asker: whether only the subject writes in that direct chat
+IS_SUBJECT = """(:own = 1 OR (:anybody = 1 AND :direct = 1 AND (
+        SELECT min(CASE WHEN n.author = :about THEN 1 ELSE 0 END) FROM messages m JOIN names n ON n.id = m.name
         WHERE m.place = :place AND m.role = 'user'
-    )))"""  # the one who asks is the subject; without an asker: only the subject writes in that direct chat
+    ) = 1))"""
 
-
+# whether all authors of its sources are blocked
 ALL_SOURCES_BLOCKED = f"""coalesce((
-        SELECT min(n.author IN (SELECT author FROM blocked_authors)) FROM {SOURCES} WHERE c.fact = f.id
-    ), 0)"""  # whether all authors of its sources are blocked
+        SELECT min(CASE WHEN n.author IN (SELECT author FROM blocked_authors) THEN 1 ELSE 0 END)
+        FROM {SOURCES} WHERE c.fact = f.id
+    ), 0) = 1"""
 
-
+# whether it was said in a group, by the subject alone: it may be known in their direct chats
 SAID_IN_GROUP = f"""(f.direct = 0 AND coalesce((
-        SELECT min(n.author = f.about AND m.forwarded_from IS NULL) FROM {SOURCES} WHERE c.fact = f.id
-    ), 0))"""  # whether it was said in a group, by the subject alone: it may be known in their direct chats
-
+        SELECT min(CASE WHEN n.author = f.about AND m.forwarded_from IS NULL THEN 1 ELSE 0 END)
+        FROM {SOURCES} WHERE c.fact = f.id
+    ), 0) = 1)"""
 
 VISIBLE = f"""f.about = :about AND f.direct <= :direct AND (
         (f.place = :place AND f.direct = :direct AND f.scope <> 'direct')
-        OR (f.scope = 'everywhere' OR (:direct AND (f.scope = 'direct' OR {SAID_IN_GROUP}))) AND {IS_SUBJECT}
+        OR (f.scope = 'everywhere' OR (:direct = 1 AND (f.scope = 'direct' OR {SAID_IN_GROUP}))) AND {IS_SUBJECT}
     ) AND f.superseded_by IS NULL AND (f.valid_until IS NULL OR f.valid_until > :now)
     AND NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author IN (f.about, :asked_by))
     AND NOT {ALL_SOURCES_BLOCKED}"""
 
+FACT_COLUMNS = f"""f.id, f.fact_id, f.title, a.platform, a.author_id, f.name, f.text, f.key, f.scope, f.confidence,
+    f.learned_at, f.valid_from, f.valid_until, f.superseded_by, {HEARSAY}, f.imported_from"""
+FACT_TABLES = "FROM facts f JOIN authors a ON a.id = f.about"
 
-def has_blocked(people: str) -> str:
-    """Condition: a blocked author is among *people*, a column with a JSON list of ids; `p` is the place."""
-    return f"""EXISTS (SELECT 1 FROM blocked_authors b JOIN authors a ON a.id = b.author
-        WHERE a.platform = p.service AND a.author_id IN (SELECT value FROM json_each({people})))"""
+# The messages that facts were learned from, in the order in which they were learned.
+_SELECT_SOURCES = "SELECT fact, message_id FROM fact_sources WHERE fact IN (:facts) ORDER BY id"
+
+_STORED = (
+    "fact_id place title direct about name text digest key scope confidence learned_at valid_from valid_until "
+    "superseded_by imported_from"
+).split()
+
+# Stores a fact; one with its id is replaced.
+_UPSERT = f"""INSERT INTO facts ({", ".join(_STORED)}) VALUES ({", ".join(f":{column}" for column in _STORED)})
+    ON CONFLICT (fact_id) DO UPDATE SET {", ".join(f"{column} = excluded.{column}" for column in _STORED)}"""
+
+# Stores a source of a stored fact.
+_INSERT_SOURCE = """INSERT INTO fact_sources (fact, place, message_id)
+    SELECT id, place, :message_id FROM facts WHERE fact_id = :fact_id"""
 
 
 def find_subject(database: Database, subject: Subject) -> int | None:
@@ -50,24 +67,25 @@ def find_subject(database: Database, subject: Subject) -> int | None:
     return find_author(database, clean(subject.platform), subject.id) if clean(subject.id) == subject.id else None
 
 
-FACT_COLUMNS = f"""f.id, f.fact_id, f.title, a.platform, a.author_id, f.name, f.text, f.key, f.scope, f.confidence,
-    f.learned_at, f.valid_from, f.valid_until, f.superseded_by, {HEARSAY},
-    f.imported_from"""
-FACT_TABLES = "FROM facts f JOIN authors a ON a.id = f.about"
+def read_sources(database: Database, facts: Iterable[int]) -> dict[int, tuple[str, ...]]:
+    """Return the ids of the messages that facts were learned from, by the rows of the facts."""
+    found: dict[int, tuple[str, ...]] = dict.fromkeys(facts, ())
+    for fact, message_id in database.all(_SELECT_SOURCES, facts=list(found)) if found else ():
+        found[fact] += (message_id,)
+    return found
 
 
-def decode_fact(database: Database, row: tuple[Any, ...], identities: IdentityCache) -> Fact:
+def decode_fact(database: Database, row: Row, sources: tuple[str, ...], identities: IdentityCache) -> Fact:
     """Decode a row of `FACT_COLUMNS`."""
-    fact, fact_id, title, platform, author, name, text, key, scope, confidence, learned_at, *since = row
+    _, fact_id, title, platform, author, name, text, key, scope, confidence, learned_at, *since = row
     held_from, held_until, newer, hearsay, imported_from = since
-    sources = database.execute("SELECT message_id FROM fact_sources WHERE fact = ? ORDER BY id", (fact,))
     return validate(
         Fact(
             id=fact_id,
             subject=validate(Subject(platform=platform, id=author, name=name)),
             text=text,
             place=identities.place(database, title),
-            sources=tuple(message_id for (message_id,) in sources.fetchall()),
+            sources=sources,
             learned_at=datetime.fromisoformat(learned_at),
             scope=scope,
             confidence=confidence,
@@ -81,17 +99,33 @@ def decode_fact(database: Database, row: tuple[Any, ...], identities: IdentityCa
     )
 
 
-def select_facts(database: Database, where: str, values: Any = (), order: str = "f.id") -> list[Fact]:
+def select_facts(database: Database, where: str, order: str = "f.id", **values: Any) -> list[Fact]:
     """Select the facts that match *where*, by default in the order in which they were stored."""
-    identities = IdentityCache()
-    rows = database.execute(f"SELECT {FACT_COLUMNS} {FACT_TABLES} WHERE {where} ORDER BY {order}", values).fetchall()
-    return [decode_fact(database, row, identities) for row in rows]
+    rows = database.all(f"SELECT {FACT_COLUMNS} {FACT_TABLES} WHERE {where} ORDER BY {order}", **values)
+    identities, sources = IdentityCache(), read_sources(database, [row[0] for row in rows])
+    return [decode_fact(database, row, sources[row[0]], identities) for row in rows]
 
 
-def upsert_fact(database: Database, fact: Fact) -> int:
-    """Store a fact with its sources; return its row."""
+def facts_with_ids(database: Database, fact_ids: Iterable[str]) -> dict[str, Fact]:
+    """Return the stored facts with these ids, by id."""
+    found = select_facts(database, "f.fact_id IN (:fact_ids)", fact_ids=[clean(one) for one in fact_ids])
+    return {fact.id: fact for fact in found}
+
+
+def upsert_facts(database: Database, facts: Sequence[Fact], rules: FactRules) -> None:
+    """Store facts with their sources."""
+    if not facts:
+        return
+    database.many(_UPSERT, [_row(database, fact, rules) for fact in facts])
+    delete = "DELETE FROM fact_sources WHERE fact IN (SELECT id FROM facts WHERE fact_id IN (:fact_ids))"
+    database.run(delete, fact_ids=[fact.id for fact in facts])
+    sources = [{"fact_id": fact.id, "message_id": source} for fact in facts for source in fact.sources]
+    database.many(_INSERT_SOURCE, sources)
+
+
+def _row(database: Database, fact: Fact, rules: FactRules) -> dict[str, Any]:
     place = upsert_place(database, fact.place)
-    values = {
+    return {
         "fact_id": fact.id,
         "place": place,
         "title": upsert_title(database, fact.place, place),
@@ -99,6 +133,7 @@ def upsert_fact(database: Database, fact: Fact) -> int:
         "about": upsert_author(database, fact.subject.platform, fact.subject.id),
         "name": fact.subject.name,
         "text": fact.text,
+        "digest": rules.fact_digest(fact.text, fact.subject.name),
         "key": fact.key,
         "scope": fact.scope,
         "confidence": fact.confidence,
@@ -108,11 +143,3 @@ def upsert_fact(database: Database, fact: Fact) -> int:
         "superseded_by": fact.superseded_by,
         "imported_from": fact.imported_from,
     }
-    changed = ", ".join(f"{column} = excluded.{column}" for column in values)
-    insert = f"""INSERT INTO facts ({", ".join(values)}) VALUES ({", ".join("?" * len(values))})
-        ON CONFLICT (fact_id) DO UPDATE SET {changed} RETURNING id"""
-    row: int = database.execute(insert, tuple(values.values())).fetchone()[0]
-    database.execute("DELETE FROM fact_sources WHERE fact = ?", (row,))
-    insert = "INSERT INTO fact_sources (fact, place, message_id) VALUES (?, ?, ?)"
-    database.executemany(insert, [(row, place, source) for source in fact.sources])
-    return row

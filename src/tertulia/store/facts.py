@@ -3,23 +3,28 @@
 Every query includes visibility and validity. A proposal is valid until its person confirms it or it expires.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.characters import is_blank
-from tertulia.engine.store_protocols import PROPOSAL
 from tertulia.events import FactsLearned
-from tertulia.memory.facts import MAX_FACTS, check_fact, facts_to_drop, is_current, merge_facts
-from tertulia.memory.values import Fact, Scope, Subject, Summary, UnreadRange
-from tertulia.memory.verify.comparison import comparable_words
+from tertulia.memory.values import Fact, FactRules, Scope, Subject, Summary, UnreadRange, check_fact, is_current
 from tertulia.messages import Message, Place
 from tertulia.store import cursors, episodes, events
-from tertulia.store.cursors import EXCLUDED
 from tertulia.store.encoding import clean, validate, validate_id
-from tertulia.store.fact_rows import ALL_SOURCES_BLOCKED, SOURCES, VISIBLE, find_subject, select_facts, upsert_fact
+from tertulia.store.fact_rows import (
+    ALL_SOURCES_BLOCKED,
+    SOURCES,
+    VISIBLE,
+    facts_with_ids,
+    find_subject,
+    select_facts,
+    upsert_facts,
+)
 from tertulia.store.forget import retraction
 from tertulia.store.forget.facts import hide_facts
 from tertulia.store.identities import IdentityCache, audience_start, find_place, upsert_author, upsert_place
@@ -32,17 +37,50 @@ from tertulia.timezones import utc
 
 _ALL = 2**31
 
+# The messages that a fact was learned from and that can still be read.
+_SOURCE_MESSAGES = f"""SELECT {MESSAGE_COLUMNS} FROM facts f JOIN fact_sources s ON s.fact = f.id
+    JOIN messages m ON m.place = s.place AND m.message_id = s.message_id JOIN names n ON n.id = m.name
+    WHERE f.fact_id = :fact_id AND m.deleted = 0 AND m.hidden = 0
+        AND n.author NOT IN (SELECT author FROM blocked_authors)
+    ORDER BY m.number"""
+
+# The facts with some ids, and those about the same people that say the same, from any place.
+_SAME = """SELECT DISTINCT o.id FROM facts f JOIN facts o ON o.about = f.about AND o.digest = f.digest
+    WHERE f.fact_id IN (:fact_ids) ORDER BY o.id"""
+
+# Messages of a place that facts may be learned from, since the place has had its readers.
+_EVIDENCE = """SELECT m.message_id, m.id, n.author, m.role FROM messages m JOIN names n ON n.id = m.name
+    WHERE m.place = :place AND m.message_id IN (:sources) AND m.number >= :first AND m.deleted = 0 AND m.hidden = 0
+        AND n.author NOT IN (SELECT author FROM blocked_authors)"""
+
+# The summary of a person in a place, unless a fact has ceased to hold since, or one of its sources was blocked.
+_SUMMARY = f"""SELECT text, facts, digest, made_at FROM summaries s
+    WHERE about = :about AND place = :place AND direct = :direct
+    AND about NOT IN (SELECT author FROM blocked_authors) AND NOT EXISTS (
+        SELECT 1 FROM facts f WHERE f.about = s.about AND f.superseded_by IS NULL
+        AND f.valid_until > s.made_at AND f.valid_until <= :now
+    ) AND NOT EXISTS (
+        SELECT 1 FROM facts f JOIN {SOURCES} JOIN blocked_authors b ON b.author = n.author
+        WHERE c.fact = f.id AND f.about = s.about AND b.at >= s.made_at
+    )"""
+
+# Stores the summary of a person for a place.
+_UPSERT_SUMMARY = """INSERT INTO summaries (about, place, direct, text, facts, digest, made_at)
+    VALUES (:about, :place, :direct, :text, :facts, :digest, :made_at)
+    ON CONFLICT (about, place, direct) DO UPDATE
+    SET text = excluded.text, facts = excluded.facts, digest = excluded.digest, made_at = excluded.made_at"""
+
 
 class SqlFacts(Repository):
     """Implements `memory.values.Facts` and `Summaries`."""
 
-    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, *, most: int = MAX_FACTS) -> None:
+    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, rules: FactRules) -> None:
         super().__init__(writer, reader)
-        self._most = most  # of one person from one place
+        self._rules = rules
 
     async def learn(self, facts: Sequence[Fact], *, reading: UnreadRange | None = None) -> Sequence[Fact]:
         given = [normalize(check_fact(fact)) for fact in facts]
-        return await self._writer.run(lambda database: _learn(database, given, reading, self._most))
+        return await self._writer.run(lambda database: _learn(database, given, reading, self._rules))
 
     async def about(
         self,
@@ -60,21 +98,21 @@ class SqlFacts(Repository):
         return await self._reader.run(lambda database: _list(database, subject, place))
 
     async def get(self, fact_id: str) -> Fact | None:
-        return await self._reader.run(lambda database: _find(database, fact_id))
+        return await self._reader.run(lambda database: facts_with_ids(database, [fact_id]).get(fact_id))
 
     async def why(self, fact_id: str) -> Sequence[Message]:
         return await self._reader.run(lambda database: _source_messages(database, fact_id))
 
     async def forget(self, fact_ids: Sequence[str], *, at: datetime | None = None) -> int:
         now = utc(at or datetime.now(UTC))
-        count = await self._writer.run(lambda database: _forget(database, fact_ids, now))
+        count = await self._writer.run(lambda database: _forget(database, fact_ids, now, self._rules))
         if count:
             await self._writer.run(connection.checkpoint, autocommit=True)
         return count
 
     async def forget_all(self, subject: Subject, *, at: datetime | None = None) -> int:
         now = utc(at or datetime.now(UTC))
-        count = await self._writer.run(lambda database: _forget_all(database, subject, now))
+        count = await self._writer.run(lambda database: _forget_all(database, subject, now, self._rules))
         await self._writer.run(connection.checkpoint, autocommit=True)
         return count
 
@@ -90,120 +128,100 @@ def _visible(
     database: Database, subject: Subject, place: Place, asked_by: Subject | None, now: datetime, limit: int
 ) -> list[Fact]:
     about, asking = find_subject(database, subject), asked_by and find_subject(database, asked_by)
-    values = {
-        "about": about,
-        "asked_by": asking,
-        "place": find_place(database, place),
-        "direct": int(place.kind == "direct"),
-        "own": int(about == asking and place.author_namespace == subject.platform),
-        "anybody": int(asked_by is None),
-        "now": now.isoformat(),
-        "limit": max(0, min(limit, _ALL)),
-    }
-    return select_facts(database, VISIBLE, values, "f.confidence DESC, f.learned_at DESC, f.id DESC LIMIT :limit")
+    return select_facts(
+        database,
+        VISIBLE,
+        "f.confidence DESC, f.learned_at DESC, f.id DESC LIMIT :most",
+        about=about,
+        asked_by=asking,
+        place=find_place(database, place),
+        direct=int(place.kind == "direct"),
+        own=int(about == asking and place.author_namespace == subject.platform),
+        anybody=int(asked_by is None),
+        now=now.isoformat(),
+        most=max(0, min(limit, _ALL)),
+    )
 
 
 def _list(database: Database, subject: Subject | None, place: Place | None) -> list[Fact]:
-    wanted: dict[str, int | None] = {}
-    if subject is not None:
-        wanted["f.about = ?"] = find_subject(database, subject)
-    if place is not None:
-        wanted["f.place = ?"] = find_place(database, place)
-    return select_facts(database, " AND ".join(["1", *wanted]), tuple(wanted.values()))
-
-
-def _find(database: Database, fact_id: str) -> Fact | None:
-    return next(iter(select_facts(database, "f.fact_id = ?", (clean(fact_id),))), None)
+    wanted = {
+        **({} if subject is None else {"about": find_subject(database, subject)}),
+        **({} if place is None else {"place": find_place(database, place)}),
+    }
+    where = " AND ".join(["f.id > 0", *(f"f.{name} = :{name}" for name in wanted)])
+    return select_facts(database, where, "f.id", **wanted)
 
 
 def _source_messages(database: Database, fact_id: str) -> list[Message]:
-    select = f"""SELECT {MESSAGE_COLUMNS} FROM facts f JOIN fact_sources s ON s.fact = f.id
-        JOIN messages m ON m.place = s.place AND m.message_id = s.message_id JOIN names n ON n.id = m.name
-        WHERE f.fact_id = ? AND m.deleted = 0 AND m.hidden = 0 AND n.author NOT IN (SELECT author FROM blocked_authors)
-        ORDER BY m.number"""
     identities = IdentityCache()
-    return [decode_message(database, row, identities) for row in database.execute(select, (clean(fact_id),)).fetchall()]
+    rows = database.all(_SOURCE_MESSAGES, fact_id=clean(fact_id))
+    return [decode_message(database, row, identities) for row in rows]
 
 
-def _forget(database: Database, fact_ids: Iterable[str], at: datetime) -> int:
-    select = "SELECT id FROM facts WHERE fact_id = ?"
-    named = [database.execute(select, (clean(fact_id),)).fetchone() for fact_id in fact_ids]
-    same = {one for row in named if row for one in _same(database, row[0])}
-    facts = retraction.with_superseded(database, sorted(same))
-    for fact in facts:
-        cursors.exclude_fact(database, fact)
+def _forget(database: Database, fact_ids: Iterable[str], at: datetime, rules: FactRules) -> int:
+    same = [row for (row,) in database.all(_SAME, fact_ids=list(map(clean, fact_ids)))]
+    facts = retraction.with_superseded(database, same)
+    cursors.exclude_facts(database, facts)
     hide_facts(database, facts, at)
-    retraction.remove(database, facts)
+    retraction.remove(database, facts, rules)
     return len(facts)
 
 
-def _same(database: Database, fact: int) -> list[int]:
-    """Return the facts about the same person that say the same, from any place."""
-    select = "SELECT o.id, o.text, o.name FROM facts f JOIN facts o ON o.about = f.about WHERE f.id = ?"
-    words = {row: comparable_words(text, name) for row, text, name in database.execute(select, (fact,))}
-    return [row for row, said in words.items() if said == words[fact]]
-
-
-def _forget_all(database: Database, subject: Subject, at: datetime) -> int:
+def _forget_all(database: Database, subject: Subject, at: datetime, rules: FactRules) -> int:
     author = find_subject(database, subject)
     if author is None:
         return 0
-    facts = [row for (row,) in database.execute("SELECT id FROM facts WHERE about = ?", (author,))]
+    facts = [row for (row,) in database.all("SELECT id FROM facts WHERE about = :author", author=author)]
     hide_facts(database, facts, at)
-    retraction.remove(database, facts)
-    database.execute("DELETE FROM summaries WHERE about = ?", (author,))
+    retraction.remove(database, facts, rules)
+    retraction.remove_summaries(database, [author])
     episodes.forget_direct_chats(database, author)
-    cursors.exclude(database, author)
+    cursors.exclude_all(database, author)
     return len(facts)
 
 
-def _learn(database: Database, facts: Sequence[Fact], reading: UnreadRange | None, most: int) -> list[Fact]:
+def _learn(database: Database, facts: Sequence[Fact], reading: UnreadRange | None, rules: FactRules) -> list[Fact]:
     if reading and not cursors.is_current(database, reading):
         return []
-    grounded = [fact for fact in (_with_valid_sources(database, given) for given in facts) if fact]
+    grounded = _grounded(database, facts, rules)
     changed: list[Fact] = []
     for _, theirs in groupby(sorted(grounded, key=_person), key=_person):  # sorting keeps their order
-        changed += learn_about(database, list(theirs), most)
+        changed += learn_about(database, list(theirs), rules)
     if reading:
         cursors.mark_read(database, reading)
     given_ids = {fact.id for fact in facts}
-    new = [
-        fact for fact in changed if fact.id in given_ids and is_current(fact, fact.learned_at)
-    ]  # others: known before
+    new = [one for one in changed if one.id in given_ids and is_current(one, one.learned_at)]  # others: known before
     for place in {fact.place.key: fact.place for fact in new}.values():
         there = tuple(fact.id for fact in new if fact.place.key == place.key)
         events.add(database, FactsLearned(place=place, fact_ids=there), at=max(fact.learned_at for fact in new))
     return changed
 
 
-def learn_about(database: Database, facts: Sequence[Fact], most: int) -> list[Fact]:
-    """Merge new facts about one person into the stored ones; return what is new or changed."""
-    places = {upsert_place(database, fact.place): fact.place for fact in facts}
-    known = _related(database, facts[0].subject, places)
-    there = [fact for fact in facts if fact.id in known or _find(database, fact.id) is None]
-    changed = [fact for fact in merge_facts(known.values(), there) if known.get(fact.id) != fact]
-    rows = {fact: upsert_fact(database, fact) for fact in changed}
-    superseded = [row for fact, row in rows.items() if fact.superseded_by and fact.id in known]
-    retraction.remove_summaries(database, superseded)
-    for place in places:
-        _remove_least_useful(database, facts[0].subject, place, most)
-    return [now for fact in changed if (now := _find(database, fact.id))]
+def learn_about(database: Database, facts: Sequence[Fact], rules: FactRules) -> list[Fact]:
+    """Merge new facts about one person into the stored ones; return what is new or changed.
 
-
-def _related(database: Database, subject: Subject, places: Iterable[int]) -> dict[str, Fact]:
-    """Return the stored facts that a new one from these places may repeat or supersede."""
-    here = tuple(places)
-    where = f"f.about = ? AND (f.scope <> 'chat' OR f.place IN ({', '.join('?' * len(here))}))"
-    found = select_facts(database, where, (find_subject(database, subject), *here))
-    return {fact.id: fact for fact in found}
-
-
-def _remove_least_useful(database: Database, subject: Subject, place: int, most: int) -> None:
-    """Remove the least useful facts beyond the limit, with what they superseded."""
-    known = select_facts(database, "f.about = ? AND f.place = ?", (find_subject(database, subject), place), "f.id DESC")
-    select = "SELECT id FROM facts WHERE fact_id = ?"
-    gone = [database.execute(select, (fact.id,)).fetchone()[0] for fact in facts_to_drop(known, most)]
-    retraction.remove(database, retraction.with_superseded(database, gone))
+    A new fact may repeat or supersede those that are not only for other chats.
+    """
+    places = {upsert_place(database, fact.place) for fact in facts}
+    about = find_subject(database, facts[0].subject)
+    where = "f.about = :about AND (f.scope <> 'chat' OR f.place IN (:places))"
+    known = {fact.id: fact for fact in select_facts(database, where, about=about, places=list(places))}
+    given = [fact.id for fact in facts if fact.id not in known]
+    others = {one for (one,) in database.all("SELECT fact_id FROM facts WHERE fact_id IN (:given)", given=given)}
+    merged = rules.merge_facts(known.values(), [fact for fact in facts if fact.id not in others])
+    changed = [fact for fact in merged if known.get(fact.id) != fact]
+    upsert_facts(database, changed, rules)
+    if any(fact.superseded_by and fact.id in known for fact in changed):
+        retraction.remove_summaries(database, [about] if about else [])
+    here: dict[int, list[Fact]] = {place: [] for place in places}
+    for fact in reversed(merged):  # of equal ones the newest stay
+        here.setdefault(upsert_place(database, fact.place), []).append(fact)
+    dropped = [fact.id for place in places for fact in rules.facts_to_drop(here[place])]
+    if dropped:
+        rows = [row for (row,) in database.all("SELECT id FROM facts WHERE fact_id IN (:ids)", ids=dropped)]
+        retraction.remove(database, retraction.with_superseded(database, rows), rules)
+    now = facts_with_ids(database, [fact.id for fact in changed])
+    return [now[fact.id] for fact in changed if fact.id in now]
 
 
 def normalize(fact: Fact) -> Fact:
@@ -223,36 +241,68 @@ def normalize(fact: Fact) -> Fact:
     )
 
 
-def _with_valid_sources(database: Database, fact: Fact) -> Fact | None:
-    """Return the fact with its valid sources and a scope no wider than they allow; None without a valid source."""
-    if is_blank(clean(fact.subject.id)):
-        return None  # nobody knows whom it is about
-    place, subject = find_place(database, fact.place), find_subject(database, fact.subject)
-    if database.execute("SELECT 1 FROM blocked_authors WHERE author = ?", (subject,)).fetchone():
-        return None
-    stands = f"""SELECT n.author IS ? FROM messages m JOIN names n ON n.id = m.name WHERE m.place = ?
-        AND m.message_id = ? AND m.number >= ? AND m.deleted = 0 AND m.hidden = 0 AND (m.role = 'user' OR n.author = ?)
-        AND n.author NOT IN (SELECT author FROM blocked_authors) AND NOT {EXCLUDED}"""
-    excluded = (subject, subject, cursors.fact_digest(fact.text, fact.subject.name))
-    first = audience_start(database, fact.place)  # earlier messages had other readers: they are no source
-    found = {one: database.execute(stands, (subject, place, one, first, *excluded)).fetchone() for one in fact.sources}
-    own = {one: row[0] for one, row in found.items() if row}  # whether the person themselves said so
-    if not own:
-        return None
-    return replace(fact, sources=tuple(own), scope=_scope(database, fact, place), hearsay=not any(own.values()))
+class _Evidence(Struct, frozen=True):
+    """A message that a fact may be learned from: its row, its author, and whether a person wrote it."""
+
+    row: int
+    author: int
+    by_person: bool
 
 
-def _scope(database: Database, fact: Fact, place: int | None) -> Scope:
+def _grounded(database: Database, facts: Sequence[Fact], rules: FactRules) -> list[Fact]:
+    """Return the facts that have valid sources, with these and with a scope no wider than they allow."""
+    people = {fact.subject: find_subject(database, fact.subject) for fact in facts}
+    rows = [row for row in people.values() if row is not None]
+    blocked = {
+        row for (row,) in database.all("SELECT author FROM blocked_authors WHERE author IN (:people)", people=rows)
+    }
+    excluded: dict[tuple[int, str], int] = {
+        (about, digest): last
+        for about, digest, last in database.all(
+            "SELECT about, digest, last_message FROM fact_exclusions WHERE about IN (:people)", people=rows
+        )
+    }
+    evidence = {place: _evidence(database, place, facts) for place in {fact.place for fact in facts}}
+    authors = {place: _authors(database, place) for place in evidence if place.kind == "direct"}
+    found: list[Fact] = []
+    for fact in facts:
+        person = people[fact.subject]
+        if is_blank(clean(fact.subject.id)) or person in blocked:  # nobody knows whom it is about
+            continue
+        digests = ("", rules.fact_digest(fact.text, fact.subject.name))
+        last = max(excluded.get((person, digest), 0) if person else 0 for digest in digests)
+        sources = {
+            source: one
+            for source in fact.sources
+            if (one := evidence[fact.place].get(source)) and one.row > last and (one.by_person or one.author == person)
+        }
+        if sources:
+            scope = _scope(fact, authors.get(fact.place, frozenset()), person)
+            hearsay = all(one.author != person for one in sources.values())
+            found.append(replace(fact, sources=tuple(sources), scope=scope, hearsay=hearsay))
+    return found
+
+
+def _evidence(database: Database, place: Place, facts: Iterable[Fact]) -> dict[str, _Evidence]:
+    """Return the messages of a place that facts there name as sources, by their ids."""
+    sources = {source for fact in facts if fact.place == place for source in fact.sources}
+    first = audience_start(database, place)  # earlier messages had other readers: they are no source
+    rows = database.all(_EVIDENCE, place=find_place(database, place), sources=list(sources), first=first)
+    return {message_id: _Evidence(row, author, role == "user") for message_id, row, author, role in rows}
+
+
+def _authors(database: Database, place: Place) -> frozenset[int]:
+    """Return the people who wrote in a place."""
+    select = """SELECT DISTINCT n.author FROM messages m JOIN names n ON n.id = m.name
+        WHERE m.place = :place AND m.role = 'user'"""
+    return frozenset(author for (author,) in database.all(select, place=find_place(database, place)))
+
+
+def _scope(fact: Fact, authors: Collection[int], person: int | None) -> Scope:
     """Return the scope of a fact; what A says about B in a direct chat of A stays in that chat."""
     if fact.scope == "chat" or fact.place.kind != "direct":
         return fact.scope
-    select = (
-        "SELECT 1 FROM messages m JOIN names n ON n.id = m.name WHERE m.place = ? AND m.role = 'user' AND {} LIMIT 1"
-    )
-    subject = find_subject(database, fact.subject)
-    is_theirs = database.execute(select.format("n.author = ?"), (place, subject)).fetchone()
-    is_anothers = database.execute(select.format("n.author IS NOT ?"), (place, subject)).fetchone()
-    return "chat" if is_anothers and not is_theirs else fact.scope
+    return "chat" if authors and person not in authors else fact.scope
 
 
 def _person(fact: Fact) -> tuple[str, str]:
@@ -260,16 +310,13 @@ def _person(fact: Fact) -> tuple[str, str]:
 
 
 def _read_summary(database: Database, subject: Subject, place: Place, now: datetime) -> Summary | None:
-    select = f"""SELECT text, facts, digest, made_at FROM summaries s WHERE about = ? AND place = ? AND direct = ?
-        AND about NOT IN (SELECT author FROM blocked_authors) AND NOT EXISTS (
-            SELECT 1 FROM facts f WHERE f.about = s.about AND f.superseded_by IS NULL
-            AND f.valid_until > s.made_at AND f.valid_until <= ?  -- it has ceased to hold since
-        ) AND NOT EXISTS (
-            SELECT 1 FROM facts f JOIN {SOURCES} JOIN blocked_authors b ON b.author = n.author
-            WHERE c.fact = f.id AND f.about = s.about AND b.at >= s.made_at
-        )"""
-    key = (find_subject(database, subject), find_place(database, place), int(place.kind == "direct"))
-    row = database.execute(select, (*key, now.isoformat())).fetchone()
+    row = database.one(
+        _SUMMARY,
+        about=find_subject(database, subject),
+        place=find_place(database, place),
+        direct=int(place.kind == "direct"),
+        now=now.isoformat(),
+    )
     if row is None:
         return None
     text, facts, digest, made_at = row
@@ -279,24 +326,29 @@ def _read_summary(database: Database, subject: Subject, place: Place, now: datet
 
 def _upsert_summary(database: Database, summary: Summary, made_of: Sequence[str]) -> None:
     """Store a summary, unless a fact it was made of is gone, superseded or no longer visible."""
-    select = f"SELECT 1 FROM facts f WHERE fact_id = ? AND superseded_by IS NULL AND NOT {ALL_SOURCES_BLOCKED}"
-    if any(database.execute(select, (clean(fact_id),)).fetchone() is None for fact_id in made_of):
+    given = {clean(fact_id) for fact_id in made_of}
+    select = f"""SELECT count(*) FROM facts f
+        WHERE fact_id IN (:given) AND superseded_by IS NULL AND NOT {ALL_SOURCES_BLOCKED}"""
+    if database.all(select, given=list(given)) != [(len(given),)]:
         return
-    upsert = """INSERT INTO summaries (about, place, direct, text, facts, digest, made_at) VALUES (?, ?, ?, ?, ?, ?, ?)
-        ON CONFLICT (about, place, direct) DO UPDATE
-        SET text = excluded.text, facts = excluded.facts, digest = excluded.digest, made_at = excluded.made_at"""
-    author = upsert_author(database, summary.subject.platform, summary.subject.id)
-    values = (clean(summary.text), summary.facts, clean(summary.digest), utc(summary.made_at).isoformat())
-    direct = int(summary.place.kind == "direct")
-    database.execute(upsert, (author, upsert_place(database, summary.place), direct, *values))
+    database.run(
+        _UPSERT_SUMMARY,
+        about=upsert_author(database, summary.subject.platform, summary.subject.id),
+        place=upsert_place(database, summary.place),
+        direct=int(summary.place.kind == "direct"),
+        text=clean(summary.text),
+        facts=summary.facts,
+        digest=clean(summary.digest),
+        made_at=utc(summary.made_at).isoformat(),
+    )
 
 
 # *o* is the reply that showed the proposal, *y* the message that may confirm it: the next one of the person there, not
 # edited since. Without a quote it confirms only the last message of the agent; replies that are being sent count,
 # because people may see a reply before we know that it was sent. Answers to commands, without author and run, do not.
-_CONFIRMED = f"""f.id IN (
+_CONFIRMED = """f.id IN (
     SELECT p.fact FROM proposals p JOIN runs r ON r.run_id = p.run_id AND r.status = 'done'
-        JOIN outbox o ON o.outgoing_id = p.run_id || '{PROPOSAL}' AND o.status = 'sent'
+        JOIN outbox o ON o.run_id = p.run_id AND o.purpose = 'proposal' AND o.part = 0 AND o.status = 'sent'
         JOIN messages y ON y.place = r.place AND y.message_id = :message AND y.number >= o.position
             AND y.deleted = 0 AND y.text = :text
         JOIN names n ON n.id = y.name
@@ -325,8 +377,8 @@ class SqlProposals(Repository):
         )
 
     async def made_by(self, run_id: str) -> Sequence[Fact]:
-        where = "f.id IN (SELECT fact FROM proposals WHERE run_id = ?)"
-        return await self._reader.run(lambda database: select_facts(database, where, (run_id,)))
+        where = "f.id IN (SELECT fact FROM proposals WHERE run_id = :run_id)"
+        return await self._reader.run(lambda database: select_facts(database, where, run_id=run_id))
 
     async def confirmed_by(self, message: Message, *, now: datetime) -> Sequence[Fact]:
         return await self._reader.run(lambda database: _confirmed_by(database, message, utc(now)))
@@ -334,15 +386,17 @@ class SqlProposals(Repository):
 
 def _propose(database: Database, run_id: str, fact_id: str, between: tuple[datetime, datetime], most: int) -> bool:
     now, until = (moment.isoformat() for moment in between)
-    database.execute("DELETE FROM proposals WHERE until <= ?", (now,))
-    insert = """INSERT INTO proposals (run_id, fact, until) SELECT :run, id, :until FROM facts WHERE fact_id = :fact
-        AND (SELECT count(*) FROM proposals WHERE run_id = :run) < :most ON CONFLICT (run_id, fact) DO NOTHING"""
-    database.execute(insert, {"run": run_id, "until": until, "fact": clean(fact_id), "most": most})
-    made = "SELECT 1 FROM proposals p JOIN facts f ON f.id = p.fact WHERE p.run_id = ? AND f.fact_id = ?"
-    return database.execute(made, (run_id, clean(fact_id))).fetchone() is not None
+    database.run("DELETE FROM proposals WHERE until <= :now", now=now)
+    insert = """INSERT INTO proposals (run_id, fact, until)
+        SELECT :run_id, id, :until FROM facts WHERE fact_id = :fact_id
+        AND (SELECT count(*) FROM proposals WHERE run_id = :run_id) < :most ON CONFLICT (run_id, fact) DO NOTHING"""
+    database.run(insert, run_id=run_id, until=until, fact_id=clean(fact_id), most=most)
+    made = "SELECT 1 FROM proposals p JOIN facts f ON f.id = p.fact WHERE p.run_id = :run_id AND f.fact_id = :fact_id"
+    return database.one(made, run_id=run_id, fact_id=clean(fact_id)) is not None
 
 
 def _confirmed_by(database: Database, message: Message, now: datetime) -> list[Fact]:
     place = find_place(database, message.place)
-    asked = {"place": place, "message": message.id, "text": text_of(message), "now": now.isoformat()}
-    return select_facts(database, _CONFIRMED, asked)
+    return select_facts(
+        database, _CONFIRMED, place=place, message=message.id, text=text_of(message), now=now.isoformat()
+    )

@@ -6,7 +6,7 @@ again.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Literal, assert_never
 
@@ -14,13 +14,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.formats.imported import ImportedBan, ImportedEpisode, Remembered
-from tertulia.memory.extract import HEARSAY_FACTOR
-from tertulia.memory.facts import MAX_FACTS, check_fact
-from tertulia.memory.values import Episode, Fact
+from tertulia.memory.values import Episode, Fact, FactRules, check_fact
 from tertulia.messages import Place
 from tertulia.platform import Deleted
 from tertulia.store import episodes, places
-from tertulia.store.cursors import fact_digest, read_cursor, set_cursor
+from tertulia.store.cursors import read_cursor, set_cursor
 from tertulia.store.encoding import parse_time
 from tertulia.store.facts import learn_about, normalize
 from tertulia.store.identities import IdentityCache, current_place, find_author, upsert_place
@@ -33,6 +31,20 @@ FORGOTTEN_EPISODE = "episodes of which something was forgotten or deleted"
 OVERLAPPING = "episodes with messages of another"
 
 Outcome = Literal["added", "known"] | str  # or the reason why it is skipped
+
+
+# A message of a chat, in whichever of its threads it is.
+_FIND_MESSAGE = """SELECT m.place, m.title, m.number, n.author,
+        CASE WHEN m.deleted = 1 OR m.hidden = 1 THEN 1 ELSE 0 END
+    FROM messages m JOIN places p ON p.id = m.place JOIN names n ON n.id = m.name
+    WHERE p.platform = :platform AND p.place_id = :place_id AND m.message_id = :message_id ORDER BY m.id LIMIT 1"""
+
+# The messages of an episode: when they were sent, by whom, and whether they can still be read.
+_MESSAGES_BETWEEN = """SELECT m.sent_at, a.author_id, m.role, CASE WHEN m.deleted = 1 OR m.hidden = 1 THEN 1 ELSE 0 END
+    FROM messages m JOIN names n ON n.id = m.name JOIN authors a ON a.id = n.author
+    WHERE m.place = :place AND m.number >= :start AND m.number < :stop ORDER BY m.number"""
+
+_OVERLAP = "place = :place AND start < :stop AND stop > :start"
 
 
 class MemoryCounts(Struct, frozen=True, kw_only=True):
@@ -54,12 +66,12 @@ class _Found(Struct, frozen=True, kw_only=True):
     is_gone: bool  # deleted or hidden
 
 
-def add_memory(database: Database, found: Sequence[Remembered], at: datetime) -> MemoryCounts:
+def add_memory(database: Database, found: Sequence[Remembered], at: datetime, rules: FactRules) -> MemoryCounts:
     """Store what another program remembers; what is stored already stays as it is."""
     counts: Counter[str] = Counter()
     skipped: Counter[str] = Counter()
     for one in found:
-        kind, outcome = _add(database, one, at)
+        kind, outcome = _add(database, one, at, rules)
         if outcome in ("added", "known"):
             counts[kind if outcome == "added" else "known"] += 1
         else:
@@ -67,10 +79,10 @@ def add_memory(database: Database, found: Sequence[Remembered], at: datetime) ->
     return MemoryCounts(skipped=skipped, **counts)
 
 
-def _add(database: Database, one: Remembered, at: datetime) -> tuple[str, Outcome]:
+def _add(database: Database, one: Remembered, at: datetime, rules: FactRules) -> tuple[str, Outcome]:
     match one:
         case Fact():
-            return "facts", _add_fact(database, one)
+            return "facts", _add_fact(database, one, rules)
         case ImportedEpisode():
             return "episodes", _add_episode(database, one)
         case ImportedBan():
@@ -79,77 +91,73 @@ def _add(database: Database, one: Remembered, at: datetime) -> tuple[str, Outcom
             assert_never(one)
 
 
-def _add_fact(database: Database, fact: Fact) -> Outcome:
-    is_stored = "SELECT 1 FROM facts WHERE fact_id = ?"
-    if database.execute(is_stored, (fact.id,)).fetchone():
+def _add_fact(database: Database, fact: Fact, rules: FactRules) -> Outcome:
+    is_stored = "SELECT 1 FROM facts WHERE fact_id = :fact_id"
+    if database.one(is_stored, fact_id=fact.id):
         return "known"
     about = find_author(database, fact.subject.platform, fact.subject.id)
-    named = database.execute("SELECT name FROM names WHERE author = ? ORDER BY id DESC LIMIT 1", (about,)).fetchone()
+    named = database.one("SELECT name FROM names WHERE author = :author ORDER BY id DESC LIMIT 1", author=about)
     if about is None or named is None:
         return UNKNOWN_PERSON
-    excluded = "SELECT 1 FROM fact_exclusions WHERE about = ? AND digest IN ('', ?)"
-    sources = [one for name in fact.sources for one in _messages(database, fact.place, name)]
-    is_excluded = database.execute(excluded, (about, fact_digest(fact.text, named[0]))).fetchone()
+    excluded = "SELECT 1 FROM fact_exclusions WHERE about = :about AND digest IN ('', :digest)"
+    sources = _messages(database, fact.place, fact.sources)
+    is_excluded = database.one(excluded, about=about, digest=rules.fact_digest(fact.text, named[0]))
     if is_excluded or any(source.is_gone for source in sources):
         return FORGOTTEN_FACT
     upsert_place(database, fact.place)
-    hearsay = all(source.author != about for source in sources)
     given = replace(
         fact,
         subject=replace(fact.subject, name=named[0]),
         place=sources[0].place if sources else current_place(database, fact.place),
         sources=tuple(source.message_id for source in sources),
-        hearsay=hearsay,
-        confidence=fact.confidence * (HEARSAY_FACTOR if hearsay else 1.0),
     )
-    learn_about(database, [normalize(check_fact(given))], MAX_FACTS)
-    return "added" if database.execute(is_stored, (fact.id,)).fetchone() else "known"
+    if all(source.author != about for source in sources):
+        given = rules.as_hearsay(given)
+    learn_about(database, [normalize(check_fact(given))], rules)
+    return "added" if database.one(is_stored, fact_id=fact.id) else "known"
 
 
-def _messages(database: Database, place: Place, message_id: str) -> list[_Found]:
-    """Return the message of a chat with that id, in whichever of its threads it is."""
-    now = places.redirect_change(database, Deleted(place=place, message_id=message_id))
-    select = """SELECT m.place, m.title, m.number, n.author, m.deleted OR m.hidden FROM messages m
-        JOIN places p ON p.id = m.place JOIN names n ON n.id = m.name
-        WHERE p.platform = ? AND p.place_id = ? AND m.message_id = ? ORDER BY m.id LIMIT 1"""
+def _messages(database: Database, place: Place, message_ids: Iterable[str]) -> list[_Found]:
+    """Return the messages of a chat with these ids, in whichever of its threads they are."""
     identities = IdentityCache()
-    return [
-        _Found(
-            row=row,
-            place=identities.place(database, title),
-            message_id=now.message_id,
-            number=number,
-            author=author,
-            is_gone=bool(is_gone),
+    found: list[_Found] = []
+    for message_id in message_ids:
+        now = places.redirect_change(database, Deleted(place=place, message_id=message_id))
+        row = database.one(_FIND_MESSAGE, platform=now.place.platform, place_id=now.place.id, message_id=now.message_id)
+        if row is None:
+            continue
+        place_row, title, number, author, is_gone = row
+        found.append(
+            _Found(
+                row=place_row,
+                place=identities.place(database, title),
+                message_id=now.message_id,
+                number=number,
+                author=author,
+                is_gone=bool(is_gone),
+            )
         )
-        for row, title, number, author, is_gone in database.execute(
-            select, (now.place.platform, now.place.id, now.message_id)
-        ).fetchall()
-    ]
+    return found
 
 
 def _add_episode(database: Database, given: ImportedEpisode) -> Outcome:
-    is_stored = "SELECT 1 FROM episodes WHERE substr(episode_id, 1, ?) = ?"  # its number may have been added
-    if database.execute(is_stored, (len(given.id), given.id)).fetchone():
+    is_stored = "SELECT 1 FROM episodes WHERE substr(episode_id, 1, :length) = :id"  # its number may have been added
+    if database.one(is_stored, length=len(given.id), id=given.id):
         return "known"
-    found = [one for name in given.message_ids for one in _messages(database, given.place, name)]
+    found = _messages(database, given.place, given.message_ids)
     if not found:
         return NO_MESSAGES
     row, place = found[0].row, found[0].place
     numbers = [one.number for one in found if one.row == row]
     start, stop = min(numbers), max(numbers) + 1
-    messages = """SELECT m.sent_at, a.author_id, m.role, m.deleted OR m.hidden FROM messages m
-        JOIN names n ON n.id = m.name JOIN authors a ON a.id = n.author
-        WHERE m.place = ? AND m.number >= ? AND m.number < ? ORDER BY m.number"""
-    held = database.execute(messages, (row, start, stop)).fetchall()
+    held = database.all(_MESSAGES_BETWEEN, place=row, start=start, stop=stop)
     if start < episodes.earliest_visible(database, row) or any(is_gone for *_, is_gone in held):
         return FORGOTTEN_EPISODE
     prefix = given.id.rpartition("-")[0]
-    overlap = "place = ? AND start < ? AND stop > ?"
-    others = f"SELECT 1 FROM episodes WHERE {overlap} AND substr(episode_id, 1, ?) = ?"
-    if database.execute(others, (row, stop, start, len(prefix), prefix)).fetchone():
+    others = f"SELECT 1 FROM episodes WHERE {_OVERLAP} AND substr(episode_id, 1, :length) = :prefix"
+    if database.one(others, place=row, start=start, stop=stop, length=len(prefix), prefix=prefix):
         return OVERLAPPING
-    database.execute(f"DELETE FROM episodes WHERE {overlap}", (row, stop, start))
+    database.run(f"DELETE FROM episodes WHERE {_OVERLAP}", place=row, start=start, stop=stop)
     spoke = (author for _, author, role, _ in held if role == "user")
     episode = Episode(
         id=given.id,
@@ -172,7 +180,7 @@ def _add_episode(database: Database, given: ImportedEpisode) -> Outcome:
 
 def _add_ban(database: Database, ban: ImportedBan, at: datetime) -> Outcome:
     author = find_author(database, ban.platform, ban.author_id)
-    if database.execute("SELECT 1 FROM blocked_authors WHERE author = ?", (author,)).fetchone():
+    if database.one("SELECT 1 FROM blocked_authors WHERE author = :author", author=author):
         return "known"
     places.block_author(database, ban.platform, ban.author_id, at, ban.until)
     return "added"

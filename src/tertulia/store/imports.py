@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from tertulia.formats.imported import EXPORT_ID, ImportedMessage, Remembered
+from tertulia.memory.values import FactRules
 from tertulia.messages import Message, Place, PlaceKey
 from tertulia.platform import Received
 from tertulia.store import places
@@ -49,9 +50,15 @@ class SqlImports(Repository):
     """Adds messages of other programs to the log, and what they remember."""
 
     def __init__(
-        self, writer: ConnectionThread, reader: ConnectionThread, *, moved: Callable[[], Awaitable[None]]
+        self,
+        writer: ConnectionThread,
+        reader: ConnectionThread,
+        rules: FactRules,
+        *,
+        moved: Callable[[], Awaitable[None]],
     ) -> None:
         super().__init__(writer, reader)
+        self._rules = rules
         self._moved = moved  # is awaited after messages got new numbers: clears the caches
 
     async def add(self, batch: Sequence[ImportedMessage]) -> ImportCounts:
@@ -59,16 +66,17 @@ class SqlImports(Repository):
         rows = [(item, MessageRow(item.message)) for item in batch]
         for item in batch:
             require_ids(item.message)
-        return await self._writer.run(lambda database: _add(database, rows))
+        places = [item.message.place for item in batch]
+        return await self._writer.run(lambda database: _add(database, rows), places=places)
 
     async def finish(self, place: Place, *, learn: bool) -> None:
         """Put the staged messages of a place in order. Facts are learned from its messages only with *learn*."""
-        await self._writer.run(lambda database: _finish(database, place, learn))
+        await self._writer.run(lambda database: _finish(database, place, learn), places=[place])
         await self._moved()
 
     async def add_memory(self, found: Sequence[Remembered], *, at: datetime) -> MemoryCounts:
         """Store what another program remembers, after its messages; what is known stays as it is."""
-        counts = await self._writer.run(lambda database: add_memory(database, found, at))
+        counts = await self._writer.run(lambda database: add_memory(database, found, at, self._rules))
         await self._moved()
         return counts
 

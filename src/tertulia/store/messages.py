@@ -12,9 +12,10 @@ from tertulia.engine.store_protocols import PlaceSnapshot, WaitingMessage
 from tertulia.errors import InvalidValue
 from tertulia.events import MessageReceived
 from tertulia.media.values import file_key
+from tertulia.memory.values import FactRules
 from tertulia.messages import Message, Place, Quote, placeholder_of
 from tertulia.parts import Media
-from tertulia.store import decisions, events, message_rows, search_index
+from tertulia.store import decisions, events, message_rows, places, search_index
 from tertulia.store.encoding import PLACE, clean, dumps, format_time, parse_time, validate_id
 from tertulia.store.forget import retraction
 from tertulia.store.identities import (
@@ -36,7 +37,7 @@ from tertulia.store.message_rows import (
     insert_change,
 )
 from tertulia.store.sqlite.connection import Database
-from tertulia.store.threads import Repository
+from tertulia.store.threads import ConnectionThread, Repository
 
 CONTENT = (  # what an edit replaces
     "text media name title sent_at edited_at deleted reply_to reply_author reply parts album "
@@ -51,25 +52,36 @@ INSERT_MESSAGE = f"""INSERT INTO messages ({", ".join(_FIXED + CONTENT)})
 _REWRITE = f"UPDATE messages SET {', '.join(f'{column} = :{column}' for column in CONTENT)} WHERE id = :message"
 # counts a message in its place, unless it is there already
 _COUNT = f"""UPDATE places SET messages = messages + 1, {{}} = messages + 1, events = events + :events
-    WHERE id = :place AND {FIND_MESSAGE} IS NULL RETURNING messages, events"""
+    WHERE id = :place AND {FIND_MESSAGE} IS NULL RETURNING messages, events, left_at"""
 _COUNT_DIRECT, _COUNT_OPEN = _COUNT.format("direct_until"), _COUNT.format("open_until")
 
 
 class SqlInbox(Repository):
     """Implements `engine.store_protocols.InboxStore`."""
 
+    def __init__(
+        self, writer: ConnectionThread, reader: ConnectionThread, rules: FactRules, identities: IdentityCache
+    ) -> None:
+        super().__init__(writer, reader)
+        self._rules = rules
+        self._identities = identities  # used in the reader thread
+
     async def receive(self, message: Message, *, at: datetime) -> bool:
         row = MessageRow(message)
         require_ids(message)
-        return await self._writer.run(lambda database: add(database, row, at, "waiting") is not None)
+        return await self._writer.run(
+            lambda database: add(database, row, at, "waiting") is not None, places=[message.place]
+        )
 
     async def edit(self, message: Message, *, at: datetime) -> bool:
         MessageRow(message)  # raises before anything is written
-        return await self._writer.run(lambda database: edit(database, message, at))
+        return await self._writer.run(lambda database: edit(database, message, at, self._rules), places=[message.place])
 
     async def delete(self, place: Place, message_id: str, *, at: datetime) -> bool:
         validate_id(message_id, "message")
-        return await self._writer.run(lambda database: delete(database, place, message_id, at))
+        return await self._writer.run(
+            lambda database: delete(database, place, message_id, at, self._rules), places=[place]
+        )
 
     async def places(self) -> Sequence[Place]:
         return await self._reader.run(waiting_places)
@@ -78,20 +90,22 @@ class SqlInbox(Repository):
         return list((await self.snapshot(place)).waiting)
 
     async def snapshot(self, place: Place, *, most: int | None = None) -> PlaceSnapshot:
-        return await self._reader.run(lambda database: snapshot(database, place, most))
+        return await self._reader.run(lambda database: snapshot(database, place, most, self._identities))
 
     async def album(self, place: Place, author_id: str, album: str) -> Sequence[tuple[Message, Decision]]:
-        return await self._reader.run(lambda database: _album(database, place, author_id, album))
+        return await self._reader.run(lambda database: _album(database, place, author_id, album, self._identities))
 
     async def skip(
         self, place: Place, why: Mapping[str, Decision], *, at: datetime, changes: int | None = None
     ) -> bool:
-        return await self._writer.run(lambda database: decisions.skip(database, place, why, at, changes))
+        return await self._writer.run(
+            lambda database: decisions.skip(database, place, why, at, changes), places=[place]
+        )
 
     async def decided(
         self, place: Place, message_id: str | None = None, *, most: int
     ) -> Sequence[tuple[Message, tuple[Decision, ...]]]:
-        return await self._reader.run(lambda database: _decided(database, place, message_id, most))
+        return await self._reader.run(lambda database: _decided(database, place, message_id, most, self._identities))
 
 
 def require_ids(message: Message) -> None:
@@ -183,7 +197,7 @@ def add(database: Database, row: MessageRow, at: datetime | None, reason: Reason
     counted = database.one(count, place=place, message_id=message.id, events=0 if is_own else 1)
     if counted is None:
         return None
-    messages, event = counted
+    messages, event, left_at = counted
     row_id = database.insert(
         INSERT_MESSAGE,
         place=place,
@@ -197,12 +211,15 @@ def add(database: Database, row: MessageRow, at: datetime | None, reason: Reason
     if row.medias:
         insert_media(database, row_id, row.medias)
     if reason is not None:
+        if left_at is not None:  # where somebody writes to us we can write
+            places.join_place(database, message.place)
         decisions.add(database, row_id, place, "withdrawn" if message.deleted else reason, at)
-        events.add(database, MessageReceived(place=message.place, message_id=message.id), at=at, number=event)
+        received = MessageReceived(place=message.place, message_id=message.id)
+        events.add(database, received, at=at, counted=(place, event))
     return row_id
 
 
-def edit(database: Database, message: Message, at: datetime) -> bool:
+def edit(database: Database, message: Message, at: datetime, rules: FactRules) -> bool:
     """Replace the content of a message; an edit older than the stored one changes nothing."""
     found = _find(database, message.place, message.id)
     if found is None:
@@ -228,12 +245,13 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
         deleted=message.deleted or before.deleted,
     )
     if _is_newer(now, before, at):
-        rewrite(database, row_id, before, MessageRow(replace(now, edited_at=now.edited_at or at)), at, "edited")
+        kind: ChangeKind = "deleted" if now.deleted or not message.parts else "edited"  # also of a part
+        rewrite(database, row_id, before, MessageRow(replace(now, edited_at=now.edited_at or at)), at, kind)
         if is_part:
             message_rows.change_part(database, row_id, message.id, message.parts)
         if now.deleted or now.parts != before.parts:
-            retraction.retract(database, row_id)
-        retraction.unhide_edited(database, row_id, text_of(now), at)
+            retraction.retract(database, [row_id], rules)
+        retraction.unhide_edited(database, row_id, text_of(now), at, rules)
         if now.parts != before.parts:
             decide_again(database, row_id, now, at)
     return True
@@ -255,7 +273,7 @@ def _is_newer(now: Message, before: Message, at: datetime) -> bool:
     return before.edited_at is None or (now.edited_at or at) >= before.edited_at
 
 
-def delete(database: Database, place: Place, message_id: str, at: datetime) -> bool:
+def delete(database: Database, place: Place, message_id: str, at: datetime, rules: FactRules) -> bool:
     """Mark a message as deleted and no longer waiting; of a split message only this part is deleted."""
     found = _find(database, place, message_id)
     if found is None:
@@ -263,13 +281,13 @@ def delete(database: Database, place: Place, message_id: str, at: datetime) -> b
     row_id, before = found
     if not before.deleted and message_rows.join_parts(database, row_id, {message_id: ()}):
         then = max(at, before.edited_at or at)
-        return edit(database, replace(before, id=message_id, parts=(), edited_at=then), at)
+        return edit(database, replace(before, id=message_id, parts=(), edited_at=then), at, rules)
     if not before.deleted:
         insert_change(database, row_id, "deleted", at, before)
         database.run("UPDATE messages SET deleted = 1 WHERE id = :message", message=row_id)
         decisions.end_waiting(database, [row_id], "withdrawn", at)
-        retraction.retract(database, row_id)
-        search_index.reindex(database, [row_id])
+        retraction.retract(database, [row_id], rules)
+        search_index.unindex(database, [row_id])
     return True
 
 
@@ -313,7 +331,7 @@ def waiting_places(database: Database) -> list[Place]:
     return [PLACE.loads(body) for (body,) in database.all(select)]
 
 
-def snapshot(database: Database, place: Place, most: int | None) -> PlaceSnapshot:
+def snapshot(database: Database, place: Place, most: int | None, identities: IdentityCache) -> PlaceSnapshot:
     """Return the messages that wait in a place, the oldest ones if there are more than *most*."""
     known = read_place(database, place, f"id, messages, changes, {conversation_start_column(place)}")
     row, count, changes, first = known or (None, 0, 0, 0)
@@ -322,13 +340,15 @@ def snapshot(database: Database, place: Place, most: int | None) -> PlaceSnapsho
     rows = database.all(select, place=row, most=_ALL if most is None else most)
     waiting = [
         WaitingMessage(message=message, since=datetime.fromisoformat(found[-1]), number=found[1])
-        for found, message in zip(rows, decode_messages(database, rows, IdentityCache()), strict=True)
+        for found, message in zip(rows, decode_messages(database, rows, identities), strict=True)
     ]
     waiting.sort(key=lambda one: one.number)  # differs from the order of rows where a place was joined to another
     return PlaceSnapshot(waiting=tuple(waiting), count=count, changes=changes, beginning=first)
 
 
-def _album(database: Database, place: Place, author_id: str, album: str) -> list[tuple[Message, Decision]]:
+def _album(
+    database: Database, place: Place, author_id: str, album: str, identities: IdentityCache
+) -> list[tuple[Message, Decision]]:
     """Return the messages of one album, each with each of its decisions."""
     select = f"""SELECT {MESSAGE_COLUMNS} FROM messages m JOIN names n ON n.id = m.name
         JOIN authors a ON a.id = n.author
@@ -336,12 +356,12 @@ def _album(database: Database, place: Place, author_id: str, album: str) -> list
         ORDER BY m.number"""
     rows = database.all(select, place=find_place(database, place), album=album, author_id=author_id)
     decided = decisions.read(database, [row[0] for row in rows])
-    found = zip(rows, decode_messages(database, rows, IdentityCache()), strict=True)
+    found = zip(rows, decode_messages(database, rows, identities), strict=True)
     return [(message, decision) for row, message in found for decision in decided[row[0]]]
 
 
 def _decided(
-    database: Database, place: Place, message_id: str | None, most: int
+    database: Database, place: Place, message_id: str | None, most: int, identities: IdentityCache
 ) -> list[tuple[Message, tuple[Decision, ...]]]:
     """Return the newest messages that were received, or one, with the decisions; hidden ones without their content."""
     which = "m.id = " + FIND_MESSAGE if message_id is not None else "m.place = :place"
@@ -349,7 +369,7 @@ def _decided(
         ORDER BY m.number DESC LIMIT :most"""
     rows = database.all(select, place=find_place(database, place), message_id=message_id, most=most)[::-1]
     decided = decisions.read(database, [row[0] for row in rows])
-    found = zip(rows, decode_messages(database, rows, IdentityCache()), strict=True)
+    found = zip(rows, decode_messages(database, rows, identities), strict=True)
     return [(placeholder_of(message) if row[-1] else message, decided[row[0]]) for row, message in found]
 
 
@@ -361,7 +381,7 @@ def rewrite(
     content = row.content(database, upsert_place(database, row.message.place), at)
     database.run(_REWRITE, message=row_id, **content)
     insert_media(database, row_id, row.medias)
-    search_index.reindex(database, [row_id])
+    search_index.unindex(database, [row_id])
 
 
 def quote_of(database: Database, place: Place, message_id: str) -> Quote:

@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from msgspec.structs import replace
 
-from tertulia.engine.store_protocols import DRAFT_END, OutboxItem, SendStatus
+from tertulia.engine.store_protocols import OutboxItem, SendStatus
 from tertulia.errors import InvalidValue
 from tertulia.events import DurableEvent, ReplyDoubtful, ReplyDropped, ReplyQueued, ReplyRefused, ReplySent
 from tertulia.store import events, own_messages
+from tertulia.store.database import Row
 from tertulia.store.encoding import (
     AUTHOR,
     REPLY,
@@ -25,8 +26,13 @@ from tertulia.store.identities import upsert_place
 from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import Repository
 
-_COLUMNS = """outgoing_id, run_id, task_id, kind, status, attempts, made_at, sent_at, message_id, why, author,
-    turns, reply, reply_id, part, separator, edits, unknown_attempts FROM outbox"""
+_NAMES = """outgoing_id, run_id, task_id, kind, status, attempts, made_at, sent_at, message_id, why, author,
+    turns, reply, reply_id, part, separator, edits, unknown_attempts, purpose"""
+# replies; a condition follows
+_SELECT = f"SELECT {_NAMES} FROM outbox"
+_BY_ID = f"{_SELECT} WHERE outgoing_id = :outgoing_id"
+
+# whether a reply is an answer that waits; a condition
 
 WAITING_ANSWER = "status = 'waiting' AND kind = 'answer' AND run_id IS NOT NULL"
 
@@ -47,7 +53,7 @@ class SqlOutbox(Repository):
 
     async def put(self, *outgoing: OutboxItem) -> None:
         rows = [as_row(one) for one in outgoing]
-        await self._writer.run(lambda database: put(database, rows))
+        await self._writer.run(lambda database: put(database, rows), places=[one.reply.place for one in outgoing])
 
     async def draft(self, run_id: str) -> OutboxItem | None:
         return await self._reader.run(lambda database: _draft(database, run_id))
@@ -57,7 +63,7 @@ class SqlOutbox(Repository):
 
     async def change(self, outgoing: OutboxItem) -> None:
         row = outgoing, _mutable_columns(outgoing)
-        await self._writer.run(lambda database: change(database, row))
+        await self._writer.run(lambda database: change(database, row), places=[outgoing.reply.place])
 
     async def drop_answers(self, runs: Sequence[str], *, why: str) -> None:
         await self._writer.run(lambda database: _drop_answers(database, list(runs), why))
@@ -85,6 +91,7 @@ def as_row(outgoing: OutboxItem) -> OutboxRow:
         "reply_id": None if outgoing.reply_id is None else validate_id(outgoing.reply_id, "reply"),
         "part": outgoing.part,
         "separator": clean(outgoing.separator),
+        "purpose": outgoing.purpose,
     }
 
 
@@ -104,10 +111,12 @@ def _mutable_columns(outgoing: OutboxItem) -> dict[str, Any]:
 
 
 _COLUMN_NAMES = """outgoing_id place run_id task_id kind status attempts text made_at sent_at message_id why author
-    turns reply reply_id part separator edits unknown_attempts""".split()
+    turns reply reply_id part separator edits unknown_attempts purpose""".split()
+# stores a reply, unless it is there
 _INSERT = f"""INSERT INTO outbox ({", ".join(_COLUMN_NAMES)})
     VALUES ({", ".join(f":{column}" for column in _COLUMN_NAMES)}) ON CONFLICT (outgoing_id) DO NOTHING"""
 _MUTABLE = "status attempts unknown_attempts sent_at why author edits".split()
+# changes the status of a reply that was not sent and, to send it, not dropped
 _UPDATE = f"""UPDATE outbox SET {", ".join(f"{column} = :{column}" for column in _MUTABLE)},
     message_id = CASE WHEN :status = 'sent' THEN :message_id ELSE message_id END,
     position = CASE WHEN :status = 'sent' THEN (SELECT messages FROM places WHERE id = place) END
@@ -118,8 +127,7 @@ _UPDATE = f"""UPDATE outbox SET {", ".join(f"{column} = :{column}" for column in
 def add(database: Database, row: OutboxRow) -> bool:
     """Store a reply if it is new; return whether it was."""
     outgoing, columns = row
-    values = {"place": upsert_place(database, outgoing.reply.place), **columns}
-    added = database.execute(_INSERT, values).rowcount > 0
+    added = database.run(_INSERT, place=upsert_place(database, outgoing.reply.place), **columns) > 0
     if added:
         _apply_status(database, outgoing, None)
     return added
@@ -136,13 +144,13 @@ def change(database: Database, row: OutboxRow) -> None:
     """Update the status of a stored reply."""
     outgoing, columns = row
     is_attempt = outgoing.status in ("waiting", "sending") and outgoing.attempts > 0
-    if is_attempt and database.execute(_UPDATE, columns).rowcount > 0:
+    if is_attempt and database.run(_UPDATE, **columns):
         return  # nothing follows from it
-    found = database.execute(f"SELECT {_COLUMNS} WHERE outgoing_id = ?", (outgoing.id,)).fetchone()
+    found = database.one(_BY_ID, outgoing_id=outgoing.id)
     if found is None:
         raise InvalidValue(f"there is no reply {outgoing.id!r}; it was forgotten with its place")
     stored = _decode(found)
-    if not is_attempt and database.execute(_UPDATE, columns).rowcount > 0:
+    if not is_attempt and database.run(_UPDATE, **columns):
         _apply_status(database, _as_sent(database, outgoing, stored), stored.message_id)
         if outgoing.status == "sent" and stored.kind == "notice" and stored.author is None and stored.run is None:
             _blank(database, stored)
@@ -179,8 +187,8 @@ def _as_sent(database: Database, outgoing: OutboxItem, stored: OutboxItem) -> Ou
 def _blank(database: Database, notice: OutboxItem) -> None:
     """Remove the text of a sent notice: the answer to `/memory` must not outlive forgotten facts."""
     blank = replace(notice.reply, text="", media=())
-    update = "UPDATE outbox SET text = '', reply = ? WHERE outgoing_id = ?"
-    database.execute(update, (dumps(blank), notice.id))
+    update = "UPDATE outbox SET text = '', reply = :reply WHERE outgoing_id = :outgoing_id"
+    database.run(update, reply=dumps(blank), outgoing_id=notice.id)
 
 
 def _apply_status(database: Database, outgoing: OutboxItem, known_as: str | None) -> None:
@@ -213,18 +221,19 @@ def _event(outgoing: OutboxItem) -> DurableEvent | None:
 
 def decide(database: Database, outgoing_id: str, status: NewStatus, why: str) -> OutboxItem | None:
     """Queue a doubtful or dropped reply again, or drop a doubtful or waiting one."""
-    select = f"SELECT {_COLUMNS} WHERE outgoing_id = ?"
-    row = database.execute(select, (outgoing_id,)).fetchone() if clean(outgoing_id) == outgoing_id else None
+    row = database.one(_BY_ID, outgoing_id=outgoing_id) if clean(outgoing_id) == outgoing_id else None
     if row is None:
         return None
-    if status == "waiting" and own_messages.is_empty(_decode(row)):
-        raise InvalidValue(f"reply {outgoing_id!r} says nothing any more: {row[9]}")
-    if status == "waiting" and row[3] == "draft":
+    stored = _decode(row)
+    if status == "waiting" and own_messages.is_empty(stored):
+        raise InvalidValue(f"reply {outgoing_id!r} says nothing any more: {stored.why}")
+    if status == "waiting" and stored.kind == "draft":
         raise InvalidValue(f"reply {outgoing_id!r} is a draft, which is never sent again: its answer was sent anew")
     one, other = _DECIDABLE[status]
-    update = "UPDATE outbox SET status = ?, why = ? WHERE outgoing_id = ? AND status IN (?, ?)"
-    if database.execute(update, (status, why, outgoing_id, one, other)).rowcount:
-        decided = _decode(database.execute(select, (outgoing_id,)).fetchone())
+    if stored.status in (one, other):
+        update = "UPDATE outbox SET status = :status, why = :why WHERE outgoing_id = :outgoing_id"
+        database.run(update, status=status, why=why, outgoing_id=outgoing_id)
+        decided = replace(stored, status=status, why=why)
         if status == "dropped":
             _end_dropped(database, decided)
             _drop_rest(database, decided)
@@ -232,21 +241,21 @@ def decide(database: Database, outgoing_id: str, status: NewStatus, why: str) ->
             events.add(database, event)
         return decided
     what = "sent again" if status == "waiting" else "dropped"
-    raise InvalidValue(f"reply {outgoing_id!r} is {row[4]}; only one that is {one} or {other} can be {what}")
+    raise InvalidValue(f"reply {outgoing_id!r} is {stored.status}; only one that is {one} or {other} can be {what}")
 
 
 def _draft(database: Database, run_id: str) -> OutboxItem | None:
-    select = f"SELECT {_COLUMNS} WHERE run_id = ? AND kind = 'draft'"
-    row = database.execute(select, (run_id,)).fetchone()
+    row = database.one(f"{_SELECT} WHERE run_id = :run_id AND kind = 'draft'", run_id=run_id)
     return None if row is None else _decode(row)
 
 
 def _abandoned_drafts(database: Database) -> list[OutboxItem]:
-    select = f"""SELECT {_COLUMNS} AS d WHERE kind = 'draft' AND status = 'sent'
+    """Return the drafts that are still shown though their run has ended without another form of them."""
+    select = f"""{_SELECT} d WHERE kind = 'draft' AND status = 'sent'
         AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.run_id = d.run_id AND r.status = 'open')
         AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.place = d.place AND o.edits = d.message_id)
-        AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.outgoing_id = d.outgoing_id || '{DRAFT_END}') ORDER BY id"""
-    return [_decode(row) for row in database.execute(select)]
+        AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.run_id = d.run_id AND o.purpose = 'draft end') ORDER BY id"""
+    return [_decode(row) for row in database.all(select)]
 
 
 def _drop_answers(database: Database, runs: list[str], why: str) -> None:
@@ -266,12 +275,10 @@ def _drop_rest(database: Database, outgoing: OutboxItem) -> None:
 
 
 def _drop(database: Database, which: str, why: str, **values: Any) -> None:
-    """Drop the replies of a WHERE clause."""
-    update = f"UPDATE outbox SET status = 'dropped', why = :why WHERE {which} RETURNING outgoing_id"
-    for (name,) in database.all(update, why=why, **values):
-        _end_dropped(
-            database, _decode(database.execute(f"SELECT {_COLUMNS} WHERE outgoing_id = ?", (name,)).fetchone())
-        )
+    """Drop the replies of a WHERE clause, in the order in which they were made."""
+    update = f"UPDATE outbox SET status = 'dropped', why = :why WHERE {which} RETURNING id, {_NAMES}"
+    for _, *row in sorted(database.all(update, why=why, **values)):
+        _end_dropped(database, _decode(tuple(row)))
 
 
 def _end_dropped(database: Database, dropped: OutboxItem) -> None:
@@ -282,20 +289,19 @@ def _end_dropped(database: Database, dropped: OutboxItem) -> None:
 
 def listed(database: Database, statuses: Sequence[SendStatus]) -> list[OutboxItem]:
     """Return the replies with these statuses, or all; oldest first."""
-    chosen = f"WHERE status IN ({', '.join('?' * len(statuses))})" if statuses else ""
-    select = f"SELECT {_COLUMNS} {chosen} ORDER BY id"
-    return [_decode(row) for row in database.execute(select, tuple(statuses))]
+    chosen = statuses or get_args(SendStatus)
+    rows = database.all(f"{_SELECT} WHERE status IN (:statuses) ORDER BY id", statuses=list(chosen))
+    return [_decode(row) for row in rows]
 
 
 def to_retry(database: Database) -> list[OutboxItem]:
     """Return the waiting replies with at least one attempt; oldest first."""
-    select = f"SELECT {_COLUMNS} WHERE status = 'waiting' AND attempts > 0 ORDER BY id"
-    return [_decode(row) for row in database.execute(select)]
+    return [_decode(row) for row in database.all(f"{_SELECT} WHERE status = 'waiting' AND attempts > 0 ORDER BY id")]
 
 
-def _decode(row: tuple[Any, ...]) -> OutboxItem:
+def _decode(row: Row) -> OutboxItem:
     outgoing_id, run, task, kind, status, attempts, made_at, sent_at, message_id, why, author, turns, *rest = row
-    reply, reply_id, part, separator, edits, unknown_attempts = rest
+    reply, reply_id, part, separator, edits, unknown_attempts, purpose = rest
     return validate(
         OutboxItem(
             id=outgoing_id,
@@ -307,6 +313,7 @@ def _decode(row: tuple[Any, ...]) -> OutboxItem:
             status=status,
             attempts=attempts,
             unknown_attempts=unknown_attempts,
+            purpose=purpose,
             message_id=message_id,
             sent_at=parse_time(sent_at),
             why=why,

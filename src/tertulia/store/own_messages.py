@@ -35,10 +35,10 @@ def store_reply(database: Database, outgoing: OutboxItem, known_as: str | None) 
         return
     row, reply = upsert_place(database, outgoing.reply.place), outgoing.reply
     select = f"SELECT own FROM messages WHERE id = {message_rows.FIND_MESSAGE}"
-    if database.execute(select, {"place": row, "message_id": name}).fetchone() == (1,):
+    if database.one(select, place=row, message_id=name) == (1,):
         raise InvalidValue(f"{name!r} is the id of another reply")
     if outgoing.status == "doubtful":
-        database.execute("UPDATE outbox SET message_id = ? WHERE outgoing_id = ?", (name, outgoing.id))
+        _set_message_id(database, outgoing, name)
     message = Message(
         id=name,
         place=reply.place,
@@ -64,7 +64,7 @@ def remove_reply(database: Database, outgoing: OutboxItem, known_as: str | None)
     """Remove the message of a dropped reply, if it has one; of a split reply only this part."""
     if known_as is None:
         return
-    database.execute("UPDATE outbox SET message_id = NULL WHERE outgoing_id = ?", (outgoing.id,))
+    _set_message_id(database, outgoing, None)
     place = upsert_place(database, outgoing.reply.place)
     row = message_rows.find_message(database, place, known_as)
     if row is None:
@@ -76,13 +76,18 @@ def remove_reply(database: Database, outgoing: OutboxItem, known_as: str | None)
         return
     before = _read(database, row)
     if before.id == known_as:
-        database.execute(
-            "UPDATE messages SET message_id = ? WHERE id = ?", (message_rows.first_part(database, row), row)
-        )
+        update = "UPDATE messages SET message_id = :first WHERE id = :message"
+        database.run(update, first=message_rows.first_part(database, row), message=row)
     whole = replace(before, parts=left)
     messages.rewrite(database, row, before, messages.MessageRow(whole), outgoing.sent_at, "said")
-    database.execute("DELETE FROM turns WHERE message = ?", (row,))  # they say more than is left
+    database.run("DELETE FROM turns WHERE message = :message", message=row)  # they say more than is left
     _mark(database, row, outgoing)
+
+
+def _set_message_id(database: Database, outgoing: OutboxItem, message_id: str | None) -> None:
+    """Name the message of a reply in the outbox."""
+    update = "UPDATE outbox SET message_id = :message_id WHERE outgoing_id = :outgoing_id"
+    database.run(update, message_id=message_id, outgoing_id=outgoing.id)
 
 
 def _rename(database: Database, place: int, known_as: str, message: Message) -> None:
@@ -90,9 +95,9 @@ def _rename(database: Database, place: int, known_as: str, message: Message) -> 
     if shown := message_rows.find_message(database, place, message.id):  # the platform has shown it to us already
         _remove_shown(database, shown, message)
     row = message_rows.find_message(database, place, known_as)
-    values = (message.id, place, known_as)
-    database.execute("UPDATE messages SET message_id = ? WHERE place = ? AND message_id = ?", values)
-    database.execute("UPDATE message_parts SET message_id = ? WHERE place = ? AND message_id = ?", values)
+    for table in ("messages", "message_parts"):
+        update = f"UPDATE {table} SET message_id = :message_id WHERE place = :place AND message_id = :known_as"
+        database.run(update, message_id=message.id, place=place, known_as=known_as)
     if row is not None:
         insert_change(database, row, "said", message.sent_at, None)
 
@@ -101,9 +106,11 @@ def _mark(database: Database, row: int, outgoing: OutboxItem) -> None:
     """Mark a message as doubtful as long as one of its parts is."""
     doubtful = outgoing.status == "doubtful"
     if outgoing.reply_id is not None:
-        select = "SELECT 1 FROM outbox WHERE reply_id = ? AND status != 'sent' AND message_id IS NOT NULL LIMIT 1"
-        doubtful = database.execute(select, (outgoing.reply_id,)).fetchone() is not None
-    database.execute("UPDATE messages SET doubtful = ? WHERE id = ? AND doubtful != ?", (doubtful, row, doubtful))
+        select = """SELECT 1 FROM outbox WHERE reply_id = :reply_id AND status <> 'sent' AND message_id IS NOT NULL
+            LIMIT 1"""
+        doubtful = database.one(select, reply_id=outgoing.reply_id) is not None
+    update = "UPDATE messages SET doubtful = :doubtful WHERE id = :message AND doubtful <> :doubtful"
+    database.run(update, doubtful=int(doubtful), message=row)
 
 
 def _add_part(database: Database, outgoing: OutboxItem, row: messages.MessageRow, reply_id: str) -> int:
@@ -111,8 +118,8 @@ def _add_part(database: Database, outgoing: OutboxItem, row: messages.MessageRow
 
     The turns of the model are stored with the message once no part is left to send.
     """
-    select = "SELECT message_id, status, turns FROM outbox WHERE reply_id = ? ORDER BY part"
-    parts = database.execute(select, (reply_id,)).fetchall()
+    select = "SELECT message_id, status, turns FROM outbox WHERE reply_id = :reply_id ORDER BY part"
+    parts = database.all(select, reply_id=reply_id)
     is_whole = all(status in ("sent", "doubtful") for _, status, _ in parts)
     turns = next((turns for _, _, turns in parts if is_whole and turns != "[]"), None)
     place, at = upsert_place(database, row.message.place), (outgoing.part, outgoing.separator)
@@ -145,14 +152,16 @@ def _extend(database: Database, message: int, row: messages.MessageRow, at: tupl
 
 
 def _read(database: Database, row: int) -> Message:
-    select = f"SELECT {message_rows.MESSAGE_COLUMNS} FROM messages m WHERE m.id = ?"
-    return message_rows.decode_message(database, database.execute(select, (row,)).fetchone(), IdentityCache())
+    select = f"SELECT {message_rows.MESSAGE_COLUMNS} FROM messages m WHERE m.id = :message"
+    (found,) = database.all(select, message=row)
+    return message_rows.decode_message(database, found, IdentityCache())
 
 
 def _remove_shown(database: Database, row: int, sent: Message) -> None:
     """Remove a message that the platform showed us, and that is one of ours under another row."""
-    author = "SELECT a.author_id FROM messages m JOIN names n ON n.id = m.name JOIN authors a ON a.id = n.author"
-    (by,) = database.execute(f"{author} WHERE m.id = ?", (row,)).fetchone()
+    author = """SELECT a.author_id FROM messages m JOIN names n ON n.id = m.name JOIN authors a ON a.id = n.author
+        WHERE m.id = :message"""
+    ((by,),) = database.all(author, message=row)
     if by != sent.author.id:
         raise InvalidValue(f"{sent.id!r} is the id of a message of somebody else")
     _remove(database, row, sent.sent_at)
@@ -161,19 +170,19 @@ def _remove_shown(database: Database, row: int, sent: Message) -> None:
 def _remove(database: Database, row: int, at: datetime | None) -> None:
     """Empty a message and free its id; its number stays in use."""
     insert_change(database, row, "removed", at, None)
-    update = """UPDATE messages SET message_id = message_id || ' (removed ' || number || ')', hidden = 1, deleted = 1,
-        doubtful = 0, text = '', parts = '[]', media = NULL WHERE id = ?"""
-    database.execute(update, (row,))
+    database.run(
+        """UPDATE messages SET message_id = message_id || ' (removed ' || CAST(number AS TEXT) || ')', hidden = 1,
+            deleted = 1, doubtful = 0, text = '', parts = '[]', media = NULL WHERE id = :message""",
+        message=row,
+    )
     for table in ("turns", "media"):
-        database.execute(f"DELETE FROM {table} WHERE message = ?", (row,))
+        database.run(f"DELETE FROM {table} WHERE message = :message", message=row)
     decisions.remove(database, row)
-    search_index.reindex(database, [row])
+    search_index.unindex(database, [row])
 
 
 def _answers_hidden(database: Database, place: int, run: str) -> bool:
     """Return whether a message of a run is hidden; then its reply is hidden too."""
-    row = database.execute("SELECT message_ids FROM runs WHERE run_id = ? AND place = ?", (run, place)).fetchone()
-    taken = STRINGS.loads(row[0]) if row else ()
-    select = "SELECT hidden FROM messages WHERE place = ? AND message_id = ?"  # a join would read the whole place
-    found = (database.execute(select, (place, message_id)).fetchone() for message_id in taken)
-    return any(hidden and hidden[0] for hidden in found)
+    row = database.one("SELECT message_ids FROM runs WHERE run_id = :run AND place = :place", run=run, place=place)
+    hidden = "SELECT 1 FROM messages WHERE place = :place AND message_id IN (:taken) AND hidden = 1 LIMIT 1"
+    return row is not None and database.one(hidden, place=place, taken=list(STRINGS.loads(row[0]))) is not None

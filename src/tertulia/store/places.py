@@ -48,7 +48,8 @@ _WITH_MESSAGE_ID = {  # tables with a place, and their columns with the id of a 
 }
 _WITH_TITLE = ("messages", "runs", "facts", "episodes")  # tables with a title
 _DERIVED = (
-    "search_terms search_messages search_vectors search_progress search_places episodes window_pasts reading_cursors"
+    "search_terms search_messages search_vectors search_stale search_progress search_places "
+    "episodes window_pasts reading_cursors"
 ).split()
 _COUNTED = {  # tables with counts of their place, and by what these grow when it is appended to another one
     "messages": {"number": "messages"},
@@ -80,7 +81,7 @@ class SqlPlaceSettings(Repository):
         delimiter: str | None = row[0] if row else None
         if delimiter is None:
             made = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
-            delimiter = await self._writer.run(lambda database: _set_delimiter(database, place, made))
+            delimiter = await self._writer.run(lambda database: _set_delimiter(database, place, made), places=[place])
         if len(self._delimiters) >= _CACHE_SIZE:
             self._delimiters.clear()
         self._delimiters[key] = delimiter
@@ -90,7 +91,7 @@ class SqlPlaceSettings(Repository):
         return await self._reader.run(lambda database: conversation_start(database, place))
 
     async def clear(self, place: Place, beginning: int, *, at: datetime) -> None:
-        await self._writer.run(lambda database: _clear(database, place, beginning, utc(at)))
+        await self._writer.run(lambda database: _clear(database, place, beginning, utc(at)), places=[place])
 
     async def blocked(self) -> frozenset[tuple[str, str]]:
         return (await self._current_blocks()).authors
@@ -209,6 +210,12 @@ def leave_place(database: Database, place: Place, at: datetime) -> list[int]:
     update = "UPDATE places SET left_at = :at WHERE platform = :platform AND place_id = :place_id RETURNING id"
     rows = database.all(update, at=format_time(at), platform=clean(place.platform), place_id=place.id)
     return [row for (row,) in rows]
+
+
+def join_place(database: Database, place: Place) -> None:
+    """Store that we can write to a place, and so to its threads."""
+    update = "UPDATE places SET left_at = NULL WHERE platform = :platform AND place_id = :place_id"
+    database.run(update, platform=clean(place.platform), place_id=place.id)
 
 
 def migrate_place(database: Database, old: Place, new: Place) -> None:

@@ -99,13 +99,16 @@ class SqlRuns(Repository):
         at: datetime,
         cancels: Policy = cancels_sends,
         changes: int | None = None,
+        edits_matter: bool = True,
         left_out: Sequence[LeftOut] = (),
     ) -> None:
         _validate_ids(run)
         prepared = self._prompts.prepare(run, 0, prompt, at=at, left_out=left_out)
-        rows = await self._writer.run(
-            lambda database: _begin(database, run, prepared, cancels, changes, at, self._rules)
-        )
+
+        def begin(database: SqliteDatabase) -> list[int] | None:
+            return _begin(database, run, prepared, cancels, at, self._rules, changes=changes, edits_matter=edits_matter)
+
+        rows = await self._writer.run(begin)
         if rows is not None:
             self._prompts.cache_layers(prepared, rows)
 
@@ -241,17 +244,20 @@ def _begin(
     run: Run,
     prepared: prompts.PreparedPrompt,
     cancels: Policy,
-    changes: int | None,
     at: datetime,
     rules: PlanRules,
+    *,
+    changes: int | None,
+    edits_matter: bool,
 ) -> list[int] | None:
     """Begin a run; return the rows of its layers, or None if it was begun before."""
     values = _row_of(database, run)
     if not database.run(_INSERT, **values):
         return None
-    select = f"SELECT changes, {FIND_MESSAGE} FROM places WHERE id = :place"
-    seen = database.one(select, place=values["place"], message_id=run.target)
-    if changes is not None and (seen is None or seen[0] != changes or seen[1] is None):
+    select = f"SELECT changes, removed, {FIND_MESSAGE} FROM places WHERE id = :place"
+    ((changed, removed, target),) = database.all(select, place=values["place"], message_id=run.target)
+    is_current = changed == changes if edits_matter else removed <= changes <= changed
+    if changes is not None and not (is_current and target is not None):
         raise PromptOutdated(f"what run {run.id!r} would ask has changed")
     try:
         decided = decisions.claim(database, run, run.taken, at)

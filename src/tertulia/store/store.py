@@ -1,4 +1,4 @@
-"""The store: one SQLite file, opened by one process, with a member for each protocol of the engine."""
+"""The store: a SQLite file or a PostgreSQL database, for one bot, with a member for each protocol of the engine."""
 
 import asyncio
 import os
@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from tertulia.errors import StoreBusy, StoreRefused
+from tertulia.errors import InvalidValue, StoreBusy, StoreRefused
 from tertulia.media.file_folder import FileFolder
+from tertulia.memory import rules
 from tertulia.store import maintenance
 from tertulia.store.chats import SqlChats
 from tertulia.store.cursors import SqlCursors
@@ -25,11 +26,11 @@ from tertulia.store.forget.export import export_person
 from tertulia.store.forget.person import Forgotten
 from tertulia.store.imports import SqlImports
 from tertulia.store.index_reader import SqlIndexReader
-from tertulia.store.log import SqlLog
+from tertulia.store.log import LogCache, SqlLog
 from tertulia.store.media_files import SqlMedia
 from tertulia.store.media_folder import copy_folder, find_folder, open_folder, refuse_existing, remove_unfinished
 from tertulia.store.messages import SqlInbox
-from tertulia.store.migrations import migrate, refuse_newer, refuse_older
+from tertulia.store.migrations import refuse_newer, refuse_older
 from tertulia.store.model_caches import SqlModelCaches
 from tertulia.store.outbox import SqlOutbox
 from tertulia.store.owner_settings import SqlOwnerSettings
@@ -41,11 +42,15 @@ from tertulia.store.search_index import SqlIndexWriter
 from tertulia.store.sqlite import connection
 from tertulia.store.sqlite.connection import MEMORY, Database
 from tertulia.store.sqlite.lock import FileUse, Lock, create_file
+from tertulia.store.sqlite.migrating import migrate_file
 from tertulia.store.tasks import SqlTasks
 from tertulia.store.threads import CheckedCalls, ConnectionThread, ReaderThread, WriterThread
 from tertulia.store.updates import SqlUpdates
 from tertulia.store.usage import SqlUsage
 from tertulia.tasks import graph
+
+if TYPE_CHECKING:
+    from tertulia.store.postgres.holder import Holder
 
 
 class Store(CheckedCalls):
@@ -58,25 +63,28 @@ class Store(CheckedCalls):
         *,
         path: str,
         folder: FileFolder,
-        lock: Lock | FileUse | None,
+        lock: "Lock | FileUse | Holder | None",
         beside: bool = False,
+        url: str | None = None,
     ) -> None:
         self.path = path
+        self._url = url
         self._lock = lock
         self._beside = beside
         self.writer = writer  # runs functions on the connection that writes, for SQL that no member has
         self.reader = reader  # the same on the connection that reads
-        self.log = SqlLog(self.reader)
-        self.inbox = SqlInbox(self.writer, self.reader)
+        cache = LogCache()
+        self.log = SqlLog(self.reader, cache)
+        self.inbox = SqlInbox(self.writer, self.reader, rules, cache.identities)
         self.prompts = SqlPrompts(self.writer, self.reader)
         self.events = SqlEvents(self.writer, self.reader)
-        self.updates = SqlUpdates(self.writer, self.reader, graph, moved=self._clear_caches)
+        self.updates = SqlUpdates(self.writer, self.reader, graph, rules, moved=self._clear_caches)
         self.runs = SqlRuns(self.writer, self.reader, self.prompts, graph)
         self.outbox = SqlOutbox(self.writer, self.reader)
         self.tasks = SqlTasks(self.writer, self.reader, graph)
         self.place_settings = SqlPlaceSettings(self.writer, self.reader)
         self.owner_settings = SqlOwnerSettings(self.writer, self.reader)
-        self.facts = SqlFacts(self.writer, self.reader)
+        self.facts = SqlFacts(self.writer, self.reader, rules)
         self.proposals = SqlProposals(self.writer, self.reader)
         self.cursors = SqlCursors(self.writer, self.reader)
         self.episodes = SqlEpisodes(self.writer, self.reader)
@@ -87,7 +95,7 @@ class Store(CheckedCalls):
         self.descriptions = SqlDescriptions(self.writer, self.reader, is_forgotten=self.media.is_forgotten)
         self.usage = SqlUsage(self.writer, self.reader)
         self.model_caches = SqlModelCaches(self.writer, self.reader, durable=path != MEMORY)
-        self.imports = SqlImports(self.writer, self.reader, moved=self._clear_caches)
+        self.imports = SqlImports(self.writer, self.reader, rules, moved=self._clear_caches)
         self.chats = SqlChats(self.writer, self.reader, self.prompts)
         self.ownership = LocalOwnership()
         self.rate_limits = LocalRateLimits()
@@ -179,7 +187,7 @@ class Store(CheckedCalls):
 
         def remove_rows(database: Database) -> Forgotten:
             before = shown_ids(database)
-            report = person.forget(database, platform, author_id, now)
+            report = person.forget(database, platform, author_id, now, rules)
             self.media.forget(before - shown_ids(database))
             remove_garbage(database)
             return report
@@ -257,9 +265,29 @@ class StoreOpener:
             raise
 
     def _open(self) -> Store:
+        if is_url(self._path):
+            return _open_server(self._path, self._media_folder, durable=self._durable, beside=self._beside)
         if self._beside:
             return _open_beside(self._path)
         return _open(self._path, self._media_folder, self._durable)
+
+
+def is_url(path: str | os.PathLike[str]) -> bool:
+    """Return whether a store is in PostgreSQL."""
+    return os.fspath(path).startswith(("postgresql://", "postgres://"))
+
+
+def _open_server(url: str, media_folder: str | None, *, durable: bool, beside: bool) -> Store:
+    try:
+        from tertulia.store.postgres import opening
+    except ImportError as error:
+        raise InvalidValue(
+            "a store in PostgreSQL needs packages that are not installed: pip install 'tertulia[postgres]'"
+        ) from error
+    opened = opening.open_beside(url) if beside else opening.open_store(url, media_folder=media_folder, durable=durable)
+    writer = WriterThread(opened.writing, "tertulia store, writing")
+    reader = ReaderThread(opened.reading, "tertulia store, reading")
+    return Store(writer, reader, path=opened.name, folder=opened.folder, lock=opened.holder, beside=beside, url=url)
 
 
 def _open(path: str, media_folder: str | None, durable: bool) -> Store:
@@ -313,7 +341,7 @@ def _connect_migrated(path: str, durable: bool) -> Database:
     try:
         refuse_newer(database)
         connection.enable_wal(database)
-        migrate(database)
+        migrate_file(database)
         if os.path.exists(_vacuum_marker(path)):
             _vacuum(path, database)
     except BaseException:

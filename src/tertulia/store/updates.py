@@ -8,6 +8,7 @@ from typing import assert_never
 from tertulia.characters import is_blank
 from tertulia.engine.store_protocols import Command, OutboxItem, UpdateResult
 from tertulia.errors import InvalidValue
+from tertulia.memory.values import FactRules
 from tertulia.messages import Message, Place, PlaceKey
 from tertulia.platform import (
     Change,
@@ -37,6 +38,12 @@ log = logging.getLogger(__name__)
 KEY_RETENTION = timedelta(days=90)  # of the keys of updates
 LEFT = "nothing can be sent to this place any more"
 REMOVAL_INTERVAL = timedelta(minutes=1)  # between updates that also remove old ones
+# stores an update, unless one with its key is there
+_INSERT = """INSERT INTO updates (platform, update_key, at, is_read, raw)
+    VALUES (:platform, :key, :at, :is_read, :raw) ON CONFLICT (platform, update_key) DO NOTHING"""
+# a stored update that could not be read can be read now
+_READ_AGAIN = """UPDATE updates SET is_read = 1, raw = coalesce(:raw, raw)
+    WHERE platform = :platform AND update_key = :key AND is_read = 0 RETURNING id"""
 
 
 class SqlUpdates(Repository):
@@ -46,12 +53,14 @@ class SqlUpdates(Repository):
         self,
         writer: ConnectionThread,
         reader: ConnectionThread,
-        rules: PlanRules,
+        plans: PlanRules,
+        facts: FactRules,
         *,
         moved: Callable[[], Awaitable[None]],
     ) -> None:
         super().__init__(writer, reader)
-        self._rules = rules
+        self._plans = plans
+        self._facts = facts
         self._moved = moved  # is awaited after a place has migrated: clears the caches
         self._removed_at: datetime | None = None  # when an update removed old ones last
 
@@ -66,7 +75,8 @@ class SqlUpdates(Repository):
 
         async def write(some: Sequence[Change]) -> bool:
             return await self._writer.run(
-                lambda database: _apply(database, platform, some, key, raw, now, too_old, self._rules)
+                lambda database: _apply(database, platform, some, key, raw, now, too_old, self._plans, self._facts),
+                places=[place for change in some for place in places_of(change)],
             )
 
         try:
@@ -80,7 +90,7 @@ class SqlUpdates(Repository):
         return UpdateResult(new=new)
 
     async def leave(self, place: Place, *, at: datetime) -> None:
-        await self._writer.run(lambda database: _leave(database, place, at, self._rules))
+        await self._writer.run(lambda database: _leave(database, place, at, self._plans), places=[place])
 
     async def remove_old(self, keep: timedelta, *, at: datetime) -> None:
         await self._writer.run(lambda database: _remove_old(database, utc(at), keep))
@@ -99,7 +109,9 @@ class SqlUpdates(Repository):
 
     async def end(self, command: Command, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
         sending, planned = [outbox.as_row(reply) for reply in replies], list(tasks)
-        await self._writer.run(lambda database: _end(database, command, sending, planned, self._rules))
+        await self._writer.run(
+            lambda database: _end(database, command, sending, planned, self._plans), places=[command.message.place]
+        )
 
 
 def _require_valid(change: Change) -> None:
@@ -132,40 +144,35 @@ def _apply(
     raw: bytes | None,
     at: datetime,
     too_old: timedelta | None,
-    rules: PlanRules,
+    plans: PlanRules,
+    facts: FactRules,
 ) -> bool:
     """Store an update and apply its changes; return whether it is new. Remove updates that are *too_old*, if given."""
     if too_old is not None:
         _remove_old(database, at, too_old)
     name = clean(platform)
-    select = "SELECT id, is_read FROM updates WHERE platform = ? AND update_key = ?"
-    found = database.execute(select, (name, key)).fetchone()
-    if found and (found[1] or not changes):
+    values = {"platform": name, "key": key, "at": at.isoformat(), "is_read": int(bool(changes)), "raw": raw}
+    row = database.insert_new(_INSERT, **values)
+    if row is None and changes:
+        row = next((row for (row,) in database.all(_READ_AGAIN, platform=name, key=key, raw=raw)), None)
+    if row is None:
         return False
-    if found:
-        row = found[0]
-        database.execute("UPDATE updates SET is_read = 1, raw = coalesce(?, raw) WHERE id = ?", (raw, row))
-    else:
-        insert = """INSERT INTO updates (platform, update_key, at, is_read, raw) VALUES (?, ?, ?, ?, ?) RETURNING id"""
-        row = database.execute(insert, (name, key, at.isoformat(), int(bool(changes)), raw)).fetchone()[0]
     for change in changes:
-        _apply_change(database, places.redirect_change(database, change), at, rules)
-    link = "INSERT INTO update_places (update_row, place) VALUES (?, ?) ON CONFLICT DO NOTHING"
-    database.executemany(
-        link, [(row, upsert_place(database, place)) for change in changes for place in places_of(change)]
-    )
+        _apply_change(database, places.redirect_change(database, change), at, plans, facts)
+    linked = {upsert_place(database, place) for change in changes for place in places_of(change)}
+    link = "INSERT INTO update_places (update_row, place) VALUES (:update, :place) ON CONFLICT DO NOTHING"
+    database.many(link, [{"update": row, "place": place} for place in linked])
     return True
 
 
-def _apply_change(database: Database, change: Change, at: datetime, rules: PlanRules) -> None:
+def _apply_change(database: Database, change: Change, at: datetime, plans: PlanRules, facts: FactRules) -> None:
     match change:
         case Received(message=message):
             messages.add(database, MessageRow(message), at, "waiting")
-            _join(database, message.place)
         case Edited(message=message):
-            _edit(database, message, at)
+            _edit(database, message, at, facts)
         case Deleted(place=place, message_id=message_id):
-            messages.delete(database, place, message_id, at)
+            messages.delete(database, place, message_id, at, facts)
         case Reacted():
             message_rows.add_reaction(database, change, at)
         case Commanded():
@@ -174,19 +181,19 @@ def _apply_change(database: Database, change: Change, at: datetime, rules: PlanR
             places.migrate_place(database, old, new)
         case PlaceJoined(place=place):
             upsert_place(database, place)
-            _join(database, place)
+            places.join_place(database, place)
         case PlaceLeft(place=place):
-            _leave(database, place, at, rules)
+            _leave(database, place, at, plans)
         case Stopped():
             pass  # it stops a run in progress, and changes nothing that is stored
         case _:
             assert_never(change)
 
 
-def _edit(database: Database, message: Message, at: datetime) -> None:
+def _edit(database: Database, message: Message, at: datetime, rules: FactRules) -> None:
     """Store an edit. Of an unknown message the edit is all that we know."""
     try:
-        known = messages.edit(database, message, at)
+        known = messages.edit(database, message, at, rules)
     except InvalidValue as error:  # another author's message; nothing was written yet
         log.warning("an edit is left out: %s", error)
         return
@@ -196,62 +203,58 @@ def _edit(database: Database, message: Message, at: datetime) -> None:
 
 
 def _add_command(database: Database, change: Commanded, at: datetime) -> None:
+    """Store a command, and how many messages its place has."""
     message = change.message
     place = upsert_place(database, message.place)
     upsert_title(database, message.place, place)
-    values = {
-        "place": place,
-        "name": upsert_name(database, message.place.author_namespace, message.author, at),
-        "message": dumps(message),
-        "command": clean(change.name),
-        "argument": clean(change.argument),
-        "horizon": database.execute("SELECT messages FROM places WHERE id = ?", (place,)).fetchone()[0],
-    }
-    insert = f"INSERT INTO commands ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
-    database.execute(insert, tuple(values.values()))
+    database.run(
+        """INSERT INTO commands (place, name, message, command, argument, horizon)
+            SELECT id, :name, :message, :command, :argument, messages FROM places WHERE id = :place""",
+        place=place,
+        name=upsert_name(database, message.place.author_namespace, message.author, at),
+        message=dumps(message),
+        command=clean(change.name),
+        argument=clean(change.argument),
+    )
 
 
 def _leave(database: Database, place: Place, at: datetime, rules: PlanRules) -> None:
     """Store that nothing can be sent to a place and its threads any more, and end what waits there."""
-    for row in places.leave_place(database, place, at):
-        decisions.leave(database, row, at)
+    rows = places.leave_place(database, place, at)
+    decisions.leave(database, rows, at)
+    for row in rows:
         outbox.drop_waiting(database, row, LEFT)
         tasks.cancel_in_left_place(database, row, LEFT, rules)
 
 
-def _join(database: Database, place: Place) -> None:
-    """Store that we can write to a place, and so to its threads."""
-    update = "UPDATE places SET left_at = NULL WHERE id = ? AND left_at IS NOT NULL"
-    if database.execute(update, (find_place(database, place),)).rowcount:
-        threads = "UPDATE places SET left_at = NULL WHERE platform = ? AND place_id = ?"
-        database.execute(threads, (clean(place.platform), place.id))
-
-
 def _remove_old(database: Database, now: datetime, keep: timedelta) -> None:
     """Remove raw updates older than *keep*, also unread ones, and keys older than `KEY_RETENTION`."""
-    update = "UPDATE updates SET raw = NULL WHERE at < ? AND raw IS NOT NULL"
-    database.execute(update, ((now - keep).isoformat(),))
-    database.execute("DELETE FROM updates WHERE at < ?", ((now - max(keep, KEY_RETENTION)).isoformat(),))
+    update = "UPDATE updates SET raw = NULL WHERE at < :before AND raw IS NOT NULL"
+    database.run(update, before=(now - keep).isoformat())
+    database.run("DELETE FROM updates WHERE at < :before", before=(now - max(keep, KEY_RETENTION)).isoformat())
 
 
 def _unread(database: Database, platform: str) -> list[Update]:
+    """Return the updates that could not be read, oldest first."""
     select = """SELECT update_key, raw FROM updates
-        WHERE platform = ? AND is_read = 0 AND raw IS NOT NULL ORDER BY id"""
-    return [Update(key=key, raw=raw) for key, raw in database.execute(select, (clean(platform),))]
+        WHERE platform = :platform AND is_read = 0 AND raw IS NOT NULL ORDER BY id"""
+    return [Update(key=key, raw=raw) for key, raw in database.all(select, platform=clean(platform))]
 
 
 def _last(database: Database, place: Place) -> Message | None:
+    """Return the newest message of a place that is not the agent's own."""
     select = f"""SELECT {message_rows.MESSAGE_COLUMNS} FROM messages m
-        WHERE m.place = ? AND m.own = 0 ORDER BY m.number DESC LIMIT 1"""
-    row = database.execute(select, (find_place(database, place),)).fetchone()
+        WHERE m.place = :place AND m.own = 0 ORDER BY m.number DESC LIMIT 1"""
+    row = database.one(select, place=find_place(database, place))
     return None if row is None else message_rows.decode_message(database, row, IdentityCache())
 
 
 def _commands(database: Database) -> list[Command]:
+    """Return the commands to be carried out, oldest first."""
     select = "SELECT id, message, command, argument, horizon FROM commands ORDER BY id"
     return [
         Command(id=row, message=MESSAGE.loads(message), name=name, argument=argument, horizon=horizon)
-        for row, message, name, argument, horizon in database.execute(select)
+        for row, message, name, argument, horizon in database.all(select)
     ]
 
 
@@ -263,7 +266,7 @@ def _end(
     rules: PlanRules,
 ) -> None:
     """Remove a command, and store its replies and tasks. A missing one is refused: its author was forgotten."""
-    if not database.execute("DELETE FROM commands WHERE id = ?", (command.id,)).rowcount:
+    if not database.run("DELETE FROM commands WHERE id = :id", id=command.id):
         raise InvalidValue(f"there is no command {command.id}; it was carried out, or its author was forgotten")
     for row in replies:
         outbox.add(database, row)

@@ -264,6 +264,16 @@ def move(database: Database, old: int, new: int) -> None:
     database.run("DELETE FROM cap_notices WHERE place = :old", old=old)
 
 
+def remove_calls(database: Database, runs: Sequence[str]) -> None:
+    """Remove the calls of runs; the sums stay."""
+    database.run("DELETE FROM calls WHERE run_id IN (:runs)", runs=list(runs))
+
+
+def remove_old_calls(database: Database, before: datetime) -> None:
+    """Remove the calls of no run that began before *before*; the sums stay."""
+    database.run("DELETE FROM calls WHERE run_id IS NULL AND begun_at < :before", before=_utc(before))
+
+
 def forget_author(database: Database, author: int) -> None:
     """Remove the calls for a person; leave what they have cost, and not whose they were."""
     database.run("DELETE FROM calls WHERE author = :author", author=author)

@@ -10,7 +10,7 @@ either a block or text, never both and never neither.
 
 import re
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 
 from msgspec import Struct
@@ -25,7 +25,6 @@ from tertulia.tasks.kinds import (
     BlockLine,
     Body,
     Kind,
-    is_usable,
     read_body,
     trim,
     usable_kinds,
@@ -113,14 +112,14 @@ def parse(text: str, *, kinds: Mapping[str, Kind] = KINDS) -> ParsedText:
     return ParsedText(text=before, blocks=tuple(blocks), problems=tuple(problems))
 
 
-def lines_for_model(kinds: Mapping[str, Kind], about: Mapping[str, str | None]) -> tuple[BlockLine, ...]:
-    """Return a line for the model about each kind it may use, in the order in which they were registered.
+def lines_for_model(offered: Iterable[str], about: Mapping[str, str | None]) -> tuple[BlockLine, ...]:
+    """Return a line for the model about each kind it is offered.
 
     *about* says what kinds are for. A kind that is None there is not mentioned.
     """
     lines = []
-    for name, kind in kinds.items():
-        if is_usable(kind) and about.get(name, "") is not None:
+    for name in offered:
+        if about.get(name, "") is not None:
             heading, text = f"`{heading_line(name, None)}`", " ".join((about.get(name) or "").split())
             with_id = "" if text else ABOUT_IDS.get(name, "")
             text = text or ABOUT.get(name, "")

@@ -1,7 +1,7 @@
 """The kinds of task blocks: how the body of each is read and written, and what a model is told of it. Pure."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import assert_never
 
@@ -63,22 +63,27 @@ def not_allowed(_: Body) -> TaskBlock:
     raise InvalidValue("it is not allowed here")
 
 
-def for_model(
-    kinds: Mapping[str, Kind], *, may: Collection[str] = (), offered: Collection[str] | None = None
-) -> dict[str, Kind]:
-    """Return the kinds for a model. Those that it is not offered or may not use are refused when they are read.
+def offered_kinds(
+    kinds: Iterable[str], *, may: Collection[str] = (), chosen: Collection[str] | None = None
+) -> tuple[str, ...]:
+    """Return those of *kinds* that a model is offered, in their order.
 
-    None of *offered* means all, *may* has the destructive ones. Unblocking goes with blocking, and thinking is always
-    allowed: a model that is told of a bad block needs a way to say nothing.
+    They are the *chosen* ones, all without any; of the destructive ones those in *may*. Unblocking goes with blocking.
     """
 
     def is_allowed(name: str) -> bool:
-        if name == "think":
-            return True
         needed = "block" if name == "unblock" else name
-        return (offered is None or name in offered) and (needed not in DESTRUCTIVE or needed in may)
+        return (chosen is None or name in chosen) and (needed not in DESTRUCTIVE or needed in may)
 
-    return {name: kind if is_allowed(name) else not_allowed for name, kind in kinds.items()}
+    return tuple(filter(is_allowed, kinds))
+
+
+def for_model(kinds: Mapping[str, Kind], offered: Collection[str]) -> dict[str, Kind]:
+    """Return the kinds for a model. Those that it is not *offered* are refused when they are read.
+
+    Thinking never is: a model that is told of a bad block needs a way to say nothing.
+    """
+    return {name: kind if name in offered or name == "think" else not_allowed for name, kind in kinds.items()}
 
 
 def is_usable(kind: Kind) -> bool:

@@ -12,8 +12,15 @@ from tertulia.context.log import Log
 from tertulia.engine.memory.recall import BACK, evidence_messages
 from tertulia.engine.store_protocols import StoreProtocol
 from tertulia.errors import InvalidValue
-from tertulia.memory.extract import HEARSAY_FACTOR
-from tertulia.memory.facts import NO_LIMIT, default_scope, is_from, is_same_person, is_same_place, subject_of
+from tertulia.memory.facts import (
+    HEARSAY_FACTOR,
+    NO_LIMIT,
+    default_scope,
+    is_from,
+    is_same_person,
+    is_same_place,
+    subject_of,
+)
 from tertulia.memory.values import Fact, Facts, Subject
 from tertulia.memory.verify.claims import unfit_reason
 from tertulia.memory.verify.clauses import supporting_messages

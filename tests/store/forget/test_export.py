@@ -144,7 +144,10 @@ def strings(value: Any) -> set[str]:
 async def texts_by_table(store: Store) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     async for row in store.export():
-        found.setdefault(row.pop("table"), set()).update(strings(row))
+        table = row.pop("table")
+        if table == "facts":
+            del row["digest"]  # of the text, which is there
+        found.setdefault(table, set()).update(strings(row))
     return found
 
 

@@ -7,7 +7,7 @@ from tertulia.store.migrations.memory_tables import FILES, MEMORY, SEARCH
 from tertulia.store.migrations.steps import EDITION
 from tertulia.store.migrations.tables import CHATS, CONVERSATIONS, RUNS
 
-TABLES = {6: "2c1008a2963c0b6a"}  # the digest of the statements of each edition
+TABLES = {10: "1c152327b3c706e2"}  # the digest of the statements of each edition
 
 
 def test_tables_that_change_have_another_edition() -> None:

@@ -30,8 +30,8 @@ from tertulia.events import (
     ToolStarted,
     Waiting,
 )
-from tertulia.memory.facts import is_current
 from tertulia.memory.retrieval.terms import term_set, words
+from tertulia.memory.values import is_current
 from tertulia.messages import Place, Reply
 from tertulia.models.base import Response, Usage
 from tertulia.parts import Media, Text

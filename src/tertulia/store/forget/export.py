@@ -17,6 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from tertulia.memory import rules
 from tertulia.run.chat_values import SERVICE
 from tertulia.store.encoding import clean
 from tertulia.store.fact_rows import SOURCES
@@ -234,7 +235,7 @@ def _forget(
         note = _NOTE.format(name=_NAMED.get(kind, table))
         database.execute(f"CREATE TEMP TRIGGER note_{number} BEFORE {kind} ON main.{table}{when} BEGIN {note}; END")
     database.begin()
-    person.forget(database, platform, author_id, at)
+    person.forget(database, platform, author_id, at, rules)
     noted: dict[str, set[int]] = {}
     for table, row in database.execute("SELECT name, row FROM noted"):
         noted.setdefault(table, set()).add(row)

@@ -46,7 +46,9 @@ def withdraw(database: Database, by_place: StatementsByPlace, hidden: Collection
         _cancel_tasks(database, statements, about, place)
     _withdraw_runs(database, by_place, hidden)
     changed = {place for _, place in by_place}
-    database.executemany("UPDATE places SET changes = changes + 1 WHERE id = ?", [(place,) for place in changed])
+    database.executemany(
+        "UPDATE places SET changes = changes + 1, removed = changes + 1 WHERE id = ?", [(place,) for place in changed]
+    )
 
 
 def _drop_replies(database: Database, statements: Sequence[Statement], about: int, place: int) -> None:
@@ -187,7 +189,8 @@ def _statements(database: Database, facts: Iterable[int]) -> dict[tuple[int, int
     """Return the statements of facts, by person and by each place where they are visible."""
     found: dict[tuple[int, int], list[Statement]] = {}
     for fact in facts:
-        select = f"SELECT about, place, scope, text, name, {SAID_IN_GROUP} FROM facts f WHERE id = ?"
+        select = f"""SELECT about, place, scope, text, name, CASE WHEN {SAID_IN_GROUP} THEN 1 ELSE 0 END
+            FROM facts f WHERE id = ?"""
         about, place, scope, text, name, in_group = database.execute(select, (fact,)).fetchone()
         elsewhere = scope != "chat" or in_group
         visible = _places_of(database, about, direct=scope != "everywhere") if elsewhere else set()

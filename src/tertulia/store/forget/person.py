@@ -17,6 +17,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tertulia.memory.values import FactRules
 from tertulia.messages import Author, Quote
 from tertulia.run.chat_values import SERVICE
 from tertulia.store import chats, prompts, search_index, usage
@@ -66,14 +67,14 @@ def _remove_chat_named(database: Database, name: str) -> int:
     return exchanges
 
 
-def _empty_forwards(database: Database, rows: Iterable[int], at: datetime) -> None:
+def _empty_forwards(database: Database, rows: Collection[int], at: datetime, rules: FactRules) -> None:
     """Empty messages that others forwarded from the person."""
+    retraction.retract(database, list(rows), rules)
     for row in rows:
-        retraction.retract(database, row)
         removal.empty_message(database, row, at, with_quote=False)
 
 
-def forget(database: Database, platform: str, author_id: str, at: datetime) -> Forgotten:
+def forget(database: Database, platform: str, author_id: str, at: datetime, rules: FactRules) -> Forgotten:
     """Remove a person in one transaction; the file must be vacuumed after it.
 
     The person of a chat with a name has that name as id, and the service `chat`.
@@ -94,7 +95,7 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
         "descriptions": _remove_descriptions(database, author, words, direct),
         "summaries": _remove_summaries(database, author, words),
         "episodes": _remove_episodes(database, author, words, direct),
-        "facts": _remove_facts(database, author, direct) + _remove_facts_with_words(database, words),
+        "facts": _remove_facts(database, author, direct, rules) + _remove_facts_with_words(database, words, rules),
         "messages": len(theirs),
         "places": remove_places(database, direct),
     }
@@ -117,7 +118,7 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
         "titles": removal.remove_titles(database, words),
         "blocks": database.execute("DELETE FROM blocked_authors WHERE author = ?", (author,)).rowcount,
     }
-    _empty_forwards(database, forwards.values(), at)
+    _empty_forwards(database, forwards.values(), at, rules)
     _empty_messages(database, author, at)
     counts["names"] = _remove_names(database, author)
     counts["files"], descriptions = person_media.remove_lost_media(database, media, words.media)
@@ -187,24 +188,24 @@ def _remove_descriptions(database: Database, author: int, words: Vocabulary, dir
         delete = "DELETE FROM descriptions WHERE id = ? RETURNING unique_id"
         (unique_id,) = database.execute(delete, (row,)).fetchone()
         again = database.execute("SELECT message FROM media WHERE unique_id = ?", (unique_id,)).fetchall()
-        search_index.reindex(database, [message for (message,) in again])
+        search_index.unindex(database, [message for (message,) in again])
     return count
 
 
-def _remove_facts(database: Database, author: int, direct: list[int]) -> int:
+def _remove_facts(database: Database, author: int, direct: list[int], rules: FactRules) -> int:
     """Remove the facts about the person, those learned from them alone, and those of their direct chats."""
     marks = ", ".join("?" * len(direct))
     select = f"SELECT id FROM facts WHERE about = ? OR place IN ({marks})"
     theirs = [row for (row,) in database.execute(select, (author, *direct))]
-    retraction.remove(database, theirs)
-    learned = sum(retraction.remove_source(database, place, name) for _, place, name in _messages_of(database, author))
+    retraction.remove(database, theirs, rules)
+    learned = retraction.remove_sources(database, [row for row, *_ in _messages_of(database, author)], rules)
     return len(theirs) + learned
 
 
-def _remove_facts_with_words(database: Database, words: Vocabulary) -> int:
+def _remove_facts_with_words(database: Database, words: Vocabulary, rules: FactRules) -> int:
     """Remove the facts about others with words of the person."""
     found = [row for row, *_ in rows_with_words(database, words, "SELECT place, id, text, key, name FROM facts")]
-    retraction.remove(database, found)
+    retraction.remove(database, found, rules)
     return len(found)
 
 

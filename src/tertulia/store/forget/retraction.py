@@ -1,110 +1,123 @@
-"""Retracts what was learned from a message that is deleted or has changed, and hides messages.
+"""Retracts what was learned from messages that are deleted or have changed, and hides messages.
 
-Merging after removal. A fact stands on its sources. When it loses its last source it is removed, and facts that it had
-superseded are freed: `superseded_by` and `valid_until` are cleared. Each freed fact, and each fact that lost one of
-several sources, is then merged with the other facts about the person as if it were new. So the rows end as they would
-be if the lost source had never existed: another fact may supersede the freed one, or it may repeat one and go.
+A fact without a source is removed, and the facts that it stood over are merged again, by the rules of memory.
 
 A hidden message is stored, but in no prompt, search result, episode or quote.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
-from tertulia.memory.facts import merge_facts
-from tertulia.memory.verify.statements import Statement, is_repetition, sentences_about
+from tertulia.memory.values import Fact, FactRules
+from tertulia.memory.verify.statements import Statement, sentences_about
 from tertulia.messages import Quote
 from tertulia.store import episodes, search_index
 from tertulia.store.encoding import QUOTE, dumps, parse_time
-from tertulia.store.fact_rows import SOURCES, select_facts, upsert_fact
+from tertulia.store.fact_rows import SOURCES, select_facts, upsert_facts
 from tertulia.store.message_rows import insert_change
 from tertulia.store.sqlite.connection import Database
 from tertulia.timezones import utc
 
+# The facts that were learned from messages: their rows, ids and people, and whether they hold since that message.
+_LEARNED_FROM = f"""SELECT DISTINCT c.fact, f.fact_id, f.about, f.valid_from, m.sent_at
+    FROM {SOURCES} JOIN facts f ON f.id = c.fact WHERE m.id IN (:messages) ORDER BY c.fact"""
 
-def retract(database: Database, message: int) -> None:
-    """Remove a message as a source of facts, mark it as stale, and remove the episodes with it."""
-    select = "SELECT place, message_id, number FROM messages WHERE id = ?"
-    place, message_id, number = database.execute(select, (message,)).fetchone()
-    remove_source(database, place, message_id)
-    again = (
-        "UPDATE messages SET stale = 1 WHERE id = ? AND number < (SELECT facts FROM reading_cursors WHERE place = ?)"
-    )
-    database.execute(again, (message, place))
-    episodes.remove_containing(database, place, number)
+# The sources of facts that are messages.
+_REMOVE_SOURCES = """DELETE FROM fact_sources WHERE id IN (SELECT c.id FROM fact_sources c
+    JOIN messages m ON m.place = c.place AND m.message_id = c.message_id WHERE m.id IN (:messages))"""
+
+# Messages that were read for facts, to be read again.
+_MARK_STALE = """UPDATE messages SET stale = 1 WHERE id IN (:messages)
+    AND number < (SELECT facts FROM reading_cursors l WHERE l.place = messages.place)"""
+
+# The moments at which the sources of facts were sent.
+_SENT_AT = f"SELECT c.fact, m.sent_at FROM {SOURCES} WHERE c.fact IN (:facts) AND m.sent_at IS NOT NULL"
+
+# Facts, and all that they superseded.
+_WITH_SUPERSEDED = """WITH RECURSIVE found (id, fact_id) AS (
+        SELECT id, fact_id FROM facts WHERE id IN (:facts)
+        UNION SELECT o.id, o.fact_id FROM found f JOIN facts o ON o.superseded_by = f.fact_id
+    ) SELECT id FROM found ORDER BY id"""
 
 
-def remove_source(database: Database, place: int, message_id: str) -> int:
-    """Remove a source; facts without another one are removed too. Return the number of removed facts."""
-    select = f"""SELECT c.fact, f.valid_from, m.sent_at FROM {SOURCES} JOIN facts f ON f.id = c.fact
-        WHERE c.place = ? AND c.message_id = ?"""
-    found = database.execute(select, (place, message_id)).fetchall()
-    database.execute("DELETE FROM fact_sources WHERE place = ? AND message_id = ?", (place, message_id))
-    others = "SELECT 1 FROM fact_sources WHERE fact = ?"
-    left = [fact for fact, *_ in found if database.execute(others, (fact,)).fetchone()]
-    for fact, held_from, sent_at in found:
-        if held_from and parse_time(held_from) == parse_time(sent_at):
-            _update_start(database, fact)
-    gone = [fact for fact, *_ in found if fact not in left]
-    _remove_and_merge(database, gone, left)
+def retract(database: Database, messages: Collection[int], rules: FactRules) -> None:
+    """Remove messages as sources of facts, mark them as stale, and remove the episodes with them."""
+    remove_sources(database, messages, rules)
+    database.run(_MARK_STALE, messages=messages)
+    episodes.remove_containing(database, messages)
+
+
+def remove_sources(database: Database, messages: Collection[int], rules: FactRules) -> int:
+    """Remove sources of facts; facts without another one are removed too. Return the number of removed facts."""
+    learned = database.all(_LEARNED_FROM, messages=messages)
+    if not learned:
+        return 0
+    database.run(_REMOVE_SOURCES, messages=messages)
+    ids = {row: fact_id for row, fact_id, *_ in learned}
+    select = "SELECT DISTINCT fact FROM fact_sources WHERE fact IN (:facts)"
+    left = {row: ids[row] for (row,) in database.all(select, facts=list(ids))}
+    since = {row for row, *_, start, sent_at in learned if start and parse_time(start) == parse_time(sent_at)}
+    _update_starts(database, since & left.keys())
+    gone = {row: fact_id for row, fact_id in ids.items() if row not in left}
+    people = {about for _, _, about, *_ in learned}
+    _remove_rows(database, list(gone))
+    _merge_again(database, people, gone.values(), [left[row] for row in ids if row in left], rules)
     return len(gone)
 
 
-def remove(database: Database, facts: Sequence[int]) -> None:
+def remove(database: Database, facts: Collection[int], rules: FactRules) -> None:
     """Remove facts and the summaries of their people; facts that they superseded are merged again."""
-    _remove_and_merge(database, facts, [])
+    found = database.all("SELECT fact_id, about FROM facts WHERE id IN (:facts)", facts=facts)
+    _remove_rows(database, facts)
+    _merge_again(database, {about for _, about in found}, [fact_id for fact_id, _ in found], [], rules)
 
 
 def with_superseded(database: Database, facts: Iterable[int]) -> list[int]:
     """Return the facts and all that they superseded."""
-    select = "SELECT o.id FROM facts f JOIN facts o ON o.superseded_by = f.fact_id WHERE f.id = ?"
-    found: dict[int, None] = {}
-    left = list(facts)
-    while left:
-        fact = left.pop()
-        if fact not in found:
-            found[fact] = None
-            left += [row for (row,) in database.execute(select, (fact,))]
-    return list(found)
+    return [row for (row,) in database.all(_WITH_SUPERSEDED, facts=facts)]
 
 
-def remove_summaries(database: Database, facts: Iterable[int]) -> None:
-    """Remove the summaries of the people that facts are about."""
-    delete = "DELETE FROM summaries WHERE about = (SELECT about FROM facts WHERE id = ?)"
-    database.executemany(delete, [(fact,) for fact in facts])
+def remove_summaries(database: Database, people: Collection[int]) -> None:
+    """Remove the summaries of people."""
+    database.run("DELETE FROM summaries WHERE about IN (:people)", people=people)
 
 
-def _update_start(database: Database, fact: int) -> None:
-    """Set `valid_from` to the time of the oldest source."""
-    select = f"SELECT m.sent_at FROM {SOURCES} WHERE c.fact = ? AND m.sent_at IS NOT NULL"
-    times = [utc(datetime.fromisoformat(sent_at)) for (sent_at,) in database.execute(select, (fact,))]
-    if times:
-        database.execute("UPDATE facts SET valid_from = ? WHERE id = ?", (min(times).isoformat(), fact))
+def _update_starts(database: Database, facts: Collection[int]) -> None:
+    """Set `valid_from` of facts to the time of their oldest source."""
+    starts: dict[int, datetime] = {}
+    for fact, sent_at in database.all(_SENT_AT, facts=facts) if facts else ():
+        moment = utc(datetime.fromisoformat(sent_at))
+        starts[fact] = min(moment, starts.get(fact, moment))
+    rows = [{"fact": fact, "start": start.isoformat()} for fact, start in starts.items()]
+    database.many("UPDATE facts SET valid_from = :start WHERE id = :fact", rows)
 
 
-def _remove_and_merge(database: Database, gone: Sequence[int], left: Sequence[int]) -> None:
-    """Remove the facts *gone*; merge those *left*, and all that both had superseded, with the others."""
-    remove_summaries(database, [*gone, *left])
-    free = """UPDATE facts SET superseded_by = NULL, valid_until = NULL WHERE superseded_by IS NOT NULL
-        AND (id = :fact OR superseded_by = (SELECT fact_id FROM facts WHERE id = :fact)) RETURNING id"""
-    freed = [row for fact in (*gone, *left) for (row,) in database.execute(free, {"fact": fact}).fetchall()]
-    database.executemany("DELETE FROM fact_sources WHERE fact = ?", [(fact,) for fact in gone])
-    database.executemany("DELETE FROM facts WHERE id = ?", [(fact,) for fact in gone])
-    for fact in dict.fromkeys((*left, *freed)):
-        _merge(database, fact)
+def _remove_rows(database: Database, facts: Collection[int]) -> None:
+    database.run("DELETE FROM fact_sources WHERE fact IN (:facts)", facts=facts)
+    database.run("DELETE FROM facts WHERE id IN (:facts)", facts=facts)
 
 
-def _merge(database: Database, row: int) -> None:
-    """Merge a stored fact with the others about its person, unless it is superseded by now."""
-    for fact in select_facts(database, "f.id = ? AND f.superseded_by IS NULL", (row,)):
-        others = "f.about = (SELECT about FROM facts WHERE id = :fact) AND f.id <> :fact"
-        known = {other.id: other for other in select_facts(database, others, {"fact": row})}
-        after = merge_facts(known.values(), [fact])
-        for changed in after:
-            if changed != fact and changed != known.get(changed.id):
-                upsert_fact(database, changed)
-        if all(one.id != fact.id for one in after):  # another says the same
-            remove(database, [row])
+def _merge_again(
+    database: Database, people: Collection[int], gone: Iterable[str], left: Sequence[str], rules: FactRules
+) -> None:
+    """Merge the facts about *people* again: some are *gone*, those *left* have lost a source."""
+    remove_summaries(database, people)
+    before = select_facts(database, "f.about IN (:people)", people=people)
+    after: dict[str, Fact] = {}
+    for theirs in _by_person(before):
+        after |= {fact.id: fact for fact in rules.merge_again(theirs, frozenset(gone), left)}
+    upsert_facts(database, [after[fact.id] for fact in before if after.get(fact.id, fact) != fact], rules)
+    repeated = [fact.id for fact in before if fact.id not in after]
+    if repeated:
+        rows = database.all("SELECT id FROM facts WHERE fact_id IN (:repeated)", repeated=repeated)
+        _remove_rows(database, [row for (row,) in rows])
+
+
+def _by_person(facts: Iterable[Fact]) -> list[list[Fact]]:
+    found: dict[tuple[str, str], list[Fact]] = {}
+    for fact in facts:
+        found.setdefault((fact.subject.platform, fact.subject.id), []).append(fact)
+    return list(found.values())
 
 
 def strip_quotes(database: Database, found: Iterable[tuple[int, str]], at: datetime | None) -> None:
@@ -126,27 +139,27 @@ def hide_message(database: Database, row: int, at: datetime | None, *, facts: Se
     sentences = sentences_about(text, facts) or [text]
     note = "INSERT INTO hidden_sentences (message, text) VALUES (?, ?) ON CONFLICT DO NOTHING"
     database.executemany(note, [(row, sentence) for sentence in sentences])
-    update = "UPDATE messages SET hidden = 1 WHERE id = ? AND hidden = 0 RETURNING place, number, message_id"
+    update = "UPDATE messages SET hidden = 1 WHERE id = ? AND hidden = 0 RETURNING place, message_id"
     found = database.execute(update, (row,)).fetchone()
     if found is None:
         return
-    place, number, message_id = found
+    place, message_id = found
     insert_change(database, row, "removed", at, None)
-    search_index.reindex(database, [row])
-    episodes.remove_containing(database, place, number)
+    search_index.unindex(database, [row])
+    episodes.remove_containing(database, [row])
     quoting = """SELECT id, reply FROM messages WHERE place = ?
         AND reply_to IN (SELECT ? UNION SELECT message_id FROM message_parts WHERE message = ?)"""
     strip_quotes(database, database.execute(quoting, (place, message_id, row)).fetchall(), at)
 
 
-def unhide_edited(database: Database, row: int, text: str, at: datetime) -> None:
+def unhide_edited(database: Database, row: int, text: str, at: datetime, rules: FactRules) -> None:
     """Make a hidden message visible again if its new *text* has none of the sentences for which it was hidden."""
-    if not database.execute("SELECT hidden FROM messages WHERE id = ?", (row,)).fetchone()[0]:
+    if database.one("SELECT 1 FROM messages WHERE id = :row AND hidden = 1", row=row) is None:
         return
-    select = "SELECT text FROM hidden_sentences WHERE message = ?"
-    if any(is_repetition(text, sentence) for (sentence,) in database.execute(select, (row,)).fetchall()):
+    sentences = database.all("SELECT text FROM hidden_sentences WHERE message = :row", row=row)
+    if any(rules.is_repetition(text, sentence) for (sentence,) in sentences):
         return
-    database.execute("UPDATE messages SET hidden = 0 WHERE id = ?", (row,))
-    database.execute("DELETE FROM hidden_sentences WHERE message = ?", (row,))
+    database.run("UPDATE messages SET hidden = 0 WHERE id = :row", row=row)
+    database.run("DELETE FROM hidden_sentences WHERE message = :row", row=row)
     insert_change(database, row, "removed", at, None)
-    search_index.reindex(database, [row])
+    search_index.unindex(database, [row])

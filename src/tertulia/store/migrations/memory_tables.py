@@ -1,6 +1,6 @@
 """The tables of memory, of the search index and of files, in SQL that more than one database understands. Pure."""
 
-from tertulia.store.sqlite.connection import BY_KEY, BYTES, SEQUENCE
+from tertulia.store.database import BY_KEY, BYTES, SEQUENCE
 
 MEMORY = (
     f"""CREATE TABLE facts (
@@ -12,6 +12,7 @@ MEMORY = (
         about INTEGER NOT NULL REFERENCES authors (id),
         name TEXT NOT NULL,  -- what they went by
         text TEXT NOT NULL,
+        digest TEXT NOT NULL,  -- of what it says, not readable: the same for facts that say the same
         key TEXT NOT NULL,
         scope TEXT NOT NULL CHECK (scope IN ('chat', 'direct', 'everywhere')),
         confidence REAL NOT NULL,
@@ -75,6 +76,12 @@ MEMORY = (
         tags TEXT NOT NULL  -- JSON
     )""",
     "CREATE INDEX episodes_by_place ON episodes (place, start)",
+    f"""CREATE TABLE episode_people (  -- those who spoke in an episode
+        episode INTEGER NOT NULL REFERENCES episodes (id) ON DELETE CASCADE,
+        author INTEGER NOT NULL REFERENCES authors (id) ON DELETE CASCADE,
+        PRIMARY KEY (episode, author)
+    ) {BY_KEY}""",
+    "CREATE INDEX episode_people_by_author ON episode_people (author)",
     f"""CREATE TABLE window_pasts (
         id {SEQUENCE},
         place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
@@ -122,6 +129,11 @@ SEARCH = (
         PRIMARY KEY (place, number)
     ) {BY_KEY}""",
     "CREATE INDEX search_messages_by_name ON search_messages (name)",
+    f"""CREATE TABLE search_stale (  -- messages that were indexed and are not as they are now
+        place INTEGER NOT NULL REFERENCES places (id),
+        number INTEGER NOT NULL,
+        PRIMARY KEY (place, number)
+    ) {BY_KEY}""",
     f"""CREATE TABLE search_vectors (
         place INTEGER NOT NULL,
         embedder TEXT NOT NULL,
