@@ -46,7 +46,7 @@ class WaitingMessage(Struct, frozen=True, kw_only=True):
     number: int  # in its place
 
 
-class OutboxItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class OutboxItem(Struct, frozen=True, kw_only=True):
     """A reply in the outbox: one message to send, with its status."""
 
     id: str  # also the idempotency key, on platforms that have one

@@ -25,7 +25,7 @@ Holds = Callable[[str], bool]  # whether an exchange, as JSON, is to be removed
 
 
 class SqlChats(Repository):
-    """Implements `run.stored_chat.Chats`."""
+    """Implements `run.chat_values.Chats`."""
 
     def __init__(self, writer: ConnectionThread, reader: ConnectionThread, prompts: SqlPrompts) -> None:
         super().__init__(writer, reader)
@@ -131,6 +131,13 @@ def remove_exchanges_with_words(database: Database, words: Vocabulary, gone: Col
             _end_exchange(database, name, run_id, at)
             removed += 1
     return removed
+
+
+def read_texts(database: Database) -> list[str]:
+    """Return the exchanges of all chats, each as JSON, with those that are open."""
+    chats = _chats(database)
+    ended = ["\n".join(entries) for _, _, exchanges in chats for entries in exchanges]
+    return ended + [exchange for _, exchange, _ in chats if exchange is not None]
 
 
 def remove_exchanges_stating(database: Database, states: Holds, at: datetime | None) -> None:

@@ -13,7 +13,7 @@ prompt may have shown is not altered: a later change of a person's reactions is 
 the place has reached by then.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Literal
@@ -103,6 +103,29 @@ def insert_change(
         kind=kind,
         at=format_time(at),
         before=None if before is None else dumps(before),
+    )
+
+
+def insert_changes(database: Database, messages: Collection[int], kind: ChangeKind, at: datetime | None) -> None:
+    """Store that messages change, without what they were, in the order of each place."""
+    of_place = "(SELECT count(*) FROM messages m WHERE m.place = places.id AND m.id IN (:messages))"
+    database.run(
+        f"""UPDATE places SET changes = changes + {of_place},
+            removed = CASE WHEN :removes = 1 THEN changes + {of_place} ELSE removed END
+            WHERE id IN (SELECT place FROM messages WHERE id IN (:messages))""",
+        messages=messages,
+        removes=int(kind in ("deleted", "removed")),
+    )
+    database.run(
+        f"""INSERT INTO message_changes (place, change, message, number, kind, at, position, seen)
+            SELECT p.id, p.changes - count(*) OVER (PARTITION BY p.id)
+                    + row_number() OVER (PARTITION BY p.id ORDER BY m.number),
+                m.id, m.number, :kind, :at, p.messages,
+                CASE WHEN m.number < {_KNOWN_MESSAGES.format("m.place")} THEN 1 ELSE 0 END
+            FROM messages m JOIN places p ON p.id = m.place WHERE m.id IN (:messages)""",
+        messages=messages,
+        kind=kind,
+        at=format_time(at),
     )
 
 
@@ -241,26 +264,25 @@ def read_reactions(database: Database, place: int, since: int, identities: Ident
     ]
 
 
-def description_of(database: Database, unique_id: str) -> str:
-    """Return the newest description of media; empty without one."""
-    return _descriptions(database, [unique_id]).get(clean(unique_id), "")
-
-
-def _descriptions(database: Database, unique_ids: Iterable[str]) -> dict[str, str]:
+def descriptions_of(database: Database, unique_ids: Collection[str]) -> dict[str, str]:
     """Return the newest descriptions of media, by their ids."""
+    if not unique_ids:
+        return {}
     select = "SELECT unique_id, body FROM descriptions WHERE unique_id IN (:unique_ids) ORDER BY id"
     rows = database.all(select, unique_ids=[clean(one) for one in unique_ids])
     return {unique_id: str(ANY.loads(body)) for unique_id, body in rows}
 
 
-def with_descriptions(database: Database, message: Message) -> Message:
-    """Return a message with the descriptions of its media, by which it may have been found."""
-    media = [part.unique_id for part in message.parts if isinstance(part, Media)]
-    if not media:
-        return message
-    known = _descriptions(database, media)
+def with_descriptions(database: Database, messages: Sequence[Message]) -> list[Message]:
+    """Return messages with the descriptions of their media, by which they may have been found."""
+    shown = {part.unique_id for message in messages for part in message.parts if isinstance(part, Media)}
+    known = descriptions_of(database, shown)
+    return [_with_descriptions(message, known) for message in messages] if known else [*messages]
+
+
+def _with_descriptions(message: Message, known: Mapping[str, str]) -> Message:
     parts = (
-        replace(part, rendered_text=part.rendered_text or known.get(clean(part.unique_id)) or None)
+        replace(part, rendered_text=part.rendered_text or known.get(clean(part.unique_id)))
         if isinstance(part, Media)
         else part
         for part in message.parts

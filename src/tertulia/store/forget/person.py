@@ -188,7 +188,7 @@ def _remove_descriptions(database: Database, author: int, words: Vocabulary, dir
         delete = "DELETE FROM descriptions WHERE id = ? RETURNING unique_id"
         (unique_id,) = database.execute(delete, (row,)).fetchone()
         again = database.execute("SELECT message FROM media WHERE unique_id = ?", (unique_id,)).fetchall()
-        search_index.reindex(database, [message for (message,) in again])
+        search_index.unindex(database, [message for (message,) in again])
     return count
 
 

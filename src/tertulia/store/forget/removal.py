@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.messages import Reply
-from tertulia.store import decisions, message_rows, search_index, tasks
+from tertulia.store import decisions, message_rows, search_index, tasks, usage
 from tertulia.store.encoding import MESSAGE, PLACE, REPLY, STRINGS, TASK, JsonType, dumps
 from tertulia.store.forget.person_words import PersonWords, Vocabulary
 from tertulia.store.message_rows import insert_change
@@ -29,7 +29,7 @@ _COPIES: tuple[tuple[str, str, JsonType[Any]], ...] = (
     ("message_changes", "before", MESSAGE),
 )
 _PLACE_TABLES = (
-    "search_terms search_vectors search_messages search_progress search_places "
+    "search_terms search_vectors search_messages search_stale search_progress search_places "
     "runs outbox tasks fact_sources facts summaries episodes window_pasts reading_cursors "
     "description_positions message_changes message_parts messages titles"
 ).split()  # referring tables first
@@ -140,6 +140,7 @@ def remove_runs(database: Database, runs: Collection[str]) -> RemovedRuns:
         for table in counts:
             counts[table] += database.execute(f"DELETE FROM {table} WHERE run_id IN ({marks})", some).rowcount
         database.execute(f"UPDATE runs SET why = '' WHERE run_id IN ({marks})", some)
+    usage.remove_calls(database, [*runs])
     remove_unused_layers(database)
     return RemovedRuns(**counts)
 
@@ -313,7 +314,7 @@ def empty_message(database: Database, row: int, at: datetime, *, with_quote: boo
         album = NULL, forwarded_from = NULL, forward_author = NULL WHERE id = ?"""
     database.execute(update, (row,))
     decisions.end_waiting(database, [row], "forgotten", at)
-    search_index.reindex(database, [row])
+    search_index.unindex(database, [row])
 
 
 def _answers(database: Database, words: Vocabulary, theirs: Collection[MessageKey]) -> Iterator[MessageKey]:

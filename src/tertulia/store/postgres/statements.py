@@ -48,7 +48,7 @@ def form(statement: str, end: str = "") -> Form:
     """Return a statement, followed by *end*, as PostgreSQL takes it."""
     names: dict[str, int] = {}
 
-    def replace(found: re.Match[str]) -> str:
+    def numbered(found: re.Match[str]) -> str:
         name = found["name"] or found["among"] or found["without"]
         if not name:
             return found[0]
@@ -57,7 +57,7 @@ def form(statement: str, end: str = "") -> Form:
             return f"${number}"
         return f"= ANY (${number})" if found["among"] else f"<> ALL (${number})"
 
-    text = _TOKEN.sub(replace, statement)
+    text = _TOKEN.sub(numbered, statement)
     return Form((text + end).encode(), tuple(names))
 
 
