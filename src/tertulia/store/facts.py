@@ -346,8 +346,8 @@ def _upsert_summary(database: Database, summary: Summary, made_of: Sequence[str]
     )
 
 
-# The proposals that a message *y*, not edited since, may confirm: about its author, in its place, and shown by a reply *o*
-# that was sent before it.
+# The proposals that a message *y*, not edited since, may confirm: about its author, in its place, and shown by a reply
+# *o* that was sent before it.
 _CANDIDATES = """SELECT f.fact_id, o.message_id, o.id, o.position, coalesce(o.reply_id, o.outgoing_id), y.number,
         y.received_at
     FROM proposals p JOIN facts f ON f.id = p.fact AND f.forgotten_at IS NULL
