@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from people import ALICE, BOB, NOON, a_message
-from rows import on, read
-from store.builders import a_run, begin, cursor, set_cursor
+from store.builders import a_run, begin, cursor, rows, set_cursor
 from telegram_exports import chat, message, value
 from tertulia.context.edits import Reaction
 from tertulia.formats.imported import ImportedMessage, ImportedReaction
@@ -74,12 +73,8 @@ async def test_messages_are_stored_as_they_were_sent_and_wake_nobody() -> None:
         assert await store.log.read(PLACE, 0, 99) == [first, second, own]
         assert (await store.inbox.snapshot(PLACE)).waiting == ()
         assert await store.inbox.places() == []
-        assert await on(store, read, "messages", "role", "own") == [
-            ("user", 0),
-            ("user", 0),
-            ("model", 1),
-        ]
-        assert await on(store, read, "decisions") == []
+        assert await rows(store, "messages", "role", "own") == [("user", 0), ("user", 0), ("model", 1)]
+        assert await rows(store, "decisions") == []
         assert await store.check() == []
 
 
@@ -158,11 +153,9 @@ async def test_everything_that_refers_to_a_number_follows_its_message() -> None:
         assert await ids(store) == ["1", "2", "3", "10", "11", "12"]
         assert await store.place_settings.beginning(PLACE) == 4
         assert await cursor(store, PLACE) == 5
-        assert await on(store, read, "runs", "horizon") == [(5,)]
-        assert await on(store, read, "message_changes", "number", "position") == [(3, 6)]
-        names = dict(await on(store, read, "messages", "id", "message_id"))
-        rows = await on(store, read, "reactions", "message", "position")
-        assert sorted((names[message], position) for message, position in rows) == [("1", 1), ("11", 6)]
+        assert await rows(store, "runs", "horizon") == [(5,)]
+        assert await rows(store, "message_changes", "number", "position") == [(3, 6)]
+        assert sorted(await rows(store, "reactions", "message_id", "position")) == [("1", 1), ("11", 6)]
 
 
 async def test_an_episode_follows_its_messages_and_is_not_replaced_by_a_new_one() -> None:
