@@ -122,13 +122,6 @@ def _has_use(database: Database, sha256: str) -> bool:
     return database.execute(select, (sha256, sha256)).fetchone() is not None
 
 
-def remove_garbage(database: Database) -> set[str]:
-    """Remove the rows of all files that nothing refers to at this moment; return their hashes."""
-    found = find_unreferenced(database)
-    named = named_hashes(database) if found else set()
-    return remove_files(database, found - named - find_repeated(database, found - named), keep=named)
-
-
 def shown_ids(database: Database) -> set[str]:
     """Return the ids of all media that messages and their quotes have."""
     found = {unique_id for (unique_id,) in database.execute("SELECT DISTINCT unique_id FROM media")}
@@ -151,14 +144,3 @@ def remove_old_rows(database: Database, *, since: datetime, at: datetime) -> Non
     delete = f"""DELETE FROM media_files AS w WHERE sha256 IS NULL
         AND (at < ? OR (at < ? AND NOT EXISTS ({_SENT})))"""
     database.execute(delete, (time_text(since), time_text(at - GRACE)))
-
-
-def remove_media(database: Database, unique_ids: Iterable[str]) -> set[str]:
-    """Remove the files of media and why media have none; return the hashes that went. Files of others stay."""
-    which = (json.dumps([clean(unique_id) for unique_id in unique_ids]),)
-    some = "unique_id IN (SELECT value FROM json_each(?))"
-    select = f"SELECT DISTINCT sha256 FROM media_files WHERE sha256 IS NOT NULL AND {some}"
-    files = {sha256 for (sha256,) in database.execute(select, which).fetchall()}
-    database.execute(f"DELETE FROM media_files WHERE {some}", which)
-    database.execute(f"DELETE FROM description_failures WHERE {some}", which)
-    return remove_files(database, {sha256 for sha256 in files if not _has_use(database, sha256)})

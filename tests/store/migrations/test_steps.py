@@ -7,7 +7,7 @@ from tertulia.store.migrations.memory_tables import FILES, MEMORY, SEARCH
 from tertulia.store.migrations.steps import EDITION
 from tertulia.store.migrations.tables import CHATS, CONVERSATIONS, RUNS
 
-TABLES = {7: "fa31670be2ceacd4"}  # the digest of the statements of each edition
+TABLES = {8: "9fe85f1baabaae17"}  # the digest of the statements of each edition
 
 
 def test_tables_that_change_have_another_edition() -> None:

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
+from tertulia.memory.person_words import PersonWords, name_marks
 from tertulia.memory.verify.statements import (
     Statement,
     answers_any,
@@ -17,7 +18,6 @@ from tertulia.store import chats, decisions, tasks
 from tertulia.store.encoding import REPLY, TASK, dumps
 from tertulia.store.fact_rows import SAID_IN_GROUP
 from tertulia.store.forget import removal
-from tertulia.store.forget.person_words import PersonWords, name_marks
 from tertulia.store.forget.removal import empty_reply
 from tertulia.store.forget.retraction import hide_message
 from tertulia.store.model_caches import drop_caches
@@ -205,7 +205,7 @@ def _remove_exchanges(database: Database, facts: Sequence[tuple[Statement, Perso
 
     def states(text: str) -> bool:
         found = mentioned_in(text, [fact for fact, _ in telling])
-        return any(fact in found and called.is_in(text) for fact, called in telling)
+        return any(fact in found and called.is_in_json(*text.split("\n")) for fact, called in telling)
 
     if telling:
         chats.remove_exchanges_stating(database, states, at)

@@ -7,7 +7,7 @@ from tertulia.store.migrations.memory_tables import FILES, MEMORY, SEARCH
 from tertulia.store.migrations.tables import CHATS, CONVERSATIONS, RUNS
 from tertulia.store.sqlite.connection import Database
 
-EDITION = 7  # of m001, which is changed in place until the first release; raise it with each change
+EDITION = 8  # of m001, which is changed in place until the first release; raise it with each change
 Migration = Callable[[Database], None]
 
 
