@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+import postgres
 from sizes import EXAMPLES, FULL
 from tertulia.store import Store
 
@@ -36,6 +37,10 @@ gc.disable()
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
+
+
+if postgres.IS_CHOSEN:
+    postgres.use_instead_of_memory()
 
 
 @pytest.fixture

@@ -100,6 +100,7 @@ def test_machines_are_told_what_was_decided(db: str) -> None:
     said = msgspec.json.decode(shown("--drop", "d1", "--json", "--db", db), type=OutboxItem)
 
     assert said == replace(DOUBTFUL, status="dropped", why=WHY)
+    assert msgspec.json.decode(shown("--send", "d1", "--json", "--db", db))["status"] == "waiting"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Someone who describes media in tests, and a describer around them."""
 
+from collections.abc import Callable
 from typing import Any
 
 from people import NOON
@@ -9,7 +10,7 @@ from tertulia.engine.limits import CurrentLimits
 from tertulia.engine.media_descriptions import MediaDescriber
 from tertulia.engine.spend_caps import SpendTracker
 from tertulia.media.values import MediaOptions
-from tertulia.messages import Message, Quote
+from tertulia.messages import Message, Place, Quote
 from tertulia.parts import Media
 from tertulia.store import Store
 
@@ -45,6 +46,7 @@ def a_describer(
     language: str | Language = "",
     now: Any = lambda: NOON,
     access: MediaAccess | None = None,
+    described: Callable[[Place], None] = lambda _: None,
 ) -> MediaDescriber:
     async def language_for(message: Message) -> str:
         return language if isinstance(language, str) else await language(message)
@@ -57,7 +59,7 @@ def a_describer(
         limits=CurrentLimits(),
         language=language_for,
     )
-    worker = DescriptionWorker(store.descriptions, makers, limits=CurrentLimits(), now=now)
+    worker = DescriptionWorker(store.descriptions, makers, limits=CurrentLimits(), now=now, described=described)
     return MediaDescriber(store.descriptions, makers, worker, per_run=per_run)
 
 

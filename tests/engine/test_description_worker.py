@@ -9,10 +9,11 @@ import pytest
 
 from engine.describing import EYES, Eyes, a_describer
 from engine.engine_world import World
-from people import NOON, a_message, a_photo
+from people import GROUP, NOON, a_message, a_photo
 from tertulia.engine.description_worker import NO_WORDS, WAIT, Wanted
-from tertulia.errors import Overloaded, SpendCapReached, StoreFull
+from tertulia.errors import MediaUnavailable, Overloaded, SpendCapReached, StoreFull
 from tertulia.media.descriptions import FUNCTION, IMPORT, Description, DescriptionFailure
+from tertulia.messages import Place
 from tertulia.parts import Media
 from tertulia.store import Store
 
@@ -38,6 +39,16 @@ async def test_two_places_that_show_the_same_ask_once(store: Store) -> None:
     await worker.done()
 
     assert sorted(eyes.asked) == ["p1", "p2", "p3"]
+
+
+async def test_it_says_where_something_was_described(store: Store) -> None:
+    places: list[Place] = []
+    worker = a_describer(store, Eyes(MediaUnavailable("gone")), described=places.append).worker
+
+    for name in ("p1", "p2", "p2"):
+        await worker.describe(wanted(name))
+
+    assert places == [GROUP]
 
 
 @pytest.mark.parametrize(("by", "asked"), [(EYES, []), (IMPORT, []), (FUNCTION, []), ("other", ["p1"])])

@@ -393,6 +393,17 @@ async def test_what_was_forgotten_meanwhile_does_not_come_back_with_how_it_was_s
     assert await store.log.read(DIRECT, 0, 9) == []
 
 
+async def test_an_edit_that_is_refused_comes_as_a_new_message_unless_it_only_ends_a_draft(store: Store) -> None:
+    platform = RecordedPlatform()
+    platform.fail_before = [SendRefused("it is gone")] * 2
+
+    line, answer = await carried(
+        store, platform, item("o1", edits="5", purpose="draft end"), item("week-end", edits="5")
+    )
+
+    assert (line.status, answer.status, platform.texts) == ("dropped", "sent", ["week-end"])
+
+
 REFUSED = {"answer": True, "task": True, "notice": False, "error": False}
 
 

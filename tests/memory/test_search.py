@@ -125,6 +125,7 @@ async def test_what_a_picture_shows_is_found() -> None:
         await hear(store, *talk(*FILL), photo, bare)
         await index(store)
         await store.descriptions.describe("p2", "a red tractor", by="m", at=NOON)
+        await index(store)
 
         assert (await found(store, "zebras"))[0] == "7"
         assert (await found(store, "tractor"))[0] == "8"

@@ -6,6 +6,7 @@ from run.own_markup import BLOCKS, CONTEXT, DELIMITER, HEADER
 from run.replies import UNTOUCHED
 from sizes import size
 from tertulia.parts import Media
+from tertulia.prompt import forms
 from tertulia.run.cleaner import Cleaner, clean
 
 NEAR_HEADINGS = [
@@ -131,6 +132,13 @@ REMOVED = [
     ("Hi\n[RESPOND]\nyou", "Hi\nyou"),
     ("Hi[RESPOND] you", "Hi you"),
     ("Hi [REPLY TO THIS]\nyou", "Hi\nyou"),
+    # cues before what is remembered
+    (f"{forms.RECALLED[:-1]}.", ""),
+    (f"{forms.RECALLED} You like tea.", "You like tea."),
+    (f"Hi\n{forms.PAST}\nyou", "Hi\nyou"),
+    (f"{forms.RECALLED[:-1]}s", f"{forms.RECALLED[:-1]}s"),
+    (f"He said: {forms.RECALLED}", f"He said: {forms.RECALLED}"),
+    ("Remembered from earlier; it was fun.", "Remembered from earlier; it was fun."),
     # sections
     ("## Current User\n**Name**: Оленка\n**User ID**: 1001\n**Username**: @o\n\nПривіт", "Привіт"),
     ("Привіт\n\n## Current User\r\n**User ID**: 1001\r\nБувай", "Привіт\n\nБувай"),

@@ -132,6 +132,25 @@ def test_no_section_or_header_survives(profile: str, chance: Chance) -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 @given(SEEDS)
+def test_no_section_survives_in_one_line(profile: str, chance: Chance) -> None:
+    prompt = PROFILES[profile].build(chance.context())
+    markers = markers_of(prompt)
+    for section in sections_of(prompt):
+        line = re.sub(r"\s*\n\s*", " ", section)  # as a model writes it that answers in JSON
+        for reply, left in (
+            (re.sub(r"\n\s*\n", "\n", section), ""),
+            (line, ""),
+            (f"{line} After.", "After."),
+            (f"Before.\n\n{line}\nAfter.", "Before.\n\nAfter."),
+        ):
+            assert clean(reply, delimiter=DELIMITER, markers=markers) == left
+            assert streamed(reply, markers, chance) == left
+        code = f"````\n{line}\n````\nHi.".replace(DELIMITER, "")
+        assert clean(code, delimiter=DELIMITER, markers=markers) == code
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@given(SEEDS)
 def test_nothing_else_goes(profile: str, chance: Chance) -> None:
     prompt = PROFILES[profile].build(chance.context())
     markers = markers_of(prompt)

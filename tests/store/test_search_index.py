@@ -56,8 +56,10 @@ async def test_an_edited_message_is_found_by_what_it_says_now(store: Store) -> N
     before = await search.find("xylophone", place=GROUP, author=ALICE, limit=1)
 
     await store.inbox.edit(a_message("trumpet concert", id="1", author=BOB), at=NOON)
-    after = await search.find("trumpets", place=GROUP, author=ALICE, limit=3)
     gone = await search.find("xylophone", place=GROUP, author=ALICE, limit=3)
+    assert await counts(store) == (2, 2, 2)
+    await index(store)
+    after = await search.find("trumpets", place=GROUP, author=ALICE, limit=3)
 
     assert (before[0].message.id, before[0].why) == ("1", "it says xylophone")
     assert (after[0].message.id, after[0].why) == ("1", "it says trumpets")
@@ -151,6 +153,7 @@ async def test_vectors_of_what_was_said_before_an_edit_are_not_kept(store: Store
 
     await store.index_writer.embed(stretch, "letters", {one.number: b"1234" for one in stretch.said})
 
+    await index(store)
     again = await store.index_writer.unembedded(GROUP, "letters", most=9)
     assert again is not None
     assert [(one.number, one.whole) for one in again.said] == [(1, "Bob: never mind")]
@@ -175,6 +178,7 @@ async def test_no_vector_is_missing_or_old_after_photos_were_described_while_mes
     await index(store, lambda _: LETTERS)
     await store.inbox.edit(a_message("the sun", id="0", author=ALICE), at=NOON)  # so all is looked at again
     await store.descriptions.describe("p2", "a cat", by="m", at=NOON)
+    await index(store)
     stretch = await store.index_writer.unembedded(GROUP, "letters", most=9)
     assert stretch is not None
     assert [one.number for one in stretch.said] == [0, 2]
@@ -183,6 +187,7 @@ async def test_no_vector_is_missing_or_old_after_photos_were_described_while_mes
 
     await store.index_writer.embed(stretch, "letters", {one.number: b"1234" for one in stretch.said})
 
+    await index(store)
     again = await store.index_writer.unembedded(GROUP, "letters", most=9)
     assert again is not None
     assert [(one.number, one.shown) for one in again.said] == [(1, "a dog"), (2, "a black cat")]

@@ -13,9 +13,9 @@ from people import GROUP, NOON, a_message, a_talk
 from store.builders import names_in
 from tertulia import errors
 from tertulia.store import Store, migrations
+from tertulia.store.database import Connection
 from tertulia.store.migrations.steps import EDITION, MIGRATIONS, Migration
 from tertulia.store.sqlite import connection
-from tertulia.store.sqlite.connection import Database
 
 
 async def a_file(path: Path, count: int = 3) -> None:
@@ -205,14 +205,14 @@ def test_a_new_store_is_what_the_steps_make_one_after_another(tmp_path: Path) ->
             tables = database.execute(stored).fetchall()
             run = database.execute("SELECT number, name FROM migrations").fetchall()
             pragmas = [database.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "journal_mode")]
-            made.append((tables, run, pragmas, connection.find_faults(database)))
+            made.append((tables, run, pragmas, database.faults()))
 
     assert made[0] == made[1]
 
 
 def test_a_step_that_fails_leaves_the_store_as_the_one_before_left_it() -> None:
-    def bad(database: Database) -> None:
-        database.execute("CREATE TABLE half (id INTEGER)")
+    def bad(database: Connection) -> None:
+        database.define("CREATE TABLE half (id INTEGER)")
         raise ValueError("no")
 
     with closing(connection.connect(connection.MEMORY)) as database:

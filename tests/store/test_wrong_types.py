@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Iterable, Iterator
+from contextvars import copy_context
 from datetime import date, datetime
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -95,3 +96,11 @@ async def test_a_mistake_is_not_published_as_damage(store: Store) -> None:
         await store.outbox.draft(Wrong())  # type: ignore[arg-type]
 
     assert told == []
+
+
+async def test_a_call_that_nobody_awaits_any_more_may_end_in_another_context(store: Store) -> None:
+    """As when a task is destroyed while it is pending."""
+    call = store.outbox.listed()
+    copy_context().run(call.send, None)
+
+    call.close()

@@ -21,7 +21,7 @@ from tertulia.engine.background import BackgroundTasks, foreign_code, log_text
 from tertulia.engine.limits import CurrentLimits
 from tertulia.errors import MediaUnavailable, SpendCapReached, StoreTrouble, reason_of
 from tertulia.media.descriptions import DescriptionFailure, DescriptionStore, is_made, shorten
-from tertulia.messages import Message
+from tertulia.messages import Message, Place
 from tertulia.parts import Media
 
 log = logging.getLogger(__name__)
@@ -73,8 +73,10 @@ class DescriptionWorker:
         *,
         limits: CurrentLimits,
         now: Callable[[], datetime],
+        described: Callable[[Place], None] = lambda _: None,
     ) -> None:
         self._known = known
+        self._described = described  # is called with the place of media whose description was stored
         self._makers = makers
         self._limits = limits
         self._now = now
@@ -156,6 +158,7 @@ class DescriptionWorker:
         words = await self._make(maker, wanted, failures.get(media.unique_id))
         if words:
             await self._known.describe(media.unique_id, words, by=maker.name, at=self._now(), message=wanted.message)
+            self._described(wanted.message.place)
 
     async def _make(self, maker: Maker, wanted: Wanted, failed: DescriptionFailure | None) -> str:
         """Return the words for media; empty where there are none, which is stored as a failure."""

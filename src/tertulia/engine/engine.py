@@ -113,7 +113,7 @@ class Engine:
             self.memory.charge(parts.spend_tracker)
         self._task_worker = parts.task_worker()
         self._completion = parts.completion(planned=self._task_worker.wake, failed=self._publish_failure)
-        self._descriptions = parts.describer(describe, transcribe)
+        self._descriptions = parts.describer(describe, transcribe, memory=memory)
         prompt_builder = parts.prompt_builder(
             profile_of(profile, context), self._descriptions, memory=self.memory, options=context, zone=zone
         )

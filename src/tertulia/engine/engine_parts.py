@@ -229,7 +229,9 @@ class EngineParts(Struct, frozen=True, kw_only=True):
     def _media_access(self) -> MediaAccess:
         return MediaAccess(self.store.media, fetcher=self.fetcher, attacher=self.attachments, now=self.now)
 
-    def describer(self, describe: Describe | None, transcribe: Describe | None) -> MediaDescriber:
+    def describer(
+        self, describe: Describe | None, transcribe: Describe | None, *, memory: Memory | None
+    ) -> MediaDescriber:
         known, access = self.store.descriptions, self._media_access()
         makers = makers_of(
             describe,
@@ -239,7 +241,8 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             limits=self.limits,
             language=ChatLanguage(self.store.log, self.translator.language_for).language_for,
         )
-        worker = DescriptionWorker(known, makers, limits=self.limits, now=self.now)
+        described = memory.wake if memory else lambda _: None  # memory indexes the message by it
+        worker = DescriptionWorker(known, makers, limits=self.limits, now=self.now, described=described)
         return MediaDescriber(known, makers, worker, per_run=self.media.descriptions_per_run)
 
     def prompt_builder(

@@ -34,7 +34,7 @@ from tertulia.engine.background import (
     retry_forever,
 )
 from tertulia.engine.places import PlaceAliases
-from tertulia.engine.store_protocols import DRAFT_END, OutboxItem, OutboxStore, UpdateStore
+from tertulia.engine.store_protocols import OutboxItem, OutboxStore, UpdateStore
 from tertulia.errors import InvalidValue, NotSent, SendRefused, StoreTrouble, TertuliaError, reason_of
 from tertulia.media.values import MediaStore
 from tertulia.messages import Place, PlaceKey, Reply
@@ -415,7 +415,7 @@ def _in_plain_text(delivery: Delivery) -> Delivery | None:
 
 def _without_draft(item: OutboxItem, why: str) -> OutboxItem:
     """Return the item as a new message: its draft cannot be edited. A line that only ends the draft is dropped."""
-    if item.id.endswith(DRAFT_END):
+    if item.purpose == "draft end":
         return replace(item, status="dropped", sent_at=None, why=why)
     return replace(item, status="waiting", sent_at=None, edits=None, why=why)
 

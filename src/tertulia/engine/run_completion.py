@@ -18,8 +18,6 @@ from tertulia.engine.long_replies import LongReplies
 from tertulia.engine.outbox_sender import edit_draft
 from tertulia.engine.places import DelimiterCache
 from tertulia.engine.store_protocols import (
-    DRAFT_END,
-    PROPOSAL,
     OutboxItem,
     OutboxStore,
     PromptOutdated,
@@ -154,14 +152,14 @@ class RunCompletion:
             return None
         lines = await self._translator.lines_for(target)
         words = clean(self._behavior.forget_line(facts, lines), delimiter=await self._delimiters.get(target.place))
-        return replace(self._line(run, target, words, kind="notice"), id=f"{run.id}{PROPOSAL}")
+        return replace(self._line(run, target, words, kind="notice"), id=f"{run.id}-forget", purpose="proposal")
 
     async def complete_with_forgetting(self, run: Run, target: Message, facts: Sequence[Fact]) -> None:
         """End a run with a task that forgets the facts that *target* confirms."""
         language = await self._translator.language_of(target.place, target.author)
         args = {"facts": [fact.id for fact in facts], "reply_to": reply_to_id(target), "language": language}
         task = Task(
-            id=f"{run.id}{PROPOSAL}",
+            id=f"{run.id}-forget",
             kind=FORGET_CONFIRMED,
             place=target.place,
             due_at=self._now(),
@@ -249,11 +247,12 @@ class RunCompletion:
         """Return the line that replaces a draft without an answer; it does not enter the log."""
         lines = await self._translator.lines_for_reply(draft)
         return OutboxItem(
-            id=f"{draft.id}{DRAFT_END}",
+            id=f"{draft.id}-end",
             reply=replace(draft.reply, text=lines.stopped_draft),
             made_at=self._now(),
             run=draft.run,
             kind="notice",
+            purpose="draft end",
             edits=draft.message_id,
         )
 

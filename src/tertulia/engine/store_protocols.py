@@ -24,9 +24,6 @@ from tertulia.run.journal import Journal, JournalStore, PromptStore, Run
 from tertulia.tasks.task import REPEATABLE, Policy, Task, cancels_sends
 from tertulia.turns import Prompt, Turn
 
-DRAFT_END = "-end"  # suffix of the id of the line that replaces a draft, after the id of the draft
-PROPOSAL = "-forget"  # suffix of the id of the reply that proposes to forget facts, after the id of the run
-
 SettingValue = Mapping[str, str | int | float]  # fields of the persona or of the limits
 SendStatus = Literal[
     "waiting",  # to be sent
@@ -34,6 +31,10 @@ SendStatus = Literal[
     "sent",  # with its receipt
     "doubtful",  # it is unknown whether it was sent, and a retry might duplicate it
     "dropped",  # by a decision, or refused by the platform
+]
+Purpose = Literal[
+    "draft end",  # replaces a draft without an answer
+    "proposal",  # asks a person to confirm what is forgotten
 ]
 
 
@@ -45,7 +46,7 @@ class WaitingMessage(Struct, frozen=True, kw_only=True):
     number: int  # in its place
 
 
-class OutboxItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class OutboxItem(Struct, frozen=True, kw_only=True):
     """A reply in the outbox: one message to send, with its status."""
 
     id: str  # also the idempotency key, on platforms that have one
@@ -54,6 +55,7 @@ class OutboxItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
     run: str | None = None
     task: str | None = None
     kind: DeliveryKind = "answer"
+    purpose: Purpose | None = None  # of a line that is found again by it
     status: SendStatus = "waiting"
     attempts: int = 0
     unknown_attempts: int = 0  # attempts with an unknown outcome

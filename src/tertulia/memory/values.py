@@ -332,6 +332,7 @@ class IndexBatch(Struct, frozen=True, kw_only=True):
     stop: int
     edition: int  # of the index of the place when they were read
     said: tuple[MessageText, ...]  # without empty ones
+    again: bool = False  # they were indexed, and have changed since
 
 
 class IndexWriter(Protocol):

@@ -22,6 +22,8 @@ def section_grammars() -> Iterator[tuple[str, Grammar]]:
             yield form.heading[0], _section(form)
     for label in (forms.REPLYING_TO, forms.FORWARDED_FROM):
         yield label[0], _labelled(label, forms.REPLY_CONTEXT)
+    for cue in (forms.RECALLED, forms.PAST):
+        yield cue[0], _cue(cue)
 
 
 def echo_grammars(echoes: Collection[str]) -> Iterator[tuple[str, Grammar]]:
@@ -58,26 +60,61 @@ def _labelled(label: str, form: forms.SectionForm) -> Grammar:
     return grammar
 
 
+def _cue(words: str) -> Grammar:
+    """Return a sentence that ends with a colon; a model may end it in another way, and go on in the same line."""
+
+    def grammar(own: Candidate) -> Steps:
+        yield from literal(words[:-1])
+        end = yield
+        if end not in (":", "."):
+            own.unread(end)
+        if (yield from _gap(own)):
+            own.take()
+
+    return grammar
+
+
 def _echo(text: str) -> Grammar:
-    """Return the lines of *text* from the first on, as many as come; at least two, if it has more than one."""
+    """Return the lines of *text* from the first on, as many as come; at least two, if it has more than one.
+
+    They may come in one line: so a model writes them that answers in JSON.
+    """
     lines = [line.rstrip() for line in text.splitlines()]
+    is_one = not any(lines[1:])
 
     def grammar(own: Candidate) -> Steps:
         own.longest = LONGEST_SECTION
-        for number, line in enumerate(lines):
-            for expected in line:
+        gap, count = "line", 0
+        for line in lines:
+            if not line:  # a model may leave it out
+                if gap == "line":
+                    yield from _blank_line(own) if own.taken else _line_end(own)
+                continue
+            for expected in line.lstrip() if gap == "blank" else line:
                 char = yield
                 if char != expected:
-                    if not char and number:
+                    if not char and count:
                         own.take()
                     raise Miss
-            if not (yield from _line_end(own)):
+            gap = yield from _gap(own)
+            if not gap or (is_one and gap == "blank"):
                 raise Miss
-            if number or len(lines) == 1:
+            count += 1
+            if count > 1 or is_one:
                 own.take()
-        yield from _blank_line(own)
+        if gap == "line":
+            yield from _blank_line(own)
 
     return grammar
+
+
+def _gap(own: Candidate) -> Generator[None, str, str]:
+    """Read what ends a line, if it is here: a `line` end with the blanks before it, or a `blank`."""
+    blank = ""
+    while (char := (yield)) in (" ", "\t"):
+        blank = "blank"
+    own.unread(char)
+    return "line" if (yield from line_end(own)) else blank
 
 
 def _name_with_id(own: Candidate) -> Steps:

@@ -24,7 +24,7 @@ Holds = Callable[[str], bool]  # whether an exchange, as JSON, is to be removed
 
 
 class SqlChats(Repository):
-    """Implements `run.stored_chat.Chats`."""
+    """Implements `run.chat_values.Chats`."""
 
     def __init__(self, writer: ConnectionThread, reader: ConnectionThread, prompts: SqlPrompts) -> None:
         super().__init__(writer, reader)

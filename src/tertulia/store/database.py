@@ -12,7 +12,7 @@ Rules for statements, so that SQLite and PostgreSQL take the same text:
 - A statement that is used once stands where it is used. Others are constants, with a sentence above each.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from typing import Any, Protocol
 
@@ -20,6 +20,12 @@ from tertulia.errors import TertuliaError
 from tertulia.messages import Place
 
 Row = tuple[Any, ...]
+
+# Words of tables. They are SQLite's; the other drivers replace them, and INTEGER, REAL and TEXT.
+SEQUENCE = "INTEGER PRIMARY KEY AUTOINCREMENT"  # ids that are never reused
+KEY = "INTEGER PRIMARY KEY"
+BYTES = "BLOB"
+BY_KEY = "WITHOUT ROWID"  # rows are stored in the order of their key
 DECODE_ERRORS = (
     ValueError,
     TypeError,
@@ -70,6 +76,10 @@ class Database(Protocol):
         """Return the first row, or None if there is none."""
         ...
 
+    def each(self, statement: str, /, **values: Any) -> Iterator[Row]:
+        """Yield the rows that a statement selects, a few hundred in memory at a time."""
+        ...
+
     def run(self, statement: str, /, **values: Any) -> int:
         """Run a statement; return how many rows it changed."""
         ...
@@ -97,7 +107,7 @@ class Failure(Enum):
 
 
 class Connection(Database, Protocol):
-    """What the threads call besides. Only they begin and end transactions."""
+    """What the threads and the migrations call besides. Only they begin and end transactions."""
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
@@ -141,6 +151,26 @@ class Connection(Database, Protocol):
 
     def describe(self) -> str:
         """Name the store, for errors."""
+        ...
+
+    def is_new(self) -> bool:
+        """Return whether there are no tables yet; raise for those of another program."""
+        ...
+
+    def begin_migration(self) -> None:
+        """Begin to change tables, and wait until no other process does."""
+        ...
+
+    def define(self, statement: str) -> None:
+        """Run a statement that creates or changes a table, in the words above."""
+        ...
+
+    def columns(self, table: str) -> list[str]:
+        """Return the columns of a table."""
+        ...
+
+    def faults(self) -> list[str]:
+        """Check the file and its references; return the faults."""
         ...
 
     def close(self) -> None: ...

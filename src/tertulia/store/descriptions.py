@@ -7,11 +7,10 @@ from typing import Any
 from tertulia.media.descriptions import Description, DescriptionFailure
 from tertulia.messages import Message, Place
 from tertulia.store import search_index
-from tertulia.store.database import Row
+from tertulia.store.database import Database, Row
 from tertulia.store.encoding import ANY, clean, dumps
 from tertulia.store.identities import find_place
 from tertulia.store.message_rows import FIND_MESSAGE, known_messages
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread, Repository
 from tertulia.timezones import utc
 
@@ -108,7 +107,7 @@ def _describe(database: Database, unique_id: str, words: str, made_by: str, at: 
     database.run(_SET_POSITIONS, **of_maker)
     select = "SELECT message FROM media WHERE unique_id = :unique_id ORDER BY message DESC LIMIT :most"
     rows = database.all(select, unique_id=unique_id, most=_MAX_REINDEXED)
-    search_index.reindex(database, [message for (message,) in rows])
+    search_index.index_again(database, [message for (message,) in rows])
 
 
 def _find(database: Database, unique_ids: list[str], place: Place | None) -> dict[str, Description]:

@@ -72,22 +72,29 @@ class SqlEvents(Repository):
         return str(newest[0] or 0 if newest else 0)
 
 
-def add(database: Database, *events: DurableEvent, at: datetime | None = None, number: int | None = None) -> None:
+def add(
+    database: Database, *events: DurableEvent, at: datetime | None = None, counted: tuple[int, int] | None = None
+) -> None:
     """Store events of one place, and publish them when the transaction is committed.
 
-    They get the next numbers of their place, unless the caller has counted the first one in `places.events` already.
+    They get the next numbers of their place. A caller that has *counted* them gives its row and the first number.
     """
-    place, when = upsert_place(database, events[0].place), format_time(at)
-    if number is None:
-        counted = "UPDATE places SET events = events + :more WHERE id = :place RETURNING events"
-        ((last,),) = database.all(counted, more=len(events), place=place)
-        number = last - len(events) + 1
+    place, number = counted or _count(database, events[0].place, len(events))
+    when = format_time(at)
     for following, event in enumerate(events, number):
         run_id = getattr(event, "run_id", None)
         row = database.insert(_INSERT, place=place, number=following, run_id=run_id, at=when, body=_body(event))
         if row % CLEANUP_INTERVAL == 0:
             database.run("DELETE FROM place_events WHERE id <= :last", last=row - MAX_EVENTS)
         database.events.append(replace(event, at=at, number=following, cursor=str(row)))
+
+
+def _count(database: Database, place: Place, more: int) -> tuple[int, int]:
+    """Count events in their place; return its row and the number of the first."""
+    row = upsert_place(database, place)
+    update = "UPDATE places SET events = events + :more WHERE id = :place RETURNING events"
+    ((last,),) = database.all(update, more=more, place=row)
+    return row, last - more + 1
 
 
 def _body(event: DurableEvent) -> str:

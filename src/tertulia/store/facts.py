@@ -11,7 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.characters import is_blank
-from tertulia.engine.store_protocols import PROPOSAL
 from tertulia.events import FactsLearned
 from tertulia.memory.values import Fact, FactRules, Scope, Subject, Summary, UnreadRange, check_fact, is_current
 from tertulia.messages import Message, Place
@@ -347,9 +346,9 @@ def _upsert_summary(database: Database, summary: Summary, made_of: Sequence[str]
 # *o* is the reply that showed the proposal, *y* the message that may confirm it: the next one of the person there, not
 # edited since. Without a quote it confirms only the last message of the agent; replies that are being sent count,
 # because people may see a reply before we know that it was sent. Answers to commands, without author and run, do not.
-_CONFIRMED = f"""f.id IN (
+_CONFIRMED = """f.id IN (
     SELECT p.fact FROM proposals p JOIN runs r ON r.run_id = p.run_id AND r.status = 'done'
-        JOIN outbox o ON o.outgoing_id = p.run_id || '{PROPOSAL}' AND o.status = 'sent'
+        JOIN outbox o ON o.run_id = p.run_id AND o.purpose = 'proposal' AND o.part = 0 AND o.status = 'sent'
         JOIN messages y ON y.place = r.place AND y.message_id = :message AND y.number >= o.position
             AND y.deleted = 0 AND y.text = :text
         JOIN names n ON n.id = y.name

@@ -9,25 +9,44 @@ The rows of a file go before the file itself: where the process ends between the
 a row, and removes it.
 """
 
-import json
 import re
-from collections.abc import Collection, Iterable, Iterator
-from datetime import datetime, timedelta
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from tertulia.media.values import file_key
 from tertulia.parts import Media
+from tertulia.store.database import Database
 from tertulia.store.encoding import QUOTE, clean, dumps
 from tertulia.store.prompts import layer_content
-from tertulia.store.sqlite.connection import Database
 from tertulia.timezones import utc
 
 GRACE = timedelta(hours=1)  # from the use of a file until it may go because nothing refers to it
 PAGE = 5_000  # messages whose quotes and turns are read at once
 
+_LAST = datetime.max.replace(tzinfo=UTC)
 _SHA256 = re.compile(r'"sha256":"([0-9a-f]{64})"')
 _UNIQUE_ID = re.compile(r'"unique_id":("(?:[^"\\]|\\.)*")')
+_HAS_SHA256, _HAS_UNIQUE_ID = '%"sha256"%', '%"unique_id"%'
+
+# A message that people see has the media; an expression with the table `media_files` as w.
 _SENT = """SELECT 1 FROM media a JOIN messages m ON m.id = a.message
-    WHERE a.unique_id = w.unique_id AND m.deleted = 0 AND m.hidden = 0"""  # a message that people see has the media
+    WHERE a.unique_id = w.unique_id AND m.deleted = 0 AND m.hidden = 0"""
+
+# The files that no message has and that are no form of another, used last before a moment.
+_UNREFERENCED = f"""SELECT f.sha256 FROM files f WHERE f.used_at < :before
+    AND NOT EXISTS (SELECT 1 FROM media_files w WHERE w.sha256 = f.sha256 AND EXISTS ({_SENT}))
+    AND NOT EXISTS (SELECT 1 FROM file_forms o WHERE o.sha256 = f.sha256 AND o.source <> f.sha256)"""
+
+# The quotes of messages of one page that may have media.
+_QUOTES = """SELECT reply FROM messages WHERE id > :first AND id <= :last AND deleted = 0 AND hidden = 0
+    AND reply LIKE :mark"""
+
+# The turns of messages of one page that may name files.
+_TURNS = """SELECT t.turns FROM turns t JOIN messages m ON m.id = t.message WHERE t.message > :first
+    AND t.message <= :last AND m.deleted = 0 AND m.hidden = 0 AND t.turns LIKE :mark"""
+
+# What open runs, unsent replies and open tasks say.
 _OPEN_TEXTS = (
     "SELECT c.turn FROM records c JOIN runs r ON r.run_id = c.run_id WHERE r.status = 'open'",
     "SELECT c.result FROM tool_runs c JOIN runs r ON r.run_id = c.run_id WHERE r.status = 'open'",
@@ -37,6 +56,14 @@ _OPEN_TEXTS = (
 )
 _OPEN_LAYERS = """SELECT DISTINCT l.layer FROM runs r JOIN prompts p ON p.run_id = r.run_id
     JOIN prompt_layers l ON l.prompt = p.id WHERE r.status = 'open'"""
+
+# Those of some files that are the file of media, or a form of another.
+_IN_USE = """SELECT sha256 FROM media_files WHERE sha256 IN (:files)
+    UNION SELECT sha256 FROM file_forms WHERE sha256 IN (:files) AND source <> sha256"""
+
+# Failures to fetch media that are old, or whose media no message has any more.
+_REMOVE_FAILURES = f"""DELETE FROM media_files AS w WHERE sha256 IS NULL
+    AND (at < :since OR (at < :grace AND NOT EXISTS ({_SENT})))"""
 
 
 def time_text(at: datetime) -> str:
@@ -51,12 +78,14 @@ def find_unreferenced(
 
     What `find_repeated` and `named_hashes` return is to be subtracted.
     """
-    some = "f.sha256 IN (SELECT value FROM json_each(:among))" if among is not None else "TRUE"
-    select = f"""SELECT f.sha256 FROM files f WHERE {some} AND (:before IS NULL OR f.used_at < :before)
-        AND NOT EXISTS (SELECT 1 FROM media_files w WHERE w.sha256 = f.sha256 AND EXISTS ({_SENT}))
-        AND NOT EXISTS (SELECT 1 FROM file_forms o WHERE o.sha256 = f.sha256 AND o.source <> f.sha256)"""
-    values = {"before": before and time_text(before), "among": json.dumps([*(among or ())])}
-    return {sha256 for (sha256,) in database.execute(select, values)}
+    values: dict[str, Any] = {"before": time_text(before or _LAST)}
+    if among is None:
+        return _names(database.all(_UNREFERENCED, **values))
+    return _names(database.all(f"{_UNREFERENCED} AND f.sha256 IN (:among)", among=[*among], **values))
+
+
+def _names(rows: Iterable[tuple[Any, ...]]) -> set[str]:
+    return {name for (name,) in rows}
 
 
 def find_repeated(database: Database, sha256s: Collection[str], page: tuple[int, int] | None = None) -> set[str]:
@@ -64,37 +93,32 @@ def find_repeated(database: Database, sha256s: Collection[str], page: tuple[int,
 
     Only a *page* of messages is read, or all.
     """
-    select = "SELECT unique_id, sha256 FROM media_files WHERE sha256 IN (SELECT value FROM json_each(?))"
-    wanted = {dumps(unique_id): sha256 for unique_id, sha256 in database.execute(select, (json.dumps([*sha256s]),))}
+    select = "SELECT unique_id, sha256 FROM media_files WHERE sha256 IN (:files)"
+    wanted = {dumps(unique_id): sha256 for unique_id, sha256 in database.all(select, files=[*sha256s])}
     first, last = page or (0, last_message(database))
-    quotes = """SELECT reply FROM messages WHERE id > ? AND id <= ? AND deleted = 0 AND hidden = 0
-        AND reply IS NOT NULL AND instr(reply, '"unique_id"')"""
-    texts = (text for (text,) in database.execute(quotes, (first, last))) if wanted else ()
-    found = {wanted[name] for text in texts for name in _UNIQUE_ID.findall(text) if name in wanted}
-    turns = """SELECT t.turns FROM turns t JOIN messages m ON m.id = t.message WHERE t.message > ? AND t.message <= ?
-        AND m.deleted = 0 AND m.hidden = 0 AND instr(t.turns, '"sha256"')"""
-    texts = (text for (text,) in database.execute(turns, (first, last)))
-    return found | {name for text in texts for name in _SHA256.findall(text) if name in sha256s}
+    quotes = database.all(_QUOTES, first=first, last=last, mark=_HAS_UNIQUE_ID) if wanted else ()
+    found = {wanted[name] for (text,) in quotes for name in _UNIQUE_ID.findall(text) if name in wanted}
+    turns = database.all(_TURNS, first=first, last=last, mark=_HAS_SHA256)
+    return found | {name for (text,) in turns for name in _SHA256.findall(text) if name in sha256s}
 
 
 def last_message(database: Database) -> int:
     """Return the row of the last message."""
-    found: int = database.execute("SELECT coalesce(max(id), 0) FROM messages").fetchone()[0]
-    return found
+    row = database.one("SELECT max(id) FROM messages")
+    return row[0] or 0 if row else 0
 
 
 def named_hashes(database: Database) -> set[str]:
     """Return the hashes that open runs, unsent replies and open tasks name."""
-    layers = [layer_content(database, row) or b"" for (row,) in database.execute(_OPEN_LAYERS).fetchall()]
-    texts: Iterator[str | None] = (text for select in _OPEN_TEXTS for (text,) in database.execute(select))
+    layers = [layer_content(database, row) or b"" for (row,) in database.all(_OPEN_LAYERS)]
     found = {name for content in layers for name in _SHA256.findall(content.decode())}
-    return found | {name for text in texts if text for name in _SHA256.findall(text)}
+    texts = (text for select in _OPEN_TEXTS for (text,) in database.all(select) if text)
+    return found | {name for text in texts for name in _SHA256.findall(text)}
 
 
 def find_unused(database: Database, since: datetime) -> set[str]:
     """Return the files that were not used since."""
-    select = "SELECT sha256 FROM files WHERE used_at < ?"
-    return {sha256 for (sha256,) in database.execute(select, (time_text(since),))}
+    return _names(database.all("SELECT sha256 FROM files WHERE used_at < :since", since=time_text(since)))
 
 
 def remove_files(database: Database, sha256s: Iterable[str], *, keep: Collection[str] = ()) -> set[str]:
@@ -102,30 +126,27 @@ def remove_files(database: Database, sha256s: Iterable[str], *, keep: Collection
 
     The services still have their handles: these become unwanted.
     """
+    forms_of = "SELECT DISTINCT sha256 FROM file_forms WHERE sha256 IS NOT NULL AND source IN (:files)"
     gone: set[str] = set()
     left = set(sha256s)
     while left:
-        which = (json.dumps([*left]),)
-        select = "SELECT DISTINCT sha256 FROM file_forms WHERE source IN (SELECT value FROM json_each(?))"
-        forms = {sha256 for (sha256,) in database.execute(select, which) if sha256}
-        database.execute("UPDATE handles SET unwanted = 1 WHERE sha256 IN (SELECT value FROM json_each(?))", which)
-        database.execute("DELETE FROM files WHERE sha256 IN (SELECT value FROM json_each(?))", which)
+        forms = _names(database.all(forms_of, files=[*left]))
+        database.run("UPDATE handles SET unwanted = 1 WHERE sha256 IN (:files)", files=[*left])
+        database.run("DELETE FROM files WHERE sha256 IN (:files)", files=[*left])
         gone |= left
-        left = {sha256 for sha256 in forms - gone - set(keep) if not _has_use(database, sha256)}
+        left = _without_use(database, forms - gone - set(keep))
     return gone
 
 
-def _has_use(database: Database, sha256: str) -> bool:
-    """Return whether a file is that of some media, or a form of another."""
-    select = """SELECT 1 FROM media_files WHERE sha256 = ? UNION ALL
-        SELECT 1 FROM file_forms WHERE sha256 = ? AND source <> sha256"""
-    return database.execute(select, (sha256, sha256)).fetchone() is not None
+def _without_use(database: Database, sha256s: Collection[str]) -> set[str]:
+    """Return those of the files that are not the file of any media, and no form of another."""
+    return {*sha256s} - _names(database.all(_IN_USE, files=[*sha256s]))
 
 
 def shown_ids(database: Database) -> set[str]:
     """Return the ids of all media that messages and their quotes have."""
-    found = {unique_id for (unique_id,) in database.execute("SELECT DISTINCT unique_id FROM media")}
-    for (reply,) in database.execute("""SELECT reply FROM messages WHERE instr(reply, '"unique_id"')"""):
+    found = _names(database.all("SELECT DISTINCT unique_id FROM media"))
+    for (reply,) in database.all("SELECT reply FROM messages WHERE reply LIKE :mark", mark=_HAS_UNIQUE_ID):
         media = [part for part in QUOTE.loads(reply).parts if isinstance(part, Media)]
         found.update(clean(one) for part in media for one in (part.unique_id, file_key(part)))
     return found
@@ -133,14 +154,12 @@ def shown_ids(database: Database) -> set[str]:
 
 def correct_uses(database: Database, at: datetime) -> None:
     """Let files that were used in the future, by a clock that was wrong, count as used now: else they stay for long."""
-    update = "UPDATE files SET used_at = ? WHERE used_at > ?"
-    database.execute(update, (time_text(at), time_text(at + GRACE)))
+    update = "UPDATE files SET used_at = :now WHERE used_at > :latest"
+    database.run(update, now=time_text(at), latest=time_text(at + GRACE))
 
 
 def remove_old_rows(database: Database, *, since: datetime, at: datetime) -> None:
     """Remove handles that have expired, old failures, and failures of media that no message has."""
-    database.execute("DELETE FROM handles WHERE expires_at <= ?", (time_text(at),))
-    database.execute("DELETE FROM description_failures WHERE datetime(retry_at) < datetime(?)", (time_text(since),))
-    delete = f"""DELETE FROM media_files AS w WHERE sha256 IS NULL
-        AND (at < ? OR (at < ? AND NOT EXISTS ({_SENT})))"""
-    database.execute(delete, (time_text(since), time_text(at - GRACE)))
+    database.run("DELETE FROM handles WHERE expires_at <= :now", now=time_text(at))
+    database.run("DELETE FROM description_failures WHERE retry_at < :since", since=time_text(since))
+    database.run(_REMOVE_FAILURES, since=time_text(since), grace=time_text(at - GRACE))

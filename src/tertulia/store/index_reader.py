@@ -12,53 +12,79 @@ from msgspec.structs import replace
 
 from tertulia.memory.values import FORWARDED, PlaceView, Posting, Row, WantedTerm
 from tertulia.messages import Author, Message, Place
+from tertulia.store.database import Database
 from tertulia.store.encoding import clean
 from tertulia.store.identities import IdentityCache, conversation_start, find_author, place_key
-from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_message, with_descriptions
+from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages, with_descriptions
 from tertulia.store.search_index import chosen_embedder
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import CheckedCalls, ConnectionThread
 
 MAX_POSTINGS = 20_000  # postings of a term in a place; only the newest are read
 MAX_OWN = 2_000  # messages of one person in groups that are searched; the newest
 _LAST_CHARACTER = "\U0010ffff"
 
-_SELECT_VIEW = """SELECT p.id, s.indexed_to, s.edition FROM places p JOIN search_places s ON s.place = p.id
+# The index of a place, for an author who may see it: a direct chat is visible to its members only.
+_VIEW = """SELECT p.id, s.indexed_to, s.edition FROM places p JOIN search_places s ON s.place = p.id
     JOIN messages m ON m.place = p.id AND m.number = p.messages - 1 JOIN titles t ON t.id = m.title
-    WHERE p.place_key = ? AND NOT EXISTS (
+    WHERE p.place_key = :key AND NOT EXISTS (
         SELECT 1 FROM authors a JOIN blocked_authors b ON b.author = a.id
-        WHERE a.platform = p.service AND a.author_id = ?
-    ) AND ((? <> 'direct' AND t.direct = 0) OR p.place_id = ? OR EXISTS (
+        WHERE a.platform = p.service AND a.author_id = :author_id
+    ) AND ((t.direct = 0 AND :direct = 0) OR p.place_id = :author_id OR EXISTS (
         SELECT 1 FROM search_messages w JOIN names n ON n.id = w.name JOIN authors a ON a.id = n.author
-        WHERE w.place = p.id AND a.author_id = ?
-    ))"""  # a direct chat is visible to its members only
-_ROW = "s.at, s.length, s.traits, s.first, s.last"
-_SELECT_ROWS = f"""SELECT s.number, n.author, {_ROW} FROM search_messages s
-    JOIN names n ON n.id = s.name WHERE s.place = ? AND s.number >= ?
-    AND NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author = n.author) ORDER BY s.number"""
-_SELECT_NAMES = """SELECT n.author, n.name, n.username FROM names n
-    WHERE n.id IN (SELECT name FROM search_messages WHERE place = ? AND number >= ?)
-    AND NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author = n.author)"""
-_SELECT_VECTORS = """SELECT number, vector FROM search_vectors
-    WHERE place = ? AND embedder = ? AND number >= ? ORDER BY number"""
-_SELECT_TERM = """SELECT term, number, packed FROM search_terms WHERE place = ? AND term = ?
-    ORDER BY number DESC LIMIT ?"""
-_SELECT_PREFIX = """SELECT term, number, packed FROM search_terms WHERE place = ? AND term >= ? AND term < ?
-    ORDER BY number DESC LIMIT ?"""
+        WHERE w.place = p.id AND a.author_id = :author_id
+    ))"""
 
+# Whether a place is a direct chat of somebody else, in which the author never wrote.
 _IS_ANOTHERS = """SELECT 1 FROM places p JOIN search_places s ON s.place = p.id
-    WHERE p.place_key = ? AND p.place_id <> ?
-    AND NOT EXISTS (SELECT 1 FROM search_messages w JOIN names n ON n.id = w.name WHERE w.place = p.id AND n.author = ?)
-    """  # a direct chat in which the author never wrote
-# what the person :author said in groups, without what they forwarded, was cleared, or said when it was a direct chat
+    WHERE p.place_key = :key AND p.place_id <> :author_id AND NOT EXISTS (
+        SELECT 1 FROM search_messages w JOIN names n ON n.id = w.name WHERE w.place = p.id AND n.author = :author)"""
+
+_NOT_BLOCKED = "NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author = n.author)"
+_ROW = "s.at, s.length, s.traits, s.first, s.last"
+
+# The messages of a place.
+_ROWS = f"""SELECT s.number, n.author, {_ROW} FROM search_messages s JOIN names n ON n.id = s.name
+    WHERE s.place = :place AND s.number >= :since AND {_NOT_BLOCKED} ORDER BY s.number"""
+
+# The names of those who wrote in a place.
+_NAMES = f"""SELECT n.author, n.name, n.username FROM names n
+    WHERE n.id IN (SELECT name FROM search_messages WHERE place = :place AND number >= :since) AND {_NOT_BLOCKED}"""
+
+# The vectors of the messages of a place.
+_VECTORS = """SELECT number, vector FROM search_vectors
+    WHERE place = :place AND embedder = :embedder AND number >= :since ORDER BY number"""
+
+# Where a word stands in a place, and where words with a prefix do.
+_TERM = """SELECT term, number, packed FROM search_terms WHERE place = :place AND term = :first
+    ORDER BY number DESC LIMIT :most"""
+_PREFIX = """SELECT term, number, packed FROM search_terms WHERE place = :place AND term >= :first AND term < :stop
+    ORDER BY number DESC LIMIT :most"""
+
+# What a person said in groups, without what they forwarded, was cleared, or said when it was a direct chat.
 _OWN = f"""names n JOIN search_messages s ON s.name = n.id JOIN places p ON p.id = s.place
-    WHERE n.author = :author AND NOT s.traits & {FORWARDED}
-    AND p.open_until > p.direct_until AND s.number >= max(p.beginning, p.direct_until)
-    AND NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author = n.author)"""
-_SELECT_OWN_TERMS = """SELECT w.term, w.place, w.number, w.packed FROM search_terms w
+    WHERE n.author = :author AND (s.traits & {FORWARDED}) = 0
+    AND p.open_until > p.direct_until AND s.number >= p.beginning AND s.number >= p.direct_until AND {_NOT_BLOCKED}"""
+_OWN_PLACES = f"SELECT s.place, s.number FROM {_OWN} ORDER BY s.at DESC, s.place DESC, s.number DESC LIMIT :most"
+_OWN_ROWS = f"SELECT s.place, s.number, n.author, {_ROW} FROM {_OWN}"
+_OWN_VECTORS = f"""WITH own AS (SELECT s.place, s.number FROM {_OWN}) SELECT v.place, v.number, v.vector FROM own
+    JOIN search_vectors v ON v.place = own.place AND v.embedder = :embedder AND v.number = own.number"""
+
+# Where a word, and words with a prefix, stand in what a person said in some places.
+_OWN_POSTINGS = """SELECT w.place, w.number, w.term, w.packed FROM search_terms w
     JOIN search_messages s ON s.place = w.place AND s.number = w.number JOIN names n ON n.id = s.name
-    WHERE w.place = :place AND w.term >= :first AND {} AND n.author = :author
-    ORDER BY w.number DESC LIMIT :most"""
+    WHERE w.place IN (:places) AND {} AND n.author = :author ORDER BY s.at DESC, w.number DESC LIMIT :most"""
+_OWN_TERM = _OWN_POSTINGS.format("w.term = :first")
+_OWN_PREFIX = _OWN_POSTINGS.format("w.term >= :first AND w.term < :stop")
+
+# The messages of a place that may be shown.
+_MESSAGES = f"""SELECT {MESSAGE_COLUMNS} FROM messages m JOIN names n ON n.id = m.name
+    WHERE m.place = :place AND m.number IN (:numbers) AND m.deleted = 0 AND m.hidden = 0 AND {_NOT_BLOCKED}"""
+
+# What a person said in groups, by its numbers there; more of them than are asked for.
+_OWN_MESSAGES = f"""SELECT {MESSAGE_COLUMNS}, m.place FROM messages m
+    WHERE m.place IN (:places) AND m.number IN (:numbers)
+    AND m.deleted = 0 AND m.hidden = 0 AND m.forwarded_from IS NULL
+    AND EXISTS (SELECT 1 FROM {_OWN} AND s.place = m.place AND s.number = m.number)"""
 
 
 class SqlIndexReader(CheckedCalls):
@@ -78,23 +104,21 @@ class SqlIndexReader(CheckedCalls):
 
     async def rows(self, view: PlaceView, since: int) -> Sequence[Row]:
         if view.own is None:
-            return await self._select(_SELECT_ROWS, (view.row, since))
-        select = f"SELECT s.place, s.number, n.author, {_ROW} FROM {_OWN}"
-        return _numbered(view, await self._select(select, {"author": view.row}))
+            return await self._select(_ROWS, place=view.row, since=since)
+        return _numbered(view, await self._select(_OWN_ROWS, author=view.row))
 
     async def names(self, view: PlaceView, since: int) -> Sequence[tuple[int, str]]:
         if view.own is None:
-            found = await self._select(_SELECT_NAMES, (view.row, since))
+            found = await self._select(_NAMES, place=view.row, since=since)
         else:
-            found = await self._select("SELECT author, name, username FROM names WHERE author = ?", (view.row,))
+            select = "SELECT author, name, username FROM names WHERE author = :author"
+            found = await self._select(select, author=view.row)
         return [(author, name) for author, *names in found for name in names if name]
 
     async def vectors(self, view: PlaceView, embedder: str, since: int) -> Sequence[tuple[int, bytes]]:
         if view.own is None:
-            return await self._select(_SELECT_VECTORS, (view.row, embedder, since))
-        select = f"""WITH own AS (SELECT s.place, s.number FROM {_OWN}) SELECT v.place, v.number, v.vector FROM own
-            JOIN search_vectors v ON v.place = own.place AND v.embedder = :embedder AND v.number = own.number"""
-        return _numbered(view, await self._select(select, {"author": view.row, "embedder": embedder}))
+            return await self._select(_VECTORS, place=view.row, embedder=embedder, since=since)
+        return _numbered(view, await self._select(_OWN_VECTORS, author=view.row, embedder=embedder))
 
     async def postings(self, view: PlaceView, wanted: Sequence[WantedTerm]) -> Sequence[Sequence[Posting]]:
         read = _postings if view.own is None else _own_postings
@@ -104,95 +128,96 @@ class SqlIndexReader(CheckedCalls):
         read = _read_messages if view.own is None else _read_own_messages
         return await self._reader.run(lambda database: read(database, view, numbers))
 
-    async def _select(self, select: str, values: Any) -> list[Any]:
-        return await self._reader.run(lambda database: database.execute(select, values).fetchall())
+    async def _select(self, select: str, **values: Any) -> list[Any]:
+        return await self._reader.run(lambda database: database.all(select, **values))
 
 
 def _view(database: Database, place: Place, author: Author) -> PlaceView | None:
-    who = clean(author.id)
-    found = database.execute(_SELECT_VIEW, (place_key(place), who, place.kind, who, who)).fetchone()
+    direct = int(place.kind == "direct")
+    found = database.one(_VIEW, key=place_key(place), author_id=clean(author.id), direct=direct)
     if found is None:
         return None
     row, size, edition = found
-    embedded = database.execute("SELECT embedder, embedded_to FROM search_progress WHERE place = ?", (row,))
+    progress = "SELECT embedder, embedded_to FROM search_progress WHERE place = :place"
     return PlaceView(
         row=row,
         first=conversation_start(database, place),
         size=size,
         edition=edition,
-        blocked=frozenset(blocked for (blocked,) in database.execute("SELECT author FROM blocked_authors")),
-        embedded=dict(embedded.fetchall()),
+        blocked=frozenset(blocked for (blocked,) in database.all("SELECT author FROM blocked_authors")),
+        embedded=dict(database.all(progress, place=row)),
         embedder=chosen_embedder(database),
     )
 
 
 def _own_view(database: Database, place: Place, author: Author) -> PlaceView | None:
-    who = find_author(database, clean(place.author_namespace), clean(author.id))
-    if who is None or database.execute(_IS_ANOTHERS, (place_key(place), clean(author.id), who)).fetchone():
+    author_id = clean(author.id)
+    who = find_author(database, clean(place.author_namespace), author_id)
+    if who is None or database.one(_IS_ANOTHERS, key=place_key(place), author_id=author_id, author=who):
         return None
-    select = f"SELECT s.place, s.number FROM {_OWN} ORDER BY s.at DESC, s.place DESC, s.number DESC LIMIT :most"
-    own = database.execute(select, {"author": who, "most": MAX_OWN}).fetchall()[::-1]
+    own = database.all(_OWN_PLACES, author=who, most=MAX_OWN)[::-1]
     if not own:
         return None
     places = sorted({place for place, _ in own})
-    marks = ", ".join("?" * len(places))
-    editions = f"SELECT total(edition) FROM search_places WHERE place IN ({marks})"
-    progress = f"SELECT embedder, place, embedded_to FROM search_progress WHERE place IN ({marks})"
+    editions = database.all("SELECT edition FROM search_places WHERE place IN (:places)", places=places)
+    progress = "SELECT embedder, place, embedded_to FROM search_progress WHERE place IN (:places)"
     stops: dict[str, dict[int, int]] = {}
-    for embedder, there, stop in database.execute(progress, places).fetchall():
+    for embedder, there, stop in database.all(progress, places=places):
         stops.setdefault(embedder, {})[there] = stop
     return PlaceView(
         row=who,
         size=len(own),
-        edition=int(database.execute(editions, places).fetchone()[0]),
+        edition=sum(edition for (edition,) in editions),
         embedded={name: sum(number < to.get(there, 0) for there, number in own) for name, to in stops.items()},
         embedder=chosen_embedder(database),
-        own=tuple(own),
+        own=tuple((place, number) for place, number in own),
     )
+
+
+def _numbers(view: PlaceView) -> dict[tuple[int, ...], int]:
+    """Return the number in the view of each message, by its place and its number there."""
+    return {one: number for number, one in enumerate(view.own or ())}
 
 
 def _numbered(view: PlaceView, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
     """Return rows with the number in the view in place of a message's place and number; others are not in it."""
-    numbers = {one: number for number, one in enumerate(view.own or ())}
+    numbers = _numbers(view)
     return sorted((numbers[row[:2]], *row[2:]) for row in rows if row[:2] in numbers)
 
 
-def _postings(database: Database, view: PlaceView, prefix: str, whole: bool, most: int) -> list[Posting]:
+def _postings(database: Database, view: PlaceView, first: str, whole: bool, most: int) -> list[Posting]:
     if whole:
-        return database.execute(_SELECT_TERM, (view.row, prefix, most)).fetchall()
-    return database.execute(_SELECT_PREFIX, (view.row, prefix, prefix + _LAST_CHARACTER, most)).fetchall()
+        return database.all(_TERM, place=view.row, first=first, most=most)
+    return database.all(_PREFIX, place=view.row, first=first, stop=first + _LAST_CHARACTER, most=most)
 
 
-def _own_postings(database: Database, view: PlaceView, prefix: str, whole: bool, most: int) -> list[Posting]:
-    select = _SELECT_OWN_TERMS.format("w.term <= :first" if whole else "w.term < :first || :last")
-    asked = {"first": prefix, "last": _LAST_CHARACTER, "author": view.row, "most": most}
-    numbers = {one: number for number, one in enumerate(view.own or ())}
-    found: list[Posting] = []
-    for place in {place for place, _ in numbers}:
-        rows = database.execute(select, asked | {"place": place})
-        found += ((term, numbers[at], packed) for term, *at_, packed in rows if (at := tuple(at_)) in numbers)
-    return found
+def _own_postings(database: Database, view: PlaceView, first: str, whole: bool, most: int) -> list[Posting]:
+    asked: dict[str, Any] = {"places": [*{place for place, _ in view.own or ()}], "author": view.row, "first": first}
+    if whole:
+        rows = database.all(_OWN_TERM, most=most, **asked)
+    else:
+        rows = database.all(_OWN_PREFIX, most=most, stop=first + _LAST_CHARACTER, **asked)
+    numbers = _numbers(view)
+    return [
+        (term, numbers[place, number], packed) for place, number, term, packed in rows if (place, number) in numbers
+    ]
 
 
 def _read_messages(database: Database, view: PlaceView, numbers: Sequence[int]) -> dict[int, Message]:
-    select = f"""SELECT {MESSAGE_COLUMNS} FROM messages m JOIN names n ON n.id = m.name
-        WHERE m.place = ? AND m.number IN ({", ".join("?" * len(numbers))}) AND m.deleted = 0 AND m.hidden = 0
-        AND NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author = n.author)"""
-    identities = IdentityCache()
-    rows = database.execute(select, (view.row, *numbers)).fetchall()
-    return {row[1]: with_descriptions(database, decode_message(database, row, identities)) for row in rows}
+    rows = database.all(_MESSAGES, place=view.row, numbers=numbers)
+    found = with_descriptions(database, decode_messages(database, rows, IdentityCache()))
+    return {row[1]: message for row, message in zip(rows, found, strict=True)}
 
 
 def _read_own_messages(database: Database, view: PlaceView, numbers: Sequence[int]) -> dict[int, Message]:
-    select = f"""SELECT {MESSAGE_COLUMNS} FROM messages m WHERE m.place = :place AND m.number = :number
-        AND m.deleted = 0 AND m.hidden = 0 AND m.forwarded_from IS NULL
-        AND EXISTS (SELECT 1 FROM {_OWN} AND s.place = m.place AND s.number = m.number)"""
-    identities = IdentityCache()
-    found: dict[int, Message] = {}
-    for at in (number for number in numbers if 0 <= number < view.size):
-        place, number = (view.own or ())[at]
-        row = database.execute(select, {"author": view.row, "place": place, "number": number}).fetchone()
-        if row:
-            message = with_descriptions(database, decode_message(database, row, identities))
-            found[at] = replace(message, reply_to=None)
-    return found
+    own = view.own or ()
+    asked = {own[at]: at for at in numbers if 0 <= at < view.size}
+    rows = database.all(
+        _OWN_MESSAGES,
+        author=view.row,
+        places=[*{place for place, _ in asked}],
+        numbers=[number for _, number in asked],
+    )
+    wanted = [row for row in rows if (row[-1], row[1]) in asked]
+    found = with_descriptions(database, decode_messages(database, wanted, IdentityCache()))
+    return {asked[row[-1], row[1]]: replace(message, reply_to=None) for row, message in zip(wanted, found, strict=True)}

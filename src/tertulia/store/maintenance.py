@@ -37,7 +37,6 @@ from tertulia.store.identities import IMPORTS, IdentityCache
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_message
 from tertulia.store.prompts import layer_content, layer_digest
 from tertulia.store.search_index import find_inconsistent
-from tertulia.store.sqlite import connection
 from tertulia.store.sqlite.connection import Database
 from tertulia.store.tasks import PLAN_PREFIX
 from tertulia.tasks.task import PlanRules, Task
@@ -52,8 +51,8 @@ TABLES = (
     "hidden_sentences place_events"
 ).split()
 NOT_EXPORTED = (  # the index, which can be rebuilt, the raw updates of services, what SQLite and migrations need
-    "forgets media_folder search_places search_messages search_terms search_vectors search_progress search_embedder "
-    "updates update_places new_numbers migrations sqlite_sequence"
+    "forgets media_folder search_places search_messages search_terms search_vectors search_stale search_progress "
+    "search_embedder updates update_places new_numbers migrations sqlite_sequence"
 ).split()
 
 _JSON = {
@@ -114,7 +113,7 @@ COUNTED = ("places", "messages", "runs", "replies", "tasks", "files")
 def check(database: Database, rules: PlanRules) -> list[str]:
     """Check the file, the numbers of messages, tasks, the index and every value; return the faults."""
     return (
-        connection.find_faults(database)
+        database.faults()
         or [
             *_miscounted(database),
             *_unreadable_messages(database),
@@ -162,7 +161,7 @@ def export_rows(database: Database) -> Iterator[dict[str, Any]]:
 
 
 def _export_table(database: Database, table: str) -> Iterator[dict[str, Any]]:
-    names = connection.columns(database, table)
+    names = database.columns(table)
     order = "id" if "id" in names else ", ".join(names[:2])
     for row in database.execute(f"SELECT * FROM {table} ORDER BY {order}"):
         yield {"table": table, **_decode_row(database, table, dict(zip(names, row, strict=True)))}

@@ -6,7 +6,6 @@ sees what the first one did. An addition whose file was removed just before its 
 """
 
 import asyncio
-import json
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -20,9 +19,9 @@ from tertulia.errors import StoreBroken, StoreBusy, StoreRefused, StoreTrouble, 
 from tertulia.media.file_folder import FileFolder, is_hash
 from tertulia.media.values import FetchFailure, FileForm, Handle, StoredFile
 from tertulia.store import file_garbage
+from tertulia.store.database import Database
 from tertulia.store.encoding import clean, parse_time, validate
 from tertulia.store.file_garbage import GRACE, PAGE, time_text
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread, Repository
 
 log = logging.getLogger(__name__)
@@ -35,7 +34,54 @@ _REMOVED = 100  # files that are removed at once, while no row is written
 _FACTS = ("size", "mime", "width", "height", "seconds", "pages", "frames", "has_metadata")
 _COLUMNS = ", ".join(f"f.{name}" for name in ("sha256", *_FACTS))
 _HANDLE = "sha256, account, name, uri, mime, expires_at"
-_SOME = "(SELECT value FROM json_each(?))"
+
+# Which files media are, or why they have none.
+_FIND = f"""SELECT w.unique_id, w.failure, w.failures, w.retry_at, {_COLUMNS} FROM media_files w
+    LEFT JOIN files f ON f.sha256 = w.sha256 WHERE w.unique_id IN (:asked)"""
+
+# Stores that media are a file, in place of an earlier file or failure.
+_ADD = """INSERT INTO media_files (unique_id, sha256, at) VALUES (:unique_id, :sha256, :at)
+    ON CONFLICT (unique_id) DO UPDATE SET
+    sha256 = excluded.sha256, failure = '', failures = 0, retry_at = NULL, at = excluded.at"""
+
+# Stores why media could not be fetched, unless they were.
+_FAIL = """INSERT INTO media_files (unique_id, failure, failures, retry_at, at)
+    VALUES (:unique_id, :failure, :failures, :retry_at, :at) ON CONFLICT (unique_id) DO UPDATE SET
+    failure = excluded.failure, failures = excluded.failures, retry_at = excluded.retry_at, at = excluded.at
+    WHERE media_files.sha256 IS NULL"""
+
+# Stores a file; of one that is stored, that it is used.
+_ADD_FILE = f"""INSERT INTO files (sha256, {", ".join(_FACTS)}, at, used_at)
+    VALUES (:sha256, {", ".join(f":{name}" for name in _FACTS)}, :at, :at)
+    ON CONFLICT (sha256) DO UPDATE SET
+    used_at = CASE WHEN excluded.used_at > files.used_at THEN excluded.used_at ELSE files.used_at END"""
+
+# Stores what a file becomes for models, in place of an earlier form.
+_ADD_FORM = """INSERT INTO file_forms (source, form, sha256, text, failure, at)
+    VALUES (:source, :form, :sha256, :text, :failure, :at) ON CONFLICT (source, form) DO UPDATE SET
+    sha256 = excluded.sha256, text = excluded.text, failure = excluded.failure, at = excluded.at"""
+
+# The form of a file, with its own file if it has one.
+_FORM = f"""SELECT o.text, o.failure, {_COLUMNS} FROM file_forms o LEFT JOIN files f ON f.sha256 = o.sha256
+    WHERE o.source = :source AND o.form = :form"""
+
+# The newest handle of a file at an account that can be used.
+_FIND_HANDLE = f"""SELECT {_HANDLE} FROM handles WHERE sha256 = :sha256 AND account = :account AND unwanted = 0
+    AND uri IS NOT NULL ORDER BY at DESC LIMIT 1"""
+
+# The handles to be deleted at their service, but those whose upload may be under way.
+_UNWANTED_HANDLES = f"""SELECT {_HANDLE} FROM handles WHERE unwanted = 1
+    AND (uri IS NOT NULL OR at NOT BETWEEN :before AND :now) ORDER BY at"""
+
+# Writes the row of a handle; it is unwanted if its file is gone.
+_ADD_HANDLE = f"""INSERT INTO handles ({_HANDLE}, at, unwanted) VALUES (:sha256, :account, :name, :uri, :mime,
+    :expires_at, :at, CASE WHEN EXISTS (SELECT 1 FROM files WHERE sha256 = :sha256) THEN 0 ELSE 1 END)
+    ON CONFLICT (account, name) DO UPDATE SET sha256 = excluded.sha256, uri = excluded.uri, mime = excluded.mime,
+    expires_at = excluded.expires_at, at = excluded.at, unwanted = excluded.unwanted"""
+
+# The files, among some and those that they are forms of, of which it is not stored that they were used lately.
+_STALE = """SELECT sha256 FROM files WHERE used_at < :before AND (sha256 IN (:files)
+    OR sha256 IN (SELECT source FROM file_forms WHERE sha256 IN (:files)))"""
 
 
 class SqlMedia(Repository):
@@ -74,9 +120,7 @@ class SqlMedia(Repository):
             if self.is_forgotten(database, unique_id):
                 return False
             _insert_file(database, stored, at)
-            upsert = """INSERT INTO media_files (unique_id, sha256, at) VALUES (?, ?, ?) ON CONFLICT (unique_id)
-                DO UPDATE SET sha256 = excluded.sha256, failure = '', failures = 0, retry_at = NULL, at = excluded.at"""
-            database.execute(upsert, (clean(unique_id), stored.sha256, time_text(at)))
+            database.run(_ADD, unique_id=clean(unique_id), sha256=stored.sha256, at=time_text(at))
             return True
 
         stored = await self._store(data, file, insert)
@@ -85,15 +129,16 @@ class SqlMedia(Repository):
         return stored
 
     async def fail(self, unique_id: str, failure: FetchFailure, *, at: datetime) -> None:
-        upsert = """INSERT INTO media_files (unique_id, failure, failures, retry_at, at) VALUES (?, ?, ?, ?, ?)
-            ON CONFLICT (unique_id) DO UPDATE SET failure = excluded.failure, failures = excluded.failures,
-            retry_at = excluded.retry_at, at = excluded.at WHERE sha256 IS NULL"""
-        retry_at = time_text(failure.retry_at) if failure.retry_at else None
-        row = (clean(unique_id), clean(failure.why), failure.failures, retry_at, time_text(at))
-
         def insert(database: Database) -> None:
             if not self.is_forgotten(database, unique_id):
-                database.execute(upsert, row)
+                database.run(
+                    _FAIL,
+                    unique_id=clean(unique_id),
+                    failure=clean(failure.why),
+                    failures=failure.failures,
+                    retry_at=_optional_time(failure.retry_at),
+                    at=time_text(at),
+                )
 
         await self._writer.run(insert)
 
@@ -113,15 +158,19 @@ class SqlMedia(Repository):
         self, source: str, form: str, made: FileForm, *, data: bytes | None = None, at: datetime
     ) -> None:
         def insert(database: Database, stored: StoredFile | None) -> bool:
-            if database.execute("SELECT 1 FROM files WHERE sha256 = ?", (source,)).fetchone() is None:
+            if database.one("SELECT 1 FROM files WHERE sha256 = :source", source=source) is None:
                 return False
             if stored:
                 _insert_file(database, stored, at)
-            upsert = """INSERT INTO file_forms (source, form, sha256, text, failure, at) VALUES (?, ?, ?, ?, ?, ?)
-                ON CONFLICT (source, form) DO UPDATE SET sha256 = excluded.sha256, text = excluded.text,
-                failure = excluded.failure, at = excluded.at"""
-            row = (source, clean(form), stored and stored.sha256, clean(made.text), clean(made.failure), time_text(at))
-            database.execute(upsert, row)
+            database.run(
+                _ADD_FORM,
+                source=source,
+                form=clean(form),
+                sha256=stored.sha256 if stored else None,
+                text=clean(made.text),
+                failure=clean(made.failure),
+                at=time_text(at),
+            )
             return True
 
         if made.file and data is not None:
@@ -130,9 +179,7 @@ class SqlMedia(Repository):
             await self._writer.run(lambda database: insert(database, None))
 
     async def handle(self, sha256: str, account: str, *, at: datetime | None = None) -> Handle | None:
-        select = f"""SELECT {_HANDLE} FROM handles WHERE sha256 = ? AND account = ? AND unwanted = 0
-            AND uri IS NOT NULL ORDER BY at DESC"""
-        found = await self._reader.run(lambda database: database.execute(select, (sha256, account)).fetchone())
+        found = await self._reader.run(lambda database: database.one(_FIND_HANDLE, sha256=sha256, account=account))
         if found is None:
             return None
         await self._use([sha256], at)
@@ -145,19 +192,17 @@ class SqlMedia(Repository):
         await self._writer.run(lambda database: _add_handle(database, handle, at))
 
     async def drop_handle(self, account: str, name: str) -> bool:
-        update = "UPDATE handles SET uri = NULL WHERE account = ? AND (name = ? OR uri = ?)"
-        return await self._writer.run(lambda database: database.execute(update, (account, name, name)).rowcount > 0)
+        update = "UPDATE handles SET uri = NULL WHERE account = :account AND (name = :name OR uri = :name)"
+        return await self._writer.run(lambda database: database.run(update, account=account, name=name) > 0)
 
     async def unwanted_handles(self, *, at: datetime | None = None) -> Sequence[Handle]:
-        select = f"""SELECT {_HANDLE} FROM handles WHERE unwanted = 1
-            AND (uri IS NOT NULL OR ? IS NULL OR at NOT BETWEEN ? AND ?) ORDER BY at"""
-        now, before = at and time_text(at), at and time_text(at - _UPLOAD)
-        rows = await self._reader.run(lambda database: database.execute(select, (now, before, now)).fetchall())
+        uploading = {"now": time_text(at), "before": time_text(at - _UPLOAD)} if at else {"now": "", "before": ""}
+        rows = await self._reader.run(lambda database: database.all(_UNWANTED_HANDLES, **uploading))
         return [_decode_handle(row) for row in rows]
 
     async def remove_handle(self, handle: Handle) -> None:
-        delete = "DELETE FROM handles WHERE account = ? AND name = ? AND unwanted = 1"
-        await self._writer.run(lambda database: database.execute(delete, (handle.account, handle.name)) and None)
+        delete = "DELETE FROM handles WHERE account = :account AND name = :name AND unwanted = 1"
+        await self._writer.run(lambda database: database.run(delete, account=handle.account, name=handle.name))
 
     async def sweep(self, *, unused_since: datetime, at: datetime) -> int:
         self._refuse_beside()
@@ -210,7 +255,7 @@ class SqlMedia(Repository):
     async def check(self) -> list[str]:
         """Return a line for each file that is missing or damaged; it is fetched again when it is needed."""
         select = "SELECT sha256 FROM files ORDER BY sha256"
-        rows = [sha256 for (sha256,) in await self._reader.run(lambda database: database.execute(select).fetchall())]
+        rows = [sha256 for (sha256,) in await self._reader.run(lambda database: database.all(select))]
         damaged = await asyncio.to_thread(lambda: [row for row in rows if not self._is_whole(row)])
         still = await self.get(damaged)  # a running bot may have removed it meanwhile
         return [f"the file {sha256} in {self.folder.path} is missing or damaged" for sha256 in still]
@@ -263,15 +308,13 @@ class SqlMedia(Repository):
         """Store that files were used, and the files that they are forms of; once a day is enough."""
         if not sha256s or at is None or self._beside:
             return
-        which, before, now = json.dumps([*sha256s]), time_text(at - _USE), time_text(at)
-        select = f"""SELECT sha256 FROM files WHERE used_at < ? AND (sha256 IN {_SOME}
-            OR sha256 IN (SELECT source FROM file_forms WHERE sha256 IN {_SOME}))"""
-        stale = await self._reader.run(lambda database: database.execute(select, (before, which, which)).fetchall())
+        before, now = time_text(at - _USE), time_text(at)
+        stale = await self._reader.run(lambda database: database.all(_STALE, files=[*sha256s], before=before))
         if stale:
-            update = f"UPDATE files SET used_at = ? WHERE sha256 IN {_SOME} AND used_at < ?"
-            rows = json.dumps([sha256 for (sha256,) in stale])
+            update = "UPDATE files SET used_at = :now WHERE sha256 IN (:files) AND used_at < :now"
+            files = [sha256 for (sha256,) in stale]
             with _optional():
-                await self._writer.run(lambda database: database.execute(update, (now, rows, now)) and None)
+                await self._writer.run(lambda database: database.run(update, now=now, files=files))
 
     async def _find_garbage(self, before: datetime | None) -> set[str]:
         """Return the files that no message, quote or turn has, read page by page, so that others can read meanwhile."""
@@ -299,36 +342,33 @@ def _optional() -> Iterator[None]:
 
 
 def _without_row(database: Database, sha256s: Sequence[str]) -> list[str]:
-    select = "SELECT value FROM json_each(?) WHERE value NOT IN (SELECT sha256 FROM files)"
-    return [sha256 for (sha256,) in database.execute(select, (json.dumps(sha256s),))]
+    rows = database.all("SELECT sha256 FROM files WHERE sha256 IN (:sha256s)", sha256s=sha256s)
+    known = {sha256 for (sha256,) in rows}
+    return [sha256 for sha256 in sha256s if sha256 not in known]
 
 
 def _is_empty(database: Database) -> bool:
+    """Return whether no table of media has a row."""
     select = "SELECT 1 FROM files UNION ALL SELECT 1 FROM media_files UNION ALL SELECT 1 FROM handles LIMIT 1"
-    return database.execute(select).fetchone() is None
+    return database.one(select) is None
 
 
 def _find(database: Database, unique_ids: Collection[str]) -> dict[str, StoredFile | FetchFailure]:
     asked = {clean(unique_id): unique_id for unique_id in unique_ids}
-    select = f"""SELECT w.unique_id, w.failure, w.failures, w.retry_at, {_COLUMNS} FROM media_files w
-        LEFT JOIN files f ON f.sha256 = w.sha256 WHERE w.unique_id IN {_SOME}"""
     found: dict[str, StoredFile | FetchFailure] = {}
-    for unique_id, why, failures, retry_at, *file in database.execute(select, (json.dumps([*asked]),)):
+    for unique_id, why, failures, retry_at, *file in database.all(_FIND, asked=[*asked]):
         failure = FetchFailure(why=why, failures=failures, retry_at=parse_time(retry_at))
         found[asked[unique_id]] = validate(_decode_file(file) if file[0] else failure)
     return found
 
 
 def _get(database: Database, sha256s: Collection[str]) -> dict[str, StoredFile]:
-    select = f"SELECT {_COLUMNS} FROM files f WHERE f.sha256 IN {_SOME}"
-    rows = database.execute(select, (json.dumps([*sha256s]),))
+    rows = database.all(f"SELECT {_COLUMNS} FROM files f WHERE f.sha256 IN (:sha256s)", sha256s=[*sha256s])
     return {row[0]: _decode_file(row) for row in rows}
 
 
 def _form(database: Database, source: str, form: str) -> FileForm | None:
-    select = f"""SELECT o.text, o.failure, {_COLUMNS} FROM file_forms o LEFT JOIN files f ON f.sha256 = o.sha256
-        WHERE o.source = ? AND o.form = ?"""
-    row = database.execute(select, (source, clean(form))).fetchone()
+    row = database.one(_FORM, source=source, form=clean(form))
     if row is None:
         return None
     text, failure, *file = row
@@ -348,25 +388,33 @@ def _decode_handle(row: Sequence[Any]) -> Handle:
 
 
 def _insert_file(database: Database, file: StoredFile, at: datetime) -> None:
-    """Store a file; of one that is stored, that it is used."""
-    insert = f"""INSERT INTO files (sha256, {", ".join(_FACTS)}, at, used_at) VALUES (?{", ?" * (len(_FACTS) + 2)})
-        ON CONFLICT (sha256) DO UPDATE SET used_at = max(used_at, excluded.used_at)"""
-    facts = [getattr(file, name) for name in _FACTS]
-    database.execute(insert, (file.sha256, *facts, time_text(at), time_text(at)))
+    facts = {name: getattr(file, name) for name in _FACTS} | {"has_metadata": int(file.has_metadata)}
+    database.run(_ADD_FILE, sha256=file.sha256, at=time_text(at), **facts)
 
 
 def _add_handle(database: Database, handle: Handle, at: datetime) -> None:
-    older = "UPDATE handles SET unwanted = 1 WHERE sha256 = ? AND account = ? AND name <> ?"
-    database.execute(older, (handle.sha256, handle.account, handle.name))
+    """Store a handle; older ones of the same file and account are unwanted."""
+    database.run(
+        "UPDATE handles SET unwanted = 1 WHERE sha256 = :sha256 AND account = :account AND name <> :name",
+        sha256=handle.sha256,
+        account=handle.account,
+        name=handle.name,
+    )
     _write_handle(database, handle, at)
 
 
 def _write_handle(database: Database, handle: Handle, at: datetime) -> None:
-    """Write the row of a handle; it is unwanted if its file is gone."""
-    is_gone = database.execute("SELECT 1 FROM files WHERE sha256 = ?", (handle.sha256,)).fetchone() is None
-    upsert = f"""INSERT INTO handles ({_HANDLE}, at, unwanted) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-        ON CONFLICT (account, name) DO UPDATE SET sha256 = excluded.sha256, uri = excluded.uri, mime = excluded.mime,
-        expires_at = excluded.expires_at, at = excluded.at, unwanted = excluded.unwanted"""
-    expires_at = time_text(handle.expires_at) if handle.expires_at else None
-    fields = (handle.sha256, handle.account, handle.name, handle.uri or None, handle.mime, expires_at)
-    database.execute(upsert, (*fields, time_text(at), int(is_gone)))
+    database.run(
+        _ADD_HANDLE,
+        sha256=handle.sha256,
+        account=handle.account,
+        name=handle.name,
+        uri=handle.uri or None,
+        mime=handle.mime,
+        expires_at=_optional_time(handle.expires_at),
+        at=time_text(at),
+    )
+
+
+def _optional_time(at: datetime | None) -> str | None:
+    return time_text(at) if at else None

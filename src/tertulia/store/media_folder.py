@@ -13,7 +13,8 @@ from secrets import token_hex
 from tertulia.errors import InvalidValue, StoreRefused, StoreTrouble, TertuliaError
 from tertulia.files import remove_part, unfinished_parts
 from tertulia.media.file_folder import FileFolder, Owner, is_hash
-from tertulia.store.sqlite.connection import Database, connect_read_only_beside, translate_errors
+from tertulia.store.database import Connection
+from tertulia.store.sqlite.connection import connect_read_only_beside, translate_errors
 
 log = logging.getLogger(__name__)
 
@@ -26,12 +27,12 @@ def default_folder(store: str | os.PathLike[str]) -> Path:
     return Path(f"{os.fspath(store)}{SUFFIX}")
 
 
-def find_folder(database: Database, store: str) -> FileFolder:
+def find_folder(database: Connection, store: str) -> FileFolder:
     """Return the folder of a store, for reading."""
     return FileFolder(_known(database, store)[0])
 
 
-def open_folder(database: Database, store: str, named: str | None, *, durable: bool) -> FileFolder:
+def open_folder(database: Connection, store: str, named: str | None, *, durable: bool) -> FileFolder:
     """Open the folder of a store for its only process: what an earlier one left unfinished is removed.
 
     Where another folder is *named* than before, the files move. A folder that does not exist is not created.
@@ -67,13 +68,13 @@ def check_folder(store: str | os.PathLike[str], named: str | os.PathLike[str]) -
     folder.require_ours()
 
 
-def copy_folder(database: Database, store: Path, source: FileFolder) -> None:
+def copy_folder(database: Connection, store: Path, source: FileFolder) -> None:
     """Give a copied store an id and a folder of its own, with the files that its rows name; other rows go."""
     folder = FileFolder(default_folder(store), owner=_new_owner(database, os.path.realpath(store)))
     try:
         rows = _rows(database)
         missing = rows - (whole := set(filter(is_hash, rows))) | folder.copy_from(source, whole)
-        database.executemany("DELETE FROM files WHERE sha256 = ?", [(sha256,) for sha256 in missing])
+        database.run("DELETE FROM files WHERE sha256 IN (:missing)", missing=missing)
     except BaseException:
         with suppress(TertuliaError):
             folder.discard()
@@ -103,36 +104,40 @@ def remove_unfinished(copy: Path) -> None:
         remove_part(part)
 
 
-def _owner(database: Database, store: str) -> Owner | None:
+def _owner(database: Connection, store: str) -> Owner | None:
     """Return what a folder of this store names; None if the store has no id yet."""
-    row = database.execute("SELECT owner FROM media_folder").fetchone()
+    row = database.one("SELECT owner FROM media_folder")
     return Owner(row[0], store, _real(default_folder(store))) if row else None
 
 
-def _new_owner(database: Database, store: str) -> Owner:
+def _new_owner(database: Connection, store: str) -> Owner:
     """Give the store an id, and the folder beside it."""
     name = token_hex(16)
-    database.execute("INSERT OR REPLACE INTO media_folder (id, owner) VALUES (1, ?)", (name,))
+    database.run(
+        """INSERT INTO media_folder (id, owner) VALUES (1, :name)
+        ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, path = NULL, other = NULL""",
+        name=name,
+    )
     return Owner(name, store, _real(default_folder(store)))
 
 
-def _known(database: Database, store: str) -> tuple[Path, Path | None]:
+def _known(database: Connection, store: str) -> tuple[Path, Path | None]:
     """Return the folder of the store, and another one that may have files too."""
-    path, other = database.execute("SELECT path, other FROM media_folder").fetchone() or (None, None)
+    path, other = database.one("SELECT path, other FROM media_folder") or (None, None)
     return _real(path or default_folder(store)), Path(other) if other else None
 
 
-def _move(database: Database, old: FileFolder, new: FileFolder, default: Path) -> None:
+def _move(database: Connection, old: FileFolder, new: FileFolder, default: Path) -> None:
     """Move the files to another folder. Both are remembered until nothing is left in the old one."""
     rows = _rows(database)
     _refuse_unknown(new, rows)
-    database.execute("UPDATE media_folder SET other = ?", (str(new.path),))
+    database.run("UPDATE media_folder SET other = :path", path=str(new.path))
     if new.exists:
         new.claim()
     moving = old.names() & rows
     missing = new.copy_from(old, moving)
     path = None if new.path == default else str(new.path)
-    database.execute("UPDATE media_folder SET path = ?, other = ?", (path, str(old.path)))
+    database.run("UPDATE media_folder SET path = :path, other = :old", path=path, old=str(old.path))
     if moved := moving - missing:
         log.info("files of media: %d moved from %s to %s", len(moved), old.path, new.path)
     _discard(database, old)
@@ -146,7 +151,7 @@ def _refuse_unknown(folder: FileFolder, rows: set[str]) -> None:
         )
 
 
-def _discard(database: Database, folder: FileFolder) -> None:
+def _discard(database: Connection, folder: FileFolder) -> None:
     """Remove a folder that is no longer used; one of another store stays. What fails is tried at the next start."""
     try:
         if folder.exists and folder.is_ours:
@@ -156,12 +161,12 @@ def _discard(database: Database, folder: FileFolder) -> None:
         return
     finally:
         folder.close()
-    database.execute("UPDATE media_folder SET other = NULL")
+    database.run("UPDATE media_folder SET other = NULL")
 
 
 def _real(path: str | os.PathLike[str]) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _rows(database: Database) -> set[str]:
-    return {sha256 for (sha256,) in database.execute("SELECT sha256 FROM files")}
+def _rows(database: Connection) -> set[str]:
+    return {sha256 for (sha256,) in database.all("SELECT sha256 FROM files")}

@@ -13,7 +13,7 @@ prompt may have shown is not altered: a later change of a person's reactions is 
 the place has reached by then.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Literal
@@ -241,26 +241,25 @@ def read_reactions(database: Database, place: int, since: int, identities: Ident
     ]
 
 
-def description_of(database: Database, unique_id: str) -> str:
-    """Return the newest description of media; empty without one."""
-    return _descriptions(database, [unique_id]).get(clean(unique_id), "")
-
-
-def _descriptions(database: Database, unique_ids: Iterable[str]) -> dict[str, str]:
+def descriptions_of(database: Database, unique_ids: Collection[str]) -> dict[str, str]:
     """Return the newest descriptions of media, by their ids."""
+    if not unique_ids:
+        return {}
     select = "SELECT unique_id, body FROM descriptions WHERE unique_id IN (:unique_ids) ORDER BY id"
     rows = database.all(select, unique_ids=[clean(one) for one in unique_ids])
     return {unique_id: str(ANY.loads(body)) for unique_id, body in rows}
 
 
-def with_descriptions(database: Database, message: Message) -> Message:
-    """Return a message with the descriptions of its media, by which it may have been found."""
-    media = [part.unique_id for part in message.parts if isinstance(part, Media)]
-    if not media:
-        return message
-    known = _descriptions(database, media)
+def with_descriptions(database: Database, messages: Sequence[Message]) -> list[Message]:
+    """Return messages with the descriptions of their media, by which they may have been found."""
+    shown = {part.unique_id for message in messages for part in message.parts if isinstance(part, Media)}
+    known = descriptions_of(database, shown)
+    return [_with_descriptions(message, known) for message in messages] if known else [*messages]
+
+
+def _with_descriptions(message: Message, known: Mapping[str, str]) -> Message:
     parts = (
-        replace(part, rendered_text=part.rendered_text or known.get(clean(part.unique_id)) or None)
+        replace(part, rendered_text=part.rendered_text or known.get(clean(part.unique_id)))
         if isinstance(part, Media)
         else part
         for part in message.parts

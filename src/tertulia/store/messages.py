@@ -211,7 +211,8 @@ def add(database: Database, row: MessageRow, at: datetime | None, reason: Reason
         if left_at is not None:  # where somebody writes to us we can write
             places.join_place(database, message.place)
         decisions.add(database, row_id, place, "withdrawn" if message.deleted else reason, at)
-        events.add(database, MessageReceived(place=message.place, message_id=message.id), at=at, number=event)
+        received = MessageReceived(place=message.place, message_id=message.id)
+        events.add(database, received, at=at, counted=(place, event))
     return row_id
 
 
@@ -283,7 +284,7 @@ def delete(database: Database, place: Place, message_id: str, at: datetime, rule
         database.run("UPDATE messages SET deleted = 1 WHERE id = :message", message=row_id)
         decisions.end_waiting(database, [row_id], "withdrawn", at)
         retraction.retract(database, [row_id], rules)
-        search_index.reindex(database, [row_id])
+        search_index.unindex(database, [row_id])
     return True
 
 
@@ -375,7 +376,7 @@ def rewrite(
     content = row.content(database, upsert_place(database, row.message.place), at)
     database.run(_REWRITE, message=row_id, **content)
     insert_media(database, row_id, row.medias)
-    search_index.reindex(database, [row_id])
+    search_index.unindex(database, [row_id])
 
 
 def quote_of(database: Database, place: Place, message_id: str) -> Quote:

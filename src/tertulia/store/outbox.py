@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 from msgspec.structs import replace
 
-from tertulia.engine.store_protocols import DRAFT_END, OutboxItem, SendStatus
+from tertulia.engine.store_protocols import OutboxItem, SendStatus
 from tertulia.errors import InvalidValue
 from tertulia.events import DurableEvent, ReplyDoubtful, ReplyDropped, ReplyQueued, ReplyRefused, ReplySent
 from tertulia.store import events, own_messages
@@ -27,7 +27,7 @@ from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import Repository
 
 _NAMES = """outgoing_id, run_id, task_id, kind, status, attempts, made_at, sent_at, message_id, why, author,
-    turns, reply, reply_id, part, separator, edits, unknown_attempts"""
+    turns, reply, reply_id, part, separator, edits, unknown_attempts, purpose"""
 # replies; a condition follows
 _SELECT = f"SELECT {_NAMES} FROM outbox"
 _BY_ID = f"{_SELECT} WHERE outgoing_id = :outgoing_id"
@@ -91,6 +91,7 @@ def as_row(outgoing: OutboxItem) -> OutboxRow:
         "reply_id": None if outgoing.reply_id is None else validate_id(outgoing.reply_id, "reply"),
         "part": outgoing.part,
         "separator": clean(outgoing.separator),
+        "purpose": outgoing.purpose,
     }
 
 
@@ -110,7 +111,7 @@ def _mutable_columns(outgoing: OutboxItem) -> dict[str, Any]:
 
 
 _COLUMN_NAMES = """outgoing_id place run_id task_id kind status attempts text made_at sent_at message_id why author
-    turns reply reply_id part separator edits unknown_attempts""".split()
+    turns reply reply_id part separator edits unknown_attempts purpose""".split()
 # stores a reply, unless it is there
 _INSERT = f"""INSERT INTO outbox ({", ".join(_COLUMN_NAMES)})
     VALUES ({", ".join(f":{column}" for column in _COLUMN_NAMES)}) ON CONFLICT (outgoing_id) DO NOTHING"""
@@ -253,8 +254,8 @@ def _abandoned_drafts(database: Database) -> list[OutboxItem]:
     select = f"""{_SELECT} d WHERE kind = 'draft' AND status = 'sent'
         AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.run_id = d.run_id AND r.status = 'open')
         AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.place = d.place AND o.edits = d.message_id)
-        AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.outgoing_id = d.outgoing_id || :draft_end) ORDER BY id"""
-    return [_decode(row) for row in database.all(select, draft_end=DRAFT_END)]
+        AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.run_id = d.run_id AND o.purpose = 'draft end') ORDER BY id"""
+    return [_decode(row) for row in database.all(select)]
 
 
 def _drop_answers(database: Database, runs: list[str], why: str) -> None:
@@ -300,7 +301,7 @@ def to_retry(database: Database) -> list[OutboxItem]:
 
 def _decode(row: Row) -> OutboxItem:
     outgoing_id, run, task, kind, status, attempts, made_at, sent_at, message_id, why, author, turns, *rest = row
-    reply, reply_id, part, separator, edits, unknown_attempts = rest
+    reply, reply_id, part, separator, edits, unknown_attempts, purpose = rest
     return validate(
         OutboxItem(
             id=outgoing_id,
@@ -312,6 +313,7 @@ def _decode(row: Row) -> OutboxItem:
             status=status,
             attempts=attempts,
             unknown_attempts=unknown_attempts,
+            purpose=purpose,
             message_id=message_id,
             sent_at=parse_time(sent_at),
             why=why,

@@ -178,7 +178,7 @@ def _remove(database: Database, row: int, at: datetime | None) -> None:
     for table in ("turns", "media"):
         database.run(f"DELETE FROM {table} WHERE message = :message", message=row)
     decisions.remove(database, row)
-    search_index.reindex(database, [row])
+    search_index.unindex(database, [row])
 
 
 def _answers_hidden(database: Database, place: int, run: str) -> bool:

@@ -48,7 +48,8 @@ _WITH_MESSAGE_ID = {  # tables with a place, and their columns with the id of a 
 }
 _WITH_TITLE = ("messages", "runs", "facts", "episodes")  # tables with a title
 _DERIVED = (
-    "search_terms search_messages search_vectors search_progress search_places episodes window_pasts reading_cursors"
+    "search_terms search_messages search_vectors search_stale search_progress search_places "
+    "episodes window_pasts reading_cursors"
 ).split()
 _COUNTED = {  # tables with counts of their place, and by what these grow when it is appended to another one
     "messages": {"number": "messages"},

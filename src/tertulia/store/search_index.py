@@ -1,24 +1,31 @@
-"""The search index: messages are added in batches, changed ones indexed again, an inconsistent index built anew."""
+"""The search index: messages are added in batches, changed ones indexed again, an inconsistent index built anew.
+
+What a message is found by is made above the store. So the entry of a message that changes is removed with the change,
+and the number of the message is stored in `search_stale`: the next batch to be indexed holds it.
+"""
 
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
-from tertulia.memory.retrieval.index import index_entry
 from tertulia.memory.values import MAX_INDEXED_LENGTH, IndexBatch, IndexEntry, IndexProgress, MessageText
 from tertulia.messages import Place
+from tertulia.store.database import Database
 from tertulia.store.encoding import PLACE, clean, parse_time
 from tertulia.store.identities import find_place
-from tertulia.store.message_rows import description_of
-from tertulia.store.sqlite.connection import Database
+from tertulia.store.message_rows import descriptions_of
 from tertulia.store.threads import Repository
 
 log = logging.getLogger(__name__)
 
+# The places whose index has missing or extra rows, with their number.
 _INCONSISTENT = """WITH astray (place) AS (
     SELECT m.place FROM messages m JOIN search_places p ON p.place = m.place AND m.number < p.indexed_to
         LEFT JOIN search_messages s ON s.place = m.place AND s.number = m.number
-        WHERE (m.deleted OR m.hidden) = (s.number IS NOT NULL)
+        LEFT JOIN search_stale c ON c.place = m.place AND c.number = m.number
+        WHERE (s.number IS NULL AND c.number IS NULL AND m.deleted = 0 AND m.hidden = 0)
+            OR (s.number IS NOT NULL AND (m.deleted = 1 OR m.hidden = 1))
     UNION ALL SELECT s.place FROM search_messages s LEFT JOIN search_places p ON p.place = s.place
         LEFT JOIN messages m ON m.place = s.place AND m.number = s.number AND m.name = s.name
         WHERE m.id IS NULL OR s.number >= coalesce(p.indexed_to, 0)
@@ -33,25 +40,61 @@ _INCONSISTENT = """WITH astray (place) AS (
         SELECT 1 FROM search_messages s WHERE s.place = v.place AND s.number = v.number)
 ) SELECT place, count(*) FROM astray GROUP BY place ORDER BY place"""
 
+# Those of some messages that were indexed, and whether people still see them.
+_INDEXED = """SELECT m.place, m.number, CASE WHEN m.deleted = 0 AND m.hidden = 0 THEN 1 ELSE 0 END
+    FROM messages m JOIN search_places s ON s.place = m.place WHERE m.id IN (:messages) AND m.number < s.indexed_to"""
 
-def find_inconsistent(database: Database) -> dict[int, int]:
-    """Return the places whose index has missing or extra rows, with their number."""
-    return dict(database.execute(_INCONSISTENT).fetchall())
+# The texts of messages that people see, to be indexed or embedded.
+_TEXTS = f"""SELECT m.number, m.name, n.name, coalesce(m.sent_at, m.received_at),
+    substr(m.text, 1, {MAX_INDEXED_LENGTH}), m.media, CASE WHEN m.forwarded_from IS NULL THEN 0 ELSE 1 END
+    FROM messages m JOIN names n ON n.id = m.name {{}} m.place = :place AND m.number >= :start AND m.number < :stop
+    AND m.deleted = 0 AND m.hidden = 0 ORDER BY m.number"""
+_NEW_TEXTS = _TEXTS.format("WHERE")
+_SOME_TEXTS = _TEXTS.format("WHERE m.number IN (:numbers) AND")
+_STALE_TEXTS = _TEXTS.format("JOIN search_stale c ON c.place = m.place AND c.number = m.number WHERE")
 
+# The texts of indexed messages without a vector.
+_WITHOUT_VECTOR = """JOIN search_messages s ON s.place = m.place AND s.number = m.number
+    LEFT JOIN search_vectors v ON v.place = m.place AND v.embedder = :embedder AND v.number = m.number
+    WHERE v.number IS NULL AND"""
+_TEXTS_TO_EMBED = _TEXTS.format(_WITHOUT_VECTOR) + " LIMIT :most"
 
-def clear_index(database: Database, places: Iterable[int]) -> None:
-    """Remove the index of *places*, so that it is built again."""
-    for place in places:
-        for table in ("search_terms", "search_messages", "search_vectors", "search_progress"):
-            database.execute(f"DELETE FROM {table} WHERE place = ?", (place,))
-        database.execute("UPDATE search_places SET indexed_to = 0, edition = edition + 1 WHERE place = ?", (place,))
+# The places with messages that are not indexed, or not embedded by one embedder alone; those with the newest first.
+_UNREAD = """SELECT t.body FROM places p LEFT JOIN search_places s ON s.place = p.id
+    LEFT JOIN search_progress e ON e.place = p.id AND e.embedder = :embedder
+    JOIN messages m ON m.place = p.id AND m.number = p.messages - 1 JOIN titles t ON t.id = m.title
+    WHERE p.messages > coalesce(s.indexed_to, 0) OR (:embeds = 1 AND p.messages > coalesce(e.embedded_to, 0))
+        OR EXISTS (SELECT 1 FROM search_stale c WHERE c.place = p.id)
+        OR EXISTS (SELECT 1 FROM search_progress o WHERE o.place = p.id AND o.embedder <> :embedder)
+    ORDER BY m.id DESC"""
 
-
-_SELECT_MESSAGES = f"""SELECT m.number, m.name, n.name, coalesce(m.sent_at, m.received_at),
-    substr(m.text, 1, {MAX_INDEXED_LENGTH}), m.media, m.forwarded_from IS NOT NULL
-    FROM messages m JOIN names n ON n.id = m.name"""
-_UPSERT_PROGRESS = """INSERT INTO search_progress (place, embedder, embedded_to) VALUES (?, ?, ?)
+_ADD_MESSAGE = """INSERT INTO search_messages (place, number, name, at, length, traits, first, last)
+    VALUES (:place, :number, :name, :at, :length, :traits, :first, :last)"""
+_ADD_TERM = "INSERT INTO search_terms (place, term, number, packed) VALUES (:place, :term, :number, :packed)"
+_ADD_VECTOR = """INSERT INTO search_vectors (place, embedder, number, vector)
+    VALUES (:place, :embedder, :number, :vector)
+    ON CONFLICT (place, embedder, number) DO UPDATE SET vector = excluded.vector"""
+_SET_PROGRESS = """INSERT INTO search_progress (place, embedder, embedded_to) VALUES (:place, :embedder, :stop)
     ON CONFLICT (place, embedder) DO UPDATE SET embedded_to = excluded.embedded_to"""
+
+# Lets a place be embedded again from a message on, by every embedder.
+_EMBED_FROM = "UPDATE search_progress SET embedded_to = :start WHERE place = :place AND embedded_to > :start"
+
+# Lets whoever has read the index of a place read it again.
+_NEXT_EDITION = "UPDATE search_places SET edition = edition + 1 WHERE place = :place"
+
+# The first message of a place, before a number, that has no vector.
+_FIRST_WITHOUT_VECTOR = """SELECT min(s.number) FROM search_messages s WHERE s.place = :place AND s.number < :stop
+    AND NOT EXISTS (
+        SELECT 1 FROM search_vectors v WHERE v.place = s.place AND v.embedder = :embedder AND v.number = s.number)"""
+
+# The places that have fewer vectors than messages before the number up to which they count as embedded.
+_GAPS = """SELECT e.place, e.embedded_to FROM search_progress e WHERE e.embedder = :embedder AND (
+    SELECT count(*) FROM search_messages s WHERE s.place = e.place AND s.number < e.embedded_to
+) > (SELECT count(*) FROM search_vectors v WHERE v.place = e.place AND v.embedder = e.embedder
+    AND v.number < e.embedded_to)"""  # counting takes a third of the time of looking for each
+
+_ENTRIES = ("search_terms", "search_messages", "search_vectors")  # tables with a place and the number of a message
 
 
 class SqlIndexWriter(Repository):
@@ -61,12 +104,14 @@ class SqlIndexWriter(Repository):
         return await self._reader.run(chosen_embedder)
 
     async def choose(self, embedder: str) -> None:
-        upsert = """INSERT INTO search_embedder (id, embedder) VALUES (1, ?)
+        upsert = """INSERT INTO search_embedder (id, embedder) VALUES (1, :embedder)
             ON CONFLICT (id) DO UPDATE SET embedder = excluded.embedder"""
-        await self._writer.run(lambda database: database.execute(upsert, (clean(embedder),)) and None)
+        await self._writer.run(lambda database: database.run(upsert, embedder=clean(embedder)))
 
     async def unread(self, embedder: str | None) -> Sequence[Place]:
-        return await self._reader.run(lambda database: _unread(database, embedder))
+        asked = {"embedder": embedder or "", "embeds": int(embedder is not None)}
+        rows = await self._reader.run(lambda database: database.all(_UNREAD, **asked))
+        return [PLACE.loads(body) for (body,) in rows]
 
     async def unindexed(self, place: Place, *, most: int) -> IndexBatch | None:
         return await self._reader.run(lambda database: _unindexed(database, place, most))
@@ -84,7 +129,7 @@ class SqlIndexWriter(Repository):
         await self._writer.run(lambda database: _drop(database, place, but))
 
     async def reset_gaps(self, embedder: str) -> None:
-        if await self._reader.run(lambda database: database.execute(_GAPS, (embedder,)).fetchone()):
+        if await self._reader.run(lambda database: database.one(_GAPS, embedder=embedder)):
             await self._writer.run(lambda database: _reset_gaps(database, embedder))
 
     async def rebuild_broken(self) -> None:
@@ -95,95 +140,144 @@ class SqlIndexWriter(Repository):
         return await self._reader.run(lambda database: _progress(database, embedder))
 
 
-def reindex(database: Database, messages: Sequence[int]) -> None:
-    """Update the index of changed messages that were indexed before."""
-    for message in messages:
-        _reindex(database, message)
+def find_inconsistent(database: Database) -> dict[int, int]:
+    """Return the places whose index has missing or extra rows, with their number."""
+    return dict(database.all(_INCONSISTENT))
 
 
-def _reindex(database: Database, message: int) -> None:
-    select = """SELECT m.place, m.number, m.deleted OR m.hidden FROM messages m
-        JOIN search_places s ON s.place = m.place WHERE m.id = ? AND m.number < s.indexed_to"""
-    row = database.execute(select, (message,)).fetchone()
-    if row is None:
-        return
-    place, number, gone = row
-    for table in ("search_terms", "search_messages", "search_vectors"):
-        database.execute(f"DELETE FROM {table} WHERE place = ? AND number = ?", (place, number))
-    database.execute("UPDATE search_places SET edition = edition + 1 WHERE place = ?", (place,))
-    database.execute("UPDATE search_progress SET embedded_to = min(embedded_to, ?) WHERE place = ?", (number, place))
-    if not gone:
-        messages = _read_texts(database, f"{_SELECT_MESSAGES} WHERE m.id = ?", (message,))
-        _insert(database, place, map(index_entry, messages))
+def clear_index(database: Database, places: Collection[int]) -> None:
+    """Remove the index of *places*, so that it is built again."""
+    for table in (*_ENTRIES, "search_stale", "search_progress"):
+        database.run(f"DELETE FROM {table} WHERE place IN (:places)", places=places)
+    reset = "UPDATE search_places SET indexed_to = 0, edition = edition + 1 WHERE place IN (:places)"
+    database.run(reset, places=places)
+
+
+def unindex(database: Database, messages: Collection[int]) -> None:
+    """Remove changed messages from the index; those that people still see are indexed again soon."""
+    _set_stale(database, messages, remove=True)
+
+
+def index_again(database: Database, messages: Collection[int]) -> None:
+    """Let changed messages be indexed again soon; until then they are found by what they said."""
+    _set_stale(database, messages, remove=False)
+
+
+def _set_stale(database: Database, messages: Collection[int], *, remove: bool) -> None:
+    places: dict[int, dict[int, bool]] = {}
+    for place, number, is_seen in database.all(_INDEXED, messages=messages):
+        places.setdefault(place, {})[number] = is_seen == 1
+    for place, numbers in places.items():
+        gone = [number for number, is_seen in numbers.items() if remove or not is_seen]
+        _remove(database, place, gone, ("search_stale", *_ENTRIES))
+        database.many(
+            "INSERT INTO search_stale (place, number) VALUES (:place, :number) ON CONFLICT DO NOTHING",
+            [{"place": place, "number": number} for number, is_seen in numbers.items() if is_seen],
+        )
+
+
+def _remove(database: Database, place: int, numbers: Collection[int], tables: Iterable[str]) -> None:
+    if numbers:
+        for table in tables:
+            database.run(
+                f"DELETE FROM {table} WHERE place = :place AND number IN (:numbers)", place=place, numbers=numbers
+            )
+        database.run(_NEXT_EDITION, place=place)
 
 
 def chosen_embedder(database: Database) -> str:
     """Return the name of the chosen embedder; empty for the default."""
-    row = database.execute("SELECT embedder FROM search_embedder WHERE id = 1").fetchone()
+    row = database.one("SELECT embedder FROM search_embedder WHERE id = 1")
     return row[0] if row else ""
 
 
-def _unread(database: Database, embedder: str | None) -> list[Place]:
-    lacking = "OR p.messages > coalesce(e.embedded_to, 0)" if embedder else ""
-    select = f"""SELECT t.body FROM places p LEFT JOIN search_places s ON s.place = p.id
-        LEFT JOIN search_progress e ON e.place = p.id AND e.embedder = ?
-        JOIN messages m ON m.place = p.id AND m.number = p.messages - 1 JOIN titles t ON t.id = m.title
-        WHERE p.messages > coalesce(s.indexed_to, 0) {lacking} OR EXISTS (
-            SELECT 1 FROM search_progress o WHERE o.place = p.id AND o.embedder <> ?
-        ) ORDER BY m.id DESC"""
-    return [PLACE.loads(body) for (body,) in database.execute(select, (embedder, embedder or ""))]
-
-
 def _unindexed(database: Database, place: Place, most: int) -> IndexBatch | None:
-    select = """SELECT p.messages, coalesce(s.indexed_to, 0), coalesce(s.edition, 0) FROM places p
-        LEFT JOIN search_places s ON s.place = p.id WHERE p.id = ?"""
     row = find_place(database, place)
-    found = database.execute(select, (row,)).fetchone()
-    if row is None or found is None or found[1] >= found[0]:
+    found = database.one(
+        """SELECT p.messages, coalesce(s.indexed_to, 0), coalesce(s.edition, 0) FROM places p
+            LEFT JOIN search_places s ON s.place = p.id WHERE p.id = :place""",
+        place=row,
+    )
+    if row is None or found is None:
         return None
     count, start, edition = found
-    stop = min(count, start + most)
-    return IndexBatch(row=row, start=start, stop=stop, edition=edition, said=_texts_between(database, row, start, stop))
+    select = "SELECT number FROM search_stale WHERE place = :place ORDER BY number LIMIT :most"
+    if stale := [number for (number,) in database.all(select, place=row, most=most)]:
+        between = {"start": stale[0], "stop": stale[-1] + 1}
+        said = _read_texts(database, _STALE_TEXTS, place=row, **between)
+        return IndexBatch(row=row, edition=edition, said=said, again=True, **between)
+    if start >= count:
+        return None
+    between = {"start": start, "stop": min(count, start + most)}
+    said = _read_texts(database, _NEW_TEXTS, place=row, **between)
+    return IndexBatch(row=row, edition=edition, said=said, **between)
 
 
 def _add(database: Database, stretch: IndexBatch, entries: Sequence[IndexEntry]) -> bool:
-    known = "SELECT coalesce(s.indexed_to, 0) FROM places p LEFT JOIN search_places s ON s.place = p.id WHERE p.id = ?"
-    stands = database.execute(known, (stretch.row,)).fetchone() == (stretch.start,)  # it may be forgotten meanwhile
-    if not stands or _texts_between(database, stretch.row, stretch.start, stretch.stop) != stretch.said:
+    between = {"place": stretch.row, "start": stretch.start, "stop": stretch.stop}
+    select = _STALE_TEXTS if stretch.again else _NEW_TEXTS
+    if not _is_current(database, stretch) or _read_texts(database, select, **between) != stretch.said:
         return False
+    if stretch.again:
+        _remove(database, stretch.row, [one.number for one in entries], _ENTRIES)
+        database.run("DELETE FROM search_stale WHERE place = :place AND number >= :start AND number < :stop", **between)
+        database.run(_EMBED_FROM, place=stretch.row, start=stretch.start)
+        database.run(_NEXT_EDITION, place=stretch.row)
+    else:
+        upsert = """INSERT INTO search_places (place, indexed_to) VALUES (:place, :stop)
+            ON CONFLICT (place) DO UPDATE SET indexed_to = excluded.indexed_to"""
+        database.run(upsert, place=stretch.row, stop=stretch.stop)
     _insert(database, stretch.row, entries)
-    upsert = """INSERT INTO search_places (place, indexed_to) VALUES (?, ?)
-        ON CONFLICT (place) DO UPDATE SET indexed_to = excluded.indexed_to"""
-    database.execute(upsert, (stretch.row, stretch.stop))
     return True
 
 
+def _is_current(database: Database, stretch: IndexBatch) -> bool:
+    """Return whether a batch is still to be indexed: its place may be forgotten meanwhile."""
+    row = database.one(
+        """SELECT coalesce(s.indexed_to, 0) FROM places p
+            LEFT JOIN search_places s ON s.place = p.id WHERE p.id = :place""",
+        place=stretch.row,
+    )
+    return row is not None and (row[0] >= stretch.stop if stretch.again else row[0] == stretch.start)
+
+
 def _insert(database: Database, place: int, entries: Iterable[IndexEntry]) -> None:
-    messages: list[tuple[int, ...]] = []
-    words: list[tuple[int, str, int, int]] = []
+    messages: list[dict[str, Any]] = []
+    words: list[tuple[str, int, int]] = []
     for one in entries:
-        messages.append((place, one.number, one.name, one.at, one.length, one.traits, one.first, one.last))
-        words.extend((place, term, one.number, packed) for term, packed in one.words.items())
+        messages.append(
+            {
+                "place": place,
+                "number": one.number,
+                "name": one.name,
+                "at": one.at,
+                "length": one.length,
+                "traits": one.traits,
+                "first": one.first,
+                "last": one.last,
+            }
+        )
+        words.extend((term, one.number, packed) for term, packed in one.words.items())
     words.sort()
-    upsert = """INSERT INTO search_messages (place, number, name, at, length, traits, first, last)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
-    database.executemany(upsert, messages)
-    database.executemany("INSERT INTO search_terms (place, term, number, packed) VALUES (?, ?, ?, ?)", words)
+    database.many(_ADD_MESSAGE, messages)
+    database.many(
+        _ADD_TERM,
+        [{"place": place, "term": term, "number": number, "packed": packed} for term, number, packed in words],
+    )
 
 
 def _unembedded(database: Database, place: Place, embedder: str, most: int) -> IndexBatch | None:
     row = find_place(database, place)
-    select = """SELECT s.indexed_to, coalesce(e.embedded_to, 0), s.edition FROM search_places s
-        LEFT JOIN search_progress e ON e.place = s.place AND e.embedder = ? WHERE s.place = ?"""
-    found = database.execute(select, (embedder, row)).fetchone()
+    found = database.one(
+        """SELECT s.indexed_to, coalesce(e.embedded_to, 0), s.edition FROM search_places s
+            LEFT JOIN search_progress e ON e.place = s.place AND e.embedder = :embedder WHERE s.place = :place""",
+        embedder=embedder,
+        place=row,
+    )
     if row is None or found is None or found[1] >= found[0]:
         return None
     stop, start, edition = found
-    lacking = f"""{_SELECT_MESSAGES} JOIN search_messages s ON s.place = m.place AND s.number = m.number
-        WHERE s.place = ? AND s.number >= ? AND s.number < ? AND NOT EXISTS (
-            SELECT 1 FROM search_vectors v WHERE v.place = s.place AND v.embedder = ? AND v.number = s.number
-        ) ORDER BY s.number LIMIT ?"""
-    messages = _read_texts(database, lacking, (row, start, stop, embedder, most))
+    messages = _read_texts(database, _TEXTS_TO_EMBED, place=row, start=start, stop=stop, embedder=embedder, most=most)
     return IndexBatch(
         row=row,
         start=start,
@@ -196,88 +290,88 @@ def _unembedded(database: Database, place: Place, embedder: str, most: int) -> I
 def _embed(database: Database, stretch: IndexBatch, embedder: str, vectors: Mapping[int, bytes]) -> None:
     place = stretch.row
     _reset_on_new_length(database, place, embedder, vectors)
-    edition = database.execute("SELECT edition FROM search_places WHERE place = ?", (place,)).fetchone()
+    edition = database.one("SELECT edition FROM search_places WHERE place = :place", place=place)
     if edition is None:
         return  # forgotten meanwhile
     unchanged = edition == (stretch.edition,)
-    said = stretch.said if unchanged else [one for one in stretch.said if _text(database, place, one.number) == one]
-    upsert = """INSERT INTO search_vectors (place, embedder, number, vector)
-        SELECT place, ?, number, ? FROM search_messages WHERE place = ? AND number = ?
-        ON CONFLICT (place, embedder, number) DO UPDATE SET vector = excluded.vector"""
-    database.executemany(upsert, [(embedder, vectors[one.number], place, one.number) for one in said])
-    select = "SELECT embedded_to FROM search_progress WHERE place = ? AND embedder = ?"
-    done = (database.execute(select, (place, embedder)).fetchone() or (0,))[0]
+    numbers = [one.number for one in stretch.said]
+    select = "SELECT number FROM search_messages WHERE place = :place AND number IN (:numbers)"
+    indexed = {number for (number,) in database.all(select, place=place, numbers=numbers)}
+    if not unchanged:
+        between = {"start": 0, "stop": stretch.stop}
+        now = _read_texts(database, _SOME_TEXTS, place=place, numbers=numbers, **between)
+        indexed &= {one.number for one in set(now) & set(stretch.said)}
+    database.many(
+        _ADD_VECTOR,
+        [
+            {"place": place, "embedder": embedder, "number": number, "vector": vectors[number]}
+            for number in numbers
+            if number in indexed
+        ],
+    )
+    select = "SELECT embedded_to FROM search_progress WHERE place = :place AND embedder = :embedder"
+    done = (database.one(select, place=place, embedder=embedder) or (0,))[0]
     if done == stretch.start:  # else something before it has changed, and is read again
         lacking = None if unchanged else _first_without_vector(database, place, embedder, stretch.stop)
-        database.execute(_UPSERT_PROGRESS, (place, embedder, stretch.stop if lacking is None else lacking))
+        stop = stretch.stop if lacking is None else lacking
+        database.run(_SET_PROGRESS, place=place, embedder=embedder, stop=stop)
 
 
 def _reset_on_new_length(database: Database, place: int, embedder: str, vectors: Mapping[int, bytes]) -> None:
     """Remove the vectors of a place if the embedder now makes vectors of another length."""
-    vector_length = "SELECT length(vector) FROM search_vectors WHERE place = ? AND embedder = ? LIMIT 1"
-    row = database.execute(vector_length, (place, embedder)).fetchone()
+    of_embedder = {"place": place, "embedder": embedder}
+    vector_length = "SELECT length(vector) FROM search_vectors WHERE place = :place AND embedder = :embedder LIMIT 1"
+    row = database.one(vector_length, **of_embedder)
     if row is None or all(len(vector) == row[0] for vector in vectors.values()):
         return
-    database.execute("DELETE FROM search_vectors WHERE place = ? AND embedder = ?", (place, embedder))
-    database.execute(_UPSERT_PROGRESS, (place, embedder, 0))
-    database.execute("UPDATE search_places SET edition = edition + 1 WHERE place = ?", (place,))
+    database.run("DELETE FROM search_vectors WHERE place = :place AND embedder = :embedder", **of_embedder)
+    database.run(_SET_PROGRESS, stop=0, **of_embedder)
+    database.run(_NEXT_EDITION, place=place)
 
 
 def _first_without_vector(database: Database, place: int, embedder: str, stop: int) -> int | None:
-    select = """SELECT min(s.number) FROM search_messages s WHERE s.place = ? AND s.number < ? AND NOT EXISTS (
-        SELECT 1 FROM search_vectors v WHERE v.place = s.place AND v.embedder = ? AND v.number = s.number)"""
-    number: int | None = database.execute(select, (place, stop, embedder)).fetchone()[0]
-    return number
-
-
-_GAPS = """SELECT e.place, e.embedded_to FROM search_progress e WHERE e.embedder = ? AND (
-    SELECT count(*) FROM search_messages s WHERE s.place = e.place AND s.number < e.embedded_to
-) > (SELECT count(*) FROM search_vectors v WHERE v.place = e.place AND v.embedder = e.embedder
-    AND v.number < e.embedded_to)"""  # counting takes a third of the time of looking for each
+    row = database.one(_FIRST_WITHOUT_VECTOR, place=place, embedder=embedder, stop=stop)
+    return row[0] if row else None
 
 
 def _reset_gaps(database: Database, embedder: str) -> None:
     """Set back how far places are embedded if vectors are missing before that."""
-    for place, stop in database.execute(_GAPS, (embedder,)).fetchall():
+    for place, stop in database.all(_GAPS, embedder=embedder):
         missing = _first_without_vector(database, place, embedder, stop)
         if missing is not None:
             log.warning("place %d lacks vectors from message %d on; they are made again", place, missing)
-            database.execute(_UPSERT_PROGRESS, (place, embedder, missing))
-            database.execute("UPDATE search_places SET edition = edition + 1 WHERE place = ?", (place,))
+            database.run(_SET_PROGRESS, place=place, embedder=embedder, stop=missing)
+            database.run(_NEXT_EDITION, place=place)
 
 
 def _drop(database: Database, place: Place, but: str | None) -> None:
     row = find_place(database, place)
     for table in ("search_vectors", "search_progress"):
-        database.execute(f"DELETE FROM {table} WHERE place = ? AND embedder <> ?", (row, but or ""))
+        database.run(f"DELETE FROM {table} WHERE place = :place AND embedder <> :but", place=row, but=but or "")
 
 
 def _progress(database: Database, embedder: str | None) -> IndexProgress:
-    def total(select: str, *values: str | None) -> int:
-        return int(database.execute(select, values).fetchone()[0] or 0)
+    def total(select: str, **values: str) -> int:
+        ((found,),) = database.all(select, **values)
+        return int(found or 0)
 
     indexed = total("SELECT count(*) FROM search_messages")
-    deleted = total("SELECT sum(indexed_to) FROM search_places") - indexed  # so far as that is known
+    waiting = """SELECT count(*) FROM search_stale c WHERE NOT EXISTS (
+        SELECT 1 FROM search_messages s WHERE s.place = c.place AND s.number = c.number)"""
+    deleted = total("SELECT sum(indexed_to) FROM search_places") - indexed - total(waiting)  # so far as that is known
     embedded = """SELECT count(*) FROM search_progress e JOIN search_messages s
-        ON s.place = e.place AND s.number < e.embedded_to WHERE e.embedder = ?"""
+        ON s.place = e.place AND s.number < e.embedded_to WHERE e.embedder = :embedder"""
     return IndexProgress(
         messages=total("SELECT sum(messages) FROM places") - deleted,
         indexed=indexed,
-        embedded=total(embedded, embedder) if embedder else 0,
+        embedded=total(embedded, embedder=embedder) if embedder else 0,
     )
 
 
-def _texts_between(database: Database, place: int, start: int, stop: int) -> tuple[MessageText, ...]:
-    select = f"""{_SELECT_MESSAGES} WHERE m.place = ? AND m.number >= ? AND m.number < ?
-        AND m.deleted = 0 AND m.hidden = 0 ORDER BY m.number"""
-    return _read_texts(database, select, (place, start, stop))
-
-
-def _text(database: Database, place: int, number: int) -> MessageText | None:
-    return next(iter(_texts_between(database, place, number, number + 1)), None)
-
-
-def _read_texts(database: Database, select: str, values: tuple[object, ...]) -> tuple[MessageText, ...]:
+def _read_texts(database: Database, select: str, **values: Any) -> tuple[MessageText, ...]:
+    rows = database.all(select, **values)
+    media = {row[0]: json.loads(row[5]) for row in rows if row[5]}
+    described = descriptions_of(database, {one.get("unique_id", "") for shown in media.values() for one in shown})
     return tuple(
         MessageText(
             number=number,
@@ -285,19 +379,17 @@ def _read_texts(database: Database, select: str, values: tuple[object, ...]) -> 
             author=author,
             at=parse_time(at),
             text=text,
-            shown=_media_text(database, media),
-            forwarded=bool(forwarded),
+            shown=_media_text(media.get(number, ()), described),
+            forwarded=forwarded == 1,
         )
-        for number, name, author, at, text, media, forwarded in database.execute(select, values).fetchall()
+        for number, name, author, at, text, _, forwarded in rows
     )
 
 
-def _media_text(database: Database, media: str | None) -> str:
+def _media_text(media: Iterable[Mapping[str, str]], described: Mapping[str, str]) -> str:
     """Return the text of media: their labels, and what they show as received, or as described."""
-    if media is None:
-        return ""
     words: list[str] = []
-    for one in json.loads(media):
-        text = one.get("rendered_text") or description_of(database, one.get("unique_id", ""))
+    for one in media:
+        text = one.get("rendered_text") or described.get(clean(one.get("unique_id", "")), "")
         words += [clean(one.get("label") or ""), clean(text)]
     return " ".join(filter(None, words))

@@ -1,4 +1,4 @@
-"""The store: one SQLite file, opened by one process, with a member for each protocol of the engine."""
+"""The store: a SQLite file or a PostgreSQL database, for one bot, with a member for each protocol of the engine."""
 
 import asyncio
 import os
@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from tertulia.errors import StoreBusy, StoreRefused
+from tertulia.errors import InvalidValue, StoreBusy, StoreRefused
 from tertulia.media.file_folder import FileFolder
 from tertulia.memory import rules
 from tertulia.memory.forget import Forgotten, Plan
@@ -28,7 +28,7 @@ from tertulia.store.log import SqlLog
 from tertulia.store.media_files import SqlMedia
 from tertulia.store.media_folder import copy_folder, find_folder, open_folder, refuse_existing, remove_unfinished
 from tertulia.store.messages import SqlInbox
-from tertulia.store.migrations import migrate, refuse_newer, refuse_older
+from tertulia.store.migrations import refuse_newer, refuse_older
 from tertulia.store.model_caches import SqlModelCaches
 from tertulia.store.outbox import SqlOutbox
 from tertulia.store.owner_settings import SqlOwnerSettings
@@ -40,6 +40,7 @@ from tertulia.store.search_index import SqlIndexWriter
 from tertulia.store.sqlite import connection
 from tertulia.store.sqlite.connection import MEMORY, Database
 from tertulia.store.sqlite.lock import FileUse, Lock
+from tertulia.store.sqlite.migrating import migrate_file
 from tertulia.store.tasks import SqlTasks
 from tertulia.store.threads import CheckedCalls, ConnectionThread, ReaderThread, WriterThread
 from tertulia.store.updates import SqlUpdates
@@ -47,6 +48,9 @@ from tertulia.store.usage import SqlUsage
 from tertulia.tasks import graph
 
 _WAL_ATTEMPTS, _WAL_PAUSE = 100, 0.05  # to truncate the log while others read it; seconds between them
+
+if TYPE_CHECKING:
+    from tertulia.store.postgres.holder import Holder
 
 
 class Store(CheckedCalls):
@@ -59,10 +63,12 @@ class Store(CheckedCalls):
         *,
         path: str,
         folder: FileFolder,
-        lock: Lock | FileUse | None,
+        lock: "Lock | FileUse | Holder | None",
         beside: bool = False,
+        url: str | None = None,
     ) -> None:
         self.path = path
+        self._url = url
         self._lock = lock
         self._beside = beside
         self.writer = writer  # runs functions on the connection that writes, for SQL that no member has
@@ -182,11 +188,13 @@ class Store(CheckedCalls):
 
     async def resume_forgets(self) -> None:
         """Remove the people whose forgetting another process has begun."""
-        await self._forgets.resume()
-        await self._empty_wal()
+        if await self._forgets.resume():
+            await self._empty_wal()
 
     async def _empty_wal(self) -> None:
-        """Truncate the log of the file, which holds what was removed; wait for others to read it to their end."""
+        """Truncate the log of a file, which holds what was removed; wait for others to read it to their end."""
+        if self._url:
+            return
         for _ in range(_WAL_ATTEMPTS):
             if await self.writer.run(connection.truncate_wal, autocommit=True):
                 return
@@ -259,6 +267,8 @@ class StoreOpener:
             raise
 
     def _open(self) -> Store:
+        if is_url(self._path):
+            return _open_server(self._path, self._media_folder, durable=self._durable, beside=self._beside)
         if self._beside:
             return _open_beside(self._path)
         return _open(self._path, self._media_folder, self._durable)
@@ -268,6 +278,27 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
     """Run *work* in a thread of its own: this one may have a loop that runs."""
     with ThreadPoolExecutor(1) as thread:
         thread.submit(asyncio.run, work).result()
+
+
+def is_url(path: str | os.PathLike[str]) -> bool:
+    """Return whether a store is in PostgreSQL."""
+    return os.fspath(path).startswith(("postgresql://", "postgres://"))
+
+
+def _open_server(url: str, media_folder: str | None, *, durable: bool, beside: bool) -> Store:
+    try:
+        from tertulia.store.postgres import opening
+    except ImportError as error:
+        raise InvalidValue(
+            "a store in PostgreSQL needs packages that are not installed: pip install 'tertulia[postgres]'"
+        ) from error
+    opened = opening.open_beside(url) if beside else opening.open_store(url, media_folder=media_folder, durable=durable)
+    writer = WriterThread(opened.writing, "tertulia store, writing")
+    reader = ReaderThread(opened.reading, "tertulia store, reading")
+    store = Store(writer, reader, path=opened.name, folder=opened.folder, lock=opened.holder, beside=beside, url=url)
+    if not beside:
+        _run(store.resume_forgets())
+    return store
 
 
 def _open(path: str, media_folder: str | None, durable: bool) -> Store:
@@ -325,7 +356,7 @@ def _connect_migrated(path: str, durable: bool) -> Database:
     try:
         refuse_newer(database)
         connection.enable_wal(database)
-        migrate(database)
+        migrate_file(database)
         if person.is_to_be_rewritten(database):
             connection.vacuum(database)
             person.end(database)

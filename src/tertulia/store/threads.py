@@ -279,7 +279,8 @@ def _checked(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Corouti
                 raise InvalidValue(fault) from error
             raise
         finally:
-            _ARGUMENT_FAULT.reset(token)
+            with suppress(ValueError):  # a call that nobody awaits any more is closed in another context
+                _ARGUMENT_FAULT.reset(token)
 
     return call
 

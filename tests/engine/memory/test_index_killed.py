@@ -28,7 +28,15 @@ LONGEST = 0.3  # seconds of a life that is killed at a random moment
 WORDS = (
     "sea sun moon dog cat tree house river boat train garden tea coffee Lviv Kyiv piano book море сонце 北京".split()
 )
-TABLES = ("search_places", "search_terms", "search_messages", "search_vectors", "search_progress", "search_embedder")
+TABLES = (
+    "search_places",
+    "search_terms",
+    "search_messages",
+    "search_stale",
+    "search_vectors",
+    "search_progress",
+    "search_embedder",
+)
 WORDS_WRITTEN = (
     ("INSERT INTO search_messages", 300), ("INSERT INTO search_terms", 999), ("INSERT INTO search_places", 2),
 )  # fmt: skip

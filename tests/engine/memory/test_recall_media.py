@@ -44,6 +44,7 @@ async def test_a_photo_is_recalled_by_what_is_on_it(described: str, question: st
         await hear(store, *chatter(0, 80), photo, *chatter(80, 80))
         await index(store)
         await store.descriptions.describe("p1", described, by="m", at=NOON)
+        await index(store)
 
         recall = MessageRecall(store.index_reader, embedders=no_embedder, now=lambda: NOON)
         hits = await recall.relevant(a_message(question, id="999", author=BOB))
@@ -73,6 +74,7 @@ async def test_a_photo_is_recalled_by_the_words_of_the_newest_model_alone() -> N
         await index(store)
         for words, by in (("a red bicycle at a wall", "m"), ("a scooter under a bridge", "n")):
             await store.descriptions.describe("p1", words, by=by, at=NOON)
+        await index(store)
 
         recall = MessageRecall(store.index_reader, embedders=no_embedder, now=lambda: NOON)
         asked = [a_message(f"who showed the {word}?", id="999", author=BOB) for word in ("bicycle", "scooter")]

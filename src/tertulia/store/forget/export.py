@@ -11,8 +11,8 @@ from typing import Any
 from msgspec import Struct
 
 from tertulia.memory.forget import Plan
+from tertulia.store.database import Database
 from tertulia.store.encoding import ANY
-from tertulia.store.sqlite.connection import Database
 
 LEFT_OUT = {
     "prompts": "they repeat what is exported here, between messages of other people; `runs` counts them",

@@ -65,10 +65,12 @@ class SqlForgets(Repository):
             return plan.report()
         return await self._remove(plan, at)
 
-    async def resume(self) -> None:
-        """Remove the people whose forgetting was interrupted."""
-        for platform, author_id, at in await self._reader.run(lambda database: database.all(_UNFINISHED)):
+    async def resume(self) -> bool:
+        """Remove the people whose forgetting was interrupted; return whether there were any."""
+        people = await self._reader.run(lambda database: database.all(_UNFINISHED))
+        for platform, author_id, at in people:
             await self._remove(await self.plan(platform, author_id), datetime.fromisoformat(at))
+        return bool(people)
 
     async def _remove(self, plan: Plan, at: datetime) -> Forgotten:
         removed = plan

@@ -30,7 +30,7 @@ from tertulia.messages import Quote
 from tertulia.parts import Media, Part, Text
 from tertulia.run.chat_values import SERVICE, place_of_chat
 from tertulia.store.chats import read_chats
-from tertulia.store.database import Row
+from tertulia.store.database import Database, Row
 from tertulia.store.encoding import (
     AUTHOR,
     LAYER,
@@ -48,7 +48,6 @@ from tertulia.store.encoding import (
 from tertulia.store.forget.removal import COPIES_OF_TITLES, NOBODY
 from tertulia.store.identities import find_author, find_place
 from tertulia.store.prompts import layer_contents
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread
 
 PAGE = 2_000  # rows that are read at once, so that others can read meanwhile

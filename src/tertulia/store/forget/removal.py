@@ -77,7 +77,7 @@ def _remove_descriptions(database: Database, keys: Sequence[Key], work: Work) ->
     _DESCRIPTIONS.remove(database, keys, work)
     select = """SELECT a.message FROM media a JOIN messages m ON m.id = a.message
         WHERE a.unique_id IN (:media) AND m.deleted = 0"""
-    search_index.reindex(database, [message for (message,) in database.all(select, media=_ids(keys))])
+    search_index.unindex(database, [message for (message,) in database.all(select, media=_ids(keys))])
 
 
 def _remove_facts(database: Database, keys: Sequence[Key], work: Work) -> None:
@@ -216,7 +216,7 @@ def empty_message(database: Database, row: int, at: datetime, *, with_quote: boo
         database.run("UPDATE messages SET reply_to = NULL, reply_author = NULL, reply = NULL WHERE id = :row", row=row)
     message_rows.empty_parts(database, row)
     decisions.end_waiting(database, [row], "forgotten", at)
-    search_index.reindex(database, [row])
+    search_index.unindex(database, [row])
 
 
 _EMPTY_MESSAGE = (  # all that a message has but its quote
@@ -356,8 +356,8 @@ _EMPTY_PLACE = (  # what is left of a place without messages and runs; tables th
         f"DELETE FROM {table} WHERE place = :place"
         for table in (
             "outbox tasks fact_sources facts summaries episodes window_pasts reading_cursors reactions "
-            "description_positions search_terms search_vectors search_messages search_progress search_places "
-            "message_changes message_parts titles"
+            "description_positions search_terms search_vectors search_messages search_stale search_progress "
+            "search_places message_changes message_parts titles"
         ).split()
     ),
     "DELETE FROM places WHERE id = :place",
@@ -366,7 +366,7 @@ _EMPTY_PLACE = (  # what is left of a place without messages and runs; tables th
 
 def _remove_messages(database: Database, place: int, found: Sequence[Sequence[Any]]) -> None:
     rows, last = [row for row, _ in found], found[-1][1]
-    for table in ("search_terms", "search_vectors", "search_messages"):
+    for table in ("search_terms", "search_vectors", "search_messages", "search_stale"):
         database.run(f"DELETE FROM {table} WHERE place = :place AND number <= :last", place=place, last=last)
     for table in ("turns", "media", "message_changes", "message_parts", "reactions"):
         database.run(f"DELETE FROM {table} WHERE message IN (:rows)", rows=rows)
@@ -379,13 +379,19 @@ def remove_place(database: Database, place: int) -> None:
         pass
 
 
+# Whether a person is being forgotten already.
+_IS_HIDDEN = "SELECT 1 FROM forgets WHERE platform = :platform AND author_id = :author_id AND state = 'removing'"
+
+
 def hide_person(database: Database, plan: Plan, at: datetime) -> None:
     """Store that a person is being forgotten, and hide them as a blocked author is hidden.
 
     The newest message of each place is hidden as well: so a prompt that was built and not sent yet is built again.
     """
-    begin = "INSERT INTO forgets (platform, author_id, at, state) VALUES (:platform, :author_id, :at, 'removing')"
-    database.insert(begin, platform=clean(plan.platform), author_id=clean(plan.author_id), at=utc(at).isoformat())
+    person = {"platform": clean(plan.platform), "author_id": clean(plan.author_id)}
+    if not database.one(_IS_HIDDEN, **person):
+        begin = "INSERT INTO forgets (platform, author_id, at, state) VALUES (:platform, :author_id, :at, 'removing')"
+        database.insert(begin, **person, at=utc(at).isoformat())
     drop_caches(database)
     if plan.author is None:
         return
@@ -398,16 +404,16 @@ def hide_person(database: Database, plan: Plan, at: datetime) -> None:
 
 def hide_messages(database: Database, rows: Sequence[Any], at: datetime) -> None:
     """Hide messages: what was read of them and is not stored yet is refused."""
-    select = "SELECT id FROM messages WHERE id IN (:rows) AND hidden = 0"
-    for (row,) in database.all(select, rows=rows):
-        database.run("UPDATE messages SET hidden = 1 WHERE id = :row", row=row)
+    update = "UPDATE messages SET hidden = 1 WHERE id IN (:rows) AND hidden = 0 RETURNING id"
+    hidden = [row for (row,) in database.all(update, rows=rows)]
+    for row in hidden:
         insert_change(database, row, "removed", at, None)
-        search_index.reindex(database, [row])
+    search_index.unindex(database, hidden)
 
 
 def withdraw_runs(database: Database, plan: Plan) -> None:
     """Remove what the open runs of a plan showed: they cannot go on."""
-    rows = [row for section in ("runs",) for (row,) in plan.rows.get(section, ())]
+    rows = _ids(plan.rows.get("runs", ()))
     select = "SELECT run_id FROM runs WHERE status = 'open' AND id IN (:rows)"
     remove_runs(database, [run for (run,) in database.all(select, rows=rows)])
 

@@ -145,7 +145,7 @@ def hide_message(database: Database, row: int, at: datetime | None, *, facts: Se
         return
     place, message_id = found
     insert_change(database, row, "removed", at, None)
-    search_index.reindex(database, [row])
+    search_index.unindex(database, [row])
     episodes.remove_containing(database, [row])
     quoting = """SELECT id, reply FROM messages WHERE place = ?
         AND reply_to IN (SELECT ? UNION SELECT message_id FROM message_parts WHERE message = ?)"""
@@ -162,4 +162,4 @@ def unhide_edited(database: Database, row: int, text: str, at: datetime, rules: 
     database.run("UPDATE messages SET hidden = 0 WHERE id = :row", row=row)
     database.run("DELETE FROM hidden_sentences WHERE message = :row", row=row)
     insert_change(database, row, "removed", at, None)
-    search_index.reindex(database, [row])
+    search_index.unindex(database, [row])

@@ -1,6 +1,6 @@
 """The tables of memory, of the search index and of files, in SQL that more than one database understands. Pure."""
 
-from tertulia.store.sqlite.connection import BY_KEY, BYTES, SEQUENCE
+from tertulia.store.database import BY_KEY, BYTES, SEQUENCE
 
 MEMORY = (
     f"""CREATE TABLE facts (
@@ -129,6 +129,11 @@ SEARCH = (
         PRIMARY KEY (place, number)
     ) {BY_KEY}""",
     "CREATE INDEX search_messages_by_name ON search_messages (name)",
+    f"""CREATE TABLE search_stale (  -- messages that were indexed and are not as they are now
+        place INTEGER NOT NULL REFERENCES places (id),
+        number INTEGER NOT NULL,
+        PRIMARY KEY (place, number)
+    ) {BY_KEY}""",
     f"""CREATE TABLE search_vectors (
         place INTEGER NOT NULL,
         embedder TEXT NOT NULL,

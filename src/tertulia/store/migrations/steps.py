@@ -3,18 +3,18 @@
 from collections.abc import Callable
 from itertools import chain
 
+from tertulia.store.database import Connection
 from tertulia.store.migrations.memory_tables import FILES, MEMORY, SEARCH
 from tertulia.store.migrations.tables import CHATS, CONVERSATIONS, RUNS
-from tertulia.store.sqlite.connection import Database
 
-EDITION = 8  # of m001, which is changed in place until the first release; raise it with each change
-Migration = Callable[[Database], None]
+EDITION = 10  # of m001, which is changed in place until the first release; raise it with each change
+Migration = Callable[[Connection], None]
 
 
-def m001_tables(database: Database) -> None:
+def m001_tables(database: Connection) -> None:
     """Create all tables."""
     for statement in chain(CONVERSATIONS, RUNS, CHATS, MEMORY, SEARCH, FILES):
-        database.execute(statement)
+        database.define(statement)
 
 
 MIGRATIONS: tuple[Migration, ...] = (m001_tables,)

@@ -4,7 +4,7 @@
 exact and for the program; the columns beside it are for people, and for finding things.
 """
 
-from tertulia.store.sqlite.connection import BY_KEY, BYTES, SEQUENCE
+from tertulia.store.database import BY_KEY, BYTES, SEQUENCE
 
 CONVERSATIONS = (
     f"""CREATE TABLE places (
@@ -320,7 +320,8 @@ RUNS = (
         author TEXT,
         turns TEXT NOT NULL,
         reply TEXT NOT NULL,
-        kind TEXT NOT NULL DEFAULT 'answer',  -- answer, error, notice, task
+        kind TEXT NOT NULL DEFAULT 'answer',  -- answer, error, notice, task, draft
+        purpose TEXT,  -- draft end, proposal; of most none
         reply_id TEXT,  -- shared by the parts of a reply that was split
         part INTEGER NOT NULL DEFAULT 0,
         separator TEXT NOT NULL DEFAULT '',  -- between it and the part before it
@@ -331,6 +332,7 @@ RUNS = (
     "CREATE INDEX outbox_by_status ON outbox (status, id)",
     "CREATE INDEX outbox_by_reply ON outbox (reply_id, part) WHERE reply_id IS NOT NULL",
     "CREATE INDEX outbox_drafts ON outbox (run_id) WHERE kind = 'draft'",
+    "CREATE INDEX outbox_purposes ON outbox (run_id, purpose) WHERE purpose IS NOT NULL",
     "CREATE INDEX outbox_edits ON outbox (place, edits) WHERE edits IS NOT NULL",
     f"""CREATE TABLE tasks (
         id {SEQUENCE},

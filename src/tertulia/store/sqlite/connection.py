@@ -35,6 +35,9 @@ class SqliteDatabase(sqlite3.Connection):
         row: Row | None = self.execute(*_translate_statement(statement, values)).fetchone()
         return row
 
+    def each(self, statement: str, /, **values: Any) -> Iterator[Row]:
+        return self.execute(*_translate_statement(statement, values))
+
     def run(self, statement: str, /, **values: Any) -> int:
         return self.execute(*_translate_statement(statement, values)).rowcount
 
@@ -85,6 +88,39 @@ class SqliteDatabase(sqlite3.Connection):
     def translate(self, error: Exception) -> TertuliaError:
         return _translate(error, self.describe())
 
+    def is_new(self) -> bool:
+        """Return whether the file is empty; raise for a database of another program, or of this one's former name."""
+        found = self.execute("PRAGMA application_id").fetchone()[0]
+        if found == _PALAVER_ID:
+            raise StoreRefused(
+                "it was made when this program was unreleased and called Palaver, and cannot be read any more: "
+                "move the file away to begin a new one"
+            )
+        tables = self.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if found != APPLICATION_ID and (found or tables):
+            raise StoreBroken("it is a database of another program")
+        return bool(found != APPLICATION_ID)
+
+    def begin_migration(self) -> None:
+        self.begin()
+
+    def define(self, statement: str) -> None:
+        if statement.startswith("CREATE TABLE migrations"):
+            self.execute(f"PRAGMA application_id = {APPLICATION_ID}")  # in the header of the file
+        self.execute(statement)
+
+    def columns(self, table: str) -> list[str]:
+        return [row[1] for row in self.execute(f"PRAGMA table_info({table})")]
+
+    def faults(self) -> list[str]:
+        """Run the integrity checks of SQLite; return the faults."""
+        try:
+            broken = [str(row[0]) for row in self.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            orphans = self.execute("PRAGMA foreign_key_check").fetchall()
+        except sqlite3.DatabaseError as error:
+            return [str(self.translate(error))]
+        return broken + [f"row {row[1]} of {row[0]} refers to a row of {row[2]} that is not there" for row in orphans]
+
     def describe(self) -> str:
         """Name the store by the path of its file; without one if it is in memory or closed."""
         with suppress(sqlite3.Error):
@@ -110,9 +146,6 @@ def _translate_statement(statement: str, values: dict[str, Any]) -> tuple[str, d
 
 Database = SqliteDatabase
 MEMORY = ":memory:"
-SEQUENCE = "INTEGER PRIMARY KEY AUTOINCREMENT"  # ids that are never reused
-BYTES = "BLOB"
-BY_KEY = "WITHOUT ROWID"  # rows are stored in the order of their key
 APPLICATION_ID = 0x5452544C  # `TRTL` in the header of the file
 _PALAVER_ID = 0x504C5652  # `PLVR`: the name of the program before its first release
 
@@ -182,39 +215,6 @@ def connect_foreign(path: Path) -> Database:
 def enable_wal(database: Database) -> None:
     """Enable the write-ahead log: readers and the writer do not wait for each other."""
     database.execute("PRAGMA journal_mode = WAL").fetchone()
-
-
-def is_new(database: Database) -> bool:
-    """Return whether the file is empty; raise for a database of another program, or of this one's former name."""
-    found = database.execute("PRAGMA application_id").fetchone()[0]
-    if found == _PALAVER_ID:
-        raise StoreRefused(
-            "it was made when this program was unreleased and called Palaver, and cannot be read any more: "
-            "move the file away to begin a new one"
-        )
-    tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    if found != APPLICATION_ID and (found or tables):
-        raise StoreBroken("it is a database of another program")
-    return bool(found != APPLICATION_ID)
-
-
-def write_application_id(database: Database) -> None:
-    """Write our application id into the header of the file."""
-    database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-
-
-def find_faults(database: Database) -> list[str]:
-    """Run the integrity checks of SQLite; return the faults."""
-    try:
-        broken = [str(row[0]) for row in database.execute("PRAGMA integrity_check") if row[0] != "ok"]
-        orphans = database.execute("PRAGMA foreign_key_check").fetchall()
-    except sqlite3.DatabaseError as error:
-        return [str(database.translate(error))]
-    return broken + [f"row {row[1]} of {row[0]} refers to a row of {row[2]} that is not there" for row in orphans]
-
-
-def columns(database: Database, table: str) -> list[str]:
-    return [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
 
 
 def vacuum(database: Database) -> None:

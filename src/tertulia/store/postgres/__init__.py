@@ -1,0 +1,1 @@
+"""The store in PostgreSQL. Only this package imports psycopg, which `tertulia[postgres]` installs."""

@@ -1,0 +1,418 @@
+"""One connection to PostgreSQL: statements in pipelines, repeated connecting, translated errors.
+
+Nothing is prepared and no setting outlasts a transaction, so that PgBouncer may give each transaction another server
+connection. `BEGIN` and the locks of places travel with the first statement of a transaction, `ROLLBACK` with the
+statement after it: a unit costs one exchange for each statement with a result, and one for its commit.
+"""
+
+import itertools
+import re
+import select
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, cast
+
+import psycopg
+from psycopg import errors, pq
+from psycopg.adapt import Transformer
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.types.numeric import NumericBinaryLoader
+
+from tertulia.errors import InvalidValue, StoreBroken, StoreBusy, StoreFull, StoreRefused, TertuliaError
+from tertulia.messages import Place
+from tertulia.store.database import Failure, Row, RowCache
+from tertulia.store.identities import place_key
+from tertulia.store.postgres.statements import Parameters, definition, form, parameters
+
+BEGIN_READING = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+MAX_ERROR_LENGTH = 500  # characters
+_DEFAULTS: dict[str, str | int] = {  # what the URL does not say
+    "connect_timeout": 10,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+    "client_encoding": "utf8",
+}
+_WAITS = (0.1, 0.2, 0.5, 1.0)  # seconds before connecting once more
+_RESULTS = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
+_FETCHED_AT_ONCE = 500  # statements of `many` in one exchange
+# The transaction's id; the bot that has the store, if it is us: its row cannot go before we have ended; locked places.
+_OPENING = """SELECT pg_current_xact_id()::text,
+    (SELECT token FROM (SELECT token FROM tertulia_holder WHERE token = :token FOR KEY SHARE) held)"""
+# Whether the tables are ours, and how many there are.
+_TABLES = """SELECT to_regclass('tertulia_holder') IS NOT NULL, count(*) FROM information_schema.tables
+    WHERE table_schema = current_schema()"""
+_COLUMNS = """SELECT CAST(column_name AS TEXT) FROM information_schema.columns
+    WHERE table_schema = current_schema() AND table_name = :table ORDER BY ordinal_position"""
+# The bot that has the store; see `holder`.
+_HOLDER_TABLE = """CREATE TABLE tertulia_holder (
+    one INTEGER NOT NULL UNIQUE CHECK (one = 1),
+    token TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    since TIMESTAMPTZ NOT NULL,
+    seen_at TIMESTAMPTZ NOT NULL
+)"""
+_numbers = itertools.count()
+_MIGRATING = b"SELECT pg_current_xact_id()::text, '', pg_advisory_xact_lock(5355593)"  # one process at a time
+_OPENING_AT = (
+    _OPENING
+    + """, (SELECT count(*) FROM (
+    SELECT id FROM places
+    WHERE place_key IN (:keys) OR id IN (SELECT place FROM place_aliases WHERE place_key IN (:keys))
+    ORDER BY id FOR UPDATE) locked)"""
+)
+
+
+class ConnectionLost(psycopg.OperationalError):
+    """The connection ended, or none could be made; nothing of the transaction is kept."""
+
+
+class TakenOver(psycopg.OperationalError):
+    """Another bot has the store by now."""
+
+
+class _Number(NumericBinaryLoader):
+    """Sums of integers are `numeric`: they become what they are in SQLite."""
+
+    def load(self, data: Any) -> Any:
+        found = super().load(data)
+        return int(found) if found == found.to_integral_value() else float(found)
+
+
+def connection_text(url: str, **more: str) -> str:
+    """Return a URL with what it does not say; raise `StoreRefused`, without its password, if it is no such URL."""
+    try:
+        given = conninfo_to_dict(url)
+    except psycopg.Error:
+        raise StoreRefused("store: it is no URL of PostgreSQL such as postgresql://user@host/database") from None
+    return make_conninfo("", **{**_DEFAULTS, **more, **cast("dict[str, Any]", given)})
+
+
+def describe(url: str) -> str:
+    """Return a URL without user, password and options."""
+    given = conninfo_to_dict(connection_text(url))
+    host, port = given.get("host") or "localhost", given.get("port")
+    place = f"{host}:{port}" if port else str(host)
+    return f"postgresql://{place}/{given.get('dbname') or given.get('user') or ''}"
+
+
+class PostgresDatabase:
+    """Implements `store.database.Connection`."""
+
+    errors: tuple[type[Exception], ...] = (psycopg.Error,)
+
+    def __init__(self, url: str, *, caching: bool = False, application: str = "tertulia") -> None:
+        self.cache = RowCache() if caching else RowCache(most=0)
+        self.events: list[Any] = []
+        self._url = url
+        self._application = application
+        self.token: str | None = None  # of the bot that must have the store for this connection to write
+        self._unsent: list[tuple[bytes, Parameters | None]] = []  # what goes with the next statement
+        self._opening = False  # whether that begins a transaction
+        self._writes = False  # whether that one writes
+        self._transaction = ""  # the id of the one that writes
+        self._begun = False
+        self._ignored = 0  # exchanges whose results nobody needs
+        self._connection: psycopg.Connection[Any] | None = None
+        self._connect()
+
+    # what rooms call
+
+    def all(self, statement: str, /, **values: Any) -> list[Row]:
+        return self._rows(self._execute(statement, values))
+
+    def one(self, statement: str, /, **values: Any) -> Row | None:
+        return next(iter(self._rows(self._execute(statement, values))), None)
+
+    def run(self, statement: str, /, **values: Any) -> int:
+        return self._execute(statement, values).command_tuples or 0
+
+    def many(self, statement: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        waiting = list(rows)
+        text, names = form(statement)
+        for start in range(0, len(waiting), _FETCHED_AT_ONCE):
+            libpq = self._send_unsent()
+            libpq.send_prepare(b"", text)
+            for row in waiting[start : start + _FETCHED_AT_ONCE]:
+                values, _, formats = parameters([row[name] for name in names])
+                libpq.send_query_prepared(b"", values, formats)
+            self._exchange(libpq)
+
+    def insert(self, statement: str, /, **values: Any) -> int:
+        return cast("int", self._rows(self._execute(statement, values, " RETURNING id"))[0][0])
+
+    def insert_new(self, statement: str, /, **values: Any) -> int | None:
+        rows = self._rows(self._execute(statement, values, " RETURNING id"))
+        return rows[0][0] if rows else None
+
+    # what the threads call besides
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._begun
+
+    def begin(self, places: Sequence[Place] = ()) -> None:
+        self._ready()
+        self._begun = self._opening = self._writes = True
+        values = {"token": self.token, "keys": {place_key(place) for place in places}}
+        text, names = form(_OPENING_AT if places else _OPENING)
+        self._unsent += (b"BEGIN", None), (text, parameters(values[name] for name in names))
+
+    def begin_reading(self) -> None:
+        self._ready()
+        self._begun = self._opening = True
+        self._unsent.append((BEGIN_READING, None))
+
+    def commit(self) -> None:
+        try:
+            if not self._opening:
+                self._commit()
+        finally:
+            self._forget_transaction()
+
+    def undo(self) -> None:
+        self.cache.clear()
+        self.events.clear()
+        sent = self._begun and not self._opening
+        self._forget_transaction()
+        if sent and self._connection:
+            with suppress(psycopg.Error):
+                libpq = self._connection.pgconn
+                libpq.send_query_params(b"ROLLBACK", None)
+                libpq.pipeline_sync()
+                libpq.flush()
+                self._ignored += 1
+
+    def savepoint(self) -> int:
+        self._unsent.append((b"SAVEPOINT job", None))
+        return len(self.events)
+
+    def end_savepoint(self, before: int, *, undo: bool) -> None:
+        if undo:
+            self.cache.clear()
+            del self.events[before:]
+            self._unsent.append((b"ROLLBACK TO SAVEPOINT job", None))
+        self._unsent.append((b"RELEASE SAVEPOINT job", None))
+
+    def failure(self, error: Exception) -> Failure:
+        state = getattr(error, "sqlstate", None) or ""
+        if (
+            isinstance(error, ConnectionLost)
+            or state[:2] in {"08", "40"}
+            or state in {"55P03", "57P01", "57P02", "57P03"}
+        ):
+            return Failure.AGAIN
+        if isinstance(error, TakenOver) or state[:2] in {"25", "53", "54", "57", "58", "XX"}:
+            return Failure.TRANSACTION
+        return Failure.STATEMENT  # also a row that another one added meanwhile: the unit sees it when it runs alone
+
+    def translate(self, error: Exception) -> TertuliaError:
+        return translate(error, self.describe(), self._url)
+
+    def is_new(self) -> bool:
+        ours, others = self.all(_TABLES)[0]
+        if others and not ours:
+            raise StoreBroken("it is a database of another program")
+        return not ours
+
+    def begin_migration(self) -> None:
+        self._ready()
+        self._begun = self._opening = self._writes = True
+        self._unsent += (b"BEGIN", None), (_MIGRATING, None)
+
+    def define(self, statement: str) -> None:
+        if statement.startswith("CREATE TABLE migrations"):
+            self.run(_HOLDER_TABLE)
+        self.run(definition(statement))
+
+    def columns(self, table: str) -> list[str]:
+        return [name for (name,) in self.all(_COLUMNS, table=table)]
+
+    def faults(self) -> list[str]:
+        return []  # the server looks after its files itself; references are always checked
+
+    def each(self, statement: str, /, **values: Any) -> Iterator[Row]:
+        name = f"rows_{next(_numbers)}"
+        self.run(f"DECLARE {name} NO SCROLL CURSOR FOR {statement}", **values)
+        while rows := self.all(f"FETCH 500 FROM {name}"):
+            yield from rows
+        self.run(f"CLOSE {name}")
+
+    def describe(self) -> str:
+        return f"the store {describe(self._url)}"
+
+    def close(self) -> None:
+        if self._connection:
+            self._connection.close()
+            self._connection = None
+
+    # exchanges
+
+    def _connect(self) -> None:
+        try:
+            self._connection = psycopg.connect(
+                connection_text(self._url, application_name=self._application), autocommit=True
+            )
+        except psycopg.OperationalError as error:
+            if _refuses(error):
+                raise
+            raise ConnectionLost(str(error)) from error
+        self._connection.adapters.register_loader("numeric", _Number)
+        self._connection.pgconn.nonblocking = 0
+        self._connection.pgconn.enter_pipeline_mode()
+        self._poll = select.poll()
+        self._poll.register(self._connection.pgconn.socket, select.POLLIN)
+        self._ignored = 0
+
+    def _forget_transaction(self) -> None:
+        self._begun = self._opening = self._writes = False
+        self._unsent.clear()
+
+    def _ready(self) -> None:
+        """Connect again if the connection was lost; give up after some seconds."""
+        self._unsent.clear()
+        for wait in _WAITS:
+            if self._connection:
+                return
+            try:
+                self._connect()
+            except ConnectionLost:
+                time.sleep(wait)
+        if not self._connection:
+            self._connect()
+
+    def _lose(self, message: str) -> ConnectionLost:
+        self._unsent.clear()
+        self.close()
+        return ConnectionLost(message)
+
+    def _execute(self, statement: str, values: Mapping[str, Any], end: str = "") -> pq.abc.PGresult:
+        text, names = form(statement, end)
+        data, types, formats = parameters([values[name] for name in names])
+        if not self._begun:
+            self._ready()
+        libpq = self._send_unsent()
+        try:
+            libpq.send_query_params(text, data, types, formats, 1)
+        except psycopg.OperationalError as error:
+            raise self._lose(str(error)) from error
+        return self._exchange(libpq)
+
+    def _send_unsent(self) -> pq.abc.PGconn:
+        """Send what goes before the next statement."""
+        if not self._connection:
+            raise ConnectionLost("the connection was lost")
+        libpq = self._connection.pgconn
+        try:
+            for text, values in self._unsent:
+                libpq.send_query_params(text, *(values or (None,)))
+        except psycopg.OperationalError as error:
+            raise self._lose(str(error)) from error
+        self._unsent.clear()
+        return libpq
+
+    def _exchange(self, libpq: pq.abc.PGconn) -> pq.abc.PGresult:
+        """Send all that waits, and return the last result; raise the first error."""
+        opening, self._opening = self._opening, False
+        try:
+            libpq.pipeline_sync()
+            libpq.flush()
+            while self._ignored:
+                self._results(libpq)
+                self._ignored -= 1
+            found = self._results(libpq)
+        except psycopg.OperationalError as error:
+            raise self._lose(str(error)) from error
+        for result in found:
+            if result.status not in _RESULTS:
+                failed = errors.error_from_result(result, "utf-8")
+                if libpq.status != pq.ConnStatus.OK:
+                    raise self._lose(str(failed)) from failed
+                raise failed
+        if opening and self._writes:
+            self._transaction = (found[1].get_value(0, 0) or b"").decode()
+            if self.token and not found[1].get_value(0, 1):
+                raise TakenOver("another bot has taken the store over")
+        return found[-1]
+
+    def _results(self, libpq: pq.abc.PGconn) -> list[pq.abc.PGresult]:
+        """Wait for the results of one exchange."""
+        found: list[pq.abc.PGresult] = []
+        while True:
+            while libpq.is_busy():
+                self._poll.poll()
+                libpq.consume_input()
+            result = libpq.get_result()
+            if result is None:
+                if libpq.status != pq.ConnStatus.OK:
+                    raise ConnectionLost("the server closed the connection")
+                continue
+            if result.status == pq.ExecStatus.PIPELINE_SYNC:
+                return found
+            found.append(result)
+            if libpq.status != pq.ConnStatus.OK:
+                return found
+
+    def _rows(self, result: pq.abc.PGresult) -> list[Row]:
+        if not result.ntuples:
+            return []
+        transformer = Transformer(self._connection)
+        transformer.set_pgresult(result)
+        return cast("list[Row]", transformer.load_rows(0, result.ntuples, tuple))
+
+    def _commit(self) -> None:
+        """Commit; where no answer came, ask whether it was done."""
+        try:
+            done = self._execute("COMMIT", {})
+        except ConnectionLost:
+            self._forget_transaction()
+            if self._was_committed(self._transaction):
+                return
+            raise
+        if done.command_status != b"COMMIT":
+            raise errors.InFailedSqlTransaction("the transaction had failed")
+
+    def _was_committed(self, transaction: str) -> bool:
+        while True:
+            self._ready()
+            status = self.all("SELECT pg_xact_status(CAST(:id AS xid8))", id=transaction)[0][0]
+            if status != "in progress":
+                return bool(status == "committed")
+            time.sleep(_WAITS[0])
+
+
+def translate(error: Exception, what: str, url: str) -> TertuliaError:
+    """Translate an error of PostgreSQL or of decoding into ours, in one line without the password."""
+    if isinstance(error, TertuliaError):
+        return type(error)(f"{what}: {error}")
+    said = _one_line(getattr(getattr(error, "diag", None), "message_primary", None) or str(error), url)
+    state = getattr(error, "sqlstate", None) or ""
+    if not isinstance(error, psycopg.Error):
+        return StoreBroken(f"{what}: it holds something that cannot be read ({type(error).__name__}: {said})")
+    if isinstance(error, TakenOver):
+        return StoreBusy(f"{what}: {said}; nothing is written until the next start")
+    if isinstance(error, ConnectionLost) or state[:2] in {"08", "40", "57"} or state in {"55P03", "53300"}:
+        return StoreBusy(f"{what}: the database does not answer ({said})")
+    if state[:2] == "53":
+        return StoreFull(f"{what}: there is no room left at the database ({said})")
+    if state[:2] == "28" or state in {"3D000", "42501", "25006"} or isinstance(error, psycopg.OperationalError):
+        return StoreRefused(f"{what}: it may not be opened or written ({said})")
+    if state[:2] in {"22", "23"}:
+        return InvalidValue(f"{what}: it does not fit what is kept ({said})")
+    return StoreBroken(f"{what}: {said}")
+
+
+def _refuses(error: psycopg.Error) -> bool:
+    """Return whether the server answered and will not change its mind soon."""
+    return re.search(r"password|authentication|does not exist|permission|pg_hba|SSL", str(error)) is not None
+
+
+def _one_line(text: str, url: str) -> str:
+    """Return the text of an error on one line, without the password."""
+    secret = conninfo_to_dict(url).get("password")
+    if secret:
+        text = text.replace(str(secret), "***")
+    shown = "".join(character if character.isprintable() else " " for character in text[:MAX_ERROR_LENGTH])
+    return " ".join(shown.split())

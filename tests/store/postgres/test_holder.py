@@ -1,0 +1,48 @@
+"""One bot at a time."""
+
+import asyncio
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tertulia.errors import StoreBusy
+from tertulia.store import Store
+from tertulia.store.database import Database
+from tertulia.store.postgres.holder import LEASE
+
+
+def write(database: Database) -> None:
+    database.insert("INSERT INTO owner_settings (name, value, replaced, at) VALUES ('a', '1', '2', 'now')")
+
+
+def count(database: Database) -> int:
+    return len(database.all("SELECT id FROM owner_settings"))
+
+
+async def test_a_second_bot_is_refused_in_one_line_and_readers_are_not(url: str, tmp_path: Path) -> None:
+    async with Store.open(url, media_folder=tmp_path / "media") as first:
+        with pytest.raises(StoreBusy, match=r"another bot has it: process \d+ on .*, since \d{4}-\d\d-\d\d \d\d:"):
+            await Store.open(url, media_folder=tmp_path / "media")
+        async with Store.open(url, beside=True) as beside:
+            assert await beside.reader.run(count) == 0
+            await first.writer.run(write)
+            assert await beside.reader.run(count) == 1
+
+    async with Store.open(url, media_folder=tmp_path / "media"):
+        pass  # the first let go
+
+
+async def test_a_killed_bot_is_followed_and_writes_nothing_any_more(url: str, tmp_path: Path) -> None:
+    frozen = await Store.open(url, media_folder=tmp_path / "media")
+    with psycopg.connect(url, autocommit=True) as admin:
+        admin.execute("UPDATE tertulia_holder SET seen_at = seen_at - interval '1 hour'")
+
+        async with asyncio.timeout(LEASE + 2):
+            following = await Store.open(url, media_folder=tmp_path / "media")
+
+    with pytest.raises(StoreBusy, match="another bot has taken the store over"):
+        await frozen.writer.run(write)
+    await following.writer.run(write)
+    await following.close()
+    await frozen.close()
