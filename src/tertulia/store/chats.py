@@ -12,12 +12,12 @@ from typing import cast
 from tertulia.errors import InvalidValue
 from tertulia.parts import ToolResult
 from tertulia.run.chat_values import ChatState, HistoryEntry, OpenExchange, place_of_chat
+from tertulia.store.database import Database
 from tertulia.store.encoding import ENTRY, EXCHANGE, dumps, format_time, validate_id
 from tertulia.store.forget import removal
 from tertulia.store.identities import find_place
 from tertulia.store.model_caches import drop_caches
 from tertulia.store.prompts import SqlPrompts
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread, Repository
 
 Holds = Callable[[str], bool]  # whether an exchange, as JSON, is to be removed
@@ -117,6 +117,13 @@ def remove_exchanges(database: Database, name: str, ranges: Collection[tuple[int
     entries = database.all("SELECT number, entry FROM chat_entries WHERE chat = :name ORDER BY number", name=name)
     _replace_entries(database, name, 0, [entry for number, entry in entries if number not in gone])
     database.run("UPDATE chats SET edition = edition + 1 WHERE name = :name", name=name)
+
+
+def read_texts(database: Database) -> list[str]:
+    """Return the exchanges of all chats, each as JSON, with those that are open."""
+    chats = read_chats(database)
+    ended = ["\n".join(entries) for _, _, exchanges in chats for entries in exchanges]
+    return ended + [exchange for _, exchange, _ in chats if exchange is not None]
 
 
 def remove_exchanges_stating(database: Database, states: Holds, at: datetime | None) -> None:

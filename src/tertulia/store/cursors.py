@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from tertulia.memory.values import CursorKind, UnreadRange
 from tertulia.messages import Place
+from tertulia.store.database import Database
 from tertulia.store.encoding import PLACE
 from tertulia.store.identities import find_place, read_place
 from tertulia.store.message_rows import has_changed
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import Repository
 
 # Excludes what facts say from being learned again from messages that exist now.

@@ -9,6 +9,7 @@ from typing import Any
 from tertulia.memory.values import Episode, EpisodeCursor, WindowPast
 from tertulia.messages import Message, Place
 from tertulia.store.cursors import set_cursor
+from tertulia.store.database import Database
 from tertulia.store.encoding import PLACE, STRINGS, clean, dumps, format_time, parse_time, validate
 from tertulia.store.identities import (
     IdentityCache,
@@ -19,7 +20,6 @@ from tertulia.store.identities import (
     upsert_title,
 )
 from tertulia.store.message_rows import has_changed
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import Repository
 
 PAST_RETENTION = 1_000  # messages after which the summary of an older window is removed

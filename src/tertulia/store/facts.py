@@ -26,13 +26,14 @@ from tertulia.store.fact_rows import (
     upsert_facts,
 )
 from tertulia.store.forget import retraction
-from tertulia.store.forget.facts import hide_facts
+from tertulia.store.forget.facts import Forgetting, mark
 from tertulia.store.identities import IdentityCache, audience_start, find_place, upsert_author, upsert_place
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_message
 from tertulia.store.messages import text_of
 from tertulia.store.sqlite import connection
 from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread, Repository
+from tertulia.tasks.task import PlanRules
 from tertulia.timezones import utc
 
 _ALL = 2**31
@@ -40,7 +41,7 @@ _ALL = 2**31
 # The messages that a fact was learned from and that can still be read.
 _SOURCE_MESSAGES = f"""SELECT {MESSAGE_COLUMNS} FROM facts f JOIN fact_sources s ON s.fact = f.id
     JOIN messages m ON m.place = s.place AND m.message_id = s.message_id JOIN names n ON n.id = m.name
-    WHERE f.fact_id = :fact_id AND m.deleted = 0 AND m.hidden = 0
+    WHERE f.fact_id = :fact_id AND f.forgotten_at IS NULL AND m.deleted = 0 AND m.hidden = 0
         AND n.author NOT IN (SELECT author FROM blocked_authors)
     ORDER BY m.number"""
 
@@ -74,9 +75,10 @@ _UPSERT_SUMMARY = """INSERT INTO summaries (about, place, direct, text, facts, d
 class SqlFacts(Repository):
     """Implements `memory.values.Facts` and `Summaries`."""
 
-    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, rules: FactRules) -> None:
+    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, rules: FactRules, plans: PlanRules) -> None:
         super().__init__(writer, reader)
         self._rules = rules
+        self._forgetting = Forgetting(writer, reader, rules, plans)
 
     async def learn(self, facts: Sequence[Fact], *, reading: UnreadRange | None = None) -> Sequence[Fact]:
         given = [normalize(check_fact(fact)) for fact in facts]
@@ -105,16 +107,19 @@ class SqlFacts(Repository):
 
     async def forget(self, fact_ids: Sequence[str], *, at: datetime | None = None) -> int:
         now = utc(at or datetime.now(UTC))
-        count = await self._writer.run(lambda database: _forget(database, fact_ids, now, self._rules))
-        if count:
-            await self._writer.run(connection.checkpoint, autocommit=True)
+        count = await self._writer.run(lambda database: _forget(database, fact_ids, now))
+        await self.resume_forgetting()
         return count
 
     async def forget_all(self, subject: Subject, *, at: datetime | None = None) -> int:
         now = utc(at or datetime.now(UTC))
-        count = await self._writer.run(lambda database: _forget_all(database, subject, now, self._rules))
-        await self._writer.run(connection.checkpoint, autocommit=True)
+        count = await self._writer.run(lambda database: _forget_all(database, subject, now))
+        await self.resume_forgetting()
         return count
+
+    async def resume_forgetting(self) -> None:
+        if await self._forgetting.finish():
+            await self._writer.run(connection.checkpoint, autocommit=True)
 
     async def summary(self, subject: Subject, *, place: Place, at: datetime | None = None) -> Summary | None:
         now = utc(at or datetime.now(UTC))
@@ -158,22 +163,19 @@ def _source_messages(database: Database, fact_id: str) -> list[Message]:
     return [decode_message(database, row, identities) for row in rows]
 
 
-def _forget(database: Database, fact_ids: Iterable[str], at: datetime, rules: FactRules) -> int:
+def _forget(database: Database, fact_ids: Iterable[str], at: datetime) -> int:
     same = [row for (row,) in database.all(_SAME, fact_ids=list(map(clean, fact_ids)))]
     facts = retraction.with_superseded(database, same)
-    cursors.exclude_facts(database, facts)
-    hide_facts(database, facts, at)
-    retraction.remove(database, facts, rules)
+    mark(database, facts, at)
     return len(facts)
 
 
-def _forget_all(database: Database, subject: Subject, at: datetime, rules: FactRules) -> int:
+def _forget_all(database: Database, subject: Subject, at: datetime) -> int:
     author = find_subject(database, subject)
     if author is None:
         return 0
     facts = [row for (row,) in database.all("SELECT id FROM facts WHERE about = :author", author=author)]
-    hide_facts(database, facts, at)
-    retraction.remove(database, facts, rules)
+    mark(database, facts, at)
     retraction.remove_summaries(database, [author])
     episodes.forget_direct_chats(database, author)
     cursors.exclude_all(database, author)
@@ -328,7 +330,7 @@ def _upsert_summary(database: Database, summary: Summary, made_of: Sequence[str]
     """Store a summary, unless a fact it was made of is gone, superseded or no longer visible."""
     given = {clean(fact_id) for fact_id in made_of}
     select = f"""SELECT count(*) FROM facts f
-        WHERE fact_id IN (:given) AND superseded_by IS NULL AND NOT {ALL_SOURCES_BLOCKED}"""
+        WHERE fact_id IN (:given) AND superseded_by IS NULL AND forgotten_at IS NULL AND NOT {ALL_SOURCES_BLOCKED}"""
     if database.all(select, given=list(given)) != [(len(given),)]:
         return
     database.run(
@@ -388,7 +390,7 @@ def _propose(database: Database, run_id: str, fact_id: str, between: tuple[datet
     now, until = (moment.isoformat() for moment in between)
     database.run("DELETE FROM proposals WHERE until <= :now", now=now)
     insert = """INSERT INTO proposals (run_id, fact, until)
-        SELECT :run_id, id, :until FROM facts WHERE fact_id = :fact_id
+        SELECT :run_id, id, :until FROM facts WHERE fact_id = :fact_id AND forgotten_at IS NULL
         AND (SELECT count(*) FROM proposals WHERE run_id = :run_id) < :most ON CONFLICT (run_id, fact) DO NOTHING"""
     database.run(insert, run_id=run_id, until=until, fact_id=clean(fact_id), most=most)
     made = "SELECT 1 FROM proposals p JOIN facts f ON f.id = p.fact WHERE p.run_id = :run_id AND f.fact_id = :fact_id"

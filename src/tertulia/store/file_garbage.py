@@ -18,7 +18,7 @@ from tertulia.media.values import file_key
 from tertulia.parts import Media
 from tertulia.store.database import Database
 from tertulia.store.encoding import QUOTE, clean, dumps
-from tertulia.store.prompts import layer_content
+from tertulia.store.prompts import layer_contents
 from tertulia.timezones import utc
 
 GRACE = timedelta(hours=1)  # from the use of a file until it may go because nothing refers to it
@@ -110,8 +110,8 @@ def last_message(database: Database) -> int:
 
 def named_hashes(database: Database) -> set[str]:
     """Return the hashes that open runs, unsent replies and open tasks name."""
-    layers = [layer_content(database, row) or b"" for (row,) in database.all(_OPEN_LAYERS)]
-    found = {name for content in layers for name in _SHA256.findall(content.decode())}
+    layers = layer_contents(database, [row for (row,) in database.all(_OPEN_LAYERS)]).values()
+    found = {name for content in layers if content for name in _SHA256.findall(content.decode())}
     texts = (text for select in _OPEN_TEXTS for (text,) in database.all(select) if text)
     return found | {name for text in texts for name in _SHA256.findall(text)}
 

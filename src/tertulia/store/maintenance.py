@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from tertulia.errors import StoreBroken
 from tertulia.memory.values import check_fact
 from tertulia.run.chat_values import SERVICE
 from tertulia.store import decisions
-from tertulia.store.database import DECODE_ERRORS
+from tertulia.store.database import DECODE_ERRORS, Connection, Database, Row
 from tertulia.store.encoding import (
     ANY,
     CALL,
@@ -35,9 +36,8 @@ from tertulia.store.encoding import (
 from tertulia.store.fact_rows import FACT_COLUMNS, FACT_TABLES, decode_fact, read_sources
 from tertulia.store.identities import IMPORTS, IdentityCache
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_message
-from tertulia.store.prompts import layer_content, layer_digest
+from tertulia.store.prompts import layer_contents, layer_digest
 from tertulia.store.search_index import find_inconsistent
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.tasks import PLAN_PREFIX
 from tertulia.tasks.task import PlanRules, Task
 
@@ -110,7 +110,7 @@ _Names = list[tuple[str, str | None]]  # platform and name
 COUNTED = ("places", "messages", "runs", "replies", "tasks", "files")
 
 
-def check(database: Database, rules: PlanRules) -> list[str]:
+def check(database: Connection, rules: PlanRules) -> list[str]:
     """Check the file, the numbers of messages, tasks, the index and every value; return the faults."""
     return (
         database.faults()
@@ -130,10 +130,10 @@ def check(database: Database, rules: PlanRules) -> list[str]:
 
 def count_rows(database: Database) -> dict[str, int]:
     """Count the places, messages, runs, replies, tasks and files; deleted messages are not counted."""
-    select = """SELECT (SELECT count(*) FROM places), (SELECT count(*) FROM messages WHERE deleted = 0),
+    (row,) = database.all("""SELECT (SELECT count(*) FROM places), (SELECT count(*) FROM messages WHERE deleted = 0),
         (SELECT count(*) FROM runs), (SELECT count(*) FROM outbox), (SELECT count(*) FROM tasks),
-        (SELECT count(*) FROM files)"""
-    return dict(zip(COUNTED, database.execute(select).fetchone(), strict=True))
+        (SELECT count(*) FROM files)""")
+    return dict(zip(COUNTED, row, strict=True))
 
 
 def names_by_platform(database: Database, author_id: str) -> dict[str, list[str]]:
@@ -142,47 +142,59 @@ def names_by_platform(database: Database, author_id: str) -> dict[str, list[str]
     The person of a chat with a name has that name as id, and no name.
     """
     select = """SELECT a.platform, n.name FROM authors a LEFT JOIN names n ON n.author = a.id
-        WHERE a.author_id = ? ORDER BY a.platform, n.id"""
+        WHERE a.author_id = :author_id ORDER BY a.platform, n.id"""
     if not author_id or clean(author_id) != author_id:  # no stored id is like that
         return {}
-    is_chat = database.execute("SELECT 1 FROM chats WHERE name = ?", (author_id,)).fetchone() is not None
+    is_chat = database.one("SELECT 1 FROM chats WHERE name = :name", name=author_id) is not None
     found: dict[str, list[str]] = {SERVICE: []} if is_chat else {}
-    for platform, name in msgspec.convert(database.execute(select, (author_id,)).fetchall(), _Names):
+    for platform, name in msgspec.convert(database.all(select, author_id=author_id), _Names):
         names = found.setdefault(platform, [])
         if name is not None and name not in names:
             names.append(name)
     return found
 
 
-def export_rows(database: Database) -> Iterator[dict[str, Any]]:
+def export_rows(database: Connection) -> Iterator[dict[str, Any]]:
     """Yield every row of every table but `NOT_EXPORTED`; JSON decoded, layers whole."""
     for table in TABLES:
         yield from _export_table(database, table)
 
 
-def _export_table(database: Database, table: str) -> Iterator[dict[str, Any]]:
+def _export_table(database: Connection, table: str) -> Iterator[dict[str, Any]]:
+    if table == "layers":
+        for row, known, name, _, content in _layers(database):
+            yield {"table": table, "id": row, "hash": known, "name": name, "layer": content and json.loads(content)}
+        return
     names = database.columns(table)
     order = "id" if "id" in names else ", ".join(names[:2])
-    for row in database.execute(f"SELECT * FROM {table} ORDER BY {order}"):
-        yield {"table": table, **_decode_row(database, table, dict(zip(names, row, strict=True)))}
+    for values in database.each(f"SELECT * FROM {table} ORDER BY {order}"):
+        yield {"table": table, **_decode_row(table, dict(zip(names, values, strict=True)))}
+
+
+def _layers(database: Database) -> Iterator[Row]:
+    """Yield the id, hash and name of each layer, whether it was removed, and its content."""
+    for page in _pages(database.each("SELECT id, hash, name, removed FROM layers ORDER BY id")):
+        contents = layer_contents(database, [row[0] for row in page])
+        yield from ((*row, contents[row[0]]) for row in page)
+
+
+def _pages(rows: Iterator[Row]) -> Iterator[list[Row]]:
+    while page := list(islice(rows, _PAGE)):
+        yield page
 
 
 class Pages:
     """The rows of one state, page by page; the transaction ends with the connection."""
 
-    def __init__(self, database: Database) -> None:
-        database.execute("BEGIN")
+    def __init__(self, database: Connection) -> None:
+        database.begin_reading()
         self._rows = export_rows(database)
 
     def next(self) -> list[dict[str, Any]]:
-        return [row for _, row in zip(range(_PAGE), self._rows, strict=False)]
+        return list(islice(self._rows, _PAGE))
 
 
-def _decode_row(database: Database, table: str, row: dict[str, Any]) -> dict[str, Any]:
-    if table == "layers":
-        content = layer_content(database, row["id"])
-        layer = None if content is None else json.loads(content)
-        return {"id": row["id"], "hash": row["hash"], "name": row["name"], "layer": layer}
+def _decode_row(table: str, row: dict[str, Any]) -> dict[str, Any]:
     for name in _SECRET.get(table, ()):
         del row[name]
     read = {name: json.loads(row[name]) for name in _JSON.get(table, ()) if row[name] is not None}
@@ -191,19 +203,22 @@ def _decode_row(database: Database, table: str, row: dict[str, Any]) -> dict[str
 
 def _miscounted(database: Database) -> Iterator[str]:
     select = """SELECT p.id, p.messages, count(m.id), max(m.number) FROM places p
-        LEFT JOIN messages m ON m.place = p.id WHERE p.platform <> ? GROUP BY p.id, p.messages"""
-    for place, expected, found, last in database.execute(select, (IMPORTS,)):
+        LEFT JOIN messages m ON m.place = p.id WHERE p.platform <> :imports GROUP BY p.id, p.messages"""
+    for place, expected, found, last in database.all(select, imports=IMPORTS):
         if found != expected or (found and last != found - 1):
             yield f"place {place} should have {expected} messages numbered from 0, and has {found} up to number {last}"
 
 
 def _unreadable_messages(database: Database) -> Iterator[str]:
     identities = IdentityCache()
-    for row in database.execute(f"SELECT {MESSAGE_COLUMNS} FROM messages m ORDER BY m.id"):
-        try:
-            decode_message(database, row, identities)
-        except (StoreBroken, *DECODE_ERRORS) as error:
-            yield f"message {row[0]}: {error}"
+    for page in _pages(database.each(f"SELECT {MESSAGE_COLUMNS} FROM messages m ORDER BY m.id")):
+        with suppress(StoreBroken, *DECODE_ERRORS):  # reported with its message
+            identities.load(database, names=[row[3] for row in page], titles=[row[4] for row in page])
+        for row in page:
+            try:
+                decode_message(database, row, identities)
+            except (StoreBroken, *DECODE_ERRORS) as error:
+                yield f"message {row[0]}: {error}"
 
 
 def _unreadable_facts(database: Database) -> Iterator[str]:
@@ -220,12 +235,12 @@ def _unreadable_facts(database: Database) -> Iterator[str]:
 def _unreadable_values(database: Database) -> Iterator[str]:
     for table, column, kind in (*_VALUES, ("turns", "turns", TURNS)):
         key = "message" if table in ("turns", "message_parts") else "id"
-        for text, row in database.execute(f"SELECT {column}, {key} FROM {table}"):
+        for text, row in database.each(f"SELECT {column}, {key} FROM {table}"):
             try:
                 text is None or kind.loads(text)
             except StoreBroken as error:
                 yield f"{column} of row {row} of {table}: {error}"
-    for text, row in database.execute("SELECT settings, id FROM prompts"):
+    for text, row in database.each("SELECT settings, id FROM prompts"):
         try:
             load_settings(text)
         except StoreBroken as error:
@@ -233,8 +248,7 @@ def _unreadable_values(database: Database) -> Iterator[str]:
 
 
 def _unreadable_layers(database: Database) -> Iterator[str]:
-    for row, known, removed in database.execute("SELECT id, hash, removed FROM layers ORDER BY id"):
-        content = layer_content(database, row)
+    for row, known, _, removed, content in _layers(database):
         if content is None and not removed:
             yield f"layer {row} is built on one that was removed"
         if content is None:
@@ -270,7 +284,7 @@ def _misindexed(database: Database) -> Iterator[str]:
         yield f"the index of place {place} has {count} rows too few or too many: `tertulia index` makes it anew"
 
 
-def _unexportable(database: Database) -> Iterator[str]:
+def _unexportable(database: Connection) -> Iterator[str]:
     """Tables with a row that an export cannot write."""
     for table in TABLES:
         try:

@@ -59,9 +59,12 @@ _COUNT_DIRECT, _COUNT_OPEN = _COUNT.format("direct_until"), _COUNT.format("open_
 class SqlInbox(Repository):
     """Implements `engine.store_protocols.InboxStore`."""
 
-    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, rules: FactRules) -> None:
+    def __init__(
+        self, writer: ConnectionThread, reader: ConnectionThread, rules: FactRules, identities: IdentityCache
+    ) -> None:
         super().__init__(writer, reader)
         self._rules = rules
+        self._identities = identities  # used in the reader thread
 
     async def receive(self, message: Message, *, at: datetime) -> bool:
         row = MessageRow(message)
@@ -87,10 +90,10 @@ class SqlInbox(Repository):
         return list((await self.snapshot(place)).waiting)
 
     async def snapshot(self, place: Place, *, most: int | None = None) -> PlaceSnapshot:
-        return await self._reader.run(lambda database: snapshot(database, place, most))
+        return await self._reader.run(lambda database: snapshot(database, place, most, self._identities))
 
     async def album(self, place: Place, author_id: str, album: str) -> Sequence[tuple[Message, Decision]]:
-        return await self._reader.run(lambda database: _album(database, place, author_id, album))
+        return await self._reader.run(lambda database: _album(database, place, author_id, album, self._identities))
 
     async def skip(
         self, place: Place, why: Mapping[str, Decision], *, at: datetime, changes: int | None = None
@@ -102,7 +105,7 @@ class SqlInbox(Repository):
     async def decided(
         self, place: Place, message_id: str | None = None, *, most: int
     ) -> Sequence[tuple[Message, tuple[Decision, ...]]]:
-        return await self._reader.run(lambda database: _decided(database, place, message_id, most))
+        return await self._reader.run(lambda database: _decided(database, place, message_id, most, self._identities))
 
 
 def require_ids(message: Message) -> None:
@@ -328,7 +331,7 @@ def waiting_places(database: Database) -> list[Place]:
     return [PLACE.loads(body) for (body,) in database.all(select)]
 
 
-def snapshot(database: Database, place: Place, most: int | None) -> PlaceSnapshot:
+def snapshot(database: Database, place: Place, most: int | None, identities: IdentityCache) -> PlaceSnapshot:
     """Return the messages that wait in a place, the oldest ones if there are more than *most*."""
     known = read_place(database, place, f"id, messages, changes, {conversation_start_column(place)}")
     row, count, changes, first = known or (None, 0, 0, 0)
@@ -337,13 +340,15 @@ def snapshot(database: Database, place: Place, most: int | None) -> PlaceSnapsho
     rows = database.all(select, place=row, most=_ALL if most is None else most)
     waiting = [
         WaitingMessage(message=message, since=datetime.fromisoformat(found[-1]), number=found[1])
-        for found, message in zip(rows, decode_messages(database, rows, IdentityCache()), strict=True)
+        for found, message in zip(rows, decode_messages(database, rows, identities), strict=True)
     ]
     waiting.sort(key=lambda one: one.number)  # differs from the order of rows where a place was joined to another
     return PlaceSnapshot(waiting=tuple(waiting), count=count, changes=changes, beginning=first)
 
 
-def _album(database: Database, place: Place, author_id: str, album: str) -> list[tuple[Message, Decision]]:
+def _album(
+    database: Database, place: Place, author_id: str, album: str, identities: IdentityCache
+) -> list[tuple[Message, Decision]]:
     """Return the messages of one album, each with each of its decisions."""
     select = f"""SELECT {MESSAGE_COLUMNS} FROM messages m JOIN names n ON n.id = m.name
         JOIN authors a ON a.id = n.author
@@ -351,12 +356,12 @@ def _album(database: Database, place: Place, author_id: str, album: str) -> list
         ORDER BY m.number"""
     rows = database.all(select, place=find_place(database, place), album=album, author_id=author_id)
     decided = decisions.read(database, [row[0] for row in rows])
-    found = zip(rows, decode_messages(database, rows, IdentityCache()), strict=True)
+    found = zip(rows, decode_messages(database, rows, identities), strict=True)
     return [(message, decision) for row, message in found for decision in decided[row[0]]]
 
 
 def _decided(
-    database: Database, place: Place, message_id: str | None, most: int
+    database: Database, place: Place, message_id: str | None, most: int, identities: IdentityCache
 ) -> list[tuple[Message, tuple[Decision, ...]]]:
     """Return the newest messages that were received, or one, with the decisions; hidden ones without their content."""
     which = "m.id = " + FIND_MESSAGE if message_id is not None else "m.place = :place"
@@ -364,7 +369,7 @@ def _decided(
         ORDER BY m.number DESC LIMIT :most"""
     rows = database.all(select, place=find_place(database, place), message_id=message_id, most=most)[::-1]
     decided = decisions.read(database, [row[0] for row in rows])
-    found = zip(rows, decode_messages(database, rows, IdentityCache()), strict=True)
+    found = zip(rows, decode_messages(database, rows, identities), strict=True)
     return [(placeholder_of(message) if row[-1] else message, decided[row[0]]) for row, message in found]
 
 

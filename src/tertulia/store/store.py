@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Coroutine, Generator
+from collections.abc import AsyncIterator, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
@@ -16,15 +16,17 @@ from tertulia.memory.forget import Forgotten, Plan
 from tertulia.store import maintenance
 from tertulia.store.chats import SqlChats
 from tertulia.store.cursors import SqlCursors
+from tertulia.store.database import Database
 from tertulia.store.descriptions import SqlDescriptions
 from tertulia.store.episodes import SqlEpisodes, SqlWindowPasts
 from tertulia.store.events import SqlEvents
+from tertulia.store.fact_rows import is_forgetting
 from tertulia.store.facts import SqlFacts, SqlProposals
 from tertulia.store.forget import person
 from tertulia.store.forget.person import SqlForgets
 from tertulia.store.imports import SqlImports
 from tertulia.store.index_reader import SqlIndexReader
-from tertulia.store.log import SqlLog
+from tertulia.store.log import LogCache, SqlLog
 from tertulia.store.media_files import SqlMedia
 from tertulia.store.media_folder import copy_folder, find_folder, open_folder, refuse_existing, remove_unfinished
 from tertulia.store.messages import SqlInbox
@@ -38,7 +40,7 @@ from tertulia.store.prompts import SqlPrompts
 from tertulia.store.runs import SqlRuns
 from tertulia.store.search_index import SqlIndexWriter
 from tertulia.store.sqlite import connection
-from tertulia.store.sqlite.connection import MEMORY, Database
+from tertulia.store.sqlite.connection import MEMORY, SqliteDatabase
 from tertulia.store.sqlite.lock import FileUse, Lock
 from tertulia.store.sqlite.migrating import migrate_file
 from tertulia.store.tasks import SqlTasks
@@ -73,8 +75,9 @@ class Store(CheckedCalls):
         self._beside = beside
         self.writer = writer  # runs functions on the connection that writes, for SQL that no member has
         self.reader = reader  # the same on the connection that reads
-        self.log = SqlLog(self.reader)
-        self.inbox = SqlInbox(self.writer, self.reader, rules)
+        cache = LogCache()
+        self.log = SqlLog(self.reader, cache)
+        self.inbox = SqlInbox(self.writer, self.reader, rules, cache.identities)
         self.prompts = SqlPrompts(self.writer, self.reader)
         self.events = SqlEvents(self.writer, self.reader)
         self.updates = SqlUpdates(self.writer, self.reader, graph, rules, moved=self._clear_caches)
@@ -83,7 +86,7 @@ class Store(CheckedCalls):
         self.tasks = SqlTasks(self.writer, self.reader, graph)
         self.place_settings = SqlPlaceSettings(self.writer, self.reader)
         self.owner_settings = SqlOwnerSettings(self.writer, self.reader)
-        self.facts = SqlFacts(self.writer, self.reader, rules)
+        self.facts = SqlFacts(self.writer, self.reader, rules, graph)
         self.proposals = SqlProposals(self.writer, self.reader)
         self.cursors = SqlCursors(self.writer, self.reader)
         self.episodes = SqlEpisodes(self.writer, self.reader)
@@ -186,8 +189,9 @@ class Store(CheckedCalls):
         await self._empty_wal()
         return report
 
-    async def resume_forgets(self) -> None:
-        """Remove the people whose forgetting another process has begun."""
+    async def resume_forgetting(self) -> None:
+        """Forget the facts and people whose forgetting another process has begun."""
+        await self.facts.resume_forgetting()
         if await self._forgets.resume():
             await self._empty_wal()
 
@@ -256,7 +260,8 @@ class StoreOpener:
 
     def __exit__(self, *_: object) -> None:
         if self._store:
-            _run(self._store.close())
+            with ThreadPoolExecutor(1) as thread:  # this one may have a loop that runs
+                thread.submit(asyncio.run, self._store.close()).result()
 
     async def _opened(self) -> Store:
         opening = asyncio.ensure_future(asyncio.to_thread(self._open))
@@ -267,17 +272,24 @@ class StoreOpener:
             raise
 
     def _open(self) -> Store:
-        if is_url(self._path):
-            return _open_server(self._path, self._media_folder, durable=self._durable, beside=self._beside)
         if self._beside:
-            return _open_beside(self._path)
+            return _open_server(self._path, None, beside=True) if is_url(self._path) else _open_beside(self._path)
+        if is_url(self._path):
+            return _open_server(self._path, self._media_folder, durable=self._durable)
         return _open(self._path, self._media_folder, self._durable)
 
 
-def _run(work: Coroutine[Any, Any, None]) -> None:
-    """Run *work* in a thread of its own: this one may have a loop that runs."""
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, work).result()
+def _resume(store: Store, reading: Database) -> Store:
+    """Finish what a process that was killed had begun to forget; return the store."""
+    if not is_forgetting(reading) and not person.is_unfinished(reading):
+        return store
+    with ThreadPoolExecutor(1) as thread:  # this one may have a loop that runs
+        try:
+            thread.submit(asyncio.run, store.resume_forgetting()).result()
+        except BaseException:
+            thread.submit(asyncio.run, store.close()).result()
+            raise
+    return store
 
 
 def is_url(path: str | os.PathLike[str]) -> bool:
@@ -285,7 +297,7 @@ def is_url(path: str | os.PathLike[str]) -> bool:
     return os.fspath(path).startswith(("postgresql://", "postgres://"))
 
 
-def _open_server(url: str, media_folder: str | None, *, durable: bool, beside: bool) -> Store:
+def _open_server(url: str, media_folder: str | None, *, durable: bool = True, beside: bool = False) -> Store:
     try:
         from tertulia.store.postgres import opening
     except ImportError as error:
@@ -296,9 +308,7 @@ def _open_server(url: str, media_folder: str | None, *, durable: bool, beside: b
     writer = WriterThread(opened.writing, "tertulia store, writing")
     reader = ReaderThread(opened.reading, "tertulia store, reading")
     store = Store(writer, reader, path=opened.name, folder=opened.folder, lock=opened.holder, beside=beside, url=url)
-    if not beside:
-        _run(store.resume_forgets())
-    return store
+    return store if beside else _resume(store, opened.reading)
 
 
 def _open(path: str, media_folder: str | None, durable: bool) -> Store:
@@ -317,14 +327,10 @@ def _open(path: str, media_folder: str | None, durable: bool) -> Store:
             folder = open_folder(writing, path, media_folder, durable=durable)
             undo.callback(folder.close)
             reading = connection.connect_read_only(path)
-            is_forgetting = person.is_unfinished(reading)
             undo.pop_all()
         writer = WriterThread(writing, "tertulia store, writing")
         reader = ReaderThread(reading, "tertulia store, reading")
-        store = Store(writer, reader, path=path, folder=folder, lock=lock)
-        if is_forgetting:
-            _run(store.resume_forgets())
-        return store
+        return _resume(Store(writer, reader, path=path, folder=folder, lock=lock), reading)
 
 
 def _open_beside(path: str) -> Store:
@@ -350,7 +356,7 @@ def _open_beside(path: str) -> Store:
         return Store(*owners, path=path, folder=folder, lock=use, beside=True)
 
 
-def _connect_migrated(path: str, durable: bool) -> Database:
+def _connect_migrated(path: str, durable: bool) -> SqliteDatabase:
     """Connect to a file and run its migrations."""
     database = connection.connect(path, durable=durable)
     try:
@@ -366,14 +372,14 @@ def _connect_migrated(path: str, durable: bool) -> Database:
     return database
 
 
-def _write_beside(path: str) -> Database:
+def _write_beside(path: str) -> SqliteDatabase:
     try:
         return connection.connect_beside(path)
     except connection.DatabaseError:
         return connection.connect_read_only_beside(path)  # a write then raises
 
 
-def _read_beside(path: str) -> Database:
+def _read_beside(path: str) -> SqliteDatabase:
     database = connection.connect_read_only_beside(path)
     try:
         refuse_older(database)

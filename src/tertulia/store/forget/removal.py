@@ -395,7 +395,9 @@ def hide_person(database: Database, plan: Plan, at: datetime) -> None:
     drop_caches(database)
     if plan.author is None:
         return
-    block = "INSERT INTO blocked_authors (author, at) VALUES (:author, :at) ON CONFLICT (author) DO UPDATE SET until = NULL"
+    block = (
+        "INSERT INTO blocked_authors (author, at) VALUES (:author, :at) ON CONFLICT (author) DO UPDATE SET until = NULL"
+    )
     database.run(block, author=plan.author, at=utc(at).isoformat())
     newest = """SELECT max(m.id) FROM messages m JOIN names n ON n.id = m.name
         WHERE n.author = :author GROUP BY m.place"""

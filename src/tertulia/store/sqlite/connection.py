@@ -130,18 +130,21 @@ class SqliteDatabase(sqlite3.Connection):
 
 
 @lru_cache(4096)
-def _sqlite_form(statement: str) -> tuple[str, tuple[str, ...]]:
-    """Return a statement as SQLite takes it, and the names of its lists."""
+def _sqlite_form(statement: str) -> tuple[str, str, tuple[str, ...]]:
+    """Return a statement as SQLite takes it, the same for lists of one value, and the names of its lists."""
     lists = tuple(dict.fromkeys(_LIST.findall(statement)))
-    text = _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", statement)
-    return text.replace("IS NOT DISTINCT FROM", "IS").replace("IS DISTINCT FROM", "IS NOT"), lists
+    text = statement.replace("IS NOT DISTINCT FROM", "IS").replace("IS DISTINCT FROM", "IS NOT")
+    return _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", text), text, lists
 
 
 def _translate_statement(statement: str, values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    text, lists = _sqlite_form(statement)
-    for name in lists:
-        values[name] = json.dumps(list(values[name]))
-    return text, values
+    text, single, lists = _sqlite_form(statement)
+    if not lists:
+        return text, values
+    found = {name: list(values[name]) for name in lists}
+    if all(len(some) == 1 for some in found.values()):  # to read JSON takes longer than to find one row
+        return single, values | {name: one for name, (one,) in found.items()}
+    return text, values | {name: json.dumps(some) for name, some in found.items()}
 
 
 Database = SqliteDatabase
