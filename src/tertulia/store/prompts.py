@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, cast
 from tertulia.context.values import LeftOut
 from tertulia.errors import PromptRemoved
 from tertulia.run.journal import FallbackStep, Run, SentPrompt
+from tertulia.store import usage
 from tertulia.store.database import Database
 from tertulia.store.encoding import (
     LAYER,
@@ -138,6 +139,7 @@ class SqlPrompts(Repository):
             start, found = await self._reader.run(partial(_read_old, start=start, page=page, before=before))
             for runs in _groups(found, at_once):
                 yield await self._writer.run(partial(remove_prompts, runs=runs, at=at))
+        await self._writer.run(lambda database: usage.remove_old_calls(database, before))
 
     def prepare(
         self,
@@ -302,7 +304,7 @@ def _groups(by_place: Iterable[Sequence[str]], size: int) -> Iterator[Sequence[s
 
 
 def remove_prompts(database: Database, runs: Sequence[str], at: datetime | None) -> int:
-    """Remove the prompts of runs, too old *at* a moment, and the layers that no other has; return their number."""
+    """Remove the prompts and calls of runs, too old *at* a moment, and unused layers; return how many prompts."""
     removed = database.all(
         """DELETE FROM prompt_layers WHERE prompt IN (SELECT id FROM prompts WHERE run_id IN (:runs))
             RETURNING layer""",
@@ -310,6 +312,7 @@ def remove_prompts(database: Database, runs: Sequence[str], at: datetime | None)
     )
     had = {layer for (layer,) in removed}
     count = database.run("DELETE FROM prompts WHERE run_id IN (:runs)", runs=runs)
+    usage.remove_calls(database, runs)
     update = "UPDATE runs SET prompts_removed_at = :at WHERE run_id IN (:runs)"
     database.run(update, at=format_time(at), runs=runs)
     used = database.all("SELECT DISTINCT layer FROM prompt_layers WHERE layer IN (:layers)", layers=had)

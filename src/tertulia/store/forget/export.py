@@ -77,6 +77,7 @@ SECTIONS: Mapping[str, Shown] = {
     "tasks": Shown("tasks", "place status body"),
     "replies": Shown("outbox", "place outgoing_id kind status made_at sent_at reply"),
     "runs": Shown("runs", "place run_id began_at ended_at status model prompts_removed_at"),
+    "calls": Shown("calls", "place purpose run_id model answered_by begun_at ended_at status why input output money"),
     "usage": Shown("usage", "day place model calls input cached output thought money"),
     "cap_notices": Shown("cap_notices", "place day", key="day place author"),
     "titles": Shown("titles", "place title"),

@@ -110,7 +110,7 @@ class SqlForgets(Repository):
         return await self._writer.run(lambda database: _end(database, plan))
 
 
-def is_unfinished(database: Database) -> bool:
+def is_unfinished(database: Any) -> bool:
     """Return whether somebody is being forgotten."""
     return database.one(_UNFINISHED) is not None
 

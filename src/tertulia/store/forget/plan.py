@@ -343,7 +343,7 @@ class Planner:
                     showing.add(run_id)
                     if not forgotten:
                         self._add("runs", row)
-        for section in ("prompts", "records", "tool_runs"):
+        for section in ("prompts", "records", "tool_runs", "calls"):
             async for row, *_ in self._of(f"SELECT id FROM {section} WHERE run_id IN (:some) ORDER BY id", showing):
                 self._add(section, row)
         left_out = """SELECT p.id, p.run_id, p.left_out FROM prompts p JOIN runs r ON r.run_id = p.run_id
@@ -616,6 +616,7 @@ _REST = {
     "commands": "SELECT c.id FROM commands c JOIN names n ON n.id = c.name WHERE n.author = :author ORDER BY c.id",
     "hidden_sentences": """SELECT DISTINCT h.message FROM hidden_sentences h JOIN messages m ON m.id = h.message
         JOIN names n ON n.id = m.name WHERE n.author = :author""",
+    "calls": "SELECT id FROM calls WHERE author = :author OR place IN (:direct) ORDER BY id",
     "fact_exclusions": "SELECT about, digest FROM fact_exclusions WHERE about = :author",
     "cap_notices": "SELECT day, place, author FROM cap_notices WHERE author = :author",
     "usage": "SELECT id FROM usage WHERE author = :author OR place IN (:direct) ORDER BY id",

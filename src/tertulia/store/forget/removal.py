@@ -299,6 +299,7 @@ DERIVED: Mapping[str, Section] = {
     "exchanges": Section(_remove_exchanges, at_once=0),
     "exchanges_of_others": Section(_remove_exchanges, at_once=0),
     "open_exchanges": Section(_end_exchanges, at_once=1),
+    "calls": _delete("calls", "id"),
     "prompts": _SHOWN,
     "records": _SHOWN,
     "tool_runs": _SHOWN,
