@@ -198,3 +198,12 @@ def test_what_a_model_that_reads_text_alone_is_told_does_not_come_out(cue: str) 
     for reply, left in ((cue, ""), (f"It is 5.\n{cue}\nGood.", "It is 5.\nGood."), (f"> {cue} Hm.", f"> {cue} Hm.")):
         assert clean(reply, markers=markers) == left
     assert clean(f"```\n{cue}\n```", markers=markers) == f"```\n{cue}\n```"
+
+
+def test_labels_that_a_model_makes_bold_are_those_of_the_prompt() -> None:
+    section = "## Key Facts\n- Allergy: Is allergic to peanuts.\n- Home: Lives in Lviv."
+    bold = "## Key Facts\n- **Allergy**: Is allergic to peanuts.\n- **Home**: Lives in Lviv."
+
+    assert clean(f"# Lamp\n\n{bold}\n\nIt shines.", markers={section}) == "# Lamp\n\nIt shines."
+    for other in ("## Key Facts\n- **Weight**: 2 kg", "**Lamp**\n\n- **Home**: Lives in Lviv."):
+        assert clean(other, markers={section}) == other

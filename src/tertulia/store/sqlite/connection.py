@@ -233,6 +233,15 @@ def vacuum(database: Database) -> None:
         raise StoreBusy("somebody still reads what was removed; forget once more when that has ended")
 
 
+def truncate_wal(database: Database) -> bool:
+    """Copy the log into the file and empty it, without waiting; return False while somebody reads what it holds."""
+    database.execute("PRAGMA busy_timeout = 0")
+    try:
+        return not database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    finally:
+        database.execute(f"PRAGMA busy_timeout = {int(_BUSY_TIMEOUT * 1000)}")
+
+
 @contextmanager
 def created(path: Path) -> Iterator[Path]:
     """Yield the path of an empty temporary file; it becomes the file at *path*, completely or not at all."""
