@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.characters import is_blank
+from tertulia.engine.store_protocols import Proposal
 from tertulia.events import FactsLearned
 from tertulia.memory.values import Fact, FactRules, Scope, Subject, Summary, UnreadRange, check_fact, is_current
 from tertulia.messages import Message, Place
@@ -345,29 +346,28 @@ def _upsert_summary(database: Database, summary: Summary, made_of: Sequence[str]
     )
 
 
-# *o* is the reply that showed the proposal, *y* the message that may confirm it: the next one of the person there, not
-# edited since. Without a quote it confirms only the last message of the agent; replies that are being sent count,
-# because people may see a reply before we know that it was sent. Answers to commands, without author and run, do not.
-_CONFIRMED = """f.id IN (
-    SELECT p.fact FROM proposals p JOIN runs r ON r.run_id = p.run_id AND r.status = 'done'
-        JOIN outbox o ON o.run_id = p.run_id AND o.purpose = 'proposal' AND o.part = 0 AND o.status = 'sent'
-        JOIN messages y ON y.place = r.place AND y.message_id = :message AND y.number >= o.position
-            AND y.deleted = 0 AND y.text = :text
-        JOIN names n ON n.id = y.name
-    WHERE r.place = :place AND n.author = f.about AND p.until > :now AND (
-        y.reply_to = o.message_id OR (y.reply_to IS NULL AND NOT EXISTS (
-            SELECT 1 FROM messages b WHERE b.place = y.place AND b.number >= o.position AND b.number < y.number
-            AND b.role = 'model'
-        ) AND NOT EXISTS (
-            SELECT 1 FROM outbox b WHERE b.place = y.place AND b.id > o.id AND b.made_at <= y.received_at
-            AND b.status NOT IN ('waiting', 'dropped') AND (b.author IS NOT NULL OR b.run_id IS NOT NULL)
-            AND coalesce(b.reply_id, b.outgoing_id) <> coalesce(o.reply_id, o.outgoing_id)
-        ))
-    ) AND NOT EXISTS (
-        SELECT 1 FROM messages b JOIN names m ON m.id = b.name
-        WHERE b.place = y.place AND b.number >= o.position AND b.number < y.number AND m.author = n.author
-    )
-)"""
+# The proposals that a message *y*, not edited since, may confirm: about its author, in its place, and shown by a reply
+# *o* that was sent before it.
+_CANDIDATES = """SELECT f.fact_id, o.message_id, o.id, o.position, coalesce(o.reply_id, o.outgoing_id), y.number,
+        y.received_at
+    FROM proposals p JOIN facts f ON f.id = p.fact AND f.forgotten_at IS NULL
+    JOIN runs r ON r.run_id = p.run_id AND r.status = 'done'
+    JOIN outbox o ON o.run_id = p.run_id AND o.purpose = 'proposal' AND o.part = 0 AND o.status = 'sent'
+    JOIN messages y ON y.place = r.place AND y.message_id = :message AND y.number >= o.position
+        AND y.deleted = 0 AND y.text = :text
+    JOIN names n ON n.id = y.name
+    WHERE r.place = :place AND n.author = f.about AND p.until > :now ORDER BY f.id, o.id"""
+
+# What was said in a place between two numbers.
+_SAID_BETWEEN = """SELECT a.author_id, m.role FROM messages m JOIN names n ON n.id = m.name
+    JOIN authors a ON a.id = n.author WHERE m.place = :place AND m.number >= :start AND m.number < :stop
+    ORDER BY m.number"""
+
+# Whether another reply was being sent when a message came: people may see one before we know that it was sent. Answers
+# to commands, without author and run, do not count.
+_SENT_BETWEEN = """SELECT 1 FROM outbox WHERE place = :place AND id > :row AND made_at <= :received_at
+    AND status NOT IN ('waiting', 'dropped') AND (author IS NOT NULL OR run_id IS NOT NULL)
+    AND coalesce(reply_id, outgoing_id) <> :reply_id"""
 
 
 class SqlProposals(Repository):
@@ -382,8 +382,8 @@ class SqlProposals(Repository):
         where = "f.id IN (SELECT fact FROM proposals WHERE run_id = :run_id)"
         return await self._reader.run(lambda database: select_facts(database, where, run_id=run_id))
 
-    async def confirmed_by(self, message: Message, *, now: datetime) -> Sequence[Fact]:
-        return await self._reader.run(lambda database: _confirmed_by(database, message, utc(now)))
+    async def candidates(self, message: Message, *, now: datetime) -> Sequence[Proposal]:
+        return await self._reader.run(lambda database: _candidates(database, message, utc(now)))
 
 
 def _propose(database: Database, run_id: str, fact_id: str, between: tuple[datetime, datetime], most: int) -> bool:
@@ -397,8 +397,19 @@ def _propose(database: Database, run_id: str, fact_id: str, between: tuple[datet
     return database.one(made, run_id=run_id, fact_id=clean(fact_id)) is not None
 
 
-def _confirmed_by(database: Database, message: Message, now: datetime) -> list[Fact]:
+def _candidates(database: Database, message: Message, now: datetime) -> list[Proposal]:
     place = find_place(database, message.place)
-    return select_facts(
-        database, _CONFIRMED, place=place, message=message.id, text=text_of(message), now=now.isoformat()
-    )
+    rows = database.all(_CANDIDATES, place=place, message=message.id, text=text_of(message), now=now.isoformat())
+    facts = facts_with_ids(database, [fact_id for fact_id, *_ in rows])
+    found: list[Proposal] = []
+    for fact_id, shown_as, row, position, reply_id, number, received_at in rows:
+        said = database.all(_SAID_BETWEEN, place=place, start=position, stop=number)
+        sent = {"place": place, "row": row, "received_at": received_at, "reply_id": reply_id}
+        proposal = Proposal(
+            fact=facts[fact_id],
+            shown_as=shown_as,
+            authors_since=frozenset(author for author, role in said if role == "user"),
+            is_last=all(role == "user" for _, role in said) and database.one(_SENT_BETWEEN, **sent) is None,
+        )
+        found.append(proposal)
+    return found

@@ -18,7 +18,7 @@ from tertulia.prompt.ledger import Ledgers
 from tertulia.store import maintenance
 from tertulia.store.chats import SqlChats
 from tertulia.store.cursors import SqlCursors
-from tertulia.store.database import Database
+from tertulia.store.database import Connection, Database
 from tertulia.store.descriptions import SqlDescriptions
 from tertulia.store.episodes import SqlEpisodes, SqlWindowPasts
 from tertulia.store.events import SqlEvents
@@ -158,8 +158,7 @@ class Store(CheckedCalls):
             for row in await self.reader.run(lambda database: list(maintenance.export_rows(database))):
                 yield row
             return
-        connected = _read_beside(self.path) if self._beside else connection.connect_read_only(self.path)
-        own = ReaderThread(connected, "tertulia store, reading")
+        own = ReaderThread(await asyncio.to_thread(self._connect_reading), "tertulia store, reading")
         try:
             pages = await own.run(maintenance.Pages, autocommit=True)
             while page := await own.run(lambda _: pages.next(), autocommit=True):
@@ -167,6 +166,12 @@ class Store(CheckedCalls):
                     yield row
         finally:
             await own.close()
+
+    def _connect_reading(self) -> Connection:
+        if self._url:
+            reading: Connection = _postgres().connect_reading(self._url)
+            return reading
+        return _read_beside(self.path) if self._beside else connection.connect_read_only(self.path)
 
     async def export_person(self, *, platform: str, author_id: str, at: datetime | None = None) -> dict[str, Any]:
         """Return everything that is known of a person: what `forget` would remove. It works on a copy of the store."""
@@ -289,18 +294,24 @@ def _resume(store: Store, reading: Database) -> Store:
     return store
 
 
-def is_url(path: str | os.PathLike[str]) -> bool:
-    """Return whether a store is in PostgreSQL."""
-    return os.fspath(path).startswith(("postgresql://", "postgres://"))
-
-
-def _open_server(url: str, media_folder: str | None, *, durable: bool = True, beside: bool = False) -> Store:
+def _postgres() -> Any:
+    """Return the module that opens stores in PostgreSQL, whose packages are an extra."""
     try:
         from tertulia.store.postgres import opening
     except ImportError as error:
         raise InvalidValue(
             "a store in PostgreSQL needs packages that are not installed: pip install 'tertulia[postgres]'"
         ) from error
+    return opening
+
+
+def is_url(path: str | os.PathLike[str]) -> bool:
+    """Return whether a store is in PostgreSQL."""
+    return os.fspath(path).startswith(("postgresql://", "postgres://"))
+
+
+def _open_server(url: str, media_folder: str | None, *, durable: bool = True, beside: bool = False) -> Store:
+    opening = _postgres()
     opened = opening.open_beside(url) if beside else opening.open_store(url, media_folder=media_folder, durable=durable)
     writer = WriterThread(opened.writing, "tertulia store, writing")
     reader = ReaderThread(opened.reading, "tertulia store, reading")
