@@ -735,6 +735,7 @@ async def test_no_byte_is_left_of_what_was_known_of_a_forgotten_person(tmp_path:
 
         await store.forget(platform="telegram", author_id="p0")
         await store.forget(platform="discord", author_id="p0")
+        await store.vacuum()
 
         assert not files_hold(tmp_path, "wordp0x")
         assert not files_hold(tmp_path, "Person0")

@@ -51,7 +51,7 @@ TABLES = (
     "hidden_sentences place_events"
 ).split()
 NOT_EXPORTED = (  # the index, which can be rebuilt, the raw updates of services, what SQLite and migrations need
-    "media_folder search_places search_messages search_terms search_vectors search_stale search_progress "
+    "forgets media_folder search_places search_messages search_terms search_vectors search_stale search_progress "
     "search_embedder updates update_places new_numbers migrations sqlite_sequence"
 ).split()
 

@@ -14,15 +14,23 @@ from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple, cast
 
-from msgspec.structs import replace
-
 from tertulia.context.values import LeftOut
 from tertulia.errors import PromptRemoved
 from tertulia.models.calls import PromptSize
 from tertulia.run.journal import FallbackStep, PromptLedger, Run, SentPrompt
 from tertulia.store import usage
 from tertulia.store.database import Database
-from tertulia.store.encoding import LAYER, LEFT_OUT, TOOLS, clean, dump_bytes, dumps, load_settings, validate
+from tertulia.store.encoding import (
+    LAYER,
+    LEFT_OUT,
+    TOOLS,
+    clean,
+    dump_bytes,
+    dumps,
+    format_time,
+    load_settings,
+    validate,
+)
 from tertulia.store.identities import place_key
 from tertulia.store.threads import ConnectionThread, Repository
 from tertulia.turns import Layer, Prompt
@@ -294,8 +302,10 @@ def _last_run(database: Database) -> str | None:
 
 
 def _refuse_removed(database: Database, run_id: str) -> None:
-    """Raise `PromptRemoved` for a run whose prompts had become too old."""
-    found = database.one("SELECT prompts_removed_at FROM runs WHERE run_id = :run_id", run_id=run_id)
+    """Raise `PromptRemoved` for a run whose prompts had become too old, or showed what was forgotten."""
+    found = database.one("SELECT prompts_removed_at, forgotten FROM runs WHERE run_id = :run_id", run_id=run_id)
+    if found and found[1]:
+        raise PromptRemoved(f"the prompts of run {run_id!r} were removed by a forget")
     if found and found[0]:
         raise PromptRemoved(
             f"the prompts of run {run_id!r} were removed on {found[0][:10]}: they were older than Behavior.keep_prompts"
@@ -326,8 +336,8 @@ def _groups(by_place: Iterable[Sequence[str]], size: int) -> Iterator[Sequence[s
         yield from (runs[start : start + size] for start in range(0, len(runs), size))
 
 
-def remove_prompts(database: Database, runs: Sequence[str], at: datetime) -> int:
-    """Remove the prompts and calls of runs, and the layers that no other prompt has; return the number of prompts."""
+def remove_prompts(database: Database, runs: Sequence[str], at: datetime | None) -> int:
+    """Remove the prompts and calls of runs, too old *at* a moment, and unused layers; return how many prompts."""
     removed = database.all(
         """DELETE FROM prompt_layers WHERE prompt IN (SELECT id FROM prompts WHERE run_id IN (:runs))
             RETURNING layer""",
@@ -337,7 +347,7 @@ def remove_prompts(database: Database, runs: Sequence[str], at: datetime) -> int
     count = database.run("DELETE FROM prompts WHERE run_id IN (:runs)", runs=runs)
     usage.remove_calls(database, runs)
     update = "UPDATE runs SET prompts_removed_at = :at WHERE run_id IN (:runs)"
-    database.run(update, at=at.isoformat(), runs=runs)
+    database.run(update, at=format_time(at), runs=runs)
     used = database.all("SELECT DISTINCT layer FROM prompt_layers WHERE layer IN (:layers)", layers=had)
     remove_layers(database, had.difference(layer for (layer,) in used))
     database.cache.clear()
@@ -353,23 +363,6 @@ def remove_layers(database: Database, gone: Collection[int]) -> None:
     database.many(_STORE_WHOLE, whole)
     database.run("UPDATE layers SET base = NULL WHERE id IN (:gone)", gone=gone)
     database.run("DELETE FROM layers WHERE id IN (:gone)", gone=gone)
-
-
-def remove_fact_ids(database: Database, places: Iterable[int]) -> None:
-    """Remove the ids of facts that were left out of the prompts of *places*; their number stays."""
-    select = """SELECT p.id, p.left_out FROM prompts p JOIN runs r ON r.run_id = p.run_id
-        WHERE r.place IN (:places) AND p.left_out IS NOT NULL"""
-    database.many(
-        "UPDATE prompts SET left_out = :left_out WHERE id = :id",
-        [
-            {"id": row, "left_out": dumps([_without_fact_ids(one) for one in LEFT_OUT.loads(text)])}
-            for row, text in database.all(select, places=list(places))
-        ],
-    )
-
-
-def _without_fact_ids(one: LeftOut) -> LeftOut:
-    return replace(one, ids=(), text="") if one.source == "background" else one
 
 
 def last_prompt(database: Database, run_id: str) -> tuple[int, Prompt] | None:

@@ -199,6 +199,13 @@ CONVERSATIONS = (
         at TEXT NOT NULL,
         until TEXT  -- in UTC; NULL for ever
     )""",
+    f"""CREATE TABLE forgets (  -- of people; who they were is removed when it is done
+        id {SEQUENCE},
+        platform TEXT NOT NULL,
+        author_id TEXT NOT NULL,
+        at TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('removing', 'removed', 'done'))  -- removed: the file is not rewritten yet
+    )""",
     """CREATE TABLE cap_notices (  -- whom we told that a cap on what may be spent is reached
         day TEXT NOT NULL,  -- in UTC
         place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
@@ -231,7 +238,8 @@ RUNS = (
         why TEXT NOT NULL,
         resumes INTEGER NOT NULL DEFAULT 0,
         seconds REAL NOT NULL DEFAULT 0,  -- that processes have worked on it
-        prompts_removed_at TEXT  -- when they had become too old
+        prompts_removed_at TEXT,  -- when they had become too old
+        forgotten INTEGER NOT NULL DEFAULT 0  -- whether it showed what was forgotten: its contents were removed
     )""",
     "CREATE INDEX runs_open ON runs (id) WHERE status = 'open'",
     "CREATE INDEX runs_by_place ON runs (place)",

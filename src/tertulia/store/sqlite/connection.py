@@ -229,6 +229,15 @@ def vacuum(database: Database) -> None:
         raise StoreBusy("somebody still reads what was removed; forget once more when that has ended")
 
 
+def truncate_wal(database: Database) -> bool:
+    """Copy the log into the file and empty it, without waiting; return False while somebody reads what it holds."""
+    database.execute("PRAGMA busy_timeout = 0")
+    try:
+        return not database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    finally:
+        database.execute(f"PRAGMA busy_timeout = {int(_BUSY_TIMEOUT * 1000)}")
+
+
 def checkpoint(database: Database) -> None:
     """Copy the log into the file and empty it, as far as no reader needs it."""
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
