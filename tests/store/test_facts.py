@@ -16,13 +16,13 @@ from memory.visibility import may_hear
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_talk
 from rows import on, read
 from sizes import EXAMPLES, size
-from store.builders import add_episode, add_own, cursor, files_hold, set_cursor
+from store.builders import add_own, cursor, files_hold, set_cursor
 from tertulia.context.values import Background
 from tertulia.engine.memory.recall import KnownFacts
 from tertulia.errors import InvalidValue
 from tertulia.memory import rules
 from tertulia.memory.facts import MAX_FACTS, MAX_SOURCES, facts_digest, facts_to_drop
-from tertulia.memory.values import Fact, FactRules, Subject, Summary, UnreadRange
+from tertulia.memory.values import Episode, Fact, FactRules, Subject, Summary, UnreadRange
 from tertulia.messages import Author, Place
 from tertulia.store import Store
 from tertulia.store.facts import SqlFacts
@@ -560,9 +560,11 @@ async def test_a_summary_is_told_until_a_fact_no_longer_holds(store: Store) -> N
 async def test_an_episode_goes_with_a_deleted_message_and_the_newest_is_read_again(store: Store) -> None:
     for message in a_talk(9):
         await store.inbox.receive(message, at=NOON)
-    for name, start, stop in (("a", 0, 3), ("b", 3, 6), ("c", 6, 9)):
-        await add_episode(store, episode_id=name, start=start, stop=stop)
-    await set_cursor(store, GROUP, 9, "episodes")
+    for number, name in enumerate("abc"):
+        seen = await store.episodes.cursor(GROUP)
+        assert seen is not None
+        episode = Episode(id=name, place=GROUP, start=3 * number, stop=3 * number + 3, topic="t", summary="s")
+        assert await store.episodes.add(episode, seen=seen)
 
     await store.inbox.delete(GROUP, "1", at=NOON)
     assert await cursor(store, GROUP, "episodes") == 9

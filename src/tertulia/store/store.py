@@ -13,6 +13,7 @@ from tertulia.errors import InvalidValue, StoreBusy, StoreRefused
 from tertulia.media.file_folder import FileFolder
 from tertulia.memory import rules
 from tertulia.memory.forget import Forgotten, Plan
+from tertulia.prompt.ledger import Ledgers
 from tertulia.store import maintenance
 from tertulia.store.chats import SqlChats
 from tertulia.store.cursors import SqlCursors
@@ -78,7 +79,7 @@ class Store(CheckedCalls):
         cache = LogCache()
         self.log = SqlLog(self.reader, cache)
         self.inbox = SqlInbox(self.writer, self.reader, rules, cache.identities)
-        self.prompts = SqlPrompts(self.writer, self.reader)
+        self.prompts = SqlPrompts(self.writer, self.reader, Ledgers())
         self.events = SqlEvents(self.writer, self.reader)
         self.updates = SqlUpdates(self.writer, self.reader, graph, rules, moved=self._clear_caches)
         self.runs = SqlRuns(self.writer, self.reader, self.prompts, graph)

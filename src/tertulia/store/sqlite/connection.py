@@ -112,6 +112,10 @@ class SqliteDatabase(sqlite3.Connection):
     def columns(self, table: str) -> list[str]:
         return [row[1] for row in self.execute(f"PRAGMA table_info({table})")]
 
+    def checkpoint(self) -> None:
+        """Copy the log into the file and empty it, as far as no reader needs it."""
+        self.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
     def faults(self) -> list[str]:
         """Run the integrity checks of SQLite; return the faults."""
         try:
@@ -236,11 +240,6 @@ def truncate_wal(database: Database) -> bool:
         return not database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     finally:
         database.execute(f"PRAGMA busy_timeout = {int(_BUSY_TIMEOUT * 1000)}")
-
-
-def checkpoint(database: Database) -> None:
-    """Copy the log into the file and empty it, as far as no reader needs it."""
-    database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
 @contextmanager
