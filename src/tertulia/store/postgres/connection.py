@@ -230,6 +230,9 @@ class PostgresDatabase:
     def columns(self, table: str) -> list[str]:
         return [name for (name,) in self.all(_COLUMNS, table=table)]
 
+    def checkpoint(self) -> None:
+        """Do nothing: the log is the server's."""
+
     def faults(self) -> list[str]:
         return []  # the server looks after its files itself; references are always checked
 
