@@ -279,8 +279,8 @@ def _take_with_gap(own: Candidate) -> Steps:
     yield from meta_grammar.gap(own)
 
 
-_AFTER_MARK = (forms.FROM, forms.ID, NOTE, forms.PAST, forms.RECALLED)  # what lines of ours go on with
 _SPEAKERS = ("You", "Person")  # alone in their line, or before a dash
+_AFTER_MARK: tuple[str, ...] = (forms.FROM, forms.ID, NOTE, forms.PAST, forms.RECALLED, *_SPEAKERS)
 
 
 def _delimited_line(delimiter: str) -> Grammar:
@@ -292,7 +292,7 @@ def _delimited_line(delimiter: str) -> Grammar:
         if (yield from line_end(own)):
             own.take()
             return
-        possible, read = (*_AFTER_MARK, *_SPEAKERS), ""
+        possible, read = _AFTER_MARK, ""
         while read not in possible:
             read += yield
             possible = tuple(words for words in possible if words.startswith(read))
