@@ -16,6 +16,7 @@ from tertulia.memory import rules
 from tertulia.store import maintenance
 from tertulia.store.chats import SqlChats
 from tertulia.store.cursors import SqlCursors
+from tertulia.store.database import Connection
 from tertulia.store.descriptions import SqlDescriptions
 from tertulia.store.episodes import SqlEpisodes, SqlWindowPasts
 from tertulia.store.events import SqlEvents
@@ -45,8 +46,10 @@ from tertulia.store.sqlite.lock import FileUse, Lock, create_file
 from tertulia.store.sqlite.migrating import migrate_file
 from tertulia.store.tasks import SqlTasks
 from tertulia.store.threads import CheckedCalls, ConnectionThread, ReaderThread, WriterThread
+from tertulia.store.transfer import copy_to_file, refuse_incomplete
 from tertulia.store.updates import SqlUpdates
 from tertulia.store.usage import SqlUsage
+from tertulia.store_url import is_url, url_of
 from tertulia.tasks import graph
 
 if TYPE_CHECKING:
@@ -116,7 +119,9 @@ class Store(CheckedCalls):
         `beside=True` opens a store that another process may have open: it is neither created nor migrated.
         """
         folder = None if media_folder is None else os.fspath(media_folder)
-        return StoreOpener(os.fspath(path), media_folder=folder, durable=durable, beside=beside)
+        return StoreOpener(
+            url_of(path) if is_url(path) else os.fspath(path), media_folder=folder, durable=durable, beside=beside
+        )
 
     async def check(self) -> list[str]:
         """Check the store and its files of media; return the faults."""
@@ -142,7 +147,14 @@ class Store(CheckedCalls):
 
     async def _fill(self, path: Path, name: Path) -> None:
         """Copy the committed state into an empty file; *name* is what errors call it."""
-        await self.reader.run(lambda database: connection.copy(database, path, name), autocommit=True)
+        if self._url:
+            own = ReaderThread(await asyncio.to_thread(self._connect_reading), "tertulia store, copying")
+            try:
+                await own.run(lambda database: copy_to_file(database, path))
+            finally:
+                await own.close()
+        else:
+            await self.reader.run(lambda database: connection.copy(database, path, name), autocommit=True)
 
     def _copy_files(self, unfinished: Path, copy: Path) -> None:
         with connection.translate_errors(f"the copy {copy}"), closing(connection.connect(str(unfinished))) as database:
@@ -154,8 +166,7 @@ class Store(CheckedCalls):
             for row in await self.reader.run(lambda database: list(maintenance.export_rows(database))):
                 yield row
             return
-        connected = _read_beside(self.path) if self._beside else connection.connect_read_only(self.path)
-        own = ReaderThread(connected, "tertulia store, reading")
+        own = ReaderThread(await asyncio.to_thread(self._connect_reading), "tertulia store, reading")
         try:
             pages = await own.run(maintenance.Pages, autocommit=True)
             while page := await own.run(lambda _: pages.next(), autocommit=True):
@@ -163,6 +174,14 @@ class Store(CheckedCalls):
                     yield row
         finally:
             await own.close()
+
+    def _connect_reading(self) -> Connection:
+        """Connect once more, for a long read."""
+        if self._url:
+            from tertulia.store.postgres.opening import connect_reading
+
+            return connect_reading(self._url)
+        return _read_beside(self.path) if self._beside else connection.connect_read_only(self.path)
 
     async def export_person(self, *, platform: str, author_id: str, at: datetime | None = None) -> dict[str, Any]:
         """Return everything that is known of a person: what `forget` would remove. It works on a copy of the store."""
@@ -199,7 +218,9 @@ class Store(CheckedCalls):
         return report
 
     async def vacuum(self) -> None:
-        """Rewrite the file, so that it is as small as its content."""
+        """Rewrite the file, so that it is as small as its content; PostgreSQL does that by itself."""
+        if self._url:
+            return
         await self.writer.run(lambda database: _vacuum(self.path, database), autocommit=True)
 
     async def _clear_caches(self) -> None:
@@ -272,11 +293,6 @@ class StoreOpener:
         return _open(self._path, self._media_folder, self._durable)
 
 
-def is_url(path: str | os.PathLike[str]) -> bool:
-    """Return whether a store is in PostgreSQL."""
-    return os.fspath(path).startswith(("postgresql://", "postgres://"))
-
-
 def _open_server(url: str, media_folder: str | None, *, durable: bool, beside: bool) -> Store:
     try:
         from tertulia.store.postgres import opening
@@ -342,6 +358,7 @@ def _connect_migrated(path: str, durable: bool) -> Database:
         refuse_newer(database)
         connection.enable_wal(database)
         migrate_file(database)
+        refuse_incomplete(database)
         if os.path.exists(_vacuum_marker(path)):
             _vacuum(path, database)
     except BaseException:
@@ -379,6 +396,7 @@ def _read_beside(path: str) -> Database:
     database = connection.connect_read_only_beside(path)
     try:
         refuse_older(database)
+        refuse_incomplete(database)
     except BaseException:
         database.close()
         raise
