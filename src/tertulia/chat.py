@@ -374,7 +374,7 @@ class Chat:
             now=self._now,
             steps=self._steps,
             fallbacks=(),
-            calls=ModelCalls(streaming=streaming, retries=0, timeout=self._call_timeout),
+            calls=ModelCalls(streaming=streaming, retries=0, timeout=self._call_timeout, now=self._now),
             refresh=refresh,
             expired_files=self._expired_files,
             attachments=self._large_data,

@@ -11,7 +11,7 @@ from cli.command import Here, tertulia
 from cli.stores import held
 from people import ALICE, BOB, DIRECT, GROUP, a_message
 from tertulia import Author, Place, Store, Usage
-from tertulia.run.journal import CallCost
+from tertulia.models.calls import Call
 
 TODAY = datetime.now(UTC)
 FLASH, UNKNOWN, FREE = "gemini-3.8-flash", "llama-9-home", "smollm2"
@@ -33,8 +33,9 @@ def db(here: Here, tmp_path: Path) -> Path:
             await store.inbox.receive(a_message(author=ALICE), at=TODAY)
             await store.inbox.receive(a_message(author=BOB, place=DIRECT), at=TODAY)
             for ago, place, author, model, usage, money in CALLS:
-                spent = CallCost(model=model, usage=usage, money=money)
-                await store.usage.add(spent, place=place, author=author, at=TODAY - timedelta(days=ago))
+                at = TODAY - timedelta(days=ago)
+                call = Call(model=model, usage=usage, money=money, begun_at=at, ended_at=at)
+                await store.usage.add(call, place=place, author=author)
 
     asyncio.run(make())
     return tmp_path / "s.db"

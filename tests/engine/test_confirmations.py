@@ -14,9 +14,10 @@ from memory.known import a_fact
 from people import NOON, a_photo
 from store.builders import a_run, begin
 from tertulia.engine.behavior import Behavior, forget_question
-from tertulia.engine.confirmations import is_yes
+from tertulia.engine.confirmations import confirms, is_yes
 from tertulia.engine.engine import Engine
 from tertulia.engine.languages.english import ENGLISH
+from tertulia.engine.store_protocols import Proposal
 from tertulia.errors import KeyRefused
 from tertulia.memory.values import Fact
 from tertulia.messages import Message, Place, Quote
@@ -225,14 +226,14 @@ async def test_a_yes_that_was_taken_back_confirms_nothing(store: Store, change: 
     await talk(store, model, BEFORE)
     yes = said("yes", 3)
     await store.inbox.receive(yes, at=NOON)
-    assert [fact.id for fact in await store.proposals.confirmed_by(yes, now=NOON)] == ["f1"]
+    assert [one.fact.id for one in await store.proposals.candidates(yes, now=NOON)] == ["f1"]
 
     if change == "edit":
         await store.inbox.edit(said("no, keep it", 3), at=NOON)
     else:
         await store.inbox.delete(DIRECT, "3", at=NOON)
 
-    assert await store.proposals.confirmed_by(yes, now=NOON) == []
+    assert await store.proposals.candidates(yes, now=NOON) == []
 
 
 async def test_a_person_is_asked_about_few_facts_at_once(store: Store) -> None:
@@ -329,6 +330,26 @@ def test_a_plain_yes_in_many_languages(text: str) -> None:
 )
 def test_anything_more_is_none(text: str) -> None:
     assert not is_yes(said(text), ["Gryag"])
+
+
+@pytest.mark.parametrize(
+    ("quoted", "since", "is_last", "confirmed"),
+    [
+        (None, (), True, True),
+        (None, (), False, False),
+        (None, (BOB.id,), True, True),
+        (None, (ALICE.id,), True, False),
+        ("p", (), False, True),
+        ("p", (ALICE.id,), False, False),
+        ("q", (), True, False),
+    ],
+)
+def test_a_yes_confirms_what_it_quotes_or_what_was_said_last(
+    quoted: str | None, since: tuple[str, ...], is_last: bool, confirmed: bool
+) -> None:
+    proposal = Proposal(fact=peanuts(), shown_as="p", authors_since=frozenset(since), is_last=is_last)
+
+    assert confirms(said("yes", reply_to=quoting(quoted) if quoted else None), proposal) is confirmed
 
 
 def test_a_forwarded_yes_is_none() -> None:

@@ -140,7 +140,10 @@ async def test_episodes_wait_for_a_cap_and_are_not_told_without_the_model(store:
         await store.inbox.receive(said(f"The ferry to Odesa leaves at {number}.", number, sent_at=at), at=at)
     usages = SpendTracker(store.usage, CurrentLimits(Limits(total=Cap(tokens=0))), now=lambda: NOON)
     episodist = EpisodeWriter(
-        store.episodes, store.log, model=Scripted(), metered=lambda one, at: MeteredModel(one, usages, at)
+        store.episodes,
+        store.log,
+        model=Scripted(),
+        metered=lambda one, at, of: MeteredModel(one, usages, at, purpose=of),
     )
 
     with pytest.raises(SpendCapReached):
@@ -158,7 +161,9 @@ async def test_a_model_that_only_drips_is_left_in_time() -> None:
     async with Store.open(":memory:") as store:
         spend_tracker = SpendTracker(store.usage, CurrentLimits(), now=lambda: NOON)
         with pytest.raises(TimedOut):
-            await MeteredModel(Hanging(), spend_tracker, DIRECT, timeout=0.01).respond(Prompt.of(user("hi")))
+            await MeteredModel(Hanging(), spend_tracker, DIRECT, purpose="facts", timeout=0.01).respond(
+                Prompt.of(user("hi"))
+            )
 
 
 async def test_a_description_is_counted_for_who_sent_what_is_described(store: Store) -> None:

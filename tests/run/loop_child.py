@@ -14,7 +14,8 @@ from store.builders import a_run
 from tertulia.context.values import LeftOut
 from tertulia.engine.store_protocols import RunStore
 from tertulia.models import Gemini
-from tertulia.run.journal import CallCost, FallbackStep, Run, ToolRun
+from tertulia.models.calls import Call
+from tertulia.run.journal import FallbackStep, Run, ToolRun
 from tertulia.store import Store
 from tertulia.tasks.task import Policy, cancels_sends
 from tertulia.toolbox.toolbox import Toolbox, tool
@@ -52,8 +53,11 @@ class Watched:
     ) -> None:
         await self._write(f"ask {step}", "ask", run, step, prompt, at=at, tried=tried)
 
-    async def add_record(self, run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None:
-        await self._write(f"record {step}", "add_record", run, step, record, spent=spent)
+    async def add_record(self, run: Run, step: int, record: Record, *, call: Call | None = None) -> None:
+        await self._write(f"record {step}", "add_record", run, step, record, call=call)
+
+    async def add_call(self, run: Run, call: Call) -> None:
+        await self._write(f"call {call.attempt}", "add_call", run, call)
 
     async def begin_tool(self, run: Run, begun: ToolRun) -> None:
         await self._write(f"begin {begun.step}.{begun.number}", "begin_tool", run, begun)

@@ -11,20 +11,23 @@ from people import DIRECT, GROUP, GRYAG, NOON, a_message, a_photo
 from run.own_markup import DELIMITER
 from tertulia.context.values import AvailableSticker, Context, Persona, RecalledEpisode, RelevantMessage, Workspace
 from tertulia.messages import Author, Message, Place, Quote
-from tertulia.parts import Part, Text
+from tertulia.models.local.encode import AFTER_RESULT
+from tertulia.parts import Part, Text, ToolResult
 from tertulia.profiles import PROFILES
 from tertulia.prompt import forms
-from tertulia.prompt.echoes import echoes_in
+from tertulia.prompt.echoes import MAY_ECHO, echoes_in
 from tertulia.prompt.media_markers import markers_in
 from tertulia.run.cleaner import Cleaner, clean
 from tertulia.tasks.blocks import lines_for_model
 from tertulia.tasks.kinds import KINDS
-from tertulia.turns import Prompt
+from tertulia.turns import Prompt, user
+from tertulia.wire.part_forms import unseen_note
 
 WORDS = (
     "Likes tea", "Живе у Києві", "**bold** text", "- item", "1. one", "a: b", "`code`", "[Image] x", "x — id: 5",
     "👍 ok",
 )  # fmt: skip
+VOICE = a_photo(media_kind="voice", unique_id="v1", mime="audio/ogg")
 NAMES = ("Alice", "Олена Ю.", "李", "Bob the 2nd", "A: b", "x*y*", "👩‍🚀")
 IDS = ("1001", "u123", "alice@x.com", "@bob:home.org", "-1001234567890")
 
@@ -183,3 +186,24 @@ def test_every_heading_stands_in_the_table(profile: str, chance: Chance) -> None
 
     known = tuple(form.heading for form in forms.FORMS)
     assert all(one in known or one.startswith(forms.MEMORIES.heading) for one in headings)
+
+
+@pytest.mark.parametrize("cue", [AFTER_RESULT, unseen_note(a_photo()), unseen_note(VOICE)])
+def test_what_a_model_that_reads_text_alone_is_told_does_not_come_out(cue: str) -> None:
+    prompt = Prompt.of(user(a_photo(), VOICE, "hi"), user(ToolResult(name="look", value=5)))
+    markers = markers_of(prompt)
+
+    assert cue
+    assert MAY_ECHO.search(cue)
+    for reply, left in ((cue, ""), (f"It is 5.\n{cue}\nGood.", "It is 5.\nGood."), (f"> {cue} Hm.", f"> {cue} Hm.")):
+        assert clean(reply, markers=markers) == left
+    assert clean(f"```\n{cue}\n```", markers=markers) == f"```\n{cue}\n```"
+
+
+def test_labels_that_a_model_makes_bold_are_those_of_the_prompt() -> None:
+    section = "## Key Facts\n- Allergy: Is allergic to peanuts.\n- Home: Lives in Lviv."
+    bold = "## Key Facts\n- **Allergy**: Is allergic to peanuts.\n- **Home**: Lives in Lviv."
+
+    assert clean(f"# Lamp\n\n{bold}\n\nIt shines.", markers={section}) == "# Lamp\n\nIt shines."
+    for other in ("## Key Facts\n- **Weight**: 2 kg", "**Lamp**\n\n- **Home**: Lives in Lviv."):
+        assert clean(other, markers={section}) == other

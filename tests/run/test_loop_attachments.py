@@ -26,6 +26,7 @@ from tertulia.sim.openai import OpenAISim
 from tertulia.store import Store
 from tertulia.toolbox.toolbox import Toolbox
 from tertulia.turns import Prompt, user
+from tertulia.wire.part_forms import unseen_note
 
 
 @pytest.fixture
@@ -205,7 +206,7 @@ async def test_markers_are_those_of_the_prompt_as_it_was_sent(
 
     await loop.run_to_end()
 
-    assert loop.markers() == {"[document]"}
+    assert loop.markers() == {"[document]", unseen_note(photo)}
 
 
 class Choosy(Scripted):

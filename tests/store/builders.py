@@ -97,6 +97,11 @@ async def cursor(store: Store, place: Place, what: CursorKind = "facts") -> int:
     return await store.reader.run(lambda database: cursors.read_cursor(database, place, what))
 
 
+async def rows(store: Store, table: str, *columns: str) -> list[tuple[Any, ...]]:
+    """Return these columns of all rows of a table, as they are exported."""
+    return [tuple(row[column] for column in columns) async for row in store.export() if row["table"] == table]
+
+
 def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 

@@ -19,10 +19,6 @@ async def decided(store: Store, place: Place = GROUP) -> dict[str, Decision]:
     return {message.id: made for message, (made,) in await store.inbox.decided(place, most=99)}
 
 
-async def execute(store: Store, statement: str, *values: Any) -> None:
-    await store.writer.run(lambda database: database.execute(statement, values))
-
-
 async def test_a_run_claims_messages_with_what_was_decided_about_each(store: Store) -> None:
     for name in ("1", "2", "3"):
         await store.inbox.receive(a_message(id=name), at=NOON)
@@ -94,7 +90,9 @@ async def test_decisions_go_with_the_messages_of_a_place(store: Store) -> None:
 async def test_a_check_finds_what_is_wrong(store: Store, column: str, value: Any, fault: str) -> None:
     await store.inbox.receive(a_message(id="1"), at=NOON)
 
-    await execute(store, f"UPDATE decisions SET {column} = ?", value)  # noqa: S608
+    await store.writer.run(
+        lambda database: database.run(f"UPDATE decisions SET {column} = :value", value=value)  # noqa: S608
+    )
 
     (found,) = await store.check()
     assert found.startswith(fault)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from people import ALICE, BOB, NOON, a_message
-from store.builders import a_run, begin, cursor, set_cursor
+from store.builders import a_run, begin, cursor, rows, set_cursor
 from telegram_exports import chat, message, value
 from tertulia.context.edits import Reaction
 from tertulia.formats.imported import ImportedMessage, ImportedReaction
@@ -57,10 +57,6 @@ async def ids(store: Store, place: Place = PLACE) -> list[str]:
     return [one.id for one in await store.log.read(place, 0, 999)]
 
 
-async def rows(store: Store, select: str) -> list[tuple[Any, ...]]:
-    return await store.reader.run(lambda database: database.execute(select).fetchall())
-
-
 async def test_messages_are_stored_as_they_were_sent_and_wake_nobody() -> None:
     photo = Media(media_kind="photo", unique_id="export-1", mime="image/jpeg", raw={"path": "photos/1.jpg"})
     first = said(1, author=BOB)
@@ -77,12 +73,8 @@ async def test_messages_are_stored_as_they_were_sent_and_wake_nobody() -> None:
         assert await store.log.read(PLACE, 0, 99) == [first, second, own]
         assert (await store.inbox.snapshot(PLACE)).waiting == ()
         assert await store.inbox.places() == []
-        assert await rows(store, "SELECT role, own FROM messages ORDER BY number") == [
-            ("user", 0),
-            ("user", 0),
-            ("model", 1),
-        ]
-        assert await rows(store, "SELECT * FROM decisions") == []
+        assert await rows(store, "messages", "role", "own") == [("user", 0), ("user", 0), ("model", 1)]
+        assert await rows(store, "decisions") == []
         assert await store.check() == []
 
 
@@ -161,10 +153,9 @@ async def test_everything_that_refers_to_a_number_follows_its_message() -> None:
         assert await ids(store) == ["1", "2", "3", "10", "11", "12"]
         assert await store.place_settings.beginning(PLACE) == 4
         assert await cursor(store, PLACE) == 5
-        assert await rows(store, "SELECT horizon FROM runs") == [(5,)]
-        assert await rows(store, "SELECT number, position FROM message_changes") == [(3, 6)]
-        reactions = "SELECT m.message_id, r.position FROM reactions r JOIN messages m ON m.id = r.message"
-        assert sorted(await rows(store, reactions)) == [("1", 1), ("11", 6)]
+        assert await rows(store, "runs", "horizon") == [(5,)]
+        assert await rows(store, "message_changes", "number", "position") == [(3, 6)]
+        assert sorted(await rows(store, "reactions", "message_id", "position")) == [("1", 1), ("11", 6)]
 
 
 async def test_an_episode_follows_its_messages_and_is_not_replaced_by_a_new_one() -> None:

@@ -262,17 +262,6 @@ async def test_changes_are_the_same_objects_and_new_ones_come_to_them() -> None:
         assert (first[0] is again[0], first[0] is more[0], len(more)) == (True, True, 2)
 
 
-async def test_changes_are_found_without_reading_all_events() -> None:
-    async with Store.open(":memory:") as store:
-        explained = f"EXPLAIN QUERY PLAN {kept_log.CHANGES}"
-        plan = await store.reader.run(lambda database: database.execute(explained, (1, 1)).fetchall())
-
-        assert [row[3] for row in plan][:2] == [
-            "SEARCH e USING INDEX message_changes_seen (place=? AND number>?)",
-            "CORRELATED SCALAR SUBQUERY 1",
-        ]
-
-
 async def test_a_log_in_memory_knows_of_no_run() -> None:
     log = InMemoryLog([a_message()])
     log.add(a_message("edited"))

@@ -18,9 +18,9 @@ from tertulia.errors import InvalidValue, StoreRefused
 from tertulia.media.values import FileForm, Handle, StoredFile
 from tertulia.memory.values import Episode, Summary, WindowPast
 from tertulia.models.base import Usage
+from tertulia.models.calls import Call
 from tertulia.platform import Commanded, PlaceMigrated, Reacted
 from tertulia.run.chat_values import HistoryEntry, OpenExchange
-from tertulia.run.journal import CallCost
 from tertulia.store import Store
 from tertulia.store.maintenance import NOT_EXPORTED, TABLES
 from tertulia.turns import model
@@ -60,8 +60,8 @@ async def fill(store: Store) -> None:
     await store.model_caches.add(a_cache())
     await begin(store, a_run())
     await store.proposals.propose(a_run().id, a_fact().id, now=NOON, until=NOON + timedelta(hours=1), most=9)
-    spent = CallCost(model="gpt-5", usage=Usage(input=5, output=1), money=0.01)
-    await store.runs.add_record(a_run(), 0, a_record(), spent=spent)
+    call = Call(model="gpt-5", usage=Usage(input=5, output=1), money=0.01, begun_at=NOON, ended_at=NOON)
+    await store.runs.add_record(a_run(), 0, a_record(), call=call)
     await store.usage.add_notice(a_message("hi", id="0"), NOON.date())
     await store.chats.write("a chat", 0, [HistoryEntry(record=a_record())], OpenExchange(run_id="r1"), edition=None)
     await store.runs.begin_tool(a_run(), a_tool_run())

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from memory.known import a_fact
 from people import ALICE, GROUP, GRYAG, NOON, a_message
-from store.builders import an_outgoing
+from store.builders import an_outgoing, rows
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.messages import Message, Quote
 from tertulia.parts import Text
@@ -125,9 +125,7 @@ async def test_a_forgotten_person_is_in_no_part(store: Store) -> None:
     await store.forget(platform=GROUP.platform, author_id=ALICE.id, at=NOON)
 
     assert [one.reply.text for one in await store.outbox.listed()] == ["", "", ""]
-    select = "SELECT content FROM message_parts"
-    rows = await store.reader.run(lambda database: database.execute(select).fetchall())
-    assert rows == [("[]",)] * 3
+    assert await rows(store, "message_parts", "content") == [([],)] * 3
 
 
 async def test_in_a_place_that_moves_the_parts_stay_one_message_and_an_edit_becomes_a_new_one(store: Store) -> None:

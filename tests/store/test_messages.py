@@ -1,6 +1,4 @@
 import asyncio
-import sqlite3
-from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
+from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_quote, a_talk
 from sizes import size
-from store.builders import a_record, a_run, add_own, begin, skip
+from store.builders import a_record, a_run, add_own, begin, rows, skip
 from tertulia.context.log import with_current_quote
 from tertulia.engine import store_protocols
 from tertulia.engine.store_protocols import WaitingMessage
@@ -62,8 +60,7 @@ async def test_the_language_of_a_client_makes_no_other_author_and_no_edit(store:
     await store.inbox.edit(replace(plain, author=ukrainian), at=LATER)
 
     assert await everything(store) == [plain, replace(plain, id="m2")]
-    rows = await store.reader.run(lambda database: database.execute("SELECT author, body FROM names").fetchall())
-    assert rows == [(1, '{"id":"u123","name":"Alice","username":"alice_ua"}')]
+    assert await rows(store, "names", "body") == [({"id": "u123", "name": "Alice", "username": "alice_ua"},)]
 
 
 async def test_a_forward_keeps_whose_words_it_is_through_edits_quotes_and_the_export(store: Store) -> None:
@@ -179,19 +176,6 @@ async def test_what_is_asked_for_at_once_is_done_in_that_order(store: Store) -> 
     await asyncio.gather(*(store.inbox.receive(message, at=NOON) for message in talk))
 
     assert await everything(store) == talk
-
-
-async def test_the_messages_can_be_read_with_plain_sqlite(tmp_path: Path) -> None:
-    photo = a_photo(rendered_text="a cat")
-    async with Store.open(tmp_path / "s.db") as store:
-        await store.inbox.receive(a_message("look", parts=(Text(text="look"), photo, Text(text="here"))), at=NOON)
-        await add_own(store, a_message("A cat!", id="m2", author=GRYAG), [])
-
-        with closing(sqlite3.connect(tmp_path / "s.db")) as database:
-            rows = database.execute("SELECT role, text, media FROM messages ORDER BY id DESC LIMIT 10").fetchall()
-
-    media = '[{"kind":"media","media_kind":"photo","unique_id":"p1","mime":"image/jpeg","rendered_text":"a cat"}]'
-    assert rows == [("model", "A cat!", None), ("user", "look\nhere", media)]
 
 
 async def test_names_are_kept_with_when_they_were_first_seen(store: Store) -> None:

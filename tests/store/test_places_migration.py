@@ -16,8 +16,8 @@ from tertulia.memory.facts import subject_of
 from tertulia.memory.values import Fact
 from tertulia.messages import Place, Quote, Reply
 from tertulia.models.base import Usage
+from tertulia.models.calls import Call
 from tertulia.platform import Change, Deleted, Edited, PlaceMigrated, Received
-from tertulia.run.journal import CallCost
 from tertulia.store import Store
 from tertulia.tasks.task import Task
 from tertulia.turns import Prompt, user
@@ -153,14 +153,14 @@ async def test_a_place_where_nothing_was_said_may_move(store: Store) -> None:
 
 async def test_what_both_places_spent_is_spent_in_one(store: Store) -> None:
     await apply(store, "u1", *FIRST, *AFTER)
-    spent = CallCost(model="m", usage=Usage(input=5))
+    spent = Call(model="m", usage=Usage(input=5), begun_at=NOON, ended_at=NOON)
     for place in (OLD, NEW):
         for author in (ALICE, None):
-            await store.usage.add(spent, place=place, author=author, at=NOON)
+            await store.usage.add(spent, place=place, author=author)
         await store.usage.add_notice(a_message("hi", place=place, author=ALICE), NOON.date())
 
     await apply(store, "u2", MOVED)
-    await store.usage.add(spent, place=NEW, at=NOON)
+    await store.usage.add(spent, place=NEW)
 
     assert await store.usage.spent(NOON.date(), place=NEW) == Spend(tokens=25)
     assert await store.usage.spent(NOON.date(), place=NEW, author=ALICE) == Spend(tokens=10)

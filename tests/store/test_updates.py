@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from people import ALICE, BOB, GROUP, NOON, a_message
+from store.builders import rows
 from tertulia.decisions import Decision
 from tertulia.engine.store_protocols import UpdateResult
 from tertulia.events import MessageReceived
@@ -30,7 +31,6 @@ from tertulia.platform import (
 from tertulia.store import Store
 from tertulia.store.events import add as add_event
 from tertulia.store.identities import upsert_place
-from tertulia.store.sqlite.connection import clear_cache
 from tertulia.tasks.recurrence import Recurrence
 from tertulia.tasks.task import FORGET_CONFIRMED, Task
 
@@ -54,9 +54,8 @@ async def waiting(store: Store) -> list[str]:
     return [one.message.id for one in await store.inbox.waiting(GROUP)]
 
 
-async def reactions(store: Store) -> Sequence[tuple[str, str]]:
-    select = "SELECT message_id, emojis FROM reactions ORDER BY id"
-    return await store.reader.run(lambda database: database.execute(select).fetchall())
+async def reactions(store: Store) -> Sequence[tuple[str, list[str]]]:
+    return await rows(store, "reactions", "message_id", "emojis")
 
 
 async def test_raw_updates_that_are_too_old_are_removed_by_an_update_once_a_minute(store: Store) -> None:
@@ -105,7 +104,7 @@ async def test_a_persons_reactions_are_those_they_show_now(store: Store) -> None
     await apply(store, reacted(ALICE, "👍"), reacted(BOB, "🔥"))
     await apply(store, reacted(Author(id=ALICE.id, name="Another name"), "❤", "👀"), reacted(BOB), key="u2")
 
-    assert await reactions(store) == [("1", '["❤","👀"]')]
+    assert await reactions(store) == [("1", ["❤", "👀"])]
 
 
 def a_task(name: str, place: Place = GROUP, **changes: Any) -> Task:
@@ -133,8 +132,8 @@ async def test_what_was_planned_in_a_place_we_have_left_is_cancelled_also_if_we_
 
 async def left(store: Store) -> list[tuple[str, str | None]]:
     """The places that we have left, and their threads."""
-    select = "SELECT place_id, thread FROM places WHERE left_at IS NOT NULL ORDER BY id"
-    return await store.reader.run(lambda database: database.execute(select).fetchall())
+    places = await rows(store, "places", "place_id", "thread", "left_at")
+    return [(place_id, thread) for place_id, thread, left_at in places if left_at is not None]
 
 
 async def test_a_place_is_left_with_its_threads_until_we_join_it_or_hear_of_it(store: Store) -> None:
@@ -213,8 +212,10 @@ async def test_forgetting_somebody_takes_along_what_services_sent_of_them(store:
 
     await store.forget(platform=GROUP.platform, author_id=ALICE.id)
 
-    rows = await store.reader.run(lambda database: database.execute("SELECT update_key, raw FROM updates").fetchall())
-    assert rows == [("u1", None), ("u2", None), ("u3", None), ("u4", None), ("u5", b'{"odd": "of nobody"}')]
+    found = await store.reader.run(
+        lambda database: database.all("SELECT update_key, raw FROM updates ORDER BY id")  # they are not exported
+    )
+    assert found == [("u1", None), ("u2", None), ("u3", None), ("u4", None), ("u5", b'{"odd": "of nobody"}')]
     assert (await store.updates.commands(), await reactions(store)) == ([], [])
     assert await store.check() == []
 
@@ -234,7 +235,7 @@ async def test_what_services_sent_of_somebody_who_never_wrote_is_removed_too(sto
         await store.forget(platform=GROUP.platform, author_id=author)
 
     select = "SELECT update_key FROM updates WHERE raw IS NOT NULL"
-    assert await store.reader.run(lambda database: database.execute(select).fetchall()) == [("u7",)]
+    assert await store.reader.run(lambda database: database.all(select)) == [("u7",)]
 
 
 async def test_a_message_that_is_received_by_two_updates_is_one(store: Store) -> None:
@@ -249,10 +250,9 @@ async def test_a_place_that_is_removed_leaves_no_events_behind(store: Store) -> 
     def work(database: Any) -> None:
         add_event(database, MessageReceived(place=GROUP, message_id="1"))
         upsert_place(database, GROUP)
-        database.execute("DELETE FROM places")
-        clear_cache(database)
+        database.run("DELETE FROM places")
+        database.cache.clear()
 
     await store.writer.run(work)
 
-    counts = "SELECT (SELECT count(*) FROM places), (SELECT count(*) FROM place_events)"
-    assert await store.reader.run(lambda database: database.execute(counts).fetchone()) == (0, 0)
+    assert (await rows(store, "places"), await rows(store, "place_events")) == ([], [])

@@ -8,6 +8,7 @@ import typer
 
 from tertulia.cli import (
     bot,
+    calls,
     chat,
     db,
     demo,
@@ -37,6 +38,7 @@ app = typer.Typer(
 )
 for module in (
     bot,
+    calls,
     chat,
     db,
     demo,

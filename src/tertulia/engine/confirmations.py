@@ -8,7 +8,7 @@ from datetime import datetime
 from tertulia.characters import visible
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.identity import Identity
-from tertulia.engine.store_protocols import ProposalStore
+from tertulia.engine.store_protocols import Proposal, ProposalStore
 from tertulia.engine.triggers import name_pattern
 from tertulia.memory.values import Fact
 from tertulia.messages import Message
@@ -51,7 +51,15 @@ class Confirmations:
             text = _normalized_text(message)
             if not any(name_pattern(name).search(text) for name in names):
                 return ()
-        return await self._proposals.confirmed_by(message, now=self._now())
+        found = await self._proposals.candidates(message, now=self._now())
+        return list({one.fact.id: one.fact for one in found if confirms(message, one)}.values())
+
+
+def confirms(message: Message, proposal: Proposal) -> bool:
+    """Return whether a yes is meant for a proposal: the next message of its author, who quotes it or what was last."""
+    if message.author.id in proposal.authors_since:
+        return False
+    return proposal.is_last if message.reply_to is None else message.reply_to.message_id == proposal.shown_as
 
 
 def is_yes(message: Message, names: Iterable[str] = ()) -> bool:

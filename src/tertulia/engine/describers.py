@@ -201,7 +201,9 @@ class ModelMaker:
         asked: Model = self._model
         if self._spend_tracker:
             message, timeout = wanted.message, self._limits.value.call_timeout
-            asked = MeteredModel(asked, self._spend_tracker, message.place, message.author, timeout=timeout)
+            asked = MeteredModel(
+                asked, self._spend_tracker, message.place, message.author, purpose="description", timeout=timeout
+            )
         tag = await self._language(wanted.message)
         question = ASKED + (IN_LANGUAGE.format(tag=tag) if _TAG.fullmatch(tag) else "")
         response = await self._access.ask(wanted, question, self._model, asked)
@@ -249,7 +251,11 @@ class TranscriptMaker:
             media = replace(media, data=without_metadata(media.data, content_type(media.data) or ""))
         tag = await self._language(message)
         # an English client says little about its user, and services know English by themselves
-        return await self._transcribe(media, language="" if tag.lower().startswith("en") else tag)
+        language = "" if tag.lower().startswith("en") else tag
+        if self._spend_tracker is None:
+            return await self._transcribe(media, language=language)
+        async with self._spend_tracker.counted("transcript", self.name, message.place, message.author):
+            return await self._transcribe(media, language=language)
 
 
 class Makers(Struct, frozen=True, kw_only=True):

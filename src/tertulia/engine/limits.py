@@ -1,7 +1,7 @@
 """Limits: how much the agent answers, works and spends; and the protocol of the store that counts it. Pure."""
 
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import date
 from typing import Protocol
 
 from msgspec import Struct
@@ -9,7 +9,7 @@ from msgspec import Struct
 from tertulia.errors import InvalidValue
 from tertulia.memory.values import Subject
 from tertulia.messages import Author, Message, Place
-from tertulia.run.journal import CallCost
+from tertulia.models.calls import Call
 
 
 class Spend(Struct, frozen=True, kw_only=True):
@@ -74,9 +74,18 @@ class UsageRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     calls: int
     input: int  # tokens, the cached among them
     cached: int
+    written: int = 0  # to a cache
     output: int
     thought: int
     money: float  # in dollars; 0 where no price was known
+
+
+class StoredCall(Struct, frozen=True, kw_only=True):
+    """A call, and for whom it was made."""
+
+    call: Call
+    place: Place | None
+    person: Subject | None
 
 
 class UsageStore(Protocol):
@@ -86,8 +95,14 @@ class UsageStore(Protocol):
         """Return the spend of a day in UTC: of a place, of an author in the place's service, or in total."""
         ...
 
-    async def add(self, spent: CallCost, *, place: Place, author: Author | None = None, at: datetime) -> None:
-        """Count a call outside of runs; the calls of runs are counted with their responses."""
+    async def add(self, call: Call, *, place: Place | None, author: Author | None = None) -> None:
+        """Store and count a call outside of runs; `JournalStore` does that for the calls of runs."""
+        ...
+
+    async def calls(
+        self, *, run: str | None = None, place: Place | None = None, failed: bool = False, most: int
+    ) -> Sequence[StoredCall]:
+        """Return the newest calls, the oldest first: of a run, of a place, those that failed, if that is said."""
         ...
 
     async def listed(self, since: date) -> Sequence[UsageRow]:

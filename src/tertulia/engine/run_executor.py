@@ -222,6 +222,7 @@ class RunExecutor:
                 streaming=self._is_watched(journal.run.place),
                 timeout=self._limits.value.call_timeout,
                 sleep=self._sleep,
+                now=self._now,
                 on_retry=partial(self._publish_retry, journal.run),
             ),
             while_waiting=slot.release,

@@ -1,17 +1,25 @@
 """Spend caps: model calls are counted, and held to what a day may cost for a place, a person, and in total."""
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from tertulia.engine.limits import Cap, CurrentLimits, Limits, UsageStore
-from tertulia.errors import InvalidValue, SpendCapReached
+from tertulia.errors import InvalidValue, SpendCapReached, TertuliaError
+from tertulia.memory.embeddings import Embedder
 from tertulia.messages import Author, Message, Place
 from tertulia.models.base import File, Model, Response, TakesMedia, UploadsFiles
+from tertulia.models.calls import Call, Purpose, noted_requests, priced
 from tertulia.models.prices import PRICES, Prices, price_of
 from tertulia.parts import Media, Part
-from tertulia.run.journal import call_cost
-from tertulia.run.model_calls import CALL_TIMEOUT, ModelCalls
+from tertulia.run.model_calls import CALL_TIMEOUT, CallAttempt, ModelCalls
 from tertulia.turns import Prompt, Role
+
+if TYPE_CHECKING:
+    from tertulia.memory.retrieval.features import Floats
 
 
 class SpendTracker:
@@ -23,7 +31,7 @@ class SpendTracker:
         self._usages = usages
         self._limits = limits
         self._prices = prices
-        self._now = now
+        self.now = now
 
     def require_prices(self, models: Iterable[Model], limits: Limits | None = None) -> None:
         """Raise `InvalidValue` if money is capped and a model has no price; *limits* defaults to the current ones."""
@@ -54,13 +62,27 @@ class SpendTracker:
     async def add_notice(self, message: Message) -> None:
         await self._usages.add_notice(message, self._day())
 
-    async def count(self, response: Response, model: Model, place: Place, author: Author | None) -> None:
-        spent = call_cost(model.name, response.usage, self._prices)
-        if spent:
-            await self._usages.add(spent, place=place, author=author, at=self._now())
+    async def count(self, call: Call, place: Place | None, author: Author | None) -> None:
+        """Store a call that belongs to no run."""
+        await self._usages.add(priced(call, self._prices), place=place, author=author)
+
+    @asynccontextmanager
+    async def counted(
+        self, purpose: Purpose, name: str, place: Place | None = None, author: Author | None = None
+    ) -> AsyncIterator[None]:
+        """Store the request that is sent within, to a service that reports no usage."""
+        attempt = CallAttempt(name, now=self.now)
+        try:
+            with noted_requests(attempt.noted):
+                yield
+        except BaseException as error:
+            with suppress(TertuliaError):
+                await self.count(replace(attempt.failed(error), purpose=purpose), place, author)
+            raise
+        await self.count(replace(attempt.answered(), purpose=purpose), place, author)
 
     def _day(self) -> date:
-        return self._now().astimezone(UTC).date()
+        return self.now().astimezone(UTC).date()
 
 
 class MeteredModel:
@@ -76,6 +98,7 @@ class MeteredModel:
         place: Place,
         author: Author | None = None,
         *,
+        purpose: Purpose,
         timeout: float = CALL_TIMEOUT,
     ) -> None:
         self.name = model.name
@@ -83,7 +106,8 @@ class MeteredModel:
         self._spend_tracker = spend_tracker
         self._place = place
         self._author = author
-        self._calls = ModelCalls(retries=0, timeout=timeout)
+        self._purpose = purpose
+        self._calls = ModelCalls(retries=0, timeout=timeout, now=spend_tracker.now)
 
     def takes(self, media: Media, role: Role) -> bool:
         return self._model.takes(media, role) if isinstance(self._model, TakesMedia) else media.has_content
@@ -113,9 +137,24 @@ class MeteredModel:
     async def respond(self, prompt: Prompt) -> Response:
         if await self._spend_tracker.is_reached(self._place, self._author):
             raise SpendCapReached(f"{self.name} is not called until tomorrow: a spend cap is reached")
-        response = await self._calls.respond(self._model, prompt)
-        await self._spend_tracker.count(response, self._model, self._place, self._author)
-        return response
+
+        async def ended(call: Call) -> None:
+            await self._spend_tracker.count(replace(call, purpose=self._purpose), self._place, self._author)
+
+        return await self._calls.respond(self._model, prompt, ended=ended)
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
         yield await self.respond(prompt)
+
+
+class MeteredEmbedder:
+    """An embedder by a service, whose requests are stored. *counted* is entered around each."""
+
+    def __init__(self, embedder: Embedder, counted: Callable[[], AbstractAsyncContextManager[None]]) -> None:
+        self.id = embedder.id
+        self._embedder = embedder
+        self._counted = counted
+
+    async def embed(self, texts: Sequence[str], *, asking: bool = False) -> "Floats":
+        async with self._counted():
+            return await self._embedder.embed(texts, asking=asking)

@@ -385,6 +385,15 @@ class OwnerSettingStore(Protocol):
         ...
 
 
+class Proposal(Struct, frozen=True, kw_only=True):
+    """A proposal to forget a fact, as it stood when a message came that may confirm it."""
+
+    fact: Fact
+    shown_as: str  # the id of the message that showed it
+    authors_since: frozenset[str]  # the people who wrote after it and before the message
+    is_last: bool  # whether the agent has said nothing since, nor was sending anything
+
+
 class ProposalStore(Protocol):
     """Proposals of a model to forget facts, which the person they are about may confirm."""
 
@@ -396,12 +405,11 @@ class ProposalStore(Protocol):
         """Return the facts that a run proposes to forget and that still exist."""
         ...
 
-    async def confirmed_by(self, message: Message, *, now: datetime) -> Sequence[Fact]:
-        """Return the facts that *message*, which says yes, confirms are to be forgotten.
+    async def candidates(self, message: Message, *, now: datetime) -> Sequence[Proposal]:
+        """Return the proposals that *message* may confirm.
 
-        The facts are about its author and were proposed in this place by a reply that was sent. The message is the
-        author's next one there and was not edited since. It quotes that reply; or it quotes nothing, and no other
-        reply of ours came after or was being sent.
+        The facts are about its author and were proposed in this place by a reply that was sent before the message,
+        which was not edited since.
         """
         ...
 

@@ -1,7 +1,7 @@
 """Values of memory, and the protocols of the store that holds them: facts, summaries, episodes, the index. Pure."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from datetime import datetime
 from typing import Literal, Protocol
 
@@ -99,6 +99,77 @@ class UnreadRange(Struct, frozen=True, kw_only=True):
     changes: int  # the place's counter of changed messages when the range was read
 
 
+class ForgottenFact(Struct, frozen=True, kw_only=True):
+    """A fact that is being forgotten, with what it is found by."""
+
+    row: int
+    about: int  # the row of its person
+    text: str
+    name: str  # of the person in the fact
+    names: tuple[str, ...]  # all that the person went by
+    places: frozenset[int]  # rows of the places where it may have been told
+    at: datetime
+
+
+class SaidMessage(Struct, frozen=True, kw_only=True):
+    """A message that may state a fact that is being forgotten."""
+
+    row: int
+    author: int
+    by_agent: bool
+    text: str
+    turns: str  # of the model, as JSON
+    reply_author: int | None  # whose message it replies to
+    question: str = ""  # the messages that the agent answered with it
+
+
+class StatingMessages(Struct, frozen=True, kw_only=True):
+    """Rows of messages that belong to facts that are being forgotten."""
+
+    asking: Set[int]  # to forget them
+    stating: Set[int]
+    doubtful: Set[int]  # of the agent: whether they state a fact depends on the question
+
+
+class UnsentReply(Struct, frozen=True, kw_only=True):
+    row: int
+    place: int
+    text: str  # of all parts
+    turns: str
+    asked_by: int | None  # the author who is answered
+    question: str
+
+
+class UnsentTask(Struct, frozen=True, kw_only=True):
+    id: str
+    place: int
+    args: str
+    asked_by: int | None
+
+
+class OpenRun(Struct, frozen=True, kw_only=True):
+    id: str
+    place: int
+    texts: tuple[str, ...]  # what it was shown, and what it has done
+
+
+class UnsentWork(Struct, frozen=True, kw_only=True):
+    """What the agent has not said yet in some places."""
+
+    replies: tuple[UnsentReply, ...]
+    tasks: tuple[UnsentTask, ...]
+    runs: tuple[OpenRun, ...]
+
+
+class Withdrawal(Struct, frozen=True, kw_only=True):
+    """What the agent must not say any more."""
+
+    replies: Sequence[int]
+    turns: Sequence[int]  # rows of replies that only lose what the model did to write them
+    tasks: Sequence[str]
+    runs: Sequence[str]
+
+
 class FactRules(Protocol):
     """What memory decides about facts inside of a transaction of the store: pure functions over what it has read."""
 
@@ -120,6 +191,22 @@ class FactRules(Protocol):
 
     def fact_digest(self, text: str, name: str) -> str:
         """Return the digest of a fact about a person of that name: equal for facts that say the same."""
+        ...
+
+    def find_stating(self, facts: Iterable[ForgottenFact], messages: Sequence[SaidMessage]) -> StatingMessages:
+        """Find the messages of a place that state one of the facts, or ask to forget it."""
+        ...
+
+    def hidden_sentences(self, facts: Iterable[ForgottenFact], text: str) -> Sequence[str]:
+        """Return the sentences for which a message is hidden."""
+        ...
+
+    def find_withdrawn(self, facts: Sequence[ForgottenFact], unsent: UnsentWork) -> Withdrawal:
+        """Find the unsent replies, tasks and open runs that state one of the facts."""
+        ...
+
+    def is_stated_by_name(self, facts: Iterable[ForgottenFact], text: str) -> bool:
+        """Return whether a text of unknown speakers states a fact and also names its person."""
         ...
 
     def is_repetition(self, text: str, before: str) -> bool:
@@ -169,6 +256,10 @@ class Facts(Protocol):
 
     async def forget_all(self, subject: Subject, *, at: datetime | None = None) -> int:
         """Remove all facts about a person and the episodes of their direct chats; return how many facts."""
+        ...
+
+    async def resume_forgetting(self) -> None:
+        """Finish what a process that was killed had begun to forget."""
         ...
 
 

@@ -33,10 +33,11 @@ class Finish(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Tokens: `cached` are among `input`; `thought` are not among `output`."""
+    """Tokens: `cached`, and `written` to a cache, are among `input`; `thought` are not among `output`."""
 
     input: int = 0
     cached: int = 0
+    written: int = 0
     output: int = 0
     thought: int = 0
 
@@ -48,6 +49,7 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return Usage(
             input=self.input + other.input,
             cached=self.cached + other.cached,
+            written=self.written + other.written,
             output=self.output + other.output,
             thought=self.thought + other.thought,
         )
@@ -60,6 +62,7 @@ class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):
     usage: Usage = Usage()
     finish: Finish = Finish(outcome="other")
     raw: dict[str, Any] = {}
+    answered_by: str = ""  # the model, as the service calls it
 
     @property
     def parts(self) -> tuple[Part, ...]:

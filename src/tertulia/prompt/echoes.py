@@ -8,13 +8,16 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from tertulia.parts import Text
+from tertulia.models.local.encode import AFTER_RESULT
+from tertulia.parts import Media, Text, ToolResult
 from tertulia.prompt import forms
 from tertulia.turns import Prompt, Turn
 from tertulia.value_cache import cached
+from tertulia.wire.part_forms import unseen_note
 
 MAY_ECHO = re.compile(  # an answer in which it does not match repeats nothing
     rf"[\[#*{{]|{re.escape(forms.FROM)}|{re.escape(forms.RECALLED[:9])}|{re.escape(forms.PAST[:9])}"
+    rf"|{re.escape(AFTER_RESULT)}|you read text only"
 )
 
 _HEADING = re.compile(
@@ -62,11 +65,14 @@ def _sections(text: str) -> Iterator[str]:
 
 
 def _of_turn(turn: Turn) -> frozenset[str]:
-    """Return the authors of the headers in a turn, and what is remembered of the time before."""
+    """Return the authors of the headers in a turn, what is remembered of the time before, and what a model that reads
+    text alone is told of its media and results.
+    """
     if turn.role != "user":
         return frozenset()
     texts = [part.text for part in turn.parts if isinstance(part, Text)]
     past = [text for text in texts if text.removeprefix("[#")[:100].find(forms.PAST[:20]) >= 0]
-    return frozenset(found[1] for text in texts if (found := _AUTHOR.match(text))) | {
-        one for text in past for one in (text, _MARK.sub("", text, count=1))
-    }
+    authors = {author[1] for text in texts if (author := _AUTHOR.match(text))}
+    notes = {unseen_note(part) for part in turn.parts if isinstance(part, Media)} - {""}
+    cues = {AFTER_RESULT for part in turn.parts if isinstance(part, ToolResult)}
+    return frozenset(authors | notes | cues | {one for text in past for one in (text, _MARK.sub("", text, count=1))})

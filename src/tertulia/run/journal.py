@@ -10,8 +10,8 @@ from tertulia.context.values import LeftOut
 from tertulia.decisions import Decision
 from tertulia.errors import InvalidValue
 from tertulia.messages import Message, Place
-from tertulia.models.base import Response, Usage
-from tertulia.models.prices import Prices, cost, price_of
+from tertulia.models.base import Response
+from tertulia.models.calls import Call
 from tertulia.parts import ToolCall, ToolResult
 from tertulia.prompt.ledger import LayerEntry, layer_entries
 from tertulia.toolbox.run_context import RunContext
@@ -40,14 +40,6 @@ class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
     seconds: float = 0.0  # of work by all processes, to its end; before that, up to the last step
     resumed: int = 0  # how often it was resumed by another process
     decisions: Mapping[str, Decision] = field(default_factory=dict)  # about what it takes; stored with the messages
-
-
-class CallCost(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The tokens of one model call, and their price in dollars if that is known."""
-
-    model: str
-    usage: Usage
-    money: float = 0.0
 
 
 class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -208,7 +200,13 @@ class JournalStore(Protocol):
         """
         ...
 
-    async def add_record(self, run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None: ...
+    async def add_record(self, run: Run, step: int, record: Record, *, call: Call | None = None) -> None:
+        """Persist a record, and the call of which it is the response."""
+        ...
+
+    async def add_call(self, run: Run, call: Call) -> None:
+        """Persist a call without a response."""
+        ...
 
     async def begin_tool(self, run: Run, tool: ToolRun) -> None: ...
 
@@ -223,7 +221,10 @@ class InMemoryJournal:
     ) -> None:
         pass
 
-    async def add_record(self, run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None:
+    async def add_record(self, run: Run, step: int, record: Record, *, call: Call | None = None) -> None:
+        pass
+
+    async def add_call(self, run: Run, call: Call) -> None:
         pass
 
     async def begin_tool(self, run: Run, tool: ToolRun) -> None:
@@ -245,14 +246,6 @@ def run_context(run: Run, tool: ToolRun, *, message: Message | None = None) -> R
         message=message,
         batch=run.taken,
     )
-
-
-def call_cost(model: str, usage: Usage, prices: Prices) -> CallCost | None:
-    """Return the cost of a call; None if the service reported no usage."""
-    if not usage.total:
-        return None
-    price = price_of(model, prices)
-    return CallCost(model=model, usage=usage, money=cost(usage, price) if price else 0.0)
 
 
 def response_of(record: Record) -> Response:

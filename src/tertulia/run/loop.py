@@ -35,7 +35,9 @@ from tertulia.errors import (
     TertuliaError,
     reason_of,
 )
+from tertulia.media.sent_media import sent_media
 from tertulia.models.base import Finish, Model, Outcome, Response, TakesMedia
+from tertulia.models.calls import Call, priced
 from tertulia.models.prices import PRICES, Prices
 from tertulia.parts import Media, Part, Text, ToolCall
 from tertulia.prompt.echoes import echoes_in
@@ -53,17 +55,15 @@ from tertulia.run.fallbacks import (
 )
 from tertulia.run.journal import (
     NEXT_MODEL,
-    CallCost,
     FallbackStep,
     Journal,
     JournalStore,
     Run,
     ToolRun,
-    call_cost,
     response_of,
     run_context,
 )
-from tertulia.run.model_calls import AttachesMedia, AttemptFailed, ModelCalls, received_turn
+from tertulia.run.model_calls import LONGEST_WHY, AttachesMedia, AttemptFailed, ModelCalls, received_turn
 from tertulia.run.tool_runs import EndedToolRuns, StoreMedia, ToolRuns, cut_call_result, results_after_cancel
 from tertulia.toolbox.run_context import RunContext
 from tertulia.toolbox.toolbox import Toolbox
@@ -72,7 +72,6 @@ from tertulia.turns import Layer, Prompt, Record, Settings, Turn, cut_turn, user
 log = logging.getLogger(__name__)
 
 STEPS = 10  # rounds of tools, after which the model is asked once more without them
-LONGEST_WHY = 1000  # characters of an error that are persisted
 
 _UNUSABLE: frozenset[Outcome] = frozenset({"blocked", "prompt_blocked", "malformed", "empty", "incomplete"})
 
@@ -169,6 +168,7 @@ class RunLoop:
             store, toolbox, now=now, context=context or run_context, ended=tool_ended, store_media=store_media
         )
         self._response: Response | None = None  # to the last prompt
+        self._call: Call | None = None  # of which it is the response
 
     async def run_to_end(self) -> RunAnswered:
         """Run to the end and return the answer, without the other events."""
@@ -262,9 +262,9 @@ class RunLoop:
         all_tried = (*journal.tried, *([tried] if tried else []))
         self.journal = replace(journal, run=run, prompt=prompt, step=step, tried=all_tried)
 
-    async def _record(self, record: Record, spent: CallCost | None = None) -> None:
+    async def _record(self, record: Record, call: Call | None = None) -> None:
         journal = self.journal
-        await self._store.add_record(journal.run, journal.step, record, spent=spent)
+        await self._store.add_record(journal.run, journal.step, record, call=call)
         self.journal = replace(journal, records=(*journal.records, (journal.step, record)))
 
     async def _ask(self) -> AsyncGenerator[RunEvent, None]:
@@ -303,7 +303,7 @@ class RunLoop:
         model, prompt = self._model, self.journal.last_prompt
         self._sent = sent = await self._attachments.attach(prompt, model) if self._attachments else prompt
         retries = 0 if self._next_model else None  # only the last model is waited for
-        async with aclosing(self._calls.request(model, sent, retries=retries)) as pieces:
+        async with aclosing(self._calls.request(model, sent, retries=retries, ended=self._end_call)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Response) and self._attachments:
                     self._attachments.accept(prompt, sent, model)
@@ -369,10 +369,18 @@ class RunLoop:
     async def _record_response(self, response: Response) -> bool:
         """Persist a response; return whether it is usable."""
         usable = self._is_usable(response)
-        run, name = self.journal.run.id, self._model.name
-        record = Record(turn=response.turn, at=self._now(), valid=usable, raw=response.raw, run=run)
-        await self._record(record, call_cost(name, response.usage, self._prices))
+        record = Record(turn=response.turn, at=self._now(), valid=usable, raw=response.raw, run=self.journal.run.id)
+        await self._record(record, self._call)
         return usable
+
+    async def _end_call(self, call: Call) -> None:
+        """Persist a call without a response; any other goes with its record."""
+        journal = self.journal
+        media = sent_media(self._sent or journal.last_prompt)
+        call = priced(replace(call, run=journal.run.id, step=journal.step, media=media), self._prices)
+        self._call = call if call.status == "answered" else None
+        if self._call is None:
+            await self._store.add_call(journal.run, call)
 
     def _is_usable(self, response: Response) -> bool:
         """Return whether it has text or media, or calls that may run. Calls may be cut where the token limit was

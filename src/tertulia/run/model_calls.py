@@ -3,7 +3,8 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
+from datetime import UTC, datetime
 from itertools import count
 from math import inf
 from secrets import token_hex
@@ -21,21 +22,26 @@ from tertulia.errors import (
     ResponseUnreadable,
     TertuliaError,
     TimedOut,
+    reason_of,
     seconds_to_wait,
 )
 from tertulia.jsonio import jsonable
 from tertulia.models.base import Model, Response
+from tertulia.models.calls import Call, SentRequest, noted_requests
 from tertulia.parts import Media, Part, made_media
+from tertulia.redaction import redact_keys
 from tertulia.turns import Prompt, Turn
 
 log = logging.getLogger(__name__)
 
 RETRIES = 4  # of one request
 MAX_RETRY_WAIT = 60.0  # seconds before a retry; a service that asks for more is not retried
+LONGEST_WHY = 1000  # characters of an error that are persisted
 CALL_TIMEOUT = 600.0  # seconds; models may think for minutes
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
+Ended = Callable[[Call], Awaitable[None]]
 
 
 class AttemptFailed(Struct, frozen=True):
@@ -62,6 +68,52 @@ class AttachesMedia(Protocol):
         ...
 
 
+class CallAttempt:
+    """One attempt of a request, which becomes a `Call` when it ends."""
+
+    def __init__(self, model: str, *, now: Callable[[], datetime], number: int = 1, waited: float = 0.0) -> None:
+        self.noted: list[SentRequest] = []
+        self.first_at: datetime | None = None
+        self._model = model
+        self._number = number
+        self._waited = waited
+        self._now = now
+        self._begun_at = now()
+
+    def answered(self, response: Response | None = None) -> Call:
+        """Return the call; *response* is that of a model."""
+        if response is None:
+            return self._call()
+        finish = response.finish
+        why = "" if finish.outcome == "complete" else f"{finish.outcome} {finish.reason}".strip()
+        return replace(
+            self._call(),
+            usage=response.usage,
+            answered_by=response.answered_by[:LONGEST_WHY],
+            why=redact_keys(why)[:LONGEST_WHY],
+        )
+
+    def failed(self, error: BaseException) -> Call:
+        if isinstance(error, asyncio.CancelledError):
+            return replace(self._call(), status="stopped")
+        return replace(self._call(), status="failed", error=type(error).__name__, why=reason_of(error)[:LONGEST_WHY])
+
+    def _call(self) -> Call:
+        return Call(
+            model=self._model,
+            attempt=self._number,
+            waited=self._waited,
+            begun_at=self._begun_at,
+            first_at=self.first_at,
+            ended_at=self._now(),
+            request=self.noted[-1] if self.noted else None,
+        )
+
+
+async def unrecorded(_: Call) -> None:
+    """Do nothing with a call."""
+
+
 class ModelCalls:
     """Calls models. *timeout* limits one call in all, also where a service sends keep-alives."""
 
@@ -72,6 +124,7 @@ class ModelCalls:
         retries: int = RETRIES,
         timeout: float | None = CALL_TIMEOUT,
         sleep: Sleep = asyncio.sleep,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
         on_retry: Callable[[float, TertuliaError], None] | None = None,
     ) -> None:
         self._on_retry = on_retry  # called with the seconds before a retry, and the error
@@ -79,28 +132,37 @@ class ModelCalls:
         self._retries = retries
         self._timeout = timeout
         self._sleep = sleep
+        self._now = now
 
     async def request(
-        self, model: Model, prompt: Prompt, *, retries: int | None = None
+        self, model: Model, prompt: Prompt, *, retries: int | None = None, ended: Ended = unrecorded
     ) -> AsyncGenerator[Part | Response | AttemptFailed, None]:
-        """Yield the pieces of the response, then the response. An unavailable model is asked again *retries* times."""
-        most = self._retries if retries is None else retries
+        """Yield the pieces of the response, then the response. An unavailable model is asked again *retries* times.
+
+        *ended* is awaited with each call, before its response is given or its error raised.
+        """
+        most, seconds = self._retries if retries is None else retries, 0.0
         for failures in count():
-            has_begun = False
+            has_begun, response = False, None
+            attempt = CallAttempt(model.name, now=self._now, number=failures + 1, waited=seconds)
             try:
-                if not self._streaming:
-                    yield _require_type(
-                        await self._within(self._timeout, model.respond(prompt), model), Response, model
-                    )
-                    return
-                async with aclosing(self._pieces(model, prompt)) as pieces:
+                async with aclosing(self._pieces(model, prompt, attempt)) as pieces:
                     async for piece in pieces:
-                        has_begun = True
-                        yield _require_type(piece, Part | Response, model)
                         if isinstance(piece, Response):
-                            return
-                raise ResponseUnreadable(f"{model.name} ended its stream without a response")
-            except ModelUnavailable as error:
+                            response = piece
+                            break
+                        has_begun = True
+                        yield piece
+                if response is None:
+                    raise ResponseUnreadable(f"{model.name} ended its stream without a response")
+            except asyncio.CancelledError as error:
+                with suppress(TertuliaError):
+                    await ended(attempt.failed(error))
+                raise
+            except Exception as error:
+                await ended(attempt.failed(error))
+                if not isinstance(error, ModelUnavailable):
+                    raise
                 requested = seconds_to_wait(error.retry_after)
                 seconds = backoff(failures + 1, first=1.0, longest=inf) if requested is None else requested
                 enough = min(most, 1) if isinstance(error, HostUnknown) else most
@@ -110,29 +172,42 @@ class ModelCalls:
                     self._on_retry(seconds, error)
                 else:
                     log.info("%s; retried in %g s", error, seconds)
+            else:
+                await ended(attempt.answered(response))
+                yield response
+                return
             if has_begun:
                 yield AttemptFailed()
             await self._sleep(seconds)
 
-    async def respond(self, model: Model, prompt: Prompt) -> Response:
+    async def respond(self, model: Model, prompt: Prompt, *, ended: Ended = unrecorded) -> Response:
         """Return the response."""
-        async with aclosing(self.request(model, prompt)) as pieces:
+        async with aclosing(self.request(model, prompt, ended=ended)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Response):
                     return piece
         raise AssertionError  # a request ends in a response, or raises
 
-    async def _pieces(self, model: Model, prompt: Prompt) -> AsyncGenerator[Part | Response, None]:
-        """Yield the pieces of a stream. The timeout counts only the time spent waiting for the model."""
+    async def _pieces(
+        self, model: Model, prompt: Prompt, attempt: CallAttempt
+    ) -> AsyncGenerator[Part | Response, None]:
+        """Yield the pieces of an answer. The timeout counts only the time spent waiting for the model."""
+        if not self._streaming:
+            with noted_requests(attempt.noted):
+                response = await self._within(self._timeout, model.respond(prompt), model)
+            yield _require_type(response, Response, model)
+            return
         clock, left = asyncio.get_running_loop().time, self._timeout
         async with closing(model.stream(prompt)) as pieces:
             while True:
                 began = clock()
-                piece = await self._within(left, anext(pieces, None), model)
+                with noted_requests(attempt.noted):
+                    piece = await self._within(left, anext(pieces, None), model)
                 if piece is None:
                     return
                 left = None if left is None else left - (clock() - began)
-                yield piece
+                attempt.first_at = attempt.first_at or self._now()
+                yield _require_type(piece, Part | Response, model)
 
     async def _within(self, seconds: float | None, work: Awaitable[T], model: Model) -> T:
         limit = asyncio.timeout(seconds)

@@ -91,7 +91,8 @@ def _echo(text: str) -> Grammar:
                     yield from _blank_line(own) if own.taken else _line_end(own)
                 continue
             for expected in line.lstrip() if gap == "blank" else line:
-                char = yield
+                while (char := (yield)) == "*" != expected:
+                    pass  # emphasis of a label
                 if char != expected:
                     if not char and count:
                         own.take()

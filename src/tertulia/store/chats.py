@@ -133,6 +133,13 @@ def remove_exchanges_with_words(database: Database, words: Vocabulary, gone: Col
     return removed
 
 
+def read_texts(database: Database) -> list[str]:
+    """Return the exchanges of all chats, each as JSON, with those that are open."""
+    chats = _chats(database)
+    ended = ["\n".join(entries) for _, _, exchanges in chats for entries in exchanges]
+    return ended + [exchange for _, exchange, _ in chats if exchange is not None]
+
+
 def remove_exchanges_stating(database: Database, states: Holds, at: datetime | None) -> None:
     """Remove the exchanges that state what is forgotten."""
     for name, exchange, exchanges in _chats(database):

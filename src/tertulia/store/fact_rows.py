@@ -43,7 +43,7 @@ VISIBLE = f"""f.about = :about AND f.direct <= :direct AND (
 
 FACT_COLUMNS = f"""f.id, f.fact_id, f.title, a.platform, a.author_id, f.name, f.text, f.key, f.scope, f.confidence,
     f.learned_at, f.valid_from, f.valid_until, f.superseded_by, {HEARSAY}, f.imported_from"""
-FACT_TABLES = "FROM facts f JOIN authors a ON a.id = f.about"
+FACT_TABLES = "FROM facts f JOIN authors a ON a.id = f.about AND f.forgotten_at IS NULL"
 
 # The messages that facts were learned from, in the order in which they were learned.
 _SELECT_SOURCES = "SELECT fact, message_id FROM fact_sources WHERE fact IN (:facts) ORDER BY id"
@@ -60,6 +60,11 @@ _UPSERT = f"""INSERT INTO facts ({", ".join(_STORED)}) VALUES ({", ".join(f":{co
 # Stores a source of a stored fact.
 _INSERT_SOURCE = """INSERT INTO fact_sources (fact, place, message_id)
     SELECT id, place, :message_id FROM facts WHERE fact_id = :fact_id"""
+
+
+def is_forgetting(database: Database) -> bool:
+    """Return whether facts are marked as forgotten, and not removed yet."""
+    return database.one("SELECT 1 FROM facts WHERE forgotten_at IS NOT NULL") is not None
 
 
 def find_subject(database: Database, subject: Subject) -> int | None:

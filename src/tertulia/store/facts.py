@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.characters import is_blank
+from tertulia.engine.store_protocols import Proposal
 from tertulia.events import FactsLearned
 from tertulia.memory.values import Fact, FactRules, Scope, Subject, Summary, UnreadRange, check_fact, is_current
 from tertulia.messages import Message, Place
@@ -26,13 +27,14 @@ from tertulia.store.fact_rows import (
     upsert_facts,
 )
 from tertulia.store.forget import retraction
-from tertulia.store.forget.facts import hide_facts
+from tertulia.store.forget.facts import Forgetting, mark
 from tertulia.store.identities import IdentityCache, audience_start, find_place, upsert_author, upsert_place
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_message
 from tertulia.store.messages import text_of
 from tertulia.store.sqlite import connection
 from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread, Repository
+from tertulia.tasks.task import PlanRules
 from tertulia.timezones import utc
 
 _ALL = 2**31
@@ -40,7 +42,7 @@ _ALL = 2**31
 # The messages that a fact was learned from and that can still be read.
 _SOURCE_MESSAGES = f"""SELECT {MESSAGE_COLUMNS} FROM facts f JOIN fact_sources s ON s.fact = f.id
     JOIN messages m ON m.place = s.place AND m.message_id = s.message_id JOIN names n ON n.id = m.name
-    WHERE f.fact_id = :fact_id AND m.deleted = 0 AND m.hidden = 0
+    WHERE f.fact_id = :fact_id AND f.forgotten_at IS NULL AND m.deleted = 0 AND m.hidden = 0
         AND n.author NOT IN (SELECT author FROM blocked_authors)
     ORDER BY m.number"""
 
@@ -74,9 +76,10 @@ _UPSERT_SUMMARY = """INSERT INTO summaries (about, place, direct, text, facts, d
 class SqlFacts(Repository):
     """Implements `memory.values.Facts` and `Summaries`."""
 
-    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, rules: FactRules) -> None:
+    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, rules: FactRules, plans: PlanRules) -> None:
         super().__init__(writer, reader)
         self._rules = rules
+        self._forgetting = Forgetting(writer, reader, rules, plans)
 
     async def learn(self, facts: Sequence[Fact], *, reading: UnreadRange | None = None) -> Sequence[Fact]:
         given = [normalize(check_fact(fact)) for fact in facts]
@@ -105,16 +108,19 @@ class SqlFacts(Repository):
 
     async def forget(self, fact_ids: Sequence[str], *, at: datetime | None = None) -> int:
         now = utc(at or datetime.now(UTC))
-        count = await self._writer.run(lambda database: _forget(database, fact_ids, now, self._rules))
-        if count:
-            await self._writer.run(connection.checkpoint, autocommit=True)
+        count = await self._writer.run(lambda database: _forget(database, fact_ids, now))
+        await self.resume_forgetting()
         return count
 
     async def forget_all(self, subject: Subject, *, at: datetime | None = None) -> int:
         now = utc(at or datetime.now(UTC))
-        count = await self._writer.run(lambda database: _forget_all(database, subject, now, self._rules))
-        await self._writer.run(connection.checkpoint, autocommit=True)
+        count = await self._writer.run(lambda database: _forget_all(database, subject, now))
+        await self.resume_forgetting()
         return count
+
+    async def resume_forgetting(self) -> None:
+        if await self._forgetting.finish():
+            await self._writer.run(connection.checkpoint, autocommit=True)
 
     async def summary(self, subject: Subject, *, place: Place, at: datetime | None = None) -> Summary | None:
         now = utc(at or datetime.now(UTC))
@@ -158,22 +164,19 @@ def _source_messages(database: Database, fact_id: str) -> list[Message]:
     return [decode_message(database, row, identities) for row in rows]
 
 
-def _forget(database: Database, fact_ids: Iterable[str], at: datetime, rules: FactRules) -> int:
+def _forget(database: Database, fact_ids: Iterable[str], at: datetime) -> int:
     same = [row for (row,) in database.all(_SAME, fact_ids=list(map(clean, fact_ids)))]
     facts = retraction.with_superseded(database, same)
-    cursors.exclude_facts(database, facts)
-    hide_facts(database, facts, at)
-    retraction.remove(database, facts, rules)
+    mark(database, facts, at)
     return len(facts)
 
 
-def _forget_all(database: Database, subject: Subject, at: datetime, rules: FactRules) -> int:
+def _forget_all(database: Database, subject: Subject, at: datetime) -> int:
     author = find_subject(database, subject)
     if author is None:
         return 0
     facts = [row for (row,) in database.all("SELECT id FROM facts WHERE about = :author", author=author)]
-    hide_facts(database, facts, at)
-    retraction.remove(database, facts, rules)
+    mark(database, facts, at)
     retraction.remove_summaries(database, [author])
     episodes.forget_direct_chats(database, author)
     cursors.exclude_all(database, author)
@@ -328,7 +331,7 @@ def _upsert_summary(database: Database, summary: Summary, made_of: Sequence[str]
     """Store a summary, unless a fact it was made of is gone, superseded or no longer visible."""
     given = {clean(fact_id) for fact_id in made_of}
     select = f"""SELECT count(*) FROM facts f
-        WHERE fact_id IN (:given) AND superseded_by IS NULL AND NOT {ALL_SOURCES_BLOCKED}"""
+        WHERE fact_id IN (:given) AND superseded_by IS NULL AND forgotten_at IS NULL AND NOT {ALL_SOURCES_BLOCKED}"""
     if database.all(select, given=list(given)) != [(len(given),)]:
         return
     database.run(
@@ -343,29 +346,28 @@ def _upsert_summary(database: Database, summary: Summary, made_of: Sequence[str]
     )
 
 
-# *o* is the reply that showed the proposal, *y* the message that may confirm it: the next one of the person there, not
-# edited since. Without a quote it confirms only the last message of the agent; replies that are being sent count,
-# because people may see a reply before we know that it was sent. Answers to commands, without author and run, do not.
-_CONFIRMED = """f.id IN (
-    SELECT p.fact FROM proposals p JOIN runs r ON r.run_id = p.run_id AND r.status = 'done'
-        JOIN outbox o ON o.run_id = p.run_id AND o.purpose = 'proposal' AND o.part = 0 AND o.status = 'sent'
-        JOIN messages y ON y.place = r.place AND y.message_id = :message AND y.number >= o.position
-            AND y.deleted = 0 AND y.text = :text
-        JOIN names n ON n.id = y.name
-    WHERE r.place = :place AND n.author = f.about AND p.until > :now AND (
-        y.reply_to = o.message_id OR (y.reply_to IS NULL AND NOT EXISTS (
-            SELECT 1 FROM messages b WHERE b.place = y.place AND b.number >= o.position AND b.number < y.number
-            AND b.role = 'model'
-        ) AND NOT EXISTS (
-            SELECT 1 FROM outbox b WHERE b.place = y.place AND b.id > o.id AND b.made_at <= y.received_at
-            AND b.status NOT IN ('waiting', 'dropped') AND (b.author IS NOT NULL OR b.run_id IS NOT NULL)
-            AND coalesce(b.reply_id, b.outgoing_id) <> coalesce(o.reply_id, o.outgoing_id)
-        ))
-    ) AND NOT EXISTS (
-        SELECT 1 FROM messages b JOIN names m ON m.id = b.name
-        WHERE b.place = y.place AND b.number >= o.position AND b.number < y.number AND m.author = n.author
-    )
-)"""
+# The proposals that a message *y*, not edited since, may confirm: about its author, in its place, and shown by a reply
+# *o* that was sent before it.
+_CANDIDATES = """SELECT f.fact_id, o.message_id, o.id, o.position, coalesce(o.reply_id, o.outgoing_id), y.number,
+        y.received_at
+    FROM proposals p JOIN facts f ON f.id = p.fact AND f.forgotten_at IS NULL
+    JOIN runs r ON r.run_id = p.run_id AND r.status = 'done'
+    JOIN outbox o ON o.run_id = p.run_id AND o.purpose = 'proposal' AND o.part = 0 AND o.status = 'sent'
+    JOIN messages y ON y.place = r.place AND y.message_id = :message AND y.number >= o.position
+        AND y.deleted = 0 AND y.text = :text
+    JOIN names n ON n.id = y.name
+    WHERE r.place = :place AND n.author = f.about AND p.until > :now ORDER BY f.id, o.id"""
+
+# What was said in a place between two numbers.
+_SAID_BETWEEN = """SELECT a.author_id, m.role FROM messages m JOIN names n ON n.id = m.name
+    JOIN authors a ON a.id = n.author WHERE m.place = :place AND m.number >= :start AND m.number < :stop
+    ORDER BY m.number"""
+
+# Whether another reply was being sent when a message came: people may see one before we know that it was sent. Answers
+# to commands, without author and run, do not count.
+_SENT_BETWEEN = """SELECT 1 FROM outbox WHERE place = :place AND id > :row AND made_at <= :received_at
+    AND status NOT IN ('waiting', 'dropped') AND (author IS NOT NULL OR run_id IS NOT NULL)
+    AND coalesce(reply_id, outgoing_id) <> :reply_id"""
 
 
 class SqlProposals(Repository):
@@ -380,23 +382,34 @@ class SqlProposals(Repository):
         where = "f.id IN (SELECT fact FROM proposals WHERE run_id = :run_id)"
         return await self._reader.run(lambda database: select_facts(database, where, run_id=run_id))
 
-    async def confirmed_by(self, message: Message, *, now: datetime) -> Sequence[Fact]:
-        return await self._reader.run(lambda database: _confirmed_by(database, message, utc(now)))
+    async def candidates(self, message: Message, *, now: datetime) -> Sequence[Proposal]:
+        return await self._reader.run(lambda database: _candidates(database, message, utc(now)))
 
 
 def _propose(database: Database, run_id: str, fact_id: str, between: tuple[datetime, datetime], most: int) -> bool:
     now, until = (moment.isoformat() for moment in between)
     database.run("DELETE FROM proposals WHERE until <= :now", now=now)
     insert = """INSERT INTO proposals (run_id, fact, until)
-        SELECT :run_id, id, :until FROM facts WHERE fact_id = :fact_id
+        SELECT :run_id, id, :until FROM facts WHERE fact_id = :fact_id AND forgotten_at IS NULL
         AND (SELECT count(*) FROM proposals WHERE run_id = :run_id) < :most ON CONFLICT (run_id, fact) DO NOTHING"""
     database.run(insert, run_id=run_id, until=until, fact_id=clean(fact_id), most=most)
     made = "SELECT 1 FROM proposals p JOIN facts f ON f.id = p.fact WHERE p.run_id = :run_id AND f.fact_id = :fact_id"
     return database.one(made, run_id=run_id, fact_id=clean(fact_id)) is not None
 
 
-def _confirmed_by(database: Database, message: Message, now: datetime) -> list[Fact]:
+def _candidates(database: Database, message: Message, now: datetime) -> list[Proposal]:
     place = find_place(database, message.place)
-    return select_facts(
-        database, _CONFIRMED, place=place, message=message.id, text=text_of(message), now=now.isoformat()
-    )
+    rows = database.all(_CANDIDATES, place=place, message=message.id, text=text_of(message), now=now.isoformat())
+    facts = facts_with_ids(database, [fact_id for fact_id, *_ in rows])
+    found: list[Proposal] = []
+    for fact_id, shown_as, row, position, reply_id, number, received_at in rows:
+        said = database.all(_SAID_BETWEEN, place=place, start=position, stop=number)
+        sent = {"place": place, "row": row, "received_at": received_at, "reply_id": reply_id}
+        proposal = Proposal(
+            fact=facts[fact_id],
+            shown_as=shown_as,
+            authors_since=frozenset(author for author, role in said if role == "user"),
+            is_last=all(role == "user" for _, role in said) and database.one(_SENT_BETWEEN, **sent) is None,
+        )
+        found.append(proposal)
+    return found

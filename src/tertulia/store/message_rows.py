@@ -106,6 +106,29 @@ def insert_change(
     )
 
 
+def insert_changes(database: Database, messages: Collection[int], kind: ChangeKind, at: datetime | None) -> None:
+    """Store that messages change, without what they were, in the order of each place."""
+    of_place = "(SELECT count(*) FROM messages m WHERE m.place = places.id AND m.id IN (:messages))"
+    database.run(
+        f"""UPDATE places SET changes = changes + {of_place},
+            removed = CASE WHEN :removes = 1 THEN changes + {of_place} ELSE removed END
+            WHERE id IN (SELECT place FROM messages WHERE id IN (:messages))""",
+        messages=messages,
+        removes=int(kind in ("deleted", "removed")),
+    )
+    database.run(
+        f"""INSERT INTO message_changes (place, change, message, number, kind, at, position, seen)
+            SELECT p.id, p.changes - count(*) OVER (PARTITION BY p.id)
+                    + row_number() OVER (PARTITION BY p.id ORDER BY m.number),
+                m.id, m.number, :kind, :at, p.messages,
+                CASE WHEN m.number < {_KNOWN_MESSAGES.format("m.place")} THEN 1 ELSE 0 END
+            FROM messages m JOIN places p ON p.id = m.place WHERE m.id IN (:messages)""",
+        messages=messages,
+        kind=kind,
+        at=format_time(at),
+    )
+
+
 def has_changed(database: Database, place: int, since: int, between: tuple[int, int]) -> bool:
     """Return whether people changed a message with a number *between* these after the change *since*."""
     select = """SELECT 1 FROM message_changes WHERE place = :place AND change > :since

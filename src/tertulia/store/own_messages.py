@@ -15,7 +15,7 @@ from tertulia.messages import Message
 from tertulia.parts import Text
 from tertulia.store import decisions, message_rows, messages, search_index
 from tertulia.store.encoding import STRINGS, dumps
-from tertulia.store.forget.retraction import hide_message
+from tertulia.store.forget.retraction import hide_messages
 from tertulia.store.identities import IdentityCache, upsert_place
 from tertulia.store.message_rows import insert_change
 from tertulia.store.sqlite.connection import Database
@@ -57,7 +57,8 @@ def store_reply(database: Database, outgoing: OutboxItem, known_as: str | None) 
     if outgoing.status == "doubtful" or outgoing.reply_id is not None or known_as is not None:
         _mark(database, message_row, outgoing)
     if outgoing.run is not None and _answers_hidden(database, row, outgoing.run):
-        hide_message(database, message_row, outgoing.sent_at)
+        said = database.all("SELECT text FROM messages WHERE id = :message", message=message_row)
+        hide_messages(database, {message_row: [text for (text,) in said]}, outgoing.sent_at)
 
 
 def remove_reply(database: Database, outgoing: OutboxItem, known_as: str | None) -> None:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from tertulia.messages import Message, Place, PlaceKey, Quote, Reply
 from tertulia.platform import Change, Commanded, Deleted, Edited, Reacted, Received
 from tertulia.store import episodes, usage
+from tertulia.store.database import Database
 from tertulia.store.encoding import MESSAGE, PLACE, QUOTE, REPLY, STRINGS, TASK, clean, dumps, format_time, parse_time
 from tertulia.store.forget.retraction import strip_quotes
 from tertulia.store.identities import (
@@ -31,7 +32,6 @@ from tertulia.store.identities import (
     upsert_author,
     upsert_place,
 )
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread, Repository
 from tertulia.tasks.task import Task
 from tertulia.timezones import utc

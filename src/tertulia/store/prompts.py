@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from tertulia.context.values import LeftOut
 from tertulia.errors import PromptRemoved
 from tertulia.run.journal import FallbackStep, Run, SentPrompt
+from tertulia.store import usage
 from tertulia.store.database import Database
 from tertulia.store.encoding import LAYER, LEFT_OUT, TOOLS, clean, dump_bytes, dumps, load_settings, validate
 from tertulia.store.identities import place_key
@@ -130,6 +131,7 @@ class SqlPrompts(Repository):
             start, found = await self._reader.run(partial(_read_old, start=start, page=page, before=before))
             for runs in _groups(found, at_once):
                 yield await self._writer.run(partial(remove_prompts, runs=runs, at=at))
+        await self._writer.run(lambda database: usage.remove_old_calls(database, before))
 
     def prepare(
         self,
@@ -292,7 +294,7 @@ def _groups(by_place: Iterable[Sequence[str]], size: int) -> Iterator[Sequence[s
 
 
 def remove_prompts(database: Database, runs: Sequence[str], at: datetime) -> int:
-    """Remove the prompts of runs, and the layers that no other prompt has; return the number of prompts."""
+    """Remove the prompts and calls of runs, and the layers that no other prompt has; return the number of prompts."""
     removed = database.all(
         """DELETE FROM prompt_layers WHERE prompt IN (SELECT id FROM prompts WHERE run_id IN (:runs))
             RETURNING layer""",
@@ -300,6 +302,7 @@ def remove_prompts(database: Database, runs: Sequence[str], at: datetime) -> int
     )
     had = {layer for (layer,) in removed}
     count = database.run("DELETE FROM prompts WHERE run_id IN (:runs)", runs=runs)
+    usage.remove_calls(database, runs)
     update = "UPDATE runs SET prompts_removed_at = :at WHERE run_id IN (:runs)"
     database.run(update, at=at.isoformat(), runs=runs)
     used = database.all("SELECT DISTINCT layer FROM prompt_layers WHERE layer IN (:layers)", layers=had)

@@ -13,12 +13,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from tertulia.context.values import LeftOut
 from tertulia.engine.store_protocols import OutboxItem, PromptOutdated
 from tertulia.errors import InvalidValue
 from tertulia.events import DurableEvent, FallbackTried, PromptSent, RunEnded, RunStarted, ToolFinished, ToolStarted
 from tertulia.messages import Place
-from tertulia.run.journal import CallCost, FallbackStep, Journal, Run, ToolRun
+from tertulia.models.calls import Call
+from tertulia.run.journal import FallbackStep, Journal, Run, ToolRun
 from tertulia.store import decisions, events, outbox, prompts, tasks, usage
 from tertulia.store.database import Database
 from tertulia.store.encoding import (
@@ -151,7 +154,7 @@ class SqlRuns(Repository):
         rows = await self._writer.run(lambda database: _ask(database, run, prepared, [*fallbacks, *asked], at))
         self._prompts.cache_layers(prepared, rows)
 
-    async def add_record(self, run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None:
+    async def add_record(self, run: Run, step: int, record: Record, *, call: Call | None = None) -> None:
         row = {
             "run_id": run.id,
             "step": step,
@@ -167,8 +170,15 @@ class SqlRuns(Repository):
         def write(database: Database) -> None:
             _require_prompts(run, _find(database, run.id))
             database.run(insert, **row)
-            if spent:
-                usage.add(database, run, record.at, spent)
+            if call:
+                usage.add(database, run, call)
+
+        await self._writer.run(write)
+
+    async def add_call(self, run: Run, call: Call) -> None:
+        def write(database: Database) -> None:
+            stored = call if _find(database, run.id) else replace(call, run=None)
+            usage.add(database, run, stored)
 
         await self._writer.run(write)
 

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,10 +17,11 @@ from tertulia.memory import rules
 from tertulia.store import maintenance
 from tertulia.store.chats import SqlChats
 from tertulia.store.cursors import SqlCursors
-from tertulia.store.database import Connection
+from tertulia.store.database import Connection, Database
 from tertulia.store.descriptions import SqlDescriptions
 from tertulia.store.episodes import SqlEpisodes, SqlWindowPasts
 from tertulia.store.events import SqlEvents
+from tertulia.store.fact_rows import is_forgetting
 from tertulia.store.facts import SqlFacts, SqlProposals
 from tertulia.store.file_garbage import remove_garbage, shown_ids
 from tertulia.store.forget import person
@@ -41,7 +43,7 @@ from tertulia.store.prompts import SqlPrompts
 from tertulia.store.runs import SqlRuns
 from tertulia.store.search_index import SqlIndexWriter
 from tertulia.store.sqlite import connection
-from tertulia.store.sqlite.connection import MEMORY, Database
+from tertulia.store.sqlite.connection import MEMORY, SqliteDatabase
 from tertulia.store.sqlite.lock import FileUse, Lock, create_file
 from tertulia.store.sqlite.migrating import migrate_file
 from tertulia.store.tasks import SqlTasks
@@ -87,7 +89,7 @@ class Store(CheckedCalls):
         self.tasks = SqlTasks(self.writer, self.reader, graph)
         self.place_settings = SqlPlaceSettings(self.writer, self.reader)
         self.owner_settings = SqlOwnerSettings(self.writer, self.reader)
-        self.facts = SqlFacts(self.writer, self.reader, rules)
+        self.facts = SqlFacts(self.writer, self.reader, rules, graph)
         self.proposals = SqlProposals(self.writer, self.reader)
         self.cursors = SqlCursors(self.writer, self.reader)
         self.episodes = SqlEpisodes(self.writer, self.reader)
@@ -204,7 +206,7 @@ class Store(CheckedCalls):
         now = at or datetime.now(UTC)
         _create_vacuum_marker(self.path)
 
-        def remove_rows(database: Database) -> Forgotten:
+        def remove_rows(database: SqliteDatabase) -> Forgotten:
             before = shown_ids(database)
             report = person.forget(database, platform, author_id, now, rules)
             self.media.forget(before - shown_ids(database))
@@ -286,14 +288,27 @@ class StoreOpener:
             raise
 
     def _open(self) -> Store:
-        if is_url(self._path):
-            return _open_server(self._path, self._media_folder, durable=self._durable, beside=self._beside)
         if self._beside:
-            return _open_beside(self._path)
+            return _open_server(self._path, None, beside=True) if is_url(self._path) else _open_beside(self._path)
+        if is_url(self._path):
+            return _open_server(self._path, self._media_folder, durable=self._durable)
         return _open(self._path, self._media_folder, self._durable)
 
 
-def _open_server(url: str, media_folder: str | None, *, durable: bool, beside: bool) -> Store:
+def _resume(store: Store, reading: Database) -> Store:
+    """Finish what a process that was killed had begun to forget; return the store."""
+    if not is_forgetting(reading):
+        return store
+    with ThreadPoolExecutor(1) as thread:  # this one may have a loop that runs
+        try:
+            thread.submit(asyncio.run, store.facts.resume_forgetting()).result()
+        except BaseException:
+            thread.submit(asyncio.run, store.close()).result()
+            raise
+    return store
+
+
+def _open_server(url: str, media_folder: str | None, *, durable: bool = True, beside: bool = False) -> Store:
     try:
         from tertulia.store.postgres import opening
     except ImportError as error:
@@ -303,7 +318,8 @@ def _open_server(url: str, media_folder: str | None, *, durable: bool, beside: b
     opened = opening.open_beside(url) if beside else opening.open_store(url, media_folder=media_folder, durable=durable)
     writer = WriterThread(opened.writing, "tertulia store, writing")
     reader = ReaderThread(opened.reading, "tertulia store, reading")
-    return Store(writer, reader, path=opened.name, folder=opened.folder, lock=opened.holder, beside=beside, url=url)
+    store = Store(writer, reader, path=opened.name, folder=opened.folder, lock=opened.holder, beside=beside, url=url)
+    return store if beside else _resume(store, opened.reading)
 
 
 def _open(path: str, media_folder: str | None, durable: bool) -> Store:
@@ -325,7 +341,7 @@ def _open(path: str, media_folder: str | None, durable: bool) -> Store:
             undo.pop_all()
         writer = WriterThread(writing, "tertulia store, writing")
         reader = ReaderThread(reading, "tertulia store, reading")
-        return Store(writer, reader, path=path, folder=folder, lock=lock)
+        return _resume(Store(writer, reader, path=path, folder=folder, lock=lock), reading)
 
 
 def _open_beside(path: str) -> Store:
@@ -351,7 +367,7 @@ def _open_beside(path: str) -> Store:
         return Store(*owners, path=path, folder=folder, lock=use, beside=True)
 
 
-def _connect_migrated(path: str, durable: bool) -> Database:
+def _connect_migrated(path: str, durable: bool) -> SqliteDatabase:
     """Connect to a file and run its migrations."""
     database = connection.connect(path, durable=durable)
     try:
@@ -379,20 +395,20 @@ def _create_vacuum_marker(path: str) -> None:
             os.close(create_file(_vacuum_marker(path)))
 
 
-def _vacuum(path: str, database: Database) -> None:
+def _vacuum(path: str, database: SqliteDatabase) -> None:
     connection.vacuum(database)
     with suppress(FileNotFoundError):
         os.unlink(_vacuum_marker(path))
 
 
-def _write_beside(path: str) -> Database:
+def _write_beside(path: str) -> SqliteDatabase:
     try:
         return connection.connect_beside(path)
     except connection.DatabaseError:
         return connection.connect_read_only_beside(path)  # a write then raises
 
 
-def _read_beside(path: str) -> Database:
+def _read_beside(path: str) -> SqliteDatabase:
     database = connection.connect_read_only_beside(path)
     try:
         refuse_older(database)

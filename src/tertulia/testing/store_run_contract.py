@@ -13,8 +13,9 @@ from tertulia.engine.store_protocols import PromptOutdated, SendStatus, StorePro
 from tertulia.errors import InvalidValue, PromptRemoved
 from tertulia.messages import Quote, Reply
 from tertulia.models.base import Usage
+from tertulia.models.calls import Call
 from tertulia.parts import Media, Text, ToolCall, ToolResult
-from tertulia.run.journal import CallCost, FallbackStep, Journal, SentPrompt
+from tertulia.run.journal import FallbackStep, Journal, SentPrompt
 from tertulia.tasks.task import cancels_everything, cancels_nothing
 from tertulia.testing.store_world import (
     DIRECT,
@@ -272,12 +273,14 @@ class RunContract:
 
     @check
     async def test_what_was_spent_is_summed_by_day_place_and_person(self, store: StoreProtocol) -> None:
-        spent = CallCost(model="m", usage=Usage(input=100, cached=40, output=7, thought=3), money=0.5)
+        used = Usage(input=100, cached=40, output=7, thought=3)
+        spent = Call(model="m", usage=used, money=0.5, begun_at=NOON, ended_at=NOON)
+        tomorrow = replace(spent, begun_at=NOON + timedelta(days=1), ended_at=NOON + timedelta(days=1))
         author = a_message().author
         await receive(store, a_message())
         await store.runs.begin(a_run(), PROMPT, at=NOON)
-        await store.usage.add(spent, place=GROUP, author=author, at=NOON)
-        await store.usage.add(spent, place=DIRECT, at=NOON + timedelta(days=1))
+        await store.usage.add(spent, place=GROUP, author=author)
+        await store.usage.add(tomorrow, place=DIRECT)
 
         today = NOON.date()
         found = [

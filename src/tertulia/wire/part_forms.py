@@ -182,15 +182,20 @@ def is_sent_to_gemini(media: Media) -> bool:
 
 
 def words_unseen(media: Media) -> str:
-    """Return the words for media before a model that takes none. Of those that nothing describes it is told so.
+    """Return the words for media before a model that takes none."""
+    return "\n".join(filter(None, (media.words, unseen_note(media))))
+
+
+def unseen_note(media: Media) -> str:
+    """Return what a model that takes no media is told of those that nothing describes.
 
     A small model invents what is on a photo otherwise; said once for all in the instruction, it answers so to anything.
     """
+    if media.rendered_text or media.label or media.same_as or media.media_kind not in USUAL_MIME:
+        return ""
     sense = "hear" if media.media_kind in ("voice", "audio", "music") else "see"
-    is_known = media.rendered_text or media.label or media.same_as or media.media_kind not in USUAL_MIME
     kind = media.kind_word.replace("_", " ")
-    told = f"\n(This {kind} has no description, and you read text only: say that you cannot {sense} it.)"
-    return media.words if is_known else f"{media.words}{told}"
+    return f"(This {kind} has no description, and you read text only: say that you cannot {sense} it.)"
 
 
 def fits_in_result(media: Media, model: str) -> bool:

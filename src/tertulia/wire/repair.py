@@ -57,11 +57,16 @@ def repair(
 
 def repair_prompt(prompt: Prompt, model: str, *, wire: Wire) -> Prompt:
     """Return the prompt with its turns repaired; the same object when nothing had to change."""
+    return repair_with_receipts(prompt, model, wire=wire)[0]
+
+
+def repair_with_receipts(prompt: Prompt, model: str, *, wire: Wire) -> tuple[Prompt, tuple[Receipt, ...]]:
+    """Return the prompt with its turns repaired, and the receipts of what was changed."""
     legal, receipts = repair(prompt.turns, model, wire=wire)
     if not receipts:
-        return prompt
+        return prompt, ()
     layers = (Layer(name="static", instruction=prompt.instruction), Layer(name="buffered", turns=legal))
-    return replace(prompt, layers=layers)
+    return replace(prompt, layers=layers), receipts
 
 
 class _Repairer:

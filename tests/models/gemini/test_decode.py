@@ -53,6 +53,7 @@ def test_a_whole_response() -> None:
         usage=Usage(input=1087, cached=1081, output=30, thought=100),
         finish=Finish(outcome="complete", reason="STOP"),
         raw=body,
+        answered_by=FLASH,
     )
 
 

@@ -24,10 +24,11 @@ from tertulia.engine.store_protocols import OutboxItem
 from tertulia.errors import InvalidValue, KeyRefused, Overloaded, RequestRefused, StoreBroken, StoreFull
 from tertulia.model_choice import ModelChoice
 from tertulia.models import Gemini, Local, OpenAI, Response, Scripted
+from tertulia.models.calls import Call
 from tertulia.platforms.terminal.output import ScreenDisplay
 from tertulia.platforms.terminal.session import TerminalSession
 from tertulia.platforms.terminal.setup import ME, PLACE, SessionOptions, person
-from tertulia.run.journal import CallCost, Run
+from tertulia.run.journal import Run
 from tertulia.sim import GeminiSim, OpenAISim
 from tertulia.sim.gemini import BlockedPrompt, ContentFilter, CutStream, Empty, MaxTokens
 from tertulia.testing import HeldModel
@@ -592,10 +593,10 @@ async def test_a_store_that_has_no_room_in_the_middle_is_waited_for_and_nothing_
     async with Store.open(":memory:") as store:
         keep, full = store.runs.add_record, [StoreFull("the store x: no room is left")] * 2
 
-        async def kept(run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None:
+        async def kept(run: Run, step: int, record: Record, *, call: Call | None = None) -> None:
             if full:
                 await store.writer.run(partial(raise_error, full.pop()))
-            await keep(run, step, record, spent=spent)
+            await keep(run, step, record, call=call)
 
         store.runs.add_record = kept  # type: ignore[method-assign]
 

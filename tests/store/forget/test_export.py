@@ -19,10 +19,10 @@ from tertulia.media.values import FetchFailure, FileForm, Handle, StoredFile
 from tertulia.memory.values import Summary
 from tertulia.messages import Author, Place, Quote
 from tertulia.models.base import Usage
+from tertulia.models.calls import Call
 from tertulia.models.scripted import Scripted
 from tertulia.parts import Text, ToolCall, ToolResult
 from tertulia.platform import Commanded, Reacted
-from tertulia.run.journal import CallCost
 from tertulia.store import Store
 from tertulia.turns import Prompt, model, user
 
@@ -94,9 +94,9 @@ async def everything_about_her(store: Store) -> None:
     await _run(store, "r1", GROUP, "2")
     await _run(store, "r2", HOME, "1")
     await store.proposals.propose("r1", "fact-2-group", now=NOON, until=NOON + WEEK, most=1)
-    spent = CallCost(model="gemini-3.8-flash", usage=Usage(input=10, output=5), money=0.25)
-    await store.usage.add(spent, place=GROUP, author=HER, at=NOON)
-    await store.usage.add(spent, place=GROUP, author=BOB, at=NOON)
+    spent = Call(model="gemini-3.8-flash", usage=Usage(input=10, output=5), money=0.25, begun_at=NOON, ended_at=NOON)
+    await store.usage.add(spent, place=GROUP, author=HER)
+    await store.usage.add(spent, place=GROUP, author=BOB)
     await store.usage.add_notice(a_message(author=HER), NOON.date())
     async with Chat(Scripted("Hello."), store=store, name="someone", now=lambda: NOON) as chat:
         await chat.send_message(f"A friend said: {SECRET}")

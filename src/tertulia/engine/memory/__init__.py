@@ -10,10 +10,12 @@ from tertulia.engine.log_views import VisibleLog
 from tertulia.engine.memory.indexer import Indexer
 from tertulia.engine.memory.learner import EpisodeWriter, Learner
 from tertulia.engine.memory.recall import EchoFilter, KnownFacts, MemorySources, MessageRecall
-from tertulia.engine.spend_caps import MeteredModel, SpendTracker
+from tertulia.engine.spend_caps import MeteredEmbedder, MeteredModel, SpendTracker
 from tertulia.engine.store_protocols import StoreProtocol
+from tertulia.memory.embeddings import Embedder, RemoteEmbedder, find_embedder
 from tertulia.messages import Place
 from tertulia.models.base import Model
+from tertulia.models.calls import Purpose
 
 
 class Memory:
@@ -36,7 +38,7 @@ class Memory:
             KnownFacts(store.facts, now=now),
             episodes=store.episodes,
             window_pasts=store.window_pasts,
-            search=search or MessageRecall(store.index_reader, now=now),
+            search=search or MessageRecall(store.index_reader, embedders=self._embedders, now=now),
             beginning=store.place_settings.beginning,
             now=now,
         )
@@ -46,7 +48,7 @@ class Memory:
         self._sleep = sleep
         self._echo_filter = EchoFilter(store.log)
         self._spending = SpendTracker(store.usage, CurrentLimits(), now=now)
-        self._indexer = Indexer(store.index_writer, sleep=sleep)
+        self._indexer = Indexer(store.index_writer, embedders=self._embedders, sleep=sleep)
         self._use_model(model)
 
     @property
@@ -121,5 +123,13 @@ class Memory:
             store.episodes, messages, model=model, sleep=self._sleep, metered=self._metered
         )
 
-    def _metered(self, model: Model, place: Place) -> Model:
-        return MeteredModel(model, self._spending, place)
+    def _metered(self, model: Model, place: Place, purpose: Purpose) -> Model:
+        return MeteredModel(model, self._spending, place, purpose=purpose)
+
+    def _embedders(self, name: str) -> Embedder | None:
+        embedder = find_embedder(name)
+        return (
+            MeteredEmbedder(embedder, lambda: self._spending.counted("embedding", name))
+            if isinstance(embedder, RemoteEmbedder)
+            else embedder
+        )

@@ -20,6 +20,7 @@ from tertulia.memory.values import Cursors, Episode, EpisodeCursor, Episodes, Fa
 from tertulia.memory.verify.statements import RecalledTexts
 from tertulia.messages import Message, Place
 from tertulia.models.base import Model
+from tertulia.models.calls import Purpose
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ ATTEMPTS = 3  # at a place whose messages change while they are summarised
 PAGES = 4  # of messages that are read together
 RECENT = 1_000  # messages: episodes further back are summarised without a model when a place is first read
 
-Metered = Callable[[Model, Place], Model]  # wraps a model so that its calls in a place are counted
+Metered = Callable[[Model, Place, Purpose], Model]  # wraps a model so that its calls in a place are counted
 
 
 async def _no_texts(_: Place) -> RecalledTexts:
@@ -54,7 +55,7 @@ class Learner(PlaceQueue):
         batch: int = BATCH,
         sleep: Sleep = asyncio.sleep,
         recalled: Callable[[Place], Awaitable[RecalledTexts]] = _no_texts,
-        metered: Metered = lambda model, _: model,
+        metered: Metered = lambda model, *_: model,
     ) -> None:
         super().__init__(self._read, "learning", sleep=sleep)
         self._facts = facts
@@ -107,18 +108,19 @@ class Learner(PlaceQueue):
             for fact in await self._facts.about(author, place=place, asked_by=author, limit=KNOWN, at=self._now())
         ]
         recalled = await self._recalled(place)
-        model = self._model_for(place)
+        model = self._model_for(place, "facts")
         return await extract_facts(model, messages, now=self._now(), before=before, known=known, recalled=recalled)
 
-    def _model_for(self, place: Place) -> Model | None:
-        return self._model and self._metered(self._model, place)
+    def _model_for(self, place: Place, purpose: Purpose) -> Model | None:
+        return self._model and self._metered(self._model, place, purpose)
 
     async def _summarise(self, subject: Subject, place: Place) -> None:
         """Write a new summary of a person for a place, if enough of the facts that are visible there have changed."""
         now = self._now()
         facts = await self._facts.about(subject, place=place, at=now)
         if is_stale(await self._facts.summary(subject, place=place, at=now), facts):
-            summary = await summarise(self._model_for(place), facts, subject=subject, place=place, now=now)
+            model = self._model_for(place, "summary")
+            summary = await summarise(model, facts, subject=subject, place=place, now=now)
             await self._facts.summarise(summary, made_of=[fact.id for fact in facts])
 
 
@@ -140,7 +142,7 @@ class EpisodeWriter(PlaceQueue):
         model: Model | None = None,
         rules: EpisodeRules | None = None,
         sleep: Sleep = asyncio.sleep,
-        metered: Metered = lambda model, _: model,
+        metered: Metered = lambda model, *_: model,
     ) -> None:
         super().__init__(self.write, "summarising episodes", sleep=sleep)
         self._episodes = episodes
@@ -206,7 +208,7 @@ class EpisodeWriter(PlaceQueue):
     async def _summarise(self, episode: Episode, messages: Sequence[Message], model: Model) -> Episode:
         """Return the episode with a summary by the model; unchanged where that fails."""
         try:
-            response = await self._metered(model, episode.place).respond(summary_prompt(messages))
+            response = await self._metered(model, episode.place, "episode").respond(summary_prompt(messages))
         except SpendCapReached:
             raise  # retried when the cap allows it
         except TertuliaError as error:

@@ -13,6 +13,7 @@ import httpx2
 from tertulia import errors
 from tertulia.jsonio import dumps, object_or_empty
 from tertulia.models.base import File, Response
+from tertulia.models.calls import note_request
 from tertulia.models.gemini.cache_values import Cache
 from tertulia.models.gemini.decode import (
     decode_cache,
@@ -33,7 +34,7 @@ from tertulia.models.stream import decode_stream
 from tertulia.parts import Media, Part
 from tertulia.turns import Prompt, Role
 from tertulia.wire.part_forms import is_sent_to_gemini
-from tertulia.wire.repair import repair_prompt
+from tertulia.wire.repair import repair_with_receipts
 
 BASE_URL = "https://generativelanguage.googleapis.com"
 _UPLOAD_CHUNK = 8 * 1024 * 1024
@@ -74,7 +75,7 @@ class Gemini(ServiceClient):
         return is_sent_to_gemini(media)
 
     async def respond(self, prompt: Prompt) -> Response:
-        body = self._encode(prompt)
+        body = self._encode(prompt, streamed=False)
         if self._sdk:
             return decode_response(await self._sdk.generate(self.name, body), model=self.name)
         answer = await self._http.json("POST", self._method("generateContent"), body=body, about=self.name)
@@ -82,7 +83,7 @@ class Gemini(ServiceClient):
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
         """Yield text, thoughts and media as they arrive, then the calls, then the Response."""
-        body = self._encode(prompt)
+        body = self._encode(prompt, streamed=True)
         path = f"{self._method('streamGenerateContent')}?alt=sse"
         events = self._sdk.stream(self.name, body) if self._sdk else self._http.events(path, body=body, about=self.name)
         async for piece in decode_stream(events, read=self._read, respond=self._response, mask=self._mask):
@@ -90,7 +91,7 @@ class Gemini(ServiceClient):
 
     async def count_tokens(self, prompt: Prompt) -> int:
         """Let the service count the tokens of a prompt, with its instruction and tools."""
-        request = b'{"model":%b,%b' % (dumps(f"models/{self.name}"), self._encode(prompt)[1:])
+        request = b'{"model":%b,%b' % (dumps(f"models/{self.name}"), self._encode(prompt, streamed=False)[1:])
         body = b'{"generateContentRequest":%b}' % request
         answer = await self._http.json("POST", self._method("countTokens"), body=body, about=self.name)
         return decode_count(answer)
@@ -103,6 +104,7 @@ class Gemini(ServiceClient):
         for start in range(0, len(texts), _EMBED_BATCH):
             batch = [self._embed_request(text, task, dimensions) for text in texts[start : start + _EMBED_BATCH]]
             body = dumps({"requests": batch})
+            note_request(body)
             answer = await self._http.json("POST", self._method("batchEmbedContents"), body=body, about=self.name)
             vectors.extend(decode_vectors(answer, len(batch)))
         return vectors
@@ -223,9 +225,12 @@ class Gemini(ServiceClient):
     def _free_path(self) -> str:
         return f"/{self._version}/models?pageSize=1"
 
-    def _encode(self, prompt: Prompt) -> bytes:
+    def _encode(self, prompt: Prompt, *, streamed: bool) -> bytes:
         self._notes.tell(setting_notes(prompt, model=self.name))
-        return encode_request(repair_prompt(prompt, self.name, wire="gemini"), model=self.name)
+        legal, receipts = repair_with_receipts(prompt, self.name, wire="gemini")
+        body = encode_request(legal, model=self.name)
+        note_request(body, wire="gemini", receipts=receipts, streamed=streamed, cached=prompt.cached)
+        return body
 
     def _method(self, name: str) -> str:
         path = self.name if "/" in self.name else f"models/{self.name}"

@@ -62,6 +62,7 @@ def decode_response(body: dict[str, Any], *, model: str) -> Response:
         usage=_usage(_fields(fields.get("usageMetadata"))),
         finish=_finish(fields, candidate, turn),
         raw=body,
+        answered_by=str(fields.get("modelVersion") or ""),
     )
 
 

@@ -11,22 +11,24 @@ from msgspec.structs import replace
 
 from tertulia import errors
 from tertulia.models.base import Response
+from tertulia.models.calls import note_request
 from tertulia.models.http import DONE, Http, ServiceClient
 from tertulia.models.key_mask import Mask
 from tertulia.models.notes import Notes
 from tertulia.models.openai.decode import decode_error, decode_response, in_band_error, merge_chunks
-from tertulia.models.openai.encode import audio_types, encode_request, media_itself, media_receipts
+from tertulia.models.openai.encode import as_stream, audio_types, encode_request, media_itself, media_receipts
 from tertulia.models.openai.settings import sent_settings
 from tertulia.models.openai.vendors import Audio, Vendor, for_model, vendor_named, vendor_of
 from tertulia.models.stream import CallUnreadable, decode_stream
 from tertulia.parts import Media, Part
 from tertulia.turns import Prompt, Role, Turn
-from tertulia.wire.repair import repair_prompt
+from tertulia.wire.repair import Receipt, repair_with_receipts
 
 MAX_ADDRESSES = 1_000  # that `AudioForms` remembers; beyond them the oldest is asked again
 FORM_SECONDS = 24 * 3600.0  # then it is asked as if nothing were known: a server may have loaded another model
 
-Ask = Callable[[Prompt, Vendor], AsyncGenerator[Part | Response, None]]
+Receipts = tuple[Receipt, ...]
+Ask = Callable[[Prompt, Vendor, Receipts], AsyncGenerator[Part | Response, None]]
 
 
 class AudioForms:
@@ -109,12 +111,12 @@ class OpenAI(ServiceClient):
 
         What works is remembered, for all models at the address.
         """
-        sent = repair_prompt(prompt, self.name, wire="openai")
+        sent, receipts = repair_with_receipts(prompt, self.name, wire="openai")
         vendor, started = self._current_vendor(), False
         others: list[Vendor] | None = None  # that are left to try
         while True:
             try:
-                async with aclosing(ask(sent, vendor)) as pieces:
+                async with aclosing(ask(sent, vendor, receipts)) as pieces:
                     async for piece in pieces:
                         if not started and others is not None:
                             self._audio_forms.add(self._http.base_url, vendor.audio)
@@ -143,8 +145,9 @@ class OpenAI(ServiceClient):
         known = self._audio_forms.get(self._http.base_url) if self.vendor.audio == "unknown" else None
         return replace(self.vendor, audio=known) if known else self.vendor
 
-    async def _whole(self, prompt: Prompt, vendor: Vendor) -> AsyncGenerator[Part | Response, None]:
+    async def _whole(self, prompt: Prompt, vendor: Vendor, receipts: Receipts) -> AsyncGenerator[Part | Response, None]:
         body = self._encode(prompt, vendor)
+        note_request(body, wire="openai", receipts=receipts, vendor=vendor)
         try:
             if self._sdk:
                 answer = await self._sdk.complete(body)
@@ -154,9 +157,11 @@ class OpenAI(ServiceClient):
         except CallUnreadable as error:
             yield Response(turn=Turn(role="model", parts=(), model=self.name), finish=error.finish)
 
-    async def _stream(self, prompt: Prompt, vendor: Vendor) -> AsyncGenerator[Part | Response, None]:
-        body = self._encode(prompt, vendor)[:-1] + b',"stream":true'
-        body += b',"stream_options":{"include_usage":true}}' if self.vendor.usage_in_streams else b"}"
+    async def _stream(
+        self, prompt: Prompt, vendor: Vendor, receipts: Receipts
+    ) -> AsyncGenerator[Part | Response, None]:
+        body = as_stream(self._encode(prompt, vendor), vendor)
+        note_request(body, wire="openai", receipts=receipts, vendor=vendor, streamed=True)
         http = self._http.events("/chat/completions", body=body, about=self.name)
         events = self._sdk.stream(body) if self._sdk else http
         async for piece in decode_stream(

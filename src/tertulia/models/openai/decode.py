@@ -73,7 +73,13 @@ def decode_response(body: dict[str, Any], *, model: str) -> Response:
     digest = sha256(str(body["id"]).encode()).hexdigest()[:12] if body.get("id") else _digest(body)
     turn = Turn(role="model", parts=tuple(_assistant(message, digest)), model=model)
     usage = body.get("usage") or object_or_empty(body.get("x_groq")).get("usage")  # Groq's streams may have it there
-    return Response(turn=turn, usage=_usage(usage), finish=_finish(choice, message, turn), raw=body)
+    return Response(
+        turn=turn,
+        usage=_usage(usage),
+        finish=_finish(choice, message, turn),
+        raw=body,
+        answered_by=str(body.get("model") or ""),
+    )
 
 
 def merge_chunks(chunks: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -349,6 +355,7 @@ def _usage(usage: Any) -> Usage:
     return Usage(
         input=prompt,
         cached=count("prompt_tokens_details", "cached_tokens") or count("prompt_cache_hit_tokens"),
+        written=count("prompt_tokens_details", "cache_write_tokens"),
         output=completion if apart else max(completion - thought, 0),
         thought=thought,
     )

@@ -38,6 +38,12 @@ def encode_request(prompt: Prompt, *, model: str, vendor: Vendor | None = None) 
     return join_items(head, [*_system(prompt, model), *filter(None, turns)], b"]%b}" % tail)
 
 
+def as_stream(body: bytes, vendor: Vendor) -> bytes:
+    """Return an encoded request as one whose response is streamed."""
+    options = b',"stream_options":{"include_usage":true}' if vendor.usage_in_streams else b""
+    return b'%b,"stream":true%b}' % (body[:-1], options)
+
+
 def encode_turn(turn: Turn, *, model: str, vendor: Vendor | None = None) -> bytes:
     """Encode a turn as a JSON array of messages: one, one for each tool result, or none if nothing is sent."""
     return b"[%b]" % _fragment(turn, model, vendor or for_model(vendor_of(model), model))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from tertulia import errors
+from tertulia.models.calls import note_request
 from tertulia.models.http import Http, ServiceClient
 from tertulia.models.openai.decode import decode_error
 from tertulia.models.openai.vendors import OPENAI, Vendor, vendor_named, vendor_of
@@ -65,6 +66,7 @@ class Transcriber(ServiceClient):
         """
         boundary = secrets.token_hex(16)
         body = _form(media, self.name, language, boundary)
+        note_request(body)
         headers = {"content-type": f"multipart/form-data; boundary={boundary}"}
         answer = await self._http.json("POST", "/audio/transcriptions", body=body, headers=headers, about=self.name)
         text = answer.get("text") if isinstance(answer, dict) else None

@@ -1,255 +1,426 @@
-"""Forgets facts: hides the messages that state them, and withdraws unsent replies, tasks and runs."""
+"""Forgets facts: hides the messages that state them, and withdraws unsent replies, tasks and runs.
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+The first transaction marks the facts: from then on no read returns them, and nothing from before teaches them again.
+What states them is then read in pages, found by the rules of memory outside of any transaction, and hidden in short
+ones. A message that came or changed meanwhile is read after the others. The last transaction removes the facts, and is
+refused where something has changed since the last read. A process that is killed leaves the marks; the next one begins
+again with the first page, and finds what is not hidden yet.
+"""
+
+import asyncio
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from tertulia.memory.verify.statements import (
-    Statement,
-    answers_any,
-    asks_to_forget,
-    mentioned_in,
-    states_any,
-    states_any_by_anyone,
+from tertulia.memory.values import (
+    FactRules,
+    ForgottenFact,
+    OpenRun,
+    SaidMessage,
+    UnsentReply,
+    UnsentTask,
+    UnsentWork,
+    Withdrawal,
 )
-from tertulia.store import chats, decisions, tasks
-from tertulia.store.encoding import REPLY, TASK, dumps
+from tertulia.messages import Reply
+from tertulia.store import chats, cursors, decisions, tasks
+from tertulia.store.encoding import REPLY, STRINGS, TASK, dumps
 from tertulia.store.fact_rows import SAID_IN_GROUP
-from tertulia.store.forget import removal
-from tertulia.store.forget.person_words import PersonWords, name_marks
-from tertulia.store.forget.removal import empty_reply
-from tertulia.store.forget.retraction import hide_message
+from tertulia.store.forget import removal, retraction
 from tertulia.store.model_caches import drop_caches
-from tertulia.store.prompts import layer_content
-from tertulia.store.sqlite.connection import Database, clear_cache
-from tertulia.tasks import graph
-from tertulia.tasks.task import FORGET_CONFIRMED, Task
+from tertulia.store.prompts import layer_contents
+from tertulia.store.sqlite.connection import Database
+from tertulia.store.threads import ConnectionThread
+from tertulia.tasks.task import FORGET_CONFIRMED, PlanRules, Task
 
 REASON = "it would have told what was forgotten since"
+PAGE = 1_000  # messages that are read at once
+AT_ONCE = 100  # messages that are hidden in one transaction
 
-StatementsByPlace = Mapping[tuple[int, int], Sequence[Statement]]  # by person and place
+# Facts that are forgotten from now on, and are in no read any more.
+_MARK = "UPDATE facts SET forgotten_at = :at WHERE id IN (:facts) AND forgotten_at IS NULL RETURNING about"
 
-_ASKED = """LEFT JOIN runs r ON r.run_id = {run}
-    LEFT JOIN messages m ON m.place = r.place AND m.message_id = r.target LEFT JOIN names n ON n.id = m.name"""
-_QUESTION = """(SELECT group_concat(q.text, ' ') FROM json_each(r.message_ids) t
-    JOIN messages q ON q.place = r.place AND q.message_id = t.value)"""
+# Prompts with these facts that are not stored yet are outdated.
+_OUTDATE = "UPDATE places SET changes = changes + 1, removed = changes + 1 WHERE id IN (:places)"
+
+# The facts that are being forgotten.
+_FORGOTTEN = f"""SELECT id, about, place, text, name, forgotten_at, scope,
+    CASE WHEN scope <> 'chat' OR {SAID_IN_GROUP} THEN 1 ELSE 0 END
+    FROM facts f WHERE forgotten_at IS NOT NULL ORDER BY id"""
+
+# The places where people wrote, and whether these were direct chats.
+_WROTE_IN = """SELECT DISTINCT n.author, m.place, t.direct FROM messages m JOIN names n ON n.id = m.name
+    JOIN titles t ON t.id = m.title WHERE n.author IN (:people)"""
+
+# The messages that facts were learned from.
+_SOURCES = """SELECT m.id FROM fact_sources s JOIN messages m ON m.place = s.place AND m.message_id = s.message_id
+    WHERE s.fact IN (:facts) ORDER BY m.id"""
+
+# The runs that proposed to forget facts.
+_PROPOSED = "SELECT DISTINCT run_id FROM proposals WHERE fact IN (:facts)"
+
+# What the person said in runs that they asked or confirmed in.
+_SAID_IN_RUNS = """SELECT m.id FROM messages m JOIN names n ON n.id = m.name
+    WHERE m.place = :place AND m.message_id IN (:taken) AND n.author IN (:people)"""
+
+# The answers of the agent to messages.
+_ANSWERS = """SELECT a.id FROM decisions d JOIN outbox o ON o.run_id = d.run_id
+    JOIN messages a ON a.place = o.place AND a.message_id = o.message_id WHERE d.message IN (:messages)"""
+
+# The runs that wrote messages of the agent.
+_WRITTEN_BY = """SELECT a.id, o.run_id FROM messages a
+    JOIN outbox o ON o.place = a.place AND o.message_id = a.message_id
+    WHERE a.id IN (:messages) AND o.run_id IS NOT NULL"""
+
+# What was said in a place by some people and by the agent, from a number on or changed since.
+_SAID = """SELECT m.id, n.author, m.role, m.text, coalesce(t.turns, ''), m.reply_author
+    FROM messages m JOIN names n ON n.id = m.name LEFT JOIN turns t ON t.message = m.id
+    WHERE m.place = :place AND m.hidden = 0 AND (n.author IN (:people) OR m.role = 'model') AND (
+        (m.number >= :number AND m.number < :stop)
+        OR m.id IN (SELECT c.message FROM message_changes c WHERE c.place = :place AND c.change > :changes)
+    ) ORDER BY m.number"""
+
+# The texts of messages.
+_TEXTS = "SELECT id, text FROM messages WHERE id IN (:messages)"
+
+# The open runs that knew one of some messages.
+_WINDOWS = """SELECT DISTINCT r.run_id FROM messages m JOIN runs r ON r.place = m.place AND r.horizon > m.number
+    WHERE m.id IN (:messages) AND r.status = 'open'"""
+
+# The runs of replies and tasks: what they were given, and whom they answer.
+_RUNS = """SELECT r.run_id, r.place, r.message_ids, n.author FROM runs r
+    LEFT JOIN messages m ON m.place = r.place AND m.message_id = r.target LEFT JOIN names n ON n.id = m.name
+    WHERE r.run_id IN (:runs)"""
+
+# The replies of places that may still be sent.
+_UNSENT = """SELECT id, place, run_id, reply_id, text, turns FROM outbox
+    WHERE place IN (:places) AND status IN ('waiting', 'sending', 'doubtful') ORDER BY id"""
+
+# The layers of the last prompts of runs.
+_LAST_LAYERS = """SELECT p.run_id, l.layer FROM prompt_layers l JOIN prompts p ON p.id = l.prompt
+    WHERE p.id IN (SELECT max(id) FROM prompts WHERE run_id IN (:runs) GROUP BY run_id)
+    ORDER BY l.prompt, l.position"""
+
+# Replies that lose their content. One that is just being sent may still arrive, but is in no prompt.
+_EMPTY_REPLY = """UPDATE outbox SET text = '', reply = :reply, turns = '[]', why = :why,
+    status = CASE WHEN status = 'sent' THEN 'sent' ELSE 'dropped' END WHERE id = :row"""
 
 
-def withdraw(database: Database, by_place: StatementsByPlace, hidden: Collection[int]) -> None:
-    """Drop unsent replies and tasks that state these facts, and withdraw the runs that were shown them.
+class Seen(NamedTuple):
+    """How far a place was read: its messages before this number, and their changes up to this one."""
 
-    A prompt that was built and not sent yet is built again, because its place has changed.
+    number: int = 0
+    changes: int | None = None  # None: nothing was read yet, so changes do not matter
+
+
+class Forgetting:
+    """Forgets the facts that are marked."""
+
+    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, rules: FactRules, plans: PlanRules) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._rules = rules
+        self._plans = plans
+
+    async def finish(self) -> bool:
+        """Hide and withdraw what states the marked facts, and remove them; return whether there were any."""
+        any_facts = False
+        while facts := await self._reader.run(_read_forgotten):
+            any_facts = True
+            await self._withdraw(facts)
+            await self._hide_related(facts, [])
+            seen = dict.fromkeys({place for fact in facts for place in fact.places}, Seen())
+            while await self._read_on(facts, seen) or not await self._withdraw(facts, seen):
+                pass
+        return any_facts
+
+    async def _read_on(self, facts: Sequence[ForgottenFact], seen: dict[int, Seen]) -> bool:
+        """Hide what states a fact in the next page of each place; return whether there was any."""
+        before = dict(seen)
+        for place in seen:
+            there = [fact for fact in facts if place in fact.places]
+            people = {fact.about for fact in there}
+            read = partial(_read_page, place=place, people=people, seen=seen[place])
+            seen[place], messages = await self._reader.run(read)
+            if messages:
+                await self._hide_page(there, messages)
+        return seen != before
+
+    async def _hide_page(self, facts: Sequence[ForgottenFact], messages: Sequence[SaidMessage]) -> None:
+        found = await asyncio.to_thread(self._rules.find_stating, facts, messages)
+        stating = set(found.stating)
+        if found.doubtful:
+            questions = await self._reader.run(partial(_read_questions, answers=list(found.doubtful)))
+            asked = [replace(one, question=questions[one.row]) for one in messages if one.row in questions]
+            stating |= (await asyncio.to_thread(self._rules.find_stating, facts, asked)).stating
+        if found.asking:
+            await self._hide_related(facts, sorted(found.asking))
+        await self._hide(facts, sorted(stating), [])
+
+    async def _hide_related(self, facts: Sequence[ForgottenFact], asking: Sequence[int]) -> None:
+        """Hide messages that ask to forget, and the answers to them; without *asking*, what the facts refer to."""
+        sources, related = await self._reader.run(partial(_read_related, facts=facts, asking=asking))
+        await self._hide(facts, related, sources)
+
+    async def _hide(self, facts: Sequence[ForgottenFact], rows: Sequence[int], sources: Sequence[int]) -> None:
+        texts = await self._reader.run(lambda database: database.all(_TEXTS, messages=rows)) if rows else []
+        sentences = await asyncio.to_thread(self._sentences, facts, dict(texts))
+        hidden, at = list(sentences), max(fact.at for fact in facts)
+        for start in range(0, len(hidden), AT_ONCE):
+            some = {row: sentences[row] for row in hidden[start : start + AT_ONCE]}
+            await self._writer.run(partial(_hide, sentences=some, at=at))
+        if sources:
+            await self._writer.run(lambda database: decisions.end_waiting(database, sources, "forgotten", at))
+
+    def _sentences(self, facts: Sequence[ForgottenFact], texts: Mapping[int, str]) -> dict[int, Sequence[str]]:
+        return {row: self._rules.hidden_sentences(facts, text) for row, text in texts.items()}
+
+    async def _withdraw(self, facts: Sequence[ForgottenFact], seen: Mapping[int, Seen] | None = None) -> bool:
+        """Withdraw what states the facts; with *seen*, remove these then. Return False if something has changed."""
+        unsent, exchanges = await self._reader.run(partial(_read_unsaid, facts=facts))
+        found = await asyncio.to_thread(self._rules.find_withdrawn, facts, unsent)
+        stated = await asyncio.to_thread(self._stated, facts, exchanges)
+        at = max(fact.at for fact in facts)
+
+        def withdraw(database: Database) -> bool:
+            if _read_unsaid(database, facts) != (unsent, exchanges):
+                return False
+            if seen is not None and any(_read_state(database, place) != seen[place] for place in seen):
+                return False
+            _withdraw(database, found, self._plans)
+            if any(stated.values()):
+                chats.remove_exchanges_stating(database, stated.__getitem__, at)
+            if seen is not None:
+                drop_caches(database)
+                retraction.remove(database, [fact.row for fact in facts], self._rules)
+            return True
+
+        return await self._writer.run(withdraw)
+
+    def _stated(self, facts: Sequence[ForgottenFact], exchanges: Iterable[str]) -> dict[str, bool]:
+        return {text: self._rules.is_stated_by_name(facts, text) for text in exchanges}
+
+
+def mark(database: Database, facts: Sequence[int], at: datetime) -> None:
+    """Mark facts as forgotten: from now on they are in no read, and nothing that was said before teaches them."""
+    people = {about for (about,) in database.all(_MARK, facts=facts, at=at.isoformat())}
+    cursors.exclude_facts(database, facts)
+    retraction.remove_summaries(database, people)
+    places = {place for fact in _read_forgotten(database) for place in fact.places}
+    database.run(_OUTDATE, places=list(places))
+
+
+def _read_forgotten(database: Database) -> list[ForgottenFact]:
+    """Return the facts that are marked, each with the places where it may have been told."""
+    rows = database.all(_FORGOTTEN)
+    people = list({about for _, about, *_ in rows})
+    wrote_in = database.all(_WROTE_IN, people=people) if rows else []
+    names = database.all("SELECT author, name FROM names WHERE author IN (:people)", people=people) if rows else []
+    found: list[ForgottenFact] = []
+    for row, about, place, text, name, at, scope, elsewhere in rows:
+        told = {
+            there for who, there, direct in wrote_in if who == about and elsewhere and (direct or scope == "everywhere")
+        }
+        fact = ForgottenFact(
+            row=row,
+            about=about,
+            text=text,
+            name=name,
+            names=tuple({name, *(one for who, one in names if who == about)}),
+            places=frozenset({place, *told}),
+            at=datetime.fromisoformat(at),
+        )
+        found.append(fact)
+    return found
+
+
+def _read_related(
+    database: Database, facts: Sequence[ForgottenFact], asking: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """Return the messages that *facts* were learned from, and these with requests to forget them and all answers.
+
+    Requests are what the person said in the runs that proposed it, and in the one that confirmed it. With *asking*,
+    these are the requests, and sources are none.
     """
-    for (about, place), statements in by_place.items():
-        _drop_replies(database, statements, about, place)
-        _cancel_tasks(database, statements, about, place)
-    _withdraw_runs(database, by_place, hidden)
-    changed = {place for _, place in by_place}
-    database.executemany(
-        "UPDATE places SET changes = changes + 1, removed = changes + 1 WHERE id = ?", [(place,) for place in changed]
+    sources: list[int] = []
+    found = set(asking)
+    if not asking:
+        rows = [fact.row for fact in facts]
+        sources = [row for (row,) in database.all(_SOURCES, facts=rows)]
+        runs = {run for (run,) in database.all(_PROPOSED, facts=rows)} | _confirming(database, rows)
+        people = list({fact.about for fact in facts})
+        for run in _runs(database, runs).values():
+            said = database.all(_SAID_IN_RUNS, place=run.place, taken=run.taken, people=people)
+            found |= {row for (row,) in said}
+        found |= set(sources)
+    found |= {row for (row,) in database.all(_ANSWERS, messages=list(found))} if found else set()
+    return sources, sorted(found)
+
+
+def _confirming(database: Database, facts: Sequence[int]) -> set[str]:
+    """Return the runs in which somebody confirmed that facts are forgotten."""
+    ids = {one for (one,) in database.all("SELECT fact_id FROM facts WHERE id IN (:facts)", facts=facts)}
+    bodies = database.all("SELECT body FROM tasks WHERE kind = :kind", kind=FORGET_CONFIRMED)
+    found = [TASK.loads(body) for (body,) in bodies]
+    return {task.made_by for task in found if task.made_by and ids & _named_facts(task)}
+
+
+def _named_facts(task: Task) -> set[str]:
+    named = task.args.get("facts")
+    return set(map(str, named)) if isinstance(named, list) else set()
+
+
+def _read_page(database: Database, place: int, people: Collection[int], seen: Seen) -> tuple[Seen, list[SaidMessage]]:
+    """Return the next messages of a place, with those that have changed, and how far it is read then."""
+    now = _read_state(database, place)
+    stop = min(seen.number + PAGE, now.number)
+    changes = now.changes if seen.changes is None else seen.changes
+    if stop <= seen.number and changes == now.changes:
+        return now, []
+    rows = database.all(_SAID, place=place, people=list(people), number=seen.number, stop=stop, changes=changes)
+    messages = [
+        SaidMessage(row=row, author=author, by_agent=role == "model", text=text, turns=turns, reply_author=reply_author)
+        for row, author, role, text, turns, reply_author in rows
+    ]
+    return Seen(stop, now.changes), messages
+
+
+def _read_state(database: Database, place: int) -> Seen:
+    row = database.one("SELECT messages, changes FROM places WHERE id = :place", place=place)
+    return Seen(*row) if row else Seen(0, 0)
+
+
+def _hide(database: Database, sentences: Mapping[int, Sequence[str]], at: datetime) -> None:
+    """Hide messages, and withdraw the runs that knew one of them."""
+    windows = database.all(_WINDOWS, messages=list(sentences))
+    _withdraw_runs(database, [run for (run,) in windows])
+    retraction.hide_messages(database, sentences, at)
+
+
+class _Run(NamedTuple):
+    """A run: where it is, the messages that it has taken, and the author whom it answers."""
+
+    place: int
+    taken: tuple[str, ...]
+    asked_by: int | None
+
+
+def _runs(database: Database, runs: Iterable[str]) -> dict[str, _Run]:
+    rows = database.all(_RUNS, runs=list(runs))
+    return {run: _Run(place, STRINGS.loads(taken), author) for run, place, taken, author in rows}
+
+
+def _questions(database: Database, runs: Mapping[str, _Run]) -> dict[str, str]:
+    """Return what runs were asked: the texts of the messages that they have taken."""
+    texts: dict[tuple[int, str], str] = {}
+    for place in {run.place for run in runs.values()}:
+        taken = {message_id for run in runs.values() if run.place == place for message_id in run.taken}
+        select = "SELECT message_id, text FROM messages WHERE place = :place AND message_id IN (:taken)"
+        texts |= {(place, row[0]): row[1] for row in database.all(select, place=place, taken=list(taken))}
+    return {name: " ".join(texts.get((run.place, one), "") for one in run.taken) for name, run in runs.items()}
+
+
+def _read_questions(database: Database, answers: Sequence[int]) -> dict[int, str]:
+    """Return the questions that messages of the agent answer, by the rows of these."""
+    written_by = dict[int, str](database.all(_WRITTEN_BY, messages=answers))
+    questions = _questions(database, _runs(database, written_by.values()))
+    return {row: questions[run] for row, run in written_by.items() if run in questions}
+
+
+def _read_unsaid(database: Database, facts: Sequence[ForgottenFact]) -> tuple[UnsentWork, list[str]]:
+    """Return what the agent has not said yet where the facts may be told, and the exchanges of chats with a name."""
+    places = list({place for fact in facts for place in fact.places})
+    unsent = UnsentWork(
+        replies=tuple(_read_replies(database, places)),
+        tasks=tuple(_read_tasks(database, places)),
+        runs=tuple(_read_open_runs(database, places)),
     )
+    return unsent, chats.read_texts(database)
 
 
-def _drop_replies(database: Database, statements: Sequence[Statement], about: int, place: int) -> None:
-    """Empty the replies that state a fact; one that is just being sent may still arrive, but is in no prompt.
-
-    The unsent parts of a split reply are emptied if all its parts together state it.
-    """
-    whole = """coalesce((SELECT group_concat(p.text, ' ') FROM outbox p WHERE p.reply_id = o.reply_id), o.text)"""
-    select = f"""SELECT o.id, o.reply, {whole}, o.turns, coalesce(n.author = ?, 1), {_QUESTION} FROM outbox o
-        {_ASKED.format(run="o.run_id")} WHERE o.place = ? AND o.status IN ('waiting', 'sending', 'doubtful')"""
-    for row, reply, text, turns, to_them, question in database.execute(select, (about, place)).fetchall():
-        if _states_fact(text, statements, to_them=bool(to_them), question=question or ""):
-            empty_reply(database, row, REPLY.loads(reply), REASON)
-        elif _states_fact(turns, statements, to_them=bool(to_them)):
-            database.execute("UPDATE outbox SET turns = '[]' WHERE id = ?", (row,))
-
-
-def _cancel_tasks(database: Database, statements: Sequence[Statement], about: int, place: int) -> None:
-    select = f"""SELECT k.body, coalesce(n.author = ?, 1) FROM tasks k
-        {_ASKED.format(run="coalesce(json_extract(k.body, '$.run'), json_extract(k.body, '$.made_by'))")}
-        WHERE k.place = ? AND k.status IN ('pending', 'running')"""
-    found: dict[str, Task] = {}
-    for body, to_them in database.execute(select, (about, place)).fetchall():
-        task = TASK.loads(body)
-        if _states_fact(dumps(task.args), statements, to_them=bool(to_them)):
-            found[task.id] = replace(task, args={}, status="cancelled", why=REASON)
-    tasks.change(database, found, graph)
+def _read_replies(database: Database, places: Sequence[int]) -> Iterator[UnsentReply]:
+    """Yield unsent replies. The parts of a split one count as a whole: all its parts together may state a fact."""
+    rows = database.all(_UNSENT, places=places)
+    runs = _runs(database, {run for _, _, run, *_ in rows if run})
+    questions = _questions(database, runs)
+    split = [reply_id for *_, reply_id, _, _ in rows if reply_id]
+    parts: dict[str, list[str]] = {}
+    select = "SELECT reply_id, text FROM outbox WHERE reply_id IN (:split) ORDER BY reply_id, part"
+    for reply_id, text in database.all(select, split=split) if split else ():
+        parts.setdefault(reply_id, []).append(text)
+    for row, place, run, reply_id, text, turns in rows:
+        yield UnsentReply(
+            row=row,
+            place=place,
+            text=" ".join(parts[reply_id]) if reply_id else text,
+            turns=turns,
+            asked_by=runs[run].asked_by if run in runs else None,
+            question=questions.get(run, ""),
+        )
 
 
-def _states_fact(text: str, statements: Sequence[Statement], *, to_them: bool, question: str = "") -> bool:
-    """Return whether a text of the agent states a fact; to another person it must be clear by itself."""
-    found = mentioned_in(text, statements if to_them else [one for one in statements if one.is_telling])
-    return bool(found) and (states_any(text, found, by_them=False) or answers_any(question, text, found))
+def _read_tasks(database: Database, places: Sequence[int]) -> Iterator[UnsentTask]:
+    select = """SELECT place, body FROM tasks WHERE place IN (:places) AND status IN ('pending', 'running')
+        ORDER BY id"""
+    found = [(place, TASK.loads(body)) for place, body in database.all(select, places=places)]
+    runs = _runs(database, {run for _, task in found if (run := task.run or task.made_by)})
+    for place, task in found:
+        asked_in = runs.get(task.run or task.made_by or "")
+        asked_by = asked_in.asked_by if asked_in else None
+        yield UnsentTask(id=task.id, place=place, args=dumps(task.args), asked_by=asked_by)
 
 
-def _withdraw_runs(database: Database, by_place: StatementsByPlace, hidden: Collection[int]) -> None:
-    """Remove the runs that were shown a fact, so that they begin again; those with a tool run only lose their prompts.
+def _read_open_runs(database: Database, places: Sequence[int]) -> Iterator[OpenRun]:
+    """Yield open runs with their last prompts, their records and their tool runs."""
+    select = "SELECT run_id, place FROM runs WHERE status = 'open' AND place IN (:places) ORDER BY id"
+    runs = dict[str, int](database.all(select, places=places))
+    if not runs:
+        return
+    texts: dict[str, list[str]] = {run: [] for run in runs}
+    shown = database.all(_LAST_LAYERS, runs=list(runs))
+    contents = layer_contents(database, {layer for _, layer in shown})
+    for run, layer in shown:
+        texts[run].append((contents[layer] or b"").decode())
+    turns = "SELECT run_id, turn FROM records WHERE run_id IN (:runs) ORDER BY id"
+    for run, turn in database.all(turns, runs=list(runs)):
+        texts[run].append(turn)
+    calls = "SELECT run_id, call, coalesce(result, '') FROM tool_runs WHERE run_id IN (:runs) ORDER BY id"
+    for run, call, result in database.all(calls, runs=list(runs)):
+        texts[run] += [call, result]
+    for run, place in runs.items():
+        yield OpenRun(id=run, place=place, texts=tuple(texts[run]))
+
+
+def _withdraw(database: Database, found: Withdrawal, plans: PlanRules) -> None:
+    """Empty unsent replies, cancel tasks and withdraw runs."""
+    rows = database.all("SELECT id, reply FROM outbox WHERE id IN (:replies)", replies=found.replies)
+    empty = [(row, Reply(place=REPLY.loads(reply).place, text="")) for row, reply in rows]
+    database.many(_EMPTY_REPLY, [{"row": row, "reply": dumps(reply), "why": REASON} for row, reply in empty])
+    database.run("UPDATE outbox SET turns = '[]' WHERE id IN (:turns)", turns=found.turns)
+    bodies = database.all("SELECT body FROM tasks WHERE task_id IN (:tasks)", tasks=found.tasks)
+    cancelled = [replace(TASK.loads(body), args={}, status="cancelled", why=REASON) for (body,) in bodies]
+    if cancelled:
+        tasks.change(database, {task.id: task for task in cancelled}, plans)
+    _withdraw_runs(database, found.runs)
+
+
+def _withdraw_runs(database: Database, runs: Sequence[str]) -> None:
+    """Remove runs that were shown a fact, so that they begin again; those with a tool run only lose their prompts.
 
     A withdrawn run is deleted and its messages wait again. The next write of its worker is refused as outdated. A
     tool must not run twice, so a run that has started one stays without its prompts, and can only end as failed.
     """
-    shown = [
-        run
-        for run, place, horizon in database.execute("SELECT run_id, place, horizon FROM runs WHERE status = 'open'")
-        if (statements := [one for (_, where), made_there in by_place.items() if where == place for one in made_there])
-        and (
-            _is_in_window(database, hidden, place, horizon)
-            or states_any_by_anyone(_run_text(database, run), statements)
-        )
-    ]
-    if not shown:
+    select = "SELECT DISTINCT run_id FROM prompts WHERE run_id IN (:runs)"  # others have lost theirs before
+    runs = [run for (run,) in database.all(select, runs=runs)] if runs else []
+    if not runs:
         return
-    begun = "SELECT 1 FROM tool_runs WHERE run_id = ?"
-    anew = [run for run in shown if database.execute(begun, (run,)).fetchone() is None]
-    removal.remove_runs(database, shown)
-    clear_cache(database)
+    begun = {run for (run,) in database.all("SELECT run_id FROM tool_runs WHERE run_id IN (:runs)", runs=runs)}
+    removal.remove_runs(database, runs)
+    database.cache.clear()
+    anew = [run for run in runs if run not in begun]
     for run in anew:
         decisions.release(database, run)
-        database.execute("DELETE FROM runs WHERE run_id = ?", (run,))
-
-
-def _is_in_window(database: Database, hidden: Iterable[int], place: int, horizon: int) -> bool:
-    """Return whether a run knew one of the messages that are about to be hidden."""
-    select = "SELECT 1 FROM messages WHERE id = ? AND place = ? AND number < ?"
-    return any(database.execute(select, (row, place, horizon)).fetchone() for row in hidden)
-
-
-def _run_text(database: Database, run: str) -> str:
-    """Return the text of the last prompt of a run, its records and its tool runs."""
-    layers = """SELECT layer FROM prompt_layers WHERE prompt = (
-        SELECT max(id) FROM prompts WHERE run_id = ?)"""
-    contents = [layer_content(database, layer) or b"" for (layer,) in database.execute(layers, (run,)).fetchall()]
-    turns = [turn for (turn,) in database.execute("SELECT turn FROM records WHERE run_id = ?", (run,))]
-    select = "SELECT call, coalesce(result, '') FROM tool_runs WHERE run_id = ?"
-    tool_texts = [text for row in database.execute(select, (run,)) for text in row]
-    return "\n".join([*(content.decode() for content in contents), *turns, *tool_texts])
-
-
-def hide_facts(database: Database, facts: Sequence[int], at: datetime) -> None:
-    """Hide the sources of facts, the answers to them, and other messages that state these facts.
-
-    Requests to forget them, the answers to those and their confirmation are hidden too. Unsent replies are withdrawn.
-    Waiting messages are still answered, except the sources.
-    """
-    by_place = _statements(database, facts)
-    sources = {row for fact in facts for row in _sources(database, fact)}
-    found = sources | {row for fact in facts for row in _forget_requests(database, fact)}
-    stating: set[int] = set()
-    for (about, place), statements in by_place.items():
-        found |= set(_messages_asking_to_forget(database, statements, about, place))
-        stating |= set(_messages_stating(database, statements, about, place))
-    found |= {answer for row in found for answer in _answer_rows(database, row)} | stating
-    withdraw(database, by_place, found)
-    _remove_exchanges(database, [_statement_and_names(database, fact) for fact in facts], at)
-    every = [statement for statements in by_place.values() for statement in statements]
-    for row in sorted(found):
-        hide_message(database, row, at, facts=every)
-    drop_caches(database)
-    decisions.end_waiting(database, sorted(sources), "forgotten", at)
-
-
-def _sources(database: Database, fact: int) -> list[int]:
-    select = """SELECT m.id FROM fact_sources s JOIN messages m ON m.place = s.place AND m.message_id = s.message_id
-        WHERE s.fact = ?"""
-    return [row for (row,) in database.execute(select, (fact,))]
-
-
-def _answer_rows(database: Database, message: int) -> list[int]:
-    """Return the answers of the agent to a message."""
-    select = """SELECT a.id FROM decisions d JOIN outbox o ON o.run_id = d.run_id
-        JOIN messages a ON a.place = o.place AND a.message_id = o.message_id WHERE d.message = ?"""
-    return [row for (row,) in database.execute(select, (message,))]
-
-
-def _forget_requests(database: Database, fact: int) -> list[int]:
-    """Return the person's messages in the runs that proposed to forget a fact, and in the one that confirmed it."""
-    select = """WITH asked (run_id) AS (
-            SELECT run_id FROM proposals WHERE fact = :fact
-            UNION SELECT json_extract(t.body, '$.made_by') FROM tasks t
-                JOIN json_each(t.body, '$.args.facts') named JOIN facts f ON f.fact_id = named.value
-            WHERE t.kind = :kind AND f.id = :fact
-        ) SELECT m.id FROM asked JOIN runs r ON r.run_id = asked.run_id JOIN json_each(r.message_ids) taken
-        JOIN messages m ON m.place = r.place AND m.message_id = taken.value JOIN names n ON n.id = m.name
-        WHERE n.author = (SELECT about FROM facts WHERE id = :fact)"""
-    return [row for (row,) in database.execute(select, {"fact": fact, "kind": FORGET_CONFIRMED})]
-
-
-def _messages_asking_to_forget(
-    database: Database, statements: Sequence[Statement], about: int, place: int
-) -> Iterable[int]:
-    """Return the messages of the person in a place that ask to forget one of these facts."""
-    select = """SELECT m.id, m.text FROM messages m JOIN names n ON n.id = m.name
-        WHERE m.place = ? AND n.author = ? AND m.hidden = 0"""
-    return [row for row, text in database.execute(select, (place, about)) if asks_to_forget(text, statements)]
-
-
-def _statements(database: Database, facts: Iterable[int]) -> dict[tuple[int, int], list[Statement]]:
-    """Return the statements of facts, by person and by each place where they are visible."""
-    found: dict[tuple[int, int], list[Statement]] = {}
-    for fact in facts:
-        select = f"""SELECT about, place, scope, text, name, CASE WHEN {SAID_IN_GROUP} THEN 1 ELSE 0 END
-            FROM facts f WHERE id = ?"""
-        about, place, scope, text, name, in_group = database.execute(select, (fact,)).fetchone()
-        elsewhere = scope != "chat" or in_group
-        visible = _places_of(database, about, direct=scope != "everywhere") if elsewhere else set()
-        for where in {place} | visible:
-            found.setdefault((about, where), []).append(Statement.of(text, name))
-    return found
-
-
-def _remove_exchanges(database: Database, facts: Sequence[tuple[Statement, PersonWords]], at: datetime) -> None:
-    """Remove the exchanges of chats that state one of these facts, each given with the names of its person."""
-    telling = [(fact, called) for fact, called in facts if fact.is_telling and called]
-
-    def states(text: str) -> bool:
-        found = mentioned_in(text, [fact for fact, _ in telling])
-        return any(fact in found and called.is_in(text) for fact, called in telling)
-
-    if telling:
-        chats.remove_exchanges_stating(database, states, at)
-
-
-def _statement_and_names(database: Database, fact: int) -> tuple[Statement, PersonWords]:
-    """Return the statement of a fact, and all names of its person."""
-    about, text, name = database.execute("SELECT about, text, name FROM facts WHERE id = ?", (fact,)).fetchone()
-    names = [name, *(other for (other,) in database.execute("SELECT name FROM names WHERE author = ?", (about,)))]
-    return Statement.of(text, name), PersonWords(mark for one in names for mark in name_marks(one))
-
-
-def _places_of(database: Database, author: int, *, direct: bool) -> set[int]:
-    """Return the places where an author wrote, or only their direct chats."""
-    select = """SELECT DISTINCT m.place FROM messages m JOIN names n ON n.id = m.name JOIN titles t ON t.id = m.title
-        WHERE n.author = ? AND (? OR json_extract(t.body, '$.kind') = 'direct')"""
-    return {place for (place,) in database.execute(select, (author, not direct))}
-
-
-def _messages_stating(database: Database, statements: Sequence[Statement], about: int, place: int) -> Iterable[int]:
-    """Yield the messages of the person and of the agent in a place that state one of these facts, also in tool results.
-
-    A message of the agent to another person must be clear by itself: there “you like tea” is about that person.
-    """
-    select = """SELECT m.id, m.text, coalesce(t.turns, ''), n.author = :about, coalesce(m.reply_author, :about) = :about
-        FROM messages m JOIN names n ON n.id = m.name LEFT JOIN turns t ON t.message = m.id
-        WHERE m.place = :place AND m.hidden = 0 AND (n.author = :about OR m.role = 'model')"""
-    enough = [one for one in statements if one.is_telling]
-    doubtful: list[tuple[int, str, list[Statement]]] = []  # of the agent's
-    for row, text, turns, theirs, to_them in database.execute(select, {"about": about, "place": place}):
-        content = f"{text}\n{turns}"
-        found = mentioned_in(content, statements if theirs or to_them else enough)
-        if found and states_any(content, found, by_them=bool(theirs)):
-            yield row
-        elif found and not theirs:
-            doubtful.append((row, text, found))
-    questions = _questions_by_answer(database, place) if doubtful else {}
-    yield from (row for row, text, found in doubtful if answers_any(questions.get(row, ""), text, found))
-
-
-def _questions_by_answer(database: Database, place: int) -> dict[int, str]:
-    """Return the questions to the agent in a place, by the rows of its answers."""
-    select = """SELECT a.id, group_concat(q.text, ' ') FROM outbox o JOIN runs r ON r.run_id = o.run_id
-        JOIN messages a ON a.place = o.place AND a.message_id = o.message_id
-        JOIN json_each(r.message_ids) t JOIN messages q ON q.place = o.place AND q.message_id = t.value
-        WHERE o.place = ? GROUP BY a.id"""
-    return dict(database.execute(select, (place,)).fetchall())
+    database.run("DELETE FROM runs WHERE run_id IN (:anew)", anew=anew)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tertulia.messages import Reply
-from tertulia.store import decisions, message_rows, search_index, tasks
+from tertulia.store import decisions, message_rows, search_index, tasks, usage
 from tertulia.store.encoding import MESSAGE, PLACE, REPLY, STRINGS, TASK, JsonType, dumps
 from tertulia.store.forget.person_words import PersonWords, Vocabulary
 from tertulia.store.message_rows import insert_change
@@ -140,6 +140,7 @@ def remove_runs(database: Database, runs: Collection[str]) -> RemovedRuns:
         for table in counts:
             counts[table] += database.execute(f"DELETE FROM {table} WHERE run_id IN ({marks})", some).rowcount
         database.execute(f"UPDATE runs SET why = '' WHERE run_id IN ({marks})", some)
+    usage.remove_calls(database, [*runs])
     remove_unused_layers(database)
     return RemovedRuns(**counts)
 

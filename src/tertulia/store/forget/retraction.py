@@ -5,25 +5,25 @@ A fact without a source is removed, and the facts that it stood over are merged 
 A hidden message is stored, but in no prompt, search result, episode or quote.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from tertulia.memory.values import Fact, FactRules
-from tertulia.memory.verify.statements import Statement, sentences_about
 from tertulia.messages import Quote
 from tertulia.store import episodes, search_index
+from tertulia.store.database import Database
 from tertulia.store.encoding import QUOTE, dumps, parse_time
 from tertulia.store.fact_rows import SOURCES, select_facts, upsert_facts
-from tertulia.store.message_rows import insert_change
-from tertulia.store.sqlite.connection import Database
+from tertulia.store.message_rows import insert_change, insert_changes
 from tertulia.timezones import utc
 
-# The facts that were learned from messages: their rows, ids and people, and whether they hold since that message.
+# The facts that were learned from messages, without those that are being forgotten, and when these were sent.
 _LEARNED_FROM = f"""SELECT DISTINCT c.fact, f.fact_id, f.about, f.valid_from, m.sent_at
-    FROM {SOURCES} JOIN facts f ON f.id = c.fact WHERE m.id IN (:messages) ORDER BY c.fact"""
+    FROM {SOURCES} JOIN facts f ON f.id = c.fact AND f.forgotten_at IS NULL
+    WHERE m.id IN (:messages) ORDER BY c.fact"""
 
-# The sources of facts that are messages.
-_REMOVE_SOURCES = """DELETE FROM fact_sources WHERE id IN (SELECT c.id FROM fact_sources c
+# Messages as sources of facts.
+_REMOVE_SOURCES = """DELETE FROM fact_sources WHERE fact IN (:facts) AND id IN (SELECT c.id FROM fact_sources c
     JOIN messages m ON m.place = c.place AND m.message_id = c.message_id WHERE m.id IN (:messages))"""
 
 # Messages that were read for facts, to be read again.
@@ -40,6 +40,16 @@ _WITH_SUPERSEDED = """WITH RECURSIVE found (id, fact_id) AS (
     ) SELECT id FROM found ORDER BY id"""
 
 
+# The quotes of messages, or of their parts.
+_QUOTES_OF = """SELECT q.id, q.reply FROM messages m JOIN messages q ON q.place = m.place AND q.reply_to = m.message_id
+    WHERE m.id IN (:messages)
+    UNION SELECT q.id, q.reply FROM message_parts p JOIN messages q ON q.place = p.place AND q.reply_to = p.message_id
+    WHERE p.message IN (:messages)"""
+
+# A sentence for which a message is hidden.
+_INSERT_SENTENCE = "INSERT INTO hidden_sentences (message, text) VALUES (:row, :text) ON CONFLICT DO NOTHING"
+
+
 def retract(database: Database, messages: Collection[int], rules: FactRules) -> None:
     """Remove messages as sources of facts, mark them as stale, and remove the episodes with them."""
     remove_sources(database, messages, rules)
@@ -52,8 +62,8 @@ def remove_sources(database: Database, messages: Collection[int], rules: FactRul
     learned = database.all(_LEARNED_FROM, messages=messages)
     if not learned:
         return 0
-    database.run(_REMOVE_SOURCES, messages=messages)
     ids = {row: fact_id for row, fact_id, *_ in learned}
+    database.run(_REMOVE_SOURCES, facts=list(ids), messages=messages)
     select = "SELECT DISTINCT fact FROM fact_sources WHERE fact IN (:facts)"
     left = {row: ids[row] for (row,) in database.all(select, facts=list(ids))}
     since = {row for row, *_, start, sent_at in learned if start and parse_time(start) == parse_time(sent_at)}
@@ -120,36 +130,29 @@ def _by_person(facts: Iterable[Fact]) -> list[list[Fact]]:
     return list(found.values())
 
 
-def strip_quotes(database: Database, found: Iterable[tuple[int, str]], at: datetime | None) -> None:
+def strip_quotes(database: Database, found: Collection[tuple[int, str]], at: datetime | None) -> None:
     """Reduce the quotes in these messages, given by row and quote, to the id and author of the quoted message."""
-    for row, reply in found:
-        insert_change(database, row, "removed", at, None)
-        quote = QUOTE.loads(reply)
-        bare = dumps(Quote(message_id=quote.message_id, author=quote.author))
-        database.execute("UPDATE messages SET reply = ? WHERE id = ?", (bare, row))
-
-
-def hide_message(database: Database, row: int, at: datetime | None, *, facts: Sequence[Statement] = ()) -> None:
-    """Hide a message and the quotes of it, because of the *facts* that it states.
-
-    The sentences that state them are stored: an edit that removes all of them makes the message visible again. If no
-    single sentence states a fact, the whole text is stored.
-    """
-    (text,) = database.execute("SELECT text FROM messages WHERE id = ?", (row,)).fetchone()
-    sentences = sentences_about(text, facts) or [text]
-    note = "INSERT INTO hidden_sentences (message, text) VALUES (?, ?) ON CONFLICT DO NOTHING"
-    database.executemany(note, [(row, sentence) for sentence in sentences])
-    update = "UPDATE messages SET hidden = 1 WHERE id = ? AND hidden = 0 RETURNING place, message_id"
-    found = database.execute(update, (row,)).fetchone()
-    if found is None:
+    if not found:
         return
-    place, message_id = found
-    insert_change(database, row, "removed", at, None)
-    search_index.unindex(database, [row])
-    episodes.remove_containing(database, [row])
-    quoting = """SELECT id, reply FROM messages WHERE place = ?
-        AND reply_to IN (SELECT ? UNION SELECT message_id FROM message_parts WHERE message = ?)"""
-    strip_quotes(database, database.execute(quoting, (place, message_id, row)).fetchall(), at)
+    insert_changes(database, [row for row, _ in found], "removed", at)
+    quotes = [(row, QUOTE.loads(reply)) for row, reply in found]
+    bare = [{"row": row, "reply": dumps(Quote(message_id=one.message_id, author=one.author))} for row, one in quotes]
+    database.many("UPDATE messages SET reply = :reply WHERE id = :row", bare)
+
+
+def hide_messages(database: Database, sentences: Mapping[int, Sequence[str]], at: datetime | None) -> None:
+    """Hide messages, by their rows, and the quotes of them.
+
+    The sentences for which each is hidden are stored: an edit that removes all of them makes it visible again.
+    """
+    database.many(_INSERT_SENTENCE, [{"row": row, "text": text} for row in sentences for text in sentences[row]])
+    hide = "UPDATE messages SET hidden = 1 WHERE id IN (:messages) AND hidden = 0 RETURNING id"
+    hidden = [row for (row,) in database.all(hide, messages=list(sentences))]
+    if hidden:
+        insert_changes(database, hidden, "removed", at)
+        search_index.unindex(database, hidden)
+        episodes.remove_containing(database, hidden)
+        strip_quotes(database, database.all(_QUOTES_OF, messages=hidden), at)
 
 
 def unhide_edited(database: Database, row: int, text: str, at: datetime, rules: FactRules) -> None:

@@ -21,10 +21,12 @@ MEMORY = (
         valid_until TEXT,
         superseded_by TEXT,  -- the id of the newer fact
         imported_from TEXT NOT NULL DEFAULT '',  -- the program that learned it; then it may have no sources
+        forgotten_at TEXT,  -- since then nobody sees it; the row is removed once all that states it is
         CHECK (direct = 0 OR scope <> 'everywhere')
     )""",
     "CREATE INDEX facts_by_about ON facts (about)",
     "CREATE INDEX facts_by_place ON facts (place)",
+    "CREATE INDEX facts_forgotten ON facts (id) WHERE forgotten_at IS NOT NULL",
     "CREATE INDEX facts_superseded ON facts (superseded_by) WHERE superseded_by IS NOT NULL",
     f"""CREATE TABLE fact_sources (
         id {SEQUENCE},

@@ -342,6 +342,44 @@ RUNS = (
     "CREATE INDEX tasks_due ON tasks (due_at) WHERE status = 'pending' AND free = 1",
     "CREATE INDEX tasks_by_run ON tasks (run_id) WHERE run_id IS NOT NULL",
     "CREATE INDEX tasks_to_call_off ON tasks (place) WHERE status = 'pending' AND run_id IS NOT NULL",
+    f"""CREATE TABLE calls (  -- requests to services
+        id {SEQUENCE},
+        purpose TEXT NOT NULL,
+        run_id TEXT REFERENCES runs (run_id) ON DELETE CASCADE,  -- none: it belongs to no run
+        step INTEGER,
+        attempt INTEGER NOT NULL,  -- at this step, from 1
+        place INTEGER REFERENCES places (id) ON DELETE CASCADE,
+        author INTEGER REFERENCES authors (id) ON DELETE CASCADE,  -- who was answered
+        model TEXT NOT NULL,  -- that was asked
+        answered_by TEXT NOT NULL,  -- as the service calls it
+        begun_at TEXT NOT NULL,  -- UTC
+        first_at TEXT,  -- when the first piece came, if it streamed
+        ended_at TEXT NOT NULL,
+        waited REAL NOT NULL,  -- seconds, after the attempt before it
+        status TEXT NOT NULL CHECK (status IN ('answered', 'failed', 'stopped')),
+        error TEXT NOT NULL,  -- the class of the error
+        why TEXT NOT NULL,  -- the error, or how the response ended
+        input INTEGER NOT NULL,  -- tokens, the cached and the written among them
+        cached INTEGER NOT NULL,
+        written INTEGER NOT NULL,  -- to a cache
+        output INTEGER NOT NULL,
+        thought INTEGER NOT NULL,
+        input_price REAL,  -- dollars for a million tokens; none: not known
+        cached_price REAL,
+        output_price REAL,
+        money REAL NOT NULL,  -- dollars, where the price was known
+        sha256 TEXT NOT NULL,  -- of the body that was sent; empty: not known
+        size INTEGER NOT NULL,  -- of it, in bytes
+        wire TEXT NOT NULL,  -- whose format: gemini, openai
+        streamed INTEGER NOT NULL,
+        cache TEXT,  -- the explicit cache that it names
+        vendor TEXT,  -- how a service differs: JSON
+        receipts TEXT,  -- of what was repaired: JSON
+        media TEXT  -- in which form each medium of the prompt went: JSON
+    )""",
+    "CREATE INDEX calls_by_run ON calls (run_id) WHERE run_id IS NOT NULL",
+    "CREATE INDEX calls_by_place ON calls (place)",
+    "CREATE INDEX calls_by_author ON calls (author)",
     f"""CREATE TABLE usage (  -- of model calls, summed up
         id {SEQUENCE},
         day TEXT NOT NULL,  -- in UTC
@@ -351,6 +389,7 @@ RUNS = (
         calls INTEGER NOT NULL,
         input INTEGER NOT NULL,  -- tokens, the cached among them
         cached INTEGER NOT NULL,
+        written INTEGER NOT NULL,
         output INTEGER NOT NULL,
         thought INTEGER NOT NULL,
         money REAL NOT NULL,  -- dollars, where the price was known
