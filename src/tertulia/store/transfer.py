@@ -4,7 +4,6 @@ Tables go in the order in which they are made, so that what rows refer to is the
 their keys, a page in one transaction: what a copy that was killed has done is what the target holds.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import cache
@@ -25,7 +24,7 @@ _PAGE = 500
 
 
 class Table(NamedTuple):
-    """A table, its columns, and those of its key; without a key its rows are few."""
+    """A table, its columns, and those of its key."""
 
     name: str
     columns: tuple[str, ...]
@@ -38,11 +37,9 @@ class Table(NamedTuple):
 
     def select(self, *, after: bool = False) -> str:
         """Return the select of all rows, or of those after `:k0`, `:k1`… in the order of the key."""
-        rest = ""
-        if after:
-            rest = f" WHERE ({', '.join(self.key)}) > ({', '.join(f':k{n}' for n in range(len(self.key)))})"
-        order = f" ORDER BY {', '.join(self.key)}" if self.key else ""
-        return f"SELECT {', '.join(self.columns)} FROM {self.name}{rest}{order}"
+        key = ", ".join(self.key)
+        rest = f" WHERE ({key}) > ({', '.join(f':k{number}' for number in range(len(self.key)))})" if after else ""
+        return f"SELECT {', '.join(self.columns)} FROM {self.name}{rest} ORDER BY {key}"
 
 
 @cache
@@ -99,8 +96,6 @@ def copy_rows(source: Connection, target: Connection, progress: Progress = lambd
     for table in tables():
         for page in _pages(table, source, target):
             target.begin()
-            if not table.key:
-                target.run(f"DELETE FROM {table.name}")
             target.many(table.insert, [dict(zip(table.columns, row, strict=True)) for row in page])
             target.commit()
             done += len(page)
@@ -120,10 +115,6 @@ def copy_to_file(source: Connection, path: Path) -> None:
 def check_rows(source: Connection, target: Connection) -> None:
     """Compare all rows; raise `StoreBroken` at the first that is another one."""
     for table in tables():
-        if not table.key:
-            if Counter(source.all(table.select())) != Counter(target.all(table.select())):
-                raise StoreBroken(f"the rows of {table.name} are not the same on both sides")
-            continue
         for number, pair in enumerate(zip_longest(source.each(table.select()), target.each(table.select())), 1):
             if pair[0] != pair[1]:
                 raise StoreBroken(f"row {number} of {table.name} is not the same on both sides")
@@ -131,11 +122,6 @@ def check_rows(source: Connection, target: Connection) -> None:
 
 def _pages(table: Table, source: Connection, target: Connection) -> Iterator[list[Row]]:
     """Yield the rows that the target lacks."""
-    if not table.key:
-        rows = source.all(table.select())
-        if rows or target.all(table.select()):
-            yield rows
-        return
     newest = ", ".join(f"{column} DESC" for column in table.key)
     last = target.one(f"SELECT {', '.join(table.key)} FROM {table.name} ORDER BY {newest} LIMIT 1")
     after = {f"k{number}": value for number, value in enumerate(last or ())}
