@@ -121,9 +121,7 @@ class Store(CheckedCalls):
         `beside=True` opens a store that another process may have open: it is neither created nor migrated.
         """
         folder = None if media_folder is None else os.fspath(media_folder)
-        return StoreOpener(
-            url_of(path) if is_url(path) else os.fspath(path), media_folder=folder, durable=durable, beside=beside
-        )
+        return StoreOpener(url_of(path), media_folder=folder, durable=durable, beside=beside)
 
     async def check(self) -> list[str]:
         """Check the store and its files of media; return the faults."""
@@ -178,11 +176,9 @@ class Store(CheckedCalls):
             await own.close()
 
     def _connect_reading(self) -> Connection:
-        """Connect once more, for a long read."""
         if self._url:
-            from tertulia.store.postgres.opening import connect_reading
-
-            return connect_reading(self._url)
+            reading: Connection = _postgres().connect_reading(self._url)
+            return reading
         return _read_beside(self.path) if self._beside else connection.connect_read_only(self.path)
 
     async def export_person(self, *, platform: str, author_id: str, at: datetime | None = None) -> dict[str, Any]:
@@ -308,13 +304,19 @@ def _resume(store: Store, reading: Database) -> Store:
     return store
 
 
-def _open_server(url: str, media_folder: str | None, *, durable: bool = True, beside: bool = False) -> Store:
+def _postgres() -> Any:
+    """Return the module that opens stores in PostgreSQL, whose packages are an extra."""
     try:
         from tertulia.store.postgres import opening
     except ImportError as error:
         raise InvalidValue(
             "a store in PostgreSQL needs packages that are not installed: pip install 'tertulia[postgres]'"
         ) from error
+    return opening
+
+
+def _open_server(url: str, media_folder: str | None, *, durable: bool = True, beside: bool = False) -> Store:
+    opening = _postgres()
     opened = opening.open_beside(url) if beside else opening.open_store(url, media_folder=media_folder, durable=durable)
     writer = WriterThread(opened.writing, "tertulia store, writing")
     reader = ReaderThread(opened.reading, "tertulia store, reading")
