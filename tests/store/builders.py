@@ -1,7 +1,7 @@
 """Runs, replies and other things that are kept: builders, and a look at the files."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from people import GROUP, NOON
 from tertulia.decisions import Decision
 from tertulia.engine.store_protocols import OutboxItem
+from tertulia.errors import PromptRemoved
 from tertulia.memory.values import CursorKind
 from tertulia.messages import Message, Place, Reply
 from tertulia.models.gemini.cache_values import CacheFingerprint, StoredCache
@@ -79,8 +80,11 @@ async def begin(store: Store, run: Run) -> None:
 
 
 async def prompt_sent(store: Store, run_id: str, step: int) -> Prompt | None:
-    found = await store.prompts.sent(run_id, step)
-    return found.prompt if found else None
+    """The prompt of a step; None where it was removed."""
+    with suppress(PromptRemoved):
+        found = await store.prompts.sent(run_id, step)
+        return found.prompt if found else None
+    return None
 
 
 async def add_own(store: Store, message: Message, turns: Sequence[Turn] = ()) -> None:

@@ -68,7 +68,7 @@ async def test_decisions_go_with_the_messages_of_a_place(store: Store) -> None:
     await store.inbox.receive(a_message(id="1", place=DIRECT), at=NOON)
     await store.inbox.receive(a_message(id="2"), at=NOON)
 
-    exported = await store.export_person(author_id=ALICE.id, platform="telegram", at=NOON)
+    exported = await store.export_person(author_id=ALICE.id, platform="telegram")
     await store.forget(author_id=ALICE.id, platform="telegram", at=NOON)
 
     assert [row["decisions"] for row in exported["messages"]] == [

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from memory.known import a_fact, a_subject
 from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
 from store.builders import a_cache, a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, begin, names_in
-from tertulia.engine.store_protocols import OwnerSetting
+from tertulia.engine.store_protocols import DeliveryAttempt, OwnerSetting
 from tertulia.errors import InvalidValue, StoreRefused
 from tertulia.media.values import FileForm, Handle, StoredFile
 from tertulia.memory.values import Episode, Summary, WindowPast
@@ -66,6 +66,8 @@ async def fill(store: Store) -> None:
     await store.chats.write("a chat", 0, [HistoryEntry(record=a_record())], OpenExchange(run_id="r1"), edition=None)
     await store.runs.begin_tool(a_run(), a_tool_run())
     await store.runs.end(a_run(status="done", ended_at=NOON), replies=[an_outgoing()], tasks=[a_task()])
+    attempt = DeliveryAttempt(number=1, begun_at=NOON)
+    await store.outbox.change(an_outgoing(status="sending", attempts=1, attempt=attempt))
     await store.updates.apply(
         "telegram",
         [

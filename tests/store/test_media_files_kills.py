@@ -3,7 +3,6 @@
 import errno
 import os
 import random
-import re
 import shutil
 import subprocess
 import sys
@@ -60,7 +59,6 @@ async def verify(path: Path, said: list[str]) -> None:
         assert not forgotten & people
         for author in {line.split()[1] for line in said if line.startswith("forg")} - people:
             assert not files_hold(path.parent, f"<{author}|"), author
-    assert not re.search("forgetting", " ".join(os.listdir(path.parent)))
 
 
 async def lives(folder: Path, seed: int, deaths: int) -> None:
@@ -159,7 +157,7 @@ async def test_a_kill_while_a_store_is_copied_leaves_no_copy_or_a_whole_one(firs
 
 
 @pytest.mark.timeout(3600)
-async def test_a_kill_while_somebody_is_forgotten_leaves_all_or_nothing(first: Path) -> None:
+async def test_a_forget_that_was_killed_is_done_by_who_opens_the_store_next(first: Path) -> None:
     left = []
     async for step, path in killed(first, "forget"):
         async with Store.open(path) as store:
@@ -167,5 +165,4 @@ async def test_a_kill_while_somebody_is_forgotten_leaves_all_or_nothing(first: P
             assert await store.check() == []
         assert len(files_in(Path(f"{path}-media"))) == (len(FILES) if left[-1] else 3), step
         assert files_hold(path.parent, "<u1|") == bool(left[-1]), step
-        assert "s.db-forgetting" not in os.listdir(path.parent)
-    assert (left[0], left[-1]) == (1, 0)
+    assert left[-1] == 0

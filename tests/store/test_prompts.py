@@ -17,7 +17,7 @@ from tertulia.messages import Author, Message, Place, Quote
 from tertulia.models.gemini import encode as gemini
 from tertulia.models.openai import encode as openai
 from tertulia.parts import Media, Part, Text, ToolResult
-from tertulia.prompt.ledger import layer_entries
+from tertulia.prompt.ledger import Ledgers
 from tertulia.run.journal import FallbackStep, Journal, SentPrompt
 from tertulia.store import Store, prompts
 from tertulia.store.runs import SqlRuns
@@ -181,14 +181,19 @@ async def test_a_prompt_is_read_with_its_layers_and_what_was_left_out_of_it_in_e
         ]
         assert await store.check() == []
 
-    sent = SentPrompt(run_id="r1", step=0, at=NOON, model="gemini-3.8-flash", prompt=PROMPT, left_out=(told,))
+    ledger = Ledgers()
+    sizes = [
+        ledger.measure("here", prompt, name)
+        for prompt, name in ((PROMPT, "gemini-3.8-flash"), (second, "gpt-5"), (PROMPT, ""))
+    ]
+    sent = SentPrompt(
+        run_id="r1", step=0, at=NOON, model="gemini-3.8-flash", prompt=PROMPT, left_out=(told,), size=sizes[0]
+    )
     assert found == [
         sent,
-        replace(sent, step=1, model="gpt-5", prompt=second, tried=again),
-        SentPrompt(run_id="r2", step=0, at=NOON, model="", prompt=PROMPT),
+        replace(sent, step=1, model="gpt-5", prompt=second, tried=again, size=sizes[1]),
+        SentPrompt(run_id="r2", step=0, at=NOON, model="", prompt=PROMPT, size=sizes[2]),
     ]
-    assert [layer.name for layer in sent.layers] == [layer.name for layer in PROMPT.layers]
-    assert sent.layers == layer_entries(PROMPT)
 
 
 async def test_a_layer_is_kept_once_and_one_that_grew_only_as_what_it_adds() -> None:
@@ -226,7 +231,7 @@ async def test_a_chain_of_layers_that_grew_does_not_grow_without_end(monkeypatch
 async def test_with_little_at_hand_layers_are_kept_whole() -> None:
     asked = [Prompt.of(*[f"message {n} " * 20 for n in range(count)]) for count in range(1, 9)]
     async with Store.open(":memory:") as store:
-        little = prompts.SqlPrompts(store.writer, store.reader, cache_bytes=100)
+        little = prompts.SqlPrompts(store.writer, store.reader, Ledgers(), cache_bytes=100)
         runs = SqlRuns(store.writer, store.reader, little, graph)
         await begin(store, a_run())
         for step, prompt in enumerate(asked):
