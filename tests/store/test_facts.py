@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from memory.known import a_fact, a_subject, taught
 from memory.visibility import may_hear
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_talk
+from rows import on, read
 from sizes import EXAMPLES, size
 from store.builders import add_own, cursor, files_hold, set_cursor
 from tertulia.context.values import Background
@@ -570,8 +571,7 @@ async def test_an_episode_goes_with_a_deleted_message_and_the_newest_is_read_aga
     await store.inbox.delete(GROUP, "6", at=NOON)
     assert await cursor(store, GROUP, "episodes") == 6
 
-    left = await store.reader.run(lambda database: database.execute("SELECT episode_id FROM episodes").fetchall())
-    assert left == [("b",)]
+    assert await on(store, read, "episodes", "episode_id") == [("b",)]
 
 
 async def test_the_background_is_what_may_be_heard(store: Store) -> None:
