@@ -389,7 +389,7 @@ async def test_trouble_with_the_store_is_told(store: Store) -> None:
     async with engine_with(Scripted("Hi."), store=store) as engine:
         reader = Reader(engine.events())
         await asyncio.sleep(0)
-        await store.writer.run(lambda database: database.execute("SELECT 1"))
+        await store.writer.run(lambda database: None)
         for listener in store.writer.error_listeners:
             listener(_trouble())
         await asyncio.sleep(0)

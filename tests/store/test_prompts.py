@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from people import GROUP, NOON, a_message
+from rows import on, read
 from sizes import EXAMPLES, size
 from store.builders import PROMPT, a_record, a_run, add_own, begin, prompt_sent
 from strategies import GEMINI_MODELS, OPENAI_MODELS, parts, turns
@@ -205,12 +206,10 @@ async def test_a_layer_is_kept_once_and_one_that_grew_only_as_what_it_adds() -> 
             await store.runs.begin(run, Prompt.of(*said[:number], system=instruction), at=NOON)
 
         rows = [row async for row in store.export()]
-        kept = await store.reader.run(
-            lambda database: database.execute("SELECT sum(length(suffix)) FROM layers").fetchone()
-        )
+        kept = sum(len(suffix) for (suffix,) in await on(store, read, "layers", "suffix"))
         assert len([row for row in rows if row["table"] == "layers"]) == 301
         assert len([row for row in rows if row["table"] == "toolsets"]) == 1
-        assert kept[0] < 90_000  # 2.4 million without sharing
+        assert kept < 90_000  # 2.4 million without sharing
         assert await prompt_sent(store, "r299", 0) == Prompt.of(*said[:299], system=instruction)
         assert await store.check() == []
 
@@ -223,8 +222,7 @@ async def test_a_chain_of_layers_that_grew_does_not_grow_without_end(monkeypatch
         for number in range(30):
             await store.runs.ask(a_run(), number, Prompt.of(*said[: number + 1]), at=NOON)
 
-        depths = await store.reader.run(lambda database: database.execute("SELECT max(depth) FROM layers").fetchone())
-        assert depths == (3,)
+        assert max(await on(store, read, "layers", "depth")) == (3,)
         assert await prompt_sent(store, "r1", 29) == Prompt.of(*said)
 
 
@@ -237,8 +235,7 @@ async def test_with_little_at_hand_layers_are_kept_whole() -> None:
         for step, prompt in enumerate(asked):
             await runs.ask(a_run(), step, prompt, at=NOON)
 
-        depths = await store.reader.run(lambda database: database.execute("SELECT max(depth) FROM layers").fetchone())
-        assert depths == (0,)
+        assert max(await on(store, read, "layers", "depth")) == (0,)
         assert [await prompt_sent(store, "r1", step) for step in range(8)] == asked
 
 
