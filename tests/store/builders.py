@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from people import GROUP, NOON
+from rows import add, on
 from tertulia.decisions import Decision
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.errors import PromptRemoved
@@ -91,6 +92,15 @@ async def add_own(store: Store, message: Message, turns: Sequence[Turn] = ()) ->
     """Store a message of the agent, as if it had been sent."""
     row, made = MessageRow(message), dumps(tuple(turns)) if turns else None
     await store.writer.run(lambda database: insert_own(database, row, made))
+
+
+async def add_episode(store: Store, **columns: Any) -> None:
+    """Store an episode of the first place."""
+    fields: dict[str, Any] = {
+        "place": 1, "title": 1, "start": 0, "stop": 1, "topic": "t", "summary": "s", "importance": 0.5, "people": "[]",
+        "tags": "[]",
+    }  # fmt: skip
+    await on(store, add, "episodes", **fields | columns)
 
 
 async def set_cursor(store: Store, place: Place, number: int, what: CursorKind = "facts") -> None:

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from people import BOB, NOON, a_message
+from rows import on, read
 from sizes import size
 from store.builders import files_hold
 from tertulia.media.values import StoredFile
 from tertulia.messages import Author
 from tertulia.parts import Media
 from tertulia.store import Store
-from tertulia.store.sqlite.connection import Database
 
 HERE = Path(__file__).parent
 
@@ -37,12 +37,6 @@ def life(store: Path, name: str, step: int) -> list[str]:
     return ran.stdout.splitlines()
 
 
-def media_rows(database: Database) -> tuple[set[str], set[str]]:
-    """The hashes of files, and the ids of the people who are known."""
-    files = {sha256 for (sha256,) in database.execute("SELECT sha256 FROM files")}
-    return files, {author for (author,) in database.execute("SELECT author_id FROM authors")}
-
-
 def files_in(folder: Path) -> list[Path]:
     return [file for file in folder.rglob("*") if file.is_file() and file.name not in (".lock", ".store")]
 
@@ -50,7 +44,8 @@ def files_in(folder: Path) -> list[Path]:
 async def verify(path: Path, said: list[str]) -> None:
     """Every row has a whole file, every file a row, and those who are forgotten are nowhere."""
     async with Store.open(path) as store:
-        files, people = await store.reader.run(media_rows)
+        files = {sha256 for (sha256,) in await on(store, read, "files", "sha256")}
+        people = {author for (author,) in await on(store, read, "authors", "author_id")}
         there = files_in(Path(f"{path}-media"))
         assert {file.name for file in there} == files
         assert all(sha256(file.read_bytes()).hexdigest() == file.name for file in there)

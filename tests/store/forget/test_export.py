@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
 from people import BOB, GROUP, GRYAG, NOON, a_message, a_photo, a_quote
-from store.builders import a_record, a_run, a_task, a_tool_run, add_own, an_outgoing
+from store.builders import a_record, a_run, a_task, a_tool_run, add_episode, add_own, an_outgoing
 from tertulia import Chat
 from tertulia.media.descriptions import DescriptionFailure
 from tertulia.media.values import FetchFailure, FileForm, Handle, StoredFile
@@ -75,13 +75,11 @@ async def everything_about_her(store: Store) -> None:
     for about, text in ((HER, "She has a key."), (BOB, "A friend of Xanthippe.")):
         told = Summary(subject=a_subject(about), place=GROUP, text=text, facts=1, digest="d", made_at=NOON)
         await store.facts.summarise(told)
-    insert = """INSERT INTO episodes (episode_id, place, title, start, stop, topic, summary, importance, people, tags)
-        VALUES (?, 1, 1, 0, 2, ?, ?, 0.5, ?, '["key"]')"""
-    for row in (
+    for name, topic, summary, people in (
         ("e1", "keys", "They talked of hiding places.", '["u777001", "u456"]'),
         ("e2", "other keys", f"About {SECRET}.", '["u456"]'),
     ):
-        await store.writer.run(lambda database, row=row: database.execute(insert, row))  # type: ignore[misc]
+        await add_episode(store, episode_id=name, topic=topic, summary=summary, people=people, stop=2, tags='["key"]')
     await store.place_settings.block(platform="telegram", author_id=HER.id, at=NOON, until=NOON + WEEK)
     await store.descriptions.describe(PHOTO.unique_id, "a green door", by="m", at=NOON)
     await _files(store)

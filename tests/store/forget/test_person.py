@@ -8,7 +8,18 @@ from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, texts
-from store.builders import a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, begin, files_hold, prompt_sent
+from store.builders import (
+    a_record,
+    a_run,
+    a_task,
+    a_tool_run,
+    add_episode,
+    add_own,
+    an_outgoing,
+    begin,
+    files_hold,
+    prompt_sent,
+)
 from tertulia.context.budget import group_reports
 from tertulia.context.values import LeftOut
 from tertulia.engine.store_protocols import PromptOutdated
@@ -430,15 +441,14 @@ async def test_summaries_and_episodes_of_her_or_with_her_words_go_and_others_sta
     ):
         told = Summary(subject=a_subject(about), place=place, text=text, facts=1, digest="d", made_at=NOON)
         await store.facts.summarise(told)
-    insert = """INSERT INTO episodes (episode_id, place, title, start, stop, topic, summary, importance, people, tags)
-        VALUES (?, ?, ?, ?, ?, ?, ?, 0.5, ?, '[]')"""
-    for row in (
-        ("hers", 1, 1, 5, 6, "keys", "They talked of hiding places.", f'["{HER.id}"]'),
-        ("words", 1, 1, 0, 1, "keys", f"About {SECRET}.", '["u456"]'),
-        ("home", 2, 2, 0, 1, "home", "Some visit.", "[]"),
-        ("other", 1, 1, 1, 2, "tea", "Bob had tea.", '["u456"]'),
+    for name, row, start, stop, topic, summary, people in (
+        ("hers", 1, 5, 6, "keys", "They talked of hiding places.", f'["{HER.id}"]'),
+        ("words", 1, 0, 1, "keys", f"About {SECRET}.", '["u456"]'),
+        ("home", 2, 0, 1, "home", "Some visit.", "[]"),
+        ("other", 1, 1, 2, "tea", "Bob had tea.", '["u456"]'),
     ):
-        await store.writer.run(lambda database, row=row: database.execute(insert, row))  # type: ignore[misc]
+        columns = {"start": start, "stop": stop, "topic": topic, "summary": summary, "people": people}
+        await add_episode(store, episode_id=name, place=row, title=row, **columns)
 
     report = await store.forget(platform="telegram", author_id=HER.id)
 

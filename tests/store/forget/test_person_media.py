@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from people import BOB, GROUP, GRYAG, NOON, a_message, a_photo
+from rows import change, on
 from store.builders import a_run, add_own, files_hold, prompt_sent
 from tertulia.media.descriptions import Description, DescriptionFailure
 from tertulia.media.values import FetchFailure, FileForm, Handle, StoredFile, file_key
@@ -249,6 +250,6 @@ async def test_the_export_of_a_person_names_their_files(store: Store) -> None:
 async def test_a_file_of_a_hidden_message_goes_at_the_next_sweep(store: Store) -> None:
     await hear(store, a_message("", author=BOB, place=GROUP, parts=(a_picture("door"),)))
     await add(store, "door")
-    await store.writer.run(lambda database: database.execute("UPDATE messages SET hidden = 1") and None)
+    await on(store, change, "messages", hidden=1)
 
     assert await store.media.sweep(unused_since=NOON, at=NOON.replace(hour=20)) == 1

@@ -294,13 +294,18 @@ RUNS = (
         fallback TEXT,  -- the fallback, if the step before failed
         why TEXT NOT NULL DEFAULT '',  -- why it was needed
         model TEXT NOT NULL DEFAULT '',  -- the model of that request
-        left_out TEXT  -- of the context, and why: JSON; none: as in the step before
+        left_out TEXT,  -- of the context, and why: JSON; none: as in the step before
+        tool_tokens INTEGER NOT NULL,  -- estimated
+        stable INTEGER NOT NULL,  -- tokens of the prefix that the prompt before it in this place begins with, too
+        broken_by TEXT,  -- the first layer of that one that is not repeated; none: all are
+        cause TEXT NOT NULL  -- why, in words
     )""",
     "CREATE INDEX prompts_by_run ON prompts (run_id, step)",
     """CREATE TABLE prompt_layers (
         prompt INTEGER NOT NULL REFERENCES prompts (id),
         position INTEGER NOT NULL,
         layer INTEGER NOT NULL REFERENCES layers (id),
+        tokens INTEGER NOT NULL,  -- estimated
         PRIMARY KEY (prompt, position)
     )""",
     "CREATE INDEX prompt_layers_by_layer ON prompt_layers (layer)",
@@ -329,6 +334,15 @@ RUNS = (
         unknown_attempts INTEGER NOT NULL DEFAULT 0,  -- of which nobody knows the outcome
         position INTEGER  -- how many messages the place had when it was sent
     )""",
+    f"""CREATE TABLE delivery_attempts (
+        outgoing_id TEXT NOT NULL REFERENCES outbox (outgoing_id) ON DELETE CASCADE,
+        number INTEGER NOT NULL,  -- from 1
+        begun_at TEXT NOT NULL,
+        ended_at TEXT,  -- none: under way, or the process ended in it
+        outcome TEXT,  -- the status that the reply got by it
+        why TEXT NOT NULL,
+        PRIMARY KEY (outgoing_id, number)
+    ) {BY_KEY}""",
     "CREATE INDEX outbox_by_status ON outbox (status, id)",
     "CREATE INDEX outbox_by_reply ON outbox (reply_id, part) WHERE reply_id IS NOT NULL",
     "CREATE INDEX outbox_drafts ON outbox (run_id) WHERE kind = 'draft'",
