@@ -62,8 +62,8 @@ _SUMMARY = f"""SELECT text, facts, digest, made_at FROM summaries s
         SELECT 1 FROM facts f WHERE f.about = s.about AND f.superseded_by IS NULL
         AND f.valid_until > s.made_at AND f.valid_until <= :now
     ) AND NOT EXISTS (
-        SELECT 1 FROM facts f JOIN {SOURCES} JOIN blocked_authors b ON b.author = n.author
-        WHERE c.fact = f.id AND f.about = s.about AND b.at >= s.made_at
+        SELECT 1 FROM {SOURCES} JOIN facts f ON f.id = c.fact JOIN blocked_authors b ON b.author = n.author
+        WHERE f.about = s.about AND b.at >= s.made_at
     )"""
 
 # Stores the summary of a person for a place.
