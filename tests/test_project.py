@@ -6,7 +6,12 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-FORMER = ("CHANGELOG.md", "Makefile", "src/tertulia/store/sqlite/connection.py", "tests/store/test_store_file.py")
+FORMER = (
+    "CHANGELOG.md",
+    "Makefile",
+    "src/tertulia/store/sqlite/connection.py",
+    "tests/store/sqlite/test_store_file.py",
+)
 INSTALLED = re.compile(r"\bpip install ([^`#\n|\")]*)")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 

@@ -1,11 +1,10 @@
 """Stores for the commands that look after them: made, spoiled, held open by another process."""
 
 import asyncio
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from people import NOON
@@ -80,9 +79,3 @@ def held(path: Path) -> Iterator[int]:
         assert process.stdout.readline() == "open\n"
         yield process.pid
         process.communicate()
-
-
-def execute(path: Path, statement: str) -> None:
-    """Change a store as our program never would."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as database:
-        database.execute(statement)

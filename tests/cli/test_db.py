@@ -15,9 +15,10 @@ import pytest
 from msgspec.structs import replace
 
 from cli.command import TERTULIA, Here, tertulia
-from cli.stores import a_store, execute, held, with_file
+from cli.stores import a_store, held, with_file
 from people import ALICE, GROUP, NOON, a_message, a_photo, a_talk
 from platforms.terminal.pseudo import terminal
+from rows import add, change, on_file
 from store.builders import a_run, a_task, an_outgoing, files_hold, names_in
 from tertulia import Place, Store
 from tertulia.cli.db import watch_copy
@@ -72,8 +73,8 @@ def test_all_is_well_with_a_store_that_a_bot_uses(db: Path) -> None:
 
 
 def test_what_is_wrong_is_listed(db: Path) -> None:
-    execute(db, "UPDATE messages SET parts = '{' WHERE number = 2")
-    execute(db, "UPDATE places SET messages = 7")
+    on_file(db, change, "messages", {"number": 2}, parts="{")
+    on_file(db, change, "places", messages=7)
 
     lines = done("db", "check", "--db", str(db), status=1).splitlines()
     machine = json.loads(done("db", "check", "--json", "--db", str(db), status=1))
@@ -84,10 +85,8 @@ def test_what_is_wrong_is_listed(db: Path) -> None:
 
 
 def test_what_an_export_stumbles_over_is_a_fault(db: Path) -> None:
-    values = "'r1', 1, 1, 'm1', '[]', '2025-01-15T12:00:00+00:00', 1, '', '', 'done', ''"
-    names = "run_id, place, title, target, message_ids, began_at, horizon, model, profile, status, why"
-    execute(db, f"INSERT INTO runs ({names}) VALUES ({values})")  # noqa: S608
-    execute(db, "UPDATE runs SET message_ids = '{'")
+    run = {"run_id": "r1", "place": 1, "title": 1, "target": "m1", "message_ids": "{", "began_at": NOON.isoformat()}
+    on_file(db, add, "runs", horizon=1, model="", profile="", status="done", why="", **run)
 
     assert "cannot be read" in done("db", "check", "--db", str(db), status=1)
 
@@ -149,7 +148,7 @@ def test_an_export_is_a_row_a_line(db: Path, tmp_path: Path) -> None:
 
 
 def test_an_export_that_fails_leaves_no_file(db: Path, tmp_path: Path) -> None:
-    execute(db, "UPDATE tasks SET body = '{'")
+    on_file(db, change, "tasks", body="{")
 
     said = refusal("db", "export", "--out", str(tmp_path / "all.jsonl"), "--db", str(db))
 
@@ -215,7 +214,7 @@ def one_line_about(here: Here, path: Path, command: tuple[str, ...]) -> str:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_store_of_a_newer_program_is_one_line_and_left_alone(here: Here, db: Path, command: tuple[str, ...]) -> None:
-    execute(db, "INSERT INTO migrations VALUES (99, 'm099_later', '2030-01-01', 1)")
+    on_file(db, add, "migrations", number=99, name="m099_later", at="2030-01-01", edition=1)
     before = db.read_bytes()
 
     assert one_line_about(here, db, command).startswith("a newer program has written it: its tables have version 99")

@@ -2,17 +2,19 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from cli.command import Here, tertulia
-from cli.stores import a_store, execute, held
+from cli.stores import a_store, held
 from memory.searching import Letters, talk
 from people import BOB, DIRECT
+from rows import add, change, on_file, remove
 from tertulia import Store
 from tertulia.memory import embeddings
+from tertulia.store.database import Connection
 
 
 @pytest.fixture
@@ -59,24 +61,24 @@ def test_vectors_go_and_come_again(db: Path, here: Here, letters: Letters) -> No
 @pytest.mark.parametrize(
     ("damage", "rows"),
     [
-        ("DELETE FROM search_messages WHERE number = 1", 3),  # itself, its word and its vector
-        ("DELETE FROM search_terms WHERE number = 1", 1),
-        ("DELETE FROM search_vectors WHERE number = 1", 1),
-        ("DELETE FROM search_places WHERE place = 1", 2),
-        ("UPDATE search_places SET indexed_to = 1 WHERE place = 1", 1),
-        ("UPDATE search_messages SET number = 7 WHERE number = 1", 5),
-        ("UPDATE search_messages SET name = 1 WHERE number = 1", 1),
-        ("UPDATE messages SET deleted = 1 WHERE number = 1", 1),
-        ("INSERT INTO search_terms VALUES (1, 'ghost', 5, 12800)", 1),
-        ("INSERT INTO search_vectors VALUES (1, 'minilm', 5, x'00')", 1),
+        (lambda database: remove(database, "search_messages", number=1), 3),  # itself, its word and its vector
+        (lambda database: remove(database, "search_terms", number=1), 1),
+        (lambda database: remove(database, "search_vectors", number=1), 1),
+        (lambda database: remove(database, "search_places", place=1), 2),
+        (lambda database: change(database, "search_places", {"place": 1}, indexed_to=1), 1),
+        (lambda database: change(database, "search_messages", {"number": 1}, number=7), 5),
+        (lambda database: change(database, "search_messages", {"number": 1}, name=1), 1),
+        (lambda database: change(database, "messages", {"number": 1}, deleted=1), 1),
+        (lambda database: add(database, "search_terms", place=1, term="ghost", number=5, packed=12800), 1),
+        (lambda database: add(database, "search_vectors", place=1, embedder="minilm", number=5, vector=b"0"), 1),
     ],
 )
 def test_an_index_that_does_not_agree_with_what_was_said_is_named_and_made_anew(
-    db: Path, here: Here, letters: Letters, damage: str, rows: int
+    db: Path, here: Here, letters: Letters, damage: Callable[[Connection], None], rows: int
 ) -> None:
     here("index", "--db", str(db))
     assert here("db", "check", "--db", str(db))[0] == 0
-    execute(db, damage)
+    on_file(db, damage)
 
     wrong = f"the index of place 1 has {rows} rows too few or too many: `tertulia index` makes it anew\n"
     assert here("db", "check", "--db", str(db)) == (1, wrong, "")

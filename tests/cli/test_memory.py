@@ -10,9 +10,10 @@ import pytest
 from msgspec.structs import replace
 
 from cli.command import Here, tertulia
-from cli.stores import a_store, execute, held
+from cli.stores import a_store, held
 from memory.known import a_fact, taught
 from people import BOB, DIRECT, GROUP, NOON, a_message, a_photo
+from rows import change, on_file
 from tertulia import Author, Message, Place, Store
 from tertulia.memory.values import Fact
 from tertulia.store.sqlite import connection
@@ -122,7 +123,7 @@ def test_machines_are_told_why(here: Here, db: str) -> None:
 
 
 def test_a_reason_may_be_gone(here: Here, db: str) -> None:
-    execute(Path(db), "UPDATE fact_sources SET message_id = 'elsewhere' WHERE message_id = 'm9'")
+    on_file(db, change, "fact_sources", {"message_id": "m9"}, message_id="elsewhere")
     said = "d1 about Bob (u456): likes gin\nthe messages it was learned from are hidden, or gone\n"
 
     assert shown(here, "why", "d1", "--db", db) == said
@@ -206,7 +207,7 @@ def test_what_people_wrote_does_not_steer_the_terminal(here: Here, tmp_path: Pat
 
 
 def test_a_fact_that_cannot_be_read_is_one_line(db: str) -> None:
-    execute(Path(db), "UPDATE titles SET body = '{' WHERE id = 1")
+    on_file(db, change, "titles", {"id": 1}, body="{")
 
     done = tertulia("memory", "list", "--db", db)
 

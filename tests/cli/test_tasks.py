@@ -10,10 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from cli.command import Here, tertulia, tertulia_process
-from cli.stores import a_store, execute, held, tasks_in
+from cli.stores import a_store, held, tasks_in
 from engine.engines import engine_with
 from engine.test_commands import told
 from people import DIRECT, NOON
+from rows import change, on_file
 from store.builders import a_task
 from tertulia import Place
 from tertulia.cli.tasks import WHY
@@ -167,7 +168,7 @@ def test_a_terminal_without_our_alphabet_gets_codes(db: str) -> None:
 
 
 def test_a_task_that_cannot_be_read_is_one_line(db: str) -> None:
-    execute(Path(db), "UPDATE tasks SET body = '{' WHERE task_id = 'c1'")
+    on_file(db, change, "tasks", {"task_id": "c1"}, body="{")
 
     done = tertulia("tasks", "--db", db)
 

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from engine.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, engine_with, said
 from people import NOON
+from rows import count, on, read
 from tertulia.engine.behavior import Behavior
 from tertulia.errors import InvalidValue
 from tertulia.messages import Author, Place
@@ -26,10 +27,7 @@ def here(*allowed: str, **changes: Any) -> Behavior:
 
 
 async def rows(store: Store) -> dict[str, int]:
-    def count(database: Any) -> dict[str, int]:
-        return {table: len(database.execute(f"SELECT 1 FROM {table}").fetchall()) for table in TABLES}  # noqa: S608
-
-    return {table: number for table, number in (await store.reader.run(count)).items() if number}
+    return {table: number for table in TABLES if (number := await on(store, count, table))}
 
 
 CHANGES: list[Change] = [
@@ -71,7 +69,7 @@ async def test_what_an_update_says_of_an_allowed_place_is_stored_without_its_raw
         assert await engine.inbox("recorded").apply(mixed, key="u1", raw=b"{}") is True
         await engine.settled()
 
-    raw = await store.reader.run(lambda database: database.execute("SELECT raw FROM updates").fetchall())
+    raw = await on(store, read, "updates", "raw")
     assert (platform.texts, raw, (await rows(store))["places"]) == (["Hi."], [(None,)], 1)
 
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from engine.engines import DIRECT, GROUP, engine_with, said, talked, texts_of, until
 from people import NOON
+from rows import add, on
 from tertulia import Media, Prompt, Reply, Text
 from tertulia.engine import answer_preview
 from tertulia.engine.answer_preview import ELLIPSIS
@@ -37,9 +38,8 @@ DRAFTS = Capabilities(edits=True, drafts=True, preview_interval=0.0)
 @pytest.fixture(autouse=True)
 async def delimiter(store: Store) -> None:
     """The end of a text may be the beginning of a delimiter, and is held back then; no text here ends with a z."""
-    insert = "INSERT INTO places (place_key, platform, service, place_id, delimiter) VALUES (?, ?, ?, ?, ?)"
-    values = (place_key(DIRECT), DIRECT.platform, DIRECT.platform, DIRECT.id, "z" * 16)
-    await store.writer.run(lambda database: database.execute(insert, values))
+    named = {"platform": DIRECT.platform, "service": DIRECT.platform, "place_id": DIRECT.id}
+    await on(store, add, "places", place_key=place_key(DIRECT), delimiter="z" * 16, **named)
 
 
 class Writer:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked, until
 from people import NOON
+from rows import on, read
 from store.builders import skip
 from tertulia.engine.behavior import TOO_MANY, Behavior
 from tertulia.engine.command_list import HELP
@@ -141,7 +142,7 @@ async def test_what_memory_told_is_not_in_the_store_once_it_is_told(store: Store
     async with engine_with(Scripted(), platform, store=store) as engine:
         await told(engine, platform, "/memory")
 
-    [row] = await store.reader.run(lambda database: database.execute("SELECT text, reply FROM outbox").fetchall())
+    [row] = await on(store, read, "outbox", "text", "reply")
     assert "tea" not in "".join(row)
 
 

@@ -1,8 +1,6 @@
 """A file that turns out to be damaged while an engine uses it: nobody waits for ever, and nothing said is lost."""
 
 import logging
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +8,7 @@ import pytest
 
 from engine.engines import DIRECT, engine_with, said
 from people import NOON
+from rows import change, on_file
 from tertulia.engine.background import RealClock
 from tertulia.engine.memory import Memory
 from tertulia.errors import StoreBroken
@@ -19,8 +18,7 @@ from tertulia.store import Store
 from tertulia.tasks.task import Task
 from tertulia.testing import RecordedPlatform
 
-BROKEN = "UPDATE messages SET parts = '{' WHERE id = '1'"
-MENDED = """UPDATE messages SET parts = '[{"kind":"text","text":"hi"}]' WHERE id = '1'"""
+BROKEN, MENDED = "{", '[{"kind":"text","text":"hi"}]'  # the parts of a message
 OTHER = Place(platform="recorded", id="8", kind="direct")
 
 
@@ -28,9 +26,8 @@ async def never(seconds: float) -> None:
     raise AssertionError(f"tried again in {seconds} s")
 
 
-def changed(path: Path, statement: str) -> None:
-    with closing(sqlite3.connect(path, isolation_level=None)) as database:
-        database.execute(statement)
+def changed(path: Path, parts: str) -> None:
+    on_file(path, change, "messages", {"id": 1}, parts=parts)
 
 
 async def a_store_with(path: Path, *messages: Message) -> None:

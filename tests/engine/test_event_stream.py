@@ -48,6 +48,7 @@ from tertulia.platform import Capabilities
 from tertulia.store import Store
 from tertulia.tasks.task import Task
 from tertulia.testing import RecordedPlatform
+from tertulia.tokens import layer_tokens
 from tertulia.toolbox.toolbox import tool
 from tertulia.turns import Prompt, model
 
@@ -145,7 +146,8 @@ async def test_a_prompt_that_is_sent_is_told_with_its_layers_and_what_was_left_o
     (_, asked) = [event for event in events if isinstance(event, PromptSent)]
     sent = await store.prompts.sent(asked.run_id, asked.step)
     assert sent is not None
-    assert [layer.name for layer in sent.layers] == ["static", "dynamic", "buffered", "trigger"]
+    assert [layer.name for layer in sent.prompt.layers] == ["static", "dynamic", "buffered", "trigger"]
+    assert sent.size.layers == tuple(map(layer_tokens, sent.prompt.layers))
     assert [(one.source, one.ids, one.why) for one in sent.left_out] == [
         ("window", ("1",), "alone larger than the budget of 100 tokens")
     ]
@@ -387,7 +389,7 @@ async def test_trouble_with_the_store_is_told(store: Store) -> None:
     async with engine_with(Scripted("Hi."), store=store) as engine:
         reader = Reader(engine.events())
         await asyncio.sleep(0)
-        await store.writer.run(lambda database: database.execute("SELECT 1"))
+        await store.writer.run(lambda database: None)
         for listener in store.writer.error_listeners:
             listener(_trouble())
         await asyncio.sleep(0)

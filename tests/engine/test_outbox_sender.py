@@ -10,7 +10,7 @@ from engine.engine_world import REMEMBERS, World
 from engine.engines import ALICE, DIRECT, GROUP, ME
 from people import NOON, a_message
 from tertulia.engine.outbox_sender import CUT_OFF, MAX_COPIES, MAX_EDIT_RETRIES, SEND_TIMEOUT, OutboxSender
-from tertulia.engine.store_protocols import OutboxItem
+from tertulia.engine.store_protocols import DeliveryAttempt, OutboxItem
 from tertulia.errors import InvalidValue, KeyRefused, NotSent, SendRefused, StoreFull, StoreRefused, TertuliaError
 from tertulia.media.values import StoredFile
 from tertulia.messages import Place, Reply
@@ -637,3 +637,24 @@ async def test_a_file_that_cannot_be_read_for_long_is_words_and_holds_up_no_othe
     assert [one.status for one in sent] == ["sent", "sent"]
     assert platform.texts == ["Look.\n\na dog", "o2"]
     assert slept.pauses == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
+
+
+async def test_each_attempt_is_stored_with_its_times_and_what_became_of_it(store: Store) -> None:
+    moments = iter([NOON + timedelta(seconds=second) for second in range(9)])
+    platform = RecordedPlatform(NotSent("down"), capabilities=Capabilities(edits=True))
+
+    await carried(store, platform, item(), now=lambda: next(moments))
+
+    assert await store.outbox.attempts("o1", "o2") == {
+        "o1": [
+            DeliveryAttempt(
+                number=1, begun_at=NOON, ended_at=NOON + timedelta(seconds=1), outcome="waiting", why="down"
+            ),
+            DeliveryAttempt(
+                number=2,
+                begun_at=NOON + timedelta(seconds=2),
+                ended_at=NOON + timedelta(seconds=4),
+                outcome="sent",
+            ),
+        ]
+    }

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from engine.engine_world import World
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked
 from people import NOON
+from rows import change, on
 from store.builders import a_run, skip
 from tertulia import Engine
 from tertulia.context.gather import ContextOptions
@@ -185,7 +186,7 @@ async def test_what_comes_of_an_album_after_its_answer_is_context(store: Store) 
     await received(store, said("look", 1, album="a"))
     worker = a_worker(store)
     await worker.run()
-    await store.writer.run(lambda database: database.execute("UPDATE decisions SET run_id = 'r1'"))
+    await on(store, change, "decisions", run_id="r1")
     await received(store, said("", 2, album="a"), said("well?", 3))
 
     await worker.run()

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+import rows
 from engine.engines import AT_ONCE, engine_with, said, talked, until
 from people import GROUP, NOON, a_message
+from rows import on
 from store.builders import PROMPT, a_record, a_run, prompt_sent
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.retention import INTERVAL, Retention
@@ -52,9 +54,7 @@ async def removed(store: Store, *, before: datetime = NOON - 30 * DAY) -> int:
 
 
 async def count(store: Store, table: str) -> int:
-    select = f"SELECT count(*) FROM {table}"  # noqa: S608
-    found: int = await store.reader.run(lambda database: database.execute(select).fetchone()[0])
-    return found
+    return await on(store, rows.count, table)
 
 
 async def test_prompts_of_runs_that_ended_long_ago_are_removed(store: Store) -> None:
@@ -233,12 +233,14 @@ async def test_raw_updates_are_removed_without_a_new_one_also_unread_ones(store:
     received = [Received(message=a_message())]
     await store.updates.apply("telegram", received, key="read", raw=b"{}", at=NOON, keep=week)
     await store.updates.apply("telegram", (), key="unread", raw=b"?", at=NOON, keep=week)
-    raw = "updates WHERE raw IS NOT NULL"
+
+    async def raw() -> int:
+        return sum(found is not None for (found,) in await on(store, rows.read, "updates", "raw"))
 
     await store.updates.remove_old(week, at=NOON + week)
-    kept = await count(store, raw)
+    kept = await raw()
     await store.updates.remove_old(week, at=NOON + week + DAY)
 
-    assert (kept, await count(store, raw), await count(store, "updates")) == (2, 0, 2)
+    assert (kept, await raw(), await count(store, "updates")) == (2, 0, 2)
     assert await store.updates.unread("telegram") == []
     assert not (await store.updates.apply("telegram", received, key="read", raw=None, at=NOON, keep=week)).new

@@ -179,7 +179,6 @@ async def test_nobody_is_half_forgotten_on_a_full_disk(tmp_path: Path, disk: Pat
     async with world(db, folder) as (store, _):
         assert contents(folder) == set()
         assert await store.names_by_platform(BOB.id) == {}
-        assert not (disk / "bot.db-forgetting").exists()
 
 
 async def test_a_move_and_a_backup_to_a_full_disk_change_nothing(tmp_path: Path, disk: Path) -> None:

@@ -8,9 +8,9 @@ from people import DIRECT, GRYAG, NOON, PERSONA, a_context, a_talk
 from tertulia.models.base import Usage
 from tertulia.parts import ToolResult
 from tertulia.profiles import PROFILES
-from tertulia.prompt.ledger import Ledger, LedgerEntry
+from tertulia.prompt.ledger import CHANGED, CUT, REMOVED, Ledger, LedgerEntry, Ledgers, layer_entries
 from tertulia.tokens import ESTIMATOR, prompt_tokens, turn_tokens
-from tertulia.turns import Prompt, Settings, ToolSpec, model, user
+from tertulia.turns import Layer, Prompt, Settings, ToolSpec, Turn, model, user
 
 SYSTEM = "Be brief."
 FIRST = Prompt.of("hello", system=SYSTEM)
@@ -117,3 +117,57 @@ def test_what_json_cannot_hold_is_entered_all_the_same(value: Any) -> None:
     entry = Ledger().record_request(Prompt.of("a\ud800b", user(ToolResult(name="x", value=value))))
 
     assert entry.tokens > 0
+
+
+SOME = tuple(user(f"message number {number}") for number in range(6))
+TOOL = ToolSpec(name="look", description="", parameters={})
+TALK = Prompt(layers=(Layer(name="static", instruction="Be kind."), Layer(name="buffered", turns=SOME)))
+LONG = " ".join(f"word{number}" for number in range(400))
+
+
+def history(*turns: Turn) -> Prompt:
+    return replace(TALK, layers=(TALK.layers[0], Layer(name="buffered", turns=turns)))
+
+
+CAUSES = {
+    "grown": (history(*SOME, user("one more")), None, ""),
+    "tools": (replace(TALK, tools=(TOOL,)), "static", "the tools are others"),
+    "instruction": (
+        replace(TALK, layers=(Layer(name="static", instruction="Be rude."),)),
+        "static",
+        "its instruction changed",
+    ),
+    "cut": (history(*SOME[2:], user("one more")), "buffered", CUT),
+    "removed": (history(*SOME[:3], *SOME[4:]), "buffered", REMOVED),
+    "edited": (history(*SOME[:3], user("another"), *SOME[4:]), "buffered", CHANGED),
+    "gone": (history(*SOME[:3]), "buffered", "nothing of it is left"),
+}
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_what_ends_the_repeated_prefix_is_said_in_words(name: str) -> None:
+    then, broken_by, cause = CAUSES[name]
+    ledgers = Ledgers()
+
+    first, size = ledgers.measure("here", TALK, "m"), ledgers.measure("here", then, "m")
+
+    assert (first.stable, first.broken_by) == (0, None)
+    assert (size.broken_by, size.cause) == (broken_by, cause)
+
+
+def test_a_history_of_one_text_is_compared_too() -> None:
+    ledgers = Ledgers()
+    texts = LONG, LONG + " more", LONG[1600:] + " more", LONG[1600:].replace("word300", "Wort")
+    sizes = [ledgers.measure("here", history(user(text)), "m") for text in texts]
+
+    assert [(one.broken_by, one.cause) for one in sizes[2:]] == [("buffered", CUT), ("buffered", CHANGED)]
+    assert sizes[1].stable > sizes[0].total * 0.9
+
+
+def test_another_model_repeats_nothing_and_other_places_are_not_compared() -> None:
+    ledgers = Ledgers(most=1)
+
+    sizes = [ledgers.measure(place, TALK, name) for place, name in ("am", "an", "bn", "an")]
+
+    assert [(one.stable, one.broken_by) for one in sizes] == [(0, None), (0, "model"), (0, None), (0, None)]
+    assert sizes[0].total == sum(one.tokens for one in layer_entries(TALK))

@@ -1,14 +1,16 @@
 """Runs, replies and other things that are kept: builders, and a look at the files."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from people import GROUP, NOON
+from rows import add, on
 from tertulia.decisions import Decision
 from tertulia.engine.store_protocols import OutboxItem
+from tertulia.errors import PromptRemoved
 from tertulia.memory.values import CursorKind
 from tertulia.messages import Message, Place, Reply
 from tertulia.models.gemini.cache_values import CacheFingerprint, StoredCache
@@ -79,14 +81,26 @@ async def begin(store: Store, run: Run) -> None:
 
 
 async def prompt_sent(store: Store, run_id: str, step: int) -> Prompt | None:
-    found = await store.prompts.sent(run_id, step)
-    return found.prompt if found else None
+    """The prompt of a step; None where it was removed."""
+    with suppress(PromptRemoved):
+        found = await store.prompts.sent(run_id, step)
+        return found.prompt if found else None
+    return None
 
 
 async def add_own(store: Store, message: Message, turns: Sequence[Turn] = ()) -> None:
     """Store a message of the agent, as if it had been sent."""
     row, made = MessageRow(message), dumps(tuple(turns)) if turns else None
     await store.writer.run(lambda database: insert_own(database, row, made))
+
+
+async def add_episode(store: Store, **columns: Any) -> None:
+    """Store an episode of the first place."""
+    fields: dict[str, Any] = {
+        "place": 1, "title": 1, "start": 0, "stop": 1, "topic": "t", "summary": "s", "importance": 0.5, "people": "[]",
+        "tags": "[]",
+    }  # fmt: skip
+    await on(store, add, "episodes", **fields | columns)
 
 
 async def set_cursor(store: Store, place: Place, number: int, what: CursorKind = "facts") -> None:

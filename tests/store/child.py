@@ -10,7 +10,7 @@ from people import ALICE, GROUP, NOON, a_message
 from store.builders import a_run, a_task, an_outgoing, begin
 from tertulia.errors import StoreFull
 from tertulia.store import Store
-from tertulia.store.forget import person
+from tertulia.store.forget import removal
 from tertulia.store.sqlite import connection
 
 
@@ -71,7 +71,7 @@ async def forget(store: Store, where: str) -> None:
     """Forget somebody, and end in the midst of it as if killed: before the commit, or before the file is rewritten."""
     await store.inbox.receive(a_message("the zyzzyva and the flowerpot", id="1"), at=NOON)
     await store.tasks.add([a_task(args={"text": "zyzzyva"})])
-    cut = {"before": (person, "_remove_names"), "after": (connection, "vacuum")}[where]
+    cut = {"before": (removal, "remove_person"), "after": (connection, "truncate_wal")}[where]
     setattr(*cut, lambda *_: os._exit(9))
     await store.forget(platform="telegram", author_id=ALICE.id)
 

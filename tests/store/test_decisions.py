@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from people import ALICE, DIRECT, GROUP, NOON, a_message
+from rows import change, on
 from store.builders import PROMPT, a_run, skip
 from tertulia.decisions import Decision, Reason, waits_after_edit
 from tertulia.errors import InvalidValue
@@ -68,7 +69,7 @@ async def test_decisions_go_with_the_messages_of_a_place(store: Store) -> None:
     await store.inbox.receive(a_message(id="1", place=DIRECT), at=NOON)
     await store.inbox.receive(a_message(id="2"), at=NOON)
 
-    exported = await store.export_person(author_id=ALICE.id, platform="telegram", at=NOON)
+    exported = await store.export_person(author_id=ALICE.id, platform="telegram")
     await store.forget(author_id=ALICE.id, platform="telegram", at=NOON)
 
     assert [row["decisions"] for row in exported["messages"]] == [
@@ -90,9 +91,7 @@ async def test_decisions_go_with_the_messages_of_a_place(store: Store) -> None:
 async def test_a_check_finds_what_is_wrong(store: Store, column: str, value: Any, fault: str) -> None:
     await store.inbox.receive(a_message(id="1"), at=NOON)
 
-    await store.writer.run(
-        lambda database: database.run(f"UPDATE decisions SET {column} = :value", value=value)  # noqa: S608
-    )
+    await on(store, change, "decisions", **{column: value})
 
     (found,) = await store.check()
     assert found.startswith(fault)

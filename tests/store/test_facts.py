@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from memory.known import a_fact, a_subject, taught
 from memory.visibility import may_hear
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_talk
+from rows import on, read
 from sizes import EXAMPLES, size
 from store.builders import add_own, cursor, files_hold, set_cursor
 from tertulia.context.values import Background
@@ -21,7 +22,7 @@ from tertulia.engine.memory.recall import KnownFacts
 from tertulia.errors import InvalidValue
 from tertulia.memory import rules
 from tertulia.memory.facts import MAX_FACTS, MAX_SOURCES, facts_digest, facts_to_drop
-from tertulia.memory.values import Fact, FactRules, Subject, Summary, UnreadRange
+from tertulia.memory.values import Episode, Fact, FactRules, Subject, Summary, UnreadRange
 from tertulia.messages import Author, Place
 from tertulia.store import Store
 from tertulia.store.facts import SqlFacts
@@ -559,19 +560,18 @@ async def test_a_summary_is_told_until_a_fact_no_longer_holds(store: Store) -> N
 async def test_an_episode_goes_with_a_deleted_message_and_the_newest_is_read_again(store: Store) -> None:
     for message in a_talk(9):
         await store.inbox.receive(message, at=NOON)
-    insert = """INSERT INTO episodes (episode_id, place, title, start, stop, topic, summary, importance, people, tags)
-        VALUES (?, 1, 1, ?, ?, 't', 's', 0.5, '[]', '[]')"""
-    for row in (("a", 0, 3), ("b", 3, 6), ("c", 6, 9)):
-        await store.writer.run(lambda database, row=row: database.execute(insert, row))  # type: ignore[misc]
-    await set_cursor(store, GROUP, 9, "episodes")
+    for number, name in enumerate("abc"):
+        seen = await store.episodes.cursor(GROUP)
+        assert seen is not None
+        episode = Episode(id=name, place=GROUP, start=3 * number, stop=3 * number + 3, topic="t", summary="s")
+        assert await store.episodes.add(episode, seen=seen)
 
     await store.inbox.delete(GROUP, "1", at=NOON)
     assert await cursor(store, GROUP, "episodes") == 9
     await store.inbox.delete(GROUP, "6", at=NOON)
     assert await cursor(store, GROUP, "episodes") == 6
 
-    left = await store.reader.run(lambda database: database.execute("SELECT episode_id FROM episodes").fetchall())
-    assert left == [("b",)]
+    assert await on(store, read, "episodes", "episode_id") == [("b",)]
 
 
 async def test_the_background_is_what_may_be_heard(store: Store) -> None:
@@ -735,6 +735,7 @@ async def test_no_byte_is_left_of_what_was_known_of_a_forgotten_person(tmp_path:
 
         await store.forget(platform="telegram", author_id="p0")
         await store.forget(platform="discord", author_id="p0")
+        await store.vacuum()
 
         assert not files_hold(tmp_path, "wordp0x")
         assert not files_hold(tmp_path, "Person0")

@@ -12,9 +12,11 @@ from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
 from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
+from rows import add, change, on, on_file, read, remove
 from store.builders import a_cache, a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, begin, names_in
-from tertulia.engine.store_protocols import OwnerSetting
+from tertulia.engine.store_protocols import DeliveryAttempt, OwnerSetting
 from tertulia.errors import InvalidValue, StoreRefused
+from tertulia.media.descriptions import DescriptionFailure
 from tertulia.media.values import FileForm, Handle, StoredFile
 from tertulia.memory.values import Episode, Summary, WindowPast
 from tertulia.models.base import Usage
@@ -31,15 +33,9 @@ async def _add_files(store: Store) -> None:
     await store.media.add_form(file.sha256, "pages", FileForm(text="Hello"), at=NOON)
     handle = Handle(sha256=file.sha256, account="gemini", name="files/a", uri="https://g/a", mime="image/png")
     await store.media.add_handle(handle, at=NOON)
-    await store.writer.run(_add_description_rows)
-
-
-def _add_description_rows(database: sqlite3.Connection) -> None:
-    for row in (
-        "description_positions (unique_id, made_by, place, position) SELECT 'p1', 'm', id, 1 FROM places LIMIT 1",
-        "description_failures (unique_id, made_by, failures, retry_at, why) VALUES ('p2', 'm', 1, '', '')",
-    ):
-        database.execute(f"INSERT INTO {row}")
+    ((place,), *_) = await on(store, read, "places", "id")
+    await on(store, add, "description_positions", unique_id="p1", made_by="m", place=place, position=1)
+    await store.descriptions.fail("p2", DescriptionFailure(why="", failures=1, retry_at=NOON), by="m")
 
 
 async def fill(store: Store) -> None:
@@ -66,6 +62,8 @@ async def fill(store: Store) -> None:
     await store.chats.write("a chat", 0, [HistoryEntry(record=a_record())], OpenExchange(run_id="r1"), edition=None)
     await store.runs.begin_tool(a_run(), a_tool_run())
     await store.runs.end(a_run(status="done", ended_at=NOON), replies=[an_outgoing()], tasks=[a_task()])
+    attempt = DeliveryAttempt(number=1, begun_at=NOON)
+    await store.outbox.change(an_outgoing(status="sending", attempts=1, attempt=attempt))
     await store.updates.apply(
         "telegram",
         [
@@ -191,30 +189,35 @@ async def test_a_backup_replaces_no_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        ('UPDATE messages SET parts = \'[{"kind":"hologram"}]\' WHERE number = 1', "message 2: it holds"),
-        ("UPDATE messages SET parts = '{' WHERE number = 1", "message 2: it holds"),
-        ("UPDATE messages SET sent_at = 'yesterday' WHERE number = 1", "message 2: Invalid isoformat"),
-        ("UPDATE messages SET number = 17 WHERE number = 3", "place 1 should have 7 messages"),
-        ("UPDATE places SET messages = 99", "place 1 should have 99 messages"),
-        ("UPDATE records SET turn = 'x'", "turn of row 1 of records: it holds"),
-        ("UPDATE prompts SET settings = '[]'", "settings of prompt 1: it holds"),
-        ("UPDATE prompts SET left_out = '{}'", "left_out of row 1 of prompts: it holds"),
-        ("UPDATE layers SET suffix = '{}' WHERE id = 1", "layer 1 is no longer what it was"),
-        ("UPDATE facts SET learned_at = 'once'", "fact u123 -100123 likes tea: Invalid isoformat"),
-        ("DELETE FROM fact_sources", "fact u123 -100123 likes tea: a fact needs a message that says so"),
-        ("UPDATE episodes SET people = '{'", "people of row 1 of episodes: it holds"),
-        ("UPDATE window_pasts SET people = '{'", "people of row 1 of window_pasts: it holds"),
-        ("UPDATE tasks SET free = 0", "task t1 is kept as if it were another"),
-        ("UPDATE tasks SET run_id = 'r7'", "task t1 is kept as if it were another"),
-        ("UPDATE tasks SET place = 99", "row 1 of tasks refers to a row of places that is not there"),
+        (("messages", {"number": 1}, {"parts": '[{"kind":"hologram"}]'}), "message 2: it holds"),
+        (("messages", {"number": 1}, {"parts": "{"}), "message 2: it holds"),
+        (("messages", {"number": 1}, {"sent_at": "yesterday"}), "message 2: Invalid isoformat"),
+        (("messages", {"number": 3}, {"number": 17}), "place 1 should have 7 messages"),
+        (("places", {}, {"messages": 99}), "place 1 should have 99 messages"),
+        (("records", {}, {"turn": "x"}), "turn of row 1 of records: it holds"),
+        (("prompts", {}, {"settings": "[]"}), "settings of prompt 1: it holds"),
+        (("prompts", {}, {"left_out": "{}"}), "left_out of row 1 of prompts: it holds"),
+        (("layers", {"id": 1}, {"suffix": "{}"}), "layer 1 is no longer what it was"),
+        (("facts", {}, {"learned_at": "once"}), "fact u123 -100123 likes tea: Invalid isoformat"),
+        (("fact_sources", {}, {}), "fact u123 -100123 likes tea: a fact needs a message that says so"),
+        (("episodes", {}, {"people": "{"}), "people of row 1 of episodes: it holds"),
+        (("window_pasts", {}, {"people": "{"}), "people of row 1 of window_pasts: it holds"),
+        (("tasks", {}, {"free": 0}), "task t1 is kept as if it were another"),
+        (("tasks", {}, {"run_id": "r7"}), "task t1 is kept as if it were another"),
+        (("tasks", {}, {"place": 99}), "row 1 of tasks refers to a row of places that is not there"),
     ],
 )
-async def test_a_check_names_what_is_wrong(tmp_path: Path, damage: str, said: str) -> None:
+async def test_a_check_names_what_is_wrong(
+    tmp_path: Path, damage: tuple[str, dict[str, Any], dict[str, Any]], said: str
+) -> None:
     async with Store.open(tmp_path / "s.db") as store:
         await fill(store)
         assert await store.check() == []
-    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as database:
-        database.execute(damage)
+    table, where, columns = damage
+    if columns:
+        on_file(tmp_path / "s.db", change, table, where, **columns)
+    else:
+        on_file(tmp_path / "s.db", remove, table)
 
     async with Store.open(tmp_path / "s.db") as store:
         found = await store.check()
@@ -258,8 +261,7 @@ async def test_an_author_is_found_by_id_with_the_names_on_each_platform(tmp_path
 async def test_a_column_that_only_an_export_reads_is_checked_too(tmp_path: Path) -> None:
     async with Store.open(tmp_path / "s.db") as store:
         await begin(store, a_run())
-    with closing(sqlite3.connect(tmp_path / "s.db")) as database, database:
-        database.execute("UPDATE runs SET message_ids = '{'")
+    on_file(tmp_path / "s.db", change, "runs", message_ids="{")
 
     async with Store.open(tmp_path / "s.db") as store:
         faults = await store.check()

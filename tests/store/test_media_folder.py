@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from people import NOON
+from rows import change, on, on_file, read
 from tertulia.errors import InvalidValue, StoreRefused
 from tertulia.files import create_atomically
 from tertulia.media.values import StoredFile
 from tertulia.store import Store
-from tertulia.store.sqlite.connection import connect
 
 CAT, DOG = b"\xff\xd8 a cat", b"\xff\xd8 a dog"
 CAT_NAME, DOG_NAME = sha256(CAT).hexdigest(), sha256(DOG).hexdigest()
@@ -33,10 +33,10 @@ async def made(path: Path, data: bytes = CAT, **options: Any) -> None:
         await add(store, data)
 
 
-async def read(path: Path, **options: Any) -> set[bytes | None]:
+async def contents(path: Path, **options: Any) -> set[bytes | None]:
     """All files of a store that its rows name."""
     async with Store.open(path, **options) as store:
-        names = {name for (name,) in await store.reader.run(lambda db: db.execute("SELECT sha256 FROM files"))}
+        names = {name for (name,) in await on(store, read, "files", "sha256")}
         assert store.media.folder.names() <= names
         return {await store.media.read(name, at=NOON) for name in names}
 
@@ -54,8 +54,8 @@ async def test_two_stores_that_name_one_folder_do_not_remove_each_others_files(t
         with pytest.raises(StoreRefused, match=REFUSED.format(r"a\.db")):
             Store.open(tmp_path / "b.db", media_folder=tmp_path / "media").__enter__()
 
-    assert await read(tmp_path / "a.db") == {CAT}
-    assert await read(tmp_path / "b.db") == {DOG}
+    assert await contents(tmp_path / "a.db") == {CAT}
+    assert await contents(tmp_path / "b.db") == {DOG}
 
 
 async def test_a_folder_that_another_store_made_meanwhile_is_not_written(tmp_path: Path) -> None:
@@ -99,8 +99,8 @@ async def test_a_folder_that_names_no_store_is_taken_unless_it_has_unknown_files
     with pytest.raises(StoreRefused, match="it has files of another store; name another folder"):
         Store.open(tmp_path / "b.db", media_folder=tmp_path / "a.db-media").__enter__()
 
-    assert await read(tmp_path / "a.db") == {CAT}
-    assert await read(tmp_path / "b.db") == {DOG}
+    assert await contents(tmp_path / "a.db") == {CAT}
+    assert await contents(tmp_path / "b.db") == {DOG}
     assert (tmp_path / "a.db-media" / ".store").exists()
 
 
@@ -109,25 +109,25 @@ async def test_a_store_that_was_moved_with_its_folder_or_without_has_its_files(t
     (tmp_path / "there").mkdir()
     for name in ("a.db", "a.db-media"):
         (tmp_path / name).rename(tmp_path / "there" / name)
-    assert await read(tmp_path / "there" / "a.db") == {CAT}
+    assert await contents(tmp_path / "there" / "a.db") == {CAT}
 
     await made(tmp_path / "b.db", DOG, media_folder=tmp_path / "named")
     (tmp_path / "b.db").rename(tmp_path / "there" / "b.db")
-    assert await read(tmp_path / "there" / "b.db") == {DOG}
+    assert await contents(tmp_path / "there" / "b.db") == {DOG}
 
 
 async def test_a_copy_by_hand_has_a_folder_of_its_own(tmp_path: Path) -> None:
     await made(tmp_path / "a.db")
     shutil.copy(tmp_path / "a.db", tmp_path / "b.db")
-    assert await read(tmp_path / "b.db") == {None}  # without its folder
+    assert await contents(tmp_path / "b.db") == {None}  # without its folder
     await made(tmp_path / "b.db", DOG)
 
     shutil.copy(tmp_path / "a.db", tmp_path / "c.db")
     shutil.copytree(tmp_path / "a.db-media", tmp_path / "c.db-media")
-    assert await read(tmp_path / "c.db") == {CAT}
+    assert await contents(tmp_path / "c.db") == {CAT}
 
-    assert await read(tmp_path / "a.db") == {CAT}
-    assert await read(tmp_path / "b.db") == {DOG}
+    assert await contents(tmp_path / "a.db") == {CAT}
+    assert await contents(tmp_path / "b.db") == {DOG}
 
 
 async def test_a_copy_by_hand_does_not_use_the_named_folder_of_the_original(tmp_path: Path) -> None:
@@ -136,9 +136,9 @@ async def test_a_copy_by_hand_does_not_use_the_named_folder_of_the_original(tmp_
 
     with pytest.raises(StoreRefused, match=REFUSED.format(r"a\.db")):
         Store.open(tmp_path / "b.db").__enter__()
-    assert await read(tmp_path / "b.db", media_folder=tmp_path / "other") == {CAT}  # copied
+    assert await contents(tmp_path / "b.db", media_folder=tmp_path / "other") == {CAT}  # copied
 
-    assert await read(tmp_path / "a.db") == {CAT}
+    assert await contents(tmp_path / "a.db") == {CAT}
     assert files_in(tmp_path / "media") == {CAT_NAME}
 
 
@@ -151,10 +151,10 @@ async def test_a_backup_has_an_id_and_a_folder_of_its_own(tmp_path: Path) -> Non
     with pytest.raises(StoreRefused, match=REFUSED.format(r"a\.db")):
         Store.open(tmp_path / "b.db", media_folder=tmp_path / "media").__enter__()
 
-    assert await read(tmp_path / "b.db") == {CAT}
+    assert await contents(tmp_path / "b.db") == {CAT}
     for name in ("b.db", "b.db-media"):
         (tmp_path / name).rename(tmp_path / name.replace("b", "c", 1))
-    assert await read(tmp_path / "c.db") == {CAT}
+    assert await contents(tmp_path / "c.db") == {CAT}
 
 
 async def test_a_folder_that_is_a_link_to_another_disk_is_the_folder(tmp_path: Path) -> None:
@@ -163,8 +163,8 @@ async def test_a_folder_that_is_a_link_to_another_disk_is_the_folder(tmp_path: P
 
     await made(tmp_path / "a.db", media_folder=tmp_path / "a.db-media")
 
-    assert await read(tmp_path / "a.db") == {CAT}
-    assert await read(tmp_path / "a.db", media_folder=tmp_path / "disk") == {CAT}
+    assert await contents(tmp_path / "a.db") == {CAT}
+    assert await contents(tmp_path / "a.db", media_folder=tmp_path / "disk") == {CAT}
     assert files_in(tmp_path / "disk") == {CAT_NAME}
 
 
@@ -172,11 +172,9 @@ async def test_what_a_move_left_in_a_folder_that_is_not_used_goes(tmp_path: Path
     old, new = tmp_path / "a.db-media", tmp_path / "new"
     await made(tmp_path / "a.db")
     shutil.copytree(old, new)
-    database = connect(str(tmp_path / "a.db"))
-    database.execute("UPDATE media_folder SET other = ?", (str(new),))  # killed while it copied
-    database.close()
+    on_file(tmp_path / "a.db", change, "media_folder", other=str(new))  # killed while it copied
 
-    assert await read(tmp_path / "a.db") == {CAT}  # the config names the old folder again
+    assert await contents(tmp_path / "a.db") == {CAT}  # the config names the old folder again
 
     assert not new.exists()
     assert files_in(old) == {CAT_NAME}
@@ -187,8 +185,8 @@ async def test_a_move_is_one_line_of_the_log(tmp_path: Path, caplog: pytest.LogC
     await made(tmp_path / "a.db", media_folder=tmp_path / "old")
     assert caplog.messages == []  # nothing was there to move
 
-    await read(tmp_path / "a.db", media_folder=tmp_path / "new")
-    await read(tmp_path / "a.db", media_folder=tmp_path / "new")
+    await contents(tmp_path / "a.db", media_folder=tmp_path / "new")
+    await contents(tmp_path / "a.db", media_folder=tmp_path / "new")
 
     assert caplog.messages == [f"files of media: 1 moved from {tmp_path / 'old'} to {tmp_path / 'new'}"]
 
@@ -223,7 +221,7 @@ async def test_what_a_killed_backup_left_is_removed_by_the_next(tmp_path: Path) 
         await store.backup(copy)
 
     assert sorted(os.listdir(copy.parent)) == ["b.db", "b.db-media"]
-    assert await read(copy) == {CAT}
+    assert await contents(copy) == {CAT}
 
 
 async def test_a_backup_that_is_under_way_is_left_alone_by_another(tmp_path: Path) -> None:
@@ -244,7 +242,7 @@ async def test_what_else_is_in_a_folder_stays_there_when_it_moves(tmp_path: Path
     await made(tmp_path / "a.db")
     (tmp_path / "a.db-media" / "notes.txt").write_text("mine")
 
-    assert await read(tmp_path / "a.db", media_folder=tmp_path / "new") == {CAT}
+    assert await contents(tmp_path / "a.db", media_folder=tmp_path / "new") == {CAT}
 
     assert os.listdir(tmp_path / "a.db-media") == ["notes.txt"]
 
@@ -255,4 +253,4 @@ async def test_a_move_replaces_what_is_damaged_where_it_goes(tmp_path: Path) -> 
     (tmp_path / "new" / ".store").unlink()
     (tmp_path / "new" / CAT_NAME[:2] / CAT_NAME).write_bytes(CAT[:3])
 
-    assert await read(tmp_path / "a.db", media_folder=tmp_path / "new") == {CAT}
+    assert await contents(tmp_path / "a.db", media_folder=tmp_path / "new") == {CAT}

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from people import GROUP, NOON, a_message
+from rows import on, read
 from sizes import EXAMPLES, size
 from store.builders import PROMPT, a_record, a_run, add_own, begin, prompt_sent
 from strategies import GEMINI_MODELS, OPENAI_MODELS, parts, turns
@@ -17,7 +18,7 @@ from tertulia.messages import Author, Message, Place, Quote
 from tertulia.models.gemini import encode as gemini
 from tertulia.models.openai import encode as openai
 from tertulia.parts import Media, Part, Text, ToolResult
-from tertulia.prompt.ledger import layer_entries
+from tertulia.prompt.ledger import Ledgers
 from tertulia.run.journal import FallbackStep, Journal, SentPrompt
 from tertulia.store import Store, prompts
 from tertulia.store.runs import SqlRuns
@@ -181,14 +182,19 @@ async def test_a_prompt_is_read_with_its_layers_and_what_was_left_out_of_it_in_e
         ]
         assert await store.check() == []
 
-    sent = SentPrompt(run_id="r1", step=0, at=NOON, model="gemini-3.8-flash", prompt=PROMPT, left_out=(told,))
+    ledger = Ledgers()
+    sizes = [
+        ledger.measure("here", prompt, name)
+        for prompt, name in ((PROMPT, "gemini-3.8-flash"), (second, "gpt-5"), (PROMPT, ""))
+    ]
+    sent = SentPrompt(
+        run_id="r1", step=0, at=NOON, model="gemini-3.8-flash", prompt=PROMPT, left_out=(told,), size=sizes[0]
+    )
     assert found == [
         sent,
-        replace(sent, step=1, model="gpt-5", prompt=second, tried=again),
-        SentPrompt(run_id="r2", step=0, at=NOON, model="", prompt=PROMPT),
+        replace(sent, step=1, model="gpt-5", prompt=second, tried=again, size=sizes[1]),
+        SentPrompt(run_id="r2", step=0, at=NOON, model="", prompt=PROMPT, size=sizes[2]),
     ]
-    assert [layer.name for layer in sent.layers] == [layer.name for layer in PROMPT.layers]
-    assert sent.layers == layer_entries(PROMPT)
 
 
 async def test_a_layer_is_kept_once_and_one_that_grew_only_as_what_it_adds() -> None:
@@ -200,12 +206,10 @@ async def test_a_layer_is_kept_once_and_one_that_grew_only_as_what_it_adds() -> 
             await store.runs.begin(run, Prompt.of(*said[:number], system=instruction), at=NOON)
 
         rows = [row async for row in store.export()]
-        kept = await store.reader.run(
-            lambda database: database.execute("SELECT sum(length(suffix)) FROM layers").fetchone()
-        )
+        kept = sum(len(suffix) for (suffix,) in await on(store, read, "layers", "suffix"))
         assert len([row for row in rows if row["table"] == "layers"]) == 301
         assert len([row for row in rows if row["table"] == "toolsets"]) == 1
-        assert kept[0] < 90_000  # 2.4 million without sharing
+        assert kept < 90_000  # 2.4 million without sharing
         assert await prompt_sent(store, "r299", 0) == Prompt.of(*said[:299], system=instruction)
         assert await store.check() == []
 
@@ -218,22 +222,20 @@ async def test_a_chain_of_layers_that_grew_does_not_grow_without_end(monkeypatch
         for number in range(30):
             await store.runs.ask(a_run(), number, Prompt.of(*said[: number + 1]), at=NOON)
 
-        depths = await store.reader.run(lambda database: database.execute("SELECT max(depth) FROM layers").fetchone())
-        assert depths == (3,)
+        assert max(await on(store, read, "layers", "depth")) == (3,)
         assert await prompt_sent(store, "r1", 29) == Prompt.of(*said)
 
 
 async def test_with_little_at_hand_layers_are_kept_whole() -> None:
     asked = [Prompt.of(*[f"message {n} " * 20 for n in range(count)]) for count in range(1, 9)]
     async with Store.open(":memory:") as store:
-        little = prompts.SqlPrompts(store.writer, store.reader, cache_bytes=100)
+        little = prompts.SqlPrompts(store.writer, store.reader, Ledgers(), cache_bytes=100)
         runs = SqlRuns(store.writer, store.reader, little, graph)
         await begin(store, a_run())
         for step, prompt in enumerate(asked):
             await runs.ask(a_run(), step, prompt, at=NOON)
 
-        depths = await store.reader.run(lambda database: database.execute("SELECT max(depth) FROM layers").fetchone())
-        assert depths == (0,)
+        assert max(await on(store, read, "layers", "depth")) == (0,)
         assert [await prompt_sent(store, "r1", step) for step in range(8)] == asked
 
 

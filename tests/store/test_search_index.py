@@ -12,12 +12,14 @@ from msgspec.structs import replace
 
 from memory.searching import Letters, a_search, found, hear, index, no_embedder, talk
 from people import ALICE, BOB, GROUP, NOON, a_message, a_photo
+from rows import count, on, read, remove
 from store.builders import files_hold
 from tertulia.memory.retrieval.index import index_entry
 from tertulia.memory.retrieval.terms import terms
 from tertulia.messages import Author, Place
 from tertulia.parts import Text
 from tertulia.store import Store
+from tertulia.store.identities import place_key
 from tertulia.store.index_reader import SqlIndexReader
 
 HER = Author(id="u777001", name="Xanthippe")
@@ -39,14 +41,11 @@ async def store(path: Path) -> AsyncIterator[Store]:
 async def counts(store: Store, place: Place = GROUP) -> tuple[int, int, int]:
     """Postings, messages and vectors that are kept of a place."""
 
-    def counted(database: object) -> tuple[int, int, int]:
-        tables = ("search_terms", "search_messages", "search_vectors")
-        key = f'["{place.platform}","{place.id}"]'
-        select = "SELECT count(*) FROM {} WHERE place = (SELECT id FROM places WHERE place_key = ?)"
-        one, two, three = (database.execute(select.format(table), (key,)).fetchone()[0] for table in tables)  # type: ignore[attr-defined]
-        return one, two, three
-
-    return await store.reader.run(counted)
+    row = [row for (row,) in await on(store, read, "places", "id", place_key=place_key(place))]
+    terms, messages, vectors = [
+        await on(store, count, f"search_{name}", place=row) for name in ("terms", "messages", "vectors")
+    ]
+    return terms, messages, vectors
 
 
 async def test_an_edited_message_is_found_by_what_it_says_now(store: Store) -> None:
@@ -274,7 +273,7 @@ async def test_an_index_that_is_made_anew_finds_nothing_until_then_and_the_same_
     await index(store, lambda _: LETTERS)
     search = a_search(store, embedders=lambda _: LETTERS)
     before = await search.find("the sun", place=GROUP, author=ALICE)
-    await store.writer.run(lambda database: database.execute("DELETE FROM search_messages WHERE number = 1") and None)
+    await on(store, remove, "search_messages", number=1)
 
     await store.index_writer.rebuild_broken()
     between = await search.find("the sun", place=GROUP, author=ALICE)

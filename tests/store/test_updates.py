@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from people import ALICE, BOB, GROUP, NOON, a_message
+from rows import on, read, remove
 from store.builders import rows
 from tertulia.decisions import Decision
 from tertulia.engine.store_protocols import UpdateResult
@@ -29,6 +30,7 @@ from tertulia.platform import (
     Update,
 )
 from tertulia.store import Store
+from tertulia.store.database import Connection
 from tertulia.store.events import add as add_event
 from tertulia.store.identities import upsert_place
 from tertulia.tasks.recurrence import Recurrence
@@ -212,10 +214,13 @@ async def test_forgetting_somebody_takes_along_what_services_sent_of_them(store:
 
     await store.forget(platform=GROUP.platform, author_id=ALICE.id)
 
-    found = await store.reader.run(
-        lambda database: database.all("SELECT update_key, raw FROM updates ORDER BY id")  # they are not exported
-    )
-    assert found == [("u1", None), ("u2", None), ("u3", None), ("u4", None), ("u5", b'{"odd": "of nobody"}')]
+    assert await on(store, read, "updates", "update_key", "raw") == [
+        ("u1", None),
+        ("u2", None),
+        ("u3", None),
+        ("u4", None),
+        ("u5", b'{"odd": "of nobody"}'),
+    ]
     assert (await store.updates.commands(), await reactions(store)) == ([], [])
     assert await store.check() == []
 
@@ -234,8 +239,7 @@ async def test_what_services_sent_of_somebody_who_never_wrote_is_removed_too(sto
     for author in (ALICE.id, BOB.id, "never-seen"):
         await store.forget(platform=GROUP.platform, author_id=author)
 
-    select = "SELECT update_key FROM updates WHERE raw IS NOT NULL"
-    assert await store.reader.run(lambda database: database.all(select)) == [("u7",)]
+    assert [key for key, raw in await on(store, read, "updates", "update_key", "raw") if raw] == ["u7"]
 
 
 async def test_a_message_that_is_received_by_two_updates_is_one(store: Store) -> None:
@@ -247,12 +251,12 @@ async def test_a_message_that_is_received_by_two_updates_is_one(store: Store) ->
 
 
 async def test_a_place_that_is_removed_leaves_no_events_behind(store: Store) -> None:
-    def work(database: Any) -> None:
+    def work(database: Connection) -> None:
         add_event(database, MessageReceived(place=GROUP, message_id="1"))
         upsert_place(database, GROUP)
-        database.run("DELETE FROM places")
+        remove(database, "places")
         database.cache.clear()
 
-    await store.writer.run(work)
+    await on(store, work)
 
     assert (await rows(store, "places"), await rows(store, "place_events")) == ([], [])

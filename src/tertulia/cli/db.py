@@ -16,7 +16,8 @@ from tertulia.files import create_atomically, temporary_path
 if TYPE_CHECKING:
     import asyncio
 
-    from tertulia.store import Forgotten, Store
+    from tertulia.memory.forget import Forgotten, Plan
+    from tertulia.store import Store
 
 databases = typer.Typer(
     help="Maintain the store: check, back up, export, prune, forget.",
@@ -106,20 +107,31 @@ def forget(
     platform: Platform = None,
     db: DB = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be removed. A bot may be running.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Remove a person everywhere, past prompts included, for good. The bot must not be running.
 
     Episodes in which they took part are removed too; the bot writes them again, without the person, when it starts.
+    With --dry-run --json: the keys of all rows, too. `tertulia db export --person` prints the same rows as they are.
     """
     import asyncio
 
     path = existing_store(db)
+    if dry_run:
+        plan = asyncio.run(_plan_forget(path, author, platform))
+        if as_json:
+            print_json({**_counts(plan.report()), "rows": plan.rows})
+        else:
+            print_line(f"would be removed: {_removal_summary(_counts(plan.report()))}")
+        return
     where, names = asyncio.run(_names_of(path, author, platform))
     if not yes:
         _confirm(f"Forget {one_line(names)} ({one_line(author)} on {one_line(where)}) for good?")
     report, elsewhere = asyncio.run(_forget(path, author, where))
-    counts = {name: getattr(report, name) for name in report.__struct_fields__ if name != "known"}
+    counts = _counts(report)
     if as_json:
         print_json({**counts, "files_at_services": elsewhere})
     else:
@@ -189,9 +201,7 @@ async def _export_person(path: Path, out: IO[bytes], person: str, platform: str 
     async with open_beside(path) as store:
         where, names = await _find_author(store, person, platform)
         if sys.stderr.isatty():
-            note = (
-                f"tertulia: searching for {one_line(names)} in all that is stored, as long as forgetting would take …"
-            )
+            note = f"tertulia: searching for {one_line(names)} in all that is stored …"
             print(note, file=sys.stderr, flush=True)
         known = await store.export_person(platform=where, author_id=person)
     out.write(msgspec.json.format(to_json(known), indent=2) + b"\n")
@@ -241,6 +251,12 @@ async def _names_of(path: Path, author: str, platform: str | None) -> tuple[str,
         return await _find_author(store, author, platform)
 
 
+async def _plan_forget(path: Path, author: str, platform: str | None) -> "Plan":
+    async with open_beside(path) as store:
+        where, _ = await _find_author(store, author, platform)
+        return await store.plan_forget(platform=where, author_id=author)
+
+
 async def _forget(path: Path, author: str, platform: str) -> "tuple[Forgotten, int]":
     """Return what was removed, and how many files are to be deleted at services."""
     import asyncio
@@ -250,6 +266,7 @@ async def _forget(path: Path, author: str, platform: str) -> "tuple[Forgotten, i
 
     async with _open_alone(path) as store:
         report = await store.forget(platform=platform, author_id=author)
+        await store.vacuum()
         elsewhere = len(await store.media.unwanted_handles())
         if platform == PLACE.platform:  # which is one person's
             await asyncio.to_thread(remove_saved, store.path)
@@ -317,10 +334,14 @@ _REMOVED = {  # a count of `Forgotten`: its noun in the plural, and what follows
     "tasks": ("tasks", ""),
     "blocks": ("blocks", ""),
     "exchanges": ("exchanges", "in chats with a name"),
-    "prompts": ("prompts", "that showed their words"),
+    "prompts": ("prompts", "that may have shown them"),
     "records": ("records", "of what came back"),
     "tool_runs": ("tool runs", ""),
 }
+
+
+def _counts(report: "Forgotten") -> dict[str, int]:
+    return {name: getattr(report, name) for name in report.__struct_fields__ if name != "known"}
 
 
 def _removal_summary(counts: dict[str, int]) -> str:

@@ -1,5 +1,6 @@
 """`tertulia outbox`: the replies that are not sent, and decisions about them."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tertulia.engine.store_protocols import OutboxItem
+    from tertulia.engine.store_protocols import DeliveryAttempt, OutboxItem
 
-HEAD = ("id", "made", "", "place", "status", "attempts", "text", "why")
+Attempts = Mapping[str, "Sequence[DeliveryAttempt]"]
+
+HEAD = ("id", "made", "", "place", "status", "attempts", "last attempt", "text", "why")
 UNSETTLED = ("waiting", "sending", "doubtful")
 WHY = "decided at the command line"
 
@@ -52,12 +55,14 @@ def outbox(
     if send is not None or drop is not None:
         decided = asyncio.run(_decide(db, send or drop or "", "dropped" if send is None else "waiting"))
         return print_json(decided) if as_json else _print_decision(decided)
-    known = asyncio.run(_read_outbox(db))
+    known, attempts = asyncio.run(_read_outbox(db))
     found = [outgoing for outgoing in known if everything or outgoing.status in UNSETTLED]
     if as_json:
-        print_json(found)
+        import msgspec
+
+        print_json([{**msgspec.to_builtins(one), "deliveries": attempts.get(one.id, ())} for one in found])
     elif found:
-        _print_replies(found, short_ids(outgoing.id for outgoing in known))
+        _print_replies(found, attempts, short_ids(outgoing.id for outgoing in known))
     else:
         print_line("there are no replies" if everything else "everything is sent")
     return None
@@ -67,9 +72,10 @@ def add_to(app: typer.Typer) -> None:
     app.command(epilog="Example: tertulia outbox --send 3f9a")(outbox)
 
 
-async def _read_outbox(db: "Path | None") -> "Sequence[OutboxItem]":
+async def _read_outbox(db: "Path | None") -> "tuple[Sequence[OutboxItem], Attempts]":
     async with open_beside(db) as store:
-        return await store.outbox.listed()
+        found = await store.outbox.listed()
+        return found, await store.outbox.attempts(*(one.id for one in found))
 
 
 async def _decide(db: "Path | None", given: str, status: NewStatus) -> "OutboxItem":
@@ -91,7 +97,16 @@ def _print_decision(decided: "OutboxItem") -> None:
     print_line(f"{one_line(decided.id)} to {place_label(decided.reply.place)}{said and f', {said}'}: {then}")
 
 
-def _print_replies(replies: "Sequence[OutboxItem]", names: dict[str, str]) -> None:
+def _last_attempt(attempts: "Sequence[DeliveryAttempt]") -> str:
+    """`12:31, 0.4 s, doubtful`"""
+    if not attempts:
+        return ""
+    last = attempts[-1]
+    took = f", {(last.ended_at - last.begun_at).total_seconds():.1f} s" if last.ended_at else ", under way or cut off"
+    return f"{local_time(last.begun_at)}{took}{f', {last.outcome}' if last.outcome else ''}"
+
+
+def _print_replies(replies: "Sequence[OutboxItem]", attempts: "Attempts", names: dict[str, str]) -> None:
     from datetime import UTC, datetime
 
     now = datetime.now(UTC)
@@ -103,6 +118,7 @@ def _print_replies(replies: "Sequence[OutboxItem]", names: dict[str, str]) -> No
             place_label(outgoing.reply.place),
             outgoing.status,
             str(outgoing.attempts),
+            _last_attempt(attempts.get(outgoing.id, ())),
             _text(outgoing),
             one_line(outgoing.why),
         )

@@ -111,9 +111,11 @@ def _print_prompt(sent: "SentPrompt", media: "Iterator[str]") -> None:
         print_line(f"sent because the one before failed ({one_line(sent.tried.fallback)}): {why}")
     if tools := sent.prompt.tools:
         print_line(f"tools: {', '.join(one_line(tool.name) for tool in tools)}")
-    for layer in sent.prompt.layers:
+    if prefix := _prefix(sent):
+        print_line(prefix)
+    for layer, tokens in zip(sent.prompt.layers, sent.size.layers, strict=True):
         if layer.instruction or layer.turns:
-            print_line(f"── {one_line(layer.name)}", bold=True)
+            print_line(f"── {one_line(layer.name)}, about {tokens:,} tokens", bold=True)
         if layer.instruction:
             _print_text(layer.instruction)
         for turn in layer.turns:
@@ -131,11 +133,20 @@ def _tokens(sent: "SentPrompt") -> int:
     from tertulia.tokens import count_media
 
     taken = _taken(sent.model)
-    tokens = sum(layer.tokens for layer in sent.layers)
+    tokens = sent.size.total
     for media, role in _media(sent):
         counted, goes = count_media(media), media_tokens(media, taken)
         tokens += (min(counted, goes) if sent_as(media, taken, role) == "text" else goes) - counted
     return tokens
+
+
+def _prefix(sent: "SentPrompt") -> str:
+    """Return how much of a prompt begins like the one before it in its place, and what ended that."""
+    size = sent.size
+    if not size.stable and not size.broken_by:
+        return size.cause
+    until = f", up to {one_line(size.broken_by)}: {size.cause}" if size.broken_by else ""
+    return f"{size.stable:,} of {size.total:,} tokens as in the prompt before{until}"
 
 
 def _notes(sent: "SentPrompt") -> list[str]:

@@ -1,6 +1,7 @@
 """StoreReader: reads from the bot's store what its engine did and what its model was sent, while the bot runs."""
 
 import asyncio
+from collections.abc import Iterator
 
 from tertulia import events
 from tertulia.demo.timeline import Learned, Observation, PromptShown, TaskStored, Timeline, ToolRan
@@ -68,10 +69,17 @@ class StoreReader:
         return PromptShown(
             run_id=sent.run_id,
             step=sent.step,
-            layers={layer.name: layer.tokens for layer in sent.layers},
+            layers=dict(_tokens(sent)),
             remembered=tuple(f"{fact.subject.name}: {fact.text}" for fact in facts if fact.text in text),
             end=_end(sent.prompt),
         )
+
+
+def _tokens(sent: SentPrompt) -> Iterator[tuple[str, int]]:
+    """Yield the tokens of the tools and of each layer, by its name."""
+    if sent.prompt.tools:
+        yield "tools", sent.size.tools
+    yield from zip((layer.name for layer in sent.prompt.layers), sent.size.layers, strict=True)
 
 
 def prompt_text(prompt: Prompt) -> str:

@@ -34,7 +34,7 @@ from tertulia.engine.background import (
     retry_forever,
 )
 from tertulia.engine.places import PlaceAliases
-from tertulia.engine.store_protocols import OutboxItem, OutboxStore, UpdateStore
+from tertulia.engine.store_protocols import DeliveryAttempt, OutboxItem, OutboxStore, UpdateStore
 from tertulia.errors import InvalidValue, NotSent, SendRefused, StoreTrouble, TertuliaError, reason_of
 from tertulia.media.values import MediaStore
 from tertulia.messages import Place, PlaceKey, Reply
@@ -271,10 +271,13 @@ class OutboxSender:
             item = replace(item, why=reason_of(error))
             await self._store_status(item)
             return item, None
-        begun = replace(item, status="sending", attempts=item.attempts + 1, sent_at=doubt or self._now())
+        now, number = self._now(), item.attempts + 1
+        attempt = DeliveryAttempt(number=number, begun_at=now)
+        begun = replace(item, status="sending", attempts=number, sent_at=doubt or now, attempt=attempt)
         await self._store_status(begun)
         made = await self._send_once(platform, begun, delivery)
-        ended = made.item
+        attempt = replace(attempt, ended_at=self._now(), outcome=made.item.status, why=made.item.why)
+        ended = replace(made.item, attempt=attempt)
         if doubt and ended.status == "waiting":
             ended = replace(ended, status="sending", sent_at=doubt)
         if made.refused and (notice := await self._refusal_notice(ended)):
@@ -283,7 +286,7 @@ class OutboxSender:
                 self.enqueue([notice])
         else:
             await self._store_status(ended)
-        return ended, made.wait
+        return replace(ended, attempt=None), made.wait
 
     async def _refusal_notice(self, item: OutboxItem) -> OutboxItem | None:
         """Return the line that tells a person of a reply that cannot be sent; None for what is such a line itself."""

@@ -46,6 +46,16 @@ class WaitingMessage(Struct, frozen=True, kw_only=True):
     number: int  # in its place
 
 
+class DeliveryAttempt(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One attempt to send a reply."""
+
+    number: int  # from 1
+    begun_at: datetime
+    ended_at: datetime | None = None  # None: it is under way, or the process ended in it
+    outcome: SendStatus | None = None  # what the reply became by it
+    why: str = ""  # the error
+
+
 class OutboxItem(Struct, frozen=True, kw_only=True):
     """A reply in the outbox: one message to send, with its status."""
 
@@ -69,6 +79,7 @@ class OutboxItem(Struct, frozen=True, kw_only=True):
     separator: str = ""  # the text between the previous part and this one
     edits: str | None = None  # the platform's id of the draft that it replaces
     streamed: bool = False  # see `Delivery`; not stored
+    attempt: DeliveryAttempt | None = None  # that begins or ends with this status; stored beside the reply
 
 
 class PlaceSnapshot(Struct, frozen=True, kw_only=True):
@@ -258,6 +269,10 @@ class OutboxStore(Protocol):
 
     async def abandoned_drafts(self) -> Sequence[OutboxItem]:
         """Return the visible drafts of runs that were withdrawn, or ended without editing them."""
+        ...
+
+    async def attempts(self, *outgoing_ids: str) -> Mapping[str, Sequence[DeliveryAttempt]]:
+        """Return the attempts to send replies, the oldest first, by the ids of these."""
         ...
 
     async def change(self, item: OutboxItem) -> None:

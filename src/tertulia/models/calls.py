@@ -71,6 +71,20 @@ class Call(Struct, frozen=True, kw_only=True, omit_defaults=True):
     media: tuple[SentMedia, ...] = ()  # of its prompt, in order
 
 
+class PromptSize(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The estimated tokens of a prompt, and what of it repeats the prompt before it in its place."""
+
+    tools: int = 0
+    layers: tuple[int, ...] = ()  # of each layer, in order
+    stable: int = 0  # of the prefix that both begin with
+    broken_by: str | None = None  # the first layer of the one before that is not repeated; None: all are
+    cause: str = ""  # why, in words; also where there is none to compare with
+
+    @property
+    def total(self) -> int:
+        return self.tools + sum(self.layers)
+
+
 _NOTED: ContextVar[list[SentRequest] | None] = ContextVar("_NOTED", default=None)
 
 

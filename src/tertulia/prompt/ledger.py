@@ -1,7 +1,8 @@
 """The cache ledger: how long the stable prefix of each request is, and which layer ended it. Pure."""
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import zip_longest
 
@@ -11,12 +12,18 @@ from msgspec.structs import replace
 
 from tertulia.jsonio import dumps
 from tertulia.models.base import Usage
+from tertulia.models.calls import PromptSize
 from tertulia.parts import Part, Text
 from tertulia.tokens import ESTIMATOR, layer_tokens, part_tokens, tool_tokens, turn_tokens
 from tertulia.turns import Layer, Prompt, ToolSpec, Turn
 from tertulia.value_cache import cached
 
 MAX_ENTRIES = 100
+MAX_PLACES = 64
+_SAMPLE = 200  # characters by which a place in a text is found again
+CUT = "the window was cut at its start"
+REMOVED = "something in it was deleted, hidden or forgotten"
+CHANGED = "something in it was edited, or is shown in other words"
 
 Piece = tuple[str, Turn | str | tuple[ToolSpec, ...]]  # the layer it belongs to, and what it is
 
@@ -40,6 +47,68 @@ class LedgerEntry(Struct, frozen=True, kw_only=True):
     def share(self) -> float:
         """The share of the stable prefix in the request."""
         return self.stable / self.tokens if self.tokens else 0.0
+
+
+class Ledgers:
+    """The last prompts of places, to which the next ones are compared; of the *most* places that were used last."""
+
+    def __init__(self, most: int = MAX_PLACES) -> None:
+        self._most = most
+        self._last: OrderedDict[str, tuple[str, tuple[Piece, ...]]] = OrderedDict()
+
+    def measure(self, place: str, prompt: Prompt, model: str) -> PromptSize:
+        """Return the size of a prompt that is about to be sent, and what of it repeats the one before."""
+        pieces = tuple(_pieces(prompt))
+        model_before, before = self._last.pop(place, ("", ()))
+        self._last[place] = model, pieces
+        if len(self._last) > self._most:
+            self._last.popitem(last=False)
+        stable, broken_by = _stable_prefix(before, pieces)
+        size = PromptSize(
+            tools=_tokens(prompt.tools) if prompt.tools else 0,
+            layers=tuple(_tokens(layer.instruction) + sum(map(turn_tokens, layer.turns)) for layer in prompt.layers),
+        )
+        if not before:
+            return replace(size, cause="nothing to compare with: the first request, or the first since a start")
+        if model != model_before:
+            return replace(size, broken_by="model", cause="another model is asked")
+        cause = _cause(before, pieces, broken_by) if broken_by else ""
+        return replace(size, stable=stable, broken_by=broken_by, cause=cause)
+
+    def clear(self) -> None:
+        """Forget the prompts: they may hold what was forgotten."""
+        self._last.clear()
+
+
+def _cause(before: tuple[Piece, ...], now: tuple[Piece, ...], layer: str) -> str:
+    """Return in words why *layer* is not repeated."""
+    at = next((at for at, (old, new) in enumerate(zip(before, now, strict=False)) if old[1] != new[1]), len(now))
+    old, new = before[at][1], now[at][1] if at < len(now) else None
+    if layer == "tools" or isinstance(new, tuple):
+        return "the tools are others"
+    if isinstance(old, str):
+        return "its instruction changed"
+    if layer in ("trigger", "run"):
+        return "another message is answered"
+    if new is None:
+        return "nothing of it is left"
+    is_start = at == 0 or before[at - 1][0] != layer or isinstance(before[at - 1][1], str)
+    if new in [piece for _, piece in before[at:]]:
+        return CUT if is_start else REMOVED
+    if isinstance(old, Turn) and isinstance(new, Turn) and len(old.parts) == len(new.parts) == 1 and is_start:
+        return _text_cause(old.text, new.text)
+    return CHANGED
+
+
+def _text_cause(old: str, new: str) -> str:
+    """Return why a history that is one text does not begin as before."""
+    start = _common_length(old, new)
+    following = new[start : start + _SAMPLE]
+    if not following:
+        return REMOVED
+    if following in old[start:]:
+        return CUT if start < _SAMPLE else REMOVED
+    return CHANGED
 
 
 class Ledger:
@@ -114,17 +183,22 @@ def _common_parts(old: tuple[Part, ...], new: tuple[Part, ...]) -> int:
 
 
 def _common_words(old: str, new: str) -> int:
+    low = _common_length(old, new)
+    return ESTIMATOR.text(new[:low]) if low else 0
+
+
+def _common_length(old: str, new: str) -> int:
     low, high = 0, min(len(old), len(new))
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if old.startswith(new[:middle]) else (low, middle - 1)
-    return ESTIMATOR.text(new[:low]) if low else 0
+    return low
 
 
 def _tokens(piece: Turn | str | tuple[ToolSpec, ...]) -> int:
     match piece:
         case str():
-            return ESTIMATOR.text(piece)
+            return _text_tokens(piece)
         case Turn():
             return turn_tokens(piece)
     return sum(map(tool_tokens, piece))
@@ -133,6 +207,12 @@ def _tokens(piece: Turn | str | tuple[ToolSpec, ...]) -> int:
 def layer_entries(prompt: Prompt) -> tuple[LayerEntry, ...]:
     """Return name, fingerprint and tokens of the tools and layers of a prompt, in order."""
     return tuple(_layers(prompt))
+
+
+@lru_cache(64)
+def _text_tokens(text: str) -> int:
+    """Return the tokens of an instruction, which mostly comes again."""
+    return ESTIMATOR.text(text)
 
 
 def _layers(prompt: Prompt) -> Iterator[LayerEntry]:

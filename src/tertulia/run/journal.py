@@ -11,9 +11,8 @@ from tertulia.decisions import Decision
 from tertulia.errors import InvalidValue
 from tertulia.messages import Message, Place
 from tertulia.models.base import Response
-from tertulia.models.calls import Call
+from tertulia.models.calls import Call, PromptSize
 from tertulia.parts import ToolCall, ToolResult
-from tertulia.prompt.ledger import LayerEntry, layer_entries
 from tertulia.toolbox.run_context import RunContext
 from tertulia.turns import Prompt, Record, Turn, user
 from tertulia.wire.repair import calls_of
@@ -72,11 +71,15 @@ class SentPrompt(Struct, frozen=True, kw_only=True):
     prompt: Prompt
     left_out: tuple[LeftOut, ...] = ()  # of the context, with source and reason
     tried: FallbackStep | None = None  # why it was sent, if the step before failed
+    size: PromptSize = PromptSize()  # as it was when it was sent
 
-    @property
-    def layers(self) -> tuple[LayerEntry, ...]:
-        """The name, fingerprint and tokens of the tools and of each layer, in order."""
-        return layer_entries(self.prompt)
+
+class PromptLedger(Protocol):
+    """Compares each prompt with the one before it in its place."""
+
+    def measure(self, place: str, prompt: Prompt, model: str) -> PromptSize: ...
+
+    def clear(self) -> None: ...
 
 
 class PromptStore(Protocol):

@@ -279,11 +279,30 @@ def _take_with_gap(own: Candidate) -> Steps:
     yield from meta_grammar.gap(own)
 
 
+_SPEAKERS = ("You", "Person")  # alone in their line, or before a dash
+_AFTER_MARK: tuple[str, ...] = (forms.FROM, forms.ID, NOTE, forms.PAST, forms.RECALLED, *_SPEAKERS)
+
+
 def _delimited_line(delimiter: str) -> Grammar:
-    """`[#7f3a9c2e] `, with the rest of its line."""
+    """`[#7f3a9c2e] `, with the rest of its line, if that is a line that we write; else only the mark is removed."""
 
     def grammar(own: Candidate) -> Steps:
         yield from literal(f"[#{delimiter}] ")
+        own.take()
+        if (yield from line_end(own)):
+            own.take()
+            return
+        possible, read = _AFTER_MARK, ""
+        while read not in possible:
+            read += yield
+            possible = tuple(words for words in possible if words.startswith(read))
+            if not possible:
+                raise Miss
+        if read in _SPEAKERS and (yield from line_end(own)):
+            own.take()
+            return
+        if read in _SPEAKERS:
+            yield from literal(forms.DASH)
         own.take()
         own.until = "\n"
 

@@ -1,6 +1,6 @@
 """The store: messages, runs, replies, tasks and memory in one SQLite file."""
 
-from tertulia.store.forget.person import Forgotten
+from tertulia.memory.forget import Forgotten
 from tertulia.store.store import Store
 
 __all__ = ["Forgotten", "Store"]

@@ -14,7 +14,6 @@ from tertulia.parts import ToolResult
 from tertulia.run.chat_values import ChatState, HistoryEntry, OpenExchange, place_of_chat
 from tertulia.store.encoding import ENTRY, EXCHANGE, dumps, format_time, validate_id
 from tertulia.store.forget import removal
-from tertulia.store.forget.person_words import Vocabulary
 from tertulia.store.identities import find_place
 from tertulia.store.model_caches import drop_caches
 from tertulia.store.prompts import SqlPrompts
@@ -105,53 +104,39 @@ def remove_chat(database: Database, name: str) -> bool:
     """Remove a chat with its prompts and records; return whether there was one."""
     place = find_place(database, place_of_chat(name))
     if place is not None:
-        removal.remove_places(database, [place])
-        removal.remove_unused_layers(database)
+        removal.remove_place(database, place)
         database.cache.clear()
     drop_caches(database)
     database.run("DELETE FROM chat_entries WHERE chat = :name", name=name)
     return bool(database.run("DELETE FROM chats WHERE name = :name", name=name))
 
 
-def count_exchanges(database: Database, name: str) -> int:
-    """Count the exchanges of a chat, with the open one."""
-    entries = database.all("SELECT entry FROM chat_entries WHERE chat = :name ORDER BY number", name=name)
-    found = database.one("SELECT exchange FROM chats WHERE name = :name", name=name)
-    return len(_exchanges(entry for (entry,) in entries)) + (found is not None and found[0] is not None)
-
-
-def remove_exchanges_with_words(database: Database, words: Vocabulary, gone: Collection[str], at: datetime) -> int:
-    """Remove the exchanges with a person's words; *gone* are the runs that lost their prompts for them."""
-    removed = 0
-    for name, exchange, exchanges in _chats(database):
-        theirs = words.at(find_place(database, place_of_chat(name)) or 0)
-        removed += _remove_exchanges(database, name, exchanges, theirs.is_in)
-        run_id = None if exchange is None else EXCHANGE.loads(exchange).run_id
-        if run_id in gone or theirs.is_in(exchange):
-            _end_exchange(database, name, run_id, at)
-            removed += 1
-    return removed
+def remove_exchanges(database: Database, name: str, ranges: Collection[tuple[int, int]]) -> None:
+    """Remove the entries of a chat with these numbers, each range without its end."""
+    gone = {number for start, stop in ranges for number in range(start, stop)}
+    entries = database.all("SELECT number, entry FROM chat_entries WHERE chat = :name ORDER BY number", name=name)
+    _replace_entries(database, name, 0, [entry for number, entry in entries if number not in gone])
+    database.run("UPDATE chats SET edition = edition + 1 WHERE name = :name", name=name)
 
 
 def read_texts(database: Database) -> list[str]:
     """Return the exchanges of all chats, each as JSON, with those that are open."""
-    chats = _chats(database)
+    chats = read_chats(database)
     ended = ["\n".join(entries) for _, _, exchanges in chats for entries in exchanges]
     return ended + [exchange for _, exchange, _ in chats if exchange is not None]
 
 
 def remove_exchanges_stating(database: Database, states: Holds, at: datetime | None) -> None:
     """Remove the exchanges that state what is forgotten."""
-    for name, exchange, exchanges in _chats(database):
+    for name, exchange, exchanges in read_chats(database):
         removed = _remove_exchanges(database, name, exchanges, states)
         if exchange is not None and (removed or states(exchange)):  # its prompt shows the removed exchanges
-            run_id = EXCHANGE.loads(exchange).run_id
-            removal.remove_runs(database, [run_id])
+            removal.remove_runs(database, [EXCHANGE.loads(exchange).run_id])
             database.cache.clear()
-            _end_exchange(database, name, run_id, at)
+            end_exchange(database, name, at)
 
 
-def _chats(database: Database) -> list[tuple[str, str | None, list[list[str]]]]:
+def read_chats(database: Database) -> list[tuple[str, str | None, list[list[str]]]]:
     """Return the name of each chat, its open exchange, and the others, each as the JSON of its entries."""
     entries: dict[str, list[str]] = {}
     for name, entry in database.all("SELECT chat, entry FROM chat_entries ORDER BY chat, number"):
@@ -169,11 +154,13 @@ def _remove_exchanges(database: Database, name: str, exchanges: list[list[str]],
     return len(exchanges) - len(remaining)
 
 
-def _end_exchange(database: Database, name: str, run_id: str | None, at: datetime | None) -> None:
-    """End the open exchange; the next write of its run is refused."""
-    database.run("UPDATE chats SET exchange = NULL, edition = edition + 1 WHERE name = :name", name=name)
-    update = "UPDATE runs SET status = 'failed', ended_at = :at WHERE run_id = :run_id AND status = 'open'"
-    database.run(update, at=format_time(at), run_id=run_id)
+def end_exchange(database: Database, name: str, at: datetime | None) -> None:
+    """End the open exchange of a chat; the next write of its run is refused."""
+    found = database.one("SELECT exchange FROM chats WHERE name = :name AND exchange IS NOT NULL", name=name)
+    if found:
+        database.run("UPDATE chats SET exchange = NULL, edition = edition + 1 WHERE name = :name", name=name)
+        update = "UPDATE runs SET status = 'failed', ended_at = :at WHERE run_id = :run_id AND status = 'open'"
+        database.run(update, at=format_time(at), run_id=EXCHANGE.loads(found[0]).run_id)
 
 
 def _exchanges(entries: Iterable[str]) -> list[list[str]]:

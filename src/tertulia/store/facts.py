@@ -31,7 +31,6 @@ from tertulia.store.forget.facts import Forgetting, mark
 from tertulia.store.identities import IdentityCache, audience_start, find_place, upsert_author, upsert_place
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_message
 from tertulia.store.messages import text_of
-from tertulia.store.sqlite import connection
 from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread, Repository
 from tertulia.tasks.task import PlanRules
@@ -120,7 +119,7 @@ class SqlFacts(Repository):
 
     async def resume_forgetting(self) -> None:
         if await self._forgetting.finish():
-            await self._writer.run(connection.checkpoint, autocommit=True)
+            await self._writer.run(lambda database: database.checkpoint(), autocommit=True)
 
     async def summary(self, subject: Subject, *, place: Place, at: datetime | None = None) -> Summary | None:
         now = utc(at or datetime.now(UTC))

@@ -143,13 +143,6 @@ def _without_use(database: Database, sha256s: Collection[str]) -> set[str]:
     return {*sha256s} - _names(database.all(_IN_USE, files=[*sha256s]))
 
 
-def remove_garbage(database: Database) -> set[str]:
-    """Remove the rows of all files that nothing refers to at this moment; return their hashes."""
-    found = find_unreferenced(database)
-    named = named_hashes(database) if found else set()
-    return remove_files(database, found - named - find_repeated(database, found - named), keep=named)
-
-
 def shown_ids(database: Database) -> set[str]:
     """Return the ids of all media that messages and their quotes have."""
     found = _names(database.all("SELECT DISTINCT unique_id FROM media"))
@@ -170,11 +163,3 @@ def remove_old_rows(database: Database, *, since: datetime, at: datetime) -> Non
     database.run("DELETE FROM handles WHERE expires_at <= :now", now=time_text(at))
     database.run("DELETE FROM description_failures WHERE retry_at < :since", since=time_text(since))
     database.run(_REMOVE_FAILURES, since=time_text(since), grace=time_text(at - GRACE))
-
-
-def remove_media(database: Database, unique_ids: Iterable[str]) -> set[str]:
-    """Remove the files of media and why media have none; return the hashes that went. Files of others stay."""
-    some = [clean(unique_id) for unique_id in unique_ids]
-    files = database.all("DELETE FROM media_files WHERE unique_id IN (:some) RETURNING sha256", some=some)
-    database.run("DELETE FROM description_failures WHERE unique_id IN (:some)", some=some)
-    return remove_files(database, _without_use(database, _names(files) - {None}))

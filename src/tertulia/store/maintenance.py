@@ -44,14 +44,14 @@ from tertulia.tasks.task import PlanRules, Task
 TABLES = (
     "places titles authors names messages decisions message_parts message_changes turns media descriptions "
     "files media_files file_forms handles model_caches description_positions description_failures "
-    "runs records tool_runs layers toolsets prompts prompt_layers outbox tasks "
+    "runs records tool_runs layers toolsets prompts prompt_layers outbox delivery_attempts tasks "
     "calls usage cap_notices chats chat_entries blocked_authors owner_settings "
     "facts fact_sources proposals fact_exclusions summaries "
     "episodes episode_people window_pasts reading_cursors reactions commands place_aliases "
     "hidden_sentences place_events"
 ).split()
 NOT_EXPORTED = (  # the index, which can be rebuilt, the raw updates of services, what SQLite and migrations need
-    "media_folder search_places search_messages search_terms search_vectors search_stale search_progress "
+    "forgets media_folder search_places search_messages search_terms search_vectors search_stale search_progress "
     "search_embedder updates update_places new_numbers migrations sqlite_sequence"
 ).split()
 

@@ -224,6 +224,18 @@ class SqlMedia(Repository):
 
         return await self._writer.run(remove_rows)
 
+    async def remove_unreferenced(self) -> None:
+        """Remove the rows of all files that nothing refers to at this moment."""
+        garbage = await self._find_garbage(None)
+
+        def remove_rows(database: Database) -> None:
+            named = file_garbage.named_hashes(database)
+            found = file_garbage.find_unreferenced(database, among=garbage)
+            file_garbage.remove_files(database, found - named, keep=named)
+
+        if garbage:
+            await self._writer.run(remove_rows)
+
     async def remove_strays(self) -> None:
         """Remove the files without a row."""
         self._refuse_beside()
@@ -304,7 +316,7 @@ class SqlMedia(Repository):
             with _optional():
                 await self._writer.run(lambda database: database.run(update, now=now, files=files))
 
-    async def _find_garbage(self, before: datetime) -> set[str]:
+    async def _find_garbage(self, before: datetime | None) -> set[str]:
         """Return the files that no message, quote or turn has, read page by page, so that others can read meanwhile."""
         found = await self._reader.run(lambda database: file_garbage.find_unreferenced(database, before))
         last = await self._reader.run(file_garbage.last_message) if found else 0

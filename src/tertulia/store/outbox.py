@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 from msgspec.structs import replace
 
-from tertulia.engine.store_protocols import OutboxItem, SendStatus
+from tertulia.engine.store_protocols import DeliveryAttempt, OutboxItem, SendStatus
 from tertulia.errors import InvalidValue
 from tertulia.events import DurableEvent, ReplyDoubtful, ReplyDropped, ReplyQueued, ReplyRefused, ReplySent
 from tertulia.store import events, own_messages
@@ -75,6 +75,9 @@ class SqlOutbox(Repository):
     async def listed(self, *statuses: SendStatus) -> Sequence[OutboxItem]:
         return await self._reader.run(lambda database: listed(database, statuses))
 
+    async def attempts(self, *outgoing_ids: str) -> Mapping[str, Sequence[DeliveryAttempt]]:
+        return await self._reader.run(lambda database: _attempts(database, outgoing_ids))
+
     async def to_retry(self) -> Sequence[OutboxItem]:
         return await self._reader.run(to_retry)
 
@@ -124,6 +127,39 @@ _UPDATE = f"""UPDATE outbox SET {", ".join(f"{column} = :{column}" for column in
     AND (status != 'dropped' OR :status NOT IN ('waiting', 'sending'))"""
 
 
+# an attempt of a stored reply when it begins, and again when it ends
+_UPSERT_ATTEMPT = """INSERT INTO delivery_attempts (outgoing_id, number, begun_at, ended_at, outcome, why)
+    SELECT outgoing_id, :number, :begun_at, :ended_at, :outcome, :why FROM outbox WHERE outgoing_id = :outgoing_id
+    ON CONFLICT (outgoing_id, number) DO UPDATE SET
+    ended_at = excluded.ended_at, outcome = excluded.outcome, why = excluded.why"""
+
+
+def _attempt_columns(attempt: DeliveryAttempt) -> dict[str, Any]:
+    return {
+        "number": attempt.number,
+        "begun_at": attempt.begun_at.isoformat(),
+        "ended_at": format_time(attempt.ended_at),
+        "outcome": attempt.outcome,
+        "why": clean(attempt.why),
+    }
+
+
+def _attempts(database: Database, outgoing_ids: Sequence[str]) -> dict[str, list[DeliveryAttempt]]:
+    select = """SELECT outgoing_id, number, begun_at, ended_at, outcome, why FROM delivery_attempts
+        WHERE outgoing_id IN (:names) ORDER BY outgoing_id, number"""
+    found: dict[str, list[DeliveryAttempt]] = {}
+    for name, number, begun_at, ended_at, outcome, why in database.all(select, names=list(outgoing_ids)):
+        attempt = DeliveryAttempt(
+            number=number,
+            begun_at=datetime.fromisoformat(begun_at),
+            ended_at=parse_time(ended_at),
+            outcome=outcome,
+            why=why,
+        )
+        found.setdefault(name, []).append(validate(attempt))
+    return found
+
+
 def add(database: Database, row: OutboxRow) -> bool:
     """Store a reply if it is new; return whether it was."""
     outgoing, columns = row
@@ -143,6 +179,8 @@ def put(database: Database, rows: Sequence[OutboxRow]) -> None:
 def change(database: Database, row: OutboxRow) -> None:
     """Update the status of a stored reply."""
     outgoing, columns = row
+    if outgoing.attempt:
+        database.run(_UPSERT_ATTEMPT, outgoing_id=outgoing.id, **_attempt_columns(outgoing.attempt))
     is_attempt = outgoing.status in ("waiting", "sending") and outgoing.attempts > 0
     if is_attempt and database.run(_UPDATE, **columns):
         return  # nothing follows from it

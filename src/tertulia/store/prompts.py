@@ -14,14 +14,23 @@ from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple, cast
 
-from msgspec.structs import replace
-
 from tertulia.context.values import LeftOut
 from tertulia.errors import PromptRemoved
-from tertulia.run.journal import FallbackStep, Run, SentPrompt
+from tertulia.models.calls import PromptSize
+from tertulia.run.journal import FallbackStep, PromptLedger, Run, SentPrompt
 from tertulia.store import usage
 from tertulia.store.database import Database
-from tertulia.store.encoding import LAYER, LEFT_OUT, TOOLS, clean, dump_bytes, dumps, load_settings, validate
+from tertulia.store.encoding import (
+    LAYER,
+    LEFT_OUT,
+    TOOLS,
+    clean,
+    dump_bytes,
+    dumps,
+    format_time,
+    load_settings,
+    validate,
+)
 from tertulia.store.identities import place_key
 from tertulia.store.threads import ConnectionThread, Repository
 from tertulia.turns import Layer, Prompt
@@ -35,7 +44,8 @@ PAGE = 1000  # prompts whose age is read at once
 RUNS_AT_ONCE = 20  # runs that lose their prompts in one transaction
 
 # Prompts of a run, in order, each with its tools.
-_PROMPTS = """SELECT p.id, p.step, p.at, p.model, p.fallback, p.why, p.left_out, t.tools, p.settings, p.cached
+_PROMPTS = """SELECT p.id, p.step, p.at, p.model, p.fallback, p.why, p.left_out, t.tools, p.settings, p.cached,
+        p.tool_tokens, p.stable, p.broken_by, p.cause
     FROM prompts p JOIN toolsets t ON t.id = p.toolset WHERE p.run_id = :run_id ORDER BY p.id"""
 
 # The last prompt of a run.
@@ -93,14 +103,23 @@ class PreparedPrompt(NamedTuple):
     tools: str
     keys: Sequence[tuple[str, int, str]]
     layers: Sequence[PreparedLayer]
+    size: PromptSize
     left_out: str | None = None  # as JSON; None: as in the step before
 
 
 class SqlPrompts(Repository):
     """Implements `engine.store_protocols.PromptStore`."""
 
-    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, *, cache_bytes: int = CACHE_BYTES) -> None:
+    def __init__(
+        self,
+        writer: ConnectionThread,
+        reader: ConnectionThread,
+        ledger: PromptLedger,
+        *,
+        cache_bytes: int = CACHE_BYTES,
+    ) -> None:
         super().__init__(writer, reader)
+        self._ledger = ledger
         self._cache_bytes = cache_bytes
         self._last: OrderedDict[tuple[str, int, str], LayerBase] = OrderedDict()
         self._size = 0
@@ -158,6 +177,7 @@ class SqlPrompts(Repository):
             tools=dumps(prompt.tools),
             keys=keys,
             layers=[self._prepare_layer(key, layer) for key, layer in zip(keys, prompt.layers, strict=True)],
+            size=self._ledger.measure(place, prompt, run.model),
             left_out=dumps(left_out) if left_out else None,
         )
 
@@ -170,6 +190,7 @@ class SqlPrompts(Repository):
         """Forget the cached layers."""
         self._last.clear()
         self._size = 0
+        self._ledger.clear()
 
     def _prepare_layer(self, key: tuple[str, int, str], layer: Layer) -> PreparedLayer:
         content = dump_bytes(layer)
@@ -191,9 +212,12 @@ class SqlPrompts(Repository):
 
 def insert_prompt(database: Database, prepared: PreparedPrompt) -> list[int]:
     """Store a prompt; return the rows of its layers."""
+    size = prepared.size
     prompt = database.insert(
-        """INSERT INTO prompts (run_id, step, at, settings, cached, fallback, why, model, toolset, left_out)
-            VALUES (:run_id, :step, :at, :settings, :cached, :fallback, :why, :model, :toolset, :left_out)""",
+        """INSERT INTO prompts (run_id, step, at, settings, cached, fallback, why, model, toolset, left_out,
+                tool_tokens, stable, broken_by, cause)
+            VALUES (:run_id, :step, :at, :settings, :cached, :fallback, :why, :model, :toolset, :left_out,
+                :tool_tokens, :stable, :broken_by, :cause)""",
         run_id=prepared.run_id,
         step=prepared.step,
         at=prepared.at,
@@ -204,11 +228,19 @@ def insert_prompt(database: Database, prepared: PreparedPrompt) -> list[int]:
         model=prepared.model,
         toolset=_upsert_toolset(database, prepared.tools),
         left_out=prepared.left_out,
+        tool_tokens=size.tools,
+        stable=size.stable,
+        broken_by=clean(size.broken_by) if size.broken_by else None,
+        cause=size.cause,
     )
     rows = _upsert_layers(database, prepared.layers)
     database.many(
-        "INSERT INTO prompt_layers (prompt, position, layer) VALUES (:prompt, :position, :layer)",
-        [{"prompt": prompt, "position": position, "layer": layer} for position, layer in enumerate(rows)],
+        """INSERT INTO prompt_layers (prompt, position, layer, tokens)
+            VALUES (:prompt, :position, :layer, :tokens)""",
+        [
+            {"prompt": prompt, "position": position, "layer": layer, "tokens": tokens}
+            for position, (layer, tokens) in enumerate(zip(rows, size.layers, strict=True))
+        ],
     )
     return rows
 
@@ -240,7 +272,8 @@ def read_sent(database: Database, run_id: str, step: int | None = None) -> list[
     wanted = [row for number, row in sorted(last.items()) if step in (None, number)]
     if not last:
         _refuse_removed(database, run_id)
-    prompts = _read_prompts(database, {row[0]: row[7:] for row in wanted})
+    prompts = _read_prompts(database, {row[0]: row[7:10] for row in wanted})
+    tokens = _layer_tokens(database, list(prompts))
     return [
         SentPrompt(
             run_id=run_id,
@@ -250,9 +283,17 @@ def read_sent(database: Database, run_id: str, step: int | None = None) -> list[
             prompt=prompts[row],
             left_out=LEFT_OUT.loads(left_out) if left_out else (),
             tried=validate(FallbackStep(step=number, fallback=fallback, why=why, model=model)) if fallback else None,
+            size=validate(PromptSize(tools=tools, layers=tokens[row], stable=stable, broken_by=broken_by, cause=cause)),
         )
-        for row, number, at, model, fallback, why, left_out, *_ in wanted
+        for row, number, at, model, fallback, why, left_out, _, _, _, tools, stable, broken_by, cause in wanted
     ]
+
+
+def _layer_tokens(database: Database, prompts: Sequence[int]) -> dict[int, tuple[int, ...]]:
+    """Return the tokens of the layers of prompts, by the rows of these."""
+    select = "SELECT prompt, tokens FROM prompt_layers WHERE prompt IN (:prompts) ORDER BY prompt, position"
+    rows = database.all(select, prompts=prompts)
+    return {prompt: tuple(tokens for of, tokens in rows if of == prompt) for prompt in prompts}
 
 
 def _last_run(database: Database) -> str | None:
@@ -261,8 +302,10 @@ def _last_run(database: Database) -> str | None:
 
 
 def _refuse_removed(database: Database, run_id: str) -> None:
-    """Raise `PromptRemoved` for a run whose prompts had become too old."""
-    found = database.one("SELECT prompts_removed_at FROM runs WHERE run_id = :run_id", run_id=run_id)
+    """Raise `PromptRemoved` for a run whose prompts had become too old, or showed what was forgotten."""
+    found = database.one("SELECT prompts_removed_at, forgotten FROM runs WHERE run_id = :run_id", run_id=run_id)
+    if found and found[1]:
+        raise PromptRemoved(f"the prompts of run {run_id!r} were removed by a forget")
     if found and found[0]:
         raise PromptRemoved(
             f"the prompts of run {run_id!r} were removed on {found[0][:10]}: they were older than Behavior.keep_prompts"
@@ -293,8 +336,8 @@ def _groups(by_place: Iterable[Sequence[str]], size: int) -> Iterator[Sequence[s
         yield from (runs[start : start + size] for start in range(0, len(runs), size))
 
 
-def remove_prompts(database: Database, runs: Sequence[str], at: datetime) -> int:
-    """Remove the prompts and calls of runs, and the layers that no other prompt has; return the number of prompts."""
+def remove_prompts(database: Database, runs: Sequence[str], at: datetime | None) -> int:
+    """Remove the prompts and calls of runs, too old *at* a moment, and unused layers; return how many prompts."""
     removed = database.all(
         """DELETE FROM prompt_layers WHERE prompt IN (SELECT id FROM prompts WHERE run_id IN (:runs))
             RETURNING layer""",
@@ -304,7 +347,7 @@ def remove_prompts(database: Database, runs: Sequence[str], at: datetime) -> int
     count = database.run("DELETE FROM prompts WHERE run_id IN (:runs)", runs=runs)
     usage.remove_calls(database, runs)
     update = "UPDATE runs SET prompts_removed_at = :at WHERE run_id IN (:runs)"
-    database.run(update, at=at.isoformat(), runs=runs)
+    database.run(update, at=format_time(at), runs=runs)
     used = database.all("SELECT DISTINCT layer FROM prompt_layers WHERE layer IN (:layers)", layers=had)
     remove_layers(database, had.difference(layer for (layer,) in used))
     database.cache.clear()
@@ -320,23 +363,6 @@ def remove_layers(database: Database, gone: Collection[int]) -> None:
     database.many(_STORE_WHOLE, whole)
     database.run("UPDATE layers SET base = NULL WHERE id IN (:gone)", gone=gone)
     database.run("DELETE FROM layers WHERE id IN (:gone)", gone=gone)
-
-
-def remove_fact_ids(database: Database, places: Iterable[int]) -> None:
-    """Remove the ids of facts that were left out of the prompts of *places*; their number stays."""
-    select = """SELECT p.id, p.left_out FROM prompts p JOIN runs r ON r.run_id = p.run_id
-        WHERE r.place IN (:places) AND p.left_out IS NOT NULL"""
-    database.many(
-        "UPDATE prompts SET left_out = :left_out WHERE id = :id",
-        [
-            {"id": row, "left_out": dumps([_without_fact_ids(one) for one in LEFT_OUT.loads(text)])}
-            for row, text in database.all(select, places=list(places))
-        ],
-    )
-
-
-def _without_fact_ids(one: LeftOut) -> LeftOut:
-    return replace(one, ids=(), text="") if one.source == "background" else one
 
 
 def last_prompt(database: Database, run_id: str) -> tuple[int, Prompt] | None:

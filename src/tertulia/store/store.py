@@ -4,16 +4,16 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from threading import Thread
 from typing import TYPE_CHECKING, Any, Self
 
 from tertulia.errors import InvalidValue, StoreBusy, StoreRefused
 from tertulia.media.file_folder import FileFolder
 from tertulia.memory import rules
+from tertulia.memory.forget import Forgotten, Plan
+from tertulia.prompt.ledger import Ledgers
 from tertulia.store import maintenance
 from tertulia.store.chats import SqlChats
 from tertulia.store.cursors import SqlCursors
@@ -23,10 +23,8 @@ from tertulia.store.episodes import SqlEpisodes, SqlWindowPasts
 from tertulia.store.events import SqlEvents
 from tertulia.store.fact_rows import is_forgetting
 from tertulia.store.facts import SqlFacts, SqlProposals
-from tertulia.store.file_garbage import remove_garbage, shown_ids
 from tertulia.store.forget import person
-from tertulia.store.forget.export import export_person
-from tertulia.store.forget.person import Forgotten
+from tertulia.store.forget.person import SqlForgets
 from tertulia.store.imports import SqlImports
 from tertulia.store.index_reader import SqlIndexReader
 from tertulia.store.log import LogCache, SqlLog
@@ -44,13 +42,17 @@ from tertulia.store.runs import SqlRuns
 from tertulia.store.search_index import SqlIndexWriter
 from tertulia.store.sqlite import connection
 from tertulia.store.sqlite.connection import MEMORY, SqliteDatabase
-from tertulia.store.sqlite.lock import FileUse, Lock, create_file
+from tertulia.store.sqlite.lock import FileUse, Lock
 from tertulia.store.sqlite.migrating import migrate_file
 from tertulia.store.tasks import SqlTasks
 from tertulia.store.threads import CheckedCalls, ConnectionThread, ReaderThread, WriterThread
+from tertulia.store.transfer import copy_to_file, refuse_incomplete
 from tertulia.store.updates import SqlUpdates
 from tertulia.store.usage import SqlUsage
+from tertulia.store_url import is_url, url_of
 from tertulia.tasks import graph
+
+_WAL_ATTEMPTS, _WAL_PAUSE = 100, 0.05  # to truncate the log while others read it; seconds between them
 
 if TYPE_CHECKING:
     from tertulia.store.postgres.holder import Holder
@@ -79,7 +81,7 @@ class Store(CheckedCalls):
         cache = LogCache()
         self.log = SqlLog(self.reader, cache)
         self.inbox = SqlInbox(self.writer, self.reader, rules, cache.identities)
-        self.prompts = SqlPrompts(self.writer, self.reader)
+        self.prompts = SqlPrompts(self.writer, self.reader, Ledgers())
         self.events = SqlEvents(self.writer, self.reader)
         self.updates = SqlUpdates(self.writer, self.reader, graph, rules, moved=self._clear_caches)
         self.runs = SqlRuns(self.writer, self.reader, self.prompts, graph)
@@ -100,6 +102,7 @@ class Store(CheckedCalls):
         self.model_caches = SqlModelCaches(self.writer, self.reader, durable=path != MEMORY)
         self.imports = SqlImports(self.writer, self.reader, rules, moved=self._clear_caches)
         self.chats = SqlChats(self.writer, self.reader, self.prompts)
+        self._forgets = SqlForgets(self.writer, self.reader, self.media, rules, changed=self._clear_caches)
         self.ownership = LocalOwnership()
         self.rate_limits = LocalRateLimits()
         self.stop_requests = LocalStopRequests()
@@ -119,7 +122,7 @@ class Store(CheckedCalls):
         `beside=True` opens a store that another process may have open: it is neither created nor migrated.
         """
         folder = None if media_folder is None else os.fspath(media_folder)
-        return StoreOpener(os.fspath(path), media_folder=folder, durable=durable, beside=beside)
+        return StoreOpener(url_of(path), media_folder=folder, durable=durable, beside=beside)
 
     async def check(self) -> list[str]:
         """Check the store and its files of media; return the faults."""
@@ -145,7 +148,14 @@ class Store(CheckedCalls):
 
     async def _fill(self, path: Path, name: Path) -> None:
         """Copy the committed state into an empty file; *name* is what errors call it."""
-        await self.reader.run(lambda database: connection.copy(database, path, name), autocommit=True)
+        if self._url:
+            own = ReaderThread(await asyncio.to_thread(self._connect_reading), "tertulia store, copying")
+            try:
+                await own.run(lambda database: copy_to_file(database, path))
+            finally:
+                await own.close()
+        else:
+            await self.reader.run(lambda database: connection.copy(database, path, name), autocommit=True)
 
     def _copy_files(self, unfinished: Path, copy: Path) -> None:
         with connection.translate_errors(f"the copy {copy}"), closing(connection.connect(str(unfinished))) as database:
@@ -172,13 +182,13 @@ class Store(CheckedCalls):
             return reading
         return _read_beside(self.path) if self._beside else connection.connect_read_only(self.path)
 
-    async def export_person(self, *, platform: str, author_id: str, at: datetime | None = None) -> dict[str, Any]:
-        """Return everything that is known of a person: what `forget` would remove. It works on a copy of the store."""
-        now = at or datetime.now(UTC)
-        with TemporaryDirectory(prefix="tertulia-") as folder:  # nobody else may read it
-            copy = Path(folder) / "copy.db"
-            await self._fill(copy, copy)
-            return await asyncio.to_thread(export_person, copy, platform, author_id, now)
+    async def export_person(self, *, platform: str, author_id: str) -> dict[str, Any]:
+        """Return everything that is known of a person: the rows that `forget` would remove."""
+        return await self._forgets.export(platform, author_id)
+
+    async def plan_forget(self, *, platform: str, author_id: str) -> Plan:
+        """Return the rows that `forget` would remove."""
+        return await self._forgets.plan(platform, author_id)
 
     async def forget(self, *, platform: str, author_id: str, at: datetime | None = None) -> Forgotten:
         """Remove a person from all rows, from the bytes of the file and from the folder of media.
@@ -190,25 +200,31 @@ class Store(CheckedCalls):
             raise StoreBusy(
                 f"the store {self.path}: nobody is forgotten while another process may use it; stop that first"
             )
-        now = at or datetime.now(UTC)
-        _create_vacuum_marker(self.path)
-
-        def remove_rows(database: SqliteDatabase) -> Forgotten:
-            before = shown_ids(database)
-            report = person.forget(database, platform, author_id, now, rules)
-            self.media.forget(before - shown_ids(database))
-            remove_garbage(database)
-            return report
-
-        report = await self.writer.run(remove_rows)
-        await self._clear_caches()
-        await self.media.remove_strays()
-        await self.vacuum()
+        report = await self._forgets.forget(platform, author_id, at or datetime.now(UTC))
+        await self._empty_wal()
         return report
 
+    async def resume_forgetting(self) -> None:
+        """Forget the facts and people whose forgetting another process has begun."""
+        await self.facts.resume_forgetting()
+        if await self._forgets.resume():
+            await self._empty_wal()
+
+    async def _empty_wal(self) -> None:
+        """Truncate the log of a file, which holds what was removed; wait for others to read it to their end."""
+        if self._url:
+            return
+        for _ in range(_WAL_ATTEMPTS):
+            if await self.writer.run(connection.truncate_wal, autocommit=True):
+                return
+            await asyncio.sleep(_WAL_PAUSE)
+        raise StoreBusy("somebody still reads what was removed; forget once more when that has ended")
+
     async def vacuum(self) -> None:
-        """Rewrite the file, so that it is as small as its content."""
-        await self.writer.run(lambda database: _vacuum(self.path, database), autocommit=True)
+        """Rewrite the file, so that it is as small as its content, and no removed bytes are left in it."""
+        if not self._url:  # PostgreSQL does that by itself
+            await self.writer.run(connection.vacuum, autocommit=True)
+        await self.writer.run(person.end)
 
     async def _clear_caches(self) -> None:
         """Clear the caches of the members."""
@@ -260,9 +276,8 @@ class StoreOpener:
 
     def __exit__(self, *_: object) -> None:
         if self._store:
-            closing = Thread(target=asyncio.run, args=(self._store.close(),))  # this thread may have a loop that runs
-            closing.start()
-            closing.join()
+            with ThreadPoolExecutor(1) as thread:  # this one may have a loop that runs
+                thread.submit(asyncio.run, self._store.close()).result()
 
     async def _opened(self) -> Store:
         opening = asyncio.ensure_future(asyncio.to_thread(self._open))
@@ -282,11 +297,11 @@ class StoreOpener:
 
 def _resume(store: Store, reading: Database) -> Store:
     """Finish what a process that was killed had begun to forget; return the store."""
-    if not is_forgetting(reading):
+    if not is_forgetting(reading) and not person.is_unfinished(reading):
         return store
     with ThreadPoolExecutor(1) as thread:  # this one may have a loop that runs
         try:
-            thread.submit(asyncio.run, store.facts.resume_forgetting()).result()
+            thread.submit(asyncio.run, store.resume_forgetting()).result()
         except BaseException:
             thread.submit(asyncio.run, store.close()).result()
             raise
@@ -302,11 +317,6 @@ def _postgres() -> Any:
             "a store in PostgreSQL needs packages that are not installed: pip install 'tertulia[postgres]'"
         ) from error
     return opening
-
-
-def is_url(path: str | os.PathLike[str]) -> bool:
-    """Return whether a store is in PostgreSQL."""
-    return os.fspath(path).startswith(("postgresql://", "postgres://"))
 
 
 def _open_server(url: str, media_folder: str | None, *, durable: bool = True, beside: bool = False) -> Store:
@@ -370,30 +380,14 @@ def _connect_migrated(path: str, durable: bool) -> SqliteDatabase:
         refuse_newer(database)
         connection.enable_wal(database)
         migrate_file(database)
-        if os.path.exists(_vacuum_marker(path)):
-            _vacuum(path, database)
+        refuse_incomplete(database)
+        if person.is_to_be_rewritten(database):
+            connection.vacuum(database)
+            person.end(database)
     except BaseException:
         database.close()
         raise
     return database
-
-
-def _vacuum_marker(path: str) -> str:
-    """Return the path of an empty file that exists while a person is being forgotten."""
-    return f"{path}-forgetting"
-
-
-def _create_vacuum_marker(path: str) -> None:
-    """Create the marker: the file is vacuumed at the next start if this process ends before that."""
-    if path != MEMORY:
-        with connection.translate_errors(f"the store {path}"):
-            os.close(create_file(_vacuum_marker(path)))
-
-
-def _vacuum(path: str, database: SqliteDatabase) -> None:
-    connection.vacuum(database)
-    with suppress(FileNotFoundError):
-        os.unlink(_vacuum_marker(path))
 
 
 def _write_beside(path: str) -> SqliteDatabase:
@@ -407,6 +401,7 @@ def _read_beside(path: str) -> SqliteDatabase:
     database = connection.connect_read_only_beside(path)
     try:
         refuse_older(database)
+        refuse_incomplete(database)
     except BaseException:
         database.close()
         raise

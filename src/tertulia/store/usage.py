@@ -274,13 +274,6 @@ def remove_old_calls(database: Database, before: datetime) -> None:
     database.run("DELETE FROM calls WHERE run_id IS NULL AND begun_at < :before", before=_utc(before))
 
 
-def forget_author(database: Database, author: int) -> None:
-    """Remove the calls for a person; leave what they have cost, and not whose they were."""
-    database.run("DELETE FROM calls WHERE author = :author", author=author)
-    database.run("UPDATE usage SET author = NULL WHERE author = :author", author=author)
-    database.run("DELETE FROM cap_notices WHERE author = :author", author=author)
-
-
 def _spent(database: Database, day: date, place: Place | None, author: Author | None) -> Spend:
     select, whose = _SPENT, None
     if place is not None and author is not None:

@@ -6,11 +6,9 @@ import random
 import select
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,6 +17,7 @@ from msgspec import json
 from engine.memory.index_child import Life
 from memory.searching import Letters, a_search, hear, talk
 from people import BOB, DIRECT, GROUP, NOON, a_message
+from rows import on_file, read
 from sizes import EXAMPLES, size
 from tertulia.store import Store
 
@@ -107,8 +106,7 @@ def station() -> Iterator[Station]:
 
 
 def rows(path: Path) -> dict[str, list[tuple[object, ...]]]:
-    with closing(sqlite3.connect(path)) as database:
-        return {table: sorted(database.execute(f"SELECT * FROM {table}")) for table in TABLES}  # noqa: S608
+    return {table: on_file(path, read, table) for table in TABLES}
 
 
 async def found(path: Path) -> list[object]:

@@ -10,6 +10,7 @@ import pytest
 
 from memory.searching import FILL, Letters, a_search, a_store, found, hear, no_embedder, talk
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message
+from rows import on, remove
 from tertulia.engine.memory import indexer
 from tertulia.engine.memory.indexer import BATCH, CAUGHT_UP, EMBEDDED, LATE, Indexer
 from tertulia.errors import Overloaded
@@ -140,8 +141,7 @@ async def test_vectors_that_are_missing_are_made_at_the_next_start() -> None:
     async with a_store() as store:
         await hear(store, *talk(*FILL), *talk("xylophone", "piano", place=DIRECT))
         await finish(an_indexer(store, only(letters)))
-        lost = "DELETE FROM search_vectors WHERE number IN (1, 4)"
-        await store.writer.run(lambda database: database.execute(lost) and None)
+        await on(store, remove, "search_vectors", number=[1, 4])
         letters.texts.clear()
 
         await finish(an_indexer(store, only(letters)))

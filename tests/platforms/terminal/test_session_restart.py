@@ -2,15 +2,14 @@
 
 import asyncio
 import json
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from platforms.terminal.pseudo import ENTER, PROMPT, terminal
 from platforms.terminal.test_main import FLASH, FORKED, beside, environment, half_an_answer, piped, piped_here, texts
+from rows import add, change, on_file
 from tertulia import Store
 from tertulia.sim import GeminiSim
 from tertulia.sim.gemini import Echo, Script
@@ -97,10 +96,8 @@ async def test_a_file_that_is_damaged_in_the_middle_ends_the_chat_with_one_line(
     ):
         await tty.say("Is it late?", "Is it late?\n", "Is it late?\n")
         await tty.see(PROMPT)
-        with closing(sqlite3.connect(file, isolation_level=None)) as database:
-            database.execute("UPDATE messages SET parts = '{'")
-            database.execute("UPDATE messages SET text = '{' WHERE text IS NOT NULL")
-            database.execute("DROP TABLE runs")
+        on_file(file, change, "messages", parts="{", text="{")
+        on_file(file, lambda database: database.define("DROP TABLE runs"))
         tty.type("And now?" + ENTER)
         status = await tty.left()
 
@@ -118,8 +115,7 @@ def newer(file: Path) -> None:
         await (await Store.open(file)).close()
 
     asyncio.run(made())
-    with closing(sqlite3.connect(file, isolation_level=None)) as database:
-        database.execute("INSERT INTO migrations VALUES (99, 'm099_later', '2030-01-01', 1)")
+    on_file(file, add, "migrations", number=99, name="m099_later", at="2030-01-01", edition=1)
 
 
 def broken(file: Path) -> None:

@@ -8,11 +8,22 @@ from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, texts
-from store.builders import a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, begin, files_hold, prompt_sent
+from store.builders import (
+    a_record,
+    a_run,
+    a_task,
+    a_tool_run,
+    add_episode,
+    add_own,
+    an_outgoing,
+    begin,
+    files_hold,
+    prompt_sent,
+)
 from tertulia.context.budget import group_reports
 from tertulia.context.values import LeftOut
 from tertulia.engine.store_protocols import PromptOutdated
-from tertulia.errors import InvalidValue, StoreBusy
+from tertulia.errors import InvalidValue, PromptRemoved, StoreBusy
 from tertulia.media.descriptions import Description
 from tertulia.memory.values import Summary
 from tertulia.messages import Author, Message, Place, Quote, Reply
@@ -28,7 +39,6 @@ HOME = Place(platform="telegram", id="u777001", kind="direct", title=NICK)
 ELSEWHERE = Place(platform="telegram", id="-5", kind="group", title="Elsewhere")
 PHOTO = a_photo(unique_id="photo-of-her-door", data=b"her own door")
 SHARED = a_photo(unique_id="a-cat-all-know")
-TITLED = ["titles", "messages", "runs", "facts", "episodes"]  # tables that name a place by its title
 
 
 @pytest.fixture
@@ -121,8 +131,8 @@ async def test_nothing_of_a_forgotten_person_is_left_in_any_file(store: Store, p
     report = await store.forget(platform="telegram", author_id=HER.id)
 
     assert report == Forgotten(
-        places=1, messages=3, quotes=1, names=2, descriptions=1, facts=4, runs=1, prompts=2, records=1, tool_runs=1,
-        replies=1, tasks=1, blocks=1,
+        places=1, messages=3, quotes=1, names=2, descriptions=1, facts=4, runs=2, prompts=4, records=2, tool_runs=2,
+        replies=2, tasks=2, blocks=1,
     )  # fmt: skip
     for words in (SECRET, "grandmother", "flowerpot", NICK, HER.username or "", HER.id, PHOTO.unique_id, "X2"):
         assert not files_hold(path.parent, words), words
@@ -234,20 +244,22 @@ async def test_old_versions_of_others_lose_their_quotes_of_her_too(store: Store,
     assert (await store.log.read(GROUP, 0, 1))[0].reply_to == a_quote("x", author=ALICE)
 
 
-async def test_of_layers_that_grew_only_those_with_her_words_go(store: Store, path: Path) -> None:
+async def test_the_prompts_of_runs_that_knew_a_message_of_hers_go_and_those_from_before_stay(
+    store: Store, path: Path
+) -> None:
     heard = [user(f"message number {n} of somebody else, long enough") for n in range(12)]
     heard[6] = user(SECRET)
     prompts = [Prompt.of(*heard[: n + 1]) for n in range(12)]
-    prompts += [Prompt.of(*heard[7:], *heard[:n]) for n in range(1, 5)]  # what was cut off held her words
-    await hear(store, a_message(SECRET, id="1", author=HER))
+    await hear(store, *(a_message("hi", id=str(n), author=BOB) for n in range(6)), a_message(SECRET, author=HER))
     for number, prompt in enumerate(prompts):
-        await store.runs.begin(a_run(id=f"r{number}"), prompt, at=NOON)
+        await store.runs.begin(a_run(id=f"r{number}", target="0", taken=(), horizon=number + 1), prompt, at=NOON)
 
     report = await store.forget(platform="telegram", author_id=HER.id)
 
-    left = [await prompt_sent(store, f"r{number}", 0) for number in range(16)]
-    assert left == [*prompts[:6], *[None] * 6, *prompts[12:]]
+    assert [await prompt_sent(store, f"r{number}", 0) for number in range(12)] == [*prompts[:6], *[None] * 6]
     assert (report.runs, report.prompts) == (6, 6)
+    with pytest.raises(PromptRemoved, match="the prompts of run 'r6' were removed by a forget"):
+        await store.prompts.sent("r6", 0)
     assert await store.check() == []
     assert not files_hold(path.parent, "flowerpot")
 
@@ -335,13 +347,12 @@ async def test_short_words_are_hers_only_where_she_was(store: Store) -> None:
     await hear(store, a_message("ok", id="1", author=HER), a_message("👍", id="2", author=HER))
     for place in (GROUP, ELSEWHERE):
         for text in ("ok", "👍", "looking"):
-            await store.runs.begin(a_run(id=f"{place.id} {text}", place=place), Prompt.of(text), at=NOON)
+            await store.tasks.add([a_task(id=f"{place.id} {text}", place=place, args={"text": text})])
 
     await store.forget(platform="telegram", author_id=HER.id)
 
-    for place, left in ((GROUP, ["looking"]), (ELSEWHERE, ["ok", "👍", "looking"])):
-        kept = [text for text in ("ok", "👍", "looking") if await prompt_sent(store, f"{place.id} {text}", 0)]
-        assert kept == left
+    left = [task.args["text"] for place in (GROUP, ELSEWHERE) for task in await store.tasks.listed(place) if task.args]
+    assert left == ["looking", "ok", "👍", "looking"]
 
 
 async def test_while_somebody_reads_what_was_removed_it_is_said_that_it_is_not_gone(
@@ -383,7 +394,7 @@ async def test_what_was_built_on_a_layer_that_goes_stands_alone(store: Store, pa
     heard = [user(f"message number {n} of somebody else, long enough") for n in range(12)]
     await hear(store, a_message(SECRET, id="1", author=HER))
     await store.runs.begin(a_run(), Prompt.of(*heard, SECRET), at=NOON)
-    await store.runs.begin(a_run(id="r2"), Prompt.of(*heard, "something else"), at=NOON)
+    await store.runs.begin(a_run(id="r2", horizon=0), Prompt.of(*heard, "something else"), at=NOON)
 
     report = await store.forget(platform="telegram", author_id=HER.id)
 
@@ -391,26 +402,6 @@ async def test_what_was_built_on_a_layer_that_goes_stands_alone(store: Store, pa
     assert await prompt_sent(store, "r2", 0) == Prompt.of(*heard, "something else")
     assert await store.check() == []
     assert not files_hold(path.parent, "flowerpot")
-
-
-async def test_layers_of_many_places_are_read_with_few_of_them_at_hand(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tertulia.store.forget.removal._CACHE_SIZE", 2)
-    heard = [user(f"message number {n} of somebody else, long enough") for n in range(12)]
-    places = [replace(ELSEWHERE, id=str(n)) for n in range(6)]
-    await hear(store, a_message(SECRET, id="1", author=HER))
-    for step in range(6):
-        for place in places:
-            told = [SECRET] if (step, place.id) == (4, "3") else []
-            prompt = Prompt.of(place.id, *heard[: step + 6], *told)
-            await store.runs.begin(a_run(id=f"{place.id} {step}", place=place), prompt, at=NOON)
-
-    report = await store.forget(platform="telegram", author_id=HER.id)
-
-    assert report.runs == 1
-    assert await prompt_sent(store, "3 5", 0) == Prompt.of("3", *heard[:11])
-    assert await store.check() == []
 
 
 async def test_what_was_remembered_of_her_is_gone_from_prompts_too(store: Store) -> None:
@@ -423,19 +414,21 @@ async def test_what_was_remembered_of_her_is_gone_from_prompts_too(store: Store)
     assert await prompt_sent(store, "r1", 0) is None
 
 
-async def test_what_she_alone_said_of_others_is_gone_from_prompts_too_and_what_they_say_stays(store: Store) -> None:
+async def test_what_she_alone_said_of_others_is_gone_from_tasks_too_and_what_they_say_stays(store: Store) -> None:
     await hear(store, a_message("he moved", id="1", author=HER), a_message("I am tall", id="2", author=BOB))
     learned = [("lives in Delft", BOB, "1"), ("is tall", ALICE, "1"), ("is tall", BOB, "2")]
     await store.facts.learn([a_fact(text, about=about, sources=(source,)) for text, about, source in learned])
-    for run, (text, *_) in zip(("r1", "r2"), learned[::2], strict=True):
-        await store.runs.begin(a_run(id=run), Prompt.of("hi", system=f"Known of Bob: {text}"), at=NOON)
+    told = [
+        a_task(id=f"t{number}", args={"text": f"Known of Bob: {text}"})
+        for number, (text, *_) in enumerate(learned[::2])
+    ]
+    await store.tasks.add(told)
 
     report = await store.forget(platform="telegram", author_id=HER.id)
 
-    assert report == Forgotten(messages=1, names=1, runs=1, prompts=1, facts=2)
+    assert report == Forgotten(messages=1, names=1, tasks=1, facts=2)
     assert await store.facts.listed() == [a_fact("is tall", about=BOB, sources=("2",))]
-    told = [await prompt_sent(store, run, 0) for run in ("r1", "r2")]
-    assert [prompt and prompt.layers[0].instruction for prompt in told] == [None, "Known of Bob: is tall"]
+    assert [task.args.get("text") for task in await store.tasks.listed()] == [None, "Known of Bob: is tall"]
 
 
 async def test_summaries_and_episodes_of_her_or_with_her_words_go_and_others_stay(store: Store, path: Path) -> None:
@@ -448,15 +441,14 @@ async def test_summaries_and_episodes_of_her_or_with_her_words_go_and_others_sta
     ):
         told = Summary(subject=a_subject(about), place=place, text=text, facts=1, digest="d", made_at=NOON)
         await store.facts.summarise(told)
-    insert = """INSERT INTO episodes (episode_id, place, title, start, stop, topic, summary, importance, people, tags)
-        VALUES (?, ?, ?, 0, 1, ?, ?, 0.5, ?, '[]')"""
-    for row in (
-        ("hers", 1, 1, "keys", "They talked of hiding places.", f'["{HER.id}"]'),
-        ("words", 1, 1, "keys", f"About {SECRET}.", '["u456"]'),
-        ("home", 2, 2, "home", "Some visit.", "[]"),
-        ("other", 1, 1, "tea", "Bob had tea.", '["u456"]'),
+    for name, row, start, stop, topic, summary, people in (
+        ("hers", 1, 5, 6, "keys", "They talked of hiding places.", f'["{HER.id}"]'),
+        ("words", 1, 0, 1, "keys", f"About {SECRET}.", '["u456"]'),
+        ("home", 2, 0, 1, "home", "Some visit.", "[]"),
+        ("other", 1, 1, 2, "tea", "Bob had tea.", '["u456"]'),
     ):
-        await store.writer.run(lambda database, row=row: database.execute(insert, row))  # type: ignore[misc]
+        columns = {"start": start, "stop": stop, "topic": topic, "summary": summary, "people": people}
+        await add_episode(store, episode_id=name, place=row, title=row, **columns)
 
     report = await store.forget(platform="telegram", author_id=HER.id)
 
@@ -556,7 +548,6 @@ async def test_what_others_wrote_too_is_not_hers_alone(store: Store) -> None:
 
     await store.forget(platform="telegram", author_id=HER.id)
 
-    assert await prompt_sent(store, "r1", 0) == Prompt.of("my Zyzzyva 4417")
     assert [task.args for task in await store.tasks.take(NOON)] == [{"text": "feed the zyzzyva 4417"}]
 
 
@@ -598,26 +589,20 @@ async def test_a_direct_chat_of_somebody_else_who_quoted_her_stays(store: Store,
     assert not files_hold(path.parent, "flowerpot")
 
 
-async def test_all_titles_of_a_group_are_removed_at_once(store: Store) -> None:
+async def test_all_titles_of_a_group_are_removed(store: Store, path: Path) -> None:
     parties = [replace(GROUP, title=f"{NICK} and {number} friends") for number in range(30)]
     await hear(store, *(a_message("hi", id=str(at), author=BOB, place=place) for at, place in enumerate(parties)))
     await hear(store, a_message("hello", id="hers", author=HER, place=parties[0]))
     await store.tasks.add([a_task(place=parties[1], args={"text": "cake"})])
     await store.outbox.put(an_outgoing(reply=Reply(place=parties[2], text="Yes?")))
-    executed: list[str] = []
-    await store.writer.run(lambda database: database.set_trace_callback(executed.append))
 
     report = await store.forget(platform="telegram", author_id=HER.id)
 
     assert report == Forgotten(messages=1, names=1, titles=30)
-    changing = [one.split() for one in executed if one.startswith(("UPDATE", "DELETE"))]
-    assert [words[1] for words in changing if words[2:4] == ["SET", "title"]] == TITLED
-    assert len([words for words in changing if words[:3] == ["DELETE", "FROM", "titles"]]) == 1
-    indexes = [one for one in executed if one.startswith("CREATE INDEX")]
-    assert indexes == [f"CREATE INDEX {table}_title ON {table} (title)" for table in TITLED[1:]]
     assert {one.place.title for one in await store.log.read(GROUP, 0, 30)} == {""}
     assert [task.place.title for task in await store.tasks.take(NOON)] == [""]
     assert [one.reply.place.title for one in await store.outbox.listed()] == [""]
+    assert not files_hold(path.parent, NICK)
     assert await store.check() == []
 
 

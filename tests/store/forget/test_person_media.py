@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from people import BOB, GROUP, GRYAG, NOON, a_message, a_photo
+from rows import change, on
 from store.builders import a_run, add_own, files_hold, prompt_sent
 from tertulia.media.descriptions import Description, DescriptionFailure
 from tertulia.media.values import FetchFailure, FileForm, Handle, StoredFile, file_key
@@ -144,7 +145,7 @@ async def test_prompts_with_her_files_go_and_their_hashes_with_them(store: Store
         store, a_message("hi", id="1", author=BOB), a_message("", id="2", author=HER, parts=(a_picture("door"),))
     )
     await add(store, "door")
-    await store.runs.begin(a_run(target="1", taken=("1",)), Prompt.of(user(a_picture("door"))), at=NOON)
+    await store.runs.begin(a_run(target="1", taken=("1",), horizon=2), Prompt.of(user(a_picture("door"))), at=NOON)
     await store.runs.begin(a_run(id="r2", target="1", taken=()), Prompt.of("hi"), at=NOON)
 
     report = await store.forget(platform="telegram", author_id=HER.id, at=NOON)
@@ -171,7 +172,8 @@ async def test_files_that_a_tool_showed_the_agent_for_her_go(store: Store, tmp_p
 async def test_the_name_of_her_file_is_hers(store: Store, tmp_path: Path) -> None:
     paper = Media(media_kind="document", unique_id="paper", label="divorce-zyzzyva.pdf")
     await hear(store, a_message("hi", id="1", author=BOB), a_message("", id="2", author=HER, parts=(paper,)))
-    await store.runs.begin(a_run(target="1", taken=("1",)), Prompt.of("[document divorce-zyzzyva.pdf]"), at=NOON)
+    run = a_run(target="1", taken=("1",), horizon=2)
+    await store.runs.begin(run, Prompt.of("[document divorce-zyzzyva.pdf]"), at=NOON)
 
     report = await store.forget(platform="telegram", author_id=HER.id, at=NOON)
 
@@ -184,7 +186,7 @@ async def test_files_that_nothing_refers_to_go_too_and_are_not_counted_as_hers(s
     await add(store, "nobody's")
     await add(store, "cat", CAT)
 
-    exported = await store.export_person(platform="telegram", author_id=HER.id, at=NOON)
+    exported = await store.export_person(platform="telegram", author_id=HER.id)
     report = await store.forget(platform="telegram", author_id=HER.id, at=NOON)
 
     assert exported["files"] == []
@@ -198,7 +200,7 @@ async def test_files_of_bytes_that_came_with_a_message_are_those_of_its_author(s
         await hear(store, a_message("", id=id, author=author, parts=(photo,)))
         await add(store, file_key(photo), data)
 
-    exported = await store.export_person(platform="telegram", author_id=HER.id, at=NOON)
+    exported = await store.export_person(platform="telegram", author_id=HER.id)
     report = await store.forget(platform="telegram", author_id=HER.id, at=NOON)
 
     assert [row["sha256"] for row in exported["files"]] == [digest(DOOR)]
@@ -212,7 +214,7 @@ async def test_the_export_of_a_person_names_their_files(store: Store) -> None:
     await store.media.add_form(digest(DOOR), "pages", FileForm(text="written on her door"), at=NOON)
     await store.media.add_handle(a_handle(DOOR, "files/p-1"), at=NOON)
 
-    exported = await store.export_person(platform="telegram", author_id=HER.id, at=NOON)
+    exported = await store.export_person(platform="telegram", author_id=HER.id)
 
     at = NOON.isoformat()
     assert exported["files"] == [
@@ -248,6 +250,6 @@ async def test_the_export_of_a_person_names_their_files(store: Store) -> None:
 async def test_a_file_of_a_hidden_message_goes_at_the_next_sweep(store: Store) -> None:
     await hear(store, a_message("", author=BOB, place=GROUP, parts=(a_picture("door"),)))
     await add(store, "door")
-    await store.writer.run(lambda database: database.execute("UPDATE messages SET hidden = 1") and None)
+    await on(store, change, "messages", hidden=1)
 
     assert await store.media.sweep(unused_since=NOON, at=NOON.replace(hour=20)) == 1

@@ -46,8 +46,8 @@ class Asked(Struct, frozen=True, kw_only=True):
     id: str
     place: Place
     prompts: list[Prompt]
-    told: str  # every text of it
     theirs: bool  # it answers her
+    knew_her: bool  # a message of hers, a quote of one or a fact about her was there before
 
 
 class World:
@@ -57,6 +57,7 @@ class World:
         self.said: list[Message] = []
         self.asked: list[Asked] = []
         self.tasks: list[Task] = []
+        self.her_places: set[Place] = set()  # where a fact is about her
         self.count = 0
 
     def name(self, prefix: str) -> str:
@@ -98,6 +99,7 @@ class World:
                 self.said.append(own)
             case "fact":
                 about = self.of([BOB, CAROL, HER])
+                self.her_places |= {message.place} if about is HER else set()
                 await self.store.facts.learn(
                     [
                         a_fact(
@@ -160,9 +162,10 @@ class World:
             if self.draw(st.booleans()):
                 sent = replace(out, status="sent", message_id=self.name("a"), sent_at=NOON)
                 await self.store.outbox.change(sent)
-        told = " ".join([made, given, *(text for turn in turns for text in texts(turn.parts))])
+        knew_her = place in self.her_places or any(message.author is HER for message in there)
+        prompts = [first, second]
         self.asked.append(
-            Asked(id=run_id, place=place, prompts=[first, second], told=told, theirs=target.author is HER)
+            Asked(id=run_id, place=place, prompts=prompts, theirs=target.author is HER, knew_her=knew_her)
         )
 
     def hers(self, text: str) -> bool:
@@ -201,7 +204,7 @@ async def forgotten(draw: Any, folder: Path) -> None:
                 (now,) = await store.log.read(message.place, place_number, place_number + 1)
                 assert (now.author, now.parts) == (message.author, message.parts)
         for run in world.asked:
-            if not run.theirs and not world.hers(run.told):
+            if not run.theirs and not run.knew_her:
                 left = [await prompt_sent(store, run.id, step) for step in (0, 1)]
                 assert left == run.prompts
         left_tasks = {task.id: task for task in await store.tasks.listed()}

@@ -1,362 +1,447 @@
-"""Removes titles, runs, places, answers, replies and tasks that were for a person or have their words."""
+"""Removes what a plan of forgetting names: each section in short transactions, in an order in which it can be resumed.
 
-from collections import OrderedDict
-from collections.abc import Collection, Iterable, Iterator
+Rows that others refer to are emptied: the number and id of a message stay, so that a platform which delivers it again
+adds nothing. What was derived from the person goes first. Their messages, names and direct chats are `OWN` and go last:
+until then the plan, computed again, finds everything that is left.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tertulia.messages import Reply
-from tertulia.store import decisions, message_rows, search_index, tasks, usage
-from tertulia.store.encoding import MESSAGE, PLACE, REPLY, STRINGS, TASK, JsonType, dumps
-from tertulia.store.forget.person_words import PersonWords, Vocabulary
+from tertulia.memory.forget import Key, Plan
+from tertulia.memory.values import FactRules
+from tertulia.messages import Author, Quote, Reply
+from tertulia.run.chat_values import place_of_chat
+from tertulia.store import chats, decisions, file_garbage, message_rows, prompts, search_index, tasks
+from tertulia.store.encoding import LEFT_OUT, MESSAGE, PLACE, QUOTE, REPLY, TASK, JsonType, clean, dumps
+from tertulia.store.forget import retraction
+from tertulia.store.identities import find_place, upsert_name
 from tertulia.store.message_rows import insert_change
-from tertulia.store.prompts import layer_content, remove_layers
+from tertulia.store.model_caches import drop_caches
 from tertulia.store.sqlite.connection import Database
 from tertulia.tasks import graph
-from tertulia.tasks.task import Task
-
-MessageKey = tuple[int, str]  # a message: its place and its id
+from tertulia.timezones import utc
 
 REASON = "somebody it came from was forgotten"
-
-_WITH_TITLE = ("messages", "runs", "facts", "episodes")
-_COPIES: tuple[tuple[str, str, JsonType[Any]], ...] = (
-    ("tasks", "body", TASK),
-    ("outbox", "reply", REPLY),
-    ("message_changes", "before", MESSAGE),
-)
-_PLACE_TABLES = (
-    "search_terms search_vectors search_messages search_stale search_progress search_places "
-    "runs outbox tasks fact_sources facts summaries episodes window_pasts reading_cursors "
-    "description_positions message_changes message_parts messages titles"
-).split()  # referring tables first
-_REPLY_ID = "coalesce(reply_id, outgoing_id)"
-_OVERLAP = 4096  # bytes before a suffix that may contain the beginning of a match
-_CACHE_SIZE = 64  # contents of layers
-_MAX_IDS = 500  # ids in one query
+NOBODY = Author(id="", name="")  # the author of emptied messages
+COPIES_OF_TITLES: Mapping[str, tuple[str, str, JsonType[Any]]] = {
+    "titles_in_tasks": ("tasks", "body", TASK),
+    "titles_in_replies": ("outbox", "reply", REPLY),
+    "titles_in_versions": ("message_changes", "before", MESSAGE),
+}
 
 
-def remove_titles(database: Database, words: Vocabulary) -> int:
-    """Remove titles of groups with the person's words; the next message brings the current title.
+class Work(Struct, frozen=True):
+    """What is being removed, and when."""
 
-    A group may have had thousands of titles: each table is read once for all of them.
-    """
-    select = "SELECT id, place, title, body FROM titles"
-    found = [row for row in database.execute(select).fetchall() if words.at(row[1]).is_in(row[2])]
-    bare_rows: dict[str, int] = {}
-    replaced: dict[int, list[int]] = {}  # rows of titles by the row that stands for them from now on
-    removed: dict[int, set[str]] = {}  # titles by place
-    for row, place, title, body in found:
-        bare = dumps(replace(PLACE.loads(body), title=""))
-        if bare not in bare_rows:
-            bare_rows[bare] = _bare_row(database, row, bare)
-        replaced.setdefault(bare_rows[bare], []).append(row)
-        removed.setdefault(place, set()).add(title)
-    for bare_row, rows in replaced.items():
-        if others := [row for row in rows if row != bare_row]:
-            _replace_titles(database, others, bare_row)
-    for place, titles in removed.items():
-        _remove_copies(database, place, titles)
-    return len(found)
+    plan: Plan
+    at: datetime
+    rules: FactRules
 
 
-def _bare_row(database: Database, row: int, bare: str) -> int:
-    """Return the row of the place without a title: an existing one, else *row*, which becomes it."""
-    same = database.execute("SELECT id FROM titles WHERE body = ?", (bare,)).fetchone()
-    if same is not None:
-        return int(same[0])
-    database.execute("UPDATE titles SET title = '', body = ? WHERE id = ?", (bare, row))
-    return row
+class Remove(Protocol):
+    def __call__(self, database: Database, keys: Sequence[Key], work: Work) -> None: ...
 
 
-def _replace_titles(database: Database, rows: list[int], by: int) -> None:
-    """Replace references to *rows* by the row *by*, and remove *rows*.
+class Section(Struct, frozen=True):
+    """How the rows of a section are removed."""
 
-    SQLite looks for references to every deleted row; without an index it would read the whole table each time.
-    """
-    which = dumps(rows)
-    for table in _WITH_TITLE:
-        update = f"UPDATE {table} SET title = ? WHERE title IN (SELECT value FROM json_each(?))"
-        database.execute(update, (by, which))
-        database.execute(f"CREATE INDEX {table}_title ON {table} (title)")
-    database.execute("DELETE FROM titles WHERE id IN (SELECT value FROM json_each(?))", (which,))
-    for table in _WITH_TITLE:
-        database.execute(f"DROP INDEX {table}_title")
+    remove: Remove
+    at_once: int = 200  # rows in one transaction; 0: those with the same first column
 
 
-def _remove_copies(database: Database, place: int, titles: set[str]) -> None:
-    """Remove titles from stored values with that place."""
-    for table, column, kind in _COPIES:
-        select = f"SELECT id, {column} FROM {table} WHERE place = ? AND {column} IS NOT NULL"
-        for row, text in database.execute(select, (place,)).fetchall():
+def _delete(table: str, *columns: str) -> Section:
+    """Delete rows by these columns, which are their key."""
+    statement = f"DELETE FROM {table} WHERE {' AND '.join(f'{one} = :{one}' for one in columns)}"
+
+    def remove(database: Database, keys: Sequence[Key], work: Work) -> None:
+        database.many(statement, [dict(zip(columns, key, strict=True)) for key in keys])
+
+    return Section(remove)
+
+
+def _ids(keys: Iterable[Key]) -> list[Any]:
+    return [key[0] for key in keys]
+
+
+def _empty_updates(database: Database, keys: Sequence[Key], work: Work) -> None:
+    database.run("UPDATE updates SET raw = NULL WHERE id IN (:rows)", rows=_ids(keys))
+
+
+def _remove_descriptions(database: Database, keys: Sequence[Key], work: Work) -> None:
+    _DESCRIPTIONS.remove(database, keys, work)
+    select = """SELECT a.message FROM media a JOIN messages m ON m.id = a.message
+        WHERE a.unique_id IN (:media) AND m.deleted = 0"""
+    search_index.unindex(database, [message for (message,) in database.all(select, media=_ids(keys))])
+
+
+def _remove_facts(database: Database, keys: Sequence[Key], work: Work) -> None:
+    retraction.remove(database, _ids(keys), work.rules)
+
+
+def _remove_sources(database: Database, keys: Sequence[Key], work: Work) -> None:
+    select = """SELECT DISTINCT m.id FROM fact_sources s
+        JOIN messages m ON m.place = s.place AND m.message_id = s.message_id WHERE s.id IN (:rows)"""
+    messages = [row for (row,) in database.all(select, rows=_ids(keys))]
+    retraction.remove_sources(database, messages, work.rules)
+
+
+def _empty_titles(database: Database, keys: Sequence[Key], work: Work) -> None:
+    """Remove titles from the rows that others refer to; the next message of the place brings the current one."""
+    for row, body in database.all("SELECT id, body FROM titles WHERE id IN (:rows)", rows=_ids(keys)):
+        bare = msgspec.to_builtins(replace(PLACE.loads(body), title="")) | {"removed_title": row}  # rows are unique
+        database.run("UPDATE titles SET title = '', body = :body WHERE id = :row", body=dumps(bare), row=row)
+
+
+def _empty_copies(section: str) -> Section:
+    """Remove the titles in values that name a place."""
+    table, column, kind = COPIES_OF_TITLES[section]
+
+    def remove(database: Database, keys: Sequence[Key], work: Work) -> None:
+        changed = []
+        for row, text in database.all(f"SELECT id, {column} FROM {table} WHERE id IN (:rows)", rows=_ids(keys)):
             value = kind.loads(text)
-            if value.place.title in titles:
-                bare = dumps(replace(value, place=replace(value.place, title="")))
-                database.execute(f"UPDATE {table} SET {column} = ? WHERE id = ?", (bare, row))
+            changed.append({"row": row, "text": dumps(replace(value, place=replace(value.place, title="")))})
+        database.many(f"UPDATE {table} SET {column} = :text WHERE id = :row", changed)
+
+    return Section(remove)
 
 
-class RemovedRuns(Struct, frozen=True, kw_only=True):
-    prompts: int
-    records: int
-    tool_runs: int
+def _cancel_tasks(database: Database, keys: Sequence[Key], work: Work) -> None:
+    select = "SELECT body FROM tasks WHERE id IN (:rows) AND place NOT IN (:direct)"
+    found = [TASK.loads(body) for (body,) in database.all(select, rows=_ids(keys), direct=work.plan.direct)]
+    tasks.change(database, {task.id: _cancelled(task) for task in found}, graph)
 
 
-class PersonRuns(Struct, frozen=True, kw_only=True):
-    """The runs that concern a person."""
-
-    answering: frozenset[str]  # their target is a message of the person
-    showing: frozenset[str]  # these, and all that showed the person's words or were given them
+def _cancelled(task: Any) -> Any:
+    status = "cancelled" if task.status in ("pending", "running") else task.status
+    return replace(task, args={}, status=status, why=REASON)
 
 
-def find_runs(
-    database: Database, words: Vocabulary, theirs: Collection[MessageKey], forwards: Collection[MessageKey]
-) -> PersonRuns:
-    """Find the runs that answered a message of *theirs*, were given *forwards* of them, or have the person's words."""
-    answering: set[str] = set()
-    showing: set[str] = set()
-    places: dict[int, None] = {}
-    for run, place, target, taken, why in database.execute("SELECT run_id, place, target, message_ids, why FROM runs"):
-        places[place] = None
-        if (place, target) in theirs:
-            answering.add(run)
-        given = {(place, message) for message in STRINGS.loads(taken)}
-        if not given.isdisjoint(theirs) or not given.isdisjoint(forwards) or words.at(place).is_in(why):
-            showing.add(run)
-    for place in places:
-        if words.at(place):
-            showing |= _showing(database, place, words.at(place))
-    return PersonRuns(answering=frozenset(answering), showing=frozenset(answering | showing))
+def _empty_replies(database: Database, keys: Sequence[Key], work: Work) -> None:
+    for row, reply in database.all("SELECT id, reply FROM outbox WHERE id IN (:rows)", rows=_ids(keys)):
+        empty_reply(database, row, REPLY.loads(reply), REASON)
 
 
-def remove_runs(database: Database, runs: Collection[str]) -> RemovedRuns:
-    """Remove prompts, records and tool runs of these runs, and unused layers; the runs stay."""
-    counts = {"prompts": 0, "records": 0, "tool_runs": 0}
-    for some, marks in _chunks(runs):
-        prompts = f"SELECT id FROM prompts WHERE run_id IN ({marks})"
-        database.execute(f"DELETE FROM prompt_layers WHERE prompt IN ({prompts})", some)
-        for table in counts:
-            counts[table] += database.execute(f"DELETE FROM {table} WHERE run_id IN ({marks})", some).rowcount
-        database.execute(f"UPDATE runs SET why = '' WHERE run_id IN ({marks})", some)
-    usage.remove_calls(database, [*runs])
-    remove_unused_layers(database)
-    return RemovedRuns(**counts)
-
-
-def remove_unused_layers(database: Database) -> None:
-    """Remove the layers that no prompt has."""
-    select = "SELECT id FROM layers WHERE id NOT IN (SELECT layer FROM prompt_layers)"
-    remove_layers(database, {row for (row,) in database.execute(select)})
-
-
-def _showing(database: Database, place: int, words: PersonWords) -> set[str]:
-    found = _by_layers(database, place, _layers_holding(database, place, words))
-    of_place = "JOIN runs r ON r.run_id = c.run_id WHERE r.place = ?"
-    for select in (
-        f"SELECT c.run_id, c.turn, c.raw FROM records c {of_place}",
-        f"SELECT c.run_id, c.call, c.result FROM tool_runs c {of_place}",
-    ):
-        found |= {run for run, *texts in database.execute(select, (place,)) if words.is_in(*texts)}
-    return found
-
-
-def _by_layers(database: Database, place: int, layers: Collection[int]) -> set[str]:
-    """Return the runs of a place with a prompt that has one of these layers."""
-    found: set[str] = set()
-    for some, marks in _chunks(layers):
-        select = f"""SELECT DISTINCT p.run_id FROM prompt_layers l JOIN prompts p ON p.id = l.prompt
-            JOIN runs r ON r.run_id = p.run_id WHERE r.place = ? AND l.layer IN ({marks})"""
-        found |= {run for (run,) in database.execute(select, (place, *some))}
-    return found
-
-
-def _layers_holding(database: Database, place: int, words: PersonWords) -> set[int]:
-    """Return the layers of a place with *words*; of a delta only its suffix is searched.
-
-    Layers come in the order in which they were stored, so the base of a layer was searched before it. If the first
-    match in the base ends within the common prefix, the layer has it too. If it ends later or there is none, the
-    prefix has no match, and the search begins shortly before the suffix.
-
-    Example: the base has 100 bytes, the layer shares the first 60. A match that ends at byte 40 is in both. If the
-    first match ends at byte 80, the shared 60 bytes have none, so only the suffix of the layer is searched.
-    """
-    held: dict[int, int | None] = {}
-    contents: OrderedDict[int, bytes] = OrderedDict()
-    select = """SELECT id, base, prefix_length, suffix FROM layers WHERE removed = 0 AND id IN (
-        SELECT l.layer FROM prompt_layers l JOIN prompts p ON p.id = l.prompt JOIN runs r ON r.run_id = p.run_id
-        WHERE r.place = ?) ORDER BY id"""
-    for row, base, shared, rest in database.execute(select, (place,)).fetchall():
-        before = held.get(base)
-        if before is not None and before <= shared:
-            held[row] = before
-            continue
-        content = _content(database, contents, row, base, shared, rest)
-        start = max(0, shared - _OVERLAP) if base in held else 0
-        text = content[start:].decode("utf-8", "ignore")
-        end = words.end(text)
-        held[row] = None if end is None else start + len(text[:end].encode()) + 4  # a character may be cut at start
-    return {row for row, end in held.items() if end is not None}
-
-
-def _content(
-    database: Database, contents: OrderedDict[int, bytes], row: int, base: int | None, shared: int, rest: str
-) -> bytes:
-    if base is None:
-        content = rest.encode()
-    elif base in contents:
-        content = contents[base][:shared] + rest.encode()
-    else:
-        content = layer_content(database, row) or b""
-    contents[row] = content
-    if len(contents) > _CACHE_SIZE:
-        contents.popitem(last=False)
-    return content
-
-
-def _chunks(values: Iterable[int | str]) -> Iterable[tuple[list[int | str], str]]:
-    """Yield the values in chunks, with placeholders for a statement."""
-    left = list(values)
-    for start in range(0, len(left), _MAX_IDS):
-        some = left[start : start + _MAX_IDS]
-        yield some, ", ".join("?" * len(some))
-
-
-def remove_places(database: Database, places: Iterable[int]) -> int:
-    """Remove places with all their rows except layers; return their number."""
-    runs = "SELECT run_id FROM runs WHERE place = ?"
-    messages = "SELECT id FROM messages WHERE place = ?"
-    statements = (
-        f"DELETE FROM prompt_layers WHERE prompt IN (SELECT id FROM prompts WHERE run_id IN ({runs}))",
-        *[f"DELETE FROM {table} WHERE run_id IN ({runs})" for table in ("prompts", "records", "tool_runs")],
-        *[f"DELETE FROM {table} WHERE message IN ({messages})" for table in ("turns", "media")],
-        *[f"DELETE FROM {table} WHERE place = ?" for table in _PLACE_TABLES],
-        "UPDATE usage SET place = NULL WHERE place = ?",
-        "DELETE FROM places WHERE id = ?",
+def empty_reply(database: Database, row: int, reply: Reply, why: str) -> None:
+    """Empty a reply, and drop it if it is not sent."""
+    database.run(
+        """UPDATE outbox SET text = '', reply = :reply, turns = '[]', why = :why,
+            status = CASE WHEN status = 'sent' THEN 'sent' ELSE 'dropped' END WHERE id = :row""",
+        reply=dumps(Reply(place=reply.place, text="")),
+        why=why,
+        row=row,
     )
-    count = 0
-    for place in places:
-        count += 1
-        for statement in statements:
-            database.execute(statement, (place,))
-    return count
 
 
-class RemovedReplies(Struct, frozen=True, kw_only=True):
-    answers: frozenset[MessageKey]
-    replies: int
-    tasks: int
+def _empty_turns_of_replies(database: Database, keys: Sequence[Key], work: Work) -> None:
+    database.run("UPDATE outbox SET turns = '[]' WHERE id IN (:rows)", rows=_ids(keys))
 
 
-def remove_replies(
-    database: Database,
-    words: Vocabulary,
-    runs: PersonRuns,
-    theirs: Collection[MessageKey],
-    at: datetime,
-    *,
-    author: int,
-) -> RemovedReplies:
-    """Remove what was for the person or has their words; replies to others only lose their turns."""
-    planned = _remove_tasks(database, words, runs, author)
-    sent: set[MessageKey] = set()
-    replies = 0
-    gone = set(_replies(database, words, runs.answering, planned, theirs))
-    select = f"SELECT id, {_REPLY_ID}, place, run_id, message_id, reply FROM outbox"
-    for row, reply_id, place, run, message_id, reply in database.execute(select).fetchall():
-        said = REPLY.loads(reply)
-        if reply_id in gone:
-            replies += 1
-            sent |= {(place, message_id)} if message_id else set()
-            empty_reply(database, row, said, REASON)
-        elif run in runs.showing:
-            database.execute("UPDATE outbox SET turns = '[]' WHERE id = ?", (row,))
-            _remove_turns(database, place, message_id)
-    answers = sent | set(_answers(database, words, theirs))
-    for place, message_id in answers:
-        select = "SELECT id FROM messages WHERE place = ? AND message_id = ? AND role = 'model'"
-        for (row,) in database.execute(select, (place, message_id)).fetchall():
-            empty_message(database, row, at)
-    return RemovedReplies(answers=frozenset(answers), replies=replies, tasks=len(planned))
+def _remove_turns(database: Database, keys: Sequence[Key], work: Work) -> None:
+    for message in _ids(keys):
+        insert_change(database, message, "removed", None, None)
+    database.run("DELETE FROM turns WHERE message IN (:messages)", messages=_ids(keys))
 
 
-def _replies(
-    database: Database,
-    words: Vocabulary,
-    answering: Collection[str],
-    planned: Collection[str],
-    theirs: Collection[MessageKey],
-) -> Iterator[str]:
-    """Yield the ids of replies, with all parts, that were for the person or have their words."""
-    select = f"""SELECT {_REPLY_ID}, place, run_id, task_id, reply, turns, why, separator FROM outbox
-        ORDER BY reply_id, part"""
-    said: dict[str, tuple[int, list[str]]] = {}
-    for reply_id, place, run, task, body, turns, why, separator in database.execute(select):
-        reply = REPLY.loads(body)
-        if run in answering or task in planned or (place, reply.reply_to) in theirs:
-            yield reply_id
-        before = said.get(reply_id, (place, [""]))[1]
-        said[reply_id] = place, [f"{before[0]}{separator}{reply.text}", *before[1:], dumps(reply.media), turns, why]
-    yield from (reply_id for reply_id, (place, texts) in said.items() if words.at(place).is_in(*texts))
+def _remove_exchanges(database: Database, keys: Sequence[Key], work: Work) -> None:
+    """Remove exchanges of one chat, and what its runs showed that began since the plan was made."""
+    name = str(keys[0][0])
+    chats.remove_exchanges(database, name, [(int(start), int(stop)) for _, start, stop in keys])
+    _remove_runs_of_chat(database, name)
+
+
+def _end_exchanges(database: Database, keys: Sequence[Key], work: Work) -> None:
+    for name in _ids(keys):
+        _remove_runs_of_chat(database, name)
+        chats.end_exchange(database, name, work.at)
+
+
+def _remove_runs_of_chat(database: Database, name: str) -> None:
+    select = "SELECT run_id FROM runs WHERE place = :place AND forgotten = 0"
+    runs = database.all(select, place=find_place(database, place_of_chat(name)))
+    remove_runs(database, [run for (run,) in runs])
+
+
+def _empty_left_out(database: Database, keys: Sequence[Key], work: Work) -> None:
+    """Remove the ids of facts that were left out of prompts; their number stays."""
+    changed = []
+    for row, text in database.all("SELECT id, left_out FROM prompts WHERE id IN (:rows)", rows=_ids(keys)):
+        left = [replace(one, ids=(), text="") if one.source == "background" else one for one in LEFT_OUT.loads(text)]
+        changed.append({"row": row, "text": dumps(left)})
+    database.many("UPDATE prompts SET left_out = :text WHERE id = :row", changed)
+
+
+def _remove_runs(database: Database, keys: Sequence[Key], work: Work) -> None:
+    runs = database.all("SELECT run_id FROM runs WHERE id IN (:rows)", rows=_ids(keys))
+    remove_runs(database, [run for (run,) in runs])
+
+
+def remove_runs(database: Database, runs: Collection[str]) -> None:
+    """Remove what these runs showed and got; that there were such runs stays."""
+    for table in ("records", "tool_runs"):
+        database.run(f"DELETE FROM {table} WHERE run_id IN (:runs)", runs=runs)
+    prompts.remove_prompts(database, list(runs), None)
+    database.run("UPDATE runs SET why = '', forgotten = 1 WHERE run_id IN (:runs)", runs=runs)
+
+
+def _empty_forwards(database: Database, keys: Sequence[Key], work: Work) -> None:
+    retraction.retract(database, _ids(keys), work.rules)
+    for row in _ids(keys):
+        empty_message(database, row, work.at, with_quote=False)
+
+
+def _empty_answers(database: Database, keys: Sequence[Key], work: Work) -> None:
+    for row in _outside(database, _ids(keys), work.plan):
+        empty_message(database, row, work.at)
+
+
+def _outside(database: Database, rows: Sequence[int], plan: Plan) -> list[int]:
+    """Return the messages that are not in a direct chat of the person, which goes as a whole."""
+    select = "SELECT id FROM messages WHERE id IN (:rows) AND place NOT IN (:direct)"
+    return [row for (row,) in database.all(select, rows=rows, direct=plan.direct)]
 
 
 def empty_message(database: Database, row: int, at: datetime, *, with_quote: bool = True) -> None:
     """Empty a message, and its quote; its number and id stay."""
     insert_change(database, row, "removed", at, None)
-    database.execute("UPDATE message_changes SET before = NULL WHERE message = ?", (row,))
-    database.execute("DELETE FROM turns WHERE message = ?", (row,))
-    database.execute("DELETE FROM media WHERE message = ?", (row,))
+    for statement in _EMPTY_MESSAGE:
+        database.run(statement, row=row)
+    if with_quote:
+        database.run("UPDATE messages SET reply_to = NULL, reply_author = NULL, reply = NULL WHERE id = :row", row=row)
     message_rows.empty_parts(database, row)
-    database.execute("DELETE FROM hidden_sentences WHERE message = ?", (row,))
-    quote = "reply_to = NULL, reply_author = NULL, reply = NULL," if with_quote else ""
-    update = f"""UPDATE messages SET text = '', media = NULL, parts = '[]', edited_at = NULL, deleted = 1, {quote}
-        album = NULL, forwarded_from = NULL, forward_author = NULL WHERE id = ?"""
-    database.execute(update, (row,))
     decisions.end_waiting(database, [row], "forgotten", at)
     search_index.unindex(database, [row])
 
 
-def _answers(database: Database, words: Vocabulary, theirs: Collection[MessageKey]) -> Iterator[MessageKey]:
-    """Yield the agent's messages that reply to one of *theirs*, or have or had the person's words."""
-    select = """SELECT m.id, m.place, m.message_id, m.reply_to, m.parts, t.turns FROM messages m
-        LEFT JOIN turns t ON t.message = m.id WHERE m.role = 'model'"""
-    before = "SELECT before FROM message_changes WHERE message = ? AND before IS NOT NULL"
-    for row, place, message_id, reply_to, parts, turns in database.execute(select).fetchall():
-        past = [text for (text,) in database.execute(before, (row,)).fetchall()]
-        if (place, reply_to) in theirs or words.at(place).is_in(parts, *past):
-            yield place, message_id
-        elif words.at(place).is_in(turns):
-            _remove_turns(database, place, message_id)
+_EMPTY_MESSAGE = (  # all that a message has but its quote
+    "UPDATE message_changes SET before = NULL WHERE message = :row",
+    "DELETE FROM turns WHERE message = :row",
+    "DELETE FROM media WHERE message = :row",
+    "DELETE FROM hidden_sentences WHERE message = :row",
+    """UPDATE messages SET text = '', media = NULL, parts = '[]', edited_at = NULL, deleted = 1, hidden = 0,
+        album = NULL, forwarded_from = NULL, forward_author = NULL WHERE id = :row""",
+)
 
 
-def _remove_turns(database: Database, place: int, message_id: str | None) -> None:
-    """Remove the turns of a message."""
-    select = """SELECT m.id FROM messages m JOIN turns t ON t.message = m.id
-        WHERE m.place = ? AND m.message_id = ? AND m.role = 'model'"""
-    for (row,) in database.execute(select, (place, message_id)).fetchall():
-        insert_change(database, row, "removed", None, None)
-        database.execute("DELETE FROM turns WHERE message = ?", (row,))
+def _reduce_quotes(database: Database, keys: Sequence[Key], work: Work) -> None:
+    """Reduce quotes to the id of the quoted message."""
+    for row, reply in database.all("SELECT id, reply FROM messages WHERE id IN (:rows)", rows=_ids(keys)):
+        insert_change(database, row, "removed", work.at, None)
+        bare = dumps(Quote(message_id=QUOTE.loads(reply).message_id))
+        database.run("UPDATE messages SET reply = :bare, reply_author = NULL WHERE id = :row", bare=bare, row=row)
 
 
-def empty_reply(database: Database, row: int, reply: Reply, why: str) -> None:
-    """Empty a reply, and drop it if it is not sent."""
-    update = """UPDATE outbox SET text = '', reply = ?, turns = '[]', why = ?,
-        status = CASE WHEN status = 'sent' THEN 'sent' ELSE 'dropped' END WHERE id = ?"""
-    database.execute(update, (dumps(Reply(place=reply.place, text="")), why, row))
+def _reduce_quotes_in_versions(database: Database, keys: Sequence[Key], work: Work) -> None:
+    changed = []
+    for row, before in database.all("SELECT id, before FROM message_changes WHERE id IN (:rows)", rows=_ids(keys)):
+        message = MESSAGE.loads(before)
+        bare = replace(message, reply_to=message.reply_to and Quote(message_id=message.reply_to.message_id))
+        changed.append({"row": row, "text": dumps(bare)})
+    database.many("UPDATE message_changes SET before = :text WHERE id = :row", changed)
 
 
-def _remove_tasks(database: Database, words: Vocabulary, runs: PersonRuns, author: int) -> set[str]:
-    """Cancel the tasks for the person or with their words, and remove their arguments."""
-    found: dict[str, Task] = {}
-    by_command = """SELECT t.task_id FROM tasks t JOIN places p ON p.id = t.place JOIN authors a
-        ON a.platform = p.service AND a.author_id = json_extract(t.body, '$.args.author.id') WHERE a.id = ?"""
-    asked = {task for (task,) in database.execute(by_command, (author,))}
-    for place, body in database.execute("SELECT place, body FROM tasks").fetchall():
-        task = TASK.loads(body)
-        is_theirs = task.run in runs.answering or task.made_by in runs.answering or task.id in asked
-        if is_theirs or words.at(place).is_in(dumps(task.args), task.why):
-            status = "cancelled" if task.status in ("pending", "running") else task.status
-            found[task.id] = replace(task, args={}, status=status, why=REASON)
-    tasks.change(database, found, graph)
-    return set(found)
+def _empty_messages(database: Database, keys: Sequence[Key], work: Work) -> None:
+    rows = _outside(database, _ids(keys), work.plan)
+    nobody = upsert_name(database, work.plan.platform, NOBODY, None) if rows else 0
+    for row in rows:
+        database.run("UPDATE messages SET name = :nobody, sent_at = NULL WHERE id = :row", nobody=nobody, row=row)
+        empty_message(database, row, work.at)
+
+
+def _remove_files(database: Database, keys: Sequence[Key], work: Work) -> None:
+    file_garbage.remove_files(database, _ids(keys))
+
+
+def _detach_usage(database: Database, keys: Sequence[Key], work: Work) -> None:
+    rows = _ids(keys)
+    database.run(
+        "UPDATE usage SET author = NULL WHERE id IN (:rows) AND author = :author", rows=rows, author=work.plan.author
+    )
+    database.run(
+        "UPDATE usage SET place = NULL WHERE id IN (:rows) AND place IN (:direct)", rows=rows, direct=work.plan.direct
+    )
+
+
+def _nothing(database: Database, keys: Sequence[Key], work: Work) -> None:
+    """Remove nothing: these rows go with others, and are in the plan because they are shown."""
+
+
+_DESCRIPTIONS = _delete("descriptions", "unique_id", "made_by")
+_SHOWN = Section(_nothing)
+
+DERIVED: Mapping[str, Section] = {
+    "updates": Section(_empty_updates),
+    "events": _delete("place_events", "id"),
+    "tasks": Section(_cancel_tasks, at_once=50),
+    "answers": Section(_empty_answers, at_once=50),
+    "turns": Section(_remove_turns),
+    "replies": Section(_empty_replies),
+    "turns_of_replies": Section(_empty_turns_of_replies),
+    "facts_about_others": Section(_remove_facts, at_once=10),
+    "facts": Section(_remove_facts, at_once=10),
+    "proposals": _SHOWN,
+    "sources": Section(_remove_sources, at_once=10),
+    "summaries": _delete("summaries", "id"),
+    "summaries_of_others": _delete("summaries", "id"),
+    "episodes": _delete("episodes", "id"),
+    "episodes_of_others": _delete("episodes", "id"),
+    "window_summaries": _delete("window_pasts", "id"),
+    "titles": Section(_empty_titles),
+    **{section: _empty_copies(section) for section in COPIES_OF_TITLES},
+    "left_out": Section(_empty_left_out),
+    "runs": Section(_remove_runs, at_once=prompts.RUNS_AT_ONCE),
+    "exchanges": Section(_remove_exchanges, at_once=0),
+    "exchanges_of_others": Section(_remove_exchanges, at_once=0),
+    "open_exchanges": Section(_end_exchanges, at_once=1),
+    "calls": _delete("calls", "id"),
+    "prompts": _SHOWN,
+    "records": _SHOWN,
+    "tool_runs": _SHOWN,
+}
+OWN: Mapping[str, Section] = {
+    "descriptions": Section(_remove_descriptions, at_once=20),
+    "media_without_description": _delete("description_failures", "unique_id", "made_by"),
+    "description_positions": _delete("description_positions", "unique_id", "made_by", "place"),
+    "media_without_file": _SHOWN,
+    "texts_of_files": _SHOWN,
+    "files_at_services": _SHOWN,
+    "files": Section(_remove_files, at_once=50),
+    "media_files": _delete("media_files", "unique_id"),
+    "quotes": Section(_reduce_quotes),
+    "quotes_in_versions": Section(_reduce_quotes_in_versions),
+    "forwards": Section(_empty_forwards, at_once=50),
+    "earlier_versions": _SHOWN,
+    "hidden_sentences": _SHOWN,
+    "messages": Section(_empty_messages, at_once=50),
+    "fact_exclusions": _delete("fact_exclusions", "about", "digest"),
+    "cap_notices": _delete("cap_notices", "day", "place", "author"),
+    "usage": Section(_detach_usage),
+    "reactions": _delete("reactions", "id"),
+    "commands": _delete("commands", "id"),
+    "places": _SHOWN,  # `remove_place_part` removes them
+    "chats": _delete("chats", "name"),
+    "blocks": _SHOWN,  # hidden until the end
+    "names": _SHOWN,  # `remove_person` removes them
+}
+
+
+def remove_place_part(database: Database, place: int, at_once: int = 100) -> bool:
+    """Remove the oldest messages or runs of a place, and when there are none, the place; return whether it is gone."""
+    oldest = "SELECT id, number FROM messages WHERE place = :place ORDER BY number LIMIT :most"
+    if found := database.all(oldest, place=place, most=at_once):
+        _remove_messages(database, place, found)
+        return False
+    runs = database.all(
+        "SELECT run_id FROM runs WHERE place = :place ORDER BY id LIMIT :most", place=place, most=at_once
+    )
+    if runs:
+        some = [run for (run,) in runs]
+        remove_runs(database, some)
+        for table in ("proposals", "runs"):
+            database.run(f"DELETE FROM {table} WHERE run_id IN (:some)", some=some)
+        return False
+    for statement in _EMPTY_PLACE:
+        database.run(statement, place=place)
+    return True
+
+
+_EMPTY_PLACE = (  # what is left of a place without messages and runs; tables that are referred to come last
+    "UPDATE usage SET place = NULL WHERE place = :place",
+    *(
+        f"DELETE FROM {table} WHERE place = :place"
+        for table in (
+            "outbox tasks fact_sources facts summaries episodes window_pasts reading_cursors reactions "
+            "description_positions search_terms search_vectors search_messages search_stale search_progress "
+            "search_places message_changes message_parts titles"
+        ).split()
+    ),
+    "DELETE FROM places WHERE id = :place",
+)
+
+
+def _remove_messages(database: Database, place: int, found: Sequence[Sequence[Any]]) -> None:
+    rows, last = [row for row, _ in found], found[-1][1]
+    for table in ("search_terms", "search_vectors", "search_messages", "search_stale"):
+        database.run(f"DELETE FROM {table} WHERE place = :place AND number <= :last", place=place, last=last)
+    for table in ("turns", "media", "message_changes", "message_parts", "reactions"):
+        database.run(f"DELETE FROM {table} WHERE message IN (:rows)", rows=rows)
+    database.run("DELETE FROM messages WHERE id IN (:rows)", rows=rows)
+
+
+def remove_place(database: Database, place: int) -> None:
+    """Remove a place with all its rows."""
+    while not remove_place_part(database, place, at_once=10_000):
+        pass
+
+
+# Whether a person is being forgotten already.
+_IS_HIDDEN = "SELECT 1 FROM forgets WHERE platform = :platform AND author_id = :author_id AND state = 'removing'"
+
+
+def hide_person(database: Database, plan: Plan, at: datetime) -> None:
+    """Store that a person is being forgotten, and hide them as a blocked author is hidden.
+
+    The newest message of each place is hidden as well: so a prompt that was built and not sent yet is built again.
+    """
+    person = {"platform": clean(plan.platform), "author_id": clean(plan.author_id)}
+    if not database.one(_IS_HIDDEN, **person):
+        begin = "INSERT INTO forgets (platform, author_id, at, state) VALUES (:platform, :author_id, :at, 'removing')"
+        database.insert(begin, **person, at=utc(at).isoformat())
+    drop_caches(database)
+    if plan.author is None:
+        return
+    block = (
+        "INSERT INTO blocked_authors (author, at) VALUES (:author, :at) ON CONFLICT (author) DO UPDATE SET until = NULL"
+    )
+    database.run(block, author=plan.author, at=utc(at).isoformat())
+    newest = """SELECT max(m.id) FROM messages m JOIN names n ON n.id = m.name
+        WHERE n.author = :author GROUP BY m.place"""
+    hide_messages(database, [row for (row,) in database.all(newest, author=plan.author)], at)
+
+
+def hide_messages(database: Database, rows: Sequence[Any], at: datetime) -> None:
+    """Hide messages: what was read of them and is not stored yet is refused."""
+    update = "UPDATE messages SET hidden = 1 WHERE id IN (:rows) AND hidden = 0 RETURNING id"
+    hidden = [row for (row,) in database.all(update, rows=rows)]
+    for row in hidden:
+        insert_change(database, row, "removed", at, None)
+    search_index.unindex(database, hidden)
+
+
+def withdraw_runs(database: Database, plan: Plan) -> None:
+    """Remove what the open runs of a plan showed: they cannot go on."""
+    rows = _ids(plan.rows.get("runs", ()))
+    select = "SELECT run_id FROM runs WHERE status = 'open' AND id IN (:rows)"
+    remove_runs(database, [run for (run,) in database.all(select, rows=rows)])
+
+
+def remove_person(database: Database, author: int) -> bool:
+    """Remove the names and the row of a person; return False where something written meanwhile names them."""
+    if database.one(_NAMED, author=author):
+        return False
+    for statement in _REMOVE_PERSON:
+        database.run(statement, author=author)
+    return True
+
+
+# Something that names a person.
+_NAMED = """SELECT 1 FROM messages m JOIN names n ON n.id = m.name WHERE n.author = :author
+    UNION ALL SELECT 1 FROM reactions r JOIN names n ON n.id = r.name WHERE n.author = :author
+    UNION ALL SELECT 1 FROM commands c JOIN names n ON n.id = c.name WHERE n.author = :author
+    UNION ALL SELECT 1 FROM facts WHERE about = :author UNION ALL SELECT 1 FROM summaries WHERE about = :author
+    UNION ALL SELECT 1 FROM messages WHERE reply_author = :author
+    UNION ALL SELECT 1 FROM messages WHERE forward_author = :author
+    UNION ALL SELECT 1 FROM usage WHERE author = :author LIMIT 1"""
+_REMOVE_PERSON = (
+    "DELETE FROM names WHERE author = :author",
+    "DELETE FROM blocked_authors WHERE author = :author",
+    "DELETE FROM fact_exclusions WHERE about = :author",
+    "DELETE FROM cap_notices WHERE author = :author",
+    "DELETE FROM authors WHERE id = :author",
+)

@@ -199,6 +199,13 @@ CONVERSATIONS = (
         at TEXT NOT NULL,
         until TEXT  -- in UTC; NULL for ever
     )""",
+    f"""CREATE TABLE forgets (  -- of people; who they were is removed when it is done
+        id {SEQUENCE},
+        platform TEXT NOT NULL,
+        author_id TEXT NOT NULL,
+        at TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('removing', 'removed', 'done'))  -- removed: the file is not rewritten yet
+    )""",
     """CREATE TABLE cap_notices (  -- whom we told that a cap on what may be spent is reached
         day TEXT NOT NULL,  -- in UTC
         place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
@@ -231,7 +238,8 @@ RUNS = (
         why TEXT NOT NULL,
         resumes INTEGER NOT NULL DEFAULT 0,
         seconds REAL NOT NULL DEFAULT 0,  -- that processes have worked on it
-        prompts_removed_at TEXT  -- when they had become too old
+        prompts_removed_at TEXT,  -- when they had become too old
+        forgotten INTEGER NOT NULL DEFAULT 0  -- whether it showed what was forgotten: its contents were removed
     )""",
     "CREATE INDEX runs_open ON runs (id) WHERE status = 'open'",
     "CREATE INDEX runs_by_place ON runs (place)",
@@ -286,13 +294,18 @@ RUNS = (
         fallback TEXT,  -- the fallback, if the step before failed
         why TEXT NOT NULL DEFAULT '',  -- why it was needed
         model TEXT NOT NULL DEFAULT '',  -- the model of that request
-        left_out TEXT  -- of the context, and why: JSON; none: as in the step before
+        left_out TEXT,  -- of the context, and why: JSON; none: as in the step before
+        tool_tokens INTEGER NOT NULL,  -- estimated
+        stable INTEGER NOT NULL,  -- tokens of the prefix that the prompt before it in this place begins with, too
+        broken_by TEXT,  -- the first layer of that one that is not repeated; none: all are
+        cause TEXT NOT NULL  -- why, in words
     )""",
     "CREATE INDEX prompts_by_run ON prompts (run_id, step)",
     """CREATE TABLE prompt_layers (
         prompt INTEGER NOT NULL REFERENCES prompts (id),
         position INTEGER NOT NULL,
         layer INTEGER NOT NULL REFERENCES layers (id),
+        tokens INTEGER NOT NULL,  -- estimated
         PRIMARY KEY (prompt, position)
     )""",
     "CREATE INDEX prompt_layers_by_layer ON prompt_layers (layer)",
@@ -321,6 +334,15 @@ RUNS = (
         unknown_attempts INTEGER NOT NULL DEFAULT 0,  -- of which nobody knows the outcome
         position INTEGER  -- how many messages the place had when it was sent
     )""",
+    f"""CREATE TABLE delivery_attempts (
+        outgoing_id TEXT NOT NULL REFERENCES outbox (outgoing_id) ON DELETE CASCADE,
+        number INTEGER NOT NULL,  -- from 1
+        begun_at TEXT NOT NULL,
+        ended_at TEXT,  -- none: under way, or the process ended in it
+        outcome TEXT,  -- the status that the reply got by it
+        why TEXT NOT NULL,
+        PRIMARY KEY (outgoing_id, number)
+    ) {BY_KEY}""",
     "CREATE INDEX outbox_by_status ON outbox (status, id)",
     "CREATE INDEX outbox_by_reply ON outbox (reply_id, part) WHERE reply_id IS NOT NULL",
     "CREATE INDEX outbox_drafts ON outbox (run_id) WHERE kind = 'draft'",

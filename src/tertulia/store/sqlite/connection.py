@@ -112,6 +112,18 @@ class SqliteDatabase(sqlite3.Connection):
     def columns(self, table: str) -> list[str]:
         return [row[1] for row in self.execute(f"PRAGMA table_info({table})")]
 
+    def sequences(self) -> dict[str, int]:
+        return dict(self.all("SELECT name, seq FROM sqlite_sequence"))
+
+    def set_sequences(self, last: dict[str, int]) -> None:
+        self.many("DELETE FROM sqlite_sequence WHERE name = :name", [{"name": name} for name in last])
+        rows = [{"name": name, "seq": number} for name, number in last.items()]
+        self.many("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :seq)", rows)
+
+    def checkpoint(self) -> None:
+        """Copy the log into the file and empty it, as far as no reader needs it."""
+        self.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
     def faults(self) -> list[str]:
         """Run the integrity checks of SQLite; return the faults."""
         try:
@@ -229,9 +241,13 @@ def vacuum(database: Database) -> None:
         raise StoreBusy("somebody still reads what was removed; forget once more when that has ended")
 
 
-def checkpoint(database: Database) -> None:
-    """Copy the log into the file and empty it, as far as no reader needs it."""
-    database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+def truncate_wal(database: Database) -> bool:
+    """Copy the log into the file and empty it, without waiting; return False while somebody reads what it holds."""
+    database.execute("PRAGMA busy_timeout = 0")
+    try:
+        return not database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    finally:
+        database.execute(f"PRAGMA busy_timeout = {int(_BUSY_TIMEOUT * 1000)}")
 
 
 @contextmanager

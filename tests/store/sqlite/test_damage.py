@@ -12,10 +12,11 @@ from random import Random
 import pytest
 
 from cli.command import tertulia
-from cli.stores import a_store, execute
+from cli.stores import a_store
 from memory.known import a_fact, taught
 from people import ALICE, GROUP, NOON, a_message, a_talk
 from platforms.terminal.test_main import FLASH, beside, environment
+from rows import add, change, on_file
 from sizes import size
 from store.builders import PROMPT, a_record, a_run, a_task, a_tool_run, an_outgoing
 from tertulia import Store
@@ -110,8 +111,8 @@ def damages(path: Path) -> Iterator[tuple[str, Damage]]:
     yield "a log of its own, cut", beside_it("-wal", log[: len(log) // 2 + 7])
     yield "a log of its own, damaged", beside_it("-wal", log[:2000] + bytes(500) + log[2500:])
     yield "a text", lambda path: path.write_text("hello\n" * 5000)
-    yield "a newer schema", lambda path: execute(path, "INSERT INTO migrations VALUES (99, 'm099', '2030', 1)")
-    yield "a schema without a number", lambda path: execute(path, "UPDATE migrations SET name = x'ff', at = x'ff'")
+    yield "a newer schema", lambda path: on_file(path, add, "migrations", number=99, name="m099", at="2030", edition=1)
+    yield "a schema without a number", lambda path: on_file(path, change, "migrations", name=b"\xff", at=b"\xff")
     yield from lost_tables(path)
     yield from strange_values(path)
 
