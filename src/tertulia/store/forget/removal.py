@@ -295,7 +295,7 @@ DERIVED: Mapping[str, Section] = {
     "titles": Section(_empty_titles),
     **{section: _empty_copies(section) for section in COPIES_OF_TITLES},
     "left_out": Section(_empty_left_out),
-    "runs": Section(_remove_runs, at_once=prompts.RUNS_AT_ONCE),
+    "runs": Section(_remove_runs, at_once=10),
     "exchanges": Section(_remove_exchanges, at_once=0),
     "exchanges_of_others": Section(_remove_exchanges, at_once=0),
     "open_exchanges": Section(_end_exchanges, at_once=1),
