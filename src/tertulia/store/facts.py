@@ -17,6 +17,7 @@ from tertulia.events import FactsLearned
 from tertulia.memory.values import Fact, FactRules, Scope, Subject, Summary, UnreadRange, check_fact, is_current
 from tertulia.messages import Message, Place
 from tertulia.store import cursors, episodes, events
+from tertulia.store.database import Database
 from tertulia.store.encoding import clean, validate, validate_id
 from tertulia.store.fact_rows import (
     ALL_SOURCES_BLOCKED,
@@ -32,7 +33,6 @@ from tertulia.store.forget.facts import Forgetting, mark
 from tertulia.store.identities import IdentityCache, audience_start, find_place, upsert_author, upsert_place
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_message
 from tertulia.store.messages import text_of
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread, Repository
 from tertulia.tasks.task import PlanRules
 from tertulia.timezones import utc

@@ -18,12 +18,12 @@ from tertulia.memory.values import FactRules
 from tertulia.messages import Author, Quote, Reply
 from tertulia.run.chat_values import place_of_chat
 from tertulia.store import chats, decisions, file_garbage, message_rows, prompts, search_index, tasks
+from tertulia.store.database import Database
 from tertulia.store.encoding import LEFT_OUT, MESSAGE, PLACE, QUOTE, REPLY, TASK, JsonType, clean, dumps
 from tertulia.store.forget import retraction
 from tertulia.store.identities import find_place, upsert_name
 from tertulia.store.message_rows import insert_change
 from tertulia.store.model_caches import drop_caches
-from tertulia.store.sqlite.connection import Database
 from tertulia.tasks import graph
 from tertulia.timezones import utc
 
