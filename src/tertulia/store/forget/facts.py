@@ -27,12 +27,12 @@ from tertulia.memory.values import (
 )
 from tertulia.messages import Reply
 from tertulia.store import chats, cursors, decisions, tasks
+from tertulia.store.database import Database
 from tertulia.store.encoding import REPLY, STRINGS, TASK, dumps
 from tertulia.store.fact_rows import SAID_IN_GROUP
 from tertulia.store.forget import removal, retraction
 from tertulia.store.model_caches import drop_caches
 from tertulia.store.prompts import layer_contents
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread
 from tertulia.tasks.task import FORGET_CONFIRMED, PlanRules, Task
 
