@@ -9,7 +9,7 @@ KILLS ?= 1000
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test snapshots reference demo chat sim check format bench bench-check soak embedder recording torture hostile-addresses hostile-files media-kills coverage lock clean
+.PHONY: help setup test snapshots reference demo chat sim check format bench bench-forget bench-check soak embedder recording torture hostile-addresses hostile-files media-kills coverage lock clean
 
 help:  ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|' 2>/dev/null \
@@ -77,6 +77,9 @@ bench: $(BIN)/.bench-ready  ## measure speed beside the peers; prints tables
 	$(BIN)/python bench/chat.py
 	$(BIN)/python bench/engine.py
 	$(BIN)/python bench/telegram.py --updates 1000 --turns 60 --messages 400
+
+bench-forget: $(BIN)/.ready  ## measure how long others wait while a person is forgotten
+	$(BIN)/python bench/forget.py
 
 bench-check: $(BIN)/.ready  ## compare ratios of the benchmarks with the committed ones; fails if one became slower
 	$(BIN)/python bench/check.py

@@ -265,6 +265,16 @@ def test_a_person_is_forgotten_and_what_was_removed_is_told(db: Path, tmp_path: 
     assert refusal("db", "forget", ALICE.id, "--yes", "--db", str(db)) == "nobody has the id u123"
 
 
+def test_what_would_be_removed_is_told_and_stays(db: Path) -> None:
+    dry = ("db", "forget", ALICE.id, "--dry-run", "--db", str(db))
+    with held(db):
+        assert done(*dry) == "would be removed: 2 messages, 1 name\n"
+        plan = json.loads(done(*dry, "--json"))
+
+    assert (plan["messages"], plan["rows"]["messages"], plan["rows"]["names"]) == (2, [[1], [4]], [[1]])
+    assert done("db", "forget", ALICE.id, "--yes", "--db", str(db)) == "removed: 2 messages, 1 name\n"
+
+
 def test_files_of_media_are_copied_checked_and_forgotten(here: Here, tmp_path: Path) -> None:
     db, copy = a_store(tmp_path / "s.db", messages=[a_message("", parts=(a_photo(data=None),))]), tmp_path / "copy.db"
     with_file(db, a_photo().unique_id, b"her own door")

@@ -12,12 +12,12 @@ from typing import cast
 from tertulia.errors import InvalidValue
 from tertulia.parts import ToolResult
 from tertulia.run.chat_values import ChatState, HistoryEntry, OpenExchange, place_of_chat
+from tertulia.store.database import Database
 from tertulia.store.encoding import ENTRY, EXCHANGE, dumps, format_time, validate_id
 from tertulia.store.forget import removal
 from tertulia.store.identities import find_place
 from tertulia.store.model_caches import drop_caches
 from tertulia.store.prompts import SqlPrompts
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread, Repository
 
 Holds = Callable[[str], bool]  # whether an exchange, as JSON, is to be removed

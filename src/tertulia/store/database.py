@@ -169,6 +169,14 @@ class Connection(Database, Protocol):
         """Return the columns of a table."""
         ...
 
+    def sequences(self) -> dict[str, int]:
+        """Return the last id of each table whose ids are a sequence; it may be removed by now."""
+        ...
+
+    def set_sequences(self, last: dict[str, int]) -> None:
+        """Go on after these ids."""
+        ...
+
     def faults(self) -> list[str]:
         """Check the file and its references; return the faults."""
         ...

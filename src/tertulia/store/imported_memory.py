@@ -19,10 +19,10 @@ from tertulia.messages import Place
 from tertulia.platform import Deleted
 from tertulia.store import episodes, places
 from tertulia.store.cursors import read_cursor, set_cursor
+from tertulia.store.database import Database
 from tertulia.store.encoding import parse_time
 from tertulia.store.facts import learn_about, normalize
 from tertulia.store.identities import IdentityCache, current_place, find_author, upsert_place
-from tertulia.store.sqlite.connection import Database
 
 UNKNOWN_PERSON = "facts about people who wrote none of the messages"
 FORGOTTEN_FACT = "facts that were forgotten"

@@ -20,14 +20,13 @@ from tertulia.messages import Message, Place, PlaceKey
 from tertulia.platform import Received
 from tertulia.store import places
 from tertulia.store.cursors import read_cursor, set_cursor
-from tertulia.store.database import Row
+from tertulia.store.database import Database, Row
 from tertulia.store.encoding import clean, dumps, format_time, parse_time
 from tertulia.store.identities import IMPORTS, current_place, find_place, upsert_name, upsert_place
 from tertulia.store.imported_memory import MemoryCounts, add_memory
 from tertulia.store.message_rows import INSERT_REACTION, MAX_REACTIONS_SHOWN
 from tertulia.store.messages import INSERT_MESSAGE, MessageRow, insert_media, require_ids
 from tertulia.store.search_index import clear_index
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread, Repository
 
 Position = tuple[str, datetime | None]  # the id and the time of a message: where it stands in its place

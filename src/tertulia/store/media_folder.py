@@ -83,6 +83,16 @@ def copy_folder(database: Connection, store: Path, source: FileFolder) -> None:
         folder.close()
 
 
+def discard_copied(database: Connection, store: str) -> None:
+    """Remove the folder that an unfinished `copy_folder` made."""
+    folder = FileFolder(default_folder(store), owner=_owner(database, store))
+    try:
+        if folder.exists and folder.is_ours:
+            folder.discard()
+    finally:
+        folder.close()
+
+
 def refuse_existing(copy: Path) -> None:
     """Refuse a path for a copy if a file or a folder with something in it is there."""
     folder = default_folder(copy)

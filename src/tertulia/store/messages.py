@@ -16,6 +16,7 @@ from tertulia.memory.values import FactRules
 from tertulia.messages import Message, Place, Quote, placeholder_of
 from tertulia.parts import Media
 from tertulia.store import decisions, events, message_rows, places, search_index
+from tertulia.store.database import Database
 from tertulia.store.encoding import PLACE, clean, dumps, format_time, parse_time, validate_id
 from tertulia.store.forget import retraction
 from tertulia.store.identities import (
@@ -36,7 +37,6 @@ from tertulia.store.message_rows import (
     decode_messages,
     insert_change,
 )
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread, Repository
 
 CONTENT = (  # what an edit replaces

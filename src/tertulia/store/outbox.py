@@ -10,7 +10,7 @@ from tertulia.engine.store_protocols import DeliveryAttempt, OutboxItem, SendSta
 from tertulia.errors import InvalidValue
 from tertulia.events import DurableEvent, ReplyDoubtful, ReplyDropped, ReplyQueued, ReplyRefused, ReplySent
 from tertulia.store import events, own_messages
-from tertulia.store.database import Row
+from tertulia.store.database import Database, Row
 from tertulia.store.encoding import (
     AUTHOR,
     REPLY,
@@ -23,7 +23,6 @@ from tertulia.store.encoding import (
     validate_id,
 )
 from tertulia.store.identities import upsert_place
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import Repository
 
 _NAMES = """outgoing_id, run_id, task_id, kind, status, attempts, made_at, sent_at, message_id, why, author,

@@ -14,11 +14,11 @@ from tertulia.errors import InvalidValue
 from tertulia.messages import Message
 from tertulia.parts import Text
 from tertulia.store import decisions, message_rows, messages, search_index
+from tertulia.store.database import Database
 from tertulia.store.encoding import STRINGS, dumps
 from tertulia.store.forget.retraction import hide_messages
 from tertulia.store.identities import IdentityCache, upsert_place
 from tertulia.store.message_rows import insert_change
-from tertulia.store.sqlite.connection import Database
 
 
 def is_empty(outgoing: OutboxItem) -> bool:

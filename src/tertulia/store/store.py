@@ -46,8 +46,10 @@ from tertulia.store.sqlite.lock import FileUse, Lock
 from tertulia.store.sqlite.migrating import migrate_file
 from tertulia.store.tasks import SqlTasks
 from tertulia.store.threads import CheckedCalls, ConnectionThread, ReaderThread, WriterThread
+from tertulia.store.transfer import copy_to_file, refuse_incomplete
 from tertulia.store.updates import SqlUpdates
 from tertulia.store.usage import SqlUsage
+from tertulia.store_url import is_url, url_of
 from tertulia.tasks import graph
 
 _WAL_ATTEMPTS, _WAL_PAUSE = 100, 0.05  # to truncate the log while others read it; seconds between them
@@ -120,7 +122,7 @@ class Store(CheckedCalls):
         `beside=True` opens a store that another process may have open: it is neither created nor migrated.
         """
         folder = None if media_folder is None else os.fspath(media_folder)
-        return StoreOpener(os.fspath(path), media_folder=folder, durable=durable, beside=beside)
+        return StoreOpener(url_of(path), media_folder=folder, durable=durable, beside=beside)
 
     async def check(self) -> list[str]:
         """Check the store and its files of media; return the faults."""
@@ -146,7 +148,14 @@ class Store(CheckedCalls):
 
     async def _fill(self, path: Path, name: Path) -> None:
         """Copy the committed state into an empty file; *name* is what errors call it."""
-        await self.reader.run(lambda database: connection.copy(database, path, name), autocommit=True)
+        if self._url:
+            own = ReaderThread(await asyncio.to_thread(self._connect_reading), "tertulia store, copying")
+            try:
+                await own.run(lambda database: copy_to_file(database, path))
+            finally:
+                await own.close()
+        else:
+            await self.reader.run(lambda database: connection.copy(database, path, name), autocommit=True)
 
     def _copy_files(self, unfinished: Path, copy: Path) -> None:
         with connection.translate_errors(f"the copy {copy}"), closing(connection.connect(str(unfinished))) as database:
@@ -213,7 +222,8 @@ class Store(CheckedCalls):
 
     async def vacuum(self) -> None:
         """Rewrite the file, so that it is as small as its content, and no removed bytes are left in it."""
-        await self.writer.run(connection.vacuum, autocommit=True)
+        if not self._url:  # PostgreSQL does that by itself
+            await self.writer.run(connection.vacuum, autocommit=True)
         await self.writer.run(person.end)
 
     async def _clear_caches(self) -> None:
@@ -309,11 +319,6 @@ def _postgres() -> Any:
     return opening
 
 
-def is_url(path: str | os.PathLike[str]) -> bool:
-    """Return whether a store is in PostgreSQL."""
-    return os.fspath(path).startswith(("postgresql://", "postgres://"))
-
-
 def _open_server(url: str, media_folder: str | None, *, durable: bool = True, beside: bool = False) -> Store:
     opening = _postgres()
     opened = opening.open_beside(url) if beside else opening.open_store(url, media_folder=media_folder, durable=durable)
@@ -375,6 +380,7 @@ def _connect_migrated(path: str, durable: bool) -> SqliteDatabase:
         refuse_newer(database)
         connection.enable_wal(database)
         migrate_file(database)
+        refuse_incomplete(database)
         if person.is_to_be_rewritten(database):
             connection.vacuum(database)
             person.end(database)
@@ -395,6 +401,7 @@ def _read_beside(path: str) -> SqliteDatabase:
     database = connection.connect_read_only_beside(path)
     try:
         refuse_older(database)
+        refuse_incomplete(database)
     except BaseException:
         database.close()
         raise

@@ -15,9 +15,9 @@ from tertulia.errors import InvalidValue
 from tertulia.events import TaskDone, TaskPlanned
 from tertulia.messages import Place
 from tertulia.store import events, outbox
+from tertulia.store.database import Database
 from tertulia.store.encoding import TASK, clean, dumps, validate_id
 from tertulia.store.identities import find_place, upsert_place
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread, Repository
 from tertulia.tasks.task import REPEATABLE, PlanRules, Policy, Task, ends_with_its_place
 from tertulia.timezones import utc

@@ -25,10 +25,10 @@ from tertulia.platform import (
     places_of,
 )
 from tertulia.store import decisions, message_rows, messages, outbox, places, tasks
+from tertulia.store.database import Database
 from tertulia.store.encoding import MESSAGE, clean, dumps, validate_id
 from tertulia.store.identities import IdentityCache, find_place, upsert_name, upsert_place, upsert_title
 from tertulia.store.messages import MessageRow, require_ids
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread, Repository
 from tertulia.tasks.task import PlanRules, Task
 from tertulia.timezones import utc

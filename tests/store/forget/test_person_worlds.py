@@ -17,10 +17,12 @@ from memory.known import a_fact, a_subject
 from people import BOB, GROUP, GRYAG, NOON, a_message, a_photo, texts
 from sizes import size
 from store.builders import a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, prompt_sent
+from tertulia.memory.forget import Plan
 from tertulia.memory.values import Summary
 from tertulia.messages import Author, Message, Place, Quote, Reply
 from tertulia.parts import Media, Text, ToolCall, ToolResult
 from tertulia.store import Store
+from tertulia.store.forget.export import SECTIONS
 from tertulia.tasks.task import Task
 from tertulia.turns import Prompt, model, user
 
@@ -181,6 +183,28 @@ def everything_in(folder: Path) -> bytes:
     return b"".join(file.read_bytes() for file in sorted(folder.iterdir()))
 
 
+RUN_CONTENTS = {name: (name, "id") for name in ("prompts", "records", "tool_runs")}
+TABLES = {name: (shown.table, shown.key) for name, shown in SECTIONS.items()} | RUN_CONTENTS  # of sections, with keys
+DELETED = ("names", "facts", "summaries", *RUN_CONTENTS)
+EMPTIED = ("messages", "tasks", "outbox", "runs")
+
+
+async def rows_by_key(store: Store) -> dict[tuple[str, int], Any]:
+    """The rows of these tables, by table and id."""
+    return {(row["table"], row["id"]): row async for row in store.export() if row["table"] in (*DELETED, *EMPTIED)}
+
+
+def planned(plan: Plan) -> set[tuple[str, int | str]]:
+    """The rows of these tables that a plan names, by table and id."""
+    return {
+        (table, key[0])
+        for section, keys in plan.rows.items()
+        for table, column in [TABLES.get(section, ("", ""))]
+        for key in keys
+        if table in (*DELETED, *EMPTIED) and column == "id"
+    }
+
+
 async def forgotten(draw: Any, folder: Path) -> None:
     path = folder / "s.db"
     async with Store.open(path) as store:
@@ -190,8 +214,18 @@ async def forgotten(draw: Any, folder: Path) -> None:
             await step()
         reminders = {task.id: task for task in await store.tasks.listed()}
 
-        await store.forget(platform="telegram", author_id=HER.id)
+        before = await rows_by_key(store)
+        plan = await store.plan_forget(platform="telegram", author_id=HER.id)
+        exported = await store.export_person(platform="telegram", author_id=HER.id)
+        assert {name: len(exported[name]) for name in ("messages", "tasks", "replies", "runs")} == {
+            name: len(plan.rows.get(name, ())) for name in ("messages", "tasks", "replies", "runs")
+        }
 
+        assert await store.forget(platform="telegram", author_id=HER.id) == plan.report()
+
+        after = await rows_by_key(store)
+        changed = {key for key, row in before.items() if key not in after or (key[0] in EMPTIED and after[key] != row)}
+        assert changed == planned(plan)
         held = await asyncio.to_thread(everything_in, folder)
         for word in (*HERS, *NAMES):
             assert word.encode() not in held, word

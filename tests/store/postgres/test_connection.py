@@ -12,8 +12,9 @@ from tertulia.messages import Place
 from tertulia.store import Store
 from tertulia.store.database import Database
 from tertulia.store.identities import place_key
-from tertulia.store.postgres.connection import PostgresDatabase, describe
+from tertulia.store.postgres.connection import PostgresDatabase
 from tertulia.store.threads import Operation, ReaderThread, WriterThread
+from tertulia.store_url import masked
 
 HALL = Place(platform="demo", id="hall", kind="group")
 _ADD = "INSERT INTO owner_settings (name, value, replaced, at) VALUES (:name, '1', '2', 'now')"
@@ -218,4 +219,4 @@ async def test_an_error_shows_no_rows(writer: WriterThread) -> None:
 
 
 def test_a_store_is_named_without_user_and_password() -> None:
-    assert describe("postgresql://me:secret@db.example:5433/bot?sslmode=require") == "postgresql://db.example:5433/bot"
+    assert masked("postgresql://me:secret@db.example:5433/bot?sslmode=require") == "postgresql://db.example:5433/bot"

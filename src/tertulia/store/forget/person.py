@@ -15,12 +15,12 @@ from typing import Any
 
 from tertulia.memory.forget import Forgotten, Key, Plan
 from tertulia.memory.values import FactRules
+from tertulia.store.database import Database
 from tertulia.store.encoding import clean
 from tertulia.store.forget import export, removal
 from tertulia.store.forget.plan import Planner
 from tertulia.store.forget.removal import DERIVED, OWN, Section, Work
 from tertulia.store.media_files import SqlMedia
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.threads import ConnectionThread, Repository
 
 _HIDDEN_AT_ONCE = 100  # messages

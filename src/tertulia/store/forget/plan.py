@@ -105,8 +105,8 @@ _REPLIES = """SELECT o.id, coalesce(o.reply_id, o.outgoing_id), o.place, o.run_i
     o.why, o.separator, CASE WHEN o.turns = '[]' THEN 0 ELSE 1 END FROM outbox o
     WHERE o.id > :after ORDER BY o.id LIMIT :most"""
 # The sources of all facts.
-_SOURCES = """SELECT s.id, s.fact, s.place, s.message_id, m.number FROM fact_sources s
-    JOIN messages m ON m.place = s.place AND m.message_id = s.message_id"""
+_SOURCES = """SELECT s.id, s.fact, s.place, s.message_id, m.number, f.about FROM fact_sources s
+    JOIN messages m ON m.place = s.place AND m.message_id = s.message_id JOIN facts f ON f.id = s.fact"""
 # Descriptions with a place where their media were sent.
 _DESCRIPTIONS = """SELECT d.unique_id, d.made_by, d.text, m.place, m.id FROM descriptions d
     JOIN media a ON a.unique_id = d.unique_id JOIN messages m ON m.id = a.message ORDER BY d.unique_id, d.made_by"""
@@ -308,7 +308,7 @@ class Planner:
     async def _learned(self) -> set[int]:
         """Return the facts that were learned from the person alone, or from forwards of them."""
         by_fact: defaultdict[int, bool] = defaultdict(lambda: True)
-        for _, fact, place, message_id, _ in await self._all(_SOURCES):
+        for _, fact, place, message_id, *_ in await self._all(_SOURCES):
             by_fact[fact] &= (place, message_id) in self._whole or (place, message_id) in self._theirs
         return {fact for fact, is_theirs in by_fact.items() if is_theirs}
 
@@ -326,9 +326,7 @@ class Planner:
 
     async def _read_runs(self) -> tuple[set[str], set[str]]:
         """Find the runs that answered the person, and all that showed them."""
-        for _, _, place, _, number in await self._all(
-            f"{_SOURCES} JOIN facts f ON f.id = s.fact WHERE f.about = :author"
-        ):
+        for _, _, place, _, number, _ in await self._all(f"{_SOURCES} WHERE f.about = :author"):
             self._touched.add((place, number))
         reactions = """SELECT r.place, r.position FROM reactions r JOIN names n ON n.id = r.name
             WHERE n.author = :author AND r.position IS NOT NULL"""
@@ -454,23 +452,25 @@ class Planner:
 
     async def _read_facts(self, words: Vocabulary) -> None:
         """Find the facts about the person, of their direct chats, learned from them alone, or with their words."""
-        learned, gone = await self._learned(), set[int]()
+        learned, gone, people = await self._learned(), set[int](), {self._author}
         for row, place, about, *texts in await self._all(
             "SELECT id, place, about, text, key, name FROM facts ORDER BY id"
         ):
             is_theirs = about == self._author or place in self._direct or row in learned
             if is_theirs or words.at(place).is_in(*texts):
                 gone.add(row)
+                people.add(about)
                 self._add("facts" if is_theirs else "facts_about_others", row)
-        for row, fact, place, message_id, _ in await self._all(_SOURCES):
+        for row, fact, place, message_id, _, about in await self._all(_SOURCES):
             if fact not in gone and (place, message_id) in self._whole:
+                people.add(about)
                 self._add("sources", row)
         for row, fact in await self._all("SELECT id, fact FROM proposals ORDER BY id"):
             if fact in gone:
                 self._add("proposals", row)
         near = sorted(self._near)
-        select = "SELECT id, about, place FROM summaries WHERE about = :author OR place IN (:near) ORDER BY id"
-        for row, about, place in await self._all(select, near=near):
+        select = "SELECT id, about, place FROM summaries WHERE about IN (:people) OR place IN (:near) ORDER BY id"
+        for row, about, place in await self._all(select, near=near, people=list(people)):
             is_theirs = about == self._author or place in self._direct
             self._add("summaries" if is_theirs else "summaries_of_others", row)
         select = "SELECT id FROM place_events WHERE place IN (:near) AND body LIKE :kind ORDER BY id"

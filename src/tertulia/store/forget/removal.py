@@ -18,12 +18,12 @@ from tertulia.memory.values import FactRules
 from tertulia.messages import Author, Quote, Reply
 from tertulia.run.chat_values import place_of_chat
 from tertulia.store import chats, decisions, file_garbage, message_rows, prompts, search_index, tasks
+from tertulia.store.database import Database
 from tertulia.store.encoding import LEFT_OUT, MESSAGE, PLACE, QUOTE, REPLY, TASK, JsonType, clean, dumps
 from tertulia.store.forget import retraction
 from tertulia.store.identities import find_place, upsert_name
 from tertulia.store.message_rows import insert_change
 from tertulia.store.model_caches import drop_caches
-from tertulia.store.sqlite.connection import Database
 from tertulia.tasks import graph
 from tertulia.timezones import utc
 
@@ -224,6 +224,7 @@ _EMPTY_MESSAGE = (  # all that a message has but its quote
     "DELETE FROM turns WHERE message = :row",
     "DELETE FROM media WHERE message = :row",
     "DELETE FROM hidden_sentences WHERE message = :row",
+    "DELETE FROM recalled WHERE message = :row",
     """UPDATE messages SET text = '', media = NULL, parts = '[]', edited_at = NULL, deleted = 1, hidden = 0,
         album = NULL, forwarded_from = NULL, forward_author = NULL WHERE id = :row""",
 )
@@ -295,7 +296,7 @@ DERIVED: Mapping[str, Section] = {
     "titles": Section(_empty_titles),
     **{section: _empty_copies(section) for section in COPIES_OF_TITLES},
     "left_out": Section(_empty_left_out),
-    "runs": Section(_remove_runs, at_once=prompts.RUNS_AT_ONCE),
+    "runs": Section(_remove_runs, at_once=10),
     "exchanges": Section(_remove_exchanges, at_once=0),
     "exchanges_of_others": Section(_remove_exchanges, at_once=0),
     "open_exchanges": Section(_end_exchanges, at_once=1),

@@ -24,6 +24,7 @@ from tertulia.messages import Place
 from tertulia.store.database import Failure, Row, RowCache
 from tertulia.store.identities import place_key
 from tertulia.store.postgres.statements import Parameters, definition, form, parameters
+from tertulia.store_url import masked
 
 BEGIN_READING = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 MAX_ERROR_LENGTH = 500  # characters
@@ -46,6 +47,10 @@ _TABLES = """SELECT to_regclass('tertulia_holder') IS NOT NULL, count(*) FROM in
     WHERE table_schema = current_schema()"""
 _COLUMNS = """SELECT CAST(column_name AS TEXT) FROM information_schema.columns
     WHERE table_schema = current_schema() AND table_name = :table ORDER BY ordinal_position"""
+_SEQUENCES = """SELECT substr(CAST(sequencename AS TEXT), 1, length(CAST(sequencename AS TEXT)) - 7), last_value
+    FROM pg_sequences WHERE schemaname = current_schema() AND sequencename LIKE '%_id_seq' AND last_value IS NOT NULL"""
+_IDENTITIES = """SELECT CAST(table_name AS TEXT) FROM information_schema.columns
+    WHERE table_schema = current_schema() AND column_name = 'id' AND is_identity = 'YES'"""
 # The bot that has the store; see `holder`.
 _HOLDER_TABLE = """CREATE TABLE tertulia_holder (
     one INTEGER NOT NULL UNIQUE CHECK (one = 1),
@@ -88,14 +93,6 @@ def connection_text(url: str, **more: str) -> str:
     except psycopg.Error:
         raise StoreRefused("store: it is no URL of PostgreSQL such as postgresql://user@host/database") from None
     return make_conninfo("", **{**_DEFAULTS, **more, **cast("dict[str, Any]", given)})
-
-
-def describe(url: str) -> str:
-    """Return a URL without user, password and options."""
-    given = conninfo_to_dict(connection_text(url))
-    host, port = given.get("host") or "localhost", given.get("port")
-    place = f"{host}:{port}" if port else str(host)
-    return f"postgresql://{place}/{given.get('dbname') or given.get('user') or ''}"
 
 
 class PostgresDatabase:
@@ -230,6 +227,15 @@ class PostgresDatabase:
     def columns(self, table: str) -> list[str]:
         return [name for (name,) in self.all(_COLUMNS, table=table)]
 
+    def sequences(self) -> dict[str, int]:
+        return dict(self.all(_SEQUENCES))
+
+    def set_sequences(self, last: dict[str, int]) -> None:
+        known = {name for (name,) in self.all(_IDENTITIES)}
+        for name, number in last.items():
+            if name in known:
+                self.all("SELECT setval(pg_get_serial_sequence(:name, 'id'), :number)", name=name, number=number)
+
     def checkpoint(self) -> None:
         """Do nothing: the log is the server's."""
 
@@ -244,7 +250,7 @@ class PostgresDatabase:
         self.run(f"CLOSE {name}")
 
     def describe(self) -> str:
-        return f"the store {describe(self._url)}"
+        return f"the store {masked(self._url)}"
 
     def close(self) -> None:
         if self._connection:

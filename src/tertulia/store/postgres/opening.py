@@ -1,6 +1,7 @@
 """Opens a store in PostgreSQL."""
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from secrets import token_hex
 from typing import NamedTuple
@@ -12,8 +13,10 @@ from tertulia.errors import StoreRefused
 from tertulia.media.file_folder import FileFolder
 from tertulia.store.media_folder import find_folder, open_folder
 from tertulia.store.migrations import migrate, refuse_older
-from tertulia.store.postgres.connection import PostgresDatabase, describe, translate
+from tertulia.store.postgres.connection import PostgresDatabase, translate
 from tertulia.store.postgres.holder import Holder, application_name
+from tertulia.store.transfer import refuse_incomplete
+from tertulia.store_url import masked
 
 
 class Opened(NamedTuple):
@@ -35,6 +38,7 @@ def open_store(url: str, *, media_folder: str | None, durable: bool) -> Opened:
             writing = PostgresDatabase(url, caching=True, application=application)
             undo.callback(writing.close)
             migrate(writing)
+            refuse_incomplete(writing)
             holder = Holder(url, token)
             undo.callback(holder.release)
             writing.token = token
@@ -43,8 +47,8 @@ def open_store(url: str, *, media_folder: str | None, durable: bool) -> Opened:
             folder = open_folder(writing, str(files_beside(url)), media_folder, durable=durable)
             undo.pop_all()
     except Error as error:
-        raise translate(error, f"the store {describe(url)}", url) from None
-    return Opened(describe(url), writing, reading, folder, holder)
+        raise translate(error, f"the store {masked(url)}", url) from None
+    return Opened(masked(url), writing, reading, folder, holder)
 
 
 def open_beside(url: str) -> Opened:
@@ -58,8 +62,24 @@ def open_beside(url: str) -> Opened:
             folder = find_folder(reading, str(files_beside(url)))
             undo.pop_all()
     except Error as error:
-        raise translate(error, f"the store {describe(url)}", url) from None
-    return Opened(describe(url), writing, reading, folder, None)
+        raise translate(error, f"the store {masked(url)}", url) from None
+    return Opened(masked(url), writing, reading, folder, None)
+
+
+@contextmanager
+def open_alone(url: str, *, new: bool) -> Iterator[tuple[PostgresDatabase, str]]:
+    """Open a store that no bot has, and the path beside which its files of media are; a new one is made."""
+    try:
+        with closing(PostgresDatabase(url) if new else connect_reading(url)) as database:
+            if new:
+                migrate(database)
+            holder = Holder(url, token_hex(16))
+            try:
+                yield database, str(files_beside(url))
+            finally:
+                holder.release()
+    except Error as error:
+        raise translate(error, f"the store {masked(url)}", url) from None
 
 
 def connect_reading(url: str) -> PostgresDatabase:
@@ -67,8 +87,9 @@ def connect_reading(url: str) -> PostgresDatabase:
     reading = PostgresDatabase(url)
     try:
         if reading.is_new():
-            raise StoreRefused("there is no store yet")
+            raise StoreRefused(f"the store {masked(url)}: there is no store yet")
         refuse_older(reading)
+        refuse_incomplete(reading)
     except BaseException:
         reading.close()
         raise
@@ -77,5 +98,5 @@ def connect_reading(url: str) -> PostgresDatabase:
 
 def files_beside(url: str) -> Path:
     """Return the path beside which files of a store are kept on this machine where no folder was named."""
-    name = describe(url).removeprefix("postgresql://").replace("/", "-").replace(":", "-")
+    name = masked(url).removeprefix("postgresql://").replace("/", "-").replace(":", "-")
     return user_data_path("tertulia") / name

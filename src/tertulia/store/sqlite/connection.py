@@ -112,6 +112,14 @@ class SqliteDatabase(sqlite3.Connection):
     def columns(self, table: str) -> list[str]:
         return [row[1] for row in self.execute(f"PRAGMA table_info({table})")]
 
+    def sequences(self) -> dict[str, int]:
+        return dict(self.all("SELECT name, seq FROM sqlite_sequence"))
+
+    def set_sequences(self, last: dict[str, int]) -> None:
+        self.many("DELETE FROM sqlite_sequence WHERE name = :name", [{"name": name} for name in last])
+        rows = [{"name": name, "seq": number} for name, number in last.items()]
+        self.many("INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :seq)", rows)
+
     def checkpoint(self) -> None:
         """Copy the log into the file and empty it, as far as no reader needs it."""
         self.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()

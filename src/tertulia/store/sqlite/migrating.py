@@ -10,13 +10,14 @@ from tertulia.store.sqlite.connection import MEMORY, SqliteDatabase, connect
 def migrate_file(database: SqliteDatabase) -> None:
     """Run the migrations that a file has not had yet."""
     if database.is_new():
-        _empty_store().backup(database)
+        empty_store().backup(database)
         database.run("UPDATE migrations SET at = :at", at=datetime.now(UTC).isoformat())
     migrate(database)
 
 
 @cache
-def _empty_store() -> SqliteDatabase:
+def empty_store() -> SqliteDatabase:
+    """Return a store in memory without rows, for reading."""
     database = connect(MEMORY)
     migrate(database)
     return database

@@ -1,0 +1,130 @@
+"""Copies all rows of a store to another one, of the same driver or another: for backups and `tertulia db move`.
+
+Tables go in the order in which they are made, so that what rows refer to is there already. Rows go in the order of
+their keys, a page in one transaction: what a copy that was killed has done is what the target holds.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import cache
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+from tertulia.errors import StoreBroken, StoreRefused
+from tertulia.store.database import Connection, Row
+from tertulia.store.sqlite.connection import connect
+from tertulia.store.sqlite.migrating import empty_store, migrate_file
+
+Progress = Callable[[int, int], None]  # rows done, and all
+
+_OWN = ("migrations", "media_folder")  # each store has its own
+_MARK = "store_move"  # the table of a target that is not complete
+_PAGE = 500
+
+
+class Table(NamedTuple):
+    """A table, its columns, and those of its key."""
+
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+
+    @property
+    def insert(self) -> str:
+        named = ", ".join(f":{column}" for column in self.columns)
+        return f"INSERT INTO {self.name} ({', '.join(self.columns)}) VALUES ({named})"
+
+    def select(self, *, after: bool = False) -> str:
+        """Return the select of all rows, or of those after `:k0`, `:k1`… in the order of the key."""
+        key = ", ".join(self.key)
+        rest = f" WHERE ({key}) > ({', '.join(f':k{number}' for number in range(len(self.key)))})" if after else ""
+        return f"SELECT {', '.join(self.columns)} FROM {self.name}{rest} ORDER BY {key}"
+
+
+@cache
+def tables() -> tuple[Table, ...]:
+    """Return all tables but those that each store has of its own, in the order in which they are made."""
+    database = empty_store()
+    names = database.all(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
+    )
+    found = []
+    for name in (name for (name,) in names if name not in _OWN):
+        columns = database.all(f"PRAGMA table_info({name})")
+        key = tuple(column[1] for column in sorted(columns, key=lambda column: column[5]) if column[5])
+        found.append(Table(name, tuple(column[1] for column in columns), key))
+    return tuple(found)
+
+
+def refuse_incomplete(database: Connection) -> None:
+    """Raise `StoreRefused` for the target of a move that has not ended."""
+    if database.columns(_MARK):
+        raise StoreRefused("a move to it has not ended; run the same `tertulia db move` again")
+
+
+def count(database: Connection) -> int:
+    """Count the rows of a store."""
+    return sum(row[0] for table in tables() for row in database.all(f"SELECT count(*) FROM {table.name}"))
+
+
+def begin_move(target: Connection, source: str) -> None:
+    """Mark a target as incomplete; refuse one with rows of anything else than the same move."""
+    if target.columns(_MARK):
+        begun = target.one(f"SELECT source FROM {_MARK}")
+        if begun and begun[0] != source:
+            raise StoreRefused(f"a move of another store to it has not ended: {begun[0]}")
+        return
+    if count(target):
+        raise StoreRefused("there is something in it; a store moves to an empty one")
+    target.begin_migration()
+    target.define(f"CREATE TABLE {_MARK} (id INTEGER PRIMARY KEY CHECK (id = 1), source TEXT NOT NULL)")
+    target.run(f"INSERT INTO {_MARK} (id, source) VALUES (1, :source)", source=source)
+    target.commit()
+
+
+def end_move(target: Connection) -> None:
+    """Take the mark away."""
+    target.begin_migration()
+    target.define(f"DROP TABLE {_MARK}")
+    target.commit()
+
+
+def copy_rows(source: Connection, target: Connection, progress: Progress = lambda done, total: None) -> None:
+    """Copy what the target lacks. The source is within a transaction that reads, or nobody writes to it."""
+    done, total = count(target), count(source)
+    for table in tables():
+        for page in _pages(table, source, target):
+            target.begin()
+            target.many(table.insert, [dict(zip(table.columns, row, strict=True)) for row in page])
+            target.commit()
+            done += len(page)
+            progress(min(done, total), total)
+    target.begin()
+    target.set_sequences(source.sequences())
+    target.commit()
+
+
+def copy_to_file(source: Connection, path: Path) -> None:
+    """Copy all rows of one state into an empty file."""
+    with closing(connect(str(path))) as target:
+        migrate_file(target)
+        copy_rows(source, target)
+
+
+def check_rows(source: Connection, target: Connection) -> None:
+    """Compare all rows; raise `StoreBroken` at the first that is another one."""
+    for table in tables():
+        for number, pair in enumerate(zip_longest(source.each(table.select()), target.each(table.select())), 1):
+            if pair[0] != pair[1]:
+                raise StoreBroken(f"row {number} of {table.name} is not the same on both sides")
+
+
+def _pages(table: Table, source: Connection, target: Connection) -> Iterator[list[Row]]:
+    """Yield the rows that the target lacks."""
+    newest = ", ".join(f"{column} DESC" for column in table.key)
+    last = target.one(f"SELECT {', '.join(table.key)} FROM {table.name} ORDER BY {newest} LIMIT 1")
+    after = {f"k{number}": value for number, value in enumerate(last or ())}
+    rows_left = iter(source.each(table.select(after=bool(last)), **after))
+    while page := list(islice(rows_left, _PAGE)):
+        yield page
