@@ -147,9 +147,10 @@ def server_time(url: str | None) -> float:
     with psycopg.connect(url) as connection:
         row = connection.execute("SELECT pg_backend_pid()").fetchone()
     assert row
-    parent = _stat(row[0])[1]
+    parent = int(_stat(row[0])[1])
     stats = [_stat(int(path.name)) for path in Path("/proc").iterdir() if path.name.isdigit()]
-    ticks = sum(sum(map(int, stat[11:15])) for stat in stats if stat[1] == parent) + sum(map(int, _stat(parent)[11:15]))
+    ours = [_stat(parent), *(stat for stat in stats if int(stat[1]) == parent)]
+    ticks = sum(int(number) for stat in ours for number in stat[11:15])
     return ticks / os.sysconf("SC_CLK_TCK")
 
 

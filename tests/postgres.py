@@ -17,7 +17,8 @@ from urllib.parse import quote
 import psycopg
 
 from tertulia.store import Store
-from tertulia.store.store import StoreOpener, is_url
+from tertulia.store.store import StoreOpener
+from tertulia.store_url import is_url
 
 IS_CHOSEN = os.environ.get("TERTULIA_TEST_STORE") == "postgres"
 _SETTINGS = ("fsync = off", "full_page_writes = off", "synchronous_commit = off", "autovacuum = off")

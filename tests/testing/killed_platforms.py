@@ -20,7 +20,7 @@ from lives import Lives, lives
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.messages import Author, Place, Reply
 from tertulia.store import Store
-from tertulia.store.store import is_url
+from tertulia.store_url import is_url
 from tertulia.testing.example_service import ExampleService
 from testing.counting_service import CountingService
 from testing.platform_child import Life, answer_to, platform_of
