@@ -167,14 +167,6 @@ async def test_a_backup_is_a_store_as_it_was(tmp_path: Path) -> None:
     assert (tmp_path / "copy.db").stat().st_mode & 0o777 == 0o600
 
 
-async def test_a_store_in_memory_can_be_backed_up(tmp_path: Path) -> None:
-    async with Store.open(":memory:") as store:
-        await fill(store)
-        await store.backup(tmp_path / "copy.db")
-        async with Store.open(tmp_path / "copy.db") as copy:
-            assert await exported(copy) == await exported(store)
-
-
 async def test_a_backup_replaces_no_file(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("x")
     async with Store.open(tmp_path / "s.db") as store:
