@@ -1,4 +1,6 @@
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,10 +12,15 @@ from people import GROUP, NOON, a_message
 from tertulia.memory.episode_summary import build_episode
 from tertulia.memory.episodes import build_window_past, rank_episodes
 from tertulia.memory.values import Episode, WindowPast
+from tertulia.messages import Message
 
 TALKS = (TRIP, GARDEN, UKRAINIAN)
 EPISODES = [build_episode(a_said(talk, start=8 * at), GROUP, 8 * at) for at, talk in enumerate(TALKS)]
 LVIV, TOMATOES, BICYCLE = EPISODES
+
+
+def ranked(episodes: Sequence[Episode], target: Message, **how: Any) -> list[Episode]:
+    return [one.episode for one in rank_episodes(episodes, target, **how)]
 
 
 @pytest.mark.parametrize(
@@ -30,7 +37,7 @@ LVIV, TOMATOES, BICYCLE = EPISODES
     ],
 )
 def test_what_bears_on_the_target_is_recalled_and_nothing_else(text: str, expected: list[Episode]) -> None:
-    assert rank_episodes(EPISODES, a_message(text), now=NOON) == expected
+    assert ranked(EPISODES, a_message(text), now=NOON) == expected
 
 
 def test_the_more_important_and_the_more_recent_come_first() -> None:
@@ -38,16 +45,16 @@ def test_the_more_important_and_the_more_recent_come_first() -> None:
     small = replace(LVIV, id="small", importance=0.0)
     grave = replace(LVIV, id="grave", importance=1.0)
 
-    found = rank_episodes([old, small, grave], a_message("the train to Lviv"), now=NOON)
+    found = ranked([old, small, grave], a_message("the train to Lviv"), now=NOON)
 
     assert [episode.id for episode in found][:1] == ["grave"]
-    assert rank_episodes([old, grave, small], a_message("the train to Lviv"), now=NOON, limit=1) == [grave]
+    assert ranked([old, grave, small], a_message("the train to Lviv"), now=NOON, limit=1) == [grave]
 
 
 def test_an_episode_without_words_is_never_recalled() -> None:
     bare = Episode(id="e", place=GROUP, start=0, stop=4, tags=("lviv",))
 
-    assert rank_episodes([bare], a_message("Lviv"), now=NOON) == []
+    assert ranked([bare], a_message("Lviv"), now=NOON) == []
 
 
 def test_the_past_is_what_happened_before_the_window_the_oldest_first() -> None:

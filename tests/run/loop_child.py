@@ -4,14 +4,14 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from run.loops import run_to_end
 from store.builders import a_run
-from tertulia.context.values import LeftOut
+from tertulia.context.values import LeftOut, RecalledThing
 from tertulia.engine.store_protocols import RunStore
 from tertulia.models import Gemini
 from tertulia.models.calls import Call
@@ -44,9 +44,10 @@ class Watched:
         changes: int | None = None,
         edits_matter: bool = True,
         left_out: Sequence[LeftOut] = (),
+        recalled: Iterable[RecalledThing] = (),
     ) -> None:
         named = {"cancels": cancels, "changes": changes, "edits_matter": edits_matter, "left_out": left_out}
-        await self._write("begin", "begin", run, prompt, at=at, **named)
+        await self._write("begin", "begin", run, prompt, at=at, recalled=recalled, **named)
 
     async def ask(
         self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: FallbackStep | None = None

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from memory.known import a_fact, a_subject
 from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
 from rows import add, change, on, on_file, read, remove
-from store.builders import a_cache, a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, begin, names_in
+from store.builders import PROMPT, a_cache, a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, begin, names_in
+from tertulia.context.values import RecalledThing
 from tertulia.engine.store_protocols import DeliveryAttempt, OwnerSetting
 from tertulia.errors import InvalidValue, StoreRefused
 from tertulia.media.descriptions import DescriptionFailure
@@ -54,7 +55,8 @@ async def fill(store: Store) -> None:
     await store.descriptions.describe("p1", "a cat", by="m", at=NOON)
     await _add_files(store)
     await store.model_caches.add(a_cache())
-    await begin(store, a_run())
+    shown = [RecalledThing(kind="fact", id=a_fact().id, why="it is known of the author")]
+    await store.runs.begin(a_run(), PROMPT, at=NOON, recalled=shown)
     await store.proposals.propose(a_run().id, a_fact().id, now=NOON, until=NOON + timedelta(hours=1), most=9)
     call = Call(model="gpt-5", usage=Usage(input=5, output=1), money=0.01, begun_at=NOON, ended_at=NOON)
     await store.runs.add_record(a_run(), 0, a_record(), call=call)
@@ -163,14 +165,6 @@ async def test_a_backup_is_a_store_as_it_was(tmp_path: Path) -> None:
             assert len(rows) <= len(await exported(copy))
     assert names_in(tmp_path) == ["copy.db", "copy.db-media", "s.db", "s.db-media"]
     assert (tmp_path / "copy.db").stat().st_mode & 0o777 == 0o600
-
-
-async def test_a_store_in_memory_can_be_backed_up(tmp_path: Path) -> None:
-    async with Store.open(":memory:") as store:
-        await fill(store)
-        await store.backup(tmp_path / "copy.db")
-        async with Store.open(tmp_path / "copy.db") as copy:
-            assert await exported(copy) == await exported(store)
 
 
 async def test_a_backup_replaces_no_file(tmp_path: Path) -> None:

@@ -513,15 +513,6 @@ async def test_a_store_that_is_opened_beside_reads_files_and_changes_none(tmp_pa
     assert await store.media.find(["cat"]) == {"cat": a_file()}
 
 
-async def test_a_store_in_memory_has_a_folder_that_goes_with_it() -> None:
-    async with Store.open(":memory:") as store:
-        await add(store)
-        folder = store.media.folder.path
-        assert folder
-        assert await store.media.read(a_file().sha256, at=NOON) == CAT
-    assert not folder.exists()
-
-
 async def test_the_named_folder_is_remembered_and_files_move_to_another_one(tmp_path: Path) -> None:
     db, first, second = tmp_path / "bot.db", tmp_path / "first", tmp_path / "second"
     async with Store.open(db) as store:

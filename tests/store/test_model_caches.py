@@ -46,8 +46,3 @@ async def test_no_cache_is_wanted_once_somebody_was_forgotten(store: Store) -> N
     await store.forget(platform=GROUP.platform, author_id=ALICE.id)
 
     assert await store.model_caches.find(ACCOUNT) == [replace(a_cache(), unwanted=True)]
-
-
-async def test_a_store_in_memory_remembers_nothing_for_another_process(store: Store) -> None:
-    assert not store.model_caches.is_durable
-    assert await store.model_caches.owner() == await store.model_caches.owner()

@@ -13,7 +13,6 @@ from sizes import size
 from store.builders import a_run, a_task, an_outgoing, begin
 from tertulia.errors import InvalidValue
 from tertulia.store import Store
-from tertulia.store.sqlite.connection import Database
 from tertulia.store.tasks import MAX_BATCH
 from tertulia.tasks import graph
 from tertulia.tasks.task import Task
@@ -179,22 +178,6 @@ async def test_a_task_that_was_not_begun_is_called_off_and_stepped_over(store: S
     assert await store.tasks.next_due() is None
     await store.tasks.end(graph.finish(first, now=NOON))
     assert [task.id for task in await store.tasks.take(NOON)] == ["t2"]
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "SELECT body FROM tasks WHERE status = 'pending' AND free = 1 AND due_at <= '2025' ORDER BY due_at, id LIMIT 9",
-        "SELECT due_at FROM tasks WHERE status = 'pending' AND free = 1 ORDER BY due_at LIMIT 1",
-    ],
-)
-async def test_what_is_due_is_found_without_reading_all_that_is_not(store: Store, query: str) -> None:
-    def ways(database: Database) -> list[str]:
-        return [row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {query}")]
-
-    await store.tasks.add([a_task(id=f"t{n}", due_at=MUCH_LATER) for n in range(1000)])
-
-    assert ["tasks_due" in way for way in await store.reader.run(ways)] == [True]
 
 
 moves = st.lists(

@@ -5,19 +5,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tertulia.cli.options import DB, open_beside
-from tertulia.cli.output import local_time, one_line, print_json, print_line, resolve_id
+from tertulia.cli.output import local_time, one_line, place_label, print_json, print_line, resolve_id
 from tertulia.errors import InvalidValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from tertulia.context.values import RecalledThing
     from tertulia.media.values import StoredFile
     from tertulia.parts import Media, Part
     from tertulia.run.journal import SentPrompt
     from tertulia.store import Store
     from tertulia.turns import Role
     from tertulia.wire.media_limits import MediaTaken
+
+
+Shown = tuple["SentPrompt", list[str], "Sequence[RecalledThing]"]
 
 
 def prompt(
@@ -39,12 +43,15 @@ def prompt(
         import msgspec
 
         return print_json(
-            [{**msgspec.to_builtins(sent), "media": media, "notes": _notes(sent)} for sent, media in found]
+            [
+                {**msgspec.to_builtins(sent), "media": media, "notes": _notes(sent), "recalled": shown}
+                for sent, media, shown in found
+            ]
         )
     if not found:
         print_line(f"run {one_line(run_id)} sent no prompt" if run_id else "no prompt was sent yet")
-    for sent, media in found:
-        _print_prompt(sent, iter(media))
+    for sent, media, shown in found:
+        _print_prompt(sent, iter(media), shown)
     return None
 
 
@@ -52,13 +59,15 @@ def add_to(app: typer.Typer) -> None:
     app.command(epilog="Example: tertulia prompt 85a6")(prompt)
 
 
-async def _read(db: "Path | None", given: str | None) -> "Sequence[tuple[SentPrompt, list[str]]]":
+async def _read(db: "Path | None", given: str | None) -> "Sequence[Shown]":
     """Return the prompts of a run, each with its media as they went."""
     if given == "":
         raise InvalidValue("the id of a run is not empty")
     async with open_beside(db) as store:
         run = None if given is None else resolve_id(given, await store.prompts.runs(given), "run")
-        return [(sent, await _sent_media(store, sent)) for sent in await store.prompts.sent_by(run)]
+        steps = await store.prompts.sent_by(run)
+        shown = await store.runs.recalled(steps[0].run_id) if steps else ()
+        return [(sent, await _sent_media(store, sent), shown) for sent in steps]
 
 
 async def _sent_media(store: "Store", sent: "SentPrompt") -> list[str]:
@@ -103,7 +112,7 @@ async def _form(
     return ""
 
 
-def _print_prompt(sent: "SentPrompt", media: "Iterator[str]") -> None:
+def _print_prompt(sent: "SentPrompt", media: "Iterator[str]", shown: "Sequence[RecalledThing]") -> None:
     about = f"{one_line(sent.model)}, {local_time(sent.at)}, about {_tokens(sent):,} tokens"
     print_line(f"run {one_line(sent.run_id)}, step {sent.step}: {about}", bold=True)
     if sent.tried:
@@ -121,6 +130,10 @@ def _print_prompt(sent: "SentPrompt", media: "Iterator[str]") -> None:
         for turn in layer.turns:
             texts = (_part_text(part, media) for part in turn.parts)
             _print_text(f"{turn.role}: " + "\n".join(filter(None, texts)))
+    for one in shown:
+        where = f" in {place_label(one.place)}" if one.place else ""
+        score = "" if one.score is None else f", {one.score:.2f}"
+        print_line(f"recalled: {one.kind} {one_line(one.id)}{where}{score}: {one_line(one.why, None)}")
     for left in sent.left_out:
         print_line(f"left out of {one_line(left.source)}: {left.count} ({one_line(left.why, None)})")
     for note in _notes(sent):

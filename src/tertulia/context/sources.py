@@ -332,6 +332,7 @@ def background(people: People, *, budget: Budget | None = None) -> Source:
             summary="".join(summary),
             key_facts=dict(facts),
             memories=memories,
+            fact_ids=known.fact_ids,
             left_out=context.left_out + left + left_facts + left_memories,
         )
 

@@ -1,8 +1,9 @@
 """The context: everything that a prompt for one batch of messages is made of; frozen. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
+from math import isfinite
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -59,6 +60,7 @@ class RelevantMessage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     shown: str = ""  # what its media show, in our words
     said_by: str = ""  # who and when, where the text does not say it yet
     said_at: datetime | None = None
+    why: str = ""  # what speaks for it
 
     def with_speaker(self, day: str) -> str:
         """Return the text after its author, the *day*, and what its media show."""
@@ -73,6 +75,8 @@ class RecalledEpisode(Struct, frozen=True, kw_only=True, omit_defaults=True):
     summary: str
     start: int | None = None  # the number of its first message, where it happened here
     id: str = ""
+    score: float | None = None
+    why: str = ""  # what speaks for it
 
 
 class Background(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -82,6 +86,16 @@ class Background(Struct, frozen=True, kw_only=True, omit_defaults=True):
     summary: str = ""
     key_facts: dict[str, str] = {}
     fact_ids: dict[str, tuple[str, ...]] = {}  # of the facts, by the memory or the key that shows them
+
+
+class RecalledThing(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a prompt shows from memory, by its id."""
+
+    kind: Literal["fact", "message", "episode"]
+    id: str
+    place: Place | None = None  # of a message
+    score: float | None = None
+    why: str = ""  # it is shown
 
 
 class Workspace(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -164,6 +178,7 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     memories: tuple[str, ...] = ()
     summary: str = ""
     key_facts: dict[str, str] = {}
+    fact_ids: dict[str, tuple[str, ...]] = {}  # of what is known, by the memory or the key that shows them
     episodes: tuple[RecalledEpisode, ...] = ()
     workspace: Workspace = Workspace()
     stickers: tuple[AvailableSticker, ...] = ()
@@ -253,6 +268,20 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
         happened = (": ".join(filter(None, (one.topic, one.summary))) for one in self.episodes)
         texts = (*known, *(hit.text for hit in self.relevant), *happened)
         return tuple(text for text in dict.fromkeys(texts) if text.strip())
+
+    @property
+    def recalled(self) -> Iterator[RecalledThing]:
+        """What is shown from memory and has an id: facts, messages, episodes."""
+        for shown in (*self.key_facts, *self.memories):
+            for fact_id in self.fact_ids.get(shown, ()):
+                yield RecalledThing(kind="fact", id=fact_id, why="it is known of the author")
+        for hit in self.relevant:
+            if hit.message_id:
+                place, score = hit.place or self.place, hit.score if isfinite(hit.score) else None
+                yield RecalledThing(kind="message", id=hit.message_id, place=place, score=score, why=hit.why)
+        for episode in self.episodes:
+            if episode.id:
+                yield RecalledThing(kind="episode", id=episode.id, score=episode.score, why=episode.why)
 
     @property
     def late_notices(self) -> tuple[Notice, ...]:

@@ -263,6 +263,7 @@ class PlaceWorker:
                     changes=batch.snapshot.changes,
                     edits_matter=rebuilds < MAX_REBUILDS,
                     left_out=group_reports(context.left_out),
+                    recalled=context.recalled,
                 )
             except PromptOutdated:
                 batch, rebuilds = await self._debounce.refresh(batch), rebuilds + 1

@@ -1,13 +1,13 @@
 """Protocols that a store implements for the engine, and their values. Pure."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Literal, Protocol
 
 from msgspec import Struct
 
 from tertulia.context.log import Log
-from tertulia.context.values import LeftOut
+from tertulia.context.values import LeftOut, RecalledThing
 from tertulia.decisions import Decision
 from tertulia.engine.limits import UsageStore
 from tertulia.engine.places import Ownership, StopRequests
@@ -226,8 +226,9 @@ class RunStore(JournalStore, Protocol):
         changes: int | None = None,
         edits_matter: bool = True,
         left_out: Sequence[LeftOut] = (),
+        recalled: Iterable[RecalledThing] = (),
     ) -> None:
-        """Begin a run with its first prompt and what was *left_out* of it, in one transaction.
+        """Begin a run with its first prompt and what was *left_out* of it and *recalled* for it, in one transaction.
 
         Its messages no longer wait. Tasks of older plans for the place are cancelled as *cancels* says. Raise
         `PromptOutdated`, and begin nothing, where the place has more *changes* than the prompt was built with; if

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
 from math import log
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -144,22 +145,30 @@ def message_ranges(start: int, stops: Sequence[int]) -> list[tuple[int, int]]:
     return list(pairwise([start, *stops]))
 
 
+class RankedEpisode(NamedTuple):
+    """An episode with its relevance for a message, and its score."""
+
+    episode: Episode
+    relevance: float
+    score: float
+
+
 def rank_episodes(
     episodes: Sequence[Episode], target: Message, *, now: datetime, limit: int = MAX_EPISODES
-) -> list[Episode]:
+) -> list[RankedEpisode]:
     """Rank the relevant episodes for *target*: 70 % relevance, 15 % importance, 15 % recency.
 
     The relevance is the share of the message's terms that an episode has, rare terms counting more.
     """
     wanted = term_set(cut_text(target.parts))
     weights = _term_weights(episodes, wanted)
-    rated: list[tuple[float, int, Episode]] = []
+    rated: list[RankedEpisode] = []
     for episode in episodes:
         relevance = _relevance(episode, wanted, weights)
         if relevance >= MIN_RELEVANCE and (episode.topic or episode.summary):
             worth = 0.7 * relevance + 0.15 * episode.importance + 0.15 * _recency(episode, now)
-            rated.append((-worth, -episode.start, episode))
-    return [episode for _, _, episode in sorted(rated, key=lambda one: one[:2])[:limit]]
+            rated.append(RankedEpisode(episode, relevance, worth))
+    return sorted(rated, key=lambda one: (-one.score, -one.episode.start))[:limit]
 
 
 def _term_weights(episodes: Sequence[Episode], wanted: frozenset[str]) -> dict[str, float]:

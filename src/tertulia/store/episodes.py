@@ -99,7 +99,7 @@ class SqlEpisodes(Repository):
     """Implements `memory.values.Episodes`."""
 
     async def add(self, episode: Episode, *, seen: EpisodeCursor) -> bool:
-        return await self._writer.run(lambda database: _add(database, episode, seen))
+        return await self._writer.run(lambda database: _add(database, episode, seen), places=[episode.place])
 
     async def cursor(self, place: Place) -> EpisodeCursor | None:
         return await self._reader.run(lambda database: _read_cursor(database, place))
@@ -274,7 +274,7 @@ class SqlWindowPasts(Repository):
         return await self._reader.run(lambda database: _find_past(database, place, since, start))
 
     async def add(self, place: Place, past: WindowPast, *, seen: EpisodeCursor) -> WindowPast:
-        return await self._writer.run(lambda database: _add_past(database, place, past, seen))
+        return await self._writer.run(lambda database: _add_past(database, place, past, seen), places=[place])
 
 
 def _find_past(database: Database, place: Place, since: int, start: int) -> WindowPast | None:

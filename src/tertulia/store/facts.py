@@ -5,6 +5,7 @@ Every query includes visibility and validity. A proposal is valid until its pers
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from itertools import groupby
 
 from msgspec import Struct
@@ -82,7 +83,8 @@ class SqlFacts(Repository):
 
     async def learn(self, facts: Sequence[Fact], *, reading: UnreadRange | None = None) -> Sequence[Fact]:
         given = [normalize(check_fact(fact)) for fact in facts]
-        return await self._writer.run(lambda database: _learn(database, given, reading, self._rules))
+        places = list({fact.place for fact in given})
+        return await self._writer.run(lambda database: _learn(database, given, reading, self._rules), places=places)
 
     async def about(
         self,
@@ -114,19 +116,24 @@ class SqlFacts(Repository):
     async def forget_all(self, subject: Subject, *, at: datetime | None = None) -> int:
         now = utc(at or datetime.now(UTC))
         count = await self._writer.run(lambda database: _forget_all(database, subject, now))
-        await self.resume_forgetting()
+        await self._forgetting.finish()
+        await self._empty_log()  # episodes were removed in any case
         return count
 
     async def resume_forgetting(self) -> None:
         if await self._forgetting.finish():
-            await self._writer.run(lambda database: database.checkpoint(), autocommit=True)
+            await self._empty_log()
+
+    async def _empty_log(self) -> None:
+        await self._writer.run(lambda database: database.checkpoint(), autocommit=True)
 
     async def summary(self, subject: Subject, *, place: Place, at: datetime | None = None) -> Summary | None:
         now = utc(at or datetime.now(UTC))
         return await self._reader.run(lambda database: _read_summary(database, subject, place, now))
 
     async def summarise(self, summary: Summary, *, made_of: Sequence[str] = ()) -> None:
-        await self._writer.run(lambda database: _upsert_summary(database, summary, made_of))
+        store = partial(_upsert_summary, summary=summary, made_of=made_of)
+        await self._writer.run(store, places=[summary.place])
 
 
 def _visible(

@@ -47,7 +47,7 @@ TABLES = (
     "runs records tool_runs layers toolsets prompts prompt_layers outbox delivery_attempts tasks "
     "calls usage cap_notices chats chat_entries blocked_authors owner_settings "
     "facts fact_sources proposals fact_exclusions summaries "
-    "episodes episode_people window_pasts reading_cursors reactions commands place_aliases "
+    "episodes episode_people recalled window_pasts reading_cursors reactions commands place_aliases "
     "hidden_sentences place_events"
 ).split()
 NOT_EXPORTED = (  # the index, which can be rebuilt, the raw updates of services, what SQLite and migrations need

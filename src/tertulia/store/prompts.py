@@ -346,6 +346,7 @@ def remove_prompts(database: Database, runs: Sequence[str], at: datetime | None)
     had = {layer for (layer,) in removed}
     count = database.run("DELETE FROM prompts WHERE run_id IN (:runs)", runs=runs)
     usage.remove_calls(database, runs)
+    database.run("DELETE FROM recalled WHERE run_id IN (:runs)", runs=runs)
     update = "UPDATE runs SET prompts_removed_at = :at WHERE run_id IN (:runs)"
     database.run(update, at=format_time(at), runs=runs)
     used = database.all("SELECT DISTINCT layer FROM prompt_layers WHERE layer IN (:layers)", layers=had)

@@ -9,13 +9,13 @@ no other run answers it. A run whose prompts were removed, because they showed a
 continue: it may only end with an error notice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from tertulia.context.values import LeftOut
+from tertulia.context.values import LeftOut, RecalledThing
 from tertulia.engine.store_protocols import OutboxItem, PromptOutdated
 from tertulia.errors import InvalidValue
 from tertulia.events import DurableEvent, FallbackTried, PromptSent, RunEnded, RunStarted, ToolFinished, ToolStarted
@@ -67,6 +67,16 @@ _UPSERT_TOOL = """INSERT INTO tool_runs (run_id, step, number, call, began_at, r
     ON CONFLICT (run_id, step, number) DO UPDATE SET
     call = excluded.call, began_at = excluded.began_at, result = excluded.result, ended_at = excluded.ended_at"""
 
+# What a prompt shows from memory, by its kind.
+_RECALL = {
+    "fact": """INSERT INTO recalled (run_id, fact, score, why)
+        SELECT :run_id, id, :score, :why FROM facts WHERE fact_id = :id""",
+    "message": """INSERT INTO recalled (run_id, message, score, why)
+        SELECT :run_id, id, :score, :why FROM messages WHERE place = :place AND message_id = :id""",
+    "episode": """INSERT INTO recalled (run_id, episode, score, why)
+        SELECT :run_id, id, :score, :why FROM episodes WHERE episode_id = :id""",
+}
+
 # The status of a run, and whether it has prompts.
 _STATUS = """SELECT status, message_ids,
     CASE WHEN EXISTS (SELECT 1 FROM prompts WHERE prompts.run_id = runs.run_id) THEN 1 ELSE 0 END
@@ -101,12 +111,16 @@ class SqlRuns(Repository):
         changes: int | None = None,
         edits_matter: bool = True,
         left_out: Sequence[LeftOut] = (),
+        recalled: Iterable[RecalledThing] = (),
     ) -> None:
         _validate_ids(run)
-        prepared = self._prompts.prepare(run, 0, prompt, at=at, left_out=left_out)
+        prepared, shown = self._prompts.prepare(run, 0, prompt, at=at, left_out=left_out), list(recalled)
 
         def begin(database: SqliteDatabase) -> list[int] | None:
-            return _begin(database, run, prepared, cancels, at, self._rules, changes=changes, edits_matter=edits_matter)
+            rows = _begin(database, run, prepared, cancels, at, self._rules, changes=changes, edits_matter=edits_matter)
+            if rows is not None:
+                _add_recalled(database, run.id, shown)
+            return rows
 
         rows = await self._writer.run(begin)
         if rows is not None:
@@ -140,6 +154,10 @@ class SqlRuns(Repository):
             return [_decode_run(row) for row in rows]
 
         return await self._reader.run(read)
+
+    async def recalled(self, run_id: str) -> Sequence[RecalledThing]:
+        """Return what the first prompt of a run shows from memory, as far as that is still stored."""
+        return await self._reader.run(lambda database: _read_recalled(database, run_id))
 
     async def resume(self, run: Run) -> None:
         await self._writer.run(lambda database: _resume(database, run))
@@ -397,6 +415,34 @@ def _listed(database: Database, place: Place | None, failed: bool, ids: Sequence
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     rows = database.all(f"{_SELECT} {where} ORDER BY r.id DESC LIMIT :most", **values, most=most)
     return [_decode_run(row) for row in reversed(rows)]
+
+
+def _add_recalled(database: Database, run_id: str, recalled: Iterable[RecalledThing]) -> None:
+    """Store what a prompt shows from memory; what was removed meanwhile is left out."""
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for one in recalled:
+        row = {"run_id": run_id, "id": one.id, "score": one.score, "why": clean(one.why)}
+        place = {"place": find_place(database, one.place)} if one.place else {}
+        rows.setdefault(one.kind, []).append(row | place)
+    for kind, found in rows.items():
+        database.many(_RECALL[kind], found)
+
+
+def _read_recalled(database: Database, run_id: str) -> list[RecalledThing]:
+    select = """SELECT f.fact_id, m.message_id, t.body, e.episode_id, r.score, r.why FROM recalled r
+        LEFT JOIN facts f ON f.id = r.fact LEFT JOIN episodes e ON e.id = r.episode
+        LEFT JOIN messages m ON m.id = r.message LEFT JOIN titles t ON t.id = m.title
+        WHERE r.run_id = :run_id ORDER BY r.id"""
+    return [
+        RecalledThing(
+            kind="fact" if fact else "message" if message else "episode",
+            id=fact or message or episode,
+            place=PLACE.loads(place) if place else None,
+            score=score,
+            why=why,
+        )
+        for fact, message, place, episode, score, why in database.all(select, run_id=run_id)
+    ]
 
 
 def _read_journal(database: Database, run_id: str) -> Journal | None:

@@ -7,7 +7,7 @@ from tertulia.store.migrations.memory_tables import FILES, MEMORY, SEARCH
 from tertulia.store.migrations.steps import EDITION
 from tertulia.store.migrations.tables import CHATS, CONVERSATIONS, RUNS
 
-TABLES = {13: "4d659cc4100fdca8"}  # the digest of the statements of each edition
+TABLES = {15: "e5e85b2d8f9e913d"}  # the digest of the statements of each edition
 
 
 def test_tables_that_change_have_another_edition() -> None:

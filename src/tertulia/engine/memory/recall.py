@@ -22,7 +22,7 @@ from tertulia.context.values import Background, Context, RecalledEpisode, Releva
 from tertulia.engine.store_protocols import FactStore
 from tertulia.memory import values as memory
 from tertulia.memory.embeddings import Embedders, find_embedder
-from tertulia.memory.episodes import build_window_past, rank_episodes
+from tertulia.memory.episodes import RankedEpisode, build_window_past, rank_episodes
 from tertulia.memory.facts import SINGLE_KEYS, is_from, subject_of
 from tertulia.memory.retrieval.terms import term_set
 from tertulia.memory.summaries import summary_beyond
@@ -181,6 +181,7 @@ def _hit(found: "SearchResult", place: Place) -> RelevantMessage:
         said_by=f"{_speaker(message)}, in a group" if found.in_group else _speaker(message),
         shown=shown_media(message),
         said_at=message.sent_at,
+        why=found.why,
     )
 
 
@@ -272,7 +273,7 @@ class MemorySources:
             return ()
         found = rank_episodes(await self._episodes.visible_to(target), target, now=self._now())
         since = await self._beginning(target.place)
-        return [_visible_episode(episode, target.place, since) for episode in found]
+        return [_visible_episode(ranked, target.place, since) for ranked in found]
 
     async def past(self, place: Place, start: int) -> str:
         """Return a summary of the conversation before its message *start*. It is written once and stays the same."""
@@ -289,10 +290,18 @@ class MemorySources:
         return (await self._window_pasts.add(place, text, seen=seen)).text
 
 
-def _visible_episode(episode: memory.Episode, place: Place, since: int) -> RecalledEpisode:
+def _visible_episode(ranked: RankedEpisode, place: Place, since: int) -> RecalledEpisode:
+    episode, relevance, score = ranked
     here = (episode.place.id, episode.place.thread) == (place.id, place.thread)
     start = episode.start - since if here else None
-    return RecalledEpisode(topic=episode.topic, summary=episode.summary, start=start, id=episode.id)
+    return RecalledEpisode(
+        topic=episode.topic,
+        summary=episode.summary,
+        start=start,
+        id=episode.id,
+        score=score,
+        why=f"it speaks of {relevance:.0%} of what the message does",
+    )
 
 
 def _without_repeated(facts: Iterable[Fact]) -> list[Fact]:

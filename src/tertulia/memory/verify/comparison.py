@@ -13,6 +13,7 @@ cats". `is_past` tells a fact about the past from the present one: "Used to live
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from itertools import pairwise
 
 from msgspec import Struct
@@ -247,6 +248,7 @@ def normalize(text: str, name: str = "") -> tuple[str, ...]:
     return tuple(words) or (folded,)
 
 
+@lru_cache(maxsize=2_048)
 def frame(words: tuple[str, ...]) -> tuple[str, ...]:
     """Reduce a fact so that “Likes tea” and “Hates tea” are equal: no negation, one word for liking, `#` for counts."""
     content = [word for word in words if word not in _NEGATIONS and word not in _AUXILIARIES]
@@ -272,6 +274,7 @@ def _stem(word: str) -> str:
     return word.rstrip("аяуюиіеєої") if len(word) > 3 else word
 
 
+@lru_cache(maxsize=2_048)  # a new fact is compared with all about its person
 def comparable_words(text: str, name: str) -> tuple[str, ...]:
     """Return the words by which two facts about a person are compared, in the third person and without the name."""
     return normalize(to_third_person(text), name)

@@ -224,6 +224,7 @@ _EMPTY_MESSAGE = (  # all that a message has but its quote
     "DELETE FROM turns WHERE message = :row",
     "DELETE FROM media WHERE message = :row",
     "DELETE FROM hidden_sentences WHERE message = :row",
+    "DELETE FROM recalled WHERE message = :row",
     """UPDATE messages SET text = '', media = NULL, parts = '[]', edited_at = NULL, deleted = 1, hidden = 0,
         album = NULL, forwarded_from = NULL, forward_author = NULL WHERE id = :row""",
 )
