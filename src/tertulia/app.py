@@ -43,6 +43,7 @@ from tertulia.profiles import profile_of
 from tertulia.redaction import redact_keys
 from tertulia.store import Store
 from tertulia.store.media_folder import default_folder
+from tertulia.store_url import is_url
 from tertulia.timezones import zone_named
 from tertulia.toolbox.toolbox import Toolbox
 from tertulia.tools import open_tools
@@ -117,8 +118,10 @@ async def open_bot(
         memory_model = await open_model(learns, file, opened, environment) if learns else None
         describe = None if is_given else await _open_describer(models[0], file, opened, environment)
         transcribe = None if is_given else await open_transcriber(file, opened, environment)
-        _make_folder(file.store)
-        folder = file.media_folder or default_folder(file.store.resolve())
+        folder = file.media_folder
+        if not is_url(file.store):
+            _make_folder(file.store)
+            folder = folder or default_folder(file.store.resolve())
         store = await opened.enter_async_context(Store.open(file.store, media_folder=folder))
         if config.cache and not is_given:
             models = [with_cache(model, store, opened) for model in models]

@@ -40,6 +40,7 @@ from tertulia.profiles import profile_of
 from tertulia.redaction import redact_keys
 from tertulia.store import Store
 from tertulia.store.media_folder import check_folder, default_folder
+from tertulia.store_url import is_url, masked
 from tertulia.turns import Prompt, Settings, user
 
 TIMEOUT = 30.0  # seconds for a service to answer
@@ -153,9 +154,12 @@ async def _store(path: Path) -> str:
         return new
     try:
         async with Store.open(path):
-            return str(path)
+            return masked(path)
     except StoreBusy:
-        return f"{path}, open in a running bot"
+        if is_url(path):
+            async with Store.open(path, beside=True):  # another reason is told
+                pass
+        return f"{masked(path)}, open in a running bot"
 
 
 async def _owner_settings(file: ConfigFile) -> list[OwnerSetting]:
@@ -171,7 +175,7 @@ def _new_store(path: Path) -> str:
     """Return a line about a store that does not exist yet; empty if it does."""
     if str(path) == IN_MEMORY:
         return "in memory: nothing is kept"
-    if path.exists():
+    if is_url(path) or path.exists():
         return ""
     _require_writable(path.parent, f"the store {path}")
     return f"{path} will be made"
@@ -182,6 +186,8 @@ def _media_folder(named: Path | None, store: Path) -> str:
     folder = named or default_folder(store)
     if str(store) == IN_MEMORY:
         return f"{folder} is not used: the store is in memory"
+    if is_url(store):
+        return f"files in {named}" if named else "files in your data folder, since media.folder names no other"
     _require_writable(folder, f"the folder of media {folder}")
     check_folder(store, folder)
     return f"files in {folder}" if folder.exists() else f"{folder} will be made"

@@ -22,6 +22,7 @@ from tertulia.engine.limits import Limits
 from tertulia.errors import InvalidValue
 from tertulia.media.values import MediaOptions
 from tertulia.models.prices import PRICES
+from tertulia.store_url import is_url
 from tertulia.tasks.kinds import KINDS
 from tertulia.toolbox.toolbox import Tool
 from tertulia.turns import Effort, Settings
@@ -95,7 +96,7 @@ class Config(Struct, frozen=True, kw_only=True):
 
     model: str | tuple[str, ...] = ()  # or several, in order: each is a fallback for the one before
     cache: bool = False  # whether Gemini stores the start of the prompts in explicit caches
-    store: str = DEFAULT_STORE  # relative to the config
+    store: str = DEFAULT_STORE  # relative to the config; or a URL of PostgreSQL
     zone: str = ""  # of the people, such as Europe/Kyiv; empty: that of the machine
     profile: str = "layered"
     tools: tuple[str, ...] = ("calculator", "clock", "reminders", "memory")  # by name, or "module:function"
@@ -139,7 +140,9 @@ class ConfigFile(Struct, frozen=True, kw_only=True):
 
     @property
     def store(self) -> Path:
-        return Path(IN_MEMORY) if self.config.store == IN_MEMORY else self.folder / self.config.store
+        """The file of the store; a URL of PostgreSQL as it is."""
+        is_elsewhere = self.config.store == IN_MEMORY or is_url(self.config.store)
+        return Path(self.config.store) if is_elsewhere else self.folder / self.config.store
 
 
 def local_zone(environment: Mapping[str, str]) -> str:

@@ -10,6 +10,7 @@ from itertools import count, repeat
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import rows
 from people import NOON
 from tertulia import (
     Media,
@@ -283,8 +284,8 @@ class World:
     def database(self) -> connection.Database:
         return cast("connection.Database", self.store.reader.database)
 
-    def rows(self, select: str, *values: object) -> list[tuple[Any, ...]]:
-        return self.database.execute(select, values).fetchall()
+    def rows(self, table: str, *columns: str, **where: Any) -> list[tuple[Any, ...]]:
+        return rows.read(self.database, table, *columns, **where)
 
     def toolbox(self) -> Toolbox:
         """A tool that must not run twice, one that may, one that fails, and one that nobody here answers."""
@@ -313,9 +314,7 @@ class World:
         faults = violations(prompt, name)
         if faults:
             self.illegal.append((name, faults))
-        kept = [
-            last_prompt(self.database, run) for (run,) in self.rows("SELECT run_id FROM runs WHERE status = 'open'")
-        ]
+        kept = [last_prompt(self.database, run) for (run,) in self.rows("runs", "run_id", status="open")]
         if not any(asked and asked[1] == prompt for asked in kept):
             self.unkept.append(prompt)
 

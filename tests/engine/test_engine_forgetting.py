@@ -110,7 +110,7 @@ def until(world: World, condition: Callable[[], object]) -> None:
 
 
 def statuses(world: World) -> list[str]:
-    return [status for (status,) in world.rows("SELECT status FROM runs ORDER BY id")]
+    return [status for (status,) in world.rows("runs", "status")]
 
 
 @pytest.mark.parametrize(("place", "fact_place"), [(HERE, HERE), (THREAD, HERE), (GROUP, GROUP)])
@@ -156,7 +156,7 @@ def test_a_run_that_has_begun_a_tool_ends_with_an_honest_line_and_runs_it_once(w
     talker = Reminded(calls=True)
     engine = an_engine(world, talker, (note,))
     world.loop.run(engine.receive(said("what can I eat?", "m2")))
-    until(world, lambda: world.rows("SELECT 1 FROM tool_runs"))
+    until(world, lambda: world.rows("tool_runs"))
 
     forget(world)
     world.loop.run(engine.settled())
@@ -217,7 +217,7 @@ def test_a_planned_send_that_tells_it_is_called_off_and_the_others_fire(world: W
     world.loop.run(engine.settled())
 
     assert [text.strip() for text in shown(world)] == ["Rice.", "And tea at five.", "Buy peanuts!"]
-    (gone,) = world.rows("SELECT body FROM tasks WHERE task_id = 't2'")
+    (gone,) = world.rows("tasks", "body", task_id="t2")
     assert "doctor" not in gone[0]
 
 
@@ -227,7 +227,7 @@ def test_a_reply_that_waits_and_tells_it_is_dropped(world: World, fault: str) ->
     world.walls["keyed"].faults.extend([fault])
     engine = an_engine(world, Reminded())
     world.loop.run(engine.receive(said("what can I eat?", "m2")))
-    until(world, lambda: world.rows("SELECT 1 FROM outbox WHERE status = 'waiting' AND attempts = 1"))
+    until(world, lambda: world.rows("outbox", status="waiting", attempts=1))
 
     forget(world)
     world.loop.run(engine.settled())
@@ -244,7 +244,7 @@ def test_what_the_agent_says_to_somebody_else_of_themselves_goes_out(world: Worl
     world.walls["plain"].faults.extend(["later"])
     engine = an_engine(world, Reminded(told="You like tea."))
     world.loop.run(engine.receive(said("@gryag_bot what do I like?", "m2", GROUP, author=BOB)))
-    until(world, lambda: world.rows("SELECT 1 FROM outbox WHERE attempts = 1"))
+    until(world, lambda: world.rows("outbox", attempts=1))
 
     world.loop.run(world.store.facts.forget(["f2"], at=world.now()))
     world.loop.run(engine.settled())
@@ -268,7 +268,7 @@ def test_whenever_it_is_forgotten_nothing_that_was_not_being_sent_tells_it(
             world.loop.run(asyncio.sleep(0.7))
 
     forget(world)
-    out = len(shown(world)) + len(world.rows("SELECT 1 FROM outbox WHERE why LIKE '%forgotten%' AND attempts = 1"))
+    out = len(shown(world)) + sum("forgotten" in why for (why,) in world.rows("outbox", "why", attempts=1))
     world.loop.run(engine.settled())
     world.loop.run(engine.receive(said("and now?", "m3")))
     world.loop.run(engine.settled())

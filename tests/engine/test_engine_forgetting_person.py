@@ -107,7 +107,7 @@ def test_nothing_brings_a_word_of_theirs_back(world: World, ticks: int, place: P
 
     world.loop.run(world.store.forget(platform="keyed", author_id=ZOE.id, at=world.now()))
     before = {key for wall in world.walls.values() for key in wall.keys}
-    sending = {key for (key,) in world.rows("SELECT outgoing_id FROM outbox WHERE attempts > 0")}
+    sending = {key for key, attempts in world.rows("outbox", "outgoing_id", "attempts") if attempts}
     world.loop.run(engine.settled())
     world.loop.run(asyncio.sleep(60))
     talker.calls = False

@@ -273,7 +273,7 @@ class Conversations(RuleBasedStateMachine):
         try:
             self.loop.run(self.engine.receive(message))
         except StoreTrouble:
-            if not self.world.rows("SELECT 1 FROM messages WHERE message_id = ?", token):
+            if not self.world.rows("messages", message_id=token):
                 return
         self.keep(message)
 
@@ -312,9 +312,12 @@ class Conversations(RuleBasedStateMachine):
 
     def may_still_name_us(self, message: Message) -> bool:
         """Whether a message that was not addressed to us is answered for its edit: in time, and in the conversation."""
-        select = """SELECT 1 FROM messages m JOIN places p ON p.id = m.place
-            WHERE p.platform = ? AND p.place_id = ? AND m.message_id = ? AND m.number >= p.beginning AND m.hidden = 0"""
-        found = self.world.rows(select, message.place.platform, message.place.id, message.id)
+        found = [
+            number
+            for row, beginning in self.places_of(message.place, "id", "beginning")
+            for (number,) in self.world.rows("messages", "number", place=row, message_id=message.id, hidden=0)
+            if number >= beginning
+        ]
         return bool(found) and self.world.now() - (message.sent_at or self.world.now()) <= EDIT_WINDOW
 
     @rule(platform=st.sampled_from(["keyed", "plain"]), number=picks, gone=st.booleans())
@@ -414,38 +417,38 @@ class Conversations(RuleBasedStateMachine):
 
     def nothing_is_left(self) -> None:
         rows = self.world.rows
-        assert rows("SELECT place, message FROM decisions WHERE reason = 'waiting'") == []
-        assert rows("SELECT * FROM runs WHERE status = 'open'") == []
-        assert rows("SELECT outgoing_id, status FROM outbox WHERE status IN ('waiting', 'sending')") == []
-        assert rows("SELECT body FROM tasks WHERE status = 'running'") == []
-        late = "SELECT body FROM tasks WHERE status = 'pending' AND free = 1 AND due_at <= ?"
-        assert rows(late, self.world.now().isoformat()) == []
-        doubtful = """SELECT o.sent_at FROM outbox o JOIN places p ON p.id = o.place
-            WHERE o.status = 'doubtful' AND p.platform = 'keyed'"""
-        for (sent_at,) in rows(doubtful):
+        assert rows("decisions", "place", "message", reason="waiting") == []
+        assert rows("runs", status="open") == []
+        assert rows("outbox", "outgoing_id", "status", status=["waiting", "sending"]) == []
+        assert rows("tasks", "body", status="running") == []
+        pending = rows("tasks", "due_at", "body", status="pending", free=1)
+        assert [body for due_at, body in pending if due_at <= self.world.now().isoformat()] == []
+        keyed = [place for (place,) in rows("places", "id", platform="keyed")]
+        for (sent_at,) in rows("outbox", "sent_at", status="doubtful", place=keyed):
             assert self.world.now() - datetime.fromisoformat(sent_at) >= REMEMBERS
         for place, name in sorted(self.due, key=str):
             self.is_answered(place, name)
         self.due.clear()
 
     def is_answered(self, place: Place, name: str) -> None:
-        found = """SELECT d.reason, d.run_id FROM messages m JOIN places p ON p.id = m.place
-            JOIN decisions d ON d.message = m.id WHERE p.platform = ? AND p.place_id = ? AND m.message_id = ?"""
-        ((reason, run),) = self.world.rows(found, place.platform, place.id, name)
-        if reason == "blocked" and self.world.rows("SELECT 1 FROM tasks WHERE kind = 'block'"):
+        places = [row for (row,) in self.places_of(place, "id")]
+        messages = [row for (row,) in self.world.rows("messages", "id", place=places, message_id=name)]
+        ((reason, run),) = self.world.rows("decisions", "reason", "run_id", message=messages)
+        if reason == "blocked" and self.world.rows("tasks", kind="block"):
             return
         assert run is not None, f"{name}: {reason}"
-        ((status, why),) = self.world.rows("SELECT status, why FROM runs WHERE run_id = ?", run)
+        ((status, why),) = self.world.rows("runs", "status", "why", run_id=run)
         if (status, why) == ("failed", STOPPED) and place in self.stopped:
             return
-        made = self.world.rows(
-            "SELECT 1 FROM outbox WHERE run_id = ? UNION SELECT 1 FROM tasks WHERE run_id = ?", run, run
-        )
+        made = self.world.rows("outbox", run_id=run) or self.world.rows("tasks", run_id=run)
         assert made or (status == "done" and self.is_silent(run)), f"{name}: {run} {status} {why}"
 
     def is_silent(self, run: str) -> bool:
         """Whether the model chose to say nothing."""
-        return bool(self.world.rows("SELECT 1 FROM records WHERE run_id = ? AND turn LIKE '%# «think»%'", run))
+        return any("# «think»" in turn for (turn,) in self.world.rows("records", "turn", run_id=run))
+
+    def places_of(self, place: Place, *columns: str) -> list[tuple[Any, ...]]:
+        return self.world.rows("places", *columns, platform=place.platform, place_id=place.id)
 
     # what always holds
 
@@ -481,44 +484,40 @@ class Conversations(RuleBasedStateMachine):
 
     @invariant()
     def every_message_is_kept_once_and_in_order(self) -> None:
-        select = """SELECT m.message_id, m.parts, m.deleted FROM messages m JOIN names n ON n.id = m.name
-            JOIN authors a ON a.id = n.author JOIN places p ON p.id = m.place
-            WHERE p.platform = ? AND p.place_id = ? AND a.author_id != 'bot' ORDER BY m.number"""
+        ours = [row for (row,) in self.world.rows("authors", "id", author_id="bot")]
+        names = {row for row, author in self.world.rows("names", "id", "author") if author not in ours}
         for place, heard in self.heard.items():
-            kept = self.world.rows(select, place.platform, place.id)
-            assert [(name, bool(gone)) for name, _, gone in kept] == [(one.id, one.deleted) for one in heard]
+            places = [row for (row,) in self.places_of(place, "id")]
+            kept = sorted(self.world.rows("messages", "number", "message_id", "deleted", "name", place=places))
+            found = [(message, bool(gone)) for _, message, gone, name in kept if name in names]
+            assert found == [(one.id, one.deleted) for one in heard]
 
     @invariant()
     def no_message_is_answered_twice(self) -> None:
-        runs = self.world.rows("SELECT run_id, place, target, message_ids, status FROM runs")
+        runs = self.world.rows("runs", "run_id", "place", "target", "message_ids", "status")
         taken = [(place, name) for _, place, _, names, _ in runs for name in msgspec.json.decode(names)]
         assert [one for one, times in Counter(taken).items() if times > 1] == []
         assert all(target in msgspec.json.decode(names) for _, _, target, names, _ in runs)
         by_run = {(run, name) for run, _, _, names, _ in runs for name in msgspec.json.decode(names)}
-        taken_by = """SELECT d.run_id, m.message_id FROM decisions d JOIN messages m ON m.id = d.message
-            WHERE d.run_id IS NOT NULL"""
-        assert set(self.world.rows(taken_by)) == by_run
-        undecided = """SELECT m.message_id FROM messages m WHERE m.own = 1
-            IS EXISTS (SELECT 1 FROM decisions d WHERE d.message = m.id)"""
-        assert self.world.rows(undecided) == []
+        messages = {row: (name, own) for row, name, own in self.world.rows("messages", "id", "message_id", "own")}
+        decided = self.world.rows("decisions", "message", "run_id")
+        assert {(run, messages[row][0]) for row, run in decided if run is not None} == by_run
+        assert {row for row, _ in decided} == {row for row, (_, own) in messages.items() if not own}
         assert max(Counter(place for _, place, _, _, status in runs if status == "open").values(), default=0) <= 1
-        early = "SELECT 1 FROM outbox JOIN runs USING (run_id) WHERE runs.status = 'open'"
-        assert self.world.rows(early) == []
+        assert self.world.rows("outbox", run_id=[run for run, *_, status in runs if status == "open"]) == []
 
     @invariant()
     def every_reply_is_shown_once(self) -> None:
-        sent = """SELECT o.message_id, o.text FROM outbox o JOIN places p ON p.id = o.place
-            WHERE o.status = 'sent' AND p.platform = ?"""
         for name, wall in self.world.walls.items():
             assert wall.wrong == []
             assert self.again or wall.doubled == []
-            kept = self.world.rows(sent, name)
+            places = [row for (row,) in self.world.rows("places", "id", platform=name)]
+            kept = self.world.rows("outbox", "message_id", "text", status="sent", place=places)
             shown = {message: reply.text for message, reply in wall.shown.items()}
             assert all(shown.get(message) == text for message, text in kept)
-        wrong = """SELECT o.message_id FROM outbox o
-            WHERE o.status = 'sent' AND (o.kind IN ('answer', 'task')) <> EXISTS (SELECT 1 FROM messages m
-            WHERE m.place = o.place AND m.message_id = o.message_id AND m.own = 1)"""
-        assert self.world.rows(wrong) == []  # an answer is in the log, a notice is not
+        own = set(self.world.rows("messages", "place", "message_id", own=1))
+        for place, message, kind in self.world.rows("outbox", "place", "message_id", "kind", status="sent"):
+            assert (kind in ("answer", "task")) == ((place, message) in own)  # an answer is in the log, a notice is not
 
     @invariant()
     def no_tool_runs_twice(self) -> None:
@@ -526,7 +525,8 @@ class Conversations(RuleBasedStateMachine):
 
     @invariant()
     def every_prompt_can_be_rebuilt(self) -> None:
-        for row, run_id, step in self.world.rows("SELECT id, run_id, step FROM prompts WHERE id > ?", self.newest):
+        prompts = self.world.rows("prompts", "id", "run_id", "step")
+        for row, run_id, step in (prompt for prompt in prompts if prompt[0] > self.newest):
             self.rebuilt[run_id, step] = self.read_prompt(run_id, step)
             self.newest = max(self.newest, row)
 

@@ -578,7 +578,7 @@ def test_an_engine_that_closes_does_not_wait_for_such_a_platform_either(world: W
     world.loop.run(work())
 
     assert world.loop.moment < SEND_TIMEOUT
-    assert world.rows("SELECT outgoing_id, status FROM outbox") == [("o1", "sending"), ("o2", "waiting")]
+    assert world.rows("outbox", "outgoing_id", "status") == [("o1", "sending"), ("o2", "waiting")]
 
 
 async def test_a_file_is_read_when_it_is_sent_and_one_that_is_gone_is_words(store: Store) -> None:

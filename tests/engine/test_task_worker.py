@@ -402,7 +402,7 @@ def test_a_full_disk_is_looked_at_again_after_a_while(world: World) -> None:
     world.loop.run(asyncio.sleep(CLOCK_CHECK))
 
     assert hands.done == ["t1"]
-    assert world.rows("SELECT status FROM tasks") == [("done",)]
+    assert world.rows("tasks", "status") == [("done",)]
 
 
 async def test_tasks_are_done_side_by_side(store: Store) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from tertulia.cli.options import default_db, model_names
 from tertulia.errors import StoreRefused
+from tertulia.store_url import is_url
 
 if TYPE_CHECKING:
     from tertulia.platforms.terminal.found_model import FoundModel
@@ -105,6 +106,8 @@ def _can_ask(*, as_json: bool) -> bool:
 def _default_db_with_folder() -> Path:
     """Return the default path of the store; create its folder."""
     path = default_db()
+    if is_url(path):
+        return path
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

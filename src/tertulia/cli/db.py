@@ -12,15 +12,17 @@ from tertulia.cli.options import DB, Platform, choose_platform, existing_store, 
 from tertulia.cli.output import ProgressBar, count_of, one_line, print_json, print_line, to_json
 from tertulia.errors import InvalidValue, StoreBroken, StoreBusy
 from tertulia.files import create_atomically, temporary_path
+from tertulia.store_url import is_url, masked, url_of
 
 if TYPE_CHECKING:
     import asyncio
 
     from tertulia.memory.forget import Forgotten, Plan
     from tertulia.store import Store
+    from tertulia.store.transfer import Progress
 
 databases = typer.Typer(
-    help="Maintain the store: check, back up, export, prune, forget.",
+    help="Maintain the store: check, back up, move, export, prune, forget.",
     epilog="Example: tertulia db check",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -64,9 +66,27 @@ def backup(
 
     path = existing_store(db)
     refuse_existing(file)
-    files = asyncio.run(_backup(path, file, size=path.stat().st_size))
+    files = asyncio.run(_backup(path, file, size=_file_size(path)))
     beside = f", with {count_of(files, 'files')} of media beside it" if files else ""
-    print_line(f"{one_line(str(file), None)} is a copy of {one_line(str(path), None)}{beside}")
+    print_line(f"{one_line(str(file), None)} is a copy of {one_line(masked(path), None)}{beside}")
+
+
+@databases.command("move", epilog="Example: tertulia db move tertulia.db postgresql://bot@db.example/tertulia")
+def move(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="The store to copy: a file, or a URL of PostgreSQL.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="An empty database, or a file that does not exist yet.")],
+) -> None:
+    """Copy a whole store to another one, with its ids and its files of media, and compare every row.
+
+    No bot may use either. A move that was stopped goes on when it is run again. FROM stays as it is. A password is best
+    left out of the URLs: libpq takes it from ~/.pgpass or PGPASSWORD.
+    """
+    bar = ProgressBar(sys.stderr)
+    moved = _move(source, target, lambda done, total: bar.show(done / total, f"{done:,} of {total:,} rows"))
+    bar.end()
+    print_line(
+        f"{one_line(masked(target), None)} has all {count_of(moved, 'rows')} of {one_line(masked(source), None)}"
+    )
 
 
 @databases.command("export", epilog="Example: tertulia db export --person 123456789 --out alice.json")
@@ -160,12 +180,13 @@ def prune(
     import asyncio
 
     path = existing_store(db)
-    before = path.stat().st_size
-    counts = {"prompts": asyncio.run(_prune(path, prompts, updates)), "bytes": before - path.stat().st_size}
+    before = _file_size(path)
+    counts = {"prompts": asyncio.run(_prune(path, prompts, updates)), "bytes": before - _file_size(path)}
     if as_json:
         print_json(counts)
     else:
-        print_line(f"removed: {count_of(counts['prompts'], 'prompts')}; the file is {counts['bytes'] >> 10} KB smaller")
+        smaller = f"; the file is {counts['bytes'] >> 10} KB smaller" if before else ""
+        print_line(f"removed: {count_of(counts['prompts'], 'prompts')}{smaller}")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -207,13 +228,19 @@ async def _export_person(path: Path, out: IO[bytes], person: str, platform: str 
     out.write(msgspec.json.format(to_json(known), indent=2) + b"\n")
 
 
+def _move(source: str, target: str, progress: "Progress") -> int:
+    from tertulia.store.moving import move_store
+
+    return move_store(url_of(source), url_of(target), progress)
+
+
 async def _backup(path: Path, file: Path, *, size: int) -> int:
     """Copy a store; return how many files of media it has."""
     import asyncio
 
     async with open_beside(path) as store:
         copying = asyncio.ensure_future(store.backup(file))
-        if sys.stderr.isatty():
+        if size and sys.stderr.isatty():
             await watch_copy(copying, file, total=size)
         await copying
         return (await store.count_rows())["files"]
@@ -229,6 +256,11 @@ async def watch_copy(copying: "asyncio.Future[None]", file: Path, *, total: int)
     if bar.is_open and copying.exception() is None:
         bar.show_bytes(total, total)
     bar.end()
+
+
+def _file_size(store: Path) -> int:
+    """Return the size of a store; 0 of one in PostgreSQL."""
+    return 0 if is_url(store) else store.stat().st_size
 
 
 def _size_so_far(file: Path) -> int:

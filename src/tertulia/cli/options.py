@@ -9,6 +9,7 @@ import typer
 
 from tertulia.cli.output import one_line
 from tertulia.errors import InvalidValue, StoreRefused
+from tertulia.store_url import is_url
 
 if TYPE_CHECKING:
     from tertulia.messages import Place
@@ -21,7 +22,7 @@ DB = Annotated[
     typer.Option(
         "--db",
         metavar="PATH",
-        help="The store. Default: TERTULIA_DB, else that of the tertulia.toml here, "
+        help="The store: a file, or a URL of PostgreSQL. Default: TERTULIA_DB, else that of the tertulia.toml here, "
         "else tertulia.db in your data folder.",
     ),
 ]
@@ -66,10 +67,12 @@ def default_db() -> Path:
 
 
 def existing_store(db: Path | None) -> Path:
-    """Return the path of a store that exists; refuse one that does not."""
+    """Return the path of a store that exists, or its URL; refuse one that does not."""
     path = db or default_db()
     if str(path) == ":memory:":
         raise InvalidValue(":memory: has no file to open; name one with --db")
+    if is_url(path):
+        return path
     try:
         found = path.stat()
     except FileNotFoundError as error:

@@ -32,9 +32,11 @@ def move_store(source: str, target: str, progress: Progress = lambda done, total
     if named == (masked(target) if is_url(target) else os.path.realpath(target)):
         raise InvalidValue(f"{masked(source)} is both the source and the target")
     with _opened(source, new=False) as old, _opened(target, new=True) as new:
-        transfer.refuse_incomplete(old.database)
         try:
-            transfer.begin_move(new.database, named)
+            with _naming(old.database):
+                transfer.refuse_incomplete(old.database)
+            with _naming(new.database):
+                transfer.begin_move(new.database, named)
             old.database.begin_reading()
             transfer.copy_rows(old.database, new.database, progress)
             new.database.begin_reading()
@@ -53,6 +55,15 @@ def move_store(source: str, target: str, progress: Progress = lambda done, total
         finally:
             old.database.undo()
             new.database.undo()
+
+
+@contextmanager
+def _naming(database: Connection) -> Iterator[None]:
+    """Name the store in an error."""
+    try:
+        yield
+    except StoreRefused as error:
+        raise StoreRefused(f"{database.describe()}: {error}") from error
 
 
 @contextmanager

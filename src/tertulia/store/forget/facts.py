@@ -179,13 +179,19 @@ class Forgetting:
         return {row: self._rules.hidden_sentences(facts, text) for row, text in texts.items()}
 
     async def _withdraw(self, facts: Sequence[ForgottenFact], seen: Mapping[int, Seen] | None = None) -> bool:
-        """Withdraw what states the facts; with *seen*, remove these then. Return False if something has changed."""
+        """Withdraw what states the facts; return False if something has changed since it was read.
+
+        With *seen*, the facts are removed then. Without it nothing was hidden yet, and prompts that were built before
+        are outdated: what begins with one until then is an open run, which is found when it is withdrawn again.
+        """
         unsent, exchanges = await self._reader.run(partial(_read_unsaid, facts=facts))
         found = await asyncio.to_thread(self._rules.find_withdrawn, facts, unsent)
         stated = await asyncio.to_thread(self._stated, facts, exchanges)
         at = max(fact.at for fact in facts)
 
         def withdraw(database: Database) -> bool:
+            if seen is None:
+                database.run(_OUTDATE, places=list({place for fact in facts for place in fact.places}))
             if _read_unsaid(database, facts) != (unsent, exchanges):
                 return False
             if seen is not None and any(_read_state(database, place) != seen[place] for place in seen):
@@ -209,8 +215,6 @@ def mark(database: Database, facts: Sequence[int], at: datetime) -> None:
     people = {about for (about,) in database.all(_MARK, facts=facts, at=at.isoformat())}
     cursors.exclude_facts(database, facts)
     retraction.remove_summaries(database, people)
-    places = {place for fact in _read_forgotten(database) for place in fact.places}
-    database.run(_OUTDATE, places=list(places))
 
 
 def _read_forgotten(database: Database) -> list[ForgottenFact]:

@@ -50,19 +50,6 @@ MEMORY = (
         UNIQUE (run_id, fact)
     )""",
     "CREATE INDEX proposals_by_fact ON proposals (fact)",
-    f"""CREATE TABLE recalled (  -- what the first prompt of a run shows from memory
-        id {SEQUENCE},
-        run_id TEXT NOT NULL REFERENCES runs (run_id) ON DELETE CASCADE,
-        fact INTEGER REFERENCES facts (id) ON DELETE CASCADE,
-        message INTEGER REFERENCES messages (id) ON DELETE CASCADE,
-        episode INTEGER REFERENCES episodes (id) ON DELETE CASCADE,
-        score REAL,
-        why TEXT NOT NULL  -- it is shown
-    )""",
-    "CREATE INDEX recalled_by_run ON recalled (run_id)",
-    "CREATE INDEX recalled_by_fact ON recalled (fact) WHERE fact IS NOT NULL",
-    "CREATE INDEX recalled_by_message ON recalled (message) WHERE message IS NOT NULL",
-    "CREATE INDEX recalled_by_episode ON recalled (episode) WHERE episode IS NOT NULL",
     f"""CREATE TABLE summaries (
         id {SEQUENCE},
         about INTEGER NOT NULL REFERENCES authors (id),
@@ -97,6 +84,19 @@ MEMORY = (
         PRIMARY KEY (episode, author)
     ) {BY_KEY}""",
     "CREATE INDEX episode_people_by_author ON episode_people (author)",
+    f"""CREATE TABLE recalled (  -- what the first prompt of a run shows from memory
+        id {SEQUENCE},
+        run_id TEXT NOT NULL REFERENCES runs (run_id) ON DELETE CASCADE,
+        fact INTEGER REFERENCES facts (id) ON DELETE CASCADE,
+        message INTEGER REFERENCES messages (id) ON DELETE CASCADE,
+        episode INTEGER REFERENCES episodes (id) ON DELETE CASCADE,
+        score REAL,
+        why TEXT NOT NULL  -- it is shown
+    )""",
+    "CREATE INDEX recalled_by_run ON recalled (run_id)",
+    "CREATE INDEX recalled_by_fact ON recalled (fact) WHERE fact IS NOT NULL",
+    "CREATE INDEX recalled_by_message ON recalled (message) WHERE message IS NOT NULL",
+    "CREATE INDEX recalled_by_episode ON recalled (episode) WHERE episode IS NOT NULL",
     f"""CREATE TABLE window_pasts (
         id {SEQUENCE},
         place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
