@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import Any
 
 from tertulia.memory.forget import Forgotten, Key, Plan
+from tertulia.memory.person_words import Vocabulary
 from tertulia.memory.values import FactRules
 from tertulia.store.database import Database
 from tertulia.store.encoding import clean
@@ -60,19 +61,20 @@ class SqlForgets(Repository):
 
     async def forget(self, platform: str, author_id: str, at: datetime) -> Forgotten:
         """Remove a person; return what was removed."""
-        plan = await self.plan(platform, author_id)
+        planner = Planner(self._reader, platform, author_id)
+        plan = await planner.plan()
         if plan.author is None and plan.is_empty:
             return plan.report()
-        return await self._remove(plan, at)
+        return await self._remove(plan, planner.words, at)
 
     async def resume(self) -> bool:
         """Remove the people whose forgetting was interrupted; return whether there were any."""
         people = await self._reader.run(lambda database: database.all(_UNFINISHED))
         for platform, author_id, at in people:
-            await self._remove(await self.plan(platform, author_id), datetime.fromisoformat(at))
+            await self._remove(await self.plan(platform, author_id), None, datetime.fromisoformat(at))
         return bool(people)
 
-    async def _remove(self, plan: Plan, at: datetime) -> Forgotten:
+    async def _remove(self, plan: Plan, words: Vocabulary | None, at: datetime) -> Forgotten:
         removed = plan
         await self._writer.run(partial(removal.hide_person, plan=plan, at=at))
         await self._changed()
@@ -80,7 +82,7 @@ class SqlForgets(Repository):
         self._media.forget(plan.media)
         await self._apply(DERIVED, plan, at)
         while True:
-            plan = await self.plan(plan.platform, plan.author_id)
+            plan = await Planner(self._reader, plan.platform, plan.author_id, words).plan()
             more, removed = plan.without(removed), removed.with_rows(plan)
             if more.rows.keys() & DERIVED.keys():
                 await self._apply(DERIVED, more, at)

@@ -117,8 +117,11 @@ _UPDATES = "SELECT u.id, u.raw FROM updates u WHERE u.raw IS NOT NULL AND u.id >
 class Planner:
     """Reads the rows of one person; `plan` makes a plan of them."""
 
-    def __init__(self, reader: ConnectionThread, platform: str, author_id: str) -> None:
+    def __init__(
+        self, reader: ConnectionThread, platform: str, author_id: str, words: Vocabulary | None = None
+    ) -> None:
         self._reader = reader
+        self.words = words  # of an earlier plan: to find them takes longer than all the rest
         self._platform = platform
         self._author_id = author_id
         self._author: int | None = None
@@ -144,7 +147,7 @@ class Planner:
             self._near = {place for (place,) in await self._all(_NEAR)}
             await self._read_direct()
             said = await self._read_said()
-            words = await self._read_words(said)
+            words = self.words = self.words or await self._read_words(said)
             await self._read_forwards(words)
             await self._read_exchanges(words)
             answering, showing = await self._read_runs()
