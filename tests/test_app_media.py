@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fakes import Files
 from media import media_files
 from tertulia.app import open_bot
 from tertulia.config import load_config
@@ -17,7 +18,6 @@ from tertulia.parts import Media, Text
 from tertulia.platform import Platform
 from tertulia.sim import GeminiSim, OpenAISim
 from tertulia.sim.behaviours import Answer, Ask, Echo
-from tertulia.testing import RecordedPlatform
 
 PLACE = Place(platform="recorded", id="7", kind="direct")
 GEMINI = 'model = "gemini-3.8-flash"\n[behavior]\ndebounce = 0\n'
@@ -25,11 +25,8 @@ PERSON = Author(id="7", name="Оля", language="uk")
 FILES = {"photo": media_files.image("JPEG"), "voice": media_files.sound("ogg", "libopus")}
 
 
-class Files(RecordedPlatform):
-    """A platform that gives files."""
-
-    async def fetch(self, media: Media, *, limit: int) -> bytes:
-        return FILES[media.media_kind]
+def a_file(media: Media) -> bytes:
+    return FILES[media.media_kind]
 
 
 class Sees:
@@ -61,7 +58,7 @@ def sent(number: int, *parts: Media | Text) -> Message:
 
 
 async def test_the_own_model_describes_a_photo_once_in_the_language_of_the_person(tmp_path: Path) -> None:
-    eyes, platform = Sees(), Files()
+    eyes, platform = Sees(), Files(a_file)
     photo = Media(media_kind="photo", unique_id="u1", file_id="photo", mime="image/jpeg")
     async with (
         GeminiSim(behaviour=eyes) as sim,
@@ -80,7 +77,7 @@ async def test_the_own_model_describes_a_photo_once_in_the_language_of_the_perso
 
 
 async def test_a_voice_is_transcribed_for_a_model_that_does_not_hear(tmp_path: Path) -> None:
-    platform = Files()
+    platform = Files(a_file)
     voice = Media(media_kind="voice", unique_id="v1", file_id="voice", mime="audio/ogg", seconds=4)
     config = (
         'model = "openai:gpt-4o"\n[behavior]\ndebounce = 0\n[media]\ndescribe = "none"\ntranscribe = "openai:whisper-1"'
@@ -105,7 +102,7 @@ async def test_the_words_for_a_voice_have_one_length_whenever_its_file_comes(tmp
     config = f'model = "openai:gpt-4o"\nprofile = "{profile}"\n[behavior]\ndebounce = 0\n'
     async with OpenAISim(behaviour=Echo()) as sim:
         variables = {"TERTULIA_OPENAI_BASE_URL": sim.url, "OPENAI_API_KEY": "k"}
-        async with a_bot(tmp_path, config + '[media]\ndescribe = "none"', Files(), **variables) as engine:
+        async with a_bot(tmp_path, config + '[media]\ndescribe = "none"', Files(a_file), **variables) as engine:
             for number in range(20):
                 await engine.receive(sent(number, *([voice] if number == 0 else [Text(text=f"text {number}")])))
                 await engine.settled()
@@ -121,7 +118,7 @@ async def test_a_config_says_who_describes(tmp_path: Path, describe: str) -> Non
     config = f"{GEMINI}[media]\ndescribe = {describe}"
     async with (
         GeminiSim(behaviour=eyes) as sim,
-        a_bot(tmp_path, config, Files(), TERTULIA_GEMINI_BASE_URL=sim.url) as engine,
+        a_bot(tmp_path, config, Files(a_file), TERTULIA_GEMINI_BASE_URL=sim.url) as engine,
     ):
         await engine.receive(sent(1, photo))
         await engine.settled()

@@ -3,6 +3,7 @@
 import pytest
 
 from engine.engines import engine_with, said, talked
+from fakes import Files
 from media import media_files
 from media.web import Server, answer
 from tertulia.context.budget import Budget
@@ -18,24 +19,17 @@ from tertulia.models.scripted import Scripted
 from tertulia.parts import Media, Text, ToolCall
 from tertulia.sim.telegram import image
 from tertulia.store import Store
-from tertulia.testing import HeldModel, RecordedPlatform
+from tertulia.testing import HeldModel
 from tertulia.turns import Prompt
 
 PNG = image(8, 8)
 
 
-class Files(RecordedPlatform):
-    """A platform that has one file, and counts who asks for it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked: list[str] = []
-
-    async def fetch(self, media: Media, *, limit: int) -> bytes:
-        self.asked.append(media.file_id or "")
-        if media.file_id != "cat":
-            raise MediaUnavailable("it is gone")
-        return PNG
+def a_cat(media: Media) -> bytes:
+    """The only file that the platform has."""
+    if media.file_id != "cat":
+        raise MediaUnavailable("it is gone")
+    return PNG
 
 
 def photo(name: str) -> Media:
@@ -48,7 +42,7 @@ def media_of(prompt: Prompt) -> list[tuple[str, bytes | None]]:
 
 
 async def test_what_is_there_goes_and_what_is_gone_is_words(store: Store) -> None:
-    platform, model = Files(), Scripted("Nice.", "Still nice.")
+    platform, model = Files(a_cat), Scripted("Nice.", "Still nice.")
 
     async with engine_with(model, platform, store=store) as engine:
         await talked(engine, said("look", 1, parts=(photo("cat"), photo("dog"), Text(text="look"))), said("and?", 2))
@@ -75,7 +69,7 @@ async def test_a_sound_that_is_longer_than_its_sender_said_is_words(store: Store
 
 
 async def test_a_quoted_photo_is_fetched_too(store: Store) -> None:
-    platform, model = Files(), Scripted("A cat.")
+    platform, model = Files(a_cat), Scripted("A cat.")
     quote = Quote(message_id="7", parts=(photo("cat"),))
 
     async with engine_with(model, platform, store=store) as engine:
@@ -90,7 +84,7 @@ async def test_two_pictures_of_a_tool_that_gives_all_the_same_id_are_both_sent(s
         return Media(media_kind="photo", unique_id="chart", data=image(8, 8, shade=shade))
 
     calls = [ToolCall(name="draw", id=str(shade), args={"shade": shade}) for shade in (1, 2)]
-    platform = Files()
+    platform = Files(a_cat)
 
     async with engine_with(Scripted(calls, "Both."), platform, store=store, tools=[draw]) as engine:
         await talked(engine, said("draw", 1))
@@ -157,7 +151,9 @@ async def test_a_joining_photo_that_is_gone_takes_no_room_of_another(store: Stor
     async def look() -> str:
         return "green"
 
-    async with engine_with(model, Files(), store=store, tools=[look], behavior=behavior, context=options) as engine:
+    async with engine_with(
+        model, Files(a_cat), store=store, tools=[look], behavior=behavior, context=options
+    ) as engine:
         await engine.receive(said("look", 1, parts=(photo("dog"), Text(text="look"))))
         await model.asked.wait()
         await engine.receive(said("these", 2, parts=(photo("dog"), photo("cat"), Text(text="these"))))
@@ -172,7 +168,7 @@ async def test_with_a_full_disk_the_answer_goes_out_all_the_same(store: Store, m
         raise StoreFull("the disk is full")
 
     monkeypatch.setattr(store.media, "add", full)
-    platform, model = Files(), Scripted("Words only.")
+    platform, model = Files(a_cat), Scripted("Words only.")
 
     async with engine_with(model, platform, store=store) as engine:
         await talked(engine, said("look", 1, parts=(photo("cat"),)))
@@ -186,7 +182,7 @@ async def test_a_file_that_cannot_be_stored_is_sent_all_the_same(store: Store, m
         raise StoreFull("the disk is full")
 
     monkeypatch.setattr(store.media, "add", full)
-    platform = Files()
+    platform = Files(a_cat)
 
     async with engine_with(Scripted(["Look.", Media.of(PNG, mime="image/png")]), platform, store=store) as engine:
         await talked(engine, said("paint", 1))
@@ -196,7 +192,7 @@ async def test_a_file_that_cannot_be_stored_is_sent_all_the_same(store: Store, m
 
 
 async def test_an_address_of_a_tool_is_fetched_for_each_result_and_that_of_a_person_once(store: Store) -> None:
-    server, platform = Server(b""), Files()
+    server, platform = Server(b""), Files(a_cat)
     options = MediaOptions(allowed_addresses=("127.0.0.1",))
     async with await server.start():
         address = f"http://127.0.0.1:{server.port}/now.png"

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, ME, engine_with, said, talked, texts_of, until
+from fakes import Receipts
 from media import media_files
 from people import NOON, a_photo
 from tertulia.context.values import Persona
@@ -987,12 +988,7 @@ async def test_a_message_that_calls_off_a_plan_does_so_before_its_burst_is_over(
 
 @pytest.mark.parametrize("given", [7, None, ""])
 async def test_a_platform_that_gives_no_proper_id_still_has_its_message_kept(store: Store, given: Any) -> None:
-    class Odd(RecordedPlatform):
-        async def send(self, delivery: Delivery) -> str:
-            await super().send(delivery)
-            return given  # type: ignore[no-any-return]
-
-    async with engine_with(Scripted("One.", "Two."), Odd(), store=store) as engine:
+    async with engine_with(Scripted("One.", "Two."), Receipts(given), store=store) as engine:
         await talked(engine, said("hello", "m1"), said("again", "m2"))
 
     assert [one.status for one in await store.outbox.listed()] == ["sent", "sent"]
@@ -1000,11 +996,7 @@ async def test_a_platform_that_gives_no_proper_id_still_has_its_message_kept(sto
 
 
 async def test_an_id_of_somebody_elses_message_overwrites_nothing(store: Store) -> None:
-    class Odd(RecordedPlatform):
-        async def send(self, delivery: Delivery) -> str:
-            return "1"
-
-    async with engine_with(Scripted("One."), Odd(), store=store) as engine:
+    async with engine_with(Scripted("One."), Receipts("1"), store=store) as engine:
         await talked(engine, said("hello"))
 
     assert [message.parts for message in await store.log.read(DIRECT, 0, 9)] == [(Text(text="hello"),)]

@@ -12,6 +12,7 @@ import pytest
 
 from engine.describing import Eyes
 from engine.engines import BOB, GROUP, engine_with, said, talked
+from fakes import Files
 from media import media_files
 from people import NOON, a_photo
 from store.builders import skip
@@ -33,11 +34,9 @@ JPEG = media_files.image("JPEG")
 TGS = media_files.tgs()
 
 
-class Files(RecordedPlatform):
-    """A platform that gives a picture for every file, and a moving sticker for the file `tgs`."""
-
-    async def fetch(self, media: Media, *, limit: int) -> bytes:
-        return TGS if media.file_id == "tgs" else JPEG
+def a_picture(media: Media) -> bytes:
+    """A picture for every file, and a moving sticker for the file `tgs`."""
+    return TGS if media.file_id == "tgs" else JPEG
 
 
 class Blind(Scripted):
@@ -79,7 +78,7 @@ async def test_a_sticker_that_is_seen_a_thousand_times_is_described_once_by_its_
     async with (
         GeminiSim(behaviour=service) as sim,
         Gemini("gemini-3.8-flash", key="k", base_url=sim.url) as gemini,
-        engine_with(gemini, Files(), store=store, describe=by_model(gemini)) as engine,
+        engine_with(gemini, Files(a_picture), store=store, describe=by_model(gemini)) as engine,
     ):
         for number in range(1000, 1003):
             await talked(engine, said("", number, place=GROUP, parts=(Text(text="Gryag, look"), sticker)))

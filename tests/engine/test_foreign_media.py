@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engines import ALICE, BOB, DIRECT, engine_with, said, talked
+from fakes import Files
 from tertulia.engine.task_worker import TaskHandler
 from tertulia.messages import Message, Place, Quote, Reply
 from tertulia.models.scripted import Scripted
@@ -25,11 +26,8 @@ ALICES_PHOTO = Media(media_kind="photo", unique_id="alice", file_id="private")
 STOLEN = Media(media_kind="photo", unique_id="bob", sha256=HASH)
 
 
-class Files(RecordedPlatform):
-    """A platform that gives files, and can send all media."""
-
-    async def fetch(self, media: Media, *, limit: int) -> bytes:
-        return {"private": PRIVATE}[media.file_id or ""]
+def private(media: Media) -> bytes:
+    return {"private": PRIVATE}[media.file_id or ""]
 
 
 def by_bob(*parts: Any, **changes: Any) -> Message:
@@ -52,10 +50,10 @@ def hashes(model: Scripted) -> set[str | None]:
     ids=["hash", "quoted hash", "bytes under the id of another"],
 )
 async def test_a_message_shows_no_file_of_another_person(store: Store, message: Message) -> None:
-    async with engine_with(Scripted("Nice."), Files(), store=store) as engine:
+    async with engine_with(Scripted("Nice."), Files(private), store=store) as engine:
         await talked(engine, said("", 1, place=DIRECT, parts=(ALICES_PHOTO,)))
     model = Scripted("Nice.")
-    async with engine_with(model, Files(), store=store) as engine:
+    async with engine_with(model, Files(private), store=store) as engine:
         await talked(engine, message)
 
     assert HASH not in hashes(model)
@@ -74,9 +72,9 @@ MADE = {
 
 @pytest.mark.parametrize("made", MADE.values(), ids=MADE)
 async def test_a_model_sends_no_file_of_another_person(store: Store, made: Media) -> None:
-    async with engine_with(Scripted("Nice."), Files(), store=store) as engine:
+    async with engine_with(Scripted("Nice."), Files(private), store=store) as engine:
         await talked(engine, said("", 1, place=DIRECT, parts=(ALICES_PHOTO,)))
-    model, platform = Scripted(["Look.", made], "And?"), Files()
+    model, platform = Scripted(["Look.", made], "And?"), Files(private)
     async with engine_with(model, platform, store=store) as engine:
         await talked(engine, by_bob(), said("more?", 10, place=BOBS, author=BOB))
 
@@ -89,9 +87,9 @@ async def test_a_task_sends_no_file_of_another_person(store: Store, made: Media)
     async def send(_: Task) -> list[Reply]:
         return [Reply(place=BOBS, text="Look.", media=(made,))]
 
-    async with engine_with(Scripted("Nice."), Files(), store=store) as engine:
+    async with engine_with(Scripted("Nice."), Files(private), store=store) as engine:
         await talked(engine, said("", 1, place=DIRECT, parts=(ALICES_PHOTO,)))
-    platform, handler = Files(), TaskHandler(run=send)
+    platform, handler = Files(private), TaskHandler(run=send)
     async with engine_with(Scripted("Nice."), platform, store=store, task_handlers={"look": handler}) as engine:
         await engine.schedule([Task(id="t", kind="look", place=BOBS, due_at=datetime.now(UTC))])
         await engine.settled()
@@ -106,9 +104,9 @@ async def test_a_tool_sends_no_file_of_another_person(store: Store, made: Media)
         """Takes a photo."""
         return made
 
-    async with engine_with(Scripted("Nice."), Files(), store=store) as engine:
+    async with engine_with(Scripted("Nice."), Files(private), store=store) as engine:
         await talked(engine, said("", 1, place=DIRECT, parts=(ALICES_PHOTO,)))
-    model, platform = Scripted(ToolCall(name="camera"), "Look.", "And?"), Files()
+    model, platform = Scripted(ToolCall(name="camera"), "Look.", "And?"), Files(private)
     async with engine_with(model, platform, store=store, tools=[camera]) as engine:
         await talked(engine, by_bob(), said("more?", 10, place=BOBS, author=BOB))
 
@@ -121,7 +119,7 @@ async def test_two_pictures_of_a_tool_with_one_id_are_two(store: Store) -> None:
         """Draws."""
         return [Media(media_kind="photo", unique_id="chart", data=data) for data in (PRIVATE, OTHER)]
 
-    platform = Files()
+    platform = Files(private)
     async with engine_with(Scripted(ToolCall(name="chart"), "Look."), platform, store=store, tools=[chart]) as engine:
         await talked(engine, by_bob())
 
@@ -147,7 +145,7 @@ def test_numbers_that_cannot_be_true_are_not_known(numbers: Any) -> None:
 
 async def test_a_video_of_nonsense_seconds_is_answered(store: Store) -> None:
     film = Media(media_kind="video", unique_id="v", file_id="private", seconds=math.nan)
-    platform = Files()
+    platform = Files(private)
     async with engine_with(Scripted("Nice."), platform, store=store) as engine:
         await talked(engine, by_bob(film))
 

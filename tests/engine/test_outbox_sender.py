@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from engine.engine_world import REMEMBERS, World
 from engine.engines import ALICE, DIRECT, GROUP, ME
+from fakes import Receipts
 from people import NOON, a_message
 from tertulia.engine.outbox_sender import CUT_OFF, MAX_COPIES, MAX_EDIT_RETRIES, SEND_TIMEOUT, OutboxSender
 from tertulia.engine.store_protocols import DeliveryAttempt, OutboxItem
@@ -491,12 +492,7 @@ async def test_a_reply_in_doubt_that_did_not_go_out_this_time_stays_in_doubt(sto
 
 @pytest.mark.parametrize("given", ["\ud800", "\0", 7, True, None, "", b"1", 1.5])
 async def test_whatever_a_platform_gives_for_an_id_the_reply_is_sent_once(store: Store, given: Any) -> None:
-    class Odd(RecordedPlatform):
-        async def send(self, delivery: Delivery) -> str:
-            await super().send(delivery)
-            return given  # type: ignore[no-any-return]
-
-    platform = Odd(capabilities=Capabilities(idempotency_window=REMEMBERS))
+    platform = Receipts(given, capabilities=Capabilities(idempotency_window=REMEMBERS))
     (one,) = await carried(store, platform, item())
     made = outbox_sender(store, platform)
     await made.recover()

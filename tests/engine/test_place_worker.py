@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,7 @@ from msgspec.structs import replace
 
 from engine.engine_world import World
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked
+from fakes import Meanwhile
 from people import NOON
 from rows import change, on
 from store.builders import a_run, skip
@@ -529,13 +531,8 @@ async def test_nobody_who_was_forgotten_meanwhile_is_answered_and_the_next_is(st
 async def test_a_run_goes_to_its_end_though_its_person_is_forgotten_while_it_is_under_way(
     store: Store, place: Place
 ) -> None:
-    class Slow(Scripted):
-        async def respond(self, prompt: Prompt) -> Response:
-            if not self.prompts:
-                await store.forget(platform="recorded", author_id=ALICE.id)
-            return await super().respond(prompt)
-
-    platform, model = RecordedPlatform(), Slow("First.", "Second.")
+    forget = partial(store.forget, platform="recorded", author_id=ALICE.id)
+    platform, model = RecordedPlatform(), Meanwhile(forget, "First.", "Second.")
     async with engine_with(model, platform, store=store) as engine:
         await talked(engine, said("Gryag, my word is aubergine", place=place))
         await talked(engine, said("Gryag?", 2, place=GROUP, author=BOB))

@@ -1,16 +1,17 @@
+from functools import partial
 from typing import Any
 
 import pytest
 from msgspec import to_builtins
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, nobody, said, talked, texts_of
+from fakes import Meanwhile
 from people import NOON
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.places import DelimiterCache
 from tertulia.engine.task_worker import BuiltinTasks
 from tertulia.errors import InvalidValue
 from tertulia.messages import Author, Place, Reply
-from tertulia.models.base import Response
 from tertulia.models.scripted import Scripted
 from tertulia.parts import Media
 from tertulia.platform import PlaceRole
@@ -19,7 +20,6 @@ from tertulia.store import Store
 from tertulia.tasks.kinds import DESTRUCTIVE, KINDS
 from tertulia.tasks.task import FORGET_CONFIRMED, REPEATABLE, Task
 from tertulia.testing import RecordedPlatform
-from tertulia.turns import Prompt
 
 ABOUT_ALICE = {"author": to_builtins(ALICE), "source": "1"}
 
@@ -133,13 +133,8 @@ class Owned(RecordedPlatform):
 
 
 async def test_what_is_said_while_a_conversation_is_being_cleared_belongs_to_the_new_one(store: Store) -> None:
-    class Slow(Scripted):
-        async def respond(self, prompt: Prompt) -> Response:
-            if not self.prompts:
-                await store.inbox.receive(said("words that came meanwhile", 2, place=GROUP), at=NOON)
-            return await super().respond(prompt)
-
-    model = Slow("Gone.\n# «clear-conversation»", "Yes.")
+    late = partial(store.inbox.receive, said("words that came meanwhile", 2, place=GROUP), at=NOON)
+    model = Meanwhile(late, "Gone.\n# «clear-conversation»", "Yes.")
     may = Behavior(debounce=0.0, model_may=DESTRUCTIVE)
     async with engine_with(model, Owned(), store=store, behavior=may) as engine:
         await talked(engine, said("Gryag, old words", 1, place=GROUP), said("Gryag?", 3, place=GROUP))

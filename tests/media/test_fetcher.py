@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from fakes import Files
 from media import media_files
 from tertulia.errors import MediaUnavailable, MediaUnreadable, StoreFull
 from tertulia.media.addresses import Fetched
@@ -22,24 +23,10 @@ from tertulia.messages import Place
 from tertulia.parts import Media
 from tertulia.sim.telegram import image
 from tertulia.store import Store
-from tertulia.testing import RecordedPlatform
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 PNG = image(8, 6)
 PHOTO = Media(media_kind="photo", unique_id="p1", file_id="f1")
-
-
-class Files(RecordedPlatform):
-    """A platform that gives what *give* returns, and counts."""
-
-    def __init__(self, give: Callable[[Media], Awaitable[Any]]) -> None:
-        super().__init__()
-        self.asked: list[str | None] = []
-        self._give = give
-
-    async def fetch(self, media: Media, *, limit: int) -> bytes:
-        self.asked.append(media.file_id)
-        return await self._give(media)  # type: ignore[no-any-return]
 
 
 class Facts:

@@ -2,20 +2,20 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from fakes import Meanwhile
 from memory.known import a_fact, a_subject
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message
 from store.builders import files_hold
 from tertulia.engine.memory.learner import Learner
 from tertulia.messages import Place
-from tertulia.models.base import Response
 from tertulia.models.scripted import Scripted
 from tertulia.store import Store
-from tertulia.turns import Prompt
 
 HER, HIM = a_subject(ALICE), a_subject(BOB)
 HIS = Place(platform="telegram", id=BOB.id, kind="direct")
@@ -45,15 +45,10 @@ async def test_what_was_unread_when_all_was_forgotten_is_not_learned(store: Stor
 
 
 async def test_what_was_being_read_when_all_was_forgotten_is_not_learned(store: Store) -> None:
-    class Slow(Scripted):
-        async def respond(self, prompt: Prompt) -> Response:
-            await store.facts.forget_all(HER)
-            return await super().respond(prompt)
-
     claim = {"sources": [1], "about": ALICE.id, "key": "home", "text": "Lives in Lviv.", "confidence": 1}
     await say(store, "I live in Lviv.")
 
-    assert await read(store, Slow(json.dumps({"facts": [claim]}))) == []
+    assert await read(store, Meanwhile(partial(store.facts.forget_all, HER), json.dumps({"facts": [claim]}))) == []
 
 
 async def test_what_waits_to_be_read_again_is_not_learned_once_all_was_forgotten(store: Store) -> None:

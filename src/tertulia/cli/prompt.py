@@ -1,11 +1,12 @@
 """`tertulia prompt`: what a model was sent in a run, step by step."""
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tertulia.cli.options import DB, open_beside
-from tertulia.cli.output import local_time, one_line, place_label, print_json, print_line, resolve_id
+from tertulia.cli.output import local_time, one_line, place_label, print_json, print_line, resolve_id, write_json
 from tertulia.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -13,13 +14,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tertulia.context.values import RecalledThing
+    from tertulia.engine.rebuilt_request import RebuiltRequest
     from tertulia.media.values import StoredFile
+    from tertulia.models.calls import Call
     from tertulia.parts import Media, Part
     from tertulia.run.journal import SentPrompt
     from tertulia.store import Store
     from tertulia.turns import Role
     from tertulia.wire.media_limits import MediaTaken
 
+
+MOST_CALLS = 1_000  # of one run
 
 Shown = tuple["SentPrompt", list[str], "Sequence[RecalledThing]"]
 
@@ -30,6 +35,10 @@ def prompt(
         typer.Argument(metavar="[RUN_ID]", help="As in the log; its beginning is enough. Default: the last run."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of prompts, one for each step.")] = False,
+    request: Annotated[
+        bool,
+        typer.Option("--request", help="Print the bodies of its requests; say whether they are as sent."),
+    ] = False,
     db: DB = None,
 ) -> None:
     """Show what the model was sent in a run, step by step, with media in the form in which they went.
@@ -38,6 +47,8 @@ def prompt(
     """
     import asyncio
 
+    if request:
+        return _print_requests(asyncio.run(_read_requests(db, run_id)))
     found = asyncio.run(_read(db, run_id))
     if as_json:
         import msgspec
@@ -68,6 +79,31 @@ async def _read(db: "Path | None", given: str | None) -> "Sequence[Shown]":
         steps = await store.prompts.sent_by(run)
         shown = await store.runs.recalled(steps[0].run_id) if steps else ()
         return [(sent, await _sent_media(store, sent), shown) for sent in steps]
+
+
+async def _read_requests(db: "Path | None", given: str | None) -> "list[tuple[Call, RebuiltRequest]]":
+    """Return the calls of a run, each with its request."""
+    from tertulia.engine.rebuilt_request import rebuild_request
+
+    async with open_beside(db) as store:
+        run = None if given is None else resolve_id(given, await store.prompts.runs(given), "run")
+        steps = {sent.step: sent for sent in await store.prompts.sent_by(run)}
+        calls = [
+            one
+            for sent in list(steps.values())[:1]
+            for one in await store.usage.calls(run=sent.run_id, most=MOST_CALLS)
+            if one.call.step in steps
+        ]
+        return [(one.call, await rebuild_request(store, steps[one.call.step or 0], one)) for one in calls]
+
+
+def _print_requests(found: "Sequence[tuple[Call, RebuiltRequest]]") -> None:
+    """Print each body on a line, and to standard error whether it is the one that was sent."""
+    for call, rebuilt in found:
+        digest = f", sha256 {call.request.sha256}" if call.request else ""
+        print(f"step {call.step}, try {call.attempt}: {one_line(rebuilt.why, None)}{digest}", file=sys.stderr)
+        if rebuilt.body:
+            write_json(rebuilt.body)
 
 
 async def _sent_media(store: "Store", sent: "SentPrompt") -> list[str]:

@@ -29,11 +29,13 @@ CallStatus = Literal[
 
 
 class SentMedia(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The form in which one medium of a prompt went: a file by its hash, or an address. Neither: words."""
+    """The form in which one medium of a prompt went: a file by its hash, an address, a document's text, else words."""
 
     sha256: str | None = None
     mime: str | None = None
     uri: str | None = None
+    document: Literal["beginning", "whole"] | None = None  # how much of its text went
+    beside_words: bool = False  # the words for it followed
 
 
 class SentRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 from tertulia.context.values import LeftOut
 from tertulia.errors import PromptRemoved
 from tertulia.models.calls import PromptSize
-from tertulia.run.journal import FallbackStep, PromptLedger, Run, SentPrompt
+from tertulia.run.journal import REMOVED, FallbackStep, PromptLedger, Run, SentPrompt
 from tertulia.store import usage
 from tertulia.store.database import Database
 from tertulia.store.encoding import (
@@ -34,8 +34,6 @@ from tertulia.store.encoding import (
 from tertulia.store.identities import place_key
 from tertulia.store.threads import ConnectionThread, Repository
 from tertulia.turns import Layer, Prompt
-
-REMOVED = "[removed: it held words of somebody who was forgotten]"
 
 _MAX_DEPTH = 200  # bases in a chain
 _MIN_SHARED = 256  # bytes of common prefix from which a delta is stored

@@ -62,7 +62,7 @@ class SqlTasks(Repository):
 
     async def add(self, tasks: Sequence[Task]) -> None:
         new = list(tasks)
-        await self._writer.run(lambda database: add(database, new, self._rules))
+        await self._writer.run(lambda database: add(database, new, self._rules), places=[task.place for task in new])
 
     async def take(self, now: datetime, *, platforms: Collection[str] | None = None) -> Sequence[Task]:
         moment = utc(now).isoformat()
@@ -72,7 +72,7 @@ class SqlTasks(Repository):
         if task.status not in _END_STATUSES:
             raise InvalidValue(f"task {task.id} is {task.status}, which is no way to end")
         sending = [outbox.as_row(reply) for reply in replies]
-        await self._writer.run(lambda database: _end(database, task, sending, self._rules))
+        await self._writer.run(lambda database: _end(database, task, sending, self._rules), places=[task.place])
 
     async def next_due(self, *, platforms: Collection[str] | None = None) -> datetime | None:
         return await self._reader.run(lambda database: _next_due(database, platforms))
@@ -83,11 +83,18 @@ class SqlTasks(Repository):
         return await self._writer.run(lambda database: _recover(database, repeatable, platforms, self._rules))
 
     async def cancel(self, task_id: str, *, why: str) -> Task | None:
-        return await self._writer.run(lambda database: _cancel(database, task_id, why, self._rules))
+        _, found = await self._reader.run(lambda database: _find(database, task_id))
+        if found is None:
+            return None
+        return await self._writer.run(
+            lambda database: _cancel(database, task_id, why, self._rules), places=[found.place]
+        )
 
     async def cancel_superseded(self, place: Place, policy: Policy) -> None:
         if await self._reader.run(lambda database: _plans_of_runs(database, find_place(database, place))):
-            await self._writer.run(lambda database: cancel_superseded(database, place, policy, self._rules))
+            await self._writer.run(
+                lambda database: cancel_superseded(database, place, policy, self._rules), places=[place]
+            )
 
     async def listed(self, place: Place | None = None) -> Sequence[Task]:
         return await self._reader.run(lambda database: _list(database, place))
@@ -202,11 +209,13 @@ def _take(database: Database, moment: str, platforms: Collection[str] | None, ru
         **_values_of(platforms),
     )
     running = [rules.begin(TASK.loads(body)) for (body,) in due]
-    database.many(  # no other task depends on a start
-        "UPDATE tasks SET status = :status, free = 0, body = :body WHERE task_id = :task_id",
+    database.many(  # no other task depends on a start; another process may have cancelled one since
+        "UPDATE tasks SET status = :status, free = 0, body = :body WHERE task_id = :task_id AND status = 'pending'",
         [{"status": task.status, "body": dumps(task), "task_id": task.id} for task in running],
     )
-    return running
+    select = "SELECT task_id FROM tasks WHERE task_id IN (:taken) AND status = 'running'"
+    taken = {name for (name,) in database.all(select, taken=[task.id for task in running])} if running else ()
+    return [task for task in running if task.id in taken]
 
 
 def _on(platforms: Collection[str] | None) -> str:

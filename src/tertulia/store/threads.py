@@ -179,7 +179,9 @@ class WriterThread(ConnectionThread):
             self.database.undo()
             match self.database.failure(error):
                 case Failure.DISK:
-                    return self._fail_for_good(error, jobs)
+                    return self._fail_for_good("the disk failed while writing", error, jobs)
+                case Failure.ANSWER:
+                    return self._fail_for_good("a commit was not answered", error, jobs)
                 case Failure.AGAIN:
                     raise _RunAgain(self.database.translate(error)) from error
             if len(jobs) > 1:
@@ -229,9 +231,9 @@ class WriterThread(ConnectionThread):
             for listener in tuple(self.commit_listeners):
                 listener(made)
 
-    def _fail_for_good(self, error: Exception, jobs: list[Job]) -> list[Outcome]:
-        """Refuse all writes from now on: after a failed sync the state of the disk is unknown until the next start."""
-        self.failed = StoreBroken(f"the disk failed while writing; nothing is written until the next start ({error})")
+    def _fail_for_good(self, what: str, error: Exception, jobs: list[Job]) -> list[Outcome]:
+        """Refuse all writes from now on: what is stored is unknown until the next start."""
+        self.failed = StoreBroken(f"{what}; nothing is written until the next start ({error})")
         self.failed.__cause__ = error
         return [Outcome(error=self.failed) for _ in jobs]
 

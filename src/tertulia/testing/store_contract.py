@@ -13,20 +13,27 @@ import pytest
 pytest.register_assert_rewrite(
     *(
         f"tertulia.testing.{module}"
-        for module in ("store_conversation_contract", "store_run_contract", "store_memory_contract", "store_machine")
+        for module in (
+            "store_conversation_contract",
+            "store_outbox_contract",
+            "store_run_contract",
+            "store_memory_contract",
+            "store_machine",
+        )
     )
 )
 
 from tertulia.testing.store_conversation_contract import ConversationContract  # noqa: E402 (after the rewriting of asserts is registered)
 from tertulia.testing.store_machine import MachineContract  # noqa: E402
 from tertulia.testing.store_memory_contract import MemoryContract  # noqa: E402
+from tertulia.testing.store_outbox_contract import OutboxContract  # noqa: E402
 from tertulia.testing.store_run_contract import RunContract  # noqa: E402
 from tertulia.testing.store_world import Opened  # noqa: E402
 
 __all__ = ["StoreContract"]
 
 
-class StoreContract(ConversationContract, RunContract, MemoryContract, MachineContract):
+class StoreContract(ConversationContract, OutboxContract, RunContract, MemoryContract, MachineContract):
     """The tests of what the engine relies on. A subclass is called `Test…` and defines `stores`."""
 
     def stores(self, folder: Path) -> Callable[[], Opened]:

@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 from msgspec.structs import replace
 
-from tertulia.context.edits import MessageChange
+from tertulia.context.edits import MessageChange, Reaction
 from tertulia.decisions import Decision
 from tertulia.engine.store_protocols import Command, PlaceSnapshot, StoreProtocol, UpdateResult, WaitingMessage
 from tertulia.errors import InvalidValue
@@ -23,6 +23,7 @@ from tertulia.platform import (
     PlaceJoined,
     PlaceLeft,
     PlaceMigrated,
+    Reacted,
     Received,
     Stopped,
     Update,
@@ -60,6 +61,10 @@ UNSTORABLE: tuple[Change, ...] = (
     PlaceMigrated(old=GROUP, new=replace(GROUP, id=" ")),
     Stopped(place=replace(GROUP, thread="\ud800")),
 )
+
+
+async def _reactions(store: StoreProtocol) -> list[Reaction]:
+    return [change for change in await store.log.changes(GROUP, 0) if isinstance(change, Reaction)]
 
 
 class ConversationContract:
@@ -211,6 +216,45 @@ class ConversationContract:
             MessageChange(number=1, position=4, before=edited),
         ]
         assert list(await store.log.changes(DIRECT, 0)) == []
+
+    @check
+    async def test_reactions_are_those_that_people_show_now(self, store: StoreProtocol) -> None:
+        def shown(author: Author, *emojis: str) -> Reacted:
+            return Reacted(place=GROUP, message_id="m1", author=author, emojis=emojis)
+
+        await receive(store, a_message())
+        await apply(store, shown(ALICE, "👍"), shown(BOB, "🔥"), key="u1")
+        await apply(store, shown(replace(ALICE, name="Another name"), "👀"), shown(BOB), key="u2")
+        await receive(store, a_message(id="m2"))
+        await apply(store, shown(ALICE, "👀"), shown(BOB, "🔥"), key="u3")
+
+        changes = [(one.position, one.author.id, one.emojis) for one in await _reactions(store)]
+        assert changes == [(1, ALICE.id, ("👀",)), (2, BOB.id, ("🔥",))]
+
+    @check
+    async def test_the_messages_of_an_album_are_found_with_what_was_decided_about_each(
+        self, store: StoreProtocol
+    ) -> None:
+        album = [a_message(id=name, album="a1") for name in ("1", "2", "3")]
+        await receive(store, *album, a_message(id="4", album="a2"), a_message(id="5", album="a1", author=BOB))
+        await store.inbox.skip(GROUP, {"1": NOT_ADDRESSED}, at=LATER)
+        await store.inbox.delete(GROUP, "3", at=LATER)
+
+        found = await store.inbox.album(GROUP, ALICE.id, "a1")
+        assert list(found) == [(album[0], NOT_ADDRESSED), (album[1], Decision(reason="waiting", at=NOON))]
+
+    @check
+    async def test_the_language_of_a_client_is_known_of_its_account_and_is_in_no_message(
+        self, store: StoreProtocol
+    ) -> None:
+        for name, language in (("1", "uk"), ("2", ""), ("3", "en")):
+            await receive(store, a_message(id=name, author=replace(ALICE, language=language)))
+
+        languages = [
+            await store.place_settings.language(platform=GROUP.platform, author_id=one) for one in (ALICE.id, "nobody")
+        ]
+        assert languages == ["en", None]
+        assert {message.author for message in await log_of(store)} == {ALICE}
 
     @check
     async def test_the_agents_own_messages_have_their_turns_and_do_not_wait(self, store: StoreProtocol) -> None:

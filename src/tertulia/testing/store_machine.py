@@ -9,14 +9,34 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from msgspec.structs import replace
 
 from tertulia.decisions import Decision
-from tertulia.engine.store_protocols import StoreProtocol
-from tertulia.messages import Message, Place
+from tertulia.engine.store_protocols import OutboxItem, SendStatus, StoreProtocol, UpdateResult
+from tertulia.messages import NOBODY, Message, Place, placeholder_of
 from tertulia.parts import Text
-from tertulia.testing.store_world import DIRECT, GROUP, LATER, ME, NOON, PROMPT, Opened, a_message, a_reply, a_run
+from tertulia.platform import Received
+from tertulia.testing.store_world import (
+    DIRECT,
+    GROUP,
+    LATER,
+    ME,
+    NOON,
+    PROMPT,
+    Opened,
+    a_message,
+    a_reply,
+    a_run,
+    apply,
+)
 
 PLACES = st.sampled_from([GROUP, DIRECT])
 IDS = st.sampled_from([str(number) for number in range(6)])
@@ -34,6 +54,8 @@ class StoreMachine(RuleBasedStateMachine):
         self._messages: dict[Place, dict[str, Message]] = {GROUP: {}, DIRECT: {}}
         self._waiting: dict[Place, list[str]] = {GROUP: [], DIRECT: []}
         self._runs: dict[Place, str] = {}  # the open run of each place
+        self._keys: set[str] = set()  # of updates
+        self._doubtful: dict[str, Place] = {}  # replies of which nobody knows whether they were sent
         self._count = 0
         self._changes = {GROUP: 0, DIRECT: 0}
 
@@ -57,6 +79,17 @@ class StoreMachine(RuleBasedStateMachine):
             self._messages[place][name] = message
             self._waiting[place].append(name)
 
+    @rule(place=PLACES, name=IDS, text=TEXTS, key=IDS)
+    def update(self, place: Place, name: str, text: str, key: str) -> None:
+        message = a_message(text, id=name, place=place)
+        result = self._do(apply(self._store, Received(message=message), key=key))
+
+        assert result == UpdateResult(new=key not in self._keys)
+        self._keys.add(key)
+        if result.new and name not in self._messages[place]:
+            self._messages[place][name] = message
+            self._waiting[place].append(name)
+
     @rule(place=PLACES, name=IDS, text=TEXTS)
     def edit(self, place: Place, name: str, text: str) -> None:
         before = self._messages[place].get(name)
@@ -74,12 +107,14 @@ class StoreMachine(RuleBasedStateMachine):
             if name in self._waiting[place]:
                 self._waiting[place].remove(name)
 
+    @precondition(lambda self: any(self._waiting.values()))
     @rule(place=PLACES)
     def skip(self, place: Place) -> None:
         if self._waiting[place]:
             decision = Decision(reason="blocked")
             self._do(self._store.inbox.skip(place, {self._waiting[place].pop(0): decision}, at=NOON))
 
+    @precondition(lambda self: any(self._waiting.values()))
     @rule(place=PLACES)
     def begin(self, place: Place) -> None:
         taken = tuple(self._waiting[place])
@@ -90,8 +125,9 @@ class StoreMachine(RuleBasedStateMachine):
         self._do(self._store.runs.begin(run, PROMPT, at=NOON))
         self._runs[place], self._waiting[place] = run.id, []
 
-    @rule(place=PLACES, text=TEXTS)
-    def answer(self, place: Place, text: str) -> None:
+    @precondition(lambda self: self._runs)
+    @rule(place=PLACES, text=TEXTS, doubtful=st.booleans())
+    def answer(self, place: Place, text: str, *, doubtful: bool) -> None:
         run_id = self._runs.pop(place, None)
         if run_id is None:
             return
@@ -99,18 +135,51 @@ class StoreMachine(RuleBasedStateMachine):
         reply = a_reply(id=f"o-{run_id}", run=run_id, author=ME)
         reply = replace(reply, reply=replace(reply.reply, place=place, text=text))
         self._do(self._store.runs.end(replace(journal.run, status="done", ended_at=LATER), replies=[reply]))
-        self._do(self._store.outbox.put(replace(reply, status="sent", message_id=f"b-{run_id}", sent_at=LATER)))
-        said = a_message(text, id=f"b-{run_id}", place=place, author=ME, sent_at=LATER)
-        self._messages[place][said.id] = said
+        name = reply.id if doubtful else f"b-{run_id}"
+        status: SendStatus = "doubtful" if doubtful else "sent"
+        self._do(self._store.outbox.put(_outcome(reply, status, name)))
+        said = a_message(text, id=name, place=place, author=ME, sent_at=LATER, doubtful=doubtful)
+        self._messages[place][name] = said
+        if doubtful:
+            self._doubtful[name] = place
+
+    @precondition(lambda self: self._doubtful)
+    @rule(was_sent=st.booleans())
+    def settle(self, *, was_sent: bool) -> None:
+        """What became of the oldest doubtful reply is known: it has the id of the platform, or is removed."""
+        for name, place in list(self._doubtful.items())[:1]:
+            del self._doubtful[name]
+            said = self._messages[place][name]
+            if was_sent:
+                (reply,) = [one for one in self._do(self._store.outbox.listed("doubtful")) if one.id == name]
+                self._do(self._store.outbox.put(_outcome(reply, "sent", f"b-{name}")))
+                said = replace(said, id=f"b-{name}", doubtful=False)
+            else:
+                self._do(self._store.outbox.decide(name, "dropped"))
+                said = _without_id(placeholder_of(said))
+            key = said.id or f"removed {name}"
+            self._messages[place] = {
+                (key if one == name else one): (said if one == name else message)
+                for one, message in self._messages[place].items()
+            }
 
     @invariant()
     def says_what_is_expected(self) -> None:
         for place, messages in self._messages.items():
-            assert list(self._do(self._store.log.read(place, 0, 10_000))) == list(messages.values())
+            said = self._do(self._store.log.read(place, 0, 10_000))
+            assert list(map(_without_id, said)) == list(messages.values())
             assert self._do(self._store.log.count(place)) == len(messages)
             waiting = [one.message for one in self._do(self._store.inbox.waiting(place))]
             assert waiting == [messages[name] for name in messages if name in self._waiting[place]]
         assert {run.place: run.id for run in self._do(self._store.runs.open())} == self._runs
+        assert {one.id for one in self._do(self._store.outbox.listed("doubtful"))} == self._doubtful.keys()
+
+    @invariant()
+    def counts_the_events_of_each_place(self) -> None:
+        numbers: dict[Place, list[int]] = {GROUP: [], DIRECT: []}
+        for event in self._do(self._store.events.read(after="")):
+            numbers[event.place].append(event.number)
+        assert all(found == list(range(1, len(found) + 1)) for found in numbers.values())
 
     def teardown(self) -> None:
         self._do(self._close())
@@ -123,6 +192,16 @@ class StoreMachine(RuleBasedStateMachine):
 
     def _do(self, work: Any) -> Any:
         return self._runner.run(_awaited(work))
+
+
+def _without_id(message: Message) -> Message:
+    """Return a message, without its id if its content was removed: such an id is of the store."""
+    return replace(message, id="") if message.author == NOBODY else message
+
+
+def _outcome(reply: OutboxItem, status: SendStatus, name: str) -> OutboxItem:
+    """Return a reply that was sent under a name, or that nobody knows to be sent."""
+    return replace(reply, status=status, attempts=1, sent_at=LATER, message_id=name if status == "sent" else None)
 
 
 async def _awaited(work: Any) -> Any:

@@ -2,26 +2,24 @@
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from tertulia.context.values import LeftOut
 from tertulia.engine.limits import Spend
-from tertulia.engine.store_protocols import PromptOutdated, SendStatus, StoreProtocol
+from tertulia.engine.store_protocols import PromptOutdated, StoreProtocol
 from tertulia.errors import InvalidValue, PromptRemoved
-from tertulia.messages import Quote, Reply
 from tertulia.models.base import Usage
 from tertulia.models.calls import Call
-from tertulia.parts import Media, Text, ToolCall, ToolResult
+from tertulia.parts import ToolCall, ToolResult
 from tertulia.run.journal import FallbackStep, Journal, SentPrompt
 from tertulia.tasks.task import cancels_everything, cancels_nothing
 from tertulia.testing.store_world import (
     DIRECT,
     GROUP,
     LATER,
-    ME,
     NOON,
     PROMPT,
     Opened,
@@ -33,7 +31,6 @@ from tertulia.testing.store_world import (
     a_tool_run,
     check,
     check_restarts,
-    log_of,
     receive,
     waiting,
 )
@@ -195,71 +192,6 @@ class RunContract:
             await store.prompts.sent("r1", 0)
         left = [await store.prompts.sent(run_id, 0) for run_id in ("r2", "r3")]
         assert [one and one.prompt for one in left] == [Prompt.of(f"a long history and {number}") for number in (1, 2)]
-
-    @check
-    async def test_a_sent_reply_is_a_message_of_the_place_once(self, store: StoreProtocol) -> None:
-        await receive(store, a_message("photo?"))
-        photo = Media(media_kind="photo", unique_id="p1", mime="image/jpeg", data=b"\xff\xd8jpeg")
-        reply = a_reply(author=ME, turns=TURNS)
-        reply = replace(reply, reply=Reply(place=GROUP, text="Here.", reply_to="m1", media=(photo,)))
-        await store.outbox.put(reply)
-        before = await store.log.count(GROUP)
-        for _ in range(2):
-            await store.outbox.put(replace(reply, status="sent", message_id="77", sent_at=LATER))
-
-        quote = Quote(message_id="m1", author=a_message().author, parts=a_message("photo?").parts)
-        parts = (Text(text="Here."), photo)
-        said = a_message(id="77", author=ME, sent_at=LATER, parts=parts, reply_to=quote)
-        assert before == 1
-        assert await log_of(store) == [a_message("photo?"), said]
-        assert await store.log.turns([said]) == {"77": TURNS}
-
-    @check
-    async def test_a_doubtful_reply_is_one_message_that_its_receipt_gives_the_id_of_the_platform(
-        self, store: StoreProtocol
-    ) -> None:
-        reply = a_reply(author=ME)
-        await store.outbox.put(reply)
-        await store.outbox.put(replace(reply, status="sending", attempts=1))
-        await store.outbox.put(replace(reply, status="doubtful", attempts=1, sent_at=NOON))
-        doubtful = [(message.id, message.doubtful) for message in await log_of(store)]
-        await store.outbox.put(replace(reply, status="sent", attempts=1, message_id="77", sent_at=NOON))
-
-        assert doubtful == [("o1", True)]
-        assert [(message.id, message.doubtful) for message in await log_of(store)] == [("77", False)]
-
-    @check
-    async def test_replies_are_listed_by_their_status(self, store: StoreProtocol) -> None:
-        replies = [
-            a_reply(id=f"o{n}", status=status, attempts=n, why="w") for n, status in enumerate(get_args(SendStatus))
-        ]
-        for reply in replies:
-            await store.outbox.put(reply)
-
-        assert list(await store.outbox.unsent()) == replies[:2]
-        assert list(await store.outbox.listed("doubtful", "dropped")) == replies[3:]
-        assert list(await store.outbox.listed()) == replies
-        assert list(await store.outbox.to_retry()) == []
-
-    @check
-    async def test_a_sent_reply_stays_sent_and_a_dropped_one_dropped(self, store: StoreProtocol) -> None:
-        await store.outbox.put(a_reply(id="sent", status="sent", message_id="9"))
-        await store.outbox.put(a_reply(id="dropped"))
-        await store.outbox.decide("dropped", "dropped")
-
-        with pytest.raises(InvalidValue, match="was sent already"):
-            await store.outbox.put(a_reply(id="sent"))
-        with pytest.raises(InvalidValue, match="was dropped"):
-            await store.outbox.put(a_reply(id="dropped", status="sending"))
-        with pytest.raises(InvalidValue, match="reply 'sent' is sent"):
-            await store.outbox.decide("sent", "waiting")
-        assert await store.outbox.decide("no such", "waiting") is None
-
-        await store.outbox.decide("dropped", "waiting")
-        assert [(reply.id, reply.status) for reply in await store.outbox.listed()] == [
-            ("sent", "sent"),
-            ("dropped", "waiting"),
-        ]
 
     @check
     async def test_tasks_are_stored_once_and_listed_by_their_time_and_place(self, store: StoreProtocol) -> None:

@@ -3,11 +3,13 @@
 import json
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from fakes import Meanwhile
 from memory.talks import GARDEN, TRIP, a_said
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message
 from store.builders import a_store_of
@@ -17,10 +19,8 @@ from tertulia.errors import Overloaded
 from tertulia.formats.imported import ImportedMessage
 from tertulia.memory.episodes import EpisodeRules
 from tertulia.messages import Message, Place
-from tertulia.models.base import Response
 from tertulia.models.scripted import Scripted
 from tertulia.store import Store
-from tertulia.turns import Prompt
 
 DAY = timedelta(days=1)
 TOLD = json.dumps({"topic": "Trip", "summary": "They go to Lviv by train.", "tags": ["lviv"], "importance": 0.9})
@@ -194,13 +194,8 @@ async def test_a_change_while_it_is_told_is_seen() -> None:
     async with Store.open(":memory:") as store:
         await received(store, days(2))
 
-        class Slow(Scripted):
-            async def respond(self, prompt: Prompt) -> Response:
-                if not self.prompts:
-                    await store.inbox.delete(GROUP, "1", at=NOON)
-                return await super().respond(prompt)
-
-        await an_episodist(store, Slow(TOLD, TOLD.replace("train", "Lviv bus"))).write(GROUP)
+        delete = partial(store.inbox.delete, GROUP, "1", at=NOON)
+        await an_episodist(store, Meanwhile(delete, TOLD, TOLD.replace("train", "Lviv bus"))).write(GROUP)
 
         (first,) = await store.episodes.listed(GROUP)
         assert first.summary == "They go to Lviv by Lviv bus."

@@ -45,7 +45,7 @@ class Proxy:
             while data := client.recv(1 << 16):
                 if b"COMMIT" in data and not self._is_cut:
                     self._is_cut = True
-                    client.shutdown(socket.SHUT_RDWR)
+                    client.shutdown(socket.SHUT_RDWR)  # the server is not told: its session stays
                     if self._reaches:
                         server.sendall(data)
                         server.recv(1 << 16)  # it is committed by now

@@ -36,6 +36,7 @@ _DEFAULTS: dict[str, str | int] = {  # what the URL does not say
     "tcp_user_timeout": 30_000,
     "client_encoding": "utf8",
 }
+_UNKNOWN = 30.0  # seconds to wait for a transaction whose commit was not answered
 _WAITS = (0.1, 0.2, 0.5, 1.0)  # seconds before connecting once more
 _RESULTS = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
 _FETCHED_AT_ONCE = 500  # statements of `many` in one exchange
@@ -51,6 +52,9 @@ _SEQUENCES = """SELECT substr(CAST(sequencename AS TEXT), 1, length(CAST(sequenc
     FROM pg_sequences WHERE schemaname = current_schema() AND sequencename LIKE '%_id_seq' AND last_value IS NOT NULL"""
 _IDENTITIES = """SELECT CAST(table_name AS TEXT) FROM information_schema.columns
     WHERE table_schema = current_schema() AND column_name = 'id' AND is_identity = 'YES'"""
+# The session of a transaction that still waits for a client that is gone.
+_END_TRANSACTION = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE backend_xid = CAST(CAST(:id AS xid8) AS xid) AND state LIKE 'idle%' AND usename = current_user"""
 # The bot that has the store; see `holder`.
 _HOLDER_TABLE = """CREATE TABLE tertulia_holder (
     one INTEGER NOT NULL UNIQUE CHECK (one = 1),
@@ -195,13 +199,17 @@ class PostgresDatabase:
 
     def failure(self, error: Exception) -> Failure:
         state = getattr(error, "sqlstate", None) or ""
+        if isinstance(error, errors.TransactionResolutionUnknown):
+            return Failure.ANSWER
+        if isinstance(error, TakenOver):
+            return Failure.TRANSACTION
         if (
             isinstance(error, ConnectionLost)
             or state[:2] in {"08", "40"}
             or state in {"55P03", "57P01", "57P02", "57P03"}
         ):
             return Failure.AGAIN
-        if isinstance(error, TakenOver) or state[:2] in {"25", "53", "54", "57", "58", "XX"}:
+        if state[:2] in {"25", "53", "54", "57", "58", "XX"}:
             return Failure.TRANSACTION
         return Failure.STATEMENT  # also a row that another one added meanwhile: the unit sees it when it runs alone
 
@@ -384,12 +392,15 @@ class PostgresDatabase:
             raise errors.InFailedSqlTransaction("the transaction had failed")
 
     def _was_committed(self, transaction: str) -> bool:
-        while True:
+        end = time.monotonic() + _UNKNOWN
+        while time.monotonic() < end:
             self._ready()
             status = self.all("SELECT pg_xact_status(CAST(:id AS xid8))", id=transaction)[0][0]
             if status != "in progress":
                 return bool(status == "committed")
+            self.all(_END_TRANSACTION, id=transaction)
             time.sleep(_WAITS[0])
+        raise errors.TransactionResolutionUnknown("nobody knows whether the last change was stored")
 
 
 def translate(error: Exception, what: str, url: str) -> TertuliaError:
