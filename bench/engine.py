@@ -1,9 +1,10 @@
 """Measures the durable engine: messages received and answered a second, memory, time of a turn in a long chat.
 
-    .venv/bin/python bench/engine.py [--json]
+    .venv/bin/python bench/engine.py [--json] [--store postgresql://…]
 
 Everything is real but the model, which answers at once. The store syncs every commit to the disk. The floor is the rate
-of commits of one small row through sqlite3 alone. Run it with `taskset -c 0` to use one core.
+of commits of one small row through sqlite3 alone. Run it with `taskset -c 0` to use one core. With `--store`, turns are
+measured in that empty database of a server on this machine too; the CPU time of the server counts.
 """
 
 import argparse
@@ -78,10 +79,10 @@ def a_message(place: str, number: int) -> Message:
 
 
 @asynccontextmanager
-async def engine_in(folder: str) -> AsyncIterator[tuple[Engine, BenchPlatform, Store]]:
+async def engine_in(folder: str, url: str | None = None) -> AsyncIterator[tuple[Engine, BenchPlatform, Store]]:
     platform = BenchPlatform()
     async with (
-        Store.open(Path(folder) / "s.db") as store,
+        Store.open(url or Path(folder) / "s.db", media_folder=folder) as store,
         Engine(store, InstantModel(), [platform], behavior=BEHAVIOR, limits=LIMITS) as engine,
     ):
         yield engine, platform, store
@@ -124,16 +125,41 @@ async def converse(engine: Engine, platform: BenchPlatform, place: str, numbers:
         await answered.wait()
 
 
-async def turn_rates(folder: str, each: int) -> tuple[float, float]:
-    """Return turns a second of wall time and of CPU time, all places in parallel."""
-    async with engine_in(folder) as (engine, platform, _):
+async def turn_rates(folder: str, each: int, url: str | None = None) -> tuple[float, float, float]:
+    """Return turns a second of wall time, and ms of CPU time a turn, here and in the server; all places in parallel."""
+    async with engine_in(folder, url) as (engine, platform, _):
         await asyncio.gather(*(converse(engine, platform, str(place), range(3)) for place in range(PLACES)))
         await engine.settled()
-        wall, cpu = time.perf_counter(), time.process_time()
+        wall, cpu, server = time.perf_counter(), time.process_time(), server_time(url)
         await asyncio.gather(*(converse(engine, platform, str(place), range(3, each + 3)) for place in range(PLACES)))
         await engine.settled()
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        return PLACES * each / wall, PLACES * each / cpu
+        wall, cpu, server = time.perf_counter() - wall, time.process_time() - cpu, server_time(url) - server
+        turns = PLACES * each
+        return turns / wall, cpu / turns * 1000, server / turns * 1000
+
+
+def server_time(url: str | None) -> float:
+    """Return seconds of CPU time of a server of PostgreSQL, whose processes are children of one."""
+    if not url:
+        return 0.0
+    import psycopg
+
+    with psycopg.connect(url) as connection:
+        row = connection.execute("SELECT pg_backend_pid()").fetchone()
+    assert row
+    parent = int(_stat(row[0])[1])
+    stats = [_stat(int(path.name)) for path in Path("/proc").iterdir() if path.name.isdigit()]
+    ours = [_stat(parent), *(stat for stat in stats if int(stat[1]) == parent)]
+    ticks = sum(int(number) for stat in ours for number in stat[11:15])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _stat(pid: int) -> list[str]:
+    """Return what Linux says of a process, from its state on; of one that has ended, only zeros."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ["0"] * 15
 
 
 async def turn_times(folder: str, sizes: Sequence[int], sample: int) -> list[dict[str, Any]]:
@@ -196,6 +222,7 @@ async def memory_use(folder: str, count: int) -> list[dict[str, int]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--json", action="store_true", help="machine-readable")
+    parser.add_argument("--store", metavar="URL", help="an empty database in which turns are measured too")
     parser.add_argument("--turns", type=int, default=100, help="turns in each of the 32 places")
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1_000, 10_000, 100_000])
     parser.add_argument("--messages", type=int, default=100_000, help="messages over which memory is watched; 0: not")
@@ -206,6 +233,9 @@ def main() -> None:
         "received_one_writer": lambda folder: asyncio.run(receive_rate(folder, 2_000, 1)),
         "received_32_writers": lambda folder: asyncio.run(receive_rate(folder, 16_000, 32)),
         "turns": lambda folder: asyncio.run(turn_rates(folder, options.turns)),
+        "postgres_turns": lambda folder: (
+            asyncio.run(turn_rates(folder, options.turns, options.store)) if options.store else None
+        ),
         "long_chat": lambda folder: asyncio.run(turn_times(folder, options.sizes, 200)),
         "memory": lambda folder: asyncio.run(memory_use(folder, options.messages)) if options.messages else [],
     }
@@ -216,13 +246,17 @@ def main() -> None:
 
 
 def table(results: dict[str, Any]) -> str:
-    wall, cpu = results["turns"]
     lines = [
         f"floor: {results['floor_commits']:,.0f} synced commits/s through sqlite3 alone",
         f"received, one after another: {results['received_one_writer']:,.0f} messages/s "
         f"({results['received_one_writer'] / results['floor_commits']:.2f} of the floor)",
         f"received, 32 at a time: {results['received_32_writers']:,.0f} messages/s",
-        f"turns, 32 places: {wall:,.0f}/s of wall time, {cpu:,.0f}/s of CPU time",
+        *(
+            f"turns, 32 places{where}: {rates[0]:,.0f}/s of wall time, {rates[1] + rates[2]:.2f} ms of CPU time each"
+            + (f", {rates[2]:.2f} of it the server's" if rates[2] else "")
+            for where, rates in (("", results["turns"]), (", PostgreSQL", results["postgres_turns"]))
+            if rates
+        ),
         "",
         "| stored in the chat | ms a turn | CPU ms | memory |",
         "|--:|--:|--:|--:|",

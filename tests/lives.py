@@ -64,7 +64,7 @@ async def lives(script: Path, log: Path) -> AsyncIterator[Lives]:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(folders), "XDG_DATA_HOME": str(log.parent)},
         )
         try:
             yield Lives(process, log)

@@ -18,6 +18,7 @@ import psycopg
 
 from tertulia.store import Store
 from tertulia.store.store import StoreOpener
+from tertulia.store_url import is_url
 
 IS_CHOSEN = os.environ.get("TERTULIA_TEST_STORE") == "postgres"
 _SETTINGS = ("fsync = off", "full_page_writes = off", "synchronous_commit = off", "autovacuum = off")
@@ -57,6 +58,24 @@ def new_database() -> str:
     with psycopg.connect(server(), autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())
     return server().replace("/postgres?", f"/{quote(name)}?")
+
+
+def store_in(folder: Path, name: str) -> str:
+    """Return where a test that kills processes keeps its store: a file, or a new database."""
+    if not IS_CHOSEN:
+        return str(folder / name)
+    url = new_database()
+    with Store.open(url, media_folder=folder / f"{name}.media"):
+        return url
+
+
+def let_time_pass(url: str) -> None:
+    """Let a bot that was killed be long silent; a file needs no time."""
+    if not is_url(url):
+        return
+    with psycopg.connect(url, autocommit=True) as connection:
+        if connection.execute("SELECT 1 FROM pg_tables WHERE tablename = 'tertulia_holder'").fetchone():
+            connection.execute("UPDATE tertulia_holder SET seen_at = seen_at - interval '1 minute'")
 
 
 def empty_database() -> str:

@@ -90,9 +90,9 @@ class Kept(Struct, frozen=True, kw_only=True):
         return sum(self.shown[row["outgoing_id"]] for row in rows)
 
 
-async def aftermath(path: Path, service: ScriptedService) -> Result:
+async def aftermath(path: Path, where: str, service: ScriptedService) -> Result:
     """All that can be counted, and every fault; the engine's file is at rest."""
-    async with Store.open(path) as store:
+    async with Store.open(where, beside=True) as store:
         tables: dict[str, Rows] = defaultdict(list)
         async for row in store.export():
             tables[row["table"]].append(row)
@@ -106,7 +106,7 @@ async def aftermath(path: Path, service: ScriptedService) -> Result:
         *_misspoken(kept),
         *_misdone(kept),
         *_mistimed(kept),
-        *await _misjudged(path, kept),
+        *await _misjudged(where, kept),
     ]
     return _counted(kept, faults)
 
@@ -216,11 +216,11 @@ def _mistimed(kept: Kept) -> Iterator[str]:
     yield from (f"{deed}: {count} times" for deed, count in kept.deeds.items() if count > 1 and deed[:4] != "look")
 
 
-async def _misjudged(path: Path, kept: Kept) -> list[str]:
+async def _misjudged(where: str, kept: Kept) -> list[str]:
     """Where the commands say something else."""
-    code, said = await command("db", "check", "--db", str(path))
+    code, said = await command("db", "check", "--db", where)
     faults = [f"tertulia db check: {said}"] if code else []
-    code, said = await command("outbox", "--json", "--db", str(path))
+    code, said = await command("outbox", "--json", "--db", where)
     if code:
         return [*faults, f"tertulia outbox: {said}"]
     listed = {row["id"] for row in json.decode(said)}

@@ -59,6 +59,7 @@ class Life(Struct, frozen=True, kw_only=True):
     """What a child is told: where everything is, and how it ends."""
 
     path: str
+    store: str  # the same, or the URL of a database
     model_url: str
     port: int  # of the platform
     platform: str
@@ -226,7 +227,7 @@ async def live(life: Life) -> None:
     platform = KilledCorner(life, death)
     path = Path(life.path)
     deeds = Deeds(path.with_suffix(".did"), death)
-    async with Store.open(path) as store, Gemini(MODEL, key="k", base_url=life.model_url) as model:
+    async with Store.open(life.store) as store, Gemini(MODEL, key="k", base_url=life.model_url) as model:
         sleep = find_room if life.finds_room else asyncio.sleep
         engine = engine_of(watched(store, death), model, platform, deeds, sleep=sleep)
         running = asyncio.create_task(engine.run())

@@ -16,6 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+import postgres
 from engine.aftermath import Result, aftermath
 from engine.engine_child import Life
 from engine.scripted_service import Answering, Kind, ScriptedService
@@ -51,12 +52,14 @@ class Station:
 
     def __init__(self, folder: Path, service: ScriptedService, lives: Lives, model_url: str) -> None:
         self.path = folder / "engine.db"
+        self.store = postgres.store_in(folder, "engine.db")
         self.service = service
         self.kills = self.lives = 0
         self.log = lives.log
         self._lives = lives
         self._life = Life(
             path=str(self.path),
+            store=self.store,
             model_url=model_url,
             port=service.port,
             platform=service.kind,
@@ -66,7 +69,7 @@ class Station:
     async def die(self, moment: "Moment") -> None:
         """Live until a moment, in which some messages come."""
         self.service.begin(MESSAGES)
-        child = await self._lives.begin(self._life)
+        child = await self._begin(self._life)
         await self.service.until(moment.events, "asked", patience=IDLE)
         await asyncio.sleep(moment.seconds)
         self._ended(await self._lives.kill(child), wanted=-signal.SIGKILL)
@@ -74,7 +77,7 @@ class Station:
     async def die_full(self, room: int) -> None:
         """Live with so much room on the disk until there is none left, while messages come without end."""
         self.service.begin(float("inf"))
-        child = await self._lives.begin(replace(self._life, room=room))
+        child = await self._begin(replace(self._life, room=room))
         while not self.is_full():  # noqa: ASYNC110 (its log is a file)
             await asyncio.sleep(0.02)
         self._ended(await self._lives.kill(child), wanted=-signal.SIGKILL)
@@ -86,14 +89,18 @@ class Station:
     async def die_at(self, point: str) -> None:
         """Live until a named point is reached."""
         self.service.begin(float("inf"))
-        child = await self._lives.begin(replace(self._life, kill_at=point))
+        child = await self._begin(replace(self._life, kill_at=point))
         self._ended(await self._lives.end(child, timeout=OVERDUE), wanted=-signal.SIGKILL)
 
     async def finish(self, messages: int = 0, *, room: int = 0) -> None:
         """Live until all is done, and so many more messages; the disk is full after so much *room*, for a moment."""
         self.service.begin(messages, ends=True)
-        child = await self._lives.begin(replace(self._life, room=room, finds_room=bool(room)))
+        child = await self._begin(replace(self._life, room=room, finds_room=bool(room)))
         self._ended(await self._lives.end(child, timeout=OVERDUE), wanted=0)
+
+    async def _begin(self, life: Life) -> int:
+        postgres.let_time_pass(self.store)
+        return await self._lives.begin(life)
 
     def _ended(self, code: int, *, wanted: int) -> None:
         self.lives += 1
@@ -125,7 +132,7 @@ async def tortured(folder: Path, kind: Kind, *, kills: int, seed: int) -> Result
 
 
 async def told(one: Station, began: float) -> Result:
-    found = await aftermath(one.path, one.service)
+    found = await aftermath(one.path, one.store, one.service)
     return replace(found, kills=one.kills, lives=one.lives, seconds=time.monotonic() - began)
 
 

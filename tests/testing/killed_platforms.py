@@ -15,10 +15,12 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+import postgres
 from lives import Lives, lives
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.messages import Author, Place, Reply
 from tertulia.store import Store
+from tertulia.store_url import is_url
 from tertulia.testing.example_service import ExampleService
 from testing.counting_service import CountingService
 from testing.platform_child import Life, answer_to, platform_of
@@ -63,25 +65,27 @@ async def killed(folder: Path, platform: str, *, kills: int, seed: int) -> Resul
     moments: Counter[str] = Counter()
     messages = 0
     async with CountingService(keys=platform == "corner") as service, lives(CHILD, folder / "log") as forked:
-        life = Life(path=str(folder / "bot.db"), port=service.port, platform=platform)
+        life = Life(path=postgres.store_in(folder, "bot.db"), port=service.port, platform=platform)
         for _ in range(kills):
             for _ in range(chance.choice([0, 0, 1, 2]) if messages else 1):  # else no answer ever comes to its end
                 person = Author(id=f"p{messages}", name="Ann")
                 service.post(person.id, person, f"number {messages}!")
                 messages += 1
             await kill(forked, life, service, chance)
-            kept = await stored(folder)
+            kept = await stored(life.path)
             moments["draft"] += is_draft_visible(kept, service)
             moments["parts"] += is_between_parts(kept, service)
+        postgres.let_time_pass(life.path)
         child = await forked.begin(replace(life, messages=messages))
         code = await forked.end(child, timeout=OVERDUE)
         assert code == 0, forked.log()
-        found = await aftermath(folder, life, service, messages)
+        found = await aftermath(life, service, messages)
         return replace(found, kills=kills, with_draft=moments["draft"], between_parts=moments["parts"])
 
 
 async def kill(forked: Lives, life: Life, service: CountingService, chance: random.Random) -> None:
     """Live one life, and end it after a random number of requests."""
+    postgres.let_time_pass(life.path)
     child = await forked.begin(life)
     what = chance.choice([*MOST])
     await service.until(service.counts[what] + chance.randint(1, MOST[what]), what, patience=IDLE)
@@ -105,30 +109,39 @@ async def killed_at(
 async def _killed_at(folder: Path, platform: str, point: str, forked: Lives) -> tuple[list[str], list[tuple[str, str]]]:
     """Kill a bot within its answer in three parts, and let another finish."""
     async with CountingService(keys=platform == "corner") as service:
-        life = Life(path=str(folder / "bot.db"), port=service.port, platform=platform, messages=1)
+        life = Life(path=postgres.store_in(folder, "bot.db"), port=service.port, platform=platform, messages=1)
         service.post("p2", Author(id="p2", name="Ann"), "number 2!")
         for kill_at, wanted in ((point, -signal.SIGKILL), ("", 0)):
+            postgres.let_time_pass(life.path)
             child = await forked.begin(replace(life, kill_at=kill_at))
             code = await forked.end(child, timeout=OVERDUE)
             assert code == wanted, (platform, point, code, forked.log())
         seen = [message["text"] for message in service.shown("p2")]
-    kept = await stored(folder)
+    kept = await stored(life.path)
     assert {row.status for row in kept.outbox} <= {"sent", "doubtful"}
     return seen, [(row.kind, row.reply.text) for row in kept.outbox if row.status == "doubtful"]
 
 
-async def stored(folder: Path) -> Stored:
-    """What is stored, read from a copy of the file: the next life finds it as the last one left it."""
+async def stored(where: str) -> Stored:
+    """What is stored, read from a copy of a file: the next life finds it as the last one left it."""
+    if is_url(where):
+        async with Store.open(where, beside=True) as store:
+            return await _stored(store)
+    folder = Path(where).parent
     with tempfile.TemporaryDirectory(dir=folder) as copies:
         for name in ("bot.db", "bot.db-wal"):
             if (folder / name).exists():
                 shutil.copy(folder / name, copies)
         async with Store.open(Path(copies, "bot.db"), durable=False) as store:
-            return Stored(
-                outbox=await store.outbox.listed(),
-                open_runs={run.id: run.place.id for run in await store.runs.open()},
-                waiting={place.id for place in await store.inbox.places()},
-            )
+            return await _stored(store)
+
+
+async def _stored(store: Store) -> Stored:
+    return Stored(
+        outbox=await store.outbox.listed(),
+        open_runs={run.id: run.place.id for run in await store.runs.open()},
+        waiting={place.id for place in await store.inbox.places()},
+    )
 
 
 def is_draft_visible(kept: Stored, service: ExampleService) -> bool:
@@ -148,9 +161,9 @@ def is_between_parts(kept: Stored, service: ExampleService) -> bool:
     return any(all(map(any, zip(*parts, strict=True))) for parts in replies.values())
 
 
-async def aftermath(folder: Path, life: Life, service: ExampleService, messages: int) -> Result:
+async def aftermath(life: Life, service: ExampleService, messages: int) -> Result:
     """The fate of every message, by what people see and what is stored."""
-    kept = await stored(folder)
+    kept = await stored(life.path)
     unfinished = kept.waiting.union(kept.open_runs.values())
     fates: Counter[str] = Counter()
     faults: list[str] = []

@@ -13,6 +13,7 @@ nothing but the database. After a failed fsync nobody knows what the disk holds:
 
 import asyncio
 import inspect
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
@@ -33,6 +34,7 @@ Operation = Callable[[Any], T]
 
 MAX_BATCH = 512  # jobs in one commit at most
 MAX_ATTEMPTS = 5  # of a batch that may succeed when it is run again
+_PAUSE = 0.02  # seconds before that
 _ARGUMENT_FAULT: ContextVar[Callable[[], str | None]] = ContextVar("_ARGUMENT_FAULT", default=lambda: None)
 
 
@@ -158,11 +160,12 @@ class WriterThread(ConnectionThread):
         if jobs[0].autocommit:
             return [_run_operation(jobs[0], self.database)]
         failed: TertuliaError | None = None
-        for _ in range(MAX_ATTEMPTS):
+        for attempt in range(MAX_ATTEMPTS):
             try:
                 return self._commit_batch(jobs)
             except _RunAgain as again:
                 failed = again.error
+                time.sleep(_PAUSE * 2**attempt)  # who waited for our locks takes them first
         return [Outcome(error=failed) for _ in jobs]
 
     def _commit_batch(self, jobs: list[Job]) -> list[Outcome]:

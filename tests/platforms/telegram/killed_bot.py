@@ -16,6 +16,7 @@ from pathlib import Path
 
 from msgspec.structs import asdict, replace
 
+import postgres
 from lives import Lives, lives
 from platforms.telegram.bot_child import Life, answer_to, bot_of
 from tertulia.messages import Place, Reply
@@ -34,18 +35,19 @@ async def killed(folder: Path, *, kills: int, seed: int) -> Result:
     moments: Counter[str] = Counter()
     chats: list[SimChat] = []
     async with TelegramSim() as sim, lives(CHILD, folder / "log") as forked:
-        life = Life(path=str(folder / "bot.db"), url=sim.url, token=sim.token)
+        life = Life(path=postgres.store_in(folder, "bot.db"), url=sim.url, token=sim.token)
         for _ in range(kills):
             for _ in range(chance.choice([0, 0, 1, 2]) if chats else 1):
                 chats.append(ask(sim, len(chats)))
             await kill(forked, life, sim, chance)
-            kept = await stored(folder)
+            kept = await stored(life.path)
             moments["draft"] += is_draft_visible(kept, sim)
             moments["parts"] += is_between_parts(kept, sim)
+        postgres.let_time_pass(life.path)
         child = await forked.begin(replace(life, messages=len(chats)))
         code = await forked.end(child, timeout=OVERDUE + len(chats))
         assert code == 0, forked.log()
-        found = aftermath(await stored(folder), life, sim, chats)
+        found = aftermath(await stored(life.path), life, sim, chats)
         return replace(found, kills=kills, with_draft=moments["draft"], between_parts=moments["parts"])
 
 
@@ -59,6 +61,7 @@ def ask(sim: TelegramSim, number: int) -> SimChat:
 
 async def kill(forked: Lives, life: Life, sim: TelegramSim, chance: random.Random) -> None:
     """Live one life, and end it after a random number of calls."""
+    postgres.let_time_pass(life.path)
     child = await forked.begin(life)
     what = chance.choice([*MOST])
     wanted = calls(sim, what) + chance.randint(1, MOST[what])

@@ -1,16 +1,18 @@
 """One connection to PostgreSQL: statements in pipelines, repeated connecting, translated errors.
 
-Nothing is prepared and no setting outlasts a transaction, so that PgBouncer may give each transaction another server
-connection. `BEGIN` and the locks of places travel with the first statement of a transaction, `ROLLBACK` with the
-statement after it: a unit costs one exchange for each statement with a result, and one for its commit.
+No setting outlasts a transaction, and statements are prepared only where no pooler stands between, so that PgBouncer
+may give each transaction another server connection. `BEGIN` and the locks of places travel with the first statement of
+a transaction, `ROLLBACK` with the statement after it: a unit costs one exchange for each statement with a result, and
+one for its commit.
 """
 
-import itertools
 import re
 import select
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import count, zip_longest
 from typing import Any, cast
 
 import psycopg
@@ -40,6 +42,8 @@ _UNKNOWN = 30.0  # seconds to wait for a transaction whose commit was not answer
 _WAITS = (0.1, 0.2, 0.5, 1.0)  # seconds before connecting once more
 _RESULTS = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
 _FETCHED_AT_ONCE = 500  # statements of `many` in one exchange
+_PREPARED_FROM = 3  # uses of a statement, from which on it is prepared
+_MAX_PREPARED = 1000
 # The transaction's id; the bot that has the store, if it is us: its row cannot go before we have ended; locked places.
 _OPENING = """SELECT pg_current_xact_id()::text,
     (SELECT token FROM (SELECT token FROM tertulia_holder WHERE token = :token FOR KEY SHARE) held)"""
@@ -63,7 +67,7 @@ _HOLDER_TABLE = """CREATE TABLE tertulia_holder (
     since TIMESTAMPTZ NOT NULL,
     seen_at TIMESTAMPTZ NOT NULL
 )"""
-_numbers = itertools.count()
+_numbers = count()
 _MIGRATING = b"SELECT pg_current_xact_id()::text, '', pg_advisory_xact_lock(5355593)"  # one process at a time
 _OPENING_AT = (
     _OPENING
@@ -72,6 +76,9 @@ _OPENING_AT = (
     WHERE place_key IN (:keys) OR id IN (SELECT place FROM place_aliases WHERE place_key IN (:keys))
     ORDER BY id FOR UPDATE) locked)"""
 )
+
+
+_Key = tuple[bytes, tuple[int, ...]]  # a statement, and the types of its values
 
 
 class ConnectionLost(psycopg.OperationalError):
@@ -116,6 +123,10 @@ class PostgresDatabase:
         self._transaction = ""  # the id of the one that writes
         self._begun = False
         self._ignored = 0  # exchanges whose results nobody needs
+        self._prepares = False  # whether the session is ours alone
+        self._uses: Counter[_Key] = Counter()
+        self._prepared: dict[_Key, bytes] = {}  # the names of statements
+        self._sent: list[tuple[_Key, bytes] | None] = []  # for each result to come, what it has prepared, if anything
         self._connection: psycopg.Connection[Any] | None = None
         self._connect()
 
@@ -135,10 +146,14 @@ class PostgresDatabase:
         text, names = form(statement)
         for start in range(0, len(waiting), _FETCHED_AT_ONCE):
             libpq = self._send_unsent()
-            libpq.send_prepare(b"", text)
+            name = self._prepare(libpq, text, ()) or b""
+            if not name:
+                libpq.send_prepare(b"", text)
+                self._sent.append(((text, ()), b""))
             for row in waiting[start : start + _FETCHED_AT_ONCE]:
                 values, _, formats = parameters([row[name] for name in names])
-                libpq.send_query_prepared(b"", values, formats)
+                libpq.send_query_prepared(name, values, formats)
+                self._sent.append(None)
             self._exchange(libpq)
 
     def insert(self, statement: str, /, **values: Any) -> int:
@@ -264,6 +279,8 @@ class PostgresDatabase:
         if self._connection:
             self._connection.close()
             self._connection = None
+        self._prepared.clear()
+        self._sent.clear()
 
     # exchanges
 
@@ -282,6 +299,8 @@ class PostgresDatabase:
         self._poll = select.poll()
         self._poll.register(self._connection.pgconn.socket, select.POLLIN)
         self._ignored = 0
+        self._prepares = False
+        self._prepares = self.all("SELECT pg_backend_pid()")[0][0] == self._connection.pgconn.backend_pid
 
     def _forget_transaction(self) -> None:
         self._begun = self._opening = self._writes = False
@@ -312,10 +331,31 @@ class PostgresDatabase:
             self._ready()
         libpq = self._send_unsent()
         try:
-            libpq.send_query_params(text, data, types, formats, 1)
+            self._send(libpq, text, Parameters(data, types, formats))
         except psycopg.OperationalError as error:
             raise self._lose(str(error)) from error
         return self._exchange(libpq)
+
+    def _send(self, libpq: pq.abc.PGconn, text: bytes, values: Parameters) -> None:
+        data, types, formats = values
+        if name := self._prepare(libpq, text, tuple(types)):
+            libpq.send_query_prepared(name, data, formats, 1)
+        else:
+            libpq.send_query_params(text, data, types, formats, 1)
+        self._sent.append(None)
+
+    def _prepare(self, libpq: pq.abc.PGconn, text: bytes, types: tuple[int, ...]) -> bytes | None:
+        """Return the name of a statement that is used often, prepared."""
+        key = text, types
+        if not self._prepares or (name := self._prepared.get(key)):
+            return name if self._prepares else None
+        self._uses[key] += 1
+        if self._uses[key] < _PREPARED_FROM or len(self._prepared) >= _MAX_PREPARED:
+            return None
+        name = b"s%d" % next(_numbers)
+        libpq.send_prepare(name, text, types)
+        self._sent.append((key, name))
+        return name
 
     def _send_unsent(self) -> pq.abc.PGconn:
         """Send what goes before the next statement."""
@@ -324,7 +364,7 @@ class PostgresDatabase:
         libpq = self._connection.pgconn
         try:
             for text, values in self._unsent:
-                libpq.send_query_params(text, *(values or (None,)))
+                self._send(libpq, text, values or Parameters([], [], []))
         except psycopg.OperationalError as error:
             raise self._lose(str(error)) from error
         self._unsent.clear()
@@ -339,7 +379,7 @@ class PostgresDatabase:
             while self._ignored:
                 self._results(libpq)
                 self._ignored -= 1
-            found = self._results(libpq)
+            found = self._without_prepared(self._results(libpq))
         except psycopg.OperationalError as error:
             raise self._lose(str(error)) from error
         for result in found:
@@ -353,6 +393,19 @@ class PostgresDatabase:
             if self.token and not found[1].get_value(0, 1):
                 raise TakenOver("another bot has taken the store over")
         return found[-1]
+
+    def _without_prepared(self, results: list[pq.abc.PGresult]) -> list[pq.abc.PGresult]:
+        """Return the results of one exchange but those of preparing that succeeded."""
+        sent, self._sent = self._sent, []
+        found: list[pq.abc.PGresult] = []
+        for result, prepared in zip_longest(results, sent):
+            if result is None:
+                break
+            if not prepared or result.status != pq.ExecStatus.COMMAND_OK:
+                found.append(result)
+            elif prepared[1]:
+                self._prepared[prepared[0]] = prepared[1]
+        return found
 
     def _results(self, libpq: pq.abc.PGconn) -> list[pq.abc.PGresult]:
         """Wait for the results of one exchange."""
@@ -394,11 +447,12 @@ class PostgresDatabase:
     def _was_committed(self, transaction: str) -> bool:
         end = time.monotonic() + _UNKNOWN
         while time.monotonic() < end:
-            self._ready()
-            status = self.all("SELECT pg_xact_status(CAST(:id AS xid8))", id=transaction)[0][0]
-            if status != "in progress":
-                return bool(status == "committed")
-            self.all(_END_TRANSACTION, id=transaction)
+            with suppress(ConnectionLost):  # asked again, until the server is there
+                self._ready()
+                status = self.all("SELECT pg_xact_status(CAST(:id AS xid8))", id=transaction)[0][0]
+                if status != "in progress":
+                    return bool(status == "committed")
+                self.all(_END_TRANSACTION, id=transaction)
             time.sleep(_WAITS[0])
         raise errors.TransactionResolutionUnknown("nobody knows whether the last change was stored")
 
