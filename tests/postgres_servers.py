@@ -2,7 +2,7 @@
 
     .venv/bin/python tests/postgres_servers.py pytest tests/store/postgres
 
-The command finds the server in TERTULIA_TEST_POSTGRES. Packages that are missing are installed with apt-get.
+The command finds the server in TERTULIA_TEST_SERVER. Packages that are missing are installed with apt-get.
 """
 
 import os
@@ -88,7 +88,19 @@ def servers() -> Iterator[list[str]]:
         (folder / "users").write_text('"postgres" ""\n')
         (folder / "pgbouncer.ini").write_text(PGBOUNCER.format(port=port, listen=listen, folder=folder))
         data = folder / "data"
-        made = [BINARIES / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "-N"]
+        made = [
+            str(BINARIES / "initdb"),
+            "-D",
+            str(data),
+            "-U",
+            "postgres",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--no-locale",
+            "-N",
+        ]
         subprocess.run(made, preexec_fn=as_postgres, stdout=subprocess.DEVNULL, check=True)
         options = ["-D", str(data), "-p", str(port), "-k", "", "-h", "127.0.0.1", "-c", "max_connections=200"]
         with (
@@ -105,7 +117,7 @@ def main(command: list[str]) -> int:
     with servers() as urls:
         for name, url in zip(("PostgreSQL 15", "PgBouncer in transaction mode"), urls, strict=True):
             print(f"on {name}", flush=True)
-            environment = {**os.environ, "TERTULIA_TEST_POSTGRES": url, "TERTULIA_TEST_STORE": "postgres"}
+            environment = {**os.environ, "TERTULIA_TEST_SERVER": url, "TERTULIA_TEST_STORE": "postgres"}
             if code := subprocess.run(command, env=environment, check=False).returncode:
                 return code
     return 0

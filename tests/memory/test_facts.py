@@ -18,6 +18,7 @@ from tertulia.memory.facts import (
     facts_digest,
     facts_to_drop,
     is_single_key,
+    merge_again,
     merge_facts,
     subject_of,
 )
@@ -439,3 +440,19 @@ def test_a_digest_changes_with_any_fact_and_not_with_their_order() -> None:
 
 def test_a_subject_is_an_author_on_a_platform() -> None:
     assert subject_of(ALICE, GROUP) == Subject(platform="telegram", id="u123", name="Alice")
+
+
+def test_what_a_removed_fact_had_superseded_is_merged_again() -> None:
+    kyiv = a_fact("lives in Kyiv", key="home")
+    lviv = a_fact("lives in Lviv", key="home", learned_at=LATER)
+    old, new = merge_facts([], [kyiv, lviv])
+
+    assert merge_again([old], [new.id], []) == [kyiv]
+    assert merge_again([old, new], [], [new.id]) == [old, new]
+
+
+def test_a_freed_fact_that_another_repeats_is_removed() -> None:
+    freed = replace(a_fact("likes tea", id="freed"), superseded_by="gone", held_until=LATER)
+    same = a_fact("likes tea", id="same", sources=("m2",))
+
+    assert merge_again([freed, same], ["gone"], []) == [replace(same, sources=("m2", "m1"))]

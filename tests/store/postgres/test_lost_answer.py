@@ -5,6 +5,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Thread
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -21,9 +22,10 @@ class Proxy:
 
     def __init__(self, url: str, *, reaches: bool) -> None:
         found = urlsplit(url)
-        self._server = (
-            (found.hostname, found.port) if found.hostname else f"{parse_qs(found.query)['host'][0]}/.s.PGSQL.5432"
-        )
+        self._server: Any = (found.hostname, found.port)
+        if not found.hostname:
+            options = parse_qs(found.query)
+            self._server = f"{options['host'][0]}/.s.PGSQL.{options.get('port', ['5432'])[0]}"
         self._reaches = reaches
         self._is_cut = False
         self._listening = socket.create_server(("127.0.0.1", 0))
