@@ -21,7 +21,8 @@ class Proxy:
 
     def __init__(self, url: str, *, reaches: bool) -> None:
         found = urlsplit(url)
-        self._server = f"{parse_qs(found.query)['host'][0]}/.s.PGSQL.5432"
+        options = parse_qs(found.query)
+        self._server = f"{options['host'][0]}/.s.PGSQL.{options.get('port', ['5432'])[0]}"
         self._reaches = reaches
         self._is_cut = False
         self._listening = socket.create_server(("127.0.0.1", 0))
