@@ -12,6 +12,7 @@ import warnings
 from functools import cache
 from itertools import count
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 from urllib.parse import quote
 
@@ -57,7 +58,7 @@ def server() -> str:
 
 def new_database() -> str:
     """Create a database; return its URL."""
-    name = f"tertulia_{os.getpid()}_{next(_numbers)}"
+    name = f"tertulia_{token_hex(4)}_{next(_numbers)}"
     with psycopg.connect(server(), autocommit=True, prepare_threshold=None) as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())
     return server().replace("/postgres?", f"/{quote(name)}?")
