@@ -9,7 +9,7 @@ KILLS ?= 1000
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test snapshots reference demo chat sim check format bench bench-forget bench-check soak embedder recording torture hostile-addresses hostile-files media-kills coverage lock clean
+.PHONY: help setup test snapshots reference demo chat sim check format bench bench-forget bench-check soak embedder recording torture postgres hostile-addresses hostile-files media-kills coverage lock clean
 
 help:  ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|' 2>/dev/null \
@@ -99,6 +99,12 @@ torture: $(BIN)/.ready  ## all tests at full size, properties with EXAMPLES exam
 	PYTHONPATH=tests $(BIN)/python tests/engine/torture.py $(KILLS)
 	PYTHONPATH=tests:examples $(BIN)/python tests/testing/killed_platforms.py $(KILLS)
 	PYTHONPATH=tests:examples $(BIN)/python tests/platforms/telegram/killed_bot.py $(KILLS)
+
+postgres: $(BIN)/.ready  ## the store and the engine on PostgreSQL, KILLS killed engines, Debian's PostgreSQL 15 and PgBouncer
+	TERTULIA_TEST_STORE=postgres $(BIN)/pytest --timeout=3600 tests/store/postgres tests/store tests/engine tests/tasks tests/run
+	TERTULIA_TEST_STORE=postgres PYTHONPATH=tests $(BIN)/python tests/engine/torture.py $(KILLS)
+	TERTULIA_TEST_STORE=postgres PYTHONPATH=tests:examples $(BIN)/python tests/platforms/telegram/killed_bot.py $(KILLS)
+	$(BIN)/python tests/postgres_servers.py $(BIN)/pytest tests/store/postgres tests/store/test_contract.py
 
 hostile-addresses: $(BIN)/.ready  ## fetch from 10,000 hostile addresses; nothing may be fetched that must not be
 	PYTHONPATH=tests $(BIN)/python tests/media/hostile_addresses.py 10000

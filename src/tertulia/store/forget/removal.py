@@ -27,6 +27,7 @@ from tertulia.store.model_caches import drop_caches
 from tertulia.tasks import graph
 from tertulia.timezones import utc
 
+_OF_RUNS = ("records", "tool_runs")  # tables of what a run showed and got, by `run_id`, beside its prompts and calls
 REASON = "somebody it came from was forgotten"
 NOBODY = Author(id="", name="")  # the author of emptied messages
 COPIES_OF_TITLES: Mapping[str, tuple[str, str, JsonType[Any]]] = {
@@ -184,7 +185,7 @@ def _remove_runs(database: Database, keys: Sequence[Key], work: Work) -> None:
 
 def remove_runs(database: Database, runs: Collection[str]) -> None:
     """Remove what these runs showed and got; that there were such runs stays."""
-    for table in ("records", "tool_runs"):
+    for table in _OF_RUNS:
         database.run(f"DELETE FROM {table} WHERE run_id IN (:runs)", runs=runs)
     prompts.remove_prompts(database, list(runs), None)
     database.run("UPDATE runs SET why = '', forgotten = 1 WHERE run_id IN (:runs)", runs=runs)
@@ -280,7 +281,7 @@ DERIVED: Mapping[str, Section] = {
     "updates": Section(_empty_updates),
     "events": _delete("place_events", "id"),
     "tasks": Section(_cancel_tasks, at_once=50),
-    "answers": Section(_empty_answers, at_once=25),
+    "answers": Section(_empty_answers, at_once=10),
     "turns": Section(_remove_turns),
     "replies": Section(_empty_replies),
     "turns_of_replies": Section(_empty_turns_of_replies),
@@ -319,7 +320,7 @@ OWN: Mapping[str, Section] = {
     "forwards": Section(_empty_forwards, at_once=25),
     "earlier_versions": _SHOWN,
     "hidden_sentences": _SHOWN,
-    "messages": Section(_empty_messages, at_once=25),
+    "messages": Section(_empty_messages, at_once=10),
     "fact_exclusions": _delete("fact_exclusions", "about", "digest"),
     "cap_notices": _delete("cap_notices", "day", "place", "author"),
     "usage": Section(_detach_usage),

@@ -447,11 +447,12 @@ class PostgresDatabase:
     def _was_committed(self, transaction: str) -> bool:
         end = time.monotonic() + _UNKNOWN
         while time.monotonic() < end:
-            self._ready()
-            status = self.all("SELECT pg_xact_status(CAST(:id AS xid8))", id=transaction)[0][0]
-            if status != "in progress":
-                return bool(status == "committed")
-            self.all(_END_TRANSACTION, id=transaction)
+            with suppress(ConnectionLost):  # asked again, until the server is there
+                self._ready()
+                status = self.all("SELECT pg_xact_status(CAST(:id AS xid8))", id=transaction)[0][0]
+                if status != "in progress":
+                    return bool(status == "committed")
+                self.all(_END_TRANSACTION, id=transaction)
             time.sleep(_WAITS[0])
         raise errors.TransactionResolutionUnknown("nobody knows whether the last change was stored")
 
