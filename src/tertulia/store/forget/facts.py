@@ -124,17 +124,19 @@ class Forgetting:
         self._reader = reader
         self._rules = rules
         self._plans = plans
+        self._lock = asyncio.Lock()  # who comes second finds nothing left to do
 
     async def finish(self) -> bool:
         """Hide and withdraw what states the marked facts, and remove them; return whether there were any."""
         any_facts = False
-        while facts := await self._reader.run(_read_forgotten):
-            any_facts = True
-            await self._withdraw(facts)
-            await self._hide_related(facts, [])
-            seen = dict.fromkeys({place for fact in facts for place in fact.places}, Seen())
-            while await self._read_on(facts, seen) or not await self._withdraw(facts, seen):
-                pass
+        async with self._lock:
+            while facts := await self._reader.run(_read_forgotten):
+                any_facts = True
+                await self._withdraw(facts)
+                await self._hide_related(facts, [])
+                seen = dict.fromkeys({place for fact in facts for place in fact.places}, Seen())
+                while await self._read_on(facts, seen) or not await self._withdraw(facts, seen):
+                    pass
         return any_facts
 
     async def _read_on(self, facts: Sequence[ForgottenFact], seen: dict[int, Seen]) -> bool:
