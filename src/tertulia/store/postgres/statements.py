@@ -25,6 +25,7 @@ _WORDS = {
 _WORD = re.compile("|".join(rf"\b{word}\b" for word in _WORDS))
 _UNKNOWN, _BYTES, _INT8, _INT4, _TEXT, _FLOAT = 0, 17, 20, 23, 25, 701  # types by their number in the catalogue
 _TEXTUAL, _BINARY = 0, 1
+_NULL = None, _UNKNOWN, _TEXTUAL
 _INT4_END = 1 << 31
 
 
@@ -68,21 +69,17 @@ def definition(statement: str) -> str:
 
 def parameters(values: Iterable[Any]) -> Parameters:
     """Encode values. A text goes as bytes with a length: libpq would end another one at its first NUL."""
-    made = Parameters([], [], [])
-    for value in values:
-        data, kind, how = _encode(value)
-        made.values.append(data)
-        made.types.append(kind)
-        made.formats.append(how)
-    return made
+    encoded = [
+        (value.encode(), _TEXT, _BINARY) if type(value) is str else _NULL if value is None else _encode(value)
+        for value in values
+    ]
+    return Parameters(*map(list, zip(*encoded, strict=True))) if encoded else Parameters([], [], [])
 
 
 def _encode(value: Any) -> tuple[bytes | None, int, int]:
     match value:
         case str():
             return value.encode(), _TEXT, _BINARY
-        case None:
-            return None, _UNKNOWN, _TEXTUAL
         case int():  # also a bool
             return b"%d" % value, _INT4 if -_INT4_END <= value < _INT4_END else _INT8, _TEXTUAL
         case float():
