@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from msgspec import json
 
+import postgres
 from cli.command import tertulia
 from engine.aftermath import Result
 from engine.engine_child import POINTS
@@ -80,11 +81,12 @@ async def test_a_doubtful_reply_is_sent_again_or_dropped_as_somebody_decides(tmp
 
 async def outbox(one: Station, *words: str) -> Any:
     """What the command prints."""
-    ran = await asyncio.to_thread(tertulia, "outbox", "--json", "--db", str(one.path), *words)
+    ran = await asyncio.to_thread(tertulia, "outbox", "--json", "--db", one.store, *words)
     assert ran.returncode == 0, ran
     return json.decode(ran.stdout)
 
 
+@pytest.mark.skipif(postgres.IS_CHOSEN, reason="store/postgres/test_holder.py has this")
 async def test_a_second_engine_on_one_file_is_refused_in_one_line_and_harms_nothing(tmp_path: Path) -> None:
     async with station(tmp_path, "with keys", 4) as one, second(one) as other:
         living = asyncio.create_task(one.finish(MESSAGES))
