@@ -18,8 +18,8 @@ from cli.command import TERTULIA, Here, tertulia
 from cli.stores import a_store, held, with_file
 from people import ALICE, GROUP, NOON, a_message, a_photo, a_talk
 from platforms.terminal.pseudo import terminal
-from rows import add, change, on_file
 from store.builders import a_run, a_task, an_outgoing, files_hold, names_in
+from stored_rows import add, change, on_file
 from tertulia import Place, Store
 from tertulia.cli.db import watch_copy
 from tertulia.cli.options import default_db
@@ -382,10 +382,9 @@ async def test_a_long_copy_has_a_bar(tmp_path: Path, monkeypatch: pytest.MonkeyP
     copying: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     screen = Screen(copying)
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr("tertulia.cli.db.PROGRESS_INTERVAL", 0.001)
     (tmp_path / f".copy.{os.getpid()}.part").write_bytes(bytes(2 << 20))
 
-    await watch_copy(copying, tmp_path / "copy", total=4 << 20)
+    await watch_copy(copying, tmp_path / "copy", total=4 << 20, interval=0.001)
 
     assert screen.getvalue() == f"\r[{'█' * 15}{'·' * 15}] 2 of 4 MB\r[{'█' * 30}] 4 of 4 MB\n"
 

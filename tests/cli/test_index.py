@@ -11,7 +11,7 @@ from cli.command import Here, tertulia
 from cli.stores import a_store, held
 from memory.searching import Letters, talk
 from people import BOB, DIRECT
-from rows import add, change, on_file, remove
+from stored_rows import add, change, on_file, remove
 from tertulia import Store
 from tertulia.memory import embeddings
 from tertulia.store.database import Connection

@@ -13,7 +13,7 @@ from cli.command import Here, tertulia
 from cli.stores import a_store, held
 from memory.known import a_fact, taught
 from people import BOB, DIRECT, GROUP, NOON, a_message, a_photo
-from rows import change, on_file
+from stored_rows import change, on_file
 from tertulia import Author, Message, Place, Store
 from tertulia.memory.values import Fact
 from tertulia.store.sqlite import connection

@@ -14,8 +14,8 @@ from cli.stores import a_store, held, tasks_in
 from engine.engines import engine_with
 from engine.test_commands import told
 from people import DIRECT, NOON
-from rows import change, on_file
 from store.builders import a_task
+from stored_rows import change, on_file
 from tertulia import Place
 from tertulia.cli.tasks import WHY
 from tertulia.models import Scripted

@@ -10,7 +10,7 @@ from itertools import count, repeat
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import rows
+import stored_rows
 from people import NOON
 from tertulia import (
     Media,
@@ -285,7 +285,7 @@ class World:
         return cast("connection.Database", self.store.reader.database)
 
     def rows(self, table: str, *columns: str, **where: Any) -> list[tuple[Any, ...]]:
-        return rows.read(self.database, table, *columns, **where)
+        return stored_rows.read(self.database, table, *columns, **where)
 
     def toolbox(self) -> Toolbox:
         """A tool that must not run twice, one that may, one that fails, and one that nobody here answers."""

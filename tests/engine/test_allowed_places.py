@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from engine.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, engine_with, said
 from people import NOON
-from rows import count, on, read
+from stored_rows import count, on, read
 from tertulia.engine.behavior import Behavior
 from tertulia.errors import InvalidValue
 from tertulia.messages import Author, Place

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from engine.engines import DIRECT, GROUP, engine_with, said, talked, texts_of, until
 from people import NOON
-from rows import add, on
+from stored_rows import add, on
 from tertulia import Media, Prompt, Reply, Text
 from tertulia.engine import answer_preview
 from tertulia.engine.answer_preview import ELLIPSIS

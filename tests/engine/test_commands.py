@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked, until
 from people import NOON
-from rows import on, read
 from store.builders import skip
+from stored_rows import on, read
 from tertulia.engine.behavior import TOO_MANY, Behavior
 from tertulia.engine.command_list import HELP
 from tertulia.engine.engine import Engine

@@ -8,7 +8,7 @@ import pytest
 
 from engine.engines import DIRECT, engine_with, said
 from people import NOON
-from rows import change, on_file
+from stored_rows import change, on_file
 from tertulia.engine.background import RealClock
 from tertulia.engine.memory import Memory
 from tertulia.errors import StoreBroken

@@ -12,8 +12,8 @@ from engine.engine_world import World
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked
 from fakes import Meanwhile
 from people import NOON
-from rows import change, on
 from store.builders import a_run, skip
+from stored_rows import change, on
 from tertulia import Engine
 from tertulia.context.gather import ContextOptions
 from tertulia.context.values import Context, Persona

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-import rows
+import stored_rows
 from engine.engines import AT_ONCE, engine_with, said, talked, until
 from people import GROUP, NOON, a_message
-from rows import on
 from store.builders import PROMPT, a_record, a_run, prompt_sent
+from stored_rows import on
 from tertulia.engine.behavior import Behavior
 from tertulia.engine.retention import INTERVAL, Retention
 from tertulia.errors import InvalidValue, PromptRemoved, StoreFull
@@ -54,7 +54,7 @@ async def removed(store: Store, *, before: datetime = NOON - 30 * DAY) -> int:
 
 
 async def count(store: Store, table: str) -> int:
-    return await on(store, rows.count, table)
+    return await on(store, stored_rows.count, table)
 
 
 async def test_prompts_of_runs_that_ended_long_ago_are_removed(store: Store) -> None:
@@ -235,7 +235,7 @@ async def test_raw_updates_are_removed_without_a_new_one_also_unread_ones(store:
     await store.updates.apply("telegram", (), key="unread", raw=b"?", at=NOON, keep=week)
 
     async def raw() -> int:
-        return sum(found is not None for (found,) in await on(store, rows.read, "updates", "raw"))
+        return sum(found is not None for (found,) in await on(store, stored_rows.read, "updates", "raw"))
 
     await store.updates.remove_old(week, at=NOON + week)
     kept = await raw()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from people import GROUP, NOON
-from rows import add, on
+from stored_rows import add, on
 from tertulia.decisions import Decision
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.errors import PromptRemoved

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from people import ALICE, DIRECT, GROUP, NOON, a_message
-from rows import change, on
 from store.builders import PROMPT, a_run, skip
+from stored_rows import change, on
 from tertulia.decisions import Decision, Reason, waits_after_edit
 from tertulia.errors import InvalidValue
 from tertulia.events import MessageDecided

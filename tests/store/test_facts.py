@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from memory.known import a_fact, a_subject, taught
 from memory.visibility import may_hear
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_talk
-from rows import on, read
 from sizes import EXAMPLES, size
 from store.builders import add_own, cursor, files_hold, set_cursor
+from stored_rows import on, read
 from tertulia.context.values import Background
 from tertulia.engine.memory.recall import KnownFacts
 from tertulia.errors import InvalidValue

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
 from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
-from rows import add, change, on, on_file, read, remove
 from store.builders import PROMPT, a_cache, a_record, a_run, a_task, a_tool_run, add_own, an_outgoing, begin, names_in
+from stored_rows import add, change, on, on_file, read, remove
 from tertulia.context.values import RecalledThing
 from tertulia.engine.store_protocols import DeliveryAttempt, OwnerSetting
 from tertulia.errors import InvalidValue, StoreRefused

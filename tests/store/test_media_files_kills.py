@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from people import BOB, NOON, a_message
-from rows import on, read
 from sizes import size
 from store.builders import files_hold
+from stored_rows import on, read
 from tertulia.media.values import StoredFile
 from tertulia.messages import Author
 from tertulia.parts import Media

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from people import NOON
-from rows import change, on, on_file, read
+from stored_rows import change, on, on_file, read
 from tertulia.errors import InvalidValue, StoreRefused
 from tertulia.files import create_atomically
 from tertulia.media.values import StoredFile

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from people import GROUP, NOON, a_message
-from rows import on, read
 from sizes import EXAMPLES, size
 from store.builders import PROMPT, a_record, a_run, add_own, begin, prompt_sent
+from stored_rows import on, read
 from strategies import GEMINI_MODELS, OPENAI_MODELS, parts, turns
 from tertulia.context.budget import MAX_IDS, group_reports
 from tertulia.context.values import LeftOut

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from memory.searching import Letters, a_search, found, hear, index, no_embedder, talk
 from people import ALICE, BOB, GROUP, NOON, a_message, a_photo
-from rows import count, on, read, remove
 from store.builders import files_hold
+from stored_rows import count, on, read, remove
 from tertulia.memory.retrieval.index import index_entry
 from tertulia.memory.retrieval.terms import terms
 from tertulia.messages import Author, Place

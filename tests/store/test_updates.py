@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from people import ALICE, BOB, GROUP, NOON, a_message
-from rows import on, read, remove
 from store.builders import rows
+from stored_rows import on, read, remove
 from tertulia.decisions import Decision
 from tertulia.engine.store_protocols import UpdateResult
 from tertulia.events import MessageReceived

@@ -246,12 +246,14 @@ async def _backup(path: Path, file: Path, *, size: int) -> int:
         return (await store.count_rows())["files"]
 
 
-async def watch_copy(copying: "asyncio.Future[None]", file: Path, *, total: int) -> None:
+async def watch_copy(
+    copying: "asyncio.Future[None]", file: Path, *, total: int, interval: float = PROGRESS_INTERVAL
+) -> None:
     """Show the progress of a copy until it is done."""
     import asyncio
 
     bar = ProgressBar(sys.stderr)
-    while not (await asyncio.wait({copying}, timeout=PROGRESS_INTERVAL))[0]:
+    while not (await asyncio.wait({copying}, timeout=interval))[0]:
         bar.show_bytes(min(_size_so_far(file), total - 1), total)
     if bar.is_open and copying.exception() is None:
         bar.show_bytes(total, total)

@@ -17,8 +17,8 @@ from msgspec import json
 from engine.memory.index_child import Life
 from memory.searching import Letters, a_search, hear, talk
 from people import BOB, DIRECT, GROUP, NOON, a_message
-from rows import on_file, read
 from sizes import EXAMPLES, size
+from stored_rows import on_file, read
 from tertulia.store import Store
 
 COUNT = 3_000  # messages of the longest place

@@ -10,7 +10,7 @@ import pytest
 
 from memory.searching import FILL, Letters, a_search, a_store, found, hear, no_embedder, talk
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message
-from rows import on, remove
+from stored_rows import on, remove
 from tertulia.engine.memory import indexer
 from tertulia.engine.memory.indexer import BATCH, CAUGHT_UP, EMBEDDED, LATE, Indexer
 from tertulia.errors import Overloaded

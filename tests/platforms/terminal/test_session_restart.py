@@ -9,7 +9,7 @@ import pytest
 
 from platforms.terminal.pseudo import ENTER, PROMPT, terminal
 from platforms.terminal.test_main import FLASH, FORKED, beside, environment, half_an_answer, piped, piped_here, texts
-from rows import add, change, on_file
+from stored_rows import add, change, on_file
 from tertulia import Store
 from tertulia.sim import GeminiSim
 from tertulia.sim.gemini import Echo, Script

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from people import BOB, GROUP, GRYAG, NOON, a_message, a_photo
-from rows import change, on
 from store.builders import a_run, add_own, files_hold, prompt_sent
+from stored_rows import change, on
 from tertulia.media.descriptions import Description, DescriptionFailure
 from tertulia.media.values import FetchFailure, FileForm, Handle, StoredFile, file_key
 from tertulia.messages import Author, Message, Place, Quote

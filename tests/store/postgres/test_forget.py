@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +12,7 @@ from people import NOON
 from store.forget.test_export import HER, SECRET, everything_about_her
 from store.forget.test_person import everything_about
 from tertulia.store import Store
+from tertulia.store.threads import Operation
 
 WORDS = (SECRET, "flowerpot", "Xanthippe", HER.id)
 
@@ -42,22 +45,23 @@ async def test_what_a_forget_plans_is_what_it_removes(store: Store, fill: Callab
     assert await store.check() == []
 
 
-async def test_a_forget_that_ended_with_its_process_is_done_by_the_next(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_forget_that_ended_with_its_process_is_done_by_the_next(url: str, tmp_path: Path) -> None:
     class Killed(BaseException):
         pass
 
-    def end(*_: object) -> None:
-        raise Killed
-
     async with Store.open(url, media_folder=tmp_path) as store:
         await everything_about(store)
-        monkeypatch.setattr("tertulia.store.forget.removal.remove_person", end)
+        write, units = store.writer.run, count(1)
+
+        async def run(unit: Operation[Any], **named: Any) -> Any:
+            if next(units) == 3:
+                raise Killed
+            return await write(unit, **named)
+
+        store.writer.run = run  # type: ignore[assignment, method-assign]
         with pytest.raises(Killed):
             await store.forget(platform="telegram", author_id=HER.id, at=NOON)
         assert await store.names_by_platform(HER.id)
-    monkeypatch.undo()
 
     async with Store.open(url, media_folder=tmp_path) as store:
         assert await store.names_by_platform(HER.id) == {}

@@ -16,9 +16,9 @@ from cli.stores import a_store
 from memory.known import a_fact, taught
 from people import ALICE, GROUP, NOON, a_message, a_talk
 from platforms.terminal.test_main import FLASH, beside, environment
-from rows import add, change, on_file
 from sizes import size
 from store.builders import PROMPT, a_record, a_run, a_task, a_tool_run, an_outgoing
+from stored_rows import add, change, on_file
 from tertulia import Store
 from tertulia.errors import TertuliaError
 from tertulia.parts import Media, Text
