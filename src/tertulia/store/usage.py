@@ -14,7 +14,7 @@ from tertulia.run.journal import Run
 from tertulia.store.database import Database, Row
 from tertulia.store.encoding import PLACE, RECEIPTS, SENT_MEDIA, VENDOR, clean, dumps, parse_time, validate
 from tertulia.store.identities import find_author, find_place
-from tertulia.store.threads import Repository
+from tertulia.store.threads import Repository, reading, writing
 
 # One request to a service.
 _INSERT_CALL = """INSERT INTO calls (purpose, run_id, step, attempt, place, author, model, answered_by, begun_at,
@@ -60,57 +60,77 @@ _SPENT = """SELECT coalesce(sum(input + output + thought), 0), coalesce(sum(mone
 class SqlUsage(Repository):
     """Implements `engine.spend_caps.UsageStore`."""
 
-    async def spent(self, day: date, *, place: Place | None = None, author: Author | None = None) -> Spend:
-        return await self._reader.run(lambda database: _spent(database, day, place, author))
+    @reading
+    def spent(
+        self, database: Database, day: date, *, place: Place | None = None, author: Author | None = None
+    ) -> Spend:
+        select, whose = _SPENT, None
+        if place is not None and author is not None:
+            select, whose = f"{_SPENT} AND author = :whose", find_author(database, place.author_namespace, author.id)
+        elif place is not None:
+            select, whose = f"{_SPENT} AND place = :whose", find_place(database, place)
+        values = {"day": day.isoformat()} if select is _SPENT else {"day": day.isoformat(), "whose": whose}
+        found = database.one(select, **values)
+        return Spend(tokens=int(found[0]), money=found[1]) if found else Spend()
 
-    async def add(self, call: Call, *, place: Place | None, author: Author | None = None) -> None:
-        def work(database: Database) -> None:
-            where = find_place(database, place) if place else None
-            who = find_author(database, place.author_namespace, author.id) if place and author else None
-            _add(database, where, who, call)
+    @writing
+    def add(self, database: Database, call: Call, *, place: Place | None, author: Author | None = None) -> None:
+        where = find_place(database, place) if place else None
+        who = find_author(database, place.author_namespace, author.id) if place and author else None
+        _add(database, where, who, call)
 
-        await self._writer.run(work)
-
-    async def calls(
-        self, *, run: str | None = None, place: Place | None = None, failed: bool = False, most: int
+    @reading
+    def calls(
+        self, database: Database, *, run: str | None = None, place: Place | None = None, failed: bool = False, most: int
     ) -> Sequence[StoredCall]:
-        return await self._reader.run(lambda database: _calls(database, run, place, failed, most))
+        conditions, values = [], dict[str, Any]()
+        if run is not None:
+            conditions.append("c.run_id = :run")
+            values["run"] = run
+        if place is not None:
+            conditions.append("c.place = :place")
+            values["place"] = find_place(database, place)
+        if failed:
+            conditions.append("c.status <> 'answered'")
+        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+        rows = database.all(f"{_CALLS} {where} ORDER BY c.id DESC LIMIT :most", **values, most=most)
+        return [_stored_call(row) for row in reversed(rows)]
 
-    async def listed(self, since: date) -> Sequence[UsageRow]:
-        return await self._reader.run(lambda database: _listed(database, since))
-
-    async def has_notice(self, message: Message, day: date) -> bool:
-        select = "SELECT day FROM cap_notices WHERE day = :day AND place = :place AND author = :author"
-        return await self._reader.run(
-            lambda database: database.one(select, **_notice(database, message, day)) is not None
-        )
-
-    async def add_notice(self, message: Message, day: date) -> None:
-        await self._writer.run(lambda database: _add_notice(database, message, day))
-
-
-def _listed(database: Database, since: date) -> list[UsageRow]:
-    found = []
-    for day, model, *numbers, platform, place, thread, body, service, author, name in database.all(
-        _LISTED, since=since.isoformat()
-    ):
-        calls, read, cached, written, output, thought, money = numbers
-        found.append(
-            UsageRow(
-                day=date.fromisoformat(day),
-                place=_place(platform, place, thread, body),
-                person=_person(service, author, name),
-                model=model,
-                calls=calls,
-                input=read,
-                cached=cached,
-                written=written,
-                output=output,
-                thought=thought,
-                money=money,
+    @reading
+    def listed(self, database: Database, since: date) -> Sequence[UsageRow]:
+        found = []
+        for day, model, *numbers, platform, place, thread, body, service, author, name in database.all(
+            _LISTED, since=since.isoformat()
+        ):
+            calls, read, cached, written, output, thought, money = numbers
+            found.append(
+                UsageRow(
+                    day=date.fromisoformat(day),
+                    place=_place(platform, place, thread, body),
+                    person=_person(service, author, name),
+                    model=model,
+                    calls=calls,
+                    input=read,
+                    cached=cached,
+                    written=written,
+                    output=output,
+                    thought=thought,
+                    money=money,
+                )
             )
-        )
-    return found
+        return found
+
+    @reading
+    def has_notice(self, database: Database, message: Message, day: date) -> bool:
+        select = "SELECT day FROM cap_notices WHERE day = :day AND place = :place AND author = :author"
+        return database.one(select, **_notice(database, message, day)) is not None
+
+    @writing
+    def add_notice(self, database: Database, message: Message, day: date) -> None:
+        """Store a notice of today, and remove those of other days."""
+        database.run("DELETE FROM cap_notices WHERE day <> :day", day=day.isoformat())
+        insert = "INSERT INTO cap_notices (day, place, author) VALUES (:day, :place, :author) ON CONFLICT DO NOTHING"
+        database.run(insert, **_notice(database, message, day))
 
 
 def _place(platform: str | None, place: str | None, thread: str | None, body: str | None) -> Place | None:
@@ -182,21 +202,6 @@ def _utc(at: datetime) -> str:
     return at.astimezone(UTC).isoformat()
 
 
-def _calls(database: Database, run: str | None, place: Place | None, failed: bool, most: int) -> list[StoredCall]:
-    conditions, values = [], dict[str, Any]()
-    if run is not None:
-        conditions.append("c.run_id = :run")
-        values["run"] = run
-    if place is not None:
-        conditions.append("c.place = :place")
-        values["place"] = find_place(database, place)
-    if failed:
-        conditions.append("c.status <> 'answered'")
-    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-    rows = database.all(f"{_CALLS} {where} ORDER BY c.id DESC LIMIT :most", **values, most=most)
-    return [_stored_call(row) for row in reversed(rows)]
-
-
 def _stored_call(row: Row) -> StoredCall:
     purpose, run, step, attempt, model, answered_by, begun_at, first_at, ended_at, waited, status, error, why = row[:13]
     read, cached, written, output, thought, input_price, cached_price, output_price, money = row[13:22]
@@ -234,13 +239,6 @@ def _stored_call(row: Row) -> StoredCall:
     return StoredCall(call=validate(call), place=_place(*row[30:34]), person=_person(*row[34:]))
 
 
-def _add_notice(database: Database, message: Message, day: date) -> None:
-    """Store a notice of today, and remove those of other days."""
-    database.run("DELETE FROM cap_notices WHERE day <> :day", day=day.isoformat())
-    insert = "INSERT INTO cap_notices (day, place, author) VALUES (:day, :place, :author) ON CONFLICT DO NOTHING"
-    database.run(insert, **_notice(database, message, day))
-
-
 def _notice(database: Database, message: Message, day: date) -> dict[str, Any]:
     author = find_author(database, message.place.author_namespace, message.author.id)
     return {"day": day.isoformat(), "place": find_place(database, message.place), "author": author}
@@ -272,14 +270,3 @@ def remove_calls(database: Database, runs: Sequence[str]) -> None:
 def remove_old_calls(database: Database, before: datetime) -> None:
     """Remove the calls of no run that began before *before*; the sums stay."""
     database.run("DELETE FROM calls WHERE run_id IS NULL AND begun_at < :before", before=_utc(before))
-
-
-def _spent(database: Database, day: date, place: Place | None, author: Author | None) -> Spend:
-    select, whose = _SPENT, None
-    if place is not None and author is not None:
-        select, whose = f"{_SPENT} AND author = :whose", find_author(database, place.author_namespace, author.id)
-    elif place is not None:
-        select, whose = f"{_SPENT} AND place = :whose", find_place(database, place)
-    values = {"day": day.isoformat()} if select is _SPENT else {"day": day.isoformat(), "whose": whose}
-    found = database.one(select, **values)
-    return Spend(tokens=int(found[0]), money=found[1]) if found else Spend()
