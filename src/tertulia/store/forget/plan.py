@@ -45,7 +45,7 @@ from tertulia.store.encoding import (
     clean,
     dumps,
 )
-from tertulia.store.forget.removal import COPIES_OF_TITLES, NOBODY
+from tertulia.store.forget.removal import COPIES_OF_TITLES, DERIVED, NOBODY, OWN
 from tertulia.store.identities import find_author, find_place
 from tertulia.store.prompts import layer_contents
 from tertulia.store.threads import ConnectionThread
@@ -212,10 +212,8 @@ class Planner:
 
     async def _read_said(self) -> Said:
         """Read what the person is called, and all that they said, also where others quote or forward it."""
-        names = await self._all("SELECT id, name, username FROM names WHERE author = :author")
-        self._names = {name for _, *both in names for name in both if name}
-        for row, *_ in names:
-            self._add("names", row)
+        names = await self._all("SELECT name, username FROM names WHERE author = :author")
+        self._names = {name for both in names for name in both if name}
         forwards = [row async for page in self._pages(_FORWARDS) for row in page if row[4] == self._author]
         for *_, body, _parts in forwards:
             origin = AUTHOR.loads(body)
@@ -594,11 +592,10 @@ class Planner:
 
     async def _read_rest(self) -> None:
         """Find the rows that belong to the person, and those of their direct chats that nothing else found."""
-        for section, statement in _REST.items():
-            for key in await self._all(
-                statement, **({"direct": sorted(self._direct)} if ":direct" in statement else {})
-            ):
-                self._add(section, *key)
+        direct = sorted(self._direct)
+        for name, section in (DERIVED | OWN).items():
+            for key in await self._all(section.find, direct=direct) if section.find else ():
+                self._add(name, *key)
 
     async def _read_updates(self) -> None:
         """Find the raw updates of places where the person was, and those with one of their names."""
@@ -611,22 +608,6 @@ class Planner:
             found |= {row for row, raw in page if any(form in raw for form in forms)}
         for row in sorted(found):
             self._add("updates", row)
-
-
-# What belongs to the person by a column of its own.
-_REST = {
-    "reactions": "SELECT r.id FROM reactions r JOIN names n ON n.id = r.name WHERE n.author = :author ORDER BY r.id",
-    "commands": "SELECT c.id FROM commands c JOIN names n ON n.id = c.name WHERE n.author = :author ORDER BY c.id",
-    "hidden_sentences": """SELECT DISTINCT h.message FROM hidden_sentences h JOIN messages m ON m.id = h.message
-        JOIN names n ON n.id = m.name WHERE n.author = :author""",
-    "calls": "SELECT id FROM calls WHERE author = :author OR place IN (:direct) ORDER BY id",
-    "fact_exclusions": "SELECT about, digest FROM fact_exclusions WHERE about = :author",
-    "cap_notices": "SELECT day, place, author FROM cap_notices WHERE author = :author",
-    "usage": "SELECT id FROM usage WHERE author = :author OR place IN (:direct) ORDER BY id",
-    "blocks": """SELECT b.author FROM blocked_authors b WHERE b.author = :author AND NOT EXISTS (
-        SELECT 1 FROM forgets f JOIN authors a ON a.platform = f.platform AND a.author_id = f.author_id
-        WHERE a.id = b.author AND f.at = b.at)""",
-}
 
 
 def _quote_parts(quote: Quote) -> tuple[Part, ...]:
