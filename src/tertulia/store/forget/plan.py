@@ -177,7 +177,7 @@ class Planner:
         return await self._reader.run(lambda database: database.all(statement, **named, **values))
 
     async def _pages(self, statement: str) -> AsyncIterator[list[Row]]:
-        """Yield the rows of a statement whose first column is the id that it is ordered by."""
+        """Yield pages of a statement whose first column is the id that it is ordered by."""
         after = 0
         while rows := await self._all(statement, after=after, most=PAGE):
             yield rows
@@ -224,7 +224,6 @@ class Planner:
             for row, place, message_id, number, parts in page:
                 self._theirs[place, message_id] = row
                 self._touched.add((place, number))
-                self._add("messages", row)
                 self._add_said(said, row, PARTS.loads(parts))
         async for page in self._pages(_VERSIONS):
             for _, row, _, _, author, _, _, before in page:
@@ -512,11 +511,10 @@ class Planner:
         for name, exchange, exchanges in await self._reader.run(read_chats):
             is_theirs = self._platform == SERVICE and name == self._author_id
             place = await self._reader.run(partial(find_place, place=place_of_chat(name)))
-            start = 0
-            for entries in exchanges:
-                if is_theirs or words.at(place).is_in_json(*entries):
-                    self._add("exchanges" if is_theirs else "exchanges_of_others", name, start, start + len(entries))
-                start += len(entries)
+            section = "exchanges" if is_theirs else "exchanges_of_others"
+            for start, stop, text in exchanges:
+                if is_theirs or words.at(place).is_in_json(*text.split("\n")):
+                    self._add(section, name, start, stop)
             removed = any(chat == name for section in _EXCHANGES for chat, *_ in self._rows.get(section, ()))
             if exchange is not None and (is_theirs or removed or words.at(place).is_in_json(exchange)):
                 self._add("open_exchanges", name)

@@ -344,7 +344,7 @@ OWN = {
         key="message",
         by=f"message IN (SELECT id FROM messages WHERE {_BY_NAME})",
     ),
-    "messages": Section("messages", f"id place {_CONTENT}", _empty_messages, 10),
+    "messages": Section("messages", f"id place {_CONTENT}", _empty_messages, 10, by=_BY_NAME),
     "fact_exclusions": Section("fact_exclusions", "digest", key="about digest", by="about = :author"),
     "cap_notices": Section("cap_notices", "place day", key="day place author", by="author = :author"),
     "usage": Section("usage", "day place model calls input cached output thought money", _detach_usage, by=_THEIRS),
