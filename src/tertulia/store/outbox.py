@@ -28,8 +28,8 @@ from tertulia.store.threads import Repository
 _NAMES = """outgoing_id, run_id, task_id, kind, status, attempts, made_at, sent_at, message_id, why, author,
     turns, reply, reply_id, part, separator, edits, unknown_attempts, purpose"""
 # replies; a condition follows
-_SELECT = f"SELECT {_NAMES} FROM outbox"
-_BY_ID = f"{_SELECT} WHERE outgoing_id = :outgoing_id"
+SELECT_REPLIES = f"SELECT {_NAMES} FROM outbox"
+_BY_ID = f"{SELECT_REPLIES} WHERE outgoing_id = :outgoing_id"
 
 # whether a reply is an answer that waits; a condition
 
@@ -186,7 +186,7 @@ def change(database: Database, row: OutboxRow) -> None:
     found = database.one(_BY_ID, outgoing_id=outgoing.id)
     if found is None:
         raise InvalidValue(f"there is no reply {outgoing.id!r}; it was forgotten with its place")
-    stored = _decode(found)
+    stored = decode_reply(found)
     if not is_attempt and database.run(_UPDATE, **columns):
         _apply_status(database, _as_sent(database, outgoing, stored), stored.message_id)
         if outgoing.status == "sent" and stored.kind == "notice" and stored.author is None and stored.run is None:
@@ -261,7 +261,7 @@ def decide(database: Database, outgoing_id: str, status: NewStatus, why: str) ->
     row = database.one(_BY_ID, outgoing_id=outgoing_id) if clean(outgoing_id) == outgoing_id else None
     if row is None:
         return None
-    stored = _decode(row)
+    stored = decode_reply(row)
     if status == "waiting" and own_messages.is_empty(stored):
         raise InvalidValue(f"reply {outgoing_id!r} says nothing any more: {stored.why}")
     if status == "waiting" and stored.kind == "draft":
@@ -282,17 +282,17 @@ def decide(database: Database, outgoing_id: str, status: NewStatus, why: str) ->
 
 
 def _draft(database: Database, run_id: str) -> OutboxItem | None:
-    row = database.one(f"{_SELECT} WHERE run_id = :run_id AND kind = 'draft'", run_id=run_id)
-    return None if row is None else _decode(row)
+    row = database.one(f"{SELECT_REPLIES} WHERE run_id = :run_id AND kind = 'draft'", run_id=run_id)
+    return None if row is None else decode_reply(row)
 
 
 def _abandoned_drafts(database: Database) -> list[OutboxItem]:
     """Return the drafts that are still shown though their run has ended without another form of them."""
-    select = f"""{_SELECT} d WHERE kind = 'draft' AND status = 'sent'
+    select = f"""{SELECT_REPLIES} d WHERE kind = 'draft' AND status = 'sent'
         AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.run_id = d.run_id AND r.status = 'open')
         AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.place = d.place AND o.edits = d.message_id)
         AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.run_id = d.run_id AND o.purpose = 'draft end') ORDER BY id"""
-    return [_decode(row) for row in database.all(select)]
+    return [decode_reply(row) for row in database.all(select)]
 
 
 def _drop_answers(database: Database, runs: list[str], why: str) -> None:
@@ -315,7 +315,7 @@ def _drop(database: Database, which: str, why: str, **values: Any) -> None:
     """Drop the replies of a WHERE clause, in the order in which they were made."""
     update = f"UPDATE outbox SET status = 'dropped', why = :why WHERE {which} RETURNING id, {_NAMES}"
     for _, *row in sorted(database.all(update, why=why, **values)):
-        _end_dropped(database, _decode(tuple(row)))
+        _end_dropped(database, decode_reply(tuple(row)))
 
 
 def _end_dropped(database: Database, dropped: OutboxItem) -> None:
@@ -327,16 +327,20 @@ def _end_dropped(database: Database, dropped: OutboxItem) -> None:
 def listed(database: Database, statuses: Sequence[SendStatus]) -> list[OutboxItem]:
     """Return the replies with these statuses, or all; oldest first."""
     chosen = statuses or get_args(SendStatus)
-    rows = database.all(f"{_SELECT} WHERE status IN (:statuses) ORDER BY id", statuses=list(chosen))
-    return [_decode(row) for row in rows]
+    rows = database.all(f"{SELECT_REPLIES} WHERE status IN (:statuses) ORDER BY id", statuses=list(chosen))
+    return [decode_reply(row) for row in rows]
 
 
 def to_retry(database: Database) -> list[OutboxItem]:
     """Return the waiting replies with at least one attempt; oldest first."""
-    return [_decode(row) for row in database.all(f"{_SELECT} WHERE status = 'waiting' AND attempts > 0 ORDER BY id")]
+    return [
+        decode_reply(row)
+        for row in database.all(f"{SELECT_REPLIES} WHERE status = 'waiting' AND attempts > 0 ORDER BY id")
+    ]
 
 
-def _decode(row: Row) -> OutboxItem:
+def decode_reply(row: Row) -> OutboxItem:
+    """Decode a row of `SELECT_REPLIES`."""
     outgoing_id, run, task, kind, status, attempts, made_at, sent_at, message_id, why, author, turns, *rest = row
     reply, reply_id, part, separator, edits, unknown_attempts, purpose = rest
     return validate(

@@ -47,8 +47,8 @@ from tertulia.tasks.task import PlanRules, Policy, Task, cancels_sends
 from tertulia.turns import Prompt, Record
 
 # Runs with their places; what is asked of them follows.
-_SELECT = """SELECT r.run_id, r.target, r.message_ids, r.began_at, r.horizon, r.model, r.profile, r.status, r.ended_at,
-    r.why, r.seconds, r.resumes, t.body FROM runs r JOIN titles t ON t.id = r.title"""
+SELECT_RUNS = """SELECT r.run_id, r.target, r.message_ids, r.began_at, r.horizon, r.model, r.profile, r.status,
+    r.ended_at, r.why, r.seconds, r.resumes, t.body FROM runs r JOIN titles t ON t.id = r.title"""
 
 # A new run, unless it was begun before.
 _INSERT = """INSERT INTO runs (run_id, place, title, target, message_ids, began_at, horizon, model, profile, status,
@@ -127,15 +127,15 @@ class SqlRuns(Repository):
             self._prompts.cache_layers(prepared, rows)
 
     async def open(self) -> Sequence[Run]:
-        select = f"{_SELECT} WHERE r.status = 'open' ORDER BY r.id"
-        return await self._reader.run(lambda database: [_decode_run(row) for row in database.all(select)])
+        select = f"{SELECT_RUNS} WHERE r.status = 'open' ORDER BY r.id"
+        return await self._reader.run(lambda database: [decode_run(row) for row in database.all(select)])
 
     async def unfinished(self, place: Place) -> Sequence[Run]:
-        select = f"""{_SELECT} WHERE r.place = :place AND (r.status = 'open' OR r.run_id IN (
+        select = f"""{SELECT_RUNS} WHERE r.place = :place AND (r.status = 'open' OR r.run_id IN (
             SELECT run_id FROM outbox WHERE place = :place AND {outbox.WAITING_ANSWER})) ORDER BY r.id"""
 
         def read(database: Database) -> list[Run]:
-            return [_decode_run(row) for row in database.all(select, place=find_place(database, place))]
+            return [decode_run(row) for row in database.all(select, place=find_place(database, place))]
 
         return await self._reader.run(read)
 
@@ -147,16 +147,15 @@ class SqlRuns(Repository):
 
     async def failed(self, place: Place, targets: Sequence[str]) -> Sequence[Run]:
         """Return the runs of a place that failed or were stopped, and whose targets are these messages."""
-        select = f"{_SELECT} WHERE r.status = 'failed' AND r.place = :place AND r.target IN (:targets)"
+        select = f"{SELECT_RUNS} WHERE r.status = 'failed' AND r.place = :place AND r.target IN (:targets)"
 
         def read(database: Database) -> list[Run]:
             rows = database.all(select, place=find_place(database, place), targets=list(targets))
-            return [_decode_run(row) for row in rows]
+            return [decode_run(row) for row in rows]
 
         return await self._reader.run(read)
 
     async def recalled(self, run_id: str) -> Sequence[RecalledThing]:
-        """Return what the first prompt of a run shows from memory, as far as that is still stored."""
         return await self._reader.run(lambda database: _read_recalled(database, run_id))
 
     async def resume(self, run: Run) -> None:
@@ -381,7 +380,8 @@ def _changing(run: Run) -> dict[str, Any]:
     }
 
 
-def _decode_run(row: tuple[Any, ...]) -> Run:
+def decode_run(row: tuple[Any, ...]) -> Run:
+    """Decode a row of `SELECT_RUNS`."""
     run_id, target, taken, began_at, horizon, model, profile, status, ended_at, why, seconds, resumed, place = row
     return validate(
         Run(
@@ -413,8 +413,8 @@ def _listed(database: Database, place: Place | None, failed: bool, ids: Sequence
         conditions.append("r.run_id IN (:ids)")
         values["ids"] = list(ids)
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-    rows = database.all(f"{_SELECT} {where} ORDER BY r.id DESC LIMIT :most", **values, most=most)
-    return [_decode_run(row) for row in reversed(rows)]
+    rows = database.all(f"{SELECT_RUNS} {where} ORDER BY r.id DESC LIMIT :most", **values, most=most)
+    return [decode_run(row) for row in reversed(rows)]
 
 
 def _add_recalled(database: Database, run_id: str, recalled: Iterable[RecalledThing]) -> None:
@@ -446,16 +446,16 @@ def _read_recalled(database: Database, run_id: str) -> list[RecalledThing]:
 
 
 def _read_journal(database: Database, run_id: str) -> Journal | None:
-    row = database.one(f"{_SELECT} WHERE r.run_id = :run_id", run_id=run_id)
+    row = database.one(f"{SELECT_RUNS} WHERE r.run_id = :run_id", run_id=run_id)
     if row is None:
         return None
     asked = last_prompt(database, run_id)
     return Journal(
-        run=_decode_run(row),
+        run=decode_run(row),
         prompt=asked[1] if asked else None,
         step=asked[0] if asked else 0,
         records=tuple(_read_records(database, run_id)),
-        tools=tuple(_read_tools(database, run_id)),
+        tools=tuple(read_tools(database, [run_id])[run_id]),
         tried=tuple(_read_fallbacks(database, run_id)),
     )
 
@@ -486,19 +486,19 @@ def _read_fallbacks(database: Database, run_id: str) -> list[FallbackStep]:
     return [validate(FallbackStep(step=step, fallback=name, why=why, model=model)) for step, name, why, model in rows]
 
 
-def _read_tools(database: Database, run_id: str) -> list[ToolRun]:
-    select = """SELECT step, number, call, began_at, result, ended_at FROM tool_runs WHERE run_id = :run_id
-        ORDER BY step, number"""
-    return [
-        validate(
-            ToolRun(
-                step=step,
-                number=number,
-                call=CALL.loads(call),
-                began_at=datetime.fromisoformat(began_at),
-                result=None if result is None else RESULT.loads(result),
-                ended_at=parse_time(ended_at),
-            )
+def read_tools(database: Database, runs: Sequence[str]) -> dict[str, list[ToolRun]]:
+    """Return the tool runs of runs, by the ids of these."""
+    select = """SELECT run_id, step, number, call, began_at, result, ended_at FROM tool_runs WHERE run_id IN (:runs)
+        ORDER BY run_id, step, number"""
+    found: dict[str, list[ToolRun]] = {run_id: [] for run_id in runs}
+    for run_id, step, number, call, began_at, result, ended_at in database.all(select, runs=list(runs)):
+        tool = ToolRun(
+            step=step,
+            number=number,
+            call=CALL.loads(call),
+            began_at=datetime.fromisoformat(began_at),
+            result=None if result is None else RESULT.loads(result),
+            ended_at=parse_time(ended_at),
         )
-        for step, number, call, began_at, result, ended_at in database.all(select, run_id=run_id)
-    ]
+        found[run_id].append(validate(tool))
+    return found
