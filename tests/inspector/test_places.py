@@ -35,7 +35,7 @@ def test_what_names_no_place_or_person_is_refused() -> None:
     for key in ("", "telegram", "a.b.c.d", "telegram.~FF"):
         with pytest.raises(InvalidValue, match="there is no place"):
             places.place_of_key(key)
-    with pytest.raises(InvalidValue, match="there is no person a.b.c"):
+    with pytest.raises(InvalidValue, match="there is no person"):
         places.person_of_key("a.b.c")
 
 
@@ -43,7 +43,7 @@ async def test_a_place_is_found_by_its_name(store: Store) -> None:
     await store.inbox.receive(said("hi", 1, place=GROUP), at=NOW)
 
     assert await places.find_place(store, "recorded.-100") == GROUP
-    with pytest.raises(InvalidValue, match="there is no place recorded.-200"):
+    with pytest.raises(InvalidValue, match="there is no place recorded"):
         await places.find_place(store, "recorded.-200")
 
 
@@ -96,7 +96,8 @@ async def test_messages_come_in_pages(store: Store) -> None:
     for number in range(130):
         await store.inbox.receive(in_group(f"number {number}", number), at=NOW)
 
-    pages, before = [], None
+    pages: list[list[int]] = []
+    before = None
     while not pages or before is not None:
         page = await places.messages(store, GROUP, before=before, now=NOW)
         before = page.before

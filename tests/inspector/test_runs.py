@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from engine.engines import GROUP
 from inspector.evening import NOW, an_evening
-from store.builders import PROMPT, a_record, a_run
 from memory.known import a_fact
 from people import a_message
+from store.builders import PROMPT, a_record, a_run
 from tertulia.context.values import RecalledThing
 from tertulia.errors import InvalidValue
 from tertulia.inspector import runs

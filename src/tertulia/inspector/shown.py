@@ -10,7 +10,7 @@ from tertulia.engine.inspection import NumberedMessage
 from tertulia.engine.log_views import visible_message
 from tertulia.engine.store_protocols import OutboxItem
 from tertulia.inspector.values import MessageBrief
-from tertulia.messages import Message
+from tertulia.messages import Message, placeholder_of
 from tertulia.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from tertulia.redaction import redact_keys
 from tertulia.turns import Turn
@@ -81,23 +81,23 @@ def shown_item(item: OutboxItem) -> OutboxItem:
 
 
 def shown_message(message: Message, blocked: Blocked = ()) -> Message:
-    """Return a message as it is shown; of a blocked author only that it was there."""
+    """Return a message as it is shown; of a deleted one and of a blocked author only that it was there."""
     seen = visible_message(message, message.place, blocked)
-    if seen.author != message.author:
-        return replace(seen, author=message.author, sent_at=message.sent_at)
+    if seen.author != message.author or message.deleted:
+        return replace(placeholder_of(message), author=message.author, sent_at=message.sent_at)
     quote = seen.reply_to and replace(seen.reply_to, parts=shown_parts(seen.reply_to.parts))
     return replace(seen, parts=shown_parts(seen.parts), reply_to=quote)
 
 
 def brief(found: NumberedMessage, blocked: Blocked = ()) -> MessageBrief:
     """Return the beginning of a message."""
-    message = visible_message(found.message, found.message.place, blocked)
+    message = shown_message(found.message, blocked)
     return MessageBrief(
         id=message.id,
         number=found.number,
-        author=found.message.author,
+        author=message.author,
         text=words_of(message)[:BRIEF],
-        sent_at=found.message.sent_at,
+        sent_at=message.sent_at,
     )
 
 

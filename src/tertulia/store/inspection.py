@@ -31,8 +31,8 @@ from tertulia.store.encoding import AUTHOR, PLACE, TASK, parse_time, validate
 from tertulia.store.fact_rows import facts_with_ids
 from tertulia.store.identities import IMPORTS, IdentityCache, find_place
 from tertulia.store.message_rows import MESSAGE_COLUMNS, decode_messages
-from tertulia.store.outbox import SELECT_REPLIES, decode_reply
-from tertulia.store.runs import SELECT_RUNS, decode_run, read_tools
+from tertulia.store.outbox import select_replies
+from tertulia.store.runs import select_runs, select_tools
 from tertulia.store.threads import Repository, reading
 from tertulia.tasks.task import Task
 
@@ -53,7 +53,7 @@ _DOUBTFUL = "SELECT place, count(*) FROM outbox WHERE status = 'doubtful' GROUP 
 _OPEN = "SELECT place, min(began_at) FROM runs WHERE status = 'open' GROUP BY place"
 
 # Failed ones of some runs; a run that only sent a notice of a limit did not fail.
-_FAILED = f"""{SELECT_RUNS} WHERE r.id IN (:runs) AND r.status = 'failed' AND NOT EXISTS (
+_FAILED = """WHERE r.id IN (:runs) AND r.status = 'failed' AND NOT EXISTS (
     SELECT 1 FROM messages m JOIN decisions d ON d.message = m.id
     WHERE m.place = r.place AND m.message_id = r.target AND d.reason IN ('rate limit', 'spend cap'))"""
 
@@ -116,7 +116,7 @@ class SqlInspection(Repository):
         opened = dict[int, str](
             database.all("SELECT place, min(began_at) FROM runs WHERE status = 'open' GROUP BY place")
         )
-        runs = [decode_run(one) for one in database.all(_FAILED, runs=[one[5] for one in rows if one[5]])]
+        runs = select_runs(database, _FAILED, runs=[one[5] for one in rows if one[5]])
         failed = {run.place.key: run for run in runs}
         last = {
             one_row: replace(message, message=message.message)
@@ -214,9 +214,9 @@ class SqlInspection(Repository):
             where = f"{where} AND m.own = 0"
         found = _messages(database, f"{where} ORDER BY m.number DESC LIMIT :most", **values)[::-1]
         decided = decisions.read(database, [one for one, _ in found])
-        replies = f"{SELECT_REPLIES} WHERE place = :place AND message_id IN (:ids) ORDER BY id DESC"
+        replies = "WHERE place = :place AND message_id IN (:ids) ORDER BY id DESC"
         names = [one.message.id for _, one in found]
-        sent = {one.message_id: one for one in map(decode_reply, database.all(replies, place=row, ids=names))}
+        sent = {one.message_id: one for one in select_replies(database, replies, place=row, ids=names)}
         return [
             replace(message, decisions=decided[one], delivery=sent.get(message.message.id)) for one, message in found
         ]
@@ -245,17 +245,16 @@ class SqlInspection(Repository):
         if ids is not None:
             conditions.append("r.run_id IN (:ids)")
             values["ids"] = list(ids)
-        select = f"{SELECT_RUNS} WHERE {' AND '.join(conditions)} ORDER BY r.id DESC LIMIT :most"
-        return _summaries(database, [decode_run(row) for row in database.all(select, **values, most=most)])
+        which = f"WHERE {' AND '.join(conditions)} ORDER BY r.id DESC LIMIT :most"
+        return _summaries(database, select_runs(database, which, **values, most=most))
 
     @reading
     def tools(self, database: Database, runs: Sequence[str]) -> Mapping[str, Sequence[ToolRun]]:
-        return read_tools(database, runs)
+        return select_tools(database, runs)
 
     @reading
     def replies(self, database: Database, runs: Sequence[str]) -> Sequence[OutboxItem]:
-        rows = database.all(f"{SELECT_REPLIES} WHERE run_id IN (:runs) ORDER BY id", runs=list(runs))
-        return [decode_reply(row) for row in rows]
+        return select_replies(database, "WHERE run_id IN (:runs) ORDER BY id", runs=list(runs))
 
     @reading
     def tasks(self, database: Database, runs: Sequence[str]) -> Sequence[Task]:

@@ -15,7 +15,7 @@ import asyncio
 import inspect
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import wraps
@@ -285,12 +285,24 @@ def reading(work: _Work[R, P, T]) -> _Method[R, P, T]:
 
 
 def writing(work: _Work[R, P, T]) -> _Method[R, P, T]:
-    """Make a method of what is done on the writer with its database."""
+    """Make a method of what is done on the writer with its database; the places that its arguments name are locked."""
 
     async def call(self: R, /, *args: P.args, **named: P.kwargs) -> T:
-        return await self._writer.run(lambda database: work(self, database, *args, **named))
+        places = _places_in((*args, *named.values()))
+        return await self._writer.run(lambda database: work(self, database, *args, **named), places=places)
 
     return _without_database(call, work)
+
+
+def _places_in(values: Iterable[Any]) -> list[Place]:
+    """Return the places among some values, and those of messages, facts and the like."""
+    found: list[Place] = []
+    for value in values:
+        if isinstance(value, list | tuple):
+            found += _places_in(value)
+        elif isinstance(place := getattr(value, "place", value), Place):
+            found.append(place)
+    return found
 
 
 def _without_database(call: _Method[R, P, T], work: _Work[R, P, T]) -> _Method[R, P, T]:
