@@ -286,17 +286,6 @@ async def test_a_port_that_is_taken_and_a_certificate_that_is_missing_are_one_li
                     pass
 
 
-async def test_many_sessions_end_the_oldest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tertulia.platforms.web.sessions.MOST", 2)
-    async with a_page(tmp_path) as served:
-        cookies = [(await served.log_in()).headers["set-cookie"].partition(";")[0] for _ in range(3)]
-        answered = [
-            (await served.client.get("/api/session", headers={"cookie": cookie})).status_code for cookie in cookies
-        ]
-
-    assert answered == [401, 200, 200]
-
-
 def a_certificate(folder: Path) -> tuple[str, str]:
     """Make a certificate for 127.0.0.1 and its key."""
     made = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "certificate.pem"), "-days", "1", "-nodes"]

@@ -1,6 +1,5 @@
 """The page as a server: its socket, its tokens, its application. In the bot's process, or beside it."""
 
-import asyncio
 import ssl
 import time
 from collections.abc import AsyncIterator
@@ -29,12 +28,16 @@ class Page(Struct, frozen=True, kw_only=True):
     port: int  # where it listens
     links: dict[Role, str]  # with the token behind #, so that no server and no log is told it
     token_file: Path
-    server: "asyncio.Task[None]"
+
+    @property
+    def lines(self) -> tuple[str, str]:
+        """What whoever started it is told."""
+        return f"the page: {self.links['owner']}", f"for those who only read: {self.links['reader']}"
 
 
 @asynccontextmanager
-async def serve_page(site: Site, config: WebConfig, *, folder: Path = Path()) -> AsyncIterator[Page]:
-    """Serve the page of a site until the block ends; paths of the config are relative to *folder*."""
+async def serve_page(site: Site, config: WebConfig, *, store: Path, folder: Path = Path()) -> AsyncIterator[Page]:
+    """Serve the page of a site until the block ends; its tokens are beside the *store*, its certificate in *folder*."""
     address = page_address(config)
     try:
         from tertulia.platforms.web.page import page_of
@@ -43,7 +46,7 @@ async def serve_page(site: Site, config: WebConfig, *, folder: Path = Path()) ->
     tls = {"ssl_certfile": str(folder / config.certificate), "ssl_keyfile": str(folder / config.key)}
     if address.tls:
         _require_pair(*tls.values())
-    tokens = TokenFile(token_path(site.store.path))
+    tokens = TokenFile(token_path(store))
     tokens.open()
     with listening(address.host, address.port, "the page") as listener:
         address = replace(address, port=listener.getsockname()[1])
@@ -56,10 +59,10 @@ async def serve_page(site: Site, config: WebConfig, *, folder: Path = Path()) ->
                 head_deadline=HEAD_DEADLINE,
                 grace=GRACE,
                 **(tls if address.tls else {}),
-            ) as server,
+            ),
         ):
             links = {role: f"{address.url}/#token={token}" for role, token in tokens.tokens.items()}
-            yield Page(url=address.url, port=address.port, links=links, token_file=tokens.path, server=server)
+            yield Page(url=address.url, port=address.port, links=links, token_file=tokens.path)
 
 
 def _require_pair(certificate: str, key: str) -> None:

@@ -22,7 +22,8 @@ class Session(Struct, frozen=True, kw_only=True):
 class Sessions:
     """The sessions of one process, by the digests of their cookies."""
 
-    def __init__(self, tokens: TokenFile, clock: Callable[[], float]) -> None:
+    def __init__(self, tokens: TokenFile, clock: Callable[[], float], *, most: int = MOST) -> None:
+        self._most = most
         self._tokens = tokens
         self._clock = clock
         self._sessions: dict[str, Session] = {}
@@ -35,7 +36,7 @@ class Sessions:
         cookie = token_urlsafe(32)
         name = _name(cookie)
         access = Access(role=role, who=f"{role} {name[:8]}")
-        while len(self._sessions) >= MOST:
+        while len(self._sessions) >= self._most:
             del self._sessions[next(iter(self._sessions))]
         self._sessions[name] = Session(access=access, token=self._tokens.tokens[role], ends_at=self._clock() + LIFE)
         return cookie, access
